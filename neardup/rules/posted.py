@@ -38,7 +38,11 @@ def keeps_the_same(one: Decider, other: Decider) -> bool:
         return False
     if rule_of(one).reads_tapes != rule_of(other).reads_tapes:
         return False  # other thin pages are left out
-    return all(getattr(one, name) == getattr(other, name) for name in shaping(Shapes.INDEX) if name != "rule")
+    if (one.shards, one.epoch) != (other.shards, other.epoch):
+        return False
+    # Shards answer, and judges fill their windows again, without the log's control records.
+    shapes = (Shapes.INDEX, Shapes.CANDIDATES) if one.epoch else (Shapes.INDEX,)
+    return all(getattr(one, name) == getattr(other, name) for name in shaping(*shapes) if name != "rule")
 
 
 def similarity_keys(header: Header, decider: Decider) -> list[bytes]:

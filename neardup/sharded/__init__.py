@@ -16,11 +16,11 @@ before `Sharding.stable_to(offset)`, no more and no fewer. What happened since, 
 sketches and postings of the last two epochs.
 
 The judge is the matcher of `streams.pipeline.matcher` with a decider whose epoch is not 0: `Matcher.prepare` then takes
-one message at a time, with the V answers to it (`answers=`, Candidates by shard; none for a control record), and
-`Prepared.effects` are the `Effects` of this message. There is one for each message, also where nothing changes. The
+one message at a time, with the V answers to it (`answers=`), and `Prepared.effects` are the `Effects` of this message.
+Shards answer every message, and every message has effects, also a control record, and also where nothing changes. The
 judge stores no sketch: of each live page it keeps the header and the texts of the record. It keeps the effects of the
-last two epochs among its rows; after a restart it must be given the messages of the log from
-`Sharding.stable_to(next_offset)` up to `next_offset` once more, for its window.
+last two epochs among its rows. After a restart it must be given the messages of the log from
+`Matcher.window.restore_from` up to `next_offset` once more, for its window (`Matcher.restore_window`).
 
 `Shard` has two positions. `log_position`: the offset of the log behind the last message that it read.
 `effects_position`: the offset behind the last message whose effects are in its rows. Rows are a function of

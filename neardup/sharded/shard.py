@@ -1,10 +1,35 @@
-"""A shard: answers messages of the sketch log from posting lists and sketches of its own."""
+"""A shard: answers messages of the sketch log from posting lists and sketches of its own.
 
+Each epoch takes three steps:
+
+1. answer the messages of the epoch from the rows (`answers`);
+2. the caller makes these answers durable;
+3. apply the effects that the next epoch needs, and write rows and position in one atomic batch (`advance`).
+
+A crash after 1 or 2 leaves the rows as they were: the answers are given again, and are the same. Never 3 before 2: the
+rows that an answer was made of would be gone.
+"""
+
+import struct
+from collections import deque
 from collections.abc import Iterator, Sequence
+from itertools import takewhile
+
+import numpy as np
 
 from neardup.decider import Decider
-from neardup.index.base import Store
+from neardup.errors import CorruptRecord, InvariantBroken, StateError
+from neardup.index.base import Family, Store
+from neardup.limits import PLACE_BITS
+from neardup.sharded.answering import answer
+from neardup.sharded.changing import changes
+from neardup.sharded.epochs import Sharding
 from neardup.sharded.records import Candidates, Effects
+from neardup.sketch.header import Header
+from neardup.sketch.layout import RecordKind
+
+_OWNER, _EFFECTS = b"shard", b"effects"
+_POSITION = struct.Struct(">Q")
 
 
 class Shard:
@@ -14,27 +39,105 @@ class Shard:
     effects are in the rows.
     """
 
-    log_position: int
-    effects_position: int
+    def __init__(self, number: int, store: Store, decider: Decider, *, threads: int = 1) -> None:
+        """Raises StateError if the store is that of another shard, decider or sharding.
 
-    def __init__(self, number: int, store: Store, decider: Decider) -> None:
-        """Raises StateError if the store is that of another shard, scheme or sharding."""
-        raise NotImplementedError
+        Args:
+            threads: number of threads that read and score.
+        """
+        self.number, self.sharding, self.decider = number, Sharding.of(decider), decider
+        self._store, self._threads = store, threads
+        self._owner = f"{number} of {self.sharding.shards}, epoch {self.sharding.epoch}, {decider.digest}"
+        owner, position = store.get_many(Family.META, [_OWNER, _EFFECTS])
+        if owner is not None and owner.decode() != self._owner:
+            raise StateError(f"this is the index of shard {owner.decode()}, and this run is shard {self._owner}")
+        self.effects_position = _POSITION.unpack(position)[0] if position else 0
+        self.log_position = self.effects_position
+        self._unapplied: deque[int] = deque()  # offsets of messages that were read, with effects not in the rows
+        self._unanswered: deque[tuple[int, list[tuple[int, bytes]]]] = deque()  # offset, pages
+        self._effects: deque[Effects] = deque()  # not in the rows
+        self._records: dict[int, bytes] = {}  # of own pages of unapplied messages
 
     def read(self, offset: int, records: Sequence[bytes]) -> None:
         """Takes the records of the next message of the log; none for a control record. Offsets may leave some out.
 
         Messages before `log_position` are ignored. A restarted shard is given the log from `effects_position` on.
         """
-        raise NotImplementedError
+        if offset < self.log_position:
+            return
+        pages = [((offset << PLACE_BITS) + place, record) for place, record in enumerate(records) if _is_page(record)]
+        if offset % self.sharding.shards == self.number:
+            self._records.update(pages)
+        # What rows of a later view would answer has been answered before they were written.
+        if self.sharding.stable_to(offset) >= self.effects_position:
+            self._unanswered.append((offset, pages))
+        self._unapplied.append(offset)
+        self.log_position = offset + 1
 
     def learn(self, effects: Effects) -> None:
-        """Takes the effects of the next message; those of messages before are ignored."""
-        raise NotImplementedError
+        """Takes the effects of the next message; those of messages before are ignored. Raises StateError."""
+        if effects.sharding != self.sharding:
+            raise StateError(f"effects of {effects.sharding} for shard {self._owner}")
+        last = self._effects[-1].offset if self._effects else self.effects_position - 1
+        if effects.offset > last:
+            self._effects.append(effects)
 
     def answers(self) -> Iterator[Candidates]:
-        """Answers every message that was read and can be answered, in order, and applies effects as they are due.
+        """Answers the messages that were read and can be answered from the rows as they are, in order."""
+        while self._unanswered:
+            offset, pages = self._unanswered[0]
+            if self._unapplied[0] < self.sharding.stable_to(offset):
+                return
+            self._unanswered.popleft()
+            yield answer(self.sharding, self.number, offset, pages, self._store, self.decider, self._threads)
 
-        A message waits until the effects of all messages before its `Sharding.stable_to` are there.
+    def advance(self) -> bool:
+        """Applies the effects that the next answer needs, and writes them; False if there is nothing to do, or to wait.
+
+        The answers given so far must be durable. Raises InvariantBroken if effects of a message are left out.
         """
-        raise NotImplementedError
+        if not self._unanswered:
+            return False
+        needed = self.sharding.stable_to(self._unanswered[0][0])
+        due = list(takewhile(lambda offset: offset < needed, self._unapplied))
+        if not due or len(self._effects) < len(due):
+            return False
+        parts = [self._effects.popleft() for _ in due]
+        if [part.offset for part in parts] != due:
+            given = [part.offset for part in parts]
+            raise InvariantBroken(f"shard {self._owner} needs the effects of the messages {due}, and was given {given}")
+        self.effects_position = due[-1] + 1
+        self._write(parts)
+        for _ in due:
+            self._unapplied.popleft()
+        records = self._records.items()
+        self._records = {one: record for one, record in records if one >> PLACE_BITS >= self.effects_position}
+        return True
+
+    def _write(self, parts: Sequence[Effects]) -> None:
+        rows = changes(items_of(parts), self._records, self._store, self.decider, self._is_own)
+        meta: dict[bytes, bytes | None] = {
+            _OWNER: self._owner.encode(),
+            _EFFECTS: _POSITION.pack(self.effects_position),
+        }
+        self._store.write({**rows, Family.META: meta})
+
+    def _is_own(self, page_id: int) -> bool:
+        return self.sharding.shard_of(page_id) == self.number
+
+
+def items_of(parts: Sequence[Effects]) -> list[tuple[int, int, bytes]]:
+    """The effects of some messages, as `neardup.sharded.changing.changes` takes them."""
+    if not parts:
+        return []
+    items: list[tuple[int, int, bytes]] = np.concatenate([part.items for part in parts]).tolist()
+    return items
+
+
+def _is_page(record: bytes) -> bool:
+    """False also for a record that cannot be read: the judge stops at it, or the operator has it skipped."""
+    try:
+        header = Header(record)
+    except (ValueError, CorruptRecord):
+        return False
+    return header.kind is RecordKind.PAGE and not header.problem()

@@ -6,6 +6,7 @@ pages are cut is a function of the log alone, so that any slicing into batches g
 
 from collections.abc import Callable
 
+from neardup.clusters.overlay import Effect, MakeReads, Reads
 from neardup.clusters.removal import Removed, expire, take_down
 from neardup.decider import Decider
 from neardup.errors import InvariantBroken
@@ -27,12 +28,23 @@ class BatchFold:
     """One batch: `add` pages, `take_down` and `sweep` in the log's order, then `finish`."""
 
     def __init__(
-        self, store: Reader, decider: Decider, *, emit: bool, audit: bool, threads: int, heartbeat: Callable[[], None]
+        self,
+        store: Reader,
+        decider: Decider,
+        *,
+        emit: bool,
+        audit: bool,
+        threads: int,
+        heartbeat: Callable[[], None],
+        make_reads: MakeReads = Reads,
     ) -> None:
         """emit: whether to make verdicts. audit: whether to keep the scored candidates for an auditor."""
         self._store, self._decider = store, decider
         self._emit, self._audit, self._threads, self._heartbeat = emit, audit, threads, heartbeat
+        self._make_reads = make_reads
         self._index: Layered | None = None
+        #: For shards, in order; see `neardup.sharded`.
+        self.effects: list[Effect] = []
         self._pending: Batch = []
         self._outcome: Outcome | None = None
 
@@ -42,8 +54,16 @@ class BatchFold:
     def take_down(self, takedown: Takedown, offset: int) -> Removed:
         """offset: of the control record."""
         index, cause = self._layered(), page_id(offset, 0)
-        removed = take_down(takedown, index, self._decider, cause=cause, emit=self._emit, heartbeat=self._heartbeat)
-        self._add_verdicts(removed)
+        removed = take_down(
+            takedown,
+            index,
+            self._decider,
+            cause=cause,
+            emit=self._emit,
+            heartbeat=self._heartbeat,
+            make_reads=self._make_reads,
+        )
+        self._add(removed)
         return removed
 
     def sweep(self, sweep: Sweep, offset: int, log_time: int) -> tuple[Sweep, Removed]:
@@ -58,8 +78,9 @@ class BatchFold:
             cause=page_id(offset, (1 << PLACE_BITS) - 1),
             first=expiry.FIRST_VERDICT,
             emit=self._emit,
+            make_reads=self._make_reads,
         )
-        self._add_verdicts(removed)
+        self._add(removed)
         return Sweep(0, after), removed
 
     def finish(self) -> tuple[Outcome, Writes]:
@@ -86,7 +107,9 @@ class BatchFold:
             keep_compared=self._audit,
             emit=self._emit,
             threads=self._threads,
+            make_reads=self._make_reads,
         )
+        self.effects += part.effects
         if self._emit:
             _check_complete(batch, part.verdicts)
         if self._index is not None:
@@ -94,9 +117,10 @@ class BatchFold:
         self._outcome = part if self._outcome is None else _joined(self._outcome, part)
         return self._outcome
 
-    def _add_verdicts(self, removed: Removed) -> None:
+    def _add(self, removed: Removed) -> None:
         assert self._outcome is not None
         self._outcome.verdicts += removed.verdicts
+        self.effects += removed.effects
 
 
 def _joined(one: Outcome, other: Outcome) -> Outcome:

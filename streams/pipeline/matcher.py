@@ -12,7 +12,8 @@ message: it is folded again and gives the same verdicts, which the sink recognis
 is done. Never 4 before 3: a page would match itself after a crash. A write is durable only after the store's `flush`: a
 crash may take the store back by whole messages, and the log folds it forward again.
 
-`prepare` is steps 1 and 2, `apply` is step 4. Both take several messages at once, with the same results.
+`prepare` is steps 1 and 2, `apply` is step 4. Both take several messages at once, with the same results. With a
+decider that names shards the matcher is a judge (`neardup.sharded`): one message at a time, with the shards' answers.
 """
 
 import struct
@@ -21,10 +22,13 @@ from dataclasses import dataclass, field
 from importlib.metadata import version
 
 from neardup.clusters.choice import ComparedPage
+from neardup.clusters.overlay import MakeReads, Reads
 from neardup.decider import Decider
 from neardup.errors import CorruptRecord, InvariantBroken, StateError
 from neardup.fold import Outcome
-from neardup.index.base import Family, Store, Writes
+from neardup.index.base import Family, Reader, Store, Writes
+from neardup.sharded.records import Candidates, Effects
+from neardup.sharded.window import Window, without_window
 from neardup.sketch.header import Header
 from neardup.verdict import Verdict
 from streams.errors import WrongScheme
@@ -90,6 +94,8 @@ class Prepared:
     sweep: Sweep = field(default_factory=Sweep)
     expired: int = 0
     log_program: str = ""
+    #: Of the message, for shards; None where the decider has no shards.
+    effects: Effects | None = None
 
     @property
     def verdicts(self) -> list[Verdict]:
@@ -164,6 +170,7 @@ class Matcher:
         self._sweep = expiry.decode(sweep)
         self.position = self.next_offset
         self.takedowns_to = max((done.offset + 1 for done in takedowns_of(store)), default=0)
+        self.window = Window(store, self.decider, self.next_offset) if self.decider.epoch else None
         self.heartbeat: Callable[[], None] = lambda: None
         for what, found, expected in (("scheme", scheme, decider.scheme), ("decider", used, self.decider.digest)):
             if found is not None and found.decode() != expected:
@@ -192,11 +199,21 @@ class Matcher:
             self.audit(prepared.outcome.compared)
         return prepared.verdicts
 
-    def prepare(self, messages: Sequence[tuple[int, bytes]], *, emit: bool = True) -> Prepared:
+    def restore_window(self, offset: int, data: bytes) -> None:
+        """Take a message of the log that was folded before, from `window.restore_from` on, up to `next_offset`."""
+        assert self.window is not None
+        assert offset < self.next_offset
+        entry = self._decode(offset, data)
+        if isinstance(entry, Message):
+            self.window.restore(offset, [(page_id(offset, i), record) for i, record in enumerate(entry.records)])
+
+    def prepare(
+        self, messages: Sequence[tuple[int, bytes]], *, emit: bool = True, answers: Sequence[Candidates] = ()
+    ) -> Prepared:
         """Fold (offset, message) pairs without writing. Offsets ascend from `next_offset` on and may leave some out.
 
         A message that names another decider must be the last. emit: if False, make no verdicts; used when refolding
-        messages whose verdicts are committed.
+        messages whose verdicts are committed. answers: of all shards, to the one message, if the decider names shards.
         Raises CorruptRecord for an unreadable message, WrongScheme, SourceGap, each unless the operator decided to let
         it pass; InvariantBroken.
         """
@@ -214,14 +231,7 @@ class Matcher:
         prepared = Prepared(Outcome([], {}), {}, next_offset, self.log_time, self.emitted_to, [], self.decider)
         prepared.sweep, prepared.log_program = self._sweep, self.log_program
         changed: dict[Key, Mark] = {}
-        work = BatchFold(
-            self._store,
-            self.decider,
-            emit=emit,
-            audit=emit and self.audit is not None,
-            threads=self.threads,
-            heartbeat=self.heartbeat,
-        )
+        work = self._begin(entries, emit, answers)
         for offset, entry in entries:
             self.position = offset
             if isinstance(entry, Control):
@@ -251,6 +261,9 @@ class Matcher:
             else:
                 prepared.skipped.append(entry)
         prepared.outcome, writes = work.finish()
+        if self.window is not None:
+            prepared.effects = self.window.effects(next_offset - 1, work.effects)
+            writes = without_window(writes)
         for verdict in prepared.verdicts:
             verdict.log, verdict.generation = self._log, self._generation
         meta: dict[bytes, bytes | None] = {
@@ -271,12 +284,40 @@ class Matcher:
             meta[_SWEEP] = prepared.sweep.encode()
         if prepared.decider is not self.decider:
             meta[_DECIDED_BY] = prepared.decider.to_json().encode()
+        if self.window is not None and prepared.effects is not None:
+            meta |= self.window.rows(prepared.effects)
         prepared.writes = {**writes, Family.META: meta}
         return prepared
+
+    def _begin(
+        self, entries: Sequence[tuple[int, Message | Word | str]], emit: bool, answers: Sequence[Candidates]
+    ) -> BatchFold:
+        """The fold of some messages; with shards, of the one that they have answered."""
+        store: Reader = self._store
+        make_reads: MakeReads = Reads
+        if self.window is not None:
+            if len(entries) != 1:
+                raise InvariantBroken(f"a judge takes one message at a time, and was given {len(entries)}")
+            ((offset, entry),) = entries
+            self.window.check(offset, answers)
+            records = entry.records if isinstance(entry, Message) else ()
+            self.window.begin(offset, [(page_id(offset, i), record) for i, record in enumerate(records)])
+            store, make_reads = self.window.reader, self.window.reads(answers)
+        return BatchFold(
+            store,
+            self.decider,
+            emit=emit,
+            audit=emit and self.audit is not None,
+            threads=self.threads,
+            heartbeat=self.heartbeat,
+            make_reads=make_reads,
+        )
 
     def apply(self, prepared: Prepared) -> None:
         """Write the store and continue behind the messages."""
         self._store.write(prepared.writes)
+        if self.window is not None and prepared.effects is not None:
+            self.window.end(prepared.effects)
         self.next_offset = prepared.next_offset
         self.log_time = prepared.log_time
         self.emitted_to = prepared.emitted_to

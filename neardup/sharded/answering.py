@@ -1,0 +1,98 @@
+"""The answer of a shard to one message: candidates from its lists, and numbers of pairs. Pure."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from neardup.decider import Decider
+from neardup.index.base import Family, Reader
+from neardup.index.reads import Needs
+from neardup.index.rows import id_key
+from neardup.limits import PLACE_BITS
+from neardup.pairs.pair import Pair
+from neardup.search import candidates
+from neardup.search.overlay import SearchOverlay
+from neardup.search.pages import Pages
+from neardup.search.reads import BatchReads
+from neardup.sharded.changing import followed_of
+from neardup.sharded.epochs import Sharding
+from neardup.sharded.records import ANSWER, PAIR, Candidates
+
+_PLACE_MASK = (1 << PLACE_BITS) - 1
+
+
+def answer(
+    sharding: Sharding,
+    shard: int,
+    offset: int,
+    pages: Sequence[tuple[int, bytes]],
+    store: Reader,
+    decider: Decider,
+    threads: int = 1,
+) -> Candidates:
+    """The candidates of pages of the message at `offset`, as the lists of `store` are, and the followed sketches.
+
+    pages: (page id, record) of its pages, without tombstones and rejected records. Raises CorruptRecord.
+    """
+    reads = BatchReads(Pages(pages), decider, threads)
+    overlay = SearchOverlay(reads, decider)
+    needs = Needs()
+    needs.rows[Family.URLS] = set(reads.pages.url_hashes)
+    reads.read(store, needs)
+    gathered = candidates.read_many(overlay, store, reads.pages.page_ids)
+    followed = _followed(reads, store)
+    candidates.score(overlay, followed.items())
+    found = [
+        (page_id, candidate, 1 + shared)
+        for page_id, (others, times, _) in gathered.items()
+        for candidate, shared in zip(others, times, strict=True)
+    ]
+    keys = _keys(overlay, [(page_id, other) for page_id, other, _ in found])
+    known = {(page_id, other) for page_id, other, _ in found}
+    found += [(one, other, 0) for one, others in followed.items() for other in others if (one, other) not in known]
+    pairs = np.zeros(len(found), dtype=ANSWER)
+    if found:
+        page_ids, others, shared = (np.array(column, dtype=np.int64) for column in zip(*found, strict=True))
+        pairs["place"], pairs["page_id"], pairs["shared"] = page_ids & _PLACE_MASK, others, shared
+        pairs["keys"][: len(keys)] = keys
+        places = [reads.scores[page_id].places([other])[0] for page_id, other, _ in found]
+        pairs["pair"] = pairs_of(reads.numbers.rows(places))
+        pairs = pairs[np.argsort(pairs["place"], kind="stable")]
+    cut = [page_id & _PLACE_MASK for page_id, (_, _, more) in gathered.items() if more]
+    return Candidates(sharding, shard, offset, np.array(sorted(cut), dtype="<u2"), pairs)
+
+
+def _followed(reads: BatchReads, store: Reader) -> dict[int, list[int]]:
+    """The sketches that are here and follow the URLs of the pages, by page id."""
+    rows = reads.rows[Family.URLS]
+    every = {
+        page_id: list(dict.fromkeys(followed_of(rows[url])))
+        for page_id, url in zip(reads.pages.page_ids, reads.pages.url_hashes, strict=True)
+        if rows[url] is not None
+    }
+    reads.read_sketches(store, [other for others in every.values() for other in others])
+    held = reads.rows[Family.SKETCHES]
+    return {page_id: [other for other in others if held[id_key(other)]] for page_id, others in every.items()}
+
+
+def _keys(overlay: SearchOverlay, pairs: list[tuple[int, int]]) -> np.ndarray:
+    """uint64[pairs]: bit k is set if the other page is posted under the page's k-th key."""
+    if not pairs:
+        return np.zeros(0, dtype=np.uint64)
+    shared = overlay.lists.keys_shared(pairs).astype(np.uint64)
+    bits: np.ndarray = (shared << np.arange(shared.shape[1], dtype=np.uint64)).sum(axis=1, dtype=np.uint64)
+    return bits
+
+
+def pairs_of(numbers: np.ndarray) -> np.ndarray:
+    """PAIR[pairs] of float64[pairs, fields of a Pair]."""
+    out = np.zeros(len(numbers), dtype=PAIR)
+    for at, name in enumerate(Pair._fields):
+        out[name] = numbers[:, at]
+    return out
+
+
+def numbers_of(pairs: np.ndarray) -> np.ndarray:
+    """The opposite of `pairs_of`."""
+    columns = [pairs[name].astype(np.float64) for name in Pair._fields]
+    return np.stack(columns, axis=1) if len(pairs) else np.zeros((0, len(columns)))

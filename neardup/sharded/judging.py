@@ -1,0 +1,233 @@
+"""Judging with candidates from shards: the rows of `neardup.clusters`, over headers and texts instead of sketches."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import compress
+
+import numpy as np
+
+from neardup.clusters.overlay import Overlay, Reads
+from neardup.decider import Decider
+from neardup.index.base import Family, Reader
+from neardup.limits import PLACE_BITS
+from neardup.rules.families import SIMILARITY_BYTES
+from neardup.search.lists import Gathered
+from neardup.search.pages import Pages
+from neardup.search.scores import Scores
+from neardup.sharded.answering import numbers_of
+from neardup.sharded.records import Candidates, EffectKind
+from neardup.sketch.header import Header
+from neardup.sketch.layout import HEADER, SECTION_LENGTHS, RecordSection, section_starts
+
+_PLACE_MASK = (1 << PLACE_BITS) - 1
+_KEEP, _DROP, _POST, _UNPOST, _FOLLOW, _LEAVE = map(int, EffectKind)
+
+#: Sections of a page's record that only numbers of pairs and keys need; and such fields of its header.
+_LENGTHS = ("tape_bytes", "content_bytes", "title_names", "head_names", "bloom_bytes", "reason_bytes")
+_NUMBERS = ("hen_site", "distinct", "content_tokens", "head", "supershingles", "wide", "logtf", *_LENGTHS)
+
+
+def slim(record: bytes) -> bytes:
+    """The record of a page without tapes, names, filter, article and keys: what a judge stores of it."""
+    header = np.frombuffer(record, dtype=HEADER, count=1).copy()
+    starts = section_starts([int(header[name][0]) for name in SECTION_LENGTHS])
+    texts = record[starts[RecordSection.URL] : starts[RecordSection.ARTICLE]]
+    for name in _NUMBERS:
+        header[name] = 0
+    header["size"] = HEADER.itemsize + len(texts)
+    return header.tobytes() + texts
+
+
+class JudgeReader:
+    """The rows of a judge, and the posting lists of its window."""
+
+    def __init__(self, rows: Reader, lists: Reader) -> None:
+        self._rows, self._lists = rows, lists
+
+    def get_many(self, family: Family, keys: Sequence[bytes]) -> list[bytes | None]:
+        if family is not Family.KEYS:
+            return self._rows.get_many(family, keys)
+        posted = [len(key) == SIMILARITY_BYTES for key in keys]
+        lists = iter(self._lists.get_many(family, list(compress(keys, posted))))
+        rows = iter(self._rows.get_many(family, [key for key, one in zip(keys, posted, strict=True) if not one]))
+        return [next(lists if one else rows) for one in posted]
+
+    def first(self, family: Family, prefix: bytes, limit: int, after: bytes = b"") -> list[tuple[bytes, bytes]]:
+        return self._rows.first(family, prefix, limit, after)
+
+    def scan(self, family: Family) -> Iterator[tuple[bytes, bytes]]:
+        return self._rows.scan(family)
+
+
+class Answers:
+    """The answers of all shards to one message, by page. numbers: float64[pairs, fields of a Pair]."""
+
+    def __init__(self, answers: Sequence[Candidates]) -> None:
+        pairs = np.concatenate([answer.pairs for answer in answers])
+        pairs = pairs[np.argsort(pairs["place"], kind="stable")]
+        self.numbers = numbers_of(pairs["pair"])
+        self.cut = {place for answer in answers for place in answer.cut.tolist()}
+        #: By place: page ids of the documents, and where the first one stands in `numbers`.
+        self.documents: dict[int, tuple[list[int], int]] = {}
+        #: By place: (page id, common keys that are not hot) of the candidates.
+        self.candidates: dict[int, list[tuple[int, int]]] = {}
+        #: By place and page id: bit k for the page's k-th key.
+        self.keys: dict[tuple[int, int], int] = {}
+        columns = (pairs[name].tolist() for name in ("place", "page_id", "shared", "keys"))
+        for at, (place, page_id, shared, keys) in enumerate(zip(*columns, strict=True)):
+            self.documents.setdefault(place, ([], at))[0].append(page_id)
+            if shared:
+                self.candidates.setdefault(place, []).append((page_id, shared - 1))
+                self.keys[place, page_id] = keys
+
+
+class JudgeReads(Reads):
+    """Rows that were read for a message, with the answers of the shards.
+
+    Args:
+        records: of all pages of the window, by page id; those of the message among them.
+        first: page ids from this one on are of the window.
+        retired: representatives from before the window that are none any more.
+    """
+
+    def __init__(
+        self,
+        pages: Pages,
+        decider: Decider,
+        threads: int,
+        answers: Sequence[Candidates],
+        records: Mapping[int, bytes],
+        first: int,
+        retired: set[int],
+    ) -> None:
+        super().__init__(pages, decider, threads)
+        self.records, self.first, self.retired = records, first, retired
+        self.answers = Answers(answers) if answers and len(pages) else None
+        if self.answers is None:
+            return
+        self.numbers.add(self.answers.numbers)
+        place_of = {page_id & _PLACE_MASK: page_id for page_id in pages.page_ids}
+        for place, (documents, at) in self.answers.documents.items():
+            if place in place_of:  # another record was counted before
+                scores = self.scores[place_of[place]] = Scores(self.numbers)
+                scores.add(documents, at)
+
+    def overlay(self) -> Overlay:
+        return JudgeOverlay(self, self.decider)
+
+
+class JudgeOverlay(Overlay):
+    """The rows of a judge under the changes of one message; lists are those of the window. Collects effects."""
+
+    reads: JudgeReads
+
+    def __init__(self, reads: JudgeReads, decider: Decider) -> None:
+        super().__init__(reads, decider)
+        self._retired: set[int] = set()  # representatives from before the window, by this message
+        self._followed: dict[bytes, bool] = {}  # URLs: whether sketches may follow them
+
+    # ---- sketches --------------------------------------------------------------------------------------------------
+
+    def header(self, page_id: int) -> Header:
+        """The whole sketch of a page of the window; of an older one header and texts. Raises Missing."""
+        headers = self.reads.headers
+        if page_id not in headers and page_id in self.reads.records and page_id not in self.pages:
+            headers[page_id] = Header(self.reads.records[page_id])
+        return super().header(page_id)
+
+    def kept(self, record: bytes) -> bytes:
+        return slim(record)
+
+    def can_score(self, page_id: int, other: int) -> bool:
+        scores = self.reads.scores.get(page_id)
+        return (scores is not None and other in scores) or other in self.reads.records
+
+    def scored_as(self, page_id: int, held: int) -> int:
+        return page_id
+
+    # ---- candidates ------------------------------------------------------------------------------------------------
+
+    def with_others(self, gathered: dict[int, Gathered], page_ids: Sequence[int]) -> dict[int, Gathered]:
+        """Adds the candidates of the shards that are still representatives."""
+        answers = self.reads.answers
+        if answers is None:
+            return gathered
+        out, most = dict(gathered), self.decider.candidates_max
+        for page_id in page_ids:
+            place = page_id & _PLACE_MASK
+            if place not in answers.candidates:
+                continue
+            candidates, shared, cut = gathered.get(page_id, ([], [], False))
+            every = [(-times, one) for one, times in zip(candidates, shared, strict=True)]
+            every += [(-times, one) for one, times in answers.candidates[place] if not self._is_retired(one)]
+            every.sort()
+            kept = every[:most]
+            cut = cut or len(every) > most or place in answers.cut
+            out[page_id] = [one for _, one in kept], [-times for times, _ in kept], cut
+        return out
+
+    def _is_retired(self, page_id: int) -> bool:
+        return page_id in self.reads.retired or page_id in self._retired
+
+    def is_as_read(self, page_id: int) -> bool:
+        return not self._retired and super().is_as_read(page_id)
+
+    def is_lonely(self, page_id: int) -> bool:
+        answers = self.reads.answers
+        return (answers is None or page_id & _PLACE_MASK not in answers.candidates) and super().is_lonely(page_id)
+
+    def families(self, pairs: Sequence[tuple[int, int]]) -> dict[tuple[int, int], dict[str, int]]:
+        answers, names = self.reads.answers, self.reads.posted.families
+        known = {} if answers is None else answers.keys
+        out = super().families([pair for pair in pairs if (pair[0] & _PLACE_MASK, pair[1]) not in known])
+        for page_id, other in pairs:
+            keys = known.get((page_id & _PLACE_MASK, other))
+            if keys is not None:
+                out[page_id, other] = dict(Counter(name for bit, name in enumerate(names) if keys >> bit & 1))
+        return out
+
+    def turned_keys(self) -> list[bytes]:
+        """None: lists turn hot in each shard, and the window's end with it."""
+        return []
+
+    @property
+    def hot_turned(self) -> int:
+        return 0
+
+    # ---- effects ---------------------------------------------------------------------------------------------------
+
+    def post(self, page_id: int) -> None:
+        if page_id >= self.reads.first:
+            super().post(page_id)
+        self.effects.append((_POST, page_id, _NO_URL))
+
+    def unpost(self, page_id: int) -> None:
+        if page_id >= self.reads.first:
+            super().unpost(page_id)
+        else:
+            self._retired.add(page_id)
+        self.effects.append((_UNPOST, page_id, _NO_URL))
+
+    def require_lists(self, page_id: int) -> None:
+        if page_id >= self.reads.first:
+            super().require_lists(page_id)
+
+    def keep(self, page_id: int) -> None:
+        self.effects.append((_KEEP, page_id, _NO_URL))
+
+    def drop(self, page_id: int) -> None:
+        self.effects.append((_DROP, page_id, _NO_URL))
+
+    def follow(self, url_hash: bytes, *page_ids: int) -> None:
+        self.leave(url_hash)
+        self.effects += [(_FOLLOW, page_id, url_hash) for page_id in dict.fromkeys(page_ids)]
+        self._followed[url_hash] = True
+
+    def leave(self, url_hash: bytes) -> None:
+        known = self.reads.rows[Family.URLS].get(url_hash) is not None
+        if self._followed.get(url_hash, known):
+            self.effects.append((_LEAVE, 0, url_hash))
+        self._followed[url_hash] = False
+
+
+_NO_URL = bytes(16)

@@ -1,0 +1,129 @@
+"""What the judge knows of the last two epochs: their records, and the postings that their effects made.
+
+For a message of epoch e it is a small shard of its own, in memory: the effects of all messages from the first one of
+epoch e - 1 on, applied to an empty index, as far as they are about pages of these messages. Shards answer from the
+effects before. So a representative is found by its shard or in the window, never by both.
+"""
+
+import struct
+from collections import deque
+from collections.abc import Sequence
+
+import numpy as np
+
+from neardup.clusters.overlay import MakeReads
+from neardup.decider import Decider
+from neardup.errors import InvariantBroken
+from neardup.index.base import Family, Reader, Writes
+from neardup.index.memory import MemoryStore
+from neardup.limits import PLACE_BITS
+from neardup.rules.families import SIMILARITY_BYTES
+from neardup.search.pages import Records
+from neardup.sharded.changing import changes
+from neardup.sharded.epochs import Sharding
+from neardup.sharded.judging import JudgeReader, JudgeReads
+from neardup.sharded.records import EFFECT, Candidates, EffectKind, Effects
+from neardup.sharded.shard import items_of
+
+_PREFIX = b"effects:"
+_OFFSET = struct.Struct(">Q")
+_READ_ROWS = 1024
+
+
+class Window:
+    """The window of one judge. `begin` a message, judge it with `reads` over `reader`, and `end` it.
+
+    After a restart `restore` takes the records of the messages from `restore_from` up to the judge's position again.
+    """
+
+    def __init__(self, store: Reader, decider: Decider, position: int) -> None:
+        """store: the judge's rows. position: offset of the message that the judge must judge next."""
+        self.sharding, self._decider = Sharding.of(decider), decider
+        self._parts = deque(_effects_in(store))
+        self._expired: list[int] = []  # offsets of parts that are still among the rows
+        self._store = store
+        self.restore_from = self.start = self.sharding.stable_to(position)
+        self._records: dict[int, bytes] = {}
+        self.retired: set[int] = set()
+        self._lists: MemoryStore | None = None
+
+    def restore(self, offset: int, pages: Records) -> None:
+        """The pages of a message that was judged before, by page id. Must be called before the first `begin`."""
+        if offset >= self.start:
+            self._records.update(pages)
+
+    def begin(self, offset: int, pages: Records) -> None:
+        """Moves the window to the epoch of the message at `offset`, and takes its pages. May be called again."""
+        start = self.sharding.stable_to(offset)
+        if start > self.start or self._lists is None:
+            self.start = start
+            while self._parts and self._parts[0].offset < start:
+                self._expired.append(self._parts.popleft().offset)
+            self._records = {one: record for one, record in self._records.items() if one >> PLACE_BITS >= start}
+            self._lists, self.retired = MemoryStore(), set()
+            self._apply(list(self._parts))
+        self._records.update(pages)
+
+    @property
+    def reader(self) -> Reader:
+        """The judge's rows, with the posting lists of the window."""
+        assert self._lists is not None, "no message was begun"
+        return JudgeReader(self._store, self._lists)
+
+    def reads(self, answers: Sequence[Candidates]) -> MakeReads:
+        """Makes the reads of the message that was begun. answers: of all shards."""
+        return lambda pages, decider, threads: JudgeReads(
+            pages, decider, threads, answers, self._records, self.start << PLACE_BITS, self.retired
+        )
+
+    def check(self, offset: int, answers: Sequence[Candidates]) -> None:
+        """Raises InvariantBroken unless there is one answer of each shard to the message at `offset`."""
+        given = sorted((answer.sharding, answer.offset, answer.shard) for answer in answers)
+        if given != [(self.sharding, offset, shard) for shard in range(self.sharding.shards)]:
+            raise InvariantBroken(
+                f"the message at offset {offset} needs an answer of each of {self.sharding.shards} shards of epoch "
+                f"{self.sharding.epoch}, and was given {given}"
+            )
+
+    def effects(self, offset: int, items: Sequence[tuple[int, int, bytes]]) -> Effects:
+        return Effects(self.sharding, offset, np.array(items, dtype=EFFECT))
+
+    def rows(self, effects: Effects) -> dict[bytes, bytes | None]:
+        """The rows of META that keep the effects of the window, as the judge writes them with those of a message."""
+        expired: dict[bytes, bytes | None] = {_key(offset): None for offset in self._expired}
+        return {**expired, _key(effects.offset): effects.encode()}
+
+    def end(self, effects: Effects) -> None:
+        """The effects of the message that was begun have been written."""
+        self._expired.clear()
+        self._parts.append(effects)
+        self._apply([effects])
+
+    def _apply(self, parts: Sequence[Effects]) -> None:
+        assert self._lists is not None
+        first, items = self.start << PLACE_BITS, items_of(parts)
+        self.retired.update(page for kind, page, _ in items if kind == EffectKind.UNPOST and page < first)
+        lists = [item for item in items if item[0] in _LISTS]
+        self._lists.write(changes(lists, self._records, self._lists, self._decider, lambda page: page >= first))
+
+
+_LISTS = (EffectKind.KEEP, EffectKind.DROP, EffectKind.POST, EffectKind.UNPOST)
+
+
+def without_window(writes: Writes) -> Writes:
+    """What of a message's changes the judge stores: all but the posting lists, which are the window's."""
+    rows = {key: row for key, row in writes.get(Family.KEYS, {}).items() if len(key) != SIMILARITY_BYTES}
+    return {**writes, Family.KEYS: rows}
+
+
+def _effects_in(store: Reader) -> list[Effects]:
+    """The effects of the window, in order. Raises CorruptRecord."""
+    out, after = [], b""
+    while rows := store.first(Family.META, _PREFIX, _READ_ROWS, after):
+        out += [Effects.decode(row) for _, row in rows]
+        after = rows[-1][0]
+    return out
+
+
+def _key(offset: int) -> bytes:
+    return _PREFIX + _OFFSET.pack(offset)
