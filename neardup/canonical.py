@@ -1,12 +1,12 @@
-"""Which page of a cluster an index should show: a policy of its own, beside who duplicates whom.
+"""Chooses the page of a cluster that an index should show, by a policy.
 
-A policy is an order of criteria. Each keeps the best of the members that the one before has left; the first that leaves
-a single one has decided. It looks at nothing but what verdicts say of members, so whoever reads verdicts can follow it:
-another policy is one word to them, and no verdict is said again for it. Without a policy a verdict's own `canonical`
-holds: what the representative names by rel=canonical while that is in the cluster, else the representative.
+A policy is an ordered list of criteria. Each keeps the best of the members that the previous one left; the first that
+leaves a single member decides. It reads only what verdicts contain, so each consumer can apply a new policy to the
+verdicts that it has. Without a policy, a verdict's own `canonical` holds: the member that the representative names by
+rel=canonical, else the representative.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -18,9 +18,10 @@ _COMMA = ","
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """A live page of a cluster. first_seen: page id of its URL's first fetch; less is earlier.
+    """A live page of a cluster.
 
-    rel_canonical: the URL that it names, None where it names none or its own. score: as the crawler gave it, 0 to 1.
+    first_seen: page id of its URL's first fetch; less is earlier. rel_canonical: the URL that it names, None where it
+    names none or its own. score: the crawler's, 0 to 1. fetched_at: of its last fetch, in ms since the epoch.
     """
 
     url: str
@@ -28,6 +29,7 @@ class Member:
     site: str = ""
     rel_canonical: str | None = None
     score: float | None = None
+    fetched_at: int = 0
 
 
 #: Of all members of a cluster, how each ranks: what compares as less is better.
@@ -35,14 +37,14 @@ Ranks = Callable[[Sequence[Member]], Sequence[Any]]
 
 
 class Criterion(NamedTuple):
-    """words: what is true of a member that it keeps, as a sentence about "it"."""
+    """words: what holds for a member that it keeps, as a sentence about "it"."""
 
     words: str
     ranks: Ranks
 
 
 class Left(NamedTuple):
-    """A criterion and how many members it left."""
+    """A criterion and the number of members that it left."""
 
     criterion: str
     members: int
@@ -50,7 +52,7 @@ class Left(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """by: the criterion that decided; empty where there was one member. steps: those that left out somebody."""
+    """by: the criterion that decided; empty where there was one member. steps: criteria that left out a member."""
 
     url: str
     by: str
@@ -59,10 +61,9 @@ class Choice:
 
 
 def _rel_canonical(members: Sequence[Member]) -> Sequence[tuple[bool, int]]:
-    """Both ways: who names another member steps aside; whom pages of other sites name comes first, a site one voice.
+    """A member that names another one ranks last; of the others, those that most other sites name rank first.
 
-    Within a site stepping aside says it all. So a site gains nothing by naming itself over and over, as whoever copies
-    strangers' pages would.
+    Pages of a member's own site do not count, so a site gains nothing by naming its own copies.
     """
     urls = {member.url for member in members}
     aside = {member.url for member in members if member.rel_canonical in urls and member.rel_canonical != member.url}
@@ -84,36 +85,37 @@ CRITERIA: Mapping[str, Criterion] = {
         "the crawler gave it the highest score", lambda members: [-(member.score or 0.0) for member in members]
     ),
     "shorter-url": Criterion("its URL is the shortest", lambda members: [len(member.url) for member in members]),
+    "newest": Criterion("it was fetched last", lambda members: [-member.fetched_at for member in members]),
     "first-seen": Criterion("it was seen first", lambda members: [member.first_seen for member in members]),
 }
 
 
-def policy_of(text: str, criteria: Mapping[str, Criterion] = CRITERIA) -> tuple[str, ...]:
-    """The criteria of a policy's text, as `rel-canonical,https,first-seen`; none of an empty one.
+def policy_of(text: str, criteria: Collection[str] = tuple(CRITERIA)) -> tuple[str, ...]:
+    """Return the criteria of a policy's text, as `rel-canonical,https,first-seen`; none of an empty text.
 
-    Raises BadInput for an unknown criterion, or one that stands there twice.
+    Raises BadInput for an unknown or repeated criterion.
     """
     names = tuple(name.strip() for name in text.split(_COMMA)) if text.strip() else ()
     for name in names:
         if name not in criteria:
             raise BadInput(f"canonical policy: no criterion {name[:40]!r}; there is {', '.join(criteria)}")
     if len(set(names)) != len(names):
-        raise BadInput(f"canonical policy {text[:200]!r}: a criterion stands there twice")
+        raise BadInput(f"canonical policy {text[:200]!r}: a criterion is repeated")
     return names
 
 
 def policy_text(policy: Sequence[str]) -> str:
-    """What `policy_of` reads."""
+    """Return the text that `policy_of` reads."""
     return _COMMA.join(policy)
 
 
 def choose(
     members: Sequence[Member], policy: Sequence[str], criteria: Mapping[str, Criterion] = CRITERIA
 ) -> Choice | None:
-    """The member that a policy prefers, and why; None of nobody. Of equals it is who was seen first.
+    """Return the member that a policy prefers, with the reason; None if there are no members.
 
-    criteria: by name; pass more than CRITERIA for a policy of your own. A pure function of the members, whatever
-    their order. Raises KeyError for a criterion that is not among them.
+    Of equal members it is the one that was seen first; the order of `members` has no effect. criteria: by name; pass
+    more than CRITERIA for criteria of your own. Raises KeyError for an unknown one.
     """
     if not members:
         return None

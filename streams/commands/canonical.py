@@ -14,8 +14,6 @@ from streams.commands.shared import Json
 from streams.config.settings import Settings
 from streams.errors import WrongUsage
 
-_ALL = ",".join(CRITERIA)
-
 
 class Options(Json):
     policy: Annotated[str | None, Arg("[POLICY]", f"Criteria in their order, of {', '.join(CRITERIA)}.")] = None
@@ -28,7 +26,7 @@ class Options(Json):
 
 @command(
     "canonical",
-    f"neardup canonical {_ALL}",
+    "neardup canonical rel-canonical,https,score,shorter-url,first-seen",
     "neardup canonical --state neardup-state https,first-seen",
     "neardup canonical --none",
     "neardup canonical",

@@ -3,33 +3,54 @@
 from pathlib import Path
 from typing import Annotated
 
-from streams.commands.options import command
+from neardup.canonical import CRITERIA, policy_of
+from neardup.errors import BadInput
+from streams.commands.options import Opt, command
 from streams.commands.output import complain
 from streams.commands.paths import must_be_scan
 from streams.commands.shared import State, Writes
+from streams.errors import WrongUsage
 
 
 class Options(State):
     out: Annotated[Path, Writes("Its name ends in .warc, .warc.gz, .jsonl or .parquet.")]
+    only: Annotated[
+        tuple[str, ...], Opt("Write the pages of this source alone; may be repeated.", "--only", metavar="PATH")
+    ] = ()
+    keep: Annotated[
+        str | None,
+        Opt(f"The page of a cluster to keep, by criteria of {', '.join(CRITERIA)}, longest.", metavar="POLICY"),
+    ] = None
+    drop_clusters: Annotated[bool, Opt("Leave out all pages of clusters of two or more.")] = False
 
 
 @command(
     "copy",
     "neardup copy neardup-state --out kept.warc.gz",
-    "neardup scan docs.parquet --id-field id --text-field text && neardup copy neardup-state --out kept.parquet",
+    "neardup copy neardup-state --out kept.jsonl --keep score,longest,first-seen",
+    "neardup scan a.jsonl b.jsonl && neardup copy neardup-state --only b.jsonl --out new.jsonl",
 )
 def copy(options: Options) -> None:
     """Write the pages that an index would show, of all sources of a scan, to one file, as they are in their sources.
 
     In WARC a page with the same bytes as an earlier one becomes a revisit record. .jsonl takes the pages of all kinds
-    of sources. `neardup export` has the reasons, a row for each URL.
+    of sources. --only writes one source without the pages that repeat another one. `neardup export` has the reasons, a
+    row for each URL.
     """
     must_be_scan(options.state)
+    if options.keep is not None and options.drop_clusters:
+        raise WrongUsage("--keep and --drop-clusters exclude each other; choose one")
 
     from streams.commands.terminal import bar
     from streams.files.state import State
-    from streams.history.copying import copy_command
+    from streams.history.copy_selection import KEPT_BY
+    from streams.history.copying import Selection, copy_command
 
+    try:
+        policy = policy_of(options.keep or "", KEPT_BY)
+    except BadInput as error:
+        raise WrongUsage(f"--keep: {error}") from None
+    selection = Selection(options.only, policy, options.drop_clusters)
     with State.open(options.state) as opened, bar(shown=True) as shown:
-        done = copy_command(opened, options.out, shown.phase)
+        done = copy_command(opened, options.out, selection, shown.phase)
     complain(f"{done.kept:,} pages kept, {done.revisits:,} revisit records, {done.left_out:,} pages left out")

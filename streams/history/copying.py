@@ -3,7 +3,8 @@
 import base64
 import gzip
 import hashlib
-from collections.abc import Callable, Iterator
+import os
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,6 +31,22 @@ _IDENTICAL = "http://netpreserve.org/warc/1.1/revisit/identical-payload-digest"
 Progress = Callable[[str, int, int], None]
 
 
+@dataclass(frozen=True)
+class Selection:
+    """Which pages a copy holds.
+
+    sources: paths as the scan was given them; empty: all. policy: names of `copy_selection.KEPT_BY` that choose the
+    page of a cluster; empty: the representative. drop_clusters: leave out all pages of clusters of two or more.
+    """
+
+    sources: Sequence[str] = ()
+    policy: Sequence[str] = ()
+    drop_clusters: bool = False
+
+
+_SHOWN = Selection()
+
+
 @dataclass
 class Copied:
     """kept: pages. revisits: records of pages with the payload of another. left_out: other pages."""
@@ -39,18 +56,21 @@ class Copied:
     left_out: int = 0
 
 
-def copy_command(state: State, out: Path, progress: Progress = lambda phase, done, total: None) -> Copied:
-    """Writes the pages that an index shows to one file, whole or not at all.
+def copy_command(
+    state: State, out: Path, wanted: Selection = _SHOWN, progress: Progress = lambda phase, done, total: None
+) -> Copied:
+    """Writes the pages that an index shows, or that `wanted` keeps, to one file, whole or not at all.
 
     WARC to WARC: records as they are, and a revisit record for each page whose payload equals that of an earlier kept
     page. Of records that are no pages, only warcinfo is kept. JSON lines: lines as they are; pages of other sources in
     the form that `neardup scan` reads. Parquet to Parquet: rows as they are. Raises WrongUsage for sources that do not
-    fit `out`, BadInput for sources that are gone or have changed.
+    fit `out` or are unknown, BadInput for sources that are gone or have changed.
     """
     suffix = next((one for one in FORMATS if out.name.endswith(one)), None)
     if suffix is None:
         raise WrongUsage(f"--out {out}: the name must end in {', '.join(FORMATS)}")
-    sources = [record for record in state.sources.values() if record.finished]
+    every = [record for record in state.sources.values() if record.finished]
+    sources = _selected(every, wanted.sources)
     _must_fit(sources, suffix)
     done = Copied()
     try:
@@ -58,6 +78,10 @@ def copy_command(state: State, out: Path, progress: Progress = lambda phase, don
             copy_selection(state.verdicts(), lambda read: progress(f"{read:,} verdicts", 0, 0)) as selection,
             whole_file(out) as fresh,
         ):
+            if wanted.drop_clusters:
+                selection.drop_clusters()
+            elif wanted.policy:
+                selection.choose(wanted.policy, lambda: _lengths(every, state, progress))
             if suffix == ".parquet":
                 _copy_rows(sources, selection, fresh, done)
             else:
@@ -73,17 +97,38 @@ def copy_command(state: State, out: Path, progress: Progress = lambda phase, don
     return done
 
 
+def _selected(sources: list[SourceRecord], paths: Sequence[str]) -> list[SourceRecord]:
+    wanted = {os.path.abspath(path) for path in paths}
+    found = [record for record in sources if not wanted or os.path.abspath(record.path) in wanted]
+    if missing := wanted - {os.path.abspath(record.path) for record in found}:
+        known = ", ".join(record.path for record in sources[:10])
+        raise WrongUsage(f"--only {min(missing)}: the scan has no such source; it has {known}")
+    return found
+
+
+def _lengths(sources: list[SourceRecord], state: State, progress: Progress) -> Iterator[tuple[str, int, int]]:
+    for number, record in enumerate(sources):
+        progress("lengths", number, len(sources))
+        _must_be_unchanged(record)
+        for offset, sourced in enumerate(LocalSource(record, state.scheme.body_bytes_max).read()):
+            yield record.id, offset, len(sourced.page.body or b"")
+
+
 def _must_fit(sources: list[SourceRecord], suffix: str) -> None:
     wanted = {".parquet": ("parquet",), ".jsonl": None}.get(suffix, ("warc", "wet"))
     for record in sources:
         if wanted is not None and record.kind not in wanted:
             raise WrongUsage(f"{record.path}: is no {suffix[1:]} file; pages of all kinds go to a file of .jsonl")
-        try:
-            same = unchanged(record) if record.kind != "folder" else True
-        except OSError as error:
-            raise BadInput(f"{record.path}: cannot be read any more: {error.strerror}") from error
-        if not same:
-            raise BadInput(f"{record.path}: has changed since it was scanned")
+        _must_be_unchanged(record)
+
+
+def _must_be_unchanged(record: SourceRecord) -> None:
+    try:
+        same = unchanged(record) if record.kind != "folder" else True
+    except OSError as error:
+        raise BadInput(f"{record.path}: cannot be read any more: {error.strerror}") from error
+    if not same:
+        raise BadInput(f"{record.path}: has changed since it was scanned")
 
 
 class _GzipMembers:

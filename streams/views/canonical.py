@@ -42,4 +42,5 @@ def _member(row: Row) -> Member:
         site=verdict.get("site") or "",
         rel_canonical=own.get("rel_canonical"),
         score=own.get("score"),
+        fetched_at=verdict.get("fetched_at") or 0,
     )

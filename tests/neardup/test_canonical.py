@@ -101,5 +101,5 @@ def test_a_policys_text() -> None:
     assert policy_of(" ") == ()
     with pytest.raises(BadInput, match=r"no criterion 'larger'; there is rel-canonical, https, score"):
         policy_of("https,larger")
-    with pytest.raises(BadInput, match="twice"):
+    with pytest.raises(BadInput, match="repeated"):
         policy_of("https,score,https")

@@ -120,3 +120,65 @@ def test_an_empty_state_makes_an_empty_file(shell: Shell, name: str) -> None:
     State.open(shell.folder / "neardup-state").close()
     ended = shell("copy", "neardup-state", "--out", name)
     assert ended.code == (1 if name.endswith("parquet") else 0), ended.err
+
+
+def documents(shell: Shell) -> None:
+    """Two files with three clusters between them: a page in both, a page twice in b, and pages of their own."""
+    shared, twice = words("shared"), words("twice")
+    rows = {
+        "a": [("a1", shared, 0.9), ("a2", words("first"), 0.5)],
+        "b": [("b1", shared + " and three more", 0.1), ("b2", twice, 0.2), ("b3", twice, 0.7), ("b4", words("own"), 0)],
+    }
+    for file, some in rows.items():
+        lines = [
+            {"url": f"http://{name}.example/", "body": html(name, text).decode(), "score": score, "fetched_at": at}
+            for at, (name, text, score) in enumerate(some, 10**12)
+        ]
+        (shell.folder / f"{file}.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    assert shell("scan", "a.jsonl", "b.jsonl").code == 0
+
+
+@pytest.mark.parametrize(
+    ("options", "kept"),
+    [
+        ("", "a1 a2 b2 b4"),
+        ("--only b.jsonl", "b2 b4"),
+        ("--drop-clusters", "a2 b4"),
+        ("--drop-clusters --only b.jsonl", "b4"),
+        ("--keep score", "a1 a2 b3 b4"),
+        ("--keep newest,first-seen", "a1 a2 b3 b4"),
+        ("--keep longest,first-seen", "b1 a2 b2 b4"),
+        ("--keep longest --only a.jsonl", "a2"),
+    ],
+)
+def test_options_choose_what_is_kept(shell: Shell, options: str, kept: str) -> None:
+    documents(shell)
+    ended = shell("copy", "neardup-state", "--out", "kept.jsonl", *options.split())
+    assert ended.code == 0, ended.err
+    urls = [json.loads(line)["url"] for line in (shell.folder / "kept.jsonl").read_text().splitlines()]
+    assert sorted(urls) == sorted(f"http://{name}.example/" for name in kept.split())
+
+
+def test_wrong_options_of_a_copy_name_what_there_is(shell: Shell) -> None:
+    documents(shell)
+    for options, words_of in [
+        (["--only", "c.jsonl"], "it has"),
+        (["--keep", "best"], "no criterion 'best'; there is rel-canonical"),
+        (["--keep", "score", "--drop-clusters"], "exclude each other"),
+    ]:
+        ended = shell("copy", "neardup-state", "--out", "kept.jsonl", *options)
+        assert (ended.code, words_of in ended.err) == (2, True), ended.err
+
+
+def test_revisit_records_follow_the_chosen_page(shell: Shell) -> None:
+    body = html("A page", text(1))
+    first = Sample("a.html", body)
+    second = Sample("b.html", body, first.ms + 1000)
+    write_warc(shell.folder / "a.warc", [first, second])
+    assert shell("scan", "a.warc").code == 0
+    for policy, kept, revisits in (("newest", "b.html", 0), ("first-seen", "a.html", 1)):
+        assert shell("copy", "neardup-state", "--out", "kept.warc", "--keep", policy).code == 0
+        with (shell.folder / "kept.warc").open("rb") as file:
+            found = [(one.record_type, one.headers["WARC-Target-URI"]) for one in ArchiveIterator(file)]
+        assert [url for kind, url in found if kind == WarcRecordType.response] == [BASE + kept]
+        assert len(found) - 1 == revisits
