@@ -43,7 +43,7 @@ def term_differences(study: CrawlStudy) -> Section:
             lost,
             mean(found) if found else None,
             median(found) if found else None,
-            sorted(found)[-(-9 * n // 10) - 1] if found else None,
+            point_of(found, 90) if found else None,
             ratio(sum(size == 2 for size in found), n),
             ratio(sum(size < 10 for size in found), n),
             far,
@@ -73,6 +73,11 @@ def term_differences(study: CrawlStudy) -> Section:
 def _noted(table: ResultTable, most: int) -> ResultTable:
     note = f"Of a larger graph {most:,} pairs are read, chosen by a hash of pages and seed."
     return ResultTable(table.name, table.caption, table.columns, table.kinds, table.rows, note)
+
+
+def point_of(sizes: list[int], percent: int) -> int:
+    """Returns the least size that this percentage of the sizes, or more, do not exceed."""
+    return sorted(sizes)[-(-percent * len(sizes) // 100) - 1]
 
 
 def _sampled(study: CrawlStudy, graph: Graph) -> tuple[list[int], int]:

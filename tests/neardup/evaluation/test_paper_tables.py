@@ -187,6 +187,17 @@ def test_the_last_range_of_c_similarities_is_as_wide_as_the_others(monkeypatch: 
         assert sum(shares) == pytest.approx(1)
 
 
+def test_the_90_percent_point_is_the_least_size_that_nine_of_ten_do_not_exceed() -> None:
+    for sizes, point in (
+        ([7], 7),
+        ([1, 2], 2),
+        (list(range(1, 11)), 9),
+        (list(range(11, 0, -1)), 10),
+        ([2] * 9 + [500], 2),
+    ):
+        assert difference_tables.point_of(sizes, 90) == point
+
+
 def test_term_differences_stand_on_an_axis_of_terms(monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[tuple[Series, Axes]] = []
 
