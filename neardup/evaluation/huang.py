@@ -1,52 +1,72 @@
-"""Measures what Huang 2008 measured, on pairs of a partition, beside the paper's figures.
+"""Measures what Huang 2008 measured, beside the paper's figures. README.md of `neardup.partition` has the terms.
 
-Definitions of the rates (ours):
+Definitions (ours, where the paper's formulas are not known):
 
-* coverage rate of N signatures: share of the near-duplicate pairs, found with all signatures, that have one of the
-  first N in common;
-* trustable rate of N signatures: share of the compared pairs with one of the first N in common that are
-  near-duplicates;
+* coverage rate of N signatures, by documents: of a document's near-duplicates by TLCS with every other text, the share
+  that has one of the first N signatures in common with it; the mean over documents with a near-duplicate;
+* trustable rate of N signatures, by documents: of the texts that have one of the first N signatures in common with a
+  document, the share that are its near-duplicates; the mean over documents with such a text;
+* the same by pairs: over the pairs that the partition compared, each weighted by the pairs that it stands for;
 * strain-away rate of a window: share of the characters strained away, in pairs that are no near-duplicates;
-* reserve rate of a window: LCS of the sketches as a share of the LCS of the whole texts, in near-duplicates.
-
-Rates of texts are means over pairs. Precision and recall of a system are means over documents. Precision is the share
-of the other documents in a document's set that are of its item. Recall is the share of the others of its item that are
-in its set.
+* reserve rate of a window: TLCS with that window as a share of the TLCS of the whole texts, in near-duplicates;
+* precision of a document: the share of the documents found for it that are of its item; recall: the share of the
+  documents of its item that are found. A system's figures are means over documents.
 """
 
+import time
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from statistics import fmean
 
-from neardup.evaluation.figures.sections import Cell, ResultTable, Section
-from neardup.partition.parameters import Parameters
-from neardup.partition.signatures import signatures
-from neardup.partition.texts import points
-from neardup.partition.trustable import compare, filtered, script
+from neardup.evaluation.figures.plots import Axes, Series, plot
+from neardup.evaluation.figures.sections import Cell, Plot, ResultTable, Section, ratio
+from neardup.evaluation.pairs.labels import Judgement, Label
+from neardup.partition.parameters import ROTATIONS_MAX, Parameters
+from neardup.partition.signatures import signatures_of
+from neardup.partition.texts import points, sentences, weight
+from neardup.partition.trustable import aligned, compare, filtered, resemblance
+from neardup.report.reasons import Reason
 
-ROTATIONS = (1, 2, 4, 8, 16)
 WINDOWS = (2, 4, 8, 16, 32, 64, 100)
 SLOPES = (0.02, 0.04, 0.06, 0.08, 0.10, 0.12, 0.14, 0.16, 0.18, 0.20)
 RECALL = 0.90
-#: The paper's figures: strain-away and reserve rate at 16 bytes, precision at its best slope, and the three systems.
+#: The paper's figures: strain-away and reserve rate at 16 bytes, precision at its best slope, the share of similar
+#: pairs after steps, the three systems (precision, relative recall, precision on one site), kinds of false positives.
 _WINDOW_PAPER = {16: (0.87, 0.975)}
 _SLOPE_PAPER = {0.10: 0.948}
+_STEPS_PAPER = (0.67, None, None, 0.95)
 SYSTEMS_PAPER: Mapping[str, tuple[float, float, float]] = {
     "tlcs": (0.95, 1.86, 0.91),
     "simhash64": (0.71, 1.0, 0.50),
-    "cosine": (0.82, 1.13, 0.63),
+    "cosine": (0.82, 1.19, 0.63),
 }
+MISTAKES_PAPER: Mapping[Reason, float] = {
+    Reason.SERIES: 0.60,
+    Reason.BOILERPLATE: 0.20,
+    Reason.SMALL_REPLIES: 0.15,
+    Reason.TRANSITIVITY: 0.05,
+}
+#: A window that strains away nothing but characters that the other text lacks: the LCS is that of the whole texts.
+_WHOLE = 1
+_NEVER = ROTATIONS_MAX + 1
+_UNKNOWN = "The truth of these pages is unknown, or all pairs are of one kind: see --releases and --items."
 
 
 @dataclass(frozen=True)
 class TextPair:
-    """Two compared texts. near: the partition's decision. same_item: the truth, None if unknown."""
+    """Two compared texts.
+
+    near, step: the partition's decision, and the step that made it. same_item: the truth, None if unknown.
+    weight: the number of compared pairs that this one stands for in its sample.
+    """
 
     a: str
     b: str
     near: bool
     same_item: bool | None = None
+    weight: float = 1.0
+    step: str = "trustable"
 
 
 @dataclass(frozen=True)
@@ -57,35 +77,110 @@ class SystemSets:
     seconds: float
 
 
-def signature_section(pairs: Sequence[TextPair]) -> Section:
-    """Measures coverage and trustable rate by number of signatures."""
+@dataclass
+class Exhausted:
+    """Drawn documents, each compared with every other text by TLCS.
+
+    documents: per drawn document, (near, rotations at which the signatures of both meet, _NEVER if they never do) of
+    each other text that is near or meets it. seconds: of all comparisons. signing: seconds per document.
+    """
+
+    texts: int
+    documents: list[list[tuple[bool, int]]] = field(default_factory=list)
+    seconds: float = 0.0
+    signing: float = 0.0
+
+    @property
+    def pairs(self) -> int:
+        return len(self.documents) * (self.texts - 1)
+
+
+def exhaust(texts: Sequence[str], drawn: int) -> Exhausted:
+    """Compares the first `drawn` texts with all others. texts: distinct, in random order."""
+    out = Exhausted(len(texts))
+    began = time.perf_counter()
+    levels = [_levels(text) for text in texts]
+    out.signing = (time.perf_counter() - began) / ROTATIONS_MAX / max(1, len(texts))
+    for number in range(min(drawn, len(texts))):
+        found = []
+        for other in range(len(texts)):
+            if other != number:
+                began = time.perf_counter()
+                near = compare(texts[number], texts[other], Parameters()).similar
+                out.seconds += time.perf_counter() - began
+                meet = _meeting(levels[number], levels[other])
+                if near or meet != _NEVER:
+                    found.append((near, meet))
+        out.documents.append(found)
+    return out
+
+
+def _levels(text: str) -> dict[tuple[int, int], int]:
+    """Maps each signature of a text's sentences to the number of rotations from which on it exists."""
+    parameters = Parameters(passage_words=0)  # the paper's signatures alone
+    found = sentences(text, parameters)
+    encoded = [sentence.encode("utf-8", "surrogatepass") for sentence, _ in found]
+    weights = [weight(width) for _, width in found]
+    levels: dict[tuple[int, int], int] = {}
+    for rotations in range(1, ROTATIONS_MAX + 1):
+        for high, low in signatures_of(encoded, weights, replace(parameters, rotations=rotations)).tolist():
+            levels.setdefault((high, low), rotations)
+    return levels
+
+
+def _meeting(one: Mapping[tuple[int, int], int], other: Mapping[tuple[int, int], int]) -> int:
+    return min((max(one[key], other[key]) for key in one.keys() & other.keys()), default=_NEVER)
+
+
+def signature_section(pairs: Sequence[TextPair], exhausted: Exhausted) -> Section:
+    """Measures figure 6: coverage and trustable rate by number of signatures, at all 16 numbers of rotations."""
+    meets = [_meeting(_levels(pair.a), _levels(pair.b)) for pair in pairs]
     rows: list[list[Cell]] = []
-    for rotations in ROTATIONS:
-        parameters = Parameters(rotations=rotations, passage_words=0)  # the paper's signatures alone
-        meet = [_meet(pair, parameters) for pair in pairs]
-        near = [met for met, pair in zip(meet, pairs, strict=True) if pair.near]
-        true = [pair.near for met, pair in zip(meet, pairs, strict=True) if met]
-        rows.append([rotations * parameters.subsets, _mean(near), _mean(true)])
-    text = "The paper's two rates are equal at 14 signatures."
-    columns, kinds = ("signatures", "coverage rate", "trustable rate"), ("count", "share", "share")
-    table = ResultTable("signatures", f"Of {len(pairs):,} compared pairs", columns, kinds, rows)
-    return Section("signatures", "How many signatures", text, [table])
+    for rotations in range(1, ROTATIONS_MAX + 1):
+        coverage, trust = [], []
+        for found in exhausted.documents:
+            met = [near for near, meet in found if meet <= rotations]
+            if near := sum(near for near, _ in found):
+                coverage.append(sum(met) / near)
+            if met:
+                trust.append(sum(met) / len(met))
+        here = [(pair, meet <= rotations) for pair, meet in zip(pairs, meets, strict=True)]
+        covered = _share((pair.weight, met) for pair, met in here if pair.near)
+        trusted = _share((pair.weight, pair.near) for pair, met in here if met)
+        rows.append([rotations * Parameters().subsets, _mean(coverage), _mean(trust), covered, trusted])
+    columns = (
+        "signatures",
+        *(f"{rate} rate, {of}" for of in ("documents", "pairs") for rate in ("coverage", "trustable")),
+    )
+    caption = (
+        f"{len(exhausted.documents):,} documents against all of {exhausted.texts:,} texts, and {len(pairs):,} compared "
+        "pairs"
+    )
+    table = ResultTable("signatures", caption, columns, ("count", *["share"] * 4), rows)
+    text = (
+        "The paper's two rates are equal at 14 signatures. By documents: its words, every text compared. By pairs: of "
+        "those that all signatures bring together, weighted to the collection."
+    )
+    section = Section("signatures", "Figure 6: how many signatures", text, [table])
+    series = [Series(columns[at], [(float(row[0] or 0), float(row[at] or 0)) for row in rows], "line") for at in (1, 2)]
+    svg = plot("Coverage and trustable rate", series, Axes("signatures", "rate", y_range=(0, 1)))
+    if svg is not None:
+        legend = [(f"s{number}", one.name) for number, one in enumerate(series)]
+        section.plots.append(Plot("signatures", "Rates by documents", svg, columns, rows, legend=legend))
+    return section
 
 
 def window_section(pairs: Sequence[TextPair]) -> Section:
     """Measures strain-away and reserve rate by window."""
-    near = [(points(pair.a), points(pair.b)) for pair in pairs if pair.near]
-    apart = [(points(pair.a), points(pair.b)) for pair in pairs if not pair.near]
-    whole = [_common(a, b) for a, b in near]
+    near, apart = ([pair for pair in pairs if pair.near is kind] for kind in (True, False))
+    whole = [_trusted(pair, _WHOLE) for pair in near]
     rows: list[list[Cell]] = []
     for window in WINDOWS:
-        away, reserved = [], []
-        for a, b in apart:
-            keep_a, keep_b = filtered(a, b, window)
-            away.append(1 - (int(keep_a.sum()) + int(keep_b.sum())) / (len(a) + len(b)))
-        for (a, b), common in zip(near, whole, strict=True):
-            keep_a, keep_b = filtered(a, b, window)
-            reserved.append(_common(a[keep_a], b[keep_b]) / common if common else 1.0)
+        away = []
+        for pair in apart:
+            keep = filtered(points(pair.a), points(pair.b), window)
+            away.append(1 - sum(int(kept.sum()) for kept in keep) / (len(pair.a) + len(pair.b)))
+        reserved = [_trusted(pair, window) / most for pair, most in zip(near, whole, strict=True) if most]
         rows.append([window, _mean(away), _mean(reserved), *_WINDOW_PAPER.get(window, (None, None))])
     columns = ("window", "strain-away rate", "reserve rate", "paper: strain-away", "paper: reserve")
     kinds = ("count", "share", "share", "share", "share")
@@ -94,33 +189,131 @@ def window_section(pairs: Sequence[TextPair]) -> Section:
     return Section("windows", "Windows of the filtered sketch", tables=[table])
 
 
-def slope_section(pairs: Sequence[TextPair]) -> Section:
-    """Measures precision at a recall of .90 by slope; varies the threshold of resemblance, with containment off."""
-    section = Section("slopes", "Slope of a trustable region")
-    known = [pair for pair in pairs if pair.same_item is not None]
-    relevant = sum(bool(pair.same_item) for pair in known)
-    if not relevant or relevant == len(known):
-        section.missing = (
-            "The truth of these pages is unknown, or all pairs are of one kind: see --releases and --items."
-        )
+def _trusted(pair: TextPair, window: int) -> int:
+    parameters = Parameters(window_bytes=window, resemblance_min=0.0, containment_min=0.0)
+    return compare(pair.a, pair.b, parameters).trusted
+
+
+def slope_section(documents: Sequence[Sequence[TextPair]]) -> Section:
+    """Measures figure 8: precision at a recall of .90 by slope; varies the threshold of resemblance, containment off.
+
+    documents: the compared pairs of each drawn document.
+    """
+    section = Section("slopes", "Figure 8: slope of a trustable region")
+    known = [[pair for pair in pairs if pair.same_item is not None] for pairs in documents]
+    known = [pairs for pairs in known if pairs]
+    every = [pair for pairs in known for pair in pairs]
+    relevant = sum(bool(pair.same_item) for pair in every)
+    if not relevant or relevant == len(every):
+        section.missing = _UNKNOWN
         return section
-    rows: list[list[Cell]] = []
-    for slope in SLOPES:
-        parameters = replace(Parameters(), slope_max=slope, resemblance_min=0.0, containment_min=1.0)
-        found = sorted(
-            ((compare(pair.a, pair.b, parameters).resemblance, bool(pair.same_item)) for pair in known), reverse=True
-        )
-        threshold, precision, recall = _at_recall(found, relevant)
-        rows.append([slope, precision, recall, threshold, _SLOPE_PAPER.get(slope)])
+    scores: dict[float, list[tuple[float, int, bool]]] = {slope: [] for slope in SLOPES}
+    for number, pairs in enumerate(known):
+        for pair in pairs:
+            for slope, score in zip(SLOPES, _resemblances(pair), strict=True):
+                scores[slope].append((score, number, bool(pair.same_item)))
+    rows: list[list[Cell]] = [[slope, *at_recall(found), _SLOPE_PAPER.get(slope)] for slope, found in scores.items()]
     columns = ("slope", f"precision at recall {RECALL:.2f}", "recall", "resemblance at least", "paper: precision")
     kinds = ("number", "share", "share", "share", "share")
-    section.tables.append(ResultTable("slopes", f"Of {len(known):,} compared pairs", columns, kinds, rows, paper=(4,)))
+    caption = f"Means over {len(known):,} documents with {len(every):,} compared pairs"
+    section.tables.append(ResultTable("slopes", caption, columns, kinds, rows, paper=(4,)))
     return section
 
 
+def _resemblances(pair: TextPair) -> list[float]:
+    """Computes the resemblance at each slope; the texts are aligned once."""
+    longer, shorter = sorted((points(pair.a), points(pair.b)), key=len, reverse=True)
+    made = aligned(longer, shorter, 1, Parameters().window_bytes)
+    return [resemblance(made, longer, shorter, Parameters(slope_max=slope)) for slope in SLOPES]
+
+
+def at_recall(found: Sequence[tuple[float, int, bool]]) -> tuple[float | None, float, float]:
+    """Finds (precision, recall, threshold) of the highest threshold whose mean recall over documents reaches RECALL.
+
+    found: (score, document, whether of its item). Equal scores go together. A document without a pair of its item
+    counts for precision only, one without an accepted pair for recall only.
+    """
+    relevant = Counter(document for _, document, good in found if good)
+    taken: Counter[int] = Counter()
+    right: Counter[int] = Counter()
+    recall = threshold = 0.0
+    ordered = sorted(found, key=lambda one: -one[0])
+    for place, (score, document, good) in enumerate(ordered):
+        taken[document] += 1
+        right[document] += good
+        last = place + 1 == len(ordered) or ordered[place + 1][0] < score
+        if last:
+            threshold = score
+            recall = fmean(right[number] / count for number, count in relevant.items())
+            if recall >= RECALL:
+                break
+    return _mean(right[number] / count for number, count in taken.items()), recall, threshold
+
+
+def step_section(pairs: Sequence[TextPair], exhausted: Exhausted, documents: int) -> Section:
+    """Measures table 2: the share of similar pairs after each step, and the cost without steps 1 and 2.
+
+    documents: number of distinct texts of the collection.
+    """
+    section = Section("steps", "Table 2: what each step leaves, and what it saves")
+    compared = sum(pair.weight for pair in pairs)
+    after = (
+        ("1: signatures in common", pairs),
+        ("2: filtered sketches long enough", [pair for pair in pairs if pair.step != "length"]),
+        ("LCS of the sketches long enough", [pair for pair in pairs if pair.step == "trustable"]),
+        ("3: trustable LCS", [pair for pair in pairs if pair.near]),
+    )
+    rows: list[list[Cell]] = []
+    for (name, left), paper in zip(after, _STEPS_PAPER, strict=True):
+        known = [(pair.weight, pair.same_item) for pair in left if pair.same_item is not None]
+        rows.append([name, round(sum(pair.weight for pair in left)), _share(known), paper])
+    columns = ("after step", "pairs left", "of one item", "paper: similar")
+    note = "Pairs are estimated from the sample, which is weighted to the collection."
+    section.tables.append(
+        ResultTable("steps", "Pairs after each step", columns, ("text", "count", "share", "share"), rows, note, (3,))
+    )
+    with_sketch, without = (_seconds(pairs, window) for window in (Parameters().window_bytes, _WHOLE))
+    signing = exhausted.signing * documents
+    every = documents * (documents - 1) / 2
+    exhaustive = ratio(exhausted.seconds, exhausted.pairs) or 0.0
+    ways = (
+        ("steps 1 to 3", compared, with_sketch, signing),
+        ("without step 1: all pairs", every, exhaustive, 0.0),
+        ("without step 2: LCS of whole texts", compared, without, signing),
+    )
+    whole = signing + with_sketch * compared
+    cost_rows: list[list[Cell]] = []
+    for name, count, each, before in ways:
+        seconds = before + each * count
+        cost_rows.append([name, round(count), 1000 * each, seconds, ratio(seconds, whole)])
+    cost_columns = ("way", "pairs", "ms a pair", "processor seconds", "ratio")
+    note = f"Step 1 itself takes {1000 * exhausted.signing:.2f} ms a document. Times are of one processor."
+    kinds = ("text", "count", "number", "number", "number")
+    section.tables.append(ResultTable("costs", "Cost of the comparison", cost_columns, kinds, cost_rows, note))
+    if not any(pair.same_item is not None for pair in pairs):
+        section.missing = _UNKNOWN
+    return section
+
+
+def _seconds(pairs: Sequence[TextPair], window: int) -> float:
+    """Measures the seconds of a comparison, as the weighted mean over pairs."""
+    parameters = Parameters(window_bytes=window)
+    total = 0.0
+    for pair in pairs:
+        began = time.perf_counter()
+        compare(pair.a, pair.b, parameters)
+        total += pair.weight * (time.perf_counter() - began)
+    return total / max(1.0, sum(pair.weight for pair in pairs))
+
+
 def system_section(systems: Mapping[str, SystemSets], items: Mapping[str, str], sites: Mapping[str, str]) -> Section:
-    """Compares the systems. items: by URL, if known; sites: by URL."""
-    section = Section("systems", "The three systems", "Recall is relative to that of simhash64, as in the paper.")
+    """Measures table 1: the systems compared. items: by URL, if known; sites: by URL."""
+    section = Section(
+        "systems",
+        "Table 1: the three systems",
+        "Recall and time are relative to simhash64's, as recall is in the paper. Hours of the paper's cluster are not "
+        "repeated here.",
+    )
     if not items:
         section.missing = "The truth of these pages is unknown: see --releases and --items."
         return section
@@ -129,16 +322,41 @@ def system_section(systems: Mapping[str, SystemSets], items: Mapping[str, str], 
     rows: list[list[Cell]] = []
     for name, ((precision, recall), (site_precision, _)) in measured.items():
         relative = recall / base if base and recall is not None else None
+        seconds = systems[name].seconds
+        times = ratio(seconds, systems["simhash64"].seconds) if "simhash64" in systems else None
         paper = SYSTEMS_PAPER.get(name, (None, None, None))
-        rows.append([name, precision, recall, relative, site_precision, systems[name].seconds, *paper])
+        rows.append([name, precision, recall, relative, site_precision, seconds, times, *paper])
     columns = (
-        *("system", "precision", "recall", "relative recall", "same site: precision", "seconds"),
+        *("system", "precision", "recall", "relative recall", "same site: precision", "seconds", "relative time"),
         *("paper: precision", "paper: relative recall", "paper: same site"),
     )
-    kinds = ("text", "share", "share", "number", "share", "number", "share", "number", "share")
+    kinds = ("text", "share", "share", "number", "share", "number", "number", "share", "number", "share")
     section.tables.append(
-        ResultTable("systems", f"Means over {len(items):,} documents", columns, kinds, rows, paper=(6, 7, 8))
+        ResultTable("systems", f"Means over {len(items):,} documents", columns, kinds, rows, paper=(7, 8, 9))
     )
+    return section
+
+
+def mistake_section(labels: Iterable[Label]) -> Section:
+    """Tabulates false positives by kind, from labels of pairs that were drawn from sets."""
+    wrong = [label for label in labels if label.label is Judgement.INCORRECT and "sets" in label.sample]
+    section = Section(
+        "mistakes",
+        "False positives by kind",
+        "Pairs of one set that people labelled as incorrect, with their reason; see `neardup label --sets`.",
+    )
+    if not wrong:
+        section.missing = "No labelled pair of a set is incorrect: see `neardup label --sets` and --labels."
+        return section
+    rows: list[list[Cell]] = []
+    for reason, paper in MISTAKES_PAPER.items():
+        count = sum(reason in label.reasons for label in wrong)
+        rows.append([reason.replace("_", " "), count, count / len(wrong), paper])
+    others = sum(not MISTAKES_PAPER.keys() & set(label.reasons) for label in wrong)
+    rows.append(["another or none", others, others / len(wrong), None])
+    columns, kinds = ("kind", "pairs", "share", "paper: share"), ("text", "count", "share", "share")
+    caption = f"Of {len(wrong):,} incorrect pairs; a pair may have two reasons"
+    section.tables.append(ResultTable("mistakes", caption, columns, kinds, rows, paper=(3,)))
     return section
 
 
@@ -164,25 +382,10 @@ def _same_site(
     return measure(apart, items)
 
 
-def _meet(pair: TextPair, parameters: Parameters) -> bool:
-    one, other = ({(int(h), int(low)) for h, low in signatures(text, parameters)} for text in (pair.a, pair.b))
-    return not one.isdisjoint(other)
-
-
-def _common(a: object, b: object) -> int:
-    found = script(a, b)  # type: ignore[arg-type]
-    return 0 if found is None else int((found >= 0).sum())
-
-
-def _at_recall(found: Sequence[tuple[float, bool]], relevant: int) -> tuple[float, float, float]:
-    """Finds (threshold, precision, recall) of the highest threshold that reaches RECALL. Equal scores go together."""
-    right = taken = 0
-    for place, (score, good) in enumerate(found):
-        taken, right = taken + 1, right + good
-        last = place + 1 == len(found) or found[place + 1][0] < score
-        if last and right >= RECALL * relevant:
-            return score, right / taken, right / relevant
-    return 0.0, right / max(1, taken), right / relevant
+def _share(weighed: Iterable[tuple[float, bool | None]]) -> float | None:
+    """Computes the weighted share of true values."""
+    known = list(weighed)
+    return ratio(sum(each for each, true in known if true), sum(each for each, _ in known))
 
 
 def _mean(values: Iterable[float]) -> float | None:

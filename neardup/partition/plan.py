@@ -2,29 +2,33 @@
 
 Input tables, from the signing stage:
 
-    documents   doc, kind (0 page, 1 gone), url, site, digest_high, digest_low, characters, signatures
+    documents   doc, kind (0 page, 1 gone), url, site, quality, digest_high, digest_low, characters, signatures
     signatures  doc, high, low
 
-doc is a number of 54 bits: source << 32 | ordinal in the source. A *key* is signatures << 54 | doc. The greatest key
-of a set is its representative. All values except url and site are whole numbers, so every engine returns the same rows.
+doc is a number of 50 bits: source << 32 | ordinal in the source. A *key* is quality << 59 | signatures << 50 | doc. The
+greatest key of a set is its representative. All values except url and site are whole numbers, so every engine returns
+the same rows.
 """
 
 from neardup.partition.parameters import Parameters
 
-DOC_BITS = 54
-SOURCE_BITS, PLACE_BITS = 22, 32
+DOC_BITS = 50
+SOURCE_BITS, PLACE_BITS = 18, 32
 _DOCS = 1 << DOC_BITS
+_SIGNATURES = 1 << 9  # above the most signatures of a document
+#: Greatest page quality; a key has 63 bits.
+QUALITY_MAX = 15
 
 #: The last fetch of each URL, without URLs that are gone by then.
 LATEST = """
-select d.doc, d.site, d.digest_high, d.digest_low, d.characters, d.signatures
+select d.doc, d.site, d.quality, d.digest_high, d.digest_low, d.characters, d.signatures
 from documents d join (select max(doc) as doc from documents group by url) last on d.doc = last.doc
 where d.kind = 0
 """
 
 #: The first document of each distinct text. It represents the documents that repeat the text (REPEATS).
 STANDING = f"""
-select l.doc, l.site, cast(l.signatures as bigint) * {_DOCS} + l.doc as item, l.signatures
+select l.doc, l.site, (cast(l.quality as bigint) * {_SIGNATURES} + l.signatures) * {_DOCS} + l.doc as item, l.signatures
 from latest l join (
     select min(doc) as doc from latest where characters > 0 group by digest_high, digest_low
 ) first on l.doc = first.doc

@@ -9,6 +9,7 @@ import numpy as np
 from neardup.page import Page
 from neardup.partition.cosine import Frequencies, cosine, frequencies
 from neardup.partition.parameters import Parameters
+from neardup.partition.plan import QUALITY_MAX
 from neardup.partition.signatures import signatures
 from neardup.partition.texts import document_of
 from neardup.partition.trustable import compare
@@ -24,7 +25,8 @@ _INT64 = "<i8"
 class Signed(NamedTuple):
     """One document as the relations store it.
 
-    kind: 0 a page, 1 its URL is gone. digest_high, digest_low: int64 halves of the text's digest, 0 for an empty text.
+    kind: 0 a page, 1 its URL is gone. quality: of the page, see `quality_of`.
+    digest_high, digest_low: int64 halves of the text's digest, 0 for an empty text.
     high, low: int64 halves of the signatures. text: the compared text.
     """
 
@@ -32,6 +34,7 @@ class Signed(NamedTuple):
     kind: int
     url: str
     site: str
+    quality: int
     digest_high: int
     digest_low: int
     characters: int
@@ -74,9 +77,14 @@ def sign(pages: Sequence[tuple[int, Page]], parameters: Parameters) -> Iterator[
         if named.kinds[i] == RecordKind.REJECTED:
             yield Refused(doc, url, _reason(named.reasons, i))
         elif named.kinds[i] == RecordKind.TOMBSTONE:
-            yield Signed(doc, 1, url, "", 0, 0, 0, [], [], "")
+            yield Signed(doc, 1, url, "", 0, 0, 0, 0, [], [], "")
         else:
-            yield _signed(doc, Page(url, page.body, page.content_type), parameters)
+            yield _signed(doc, Page(url, page.body, page.content_type, score=page.score), parameters)
+
+
+def quality_of(score: float | None) -> int:
+    """Returns the page quality of a crawler's score: 1 to QUALITY_MAX for 0 to 1, 0 without a score."""
+    return 0 if score is None else 1 + round((QUALITY_MAX - 1) * score)
 
 
 def _signed(doc: int, page: Page, parameters: Parameters) -> Signed:
@@ -84,7 +92,8 @@ def _signed(doc: int, page: Page, parameters: Parameters) -> Signed:
     made = signatures(document.text, parameters).view(np.int64)
     high, low = np.frombuffer(document.digest or bytes(16), _INT64).tolist()
     halves = made[:, 0].tolist(), made[:, 1].tolist()
-    return Signed(doc, 0, document.url, document.site, high, low, len(document.text), *halves, document.text)
+    quality = quality_of(page.score)
+    return Signed(doc, 0, document.url, document.site, quality, high, low, len(document.text), *halves, document.text)
 
 
 def _reason(reasons: tuple[np.ndarray, np.ndarray], place: int) -> str:

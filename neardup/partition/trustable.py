@@ -35,18 +35,24 @@ class Likeness(NamedTuple):
     regions: tuple[tuple[int, int], ...]
 
 
-class _Alignment(NamedTuple):
-    """The result of one run over two texts.
+class Alignment(NamedTuple):
+    """The result of steps 5 and 6 over two texts.
 
-    partner: int32[shorter], positions in the longer text, -1 for unmatched ones.
+    by: the step that decided, "trustable" if none did. partner: int32[shorter], positions in the longer text, -1 for
+    unmatched characters.
     """
 
     by: str
     kept_longer: int
     kept_shorter: int
     partner: _Positions
-    trusted: int = 0
-    regions: tuple[tuple[int, int], ...] = ()
+
+
+class _Trusted(NamedTuple):
+    """The result of step 7: characters of the TLCS, and (start, end) of the regions in the shorter text."""
+
+    characters: int
+    regions: tuple[tuple[int, int], ...]
 
 
 def compare(a: str, b: str, parameters: Parameters) -> Likeness:
@@ -60,14 +66,16 @@ def compare(a: str, b: str, parameters: Parameters) -> Likeness:
     sizes = len(longer), len(shorter)
     # position independence can add characters later, by an amount not known here
     least = 1 if parameters.removals else least_common(*sizes, parameters)
-    first = part = _run(longer, shorter, least, parameters)
-    trusted = first.trusted
+    first = made = aligned(longer, shorter, least, parameters.window_bytes)
+    found = part = _trusted(made.partner, parameters)
+    trusted = found.characters
     for _ in range(parameters.removals):
-        if not part.trusted:
+        if not part.characters:
             break
-        longer, shorter = _without(longer, shorter, part)
-        part = _run(longer, shorter, 1, parameters)
-        trusted += part.trusted
+        longer, shorter = _without(longer, shorter, made.partner, part.regions)
+        made = aligned(longer, shorter, 1, parameters.window_bytes)
+        part = _trusted(made.partner, parameters)
+        trusted += part.characters
     resemblance = trusted / (sum(sizes) - trusted) if trusted else 0.0
     containment = trusted / sizes[1] if trusted else 0.0
     kept = first.kept_longer, first.kept_shorter
@@ -79,7 +87,7 @@ def compare(a: str, b: str, parameters: Parameters) -> Likeness:
         trusted,
         *(sizes[::-1] if turned else sizes),
         *(kept[::-1] if turned else kept),
-        first.regions,
+        found.regions,
     )
 
 
@@ -126,30 +134,43 @@ def _exceeds(common: int, longer: int, shorter: int, parameters: Parameters) -> 
     return common / union > parameters.resemblance_min or common / shorter > parameters.containment_min
 
 
-def _run(longer: _Points, shorter: _Points, least: int, parameters: Parameters) -> _Alignment:
-    nothing = np.full(len(shorter), -1, np.int32)
-    keep_longer, keep_shorter = filtered(longer, shorter, parameters.window_bytes)
+def aligned(longer: _Points, shorter: _Points, least: int, window: int) -> Alignment:
+    """Strains two texts with windows of so many bytes, and aligns the sketches if they can share `least` characters."""
+    partner = np.full(len(shorter), -1, np.int32)
+    keep_longer, keep_shorter = filtered(longer, shorter, window)
     in_longer, in_shorter = np.flatnonzero(keep_longer), np.flatnonzero(keep_shorter)
     kept = len(in_longer), len(in_shorter)
     if min(kept) < least:
-        return _Alignment("length", *kept, nothing)
+        return Alignment("length", *kept, partner)
     found = script(longer[in_longer], shorter[in_shorter], least)
     if found is None:
-        return _Alignment("edits", *kept, nothing)
-    partner = nothing
+        return Alignment("edits", *kept, partner)
     matched = found >= 0
     partner[in_shorter[matched]] = in_longer[found[matched]]
+    return Alignment("trustable", *kept, partner)
+
+
+def resemblance(made: Alignment, longer: _Points, shorter: _Points, parameters: Parameters) -> float:
+    """Computes the resemblance of two aligned texts."""
+    trusted = _trusted(made.partner, parameters).characters
+    return trusted / (len(longer) + len(shorter) - trusted) if trusted else 0.0
+
+
+def _trusted(partner: _Positions, parameters: Parameters) -> _Trusted:
     chosen = np.empty((parameters.regions, 2), np.int32)
+    if not len(partner):
+        return _Trusted(0, ())
     many, trusted = trusting.regions(partner, parameters.slope_max, parameters.blocks, parameters.regions, chosen)
-    regions = tuple((int(start), int(end)) for start, end in chosen[:many])
-    return _Alignment("trustable", *kept, partner, int(trusted), regions)
+    return _Trusted(int(trusted), tuple((int(start), int(end)) for start, end in chosen[:many]))
 
 
-def _without(longer: _Points, shorter: _Points, part: _Alignment) -> tuple[_Points, _Points]:
+def _without(
+    longer: _Points, shorter: _Points, partner: _Positions, regions: tuple[tuple[int, int], ...]
+) -> tuple[_Points, _Points]:
     """Removes the regions from the shorter text, and their matched characters from the longer one."""
     rest_longer, rest_shorter = np.ones(len(longer), np.bool_), np.ones(len(shorter), np.bool_)
-    for start, end in part.regions:
+    for start, end in regions:
         rest_shorter[start:end] = False
-        places = part.partner[start:end]
+        places = partner[start:end]
         rest_longer[places[places >= 0]] = False
     return longer[rest_longer], shorter[rest_shorter]

@@ -34,6 +34,11 @@ class Reason(StrEnum):
     PREFILLED_FORM = "prefilled_form"
     MINOR_ITEM = "minor_item"
     CANNOT_EVALUATE = "cannot_evaluate"
+    # incorrect: the kinds of Huang 2008
+    SERIES = "series"
+    BOILERPLATE = "boilerplate"
+    SMALL_REPLIES = "small_replies"
+    TRANSITIVITY = "transitivity"
 
 
 #: Words of context on each side of a change.

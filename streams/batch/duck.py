@@ -6,11 +6,11 @@ folders of files. Texts lie beside the documents, one file per part.
 
 import json
 import mmap
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import duckdb
 import numpy as np
@@ -218,6 +218,7 @@ def sign_chunk(given: tuple[list[tuple[int, Page]], Parameters]) -> Part:
         "kind": np.array([one.kind for one in signed], np.int32),
         "url": np.array([one.url for one in signed], object),
         "site": np.array([one.site for one in signed], object),
+        "quality": np.array([one.quality for one in signed], np.int32),
         "digest_high": np.array([one.digest_high for one in signed], np.int64),
         "digest_low": np.array([one.digest_low for one in signed], np.int64),
         "characters": np.array([one.characters for one in signed], np.int32),
@@ -255,30 +256,93 @@ def _text(folder: Path, part: int, start: int, end: int) -> str:
     return _texts(folder, part)[start:end].decode("utf-8", "surrogatepass")
 
 
-def sampled_pairs(workspace: Path, most: int) -> list[tuple[str, str, bool, str, str]]:
-    """Samples compared pairs as (URL, URL, near, text, text): up to `most` near-duplicates and as many others.
+class SampledPair(NamedTuple):
+    """A compared pair and its texts. weight: compared pairs of its stratum per sampled one. step: that decided."""
+
+    a: str
+    b: str
+    near: bool
+    step: str
+    weight: float
+    text_a: str
+    text_b: str
+
+
+def sampled_pairs(workspace: Path, most: int) -> list[SampledPair]:
+    """Samples compared pairs in two strata: up to `most` near-duplicates and as many others.
 
     Ordered by hash, so the sample is always the same. workspace: of a partition that kept its tables.
     """
+    rows = _query(workspace, _SAMPLED.format(pairs=_STRATA), [most])
+    return [SampledPair(a, b, bool(near), *more, *texts) for _, a, b, near, *more, texts in _read(workspace, rows)]
+
+
+def sampled_documents(workspace: Path, documents: int, pairs_each: int) -> list[list[SampledPair]]:
+    """Samples documents that have a compared pair; returns the compared pairs of each, at most pairs_each by hash."""
+    found: dict[int, list[SampledPair]] = {}
+    rows = _query(workspace, _SAMPLED.format(pairs=_OF_DOCUMENTS), [documents, pairs_each])
+    for number, a, b, near, *more, texts in _read(workspace, rows):
+        found.setdefault(number, []).append(SampledPair(a, b, bool(near), *more, *texts))
+    return list(found.values())
+
+
+def sampled_texts(workspace: Path, most: int) -> list[str]:
+    """Samples distinct compared texts, in random order that is always the same."""
+    rows = _query(workspace, _TEXTS_SAMPLED, [most])
+    return [_text(workspace / "work" / "texts", *place) for (place,) in rows]
+
+
+def _query(workspace: Path, sql: str, values: list[int]) -> list[tuple[Any, ...]]:
     work = workspace / "work"
     with _quiet(duckdb.connect()) as db:
-        for name, files in (("compared", work / "compared.parquet"), ("documents", work / "documents" / "*.parquet")):
+        for name, files in (
+            ("compared", work / "compared.parquet"),
+            ("standing", work / "standing.parquet"),
+            ("documents", work / "documents" / "*.parquet"),
+        ):
             db.execute(f"create view {name} as select * from read_parquet('{_quoted(files)}')")
-        rows = db.execute(_SAMPLED, [most]).fetchall()
-    texts = work / "texts"
-    return [(a, b, bool(near), _text(texts, *one), _text(texts, *other)) for a, b, near, one, other in rows]
+        return db.execute(sql, values).fetchall()
 
 
+def _read(workspace: Path, rows: Iterable[tuple[Any, ...]]) -> Iterator[tuple[Any, ...]]:
+    texts = workspace / "work" / "texts"
+    for *columns, one, other in rows:
+        yield *columns, (_text(texts, *one), _text(texts, *other))
+
+
+_STRATA = """
+select place as number, a, b, near, step, total / least(total, $1) as weight from (
+    select *, row_number() over (partition by near order by hash(a, b), a, b) as place,
+           count(*) over (partition by near) as total
+    from compared
+) where place <= $1
+"""
+_OF_DOCUMENTS = """
+select number, a, b, near, step, 1.0 as weight from (
+    select *, row_number() over (partition by number order by hash(a, b), a, b) as place
+    from (
+        select a as item, a, b, near, step from compared
+        union all
+        select b as item, a, b, near, step from compared
+    ) ends join (
+        select item, row_number() over (order by hash(item), item) as number
+        from (select a as item from compared union select b as item from compared)
+    ) numbered using (item)
+    where number <= $1
+) where place <= $2
+"""
 _SAMPLED = f"""
-select one.url, other.url, near,
+select number, one.url, other.url, near, step, weight,
        [one.part, one.text_start, one.text_end], [other.part, other.text_start, other.text_end]
-from (
-    select a, b, near, row_number() over (partition by near order by hash(a, b), a, b) as place from compared
-) p
+from ({{pairs}}) p
 join documents one on one.doc = p.a % {_DOCS + 1}
 join documents other on other.doc = p.b % {_DOCS + 1}
-where place <= ?
-order by near, place
+order by number, near, p.a, p.b
+"""
+_TEXTS_SAMPLED = """
+select [d.part, d.text_start, d.text_end]
+from standing s join documents d on d.doc = s.doc
+order by hash(s.item), s.item limit $1
 """
 
 

@@ -35,7 +35,12 @@ _SIGNED = t.StructType(
         t.StructField(name, kind)
         for name, kind in (
             *(("doc", _LONG), ("kind", t.IntegerType()), ("url", _TEXT), ("site", _TEXT)),
-            *(("digest_high", _LONG), ("digest_low", _LONG), ("characters", t.IntegerType())),
+            *(
+                ("quality", t.IntegerType()),
+                ("digest_high", _LONG),
+                ("digest_low", _LONG),
+                ("characters", t.IntegerType()),
+            ),
             *(("high", t.ArrayType(_LONG)), ("low", t.ArrayType(_LONG)), ("text", _TEXT)),
         )
     ]
@@ -144,7 +149,8 @@ class SparkEngine:
 
 
 _DOCUMENTS = """
-select doc, kind, url, site, digest_high, digest_low, characters, size(high) as signatures from signed where kind < 2
+select doc, kind, url, site, quality, digest_high, digest_low, characters, size(high) as signatures
+from signed where kind < 2
 """
 _SIGNATURES = """
 select doc, one.high, one.low from (select doc, explode(arrays_zip(high, low)) as one from signed where kind = 0) each
@@ -173,8 +179,8 @@ def _signed(
     for chunk in chunks_of(source, number, start, last):
         for one in sign(chunk.pages, parameters):
             if isinstance(one, Refused):
-                yield one.doc, _REFUSED, one.url, "", 0, 0, 0, [], [], one.reason
+                yield one.doc, _REFUSED, one.url, "", 0, 0, 0, 0, [], [], one.reason
             else:
                 yield tuple(one)
         for problem in chunk.problems:
-            yield -1, _PROBLEM, "", "", 0, 0, 0, [], [], problem
+            yield -1, _PROBLEM, "", "", 0, 0, 0, 0, [], [], problem

@@ -6,7 +6,7 @@ from typing import Annotated
 from streams.commands.options import Arg, Opt, command, values
 from streams.commands.output import announce_compiler, print_json, print_sections
 from streams.commands.paths import must_exist
-from streams.commands.shared import THREADS, Folder, Json, Links, Truth, Workers
+from streams.commands.shared import THREADS, Folder, Json, Labels, Links, Truth, Workers
 
 
 class Options(Truth, Links, Json):
@@ -15,12 +15,13 @@ class Options(Truth, Links, Json):
     ]
     out: Annotated[Path, Folder("For the report, its data, and the partitions.")] = Path("evaluation-tlcs")
     pairs: Annotated[int, Opt("Near-duplicates, and other pairs, to measure.", low=1, high=100_000)] = 500
+    labels: Labels = ()
     workers: Workers = THREADS
 
 
 @command("evaluate tlcs", "neardup evaluate tlcs crawl.warc.gz --releases '[0-9.]+' --out evaluation")
 def evaluate_tlcs(options: Options) -> int:
-    """Measure trustable LCS as Huang 2008 did: signatures, windows, slopes, and three systems side by side."""
+    """Measure trustable LCS as Huang 2008 did: signatures, windows, slopes, steps, three systems, kinds of errors."""
     from streams.commands.terminal import bar
     from streams.evaluation.tlcs import evaluate_tlcs as run
 

@@ -9,7 +9,7 @@ from neardup.errors import BadInput
 from streams.commands.options import Opt, command, values
 from streams.commands.output import announce_compiler, complain
 from streams.commands.paths import inputs
-from streams.commands.shared import THREADS, Audits, InsteadState, Links, OptionalPages, Seed
+from streams.commands.shared import THREADS, Audits, InsteadState, Links, OptionalPages, Reads, Seed
 from streams.config.settings import LABEL_PORT
 from streams.errors import WrongUsage
 
@@ -25,6 +25,7 @@ class Options(Links):
     by: Annotated[str, Opt("Strata of the sample.", metavar="all|level|site")] = "all"
     seed: Seed = 0
     audits: Audits = ()
+    sets: Annotated[Path | None, Reads("Draw pairs from the sets of a partition: its sets.jsonl.", "--sets")] = None
     port: Annotated[int, Opt("On 127.0.0.1; 0: any free one.", low=0, high=65_535)] = LABEL_PORT
     threads: Annotated[int, Opt("Threads.", low=1, high=256)] = THREADS
 
@@ -36,7 +37,7 @@ def label(options: Options) -> None:
     from streams.evaluation.label import check_options, label_command
 
     try:
-        check_options(**values(options, "seed", "base_url", "follow_links", "threads"))
+        check_options(**values(options, "seed", "sets", "base_url", "follow_links", "threads"))
     except BadInput as error:
         raise WrongUsage(str(error)) from error
     announce_compiler()

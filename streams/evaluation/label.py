@@ -28,7 +28,7 @@ from neardup.evaluation.labelling.page import HEADERS, asset, home_html, pair_ht
 from neardup.evaluation.labelling.rounds import Labelling, checked_name
 from neardup.evaluation.pairs.graphs import b_graph, c_graph
 from neardup.evaluation.pairs.labels import Label, parse_label, read_labels
-from neardup.evaluation.pairs.sampling import check, draw
+from neardup.evaluation.pairs.sampling import check, draw, draw_of_sets
 from neardup.evaluation.pairs.texts import Texts
 from neardup.evaluation.rules.audits import drawn_of, read_audits
 from streams.config.settings import LABEL_PORT
@@ -291,6 +291,7 @@ def label_command(
     follow_links: bool = False,
     threads: int = 1,
     audits: Sequence[Path] = (),
+    sets: Path | None = None,
     progress: Progress = silent,
     ready: Callable[[str], None] = lambda url: None,
     told: Callable[[str], None] = lambda text: None,
@@ -303,6 +304,7 @@ def label_command(
         labels: file that labels are appended to.
         rule, count, by, seed: as in `neardup.evaluation.pairs.sampling.draw`.
         audits: files of an audit; at most `count` of their pairs are shown instead.
+        sets: `sets.jsonl` of a partition, from whose sets `count` pairs are drawn instead.
         port: 0 for any free port.
         ready: called with the address once the server answers.
         told: called with messages for the operator.
@@ -320,6 +322,8 @@ def label_command(
             corpus = crawl.corpus
             if audit is not None:
                 pairs = drawn_of(audit, corpus)[:count]
+            elif sets is not None:
+                pairs = draw_of_sets(sets, corpus, count, seed)
             else:
                 b = b_graph(corpus, b_min=crawl.decider.b_min, seed=seed, threads=threads)
                 c = c_graph(corpus, c_min=crawl.decider.c_min, seed=seed, threads=threads)

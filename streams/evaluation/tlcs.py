@@ -9,13 +9,19 @@ import orjson
 
 from neardup.evaluation import huang
 from neardup.evaluation.pairs.corpus import CorpusCounts
+from neardup.evaluation.pairs.labels import read_labels
 from neardup.evaluation.pairs.truth import Editions, Items
 from neardup.evaluation.report import HUANG, Evaluation, make_folder, write
 from neardup.partition.parameters import Parameters
-from streams.batch.duck import documents_of, sampled_pairs
+from streams.batch.duck import SampledPair, documents_of, sampled_documents, sampled_pairs, sampled_texts
 from streams.batch.engine import Progress
 from streams.batch.online import partition_online
 from streams.batch.partition import PartitionOptions, partition_command
+
+#: Texts of the sample that is compared exhaustively, and comparisons of it per pair of `pairs`.
+TEXTS_MAX, COMPARISONS_PER_PAIR = 2000, 100
+#: Drawn documents per pair of `pairs`, and most compared pairs of each.
+DOCUMENTS_PER_PAIR, PAIRS_EACH = 0.2, 50
 
 
 def evaluate_tlcs(
@@ -25,14 +31,17 @@ def evaluate_tlcs(
     editions: Editions | None,
     pairs: int,
     workers: int,
+    labels: Sequence[Path] = (),
     base_url: str | None = None,
     follow_links: bool = False,
     progress: Progress = lambda phase, done, total: None,
 ) -> Evaluation:
     """Partitions a crawl by tlcs, cosine and simhash64, measures, and writes the evaluation. Raises like these.
 
-    editions: the truth. pairs: number of near-duplicates, and of other pairs, for the rates.
+    editions: the truth. pairs: number of near-duplicates, and of other pairs, for the rates. labels: files of labelled
+    pairs of sets.
     """
+    given = [label for path in labels for label in read_labels(path)]
     make_folder(out)
 
     def options_for(name: str, kind: str = "transitive", *, keep: bool = False) -> PartitionOptions:
@@ -58,15 +67,22 @@ def evaluate_tlcs(
         "simhash64": huang.SystemSets(_sets(out / "simhash64" / "sets.jsonl", sites), online.seconds),
     }
     progress("measure", 0, 0)
-    measured = [
-        huang.TextPair(a, b, near, _same(item_of(one), item_of(other)))
-        for one, other, near, a, b in sampled_pairs(out / "tlcs", pairs)
-    ]
+
+    def pair(one: SampledPair) -> huang.TextPair:
+        same = _same(item_of(one.a), item_of(one.b))
+        return huang.TextPair(one.text_a, one.text_b, one.near, same, one.weight, one.step)
+
+    measured = [pair(one) for one in sampled_pairs(out / "tlcs", pairs)]
+    drawn = sampled_documents(out / "tlcs", max(1, round(DOCUMENTS_PER_PAIR * pairs)), PAIRS_EACH)
+    texts = sampled_texts(out / "tlcs", TEXTS_MAX)
+    exhausted = huang.exhaust(texts, max(1, COMPARISONS_PER_PAIR * pairs // max(1, len(texts))))
     sections = [
-        huang.signature_section(measured),
-        huang.window_section(measured),
-        huang.slope_section(measured),
         huang.system_section(systems, items, sites),
+        huang.step_section(measured, exhausted, made.counts.documents - made.counts.repeats),
+        huang.signature_section(measured, exhausted),
+        huang.window_section(measured),
+        huang.slope_section([[pair(one) for one in found] for found in drawn]),
+        huang.mistake_section(given),
     ]
     counts = CorpusCounts(fetches=made.counts.documents, pages=made.counts.documents - made.counts.repeats)
     counts.repeats, counts.rejected = made.counts.repeats, made.refused

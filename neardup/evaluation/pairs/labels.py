@@ -41,7 +41,10 @@ class Judgement(StrEnum):
 
 REASONS: dict[Judgement, tuple[Reason, ...]] = {
     Judgement.CORRECT: tuple(Reason)[:11],
-    Judgement.INCORRECT: (Reason.MAIN_ITEM, Reason.REST),
+    Judgement.INCORRECT: (
+        *(Reason.MAIN_ITEM, Reason.SERIES, Reason.BOILERPLATE, Reason.SMALL_REPLIES, Reason.TRANSITIVITY),
+        Reason.REST,
+    ),
     Judgement.UNDECIDED: (Reason.PREFILLED_FORM, Reason.MINOR_ITEM, Reason.CANNOT_EVALUATE, Reason.REST),
 }
 

@@ -5,10 +5,13 @@ pairs of a sample are a uniform sample (with strata, as many of each): labelling
 """
 
 from collections.abc import Iterator
+from pathlib import Path
+from random import Random
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+import orjson
 
 from neardup.errors import BadInput
 from neardup.evaluation.pairs.corpus import Corpus
@@ -56,6 +59,36 @@ def draw(
             at = places[place]
             out.append((turn, int(ranks[place]), Drawn(int(columns.a[at]), int(columns.b[at]), name)))
     return [drawn for _, _, drawn in sorted(out)]
+
+
+def draw_of_sets(file: Path, corpus: Corpus, count: int, seed: int) -> list[Drawn]:
+    """Samples pairs of the sets of a partition: a document, then another one of its set, both uniformly.
+
+    file: `sets.jsonl`. Documents that the corpus lacks (it keeps one of equal pages) are left out. Raises BadInput.
+    """
+    sets: list[list[int]] = []
+    try:
+        with file.open("rb") as lines:
+            for line in lines:
+                one = orjson.loads(line)
+                urls = [document["url"] for document in (one["representative"], *one["members"])]
+                pages = sorted({page for url in urls if (page := corpus.find(url)) is not None})
+                if len(pages) > 1:
+                    sets.append(pages)
+    except (OSError, ValueError, TypeError, KeyError) as error:
+        raise BadInput(f"cannot read the sets {file}: {error}") from error
+    if not sets:
+        raise BadInput(f"no set of {file} has two different pages of this crawl")
+    random = Random(seed)
+    documents = [(page, pages) for pages in sets for page in pages]
+    out: dict[tuple[int, int], Drawn] = {}
+    for page, pages in random.sample(documents, len(documents)):
+        other = random.choice([one for one in pages if one != page])
+        pair = min(page, other), max(page, other)
+        out.setdefault(pair, Drawn(*pair, "sets"))
+        if len(out) == count:
+            break
+    return list(out.values())
 
 
 def check(rule: str, count: int, by: str) -> None:

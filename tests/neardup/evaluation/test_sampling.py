@@ -1,12 +1,13 @@
 """Samples: the same for the same seed, nested, and from the strata that were asked for."""
 
+import json
 from collections import Counter
 
 import pytest
 
 from neardup.errors import BadInput
 from neardup.evaluation.pairs.graphs import b_graph, c_graph
-from neardup.evaluation.pairs.sampling import RULES, Drawn, draw
+from neardup.evaluation.pairs.sampling import RULES, Drawn, draw, draw_of_sets
 from neardup.evaluation.pairs.truth import thinned
 from tests.neardup.evaluation.crawl import crawl_of, manual
 
@@ -45,6 +46,26 @@ def test_each_rule_draws_its_own_pairs(drawn_from) -> None:
             fits = {"B": pair in similar["B"], "C": pair in similar["C"], "combined": combined}
             fits["site-split"] = combined if same else pair in similar["C"]
             assert fits[rule], (rule, pair)
+
+
+def test_pairs_of_sets_are_of_one_set_and_drawn_by_document(drawn_from, tmp_path) -> None:
+    _, corpus, _, _ = drawn_from
+    small, large = corpus.urls[:2], corpus.urls[2:12]
+    file = tmp_path / "sets.jsonl"
+    lines = [[*small, "https://unknown.example/"], large, [corpus.urls[12], "https://unknown.example/"]]
+    rows = [{"representative": {"url": one[0]}, "members": [{"url": url} for url in one[1:]]} for one in lines]
+    file.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    drawn = draw_of_sets(file, corpus, 6, seed=1)
+    assert drawn == draw_of_sets(file, corpus, 6, seed=1) != draw_of_sets(file, corpus, 6, seed=2)
+    assert len({(one.a, one.b) for one in drawn}) == 6
+    for one in draw_of_sets(file, corpus, 100, seed=3):
+        pair = {corpus.urls[one.a], corpus.urls[one.b]}
+        assert one.sample == "sets"
+        assert pair <= set(small) or pair <= set(large)
+    for text in ("", "{}\n", "no json\n"):
+        file.write_text(text)
+        with pytest.raises(BadInput, match="sets"):
+            draw_of_sets(file, corpus, 6, seed=1)
 
 
 def test_disagreements_are_what_only_one_algorithm_sees(drawn_from) -> None:

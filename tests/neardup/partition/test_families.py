@@ -21,13 +21,13 @@ class Tables:
         """documents: number -> (site, signatures)."""
         self.db = duckdb.connect()
         self.db.execute(
-            "create table documents (doc bigint, kind int, url varchar, site varchar, digest_high bigint, "
+            "create table documents (doc bigint, kind int, url varchar, site varchar, quality int, digest_high bigint, "
             "digest_low bigint, characters int, signatures int)"
         )
         self.db.execute("create table signatures (doc bigint, high bigint, low bigint)")
         for doc, (site, own) in documents.items():
-            row = [doc, 0, f"https://{site}/{doc}", site, doc, 0, 9, len(own)]
-            self.db.execute("insert into documents values (?, ?, ?, ?, ?, ?, ?, ?)", row)
+            row = [doc, 0, f"https://{site}/{doc}", site, 0, doc, 0, 9, len(own)]
+            self.db.execute("insert into documents values (?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
             for signature in own:
                 self.db.execute("insert into signatures values (?, ?, ?)", [doc, signature, -signature])
         self.parameters = parameters
@@ -140,7 +140,7 @@ def test_a_template_of_one_site_makes_no_list():
 def test_of_a_url_its_last_fetch_counts_and_one_that_is_gone_does_not():
     tables = Tables({1: ("a.example", {1}), 2: ("a.example", {1}), 3: ("a.example", {1})}, Parameters())
     tables.db.execute("update documents set url = 'https://a.example/' where doc < 3")
-    tables.db.execute("insert into documents values (4, 1, 'https://a.example/3', '', 0, 0, 0, 0)")
+    tables.db.execute("insert into documents values (4, 1, 'https://a.example/3', '', 0, 0, 0, 0, 0)")
     tables.make("latest", plan.LATEST)
     assert tables.db.execute("select doc from latest").fetchall() == [(2,)]
 

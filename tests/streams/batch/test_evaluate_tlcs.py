@@ -9,7 +9,7 @@ from tests.streams.shell import Shell
 
 
 @pytest.mark.slow
-def test_the_four_measurements_are_made(shell: Shell) -> None:
+def test_all_measurements_are_made(shell: Shell) -> None:
     entries = items(8)
     write(shell.folder / "crawl.jsonl", entries)
     known = [{"url": one["url"], "item": one["url"].split("/")[3]} for one in entries]
@@ -20,7 +20,7 @@ def test_the_four_measurements_are_made(shell: Shell) -> None:
     )
     assert ended.code == 0, ended.err
     sections = json.loads(ended.out)["sections"]
-    assert list(sections) == ["signatures", "windows", "slopes", "systems"]
+    assert list(sections) == ["systems", "steps", "signatures", "windows", "slopes", "mistakes"]
     systems = {row["system"]: row for row in sections["systems"]["tables"]["systems"]}
     assert list(systems) == ["tlcs", "cosine", "simhash64"]
     assert systems["tlcs"]["precision"] == systems["tlcs"]["recall"] == 1.0

@@ -72,6 +72,18 @@ def test_documents_without_a_signature_are_counted_for_people(shell: Shell) -> N
     assert "9 of 12 documents have no signature" in (shell.folder / "out" / "report.html").read_text()
 
 
+def test_the_page_of_the_highest_score_represents_its_set(tmp_path: Path) -> None:
+    """A score comes before the number of signatures, and that before the place in the input."""
+    lines = sentences(1)
+    crawl = [entry(f"https://a.example/{n}", page(edited(lines, n))) for n in range(4)]
+    for scores, chosen in (({}, None), ({0: 0.9, 1: 0.5}, 0), ({1: 0.5, 2: 1.0, 3: 0.0}, 2), ({3: 0.0}, 3)):
+        scored = [one | ({"score": scores[n]} if n in scores else {}) for n, one in enumerate(crawl)]
+        partition([write(tmp_path / "crawl.jsonl", scored)], tmp_path / "out", again=True)
+        (line,) = (tmp_path / "out" / "sets.jsonl").read_text().splitlines()
+        first = json.loads(line)["representative"]["url"]
+        assert chosen is None or first == f"https://a.example/{chosen}", scores
+
+
 def test_each_member_says_why_it_is_there(tmp_path: Path) -> None:
     lines = sentences(1)
     crawl = [
