@@ -13,9 +13,8 @@ Definitions (ours, where the paper's formulas are not known):
   documents of its item that are found. A system's figures are means over documents.
 """
 
-import time
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from statistics import fmean
 
@@ -47,6 +46,8 @@ MISTAKES_PAPER: Mapping[Reason, float] = {
     Reason.SMALL_REPLIES: 0.15,
     Reason.TRANSITIVITY: 0.05,
 }
+#: Returns seconds of a processor.
+Clock = Callable[[], float]
 #: A window that strains away nothing but characters that the other text lacks: the LCS is that of the whole texts.
 _WHOLE = 1
 _NEVER = ROTATIONS_MAX + 1
@@ -95,19 +96,19 @@ class Exhausted:
         return len(self.documents) * (self.texts - 1)
 
 
-def exhaust(texts: Sequence[str], drawn: int) -> Exhausted:
+def exhaust(texts: Sequence[str], drawn: int, clock: Clock) -> Exhausted:
     """Compares the first `drawn` texts with all others. texts: distinct, in random order."""
     out = Exhausted(len(texts))
-    began = time.perf_counter()
+    began = clock()
     levels = [_levels(text) for text in texts]
-    out.signing = (time.perf_counter() - began) / ROTATIONS_MAX / max(1, len(texts))
+    out.signing = (clock() - began) / ROTATIONS_MAX / max(1, len(texts))
     for number in range(min(drawn, len(texts))):
         found = []
         for other in range(len(texts)):
             if other != number:
-                began = time.perf_counter()
+                began = clock()
                 near = compare(texts[number], texts[other], Parameters()).similar
-                out.seconds += time.perf_counter() - began
+                out.seconds += clock() - began
                 meet = _meeting(levels[number], levels[other])
                 if near or meet != _NEVER:
                     found.append((near, meet))
@@ -250,7 +251,7 @@ def at_recall(found: Sequence[tuple[float, int, bool]]) -> tuple[float | None, f
     return _mean(right[number] / count for number, count in taken.items()), recall, threshold
 
 
-def step_section(pairs: Sequence[TextPair], exhausted: Exhausted, documents: int) -> Section:
+def step_section(pairs: Sequence[TextPair], exhausted: Exhausted, documents: int, clock: Clock) -> Section:
     """Measures table 2: the share of similar pairs after each step, and the cost without steps 1 and 2.
 
     documents: number of distinct texts of the collection.
@@ -272,7 +273,7 @@ def step_section(pairs: Sequence[TextPair], exhausted: Exhausted, documents: int
     section.tables.append(
         ResultTable("steps", "Pairs after each step", columns, ("text", "count", "share", "share"), rows, note, (3,))
     )
-    with_sketch, without = (_seconds(pairs, window) for window in (Parameters().window_bytes, _WHOLE))
+    with_sketch, without = (_seconds(pairs, window, clock) for window in (Parameters().window_bytes, _WHOLE))
     signing = exhausted.signing * documents
     every = documents * (documents - 1) / 2
     exhaustive = ratio(exhausted.seconds, exhausted.pairs) or 0.0
@@ -295,14 +296,14 @@ def step_section(pairs: Sequence[TextPair], exhausted: Exhausted, documents: int
     return section
 
 
-def _seconds(pairs: Sequence[TextPair], window: int) -> float:
+def _seconds(pairs: Sequence[TextPair], window: int, clock: Clock) -> float:
     """Measures the seconds of a comparison, as the weighted mean over pairs."""
     parameters = Parameters(window_bytes=window)
     total = 0.0
     for pair in pairs:
-        began = time.perf_counter()
+        began = clock()
         compare(pair.a, pair.b, parameters)
-        total += pair.weight * (time.perf_counter() - began)
+        total += pair.weight * (clock() - began)
     return total / max(1.0, sum(pair.weight for pair in pairs))
 
 

@@ -4,6 +4,7 @@ one.
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from time import process_time
 
 import orjson
 
@@ -75,10 +76,10 @@ def evaluate_tlcs(
     measured = [pair(one) for one in sampled_pairs(out / "tlcs", pairs)]
     drawn = sampled_documents(out / "tlcs", max(1, round(DOCUMENTS_PER_PAIR * pairs)), PAIRS_EACH)
     texts = sampled_texts(out / "tlcs", TEXTS_MAX)
-    exhausted = huang.exhaust(texts, max(1, COMPARISONS_PER_PAIR * pairs // max(1, len(texts))))
+    exhausted = huang.exhaust(texts, max(1, COMPARISONS_PER_PAIR * pairs // max(1, len(texts))), process_time)
     sections = [
         huang.system_section(systems, items, sites),
-        huang.step_section(measured, exhausted, made.counts.documents - made.counts.repeats),
+        huang.step_section(measured, exhausted, made.counts.documents - made.counts.repeats, process_time),
         huang.signature_section(measured, exhausted),
         huang.window_section(measured),
         huang.slope_section([[pair(one) for one in found] for found in drawn]),

@@ -6,7 +6,6 @@ pairs of a sample are a uniform sample (with strata, as many of each): labelling
 
 from collections.abc import Iterator
 from pathlib import Path
-from random import Random
 from typing import NamedTuple
 
 import numpy as np
@@ -79,11 +78,13 @@ def draw_of_sets(file: Path, corpus: Corpus, count: int, seed: int) -> list[Draw
         raise BadInput(f"cannot read the sets {file}: {error}") from error
     if not sets:
         raise BadInput(f"no set of {file} has two different pages of this crawl")
-    random = Random(seed)
+    random = np.random.default_rng(seed)
     documents = [(page, pages) for pages in sets for page in pages]
     out: dict[tuple[int, int], Drawn] = {}
-    for page, pages in random.sample(documents, len(documents)):
-        other = random.choice([one for one in pages if one != page])
+    for at in random.permutation(len(documents)).tolist():
+        page, pages = documents[at]
+        others = [one for one in pages if one != page]
+        other = others[int(random.integers(len(others)))]
         pair = min(page, other), max(page, other)
         out.setdefault(pair, Drawn(*pair, "sets"))
         if len(out) == count:
