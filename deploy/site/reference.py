@@ -13,7 +13,10 @@ def commands() -> str:
     """The help of every command."""
     from streams.commands.app import all_commands
 
-    out = ["# Commands\n", "This is the text of `neardup COMMAND --help`.\n"]
+    out = [
+        "# Commands\n",
+        "This is the text of `neardup COMMAND --help`. `make site` also writes it as a manual page, `build/site/neardup.1`.\n",
+    ]
     for name, command in sorted(all_commands().items()):
         context = command.make_context(f"neardup {name}", ["--help"], resilient_parsing=True, max_content_width=100)
         out.append(f"## neardup {name}\n\n```text\n{command.get_help(context)}\n```\n")

@@ -26,6 +26,7 @@ ROOT = HERE.parents[1]
 sys.path.insert(0, str(HERE))  # a folder of programs, no package
 
 import reference  # noqa: E402
+from manual import manual  # noqa: E402
 from navigation import ENTRIES, GROUPS, Entry  # noqa: E402
 
 _PICTURES = (".png", ".svg")
@@ -137,6 +138,7 @@ def build(folder: Path) -> list[str]:
         (folder / page.entry.file).write_text(template.render(page=page, groups=GROUPS, group=group))
     for name in ("site.css", "site.js"):
         shutil.copy(HERE / name, folder / name)
+    (folder / "neardup.1").write_text(manual())
     (folder / "search-index.js").write_text(f"window.searchIndex = {json.dumps(list(_searched(pages)))};\n")
     return [*(problem for page in pages for problem in page.problems), *_missing_anchors(pages)]
 

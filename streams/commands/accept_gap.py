@@ -9,13 +9,16 @@ from streams.config.settings import Settings
 
 
 class Options(Given):
-    offset: Annotated[int, Arg("OFFSET", "Of the message in the sketch log.", low=0)]
+    offset: Annotated[int, Arg("OFFSET", "Offset of the message in the sketch log.", low=0)]
     settings: Annotated[Settings, Flags(TOPICS, role="match", connects="match")]
 
 
 @command("accept-gap", "neardup accept-gap 1234")
 def accept_gap(options: Options) -> None:
-    """Let the matcher continue past pages that the message at OFFSET leaves out. The decision goes into the log."""
+    """Let the matcher continue past the pages that are missing before the message at OFFSET.
+
+    The error of the matcher names OFFSET. The decision becomes a record of the log. Start the matcher again.
+    """
     from streams.roles import accept_gap as accept
 
     click.echo(f"written at offset {accept(options.settings, options.offset)}; start the matcher again")

@@ -13,10 +13,12 @@ from streams.errors import WrongUsage
 
 
 class Options(Given):
-    archives: Annotated[tuple[str, ...], Arg("[PATH]...", f"Read before the pages: {INPUTS}", check=must_exist)] = ()
+    archives: Annotated[
+        tuple[str, ...], Arg("[PATH]...", f"Archives to read before the pages: {INPUTS}", check=must_exist)
+    ] = ()
     rate: Annotated[float, Opt("Most pages a second; 0: no limit.", low=0, metavar="N")] = 0.0
     once: Annotated[bool, Opt("End when it has caught up, instead of following the live topic.")] = False
-    read_pages: Annotated[bool, Opt("Read the pages even if their sketches could be judged again.")] = False
+    read_pages: Annotated[bool, Opt("Read the pages, even if the existing sketches fit.")] = False
     settings: Annotated[Settings, Flags(tuple(dict.fromkeys((*SKETCH, *MATCH))), role="match", connects="match")]
 
 
@@ -28,15 +30,15 @@ class Options(Given):
     codes="Exit codes: 0 caught up, 1 an error, 2 wrong usage, 130 stopped before (the same command continues).",
 )
 def backfill(options: Options) -> int:
-    """Judge history again, by other settings, into a generation of its own; the live one is not touched.
+    """Judge history again with other settings, into a generation of its own, beside the live one.
 
-    Where only rule and numbers are new, the existing sketches are judged again. Else the pages are read from the
-    beginning of their topic, in the order in which they were fetched: across partitions exactly, within one in the
-    order of the partition. Archives are read before them, side by side by --threads processes, in one order likewise.
-    Its state directory is that of --state, or the live one's name with the generation's appended.
+    If only the rule and numbers are new, the existing sketches are judged again. Else the pages are read from the start
+    of their topic, in the order of their fetch times; pages of one partition keep their order. Archives are read before
+    them, side by side in --threads processes, in the same order. The state directory is that of --state; by default the
+    live one's name with the generation appended.
 
-    It may be stopped at any moment, and the same command continues. When it has caught up it prints so, and follows
-    the live topic, so that `neardup cutover` loses nothing.
+    It may be stopped at any moment, and the same command continues. Once it has caught up, it says so and follows the
+    live topic, so that `neardup cutover` loses nothing.
     """
     from streams.commands.terminal import bar
     from streams.roles import run_backfill
@@ -45,7 +47,7 @@ def backfill(options: Options) -> int:
     settings = options.settings
     if not settings.generation:
         raise WrongUsage("a backfill fills a generation of its own: name it, as --generation second")
-    wishes = BackfillOptions(
+    chosen = BackfillOptions(
         rate=options.rate, once=options.once, read_pages=options.read_pages, archives=options.archives
     )
     if not settings.origins.get("state", "").startswith("flag"):
@@ -54,7 +56,7 @@ def backfill(options: Options) -> int:
     if not settings.origins.get("checkpoints", "").startswith("flag"):
         settings = replace(settings, checkpoints="")  # those of the live one are there, and would be removed
     with bar(shown=True, counts=True) as shown:
-        caught_up = run_backfill(settings, wishes, shown=shown.backfill if shown.watched else None)
+        caught_up = run_backfill(settings, chosen, shown=shown.backfill if shown.watched else None)
     if not caught_up:
         complain("stopped before it has caught up; the same command continues from there")
         return 130

@@ -16,7 +16,7 @@ from streams.errors import WrongUsage
 
 
 class Options(Json):
-    policy: Annotated[str | None, Arg("[POLICY]", f"Criteria in their order, of {', '.join(CRITERIA)}.")] = None
+    policy: Annotated[str | None, Arg("[POLICY]", f"Criteria in order, of {', '.join(CRITERIA)}.")] = None
     none: Annotated[bool, Opt("Remove the policy: the canonical page of the verdicts holds.")] = False
     state: Annotated[
         Path | None, Opt("The state directory of a scan; by default the stream.", metavar="DIR", check=must_be_scan)
@@ -32,12 +32,11 @@ class Options(Json):
     "neardup canonical",
 )
 def canonical(options: Options) -> None:
-    """Set the policy that chooses the page of a cluster that an index shows; without an argument, print it.
+    """Set the policy that chooses the canonical page of each cluster; without an argument, print it.
 
-    Each criterion keeps the best of the members that the one before has left: rel-canonical is honoured both ways,
-    score is the crawler's. On the stream a policy is one record of the topic of generations: views and clients choose
-    again from the verdicts that they have read, and no verdict is emitted again. Without a policy, a verdict's
-    `canonical` holds.
+    Each criterion keeps the best of the members that the one before has left. rel-canonical follows the links of the
+    pages; score is given by the crawler. On the stream, a policy is a record of the control topic: views and clients
+    choose again, and no verdict is emitted again. Without a policy, the `canonical` of a verdict holds.
     """
     if options.none and options.policy is not None:
         raise WrongUsage("a policy and --none exclude each other; choose one")

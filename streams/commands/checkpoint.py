@@ -17,10 +17,10 @@ class Options(Given):
 
 @command("checkpoint", "neardup checkpoint DIR --checkpoints s3://bucket/neardup")
 def checkpoint(options: Options) -> None:
-    """Make a checkpoint of a scan's state directory, or of that of a stopped matcher; old ones are removed.
+    """Make a checkpoint of the state directory of a scan, or of a stopped matcher, and remove old ones.
 
-    A running matcher makes checkpoints itself, if NEARDUP_CHECKPOINTS is set. Files that are in a checkpoint already
-    are not copied again. The secret seed is not in it: keep that yourself.
+    A running matcher makes checkpoints itself if NEARDUP_CHECKPOINTS is set. Files of earlier checkpoints are not copied
+    again. A checkpoint does not hold the secret seed: keep it separately.
     """
     from streams.commands.terminal import bar
     from streams.history.checkpoints import make

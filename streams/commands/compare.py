@@ -31,10 +31,10 @@ class Options(Json):
     "neardup compare a.html b.html --state neardup-state",
 )
 def compare(options: Options) -> None:
-    """Compare two files by every rule: numbers, decisions, evidence, and the words that differ.
+    """Compare two files by every rule: numbers, decisions, evidence, and the differing words.
 
-    Words are sampled with a fixed seed, so that the same files always give the same numbers; with --state by the seed
-    and the numbers of a scan.
+    The hash seed is fixed, so the same files always give the same numbers. With --state, seed and numbers are those of
+    a scan.
     """
     make = decider_of(numbers=options.numbers)
 

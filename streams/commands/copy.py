@@ -13,7 +13,7 @@ from streams.errors import WrongUsage
 
 
 class Options(State):
-    out: Annotated[Path, Writes("Its name ends in .warc, .warc.gz, .jsonl or .parquet.")]
+    out: Annotated[Path, Writes("The file to write; its name ends in .warc, .warc.gz, .jsonl or .parquet.")]
     only: Annotated[
         tuple[str, ...], Opt("Write the pages of this source alone; may be repeated.", "--only", metavar="PATH")
     ] = ()
@@ -31,11 +31,11 @@ class Options(State):
     "neardup scan a.jsonl b.jsonl && neardup copy neardup-state --only b.jsonl --out new.jsonl",
 )
 def copy(options: Options) -> None:
-    """Write the pages that an index would show, of all sources of a scan, to one file, as they are in their sources.
+    """Write the pages of a scan without duplicates to one file.
 
-    In WARC a page with the same bytes as an earlier one becomes a revisit record. .jsonl takes the pages of all kinds
-    of sources. --only writes one source without the pages that repeat another one. `neardup export` has the reasons, a
-    row for each URL.
+    Pages are copied as they are in their sources. In WARC, a page with the bytes of an earlier one becomes a revisit
+    record. A .jsonl file takes pages of all kinds of sources. --only writes one source without the pages that repeat
+    another one. `neardup export` writes the reasons, a row for each URL.
     """
     must_be_scan(options.state)
     if options.keep is not None and options.drop_clusters:

@@ -11,7 +11,7 @@ from streams.config.settings import Settings
 
 
 class Options(Named):
-    force: Annotated[bool, Opt("Although it has not caught up, or lacks verdicts.")] = False
+    force: Annotated[bool, Opt("Cut over although the generation has not caught up, or lacks verdicts.")] = False
     settings: Annotated[Settings, Flags(CONNECTION, connects="topics")]
 
 
@@ -19,8 +19,8 @@ class Options(Named):
 def cutover(options: Options) -> None:
     """Make a generation the live one, for all clients at once; the same command returns to the earlier one.
 
-    It is one record of the topic of generations. The command refuses a generation that has not caught up, or whose
-    roles have fallen behind; and one that was never live and lacks verdicts which retention has removed.
+    It writes one record of the control topic. It refuses a generation that has not caught up, one whose roles have
+    fallen behind, and one that was never live and lost verdicts to retention.
     """
     from streams.roles.cutover import cut_over
 

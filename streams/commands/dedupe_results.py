@@ -14,10 +14,14 @@ from streams.commands.shared import Quiet, Writes
 
 
 class Options(Quiet):
-    results: Annotated[Path, Arg("RESULTS", "JSON lines; results of a query in their order.", check=must_exist)]
+    results: Annotated[
+        Path, Arg("RESULTS", "Results as JSON lines, those of a query in their order.", check=must_exist)
+    ]
     model: Annotated[Path, Opt("Model by `neardup train`, which decides.", metavar="MODEL", check=must_exist)]
-    by: Annotated[str | None, Opt("What decides, instead of the model's choice.", choices=("tree", "rules"))] = None
-    out: Annotated[Path, Writes("A line for each query; - for standard output.")] = Path("-")
+    by: Annotated[
+        str | None, Opt("The classifier that decides; by default that of the model.", choices=("tree", "rules"))
+    ] = None
+    out: Annotated[Path, Writes("File for the groups, a line for each query; - for standard output.")] = Path("-")
 
 
 @command(

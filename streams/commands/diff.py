@@ -21,7 +21,7 @@ class Options(Json):
     before: Annotated[
         str, Arg("BEFORE", "The state directory of a scan, a file of JSON lines, or topic:NAME.", check=must_be_history)
     ]
-    after: Annotated[str, Arg("AFTER", "Another one, about the same pages.", check=must_be_history)]
+    after: Annotated[str, Arg("AFTER", "Likewise, for the same pages.", check=must_be_history)]
     html: Annotated[Path | None, Writes("Write a page with samples.")] = None
     pages: Annotated[str, Writes("Write all pages that changed; its name ends in .parquet, .csv or .jsonl.")] = ""
     settings: Annotated[Settings, Flags(CONNECTION)]
@@ -45,9 +45,9 @@ def topics_of(settings: Settings) -> Callable[[str], Iterator[dict[str, Any]]]:
     "neardup diff topic:verdicts topic:verdicts.second --pages changed.parquet",
 )
 def diff(options: Options) -> None:
-    """Compare the verdicts of two runs about the same pages: counts by kind and site, and samples with both verdicts.
+    """Compare the verdicts of two runs on the same pages: counts by kind and site, and samples.
 
-    Pages are joined by their place in the input, so generations with other page ids can be compared.
+    Pages are joined by their position in the input, so generations with other page ids can be compared.
     """
     from streams.commands.terminal import bar
     from streams.history.comparing import compare, page, shown

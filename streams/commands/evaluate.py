@@ -34,11 +34,11 @@ class Options(Truth, Links, Json):
     ratio_min: Annotated[float, Opt("Least share of common text of two releases that are duplicates.", "--ratio")] = (
         0.75
     )
-    out: Annotated[Path, Folder("For the report, its pictures and data.")] = Path("evaluation")
+    out: Annotated[Path, Folder("Folder for the report, its pictures and data.")] = Path("evaluation")
     labels_out: Annotated[Path | None, Writes("Write all labels that were used.")] = None
     audits: Audits = ()
     seed: Seed = 0
-    threads: Annotated[int, Opt("Threads.", low=1, high=256)] = THREADS
+    threads: Annotated[int, Opt("Threads of the kernels.", low=1, high=256)] = THREADS
 
 
 @command(
@@ -51,9 +51,9 @@ class Options(Truth, Links, Json):
     'item {"url": URL, "item": TEXT}, with an "edition" where one item has several.',
 )
 def evaluate(options: Options) -> int:
-    """Evaluate a crawl as Henzinger 2006 did: her tables and plots, beside the paper's figures where known.
+    """Evaluate a crawl as Henzinger 2006 did: tables and plots, with the figures of the paper.
 
-    Without labels, only tables that need none are made. Every rule is measured on labelled pairs, with intervals.
+    Every rule is measured on labelled pairs, with intervals. Without labels, only the tables that need none are made.
     """
     from streams.commands.terminal import bar
     from streams.evaluation.evaluate import evaluate_command

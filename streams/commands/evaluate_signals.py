@@ -24,8 +24,8 @@ class Options(Truth, BaseUrl, Json):
     paths: Results
     labels: Labels = ()
     adjudicator: Adjudicator = ""
-    out: Annotated[Path, Folder("For the report, its pictures and data.")] = Path("evaluation-signals")
-    pairs: Annotated[int, Opt("Most pairs that natural truth labels.", low=1, high=100_000)] = 1000
+    out: Annotated[Path, Folder("Folder for the report, its pictures and data.")] = Path("evaluation-signals")
+    pairs: Annotated[int, Opt("Most pairs to label by natural truth.", low=1, high=100_000)] = 1000
     seeds: Seeds = 9
     folds: Folds = 10
     workers: Workers = THREADS

@@ -13,8 +13,8 @@ class Options(Truth, Links, Json):
     paths: Annotated[
         tuple[Path, ...], Arg("PATH...", "WARC files, folders of HTML, JSON lines, as for scan.", check=must_exist)
     ]
-    out: Annotated[Path, Folder("For the report, its data, and the partitions.")] = Path("evaluation-tlcs")
-    pairs: Annotated[int, Opt("Near-duplicates, and other pairs, to measure.", low=1, high=100_000)] = 500
+    out: Annotated[Path, Folder("Folder for the report, its data, and the partitions.")] = Path("evaluation-tlcs")
+    pairs: Annotated[int, Opt("Number of near-duplicates, and of other pairs, to measure.", low=1, high=100_000)] = 500
     labels: Labels = ()
     workers: Workers = THREADS
 

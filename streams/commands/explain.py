@@ -19,7 +19,7 @@ class Options(Url, State, Json):
 
 @command("explain", "neardup explain https://a.example/page.html DIR")
 def explain(options: Options) -> None:
-    """Say why a page got its verdict, and what rejected each candidate.
+    """Explain the verdict of a page, and the rejection of each candidate.
 
     The page is judged again, with the index as it was when the page arrived.
     """

@@ -13,8 +13,11 @@ class Options(Given):
     source: Annotated[
         str, Arg("SOURCE", "The state directory of a scan, a file of JSON lines, or topic:NAME.", check=must_be_history)
     ]
-    out: Annotated[str, Writes("Its name ends in .parquet, .csv or .jsonl; - for JSON lines on standard output.")]
-    table: Annotated[str, Opt("Which table.", choices=("urls", "clusters", "verdicts"))] = "urls"
+    out: Annotated[
+        str,
+        Writes("The file to write; its name ends in .parquet, .csv or .jsonl; - for JSON lines on standard output."),
+    ]
+    table: Annotated[str, Opt("The table.", choices=("urls", "clusters", "verdicts"))] = "urls"
     settings: Annotated[Settings, Flags(CONNECTION)]
 
 
@@ -25,9 +28,9 @@ class Options(Given):
     "neardup export topic:verdicts --out - | jq -r 'select(.shown).url'",
 )
 def export(options: Options) -> None:
-    """Write the result of all verdicts as a table: each URL's present state, clusters with members, or all verdicts.
+    """Write verdicts as a table: the standing of each URL, the clusters, or all verdicts.
 
-    `shown` says whether an index should show a URL. Later versions only add columns.
+    Column `shown` is true for the URLs that an index should show. Later versions only add columns.
     """
     from streams.commands.terminal import bar
     from streams.history.comparing import history_of

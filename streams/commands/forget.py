@@ -33,12 +33,12 @@ class Options(Json):
     "neardup forget --state DIR --site a.example",
 )
 def forget(options: Options) -> None:
-    """Take a page down, or those of a site, or those whose URLs have a prefix: the index drops what it holds of them.
+    """Take down a page, the pages of a site, or the pages whose URLs have a prefix.
 
-    The decision goes into the sketch log as a hash, so that every fold of the log repeats it; it holds for pages that
-    were fetched before it. Each page that is taken down gets a verdict `gone` with the reason `taken down`, so that
-    indexes and views drop it; where it represents others, the next of them takes its place (a verdict `promoted`). The
-    command prints how many pages are taken down, and which copies it does not reach.
+    The index drops them. The decision becomes a record of the sketch log, as a hash, so that every fold of the log
+    repeats it. It holds for pages that were fetched before it. Each page gets a verdict `gone` with the reason `taken
+    down`, so that indexes and views drop it; if it represented others, the next of them is promoted. The command prints
+    the number of pages, and the copies that it does not reach.
     """
     takedown, scan = _takedown_of(options), options.state
     result: dict[str, Any]
@@ -87,7 +87,7 @@ def _takedown_of(options: Options) -> "Takedown":
 
 
 def _unreached(settings: Settings, scan: Path | None) -> list[str]:
-    """Where the pages still are, and what to do there."""
+    """Copies of the pages that the takedown does not reach, with advice."""
     if scan is not None:
         return [
             f"the files that were scanned, and the bytes of {scan / 'log'} and {scan / 'verdicts'}: reports, exports "

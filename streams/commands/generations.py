@@ -12,7 +12,7 @@ from streams.config.settings import Settings
 
 
 class Named(Given):
-    name: Annotated[str, Arg("NAME", "Of the generation; '' for the one without a name.")]
+    name: Annotated[str, Arg("NAME", "Name of the generation; '' for the one without a name.")]
 
 
 class Options(Json):
@@ -29,7 +29,7 @@ class Remove(Named):
 
 @command("generations", "neardup generations", "neardup generations --json")
 def generations(options: Options) -> None:
-    """List the generations: which one is live, scheme and decider of each, how far it is and how far behind."""
+    """List the generations: stage, lag, scheme and decider of each, and which one is live."""
     from streams.roles.cutover import described, shown_table
 
     rows = described(options.settings)
@@ -41,8 +41,10 @@ def generations(options: Options) -> None:
 
 @command("generations remove", "neardup generations remove second")
 def remove(options: Remove) -> None:
-    """Delete a generation's topics and offsets, and the record of it. The live one stays, and so does one whose
-    sketches another one judges. Stop its roles before; its state directory is yours to delete.
+    """Delete a generation's topics, offsets and record.
+
+    Stop its roles first, and delete its state directory afterwards. The command refuses the live generation, and one
+    whose sketches another one judges.
     """
     from streams.roles.cutover import removed
 

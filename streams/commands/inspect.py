@@ -12,8 +12,8 @@ from streams.config.settings import Settings
 
 
 class Options(Json):
-    url: Annotated[str | None, Opt("Print what is held of this URL.", metavar="URL")] = None
-    cluster: Annotated[int | None, Opt("Print what is held of this cluster.", metavar="ID")] = None
+    url: Annotated[str | None, Opt("Print the rows of this URL.", metavar="URL")] = None
+    cluster: Annotated[int | None, Opt("Print the rows of this cluster.", metavar="ID")] = None
     page: Annotated[int | None, Opt("Print the sketch of this page.", metavar="ID")] = None
     settings: Annotated[Settings, Flags(("state",), argument="state")]
 
@@ -25,8 +25,9 @@ class Options(Json):
     codes="Exit codes: 0 done, 1 an error, or contradictions in the index, 2 wrong usage.",
 )
 def inspect(options: Options) -> int:
-    """Print the index of a scan's or a stopped matcher's state directory: sizes, standings, hot keys, the largest
-    clusters, and whether all its parts agree. Or one URL, cluster or page of it.
+    """Print an overview of an index: sizes, standings, hot keys, largest clusters, contradictions.
+
+    The index is that of a scan, or of a matcher that is stopped. An option prints one URL, cluster or page of it.
     """
     from streams.commands.terminal import bar
     from streams.state import contents

@@ -18,21 +18,22 @@ class Options(Links):
     paths: OptionalPages = ()
     labels: Annotated[Path, Opt("File that labels are appended to, and read from.", metavar="FILE")]
     state: InsteadState = None
-    rule: Annotated[str, Opt("Which pairs are drawn: B, C, combined, site-split, B-only, C-only.", metavar="RULE")] = (
-        "B"
-    )
+    rule: Annotated[str, Opt("Pairs to draw: B, C, combined, site-split, B-only, C-only.", metavar="RULE")] = "B"
     count: Annotated[int, Opt("Number of pairs.", low=1, high=100_000)] = 200
     by: Annotated[str, Opt("Strata of the sample.", metavar="all|level|site")] = "all"
     seed: Seed = 0
     audits: Audits = ()
     sets: Annotated[Path | None, Reads("Draw pairs from the sets of a partition: its sets.jsonl.", "--sets")] = None
-    port: Annotated[int, Opt("On 127.0.0.1; 0: any free one.", low=0, high=65_535)] = LABEL_PORT
-    threads: Annotated[int, Opt("Threads.", low=1, high=256)] = THREADS
+    port: Annotated[int, Opt("Port on 127.0.0.1; 0: any free one.", low=0, high=65_535)] = LABEL_PORT
+    threads: Annotated[int, Opt("Threads of the kernels.", low=1, high=256)] = THREADS
 
 
 @command("label", "neardup label crawl.warc.gz --labels labels.jsonl --rule B --count 100")
 def label(options: Options) -> None:
-    """Label pairs of a crawl in a browser: their text side by side, on this machine only, until Ctrl-C."""
+    """Label pairs of a crawl in a browser, with their texts side by side. Ctrl-C ends it.
+
+    The page is served on this machine only.
+    """
     from streams.commands.terminal import bar
     from streams.evaluation.label import check_options, label_command
 
@@ -46,6 +47,6 @@ def label(options: Options) -> None:
             files,
             progress=shown.phase,
             ready=lambda url: click.echo(f"label pairs at {url} (Ctrl-C ends)"),
-            told=complain,
+            warn=complain,
             **values(options, "paths"),
         )

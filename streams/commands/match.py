@@ -7,9 +7,9 @@ from streams.config.settings import Settings
 
 
 class Decisions(Given):
-    """What an operator decides for one start of a matcher."""
+    """Decisions of the operator for one start of a matcher."""
 
-    new_decider: Annotated[bool, Opt("Let rule and numbers decide from here on, instead of earlier ones.")] = False
+    new_decider: Annotated[bool, Opt("Replace the rule and numbers of the log by these, from here on.")] = False
     accept_lost_verdicts: Annotated[bool, Opt("Continue although emitted verdicts are missing from their topic.")] = (
         False
     )
@@ -24,10 +24,11 @@ class Options(Decisions):
 
 @command("match", "NEARDUP_SEED_FILE=seed neardup match --bootstrap 127.0.0.1:9092 --state DIR")
 def match(options: Options) -> None:
-    """Run the matcher: the log in, verdicts out, exactly once. One at a time: a second one takes over from the first.
+    """Run the matcher: the log in, verdicts out, exactly once. A second matcher takes over from the first.
 
-    With --standby, each with a directory of its own, one is active and the others follow it; when it dies, the next
-    takes over within seconds. It stops after its batch on SIGTERM, at once on a second one.
+    With --standby, one matcher is active and the others follow it, each with a state directory of its own. If the
+    active one dies, another takes over within seconds. SIGTERM stops a matcher after its batch, a second SIGTERM at
+    once.
     """
     from streams.roles import run_matcher
 

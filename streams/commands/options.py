@@ -79,7 +79,7 @@ class Flags:
     """Settings as flags.
 
     names: of the settings. role: what `load` requires. connects: the role whose connection is tried before the command
-    runs, for a person who waits. argument: the setting that an argument may name, "" for none.
+    runs. argument: the setting that an argument may name, "" for none.
     """
 
     names: Sequence[str]
@@ -116,10 +116,12 @@ MATCH = (
     *(*TOPICS, *SKETCHES, *PANELS["Matching"], *PANELS["Checkpoints"], *DECIDER),
     *(*PANELS["Audits and shadow rules"], *MONITORING, *TRACING),
 )
+#: Metavars of numbers; click adds their limits.
+_METAVARS: Mapping[Any, str] = {int: "N", float: "NUMBER"}
 #: Flags that take several values and are no single setting.
 _REPEATED = {
-    "set": ("NAME=NUMBER", "A number of the decider, as tape_min=0.8 (`neardup config` lists them); may be repeated."),
-    "kafka": ("NAME=VALUE", "Any librdkafka setting, or ROLE.NAME=VALUE for one role; may be repeated."),
+    "set": ("NAME=NUMBER", "A number of the decider, as tape_min=0.8; see `neardup config`; may be repeated."),
+    "kafka": ("NAME=VALUE", "A librdkafka setting, as ROLE.NAME=VALUE of one role; may be repeated."),
 }
 
 
@@ -201,7 +203,11 @@ def _parameters(field: Field[Any], kind: Any, spec: Any) -> Iterator[click.Param
     many = get_origin(kind) is tuple
     kind = get_args(kind)[0] if many else kind
     default = None if field.default in (MISSING, ()) else field.default
-    common: dict[str, Any] = {"type": _type(kind, spec), "metavar": spec.metavar or None, "envvar": spec.env or None}
+    common: dict[str, Any] = {
+        "type": _type(kind, spec),
+        "metavar": spec.metavar or _METAVARS.get(kind),
+        "envvar": spec.env or None,
+    }
     if spec.is_argument:
         name = f"{field.name}_argument" if spec.flags else field.name
         required = field.default is MISSING and not spec.flags
@@ -278,8 +284,8 @@ def _of_settings(spec: Flags) -> Iterator[click.Parameter]:
                        metavar="[DIR]")  # fmt: skip
     for name in (*spec.names, "kafka"):
         if name in _REPEATED:
-            metavar, told = _REPEATED[name]
-            made = click.Option([name, f"--{name}"], metavar=metavar, help=told, multiple=True)
+            metavar, text = _REPEATED[name]
+            made = click.Option([name, f"--{name}"], metavar=metavar, help=text, multiple=True)
         else:
             option = OPTIONS[name]
             _, one_of, words = option.kind.allowed.partition("one of ")
@@ -289,7 +295,7 @@ def _of_settings(spec: Flags) -> Iterator[click.Parameter]:
             )
         made.panel = _PANEL_OF.get(name, "Options")  # type: ignore[attr-defined]
         yield made
-    yield click.Option(["config", "--config"], metavar="FILE", help="Settings as TOML. [NEARDUP_CONFIG]")
+    yield click.Option(["config", "--config"], metavar="FILE", help="File of settings, as TOML [NEARDUP_CONFIG]")
 
 
 def _settings(spec: Flags, given: Mapping[str, Any]) -> Any:

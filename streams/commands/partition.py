@@ -35,7 +35,7 @@ def _rule(method: str) -> dict[str, Any]:
 
 class Options(Documents, Json, Quiet):
     paths: Pages
-    out: Annotated[Path, Folder("For the sets, their tables and the report.")] = Path("partition")
+    out: Annotated[Path, Folder("Folder for the sets, their tables and the report.")] = Path("partition")
     method: Annotated[str, Opt(f"One of {', '.join(METHODS)}, {RULES}, signals:MODEL.", metavar="METHOD")] = "tlcs"
     numbers: Annotated[
         tuple[str, ...], Opt("A number of the method; may be repeated.", "--set", metavar="NAME=NUMBER")
@@ -43,17 +43,17 @@ class Options(Documents, Json, Quiet):
     sets: Annotated[
         str | None,
         Opt(
-            "transitive: connected components; stars: the pages that are similar to one.",
+            "transitive: connected components; stars: pages that are similar to one representative.",
             choices=("transitive", "stars"),
         ),
     ] = None
     workers: Workers = CPUS
-    memory: Annotated[int, Opt("Of all processes together.", low=1, metavar="MB")] = 1000 + 500 * CPUS
+    memory: Annotated[int, Opt("Memory of all processes together.", low=1, metavar="MB")] = 1000 + 500 * CPUS
     engine: Annotated[
-        str, Opt("duckdb: this machine; spark: a cluster with the same files.", choices=("duckdb", "spark"))
+        str, Opt("duckdb: on this machine; spark: on a cluster that sees the same files.", choices=("duckdb", "spark"))
     ] = "duckdb"
-    master: Annotated[str, Opt("Of Spark, as spark://HOST:7077.", metavar="URL")] = "local[*]"
-    again: Annotated[bool, Opt("Delete what an earlier run left in DIR.")] = False
+    master: Annotated[str, Opt("Master of Spark, as spark://HOST:7077.", metavar="URL")] = "local[*]"
+    again: Annotated[bool, Opt("Start again: delete the results of an earlier run in DIR.")] = False
     keep: Annotated[bool, Opt("Keep the tables of the steps in DIR/work.")] = False
 
 
@@ -67,10 +67,10 @@ class Options(Documents, Json, Quiet):
     "(the same command continues from there).",
 )
 def partition(options: Options) -> int:
-    """Divide a corpus into sets of similar pages by the method of Huang 2008, all pages at once.
+    """Divide a corpus into sets of similar pages, by the method of Huang 2008.
 
-    The online rules judge each page against those before it, as a scan does, and make stars. A run that was stopped
-    continues when it is called again.
+    With --method of an online rule, each page is judged against the pages before it, as by a scan, and sets are stars.
+    The same command continues a run that was stopped.
     """
     rule = _rule(options.method)
     if rule and options.engine == "spark":

@@ -27,7 +27,7 @@ def must_exist(given: Paths) -> None:
 
 
 def must_be_writable(given: Paths) -> None:
-    """Raises WrongUsage for a file that a command could not write at its end; `-` is standard output."""
+    """Raises WrongUsage for a file that cannot be written; `-` is standard output."""
     for path in (Path(one) for one in _each(given) if one != "-"):
         folder = path.absolute().parent
         if path.is_dir():

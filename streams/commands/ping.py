@@ -22,7 +22,7 @@ class Options(Json):
     codes="Exit codes: 0 the verdict came, 1 it did not, or Kafka refused, 2 wrong usage.",
 )
 def ping(options: Options) -> None:
-    """Send a page through the stream, wait for its verdict, and take the page back."""
+    """Send a page through the stream, wait for its verdict, and publish its tombstone."""
     from streams.roles.ping import ping as send
 
     pong = send(options.settings, timeout_s=options.timeout)

@@ -38,9 +38,9 @@ def _time(help: str, default_ms: int = 0) -> Opt:
 class Options(Json):
     pages_per_day: Annotated[int, Opt("Fetched pages, as 250000, 10M, 1.5G.", metavar="PAGES", parse=_pages)]
     retention: Annotated[float, _time("How far back the index reaches, as 90d, 6w, 1y.")]
-    page_kb: Annotated[float, Opt("Body of a mean page.", low=0.1, high=10_000, metavar="KB")] = 50.0
-    peak: Annotated[float, Opt("Pages a second at the peak, over the mean.", low=1, high=1_000, metavar="FACTOR")] = 3
-    replicas: Annotated[int, Opt("Of every topic.", low=1, high=9)] = 3
+    page_kb: Annotated[float, Opt("Size of a mean page's body.", low=0.1, high=10_000, metavar="KB")] = 50.0
+    peak: Annotated[float, Opt("Rate at the peak, relative to the mean.", low=1, high=1_000, metavar="FACTOR")] = 3
+    replicas: Annotated[int, Opt("Replicas of every topic.", low=1, high=9)] = 3
     pages_retention: Annotated[float, _time("Of the topic of pages: how long a sketcher may be down.", PAGES_MS)] = (
         PAGES_MS / DAY_MS
     )
@@ -59,10 +59,10 @@ class Options(Json):
     codes="Exit codes: 0 done, 2 wrong usage.",
 )
 def plan(options: Options) -> None:
-    """Compute what a crawl of some size needs: processors, memory, disks, partitions, Kafka's space, checkpoints.
+    """Compute what a crawl needs: processors, memory, disks, partitions, Kafka's space, checkpoints.
 
-    From measured figures, which --json shows with the commands that measured them. A plan is no more exact than these:
-    try with a day of your own crawl.
+    The plan uses measured figures; --json shows them with the commands that measured them. Test it with a day of your
+    crawl.
     """
     from streams.config.capacity import Crawl, Shown
 

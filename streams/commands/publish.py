@@ -16,7 +16,8 @@ from streams.config.settings import Settings
 class Options(Documents, Json):
     paths: Pages
     bodies: Annotated[
-        Path | None, Opt("For bodies that no record can hold (body-ref).", metavar="DIR", check=must_exist)
+        Path | None,
+        Opt("Folder for bodies that are too large for a record (body-ref).", metavar="DIR", check=must_exist),
     ] = None
     settings: Annotated[Settings, Flags((*CONNECTION, "pages_topic", *PAGES, *TRACING), connects="publish")]
 

@@ -14,7 +14,7 @@ from streams.errors import WrongUsage
 
 class Options(BaseUrl, Quiet):
     paths: Results
-    out: Annotated[Path, Writes("The same results, each with its rendered body.")] = Path("rendered.jsonl")
+    out: Annotated[Path, Writes("File for the results with their rendered bodies.")] = Path("rendered.jsonl")
     world: Annotated[
         tuple[Path, ...],
         Opt("Archives that answer requests of pages; may be repeated.", metavar="PATH", check=must_exist),
@@ -23,7 +23,7 @@ class Options(BaseUrl, Quiet):
         "none"
     )
     private: Annotated[bool, Opt("Admit servers without a public address: for pages of an intranet.")] = False
-    tabs: Annotated[int, Opt("Pages at a time.", low=1, high=64)] = 2
+    tabs: Annotated[int, Opt("Number of pages at a time.", low=1, high=64)] = 2
     page_seconds: Annotated[float, Opt("Time for a page to become idle.", low=1, high=600)] = 10
     browser: Annotated[str, Opt("Chromium, if it is not on the path.", metavar="PROGRAM")] = ""
     no_sandbox: Annotated[bool, Opt("Run without Chromium's sandbox: only in a container of its own.")] = False

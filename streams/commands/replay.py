@@ -47,10 +47,10 @@ class Options(Given):
 def replay(options: Options) -> int:
     """Emit the verdicts of a part of the sketch log again, byte for byte, from the log alone.
 
-    The log is that of a scan, if DIR is its state directory, else that of the stream. It is folded in an index of its
-    own, from the newest checkpoint before the part, or from the beginning of the log; nothing that runs is touched. A
-    scan's verdicts are compared with those that are kept; or, where a rule or numbers are named, they are those that
-    these would have given (see: neardup diff).
+    The log is that of the scan in DIR; without DIR, that of the stream. The part is folded in a temporary index, from
+    the newest checkpoint before it or from the start of the log. Running processes are not touched. Verdicts of a scan
+    are compared with the kept ones. With another rule or other numbers, the verdicts are those that these would have
+    given; compare them by `neardup diff`.
     """
     settings, to_topic = options.settings, options.to_topic
     given = settings.origins.get("state", "").startswith("flag")

@@ -16,7 +16,7 @@ class Options(State):
 
 @command("report", "neardup report DIR --out report.html")
 def report(options: Options) -> None:
-    """Write a state directory as one HTML file: verdicts, charts, and samples to judge them by."""
+    """Write a report of a scan as one HTML file: verdicts, charts, and samples with their evidence."""
     from streams.files.report import write_report
     from streams.files.state import State
 

@@ -13,7 +13,7 @@ from streams.config.settings import Settings
 
 
 class Options(Given):
-    checkpoint: Annotated[str, Opt("Which one; by default the newest good one.", metavar="NAME")] = ""
+    checkpoint: Annotated[str, Opt("Name of the checkpoint; by default the newest good one.", metavar="NAME")] = ""
     settings: Annotated[Settings, Flags(("state", "checkpoints"), argument="state")]
 
 

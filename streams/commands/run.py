@@ -19,7 +19,7 @@ class Options(Decisions):
 def run(options: Options) -> None:
     """Run sketcher and matcher in one process: for trying the stream, and for small deployments.
 
-    Without NEARDUP_SEED the seed is that of the state directory, drawn at random where there is none yet.
+    Without NEARDUP_SEED, the seed of a new state directory is drawn at random and kept there.
     """
     from streams.roles import run_single_process
 

@@ -23,26 +23,30 @@ class Options(Documents, Json, Quiet):
     state: Annotated[
         Path, Opt("State directory; made if missing.", metavar="DIR", env="NEARDUP_STATE", check=must_be_folder)
     ] = STATE
-    memory: Annotated[bool, Opt("Keep no state: a throw-away run.")] = False
+    memory: Annotated[bool, Opt("Keep the state in memory, and discard it.")] = False
     rule: Annotated[str | None, Opt(f"One of {RULES}; by default verified.", metavar="RULE", completes=RULE_NAMES)] = (
         None
     )
     numbers: Numbers = ()
-    sites: Annotated[Path | None, Opt("Overrides for single sites, as TOML or JSON.", metavar="FILE")] = None
-    new_decider: Annotated[bool, Opt("Let rule and numbers decide from here on, instead of earlier ones.")] = False
-    merge: Annotated[bool, Opt("Read all sources side by side, and judge pages in the order of their fetches.")] = False
+    sites: Annotated[Path | None, Opt("Numbers of single sites, as TOML or JSON.", metavar="FILE")] = None
+    new_decider: Annotated[bool, Opt("Replace the rule and numbers of the state by these, from here on.")] = False
+    merge: Annotated[bool, Opt("Read all sources side by side, and judge pages in the order of their fetch times.")] = (
+        False
+    )
     out: Annotated[str | None, Writes("Write the verdicts as JSON lines; - for standard output.")] = None
     report: Annotated[Path | None, Writes("Write the HTML report.")] = None
-    audit: Annotated[Path | None, Writes("Append pairs for people to check, and counts, as JSON lines.")] = None
-    audit_rate: Annotated[float, Opt("Share of the pages from which pairs are drawn.", metavar="SHARE")] = 0.1
-    shadow: Annotated[
-        str | None, Opt("Rule whose disagreements are counted, and that decides nothing.", metavar="RULE")
+    audit: Annotated[
+        Path | None, Writes("Append pairs for people to check, and counts, to this file as JSON lines.")
     ] = None
+    audit_rate: Annotated[float, Opt("Share of the pages from which pairs are drawn.", metavar="SHARE")] = 0.1
+    shadow: Annotated[str | None, Opt("Rule that decides nothing; its disagreements are counted.", metavar="RULE")] = (
+        None
+    )
     shadow_numbers: Annotated[
         tuple[str, ...], Opt("A number of the shadow rule; may be repeated.", "--shadow-set", metavar="NAME=NUMBER")
     ] = ()
-    again: Annotated[bool, Opt("Scan sources again that an earlier scan finished.")] = False
-    threads: Annotated[int, Opt("Threads that sketch.", low=1, high=256)] = THREADS
+    again: Annotated[bool, Opt("Also scan sources that an earlier scan has finished.")] = False
+    threads: Annotated[int, Opt("Threads of the kernels.", low=1, high=256)] = THREADS
 
 
 @command(
@@ -55,11 +59,10 @@ class Options(Documents, Json, Quiet):
     "(the same command continues from there).",
 )
 def scan(options: Options) -> int:
-    """Judge every page of some files, each against all pages before it.
+    """Judge the pages of files, each against all pages before it.
 
-    State lives in a directory: a second scan with other files finds duplicates of the first, and a scan that was
-    stopped continues when it is called again. The secret seed of a new state is drawn at random, or taken from
-    NEARDUP_SEED.
+    The state directory keeps the index: a scan of other files finds duplicates of the first ones, and the same command
+    continues a scan that was stopped. The secret seed of a new state is drawn at random, or taken from NEARDUP_SEED.
     """
     if options.out == "-" and options.as_json:
         raise WrongUsage("--json and --out - both write to standard output; choose one")

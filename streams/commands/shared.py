@@ -10,7 +10,7 @@ from streams.commands.paths import must_be_folder, must_be_state, must_be_writab
 if TYPE_CHECKING:
     from neardup.evaluation.pairs.truth import Editions
 
-#: What commands read that take pages.
+#: Inputs of commands that read pages.
 INPUTS = (
     "WARC, WET, WACZ, JSON lines, Parquet, folders of these or of HTML; URLs of files, as s3:// or https://; - for "
     "standard input."
@@ -41,7 +41,7 @@ def Folder(help: str) -> Opt:
 Pages = Annotated[tuple[str, ...], Arg("PATH...", INPUTS, check=must_exist)]
 OptionalPages = Annotated[tuple[str, ...], Arg("[PATH]...", INPUTS, check=must_exist)]
 Results = Annotated[tuple[Path, ...], Arg("PATH...", "Results as JSON lines; or pages, as for scan.", check=must_exist)]
-Seed = Annotated[int, Opt("Of samples, splits and intervals.", low=0, high=SEED_MAX)]
+Seed = Annotated[int, Opt("Random seed of samples, splits and intervals.", low=0, high=SEED_MAX)]
 Labels = Annotated[
     tuple[Path, ...], Opt("File of labels of pairs; may be repeated.", "--labels", metavar="FILE", check=must_exist)
 ]
@@ -50,15 +50,15 @@ Audits = Annotated[
     Opt("File of pairs that a scan or the matcher drew; may be repeated.", "--audit", metavar="FILE", check=must_exist),
 ]
 Seeds = Annotated[int, Opt("Cross-validations of each learner.", low=1, high=99)]
-Folds = Annotated[int, Opt("Of a cross-validation.", low=2, high=100)]
-Workers = Annotated[int, Opt("Processes that compare or learn.", low=1, high=256)]
+Folds = Annotated[int, Opt("Folds of each cross-validation.", low=2, high=100)]
+Workers = Annotated[int, Opt("Number of processes.", low=1, high=256)]
 Adjudicator = Annotated[str, Opt("The labeller whose label counts where labels differ.", metavar="NAME")]
 Numbers = Annotated[
     tuple[str, ...], Opt("A number of the decider, as tape_min=0.8; may be repeated.", "--set", metavar="NAME=NUMBER")
 ]
 #: A state directory instead of files.
 InsteadState = Annotated[
-    Path | None, Opt("Instead of files: the state directory of a scan.", metavar="DIR", check=must_be_state)
+    Path | None, Opt("The state directory of a scan, instead of files.", metavar="DIR", check=must_be_state)
 ]
 
 
@@ -71,26 +71,28 @@ class Quiet(Given):
 
 
 class BaseUrl(Given):
-    base_url: Annotated[str | None, Opt("Prefix of the file names of folders.", metavar="URL")] = None
+    base_url: Annotated[str | None, Opt("URL of a folder of pages; file names are appended.", metavar="URL")] = None
 
 
 class Links(BaseUrl):
-    follow_links: Annotated[bool, Opt("In folders, also read files behind links to elsewhere.")] = False
+    follow_links: Annotated[bool, Opt("Read files behind symbolic links out of a folder, too.")] = False
 
 
 class Documents(Links):
     """Files of pages with fields of their own."""
 
     id_field: Annotated[
-        str | None, Opt("Of JSON lines and Parquet: the field of a document's id, a URL or not.", metavar="NAME")
+        str | None, Opt("JSON lines, Parquet: the field of a document's id, which need not be a URL.", metavar="NAME")
     ] = None
-    text_field: Annotated[str | None, Opt("Likewise: the field of its text.", metavar="NAME")] = None
+    text_field: Annotated[str | None, Opt("JSON lines, Parquet: the field of a document's text.", metavar="NAME")] = (
+        None
+    )
 
 
 class Truth(Given):
     """Natural truth: labels that follow from URLs."""
 
-    natural: Annotated[bool, Opt("Label pairs by one path in several releases.")] = False
+    natural: Annotated[bool, Opt("Label pairs by their URLs: one path in several releases is one page.")] = False
     releases: Annotated[
         str | None, Opt("Regular expression of the release in a path; implies --natural.", metavar="REGEX")
     ] = None

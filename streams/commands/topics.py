@@ -16,9 +16,13 @@ class Check(Given):
 
 
 class Create(Check):
-    partitions: Annotated[int, Opt("Of pages and verdicts.", low=1, high=10_000)] = 8
-    replicas: Annotated[int, Opt("Of every topic; three or more survive the loss of a broker.", low=1, high=9)] = 1
-    compact_verdicts: Annotated[bool, Opt("Keep each URL's newest verdict for ever, and no older one.")] = False
+    partitions: Annotated[int, Opt("Partitions of the topics of pages and verdicts.", low=1, high=10_000)] = 8
+    replicas: Annotated[
+        int, Opt("Replicas of every topic; three or more survive the loss of a broker.", low=1, high=9)
+    ] = 1
+    compact_verdicts: Annotated[
+        bool, Opt("Keep the newest verdict of each URL for ever, instead of all verdicts for a time.")
+    ] = False
 
 
 @command("topics create", "neardup topics create --bootstrap 127.0.0.1:9092 --partitions 8")

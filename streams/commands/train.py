@@ -26,11 +26,11 @@ class Options(Truth, BaseUrl, Json):
     paths: Results
     labels: Labels = ()
     adjudicator: Adjudicator = ""
-    out: Annotated[Path, Writes("For the model.")] = Path("model.json")
+    out: Annotated[Path, Writes("File for the model.")] = Path("model.json")
     signals: Annotated[
         str, Opt("F, F+R, F+R+FS+RS, ..., sketches, or names of signals with commas between.", metavar="SET")
     ] = "F+R+FS+RS"
-    by: Annotated[str, Opt("What decides in the end.", choices=("tree", "rules"))] = "tree"
+    by: Annotated[str, Opt("The classifier that decides.", choices=("tree", "rules"))] = "tree"
     seeds: Seeds = 9
     folds: Folds = 10
     workers: Workers = CPUS

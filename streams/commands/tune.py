@@ -21,7 +21,7 @@ class Options(BaseUrl, Json):
     ] = ()
     content: Annotated[bool, Opt("Count same_content as a duplicate, too.", "--same-content")] = False
     seed: Seed = 0
-    threads: Annotated[int, Opt("Threads.", low=1, high=256)] = THREADS
+    threads: Annotated[int, Opt("Threads of the kernels.", low=1, high=256)] = THREADS
 
 
 @command(
@@ -31,10 +31,10 @@ class Options(BaseUrl, Json):
     "neardup tune labels.jsonl --state DIR --json | jq .flags",
 )
 def tune(options: Options) -> None:
-    """Propose numbers of the decider for a crawl of your own; nothing is changed.
+    """Propose numbers of the decider for your crawl, from labelled pairs. Nothing is changed.
 
-    Numbers are chosen on one half of the labelled pairs and measured on the other, with 95% intervals. With --state
-    the scan's log is folded again under them, and the verdicts that would differ are shown.
+    Numbers are chosen on one half of the pairs and measured on the other, with 95% intervals. With --state the scan's
+    log is folded again with them, and the changed verdicts are shown.
     """
     from streams.commands.terminal import bar
     from streams.evaluation.tune import command as advised

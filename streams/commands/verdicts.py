@@ -15,17 +15,17 @@ class Tail(Given):
     """Records of a topic from a point in time on."""
 
     start: Annotated[
-        str, Opt("beginning, end, 15m (15 minutes ago), or 2026-01-31T12:00.", "--from", metavar="WHEN")
+        str, Opt("Start: beginning, end, 15m (15 minutes ago), or 2026-01-31T12:00.", "--from", metavar="WHEN")
     ] = "beginning"
-    follow: Annotated[bool, Opt("Wait for more, or end with the newest.", "--follow/--no-follow")] = True
+    follow: Annotated[bool, Opt("Wait for new verdicts, or end with the newest.", "--follow/--no-follow")] = True
 
 
 class Options(Tail):
     sites: Annotated[
-        tuple[str, ...], Opt("Only this site and all below it; may be repeated.", "--site", metavar="SITE")
+        tuple[str, ...], Opt("Only this site with its subdomains; may be repeated.", "--site", metavar="SITE")
     ] = ()
-    kinds: Annotated[tuple[str, ...], Opt("Only this verdict; may be repeated.", "--kind", metavar="KIND")] = ()
-    columns: Annotated[str, Opt(f"Of {_COLUMNS}.", metavar="NAME,NAME...")] = _COLUMNS
+    kinds: Annotated[tuple[str, ...], Opt("Only this kind of verdict; may be repeated.", "--kind", metavar="KIND")] = ()
+    columns: Annotated[str, Opt(f"Columns, of {_COLUMNS}.", metavar="NAME,NAME...")] = _COLUMNS
     as_json: Annotated[bool, Opt("Print JSON lines instead of a table.", "--json")] = False
     settings: Annotated[Settings, Flags((*CONNECTION, "verdicts_topic"), connects="verdicts")]
 

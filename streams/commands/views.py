@@ -27,15 +27,13 @@ class Options(Given):
     port: Annotated[int, Opt("Port; 0: any free one.", low=0, high=65_535)] = VIEWS_PORT
     names: Annotated[
         tuple[str, ...],
-        Opt("A name that a proxy in front answers to; may be repeated.", "--name", metavar="HOST[:PORT]"),
+        Opt("Host name of a proxy in front; may be repeated.", "--name", metavar="HOST[:PORT]"),
     ] = ()
     address: Annotated[
-        str | None, Opt("Stream: how other workers reach this one; by default --host.", metavar="URL")
+        str | None, Opt("Stream: address of this worker for the others; by default --host.", metavar="URL")
     ] = None
-    audit: Annotated[Path | None, Reads("Of a scan: the pairs that it drew for people.")] = None
-    labels: Annotated[
-        Path | None, Opt("Let users with the token label these pairs, into this file.", metavar="FILE")
-    ] = None
+    audit: Annotated[Path | None, Reads("File of pairs that a scan drew by --audit.")] = None
+    labels: Annotated[Path | None, Opt("File for labels: users with the token label the pairs.", metavar="FILE")] = None
     rebuild: Annotated[bool, Opt("Stream: rebuild the tables from the topic.")] = False
     settings: Annotated[
         Settings, Flags((*CONNECTION, *_SETTINGS, *DECIDER, *(name for name in MONITORING if name != "hold_ms")))
@@ -44,13 +42,13 @@ class Options(Given):
 
 @command("views", "neardup views neardup-state", "neardup views --bootstrap 127.0.0.1:9092")
 def views(options: Options) -> None:
-    """Serve web pages: an overview, a URL's verdict with its evidence and history, a cluster, a site, and two pages
-    side by side with the decision of each rule.
+    """Serve web pages about verdicts: an overview, pages with evidence and history, clusters, sites, comparisons.
 
-    On the stream they follow the topic of verdicts and keep tables in a folder. Several workers of one group, each
-    with a folder of its own, share the topic's partitions, and each answers for all. Name the matcher's rule and
-    numbers, where they are not the default, to see the evidence in words. Every page has a JSON form: url.json?url=...
-    NEARDUP_VIEWS_TOKEN(_FILE): the token that requests must have; a browser asks for it as a password, of any user.
+    Without DIR, the views follow the topic of verdicts and keep tables in a folder. Several workers of one group, each
+    with a folder of its own, share the topic's partitions, and each serves all pages. Give the views the rule and
+    numbers of the matcher if they are not the default; the evidence is explained by them. Every page has a JSON form,
+    as url.json?url=... If NEARDUP_VIEWS_TOKEN or NEARDUP_VIEWS_TOKEN_FILE is set, requests need this token; a browser
+    asks for it as a password, with any user name.
     """
     scan, settings = options.scan, options.settings
     if scan is not None and options.rebuild:

@@ -12,7 +12,7 @@ class Options(Given):
 def warm(options: Options) -> None:
     """Compile all kernels for this processor into the cache; otherwise the first command that needs them does it.
 
-    The cache is ~/.cache/neardup; NUMBA_CACHE_DIR names another place. A complete cache may then be read-only.
+    The cache is ~/.cache/neardup; NUMBA_CACHE_DIR names another folder. A complete cache may then be read-only.
     """
     announce_compiler()
 

@@ -1,4 +1,4 @@
-"""What can be set for the stream roles: each setting with its default, what it may be and what it does."""
+"""The settings of the stream: each with its default, its admitted values and its help text."""
 
 import json
 import math
@@ -26,17 +26,17 @@ PREFIX = "NEARDUP_"
 LABEL_PORT, VIEWS_PORT = 8378, 8379
 HIDDEN = "***"
 
-#: Processes whose metrics are asked for.
+#: Most addresses of metrics.
 ADDRESSES_MAX = 32
 _CORES = min(len(os.sched_getaffinity(0)), 256)
-#: Of a topic's name, in Kafka.
+#: Kafka's limit of a topic's name.
 TOPIC_CHARS_MAX = 249
 _NAME = r"(?!\.{1,2}\Z)[A-Za-z0-9._-]{1,200}"  # Kafka's own rule, with room for a generation within its 249
 
 
 @dataclass(frozen=True)
 class ValueKind:
-    """What a value may be. `parse` takes what a flag, the environment or TOML gave; ValueError or TypeError: no."""
+    """The admitted values. `parse` reads a value of a flag, the environment or TOML; it raises ValueError or TypeError."""
 
     allowed: str
     parse: Callable[[Any], Any]
@@ -86,7 +86,7 @@ def _choice(*values: str) -> ValueKind:
 
 def _prefixes(raw: Any) -> tuple[str, ...]:
     parts = [part.strip() for part in raw.split(",")] if isinstance(raw, str) else raw
-    # Without the slash at its end s3://pages would also allow s3://pages-of-others.
+    # Without the final slash s3://pages would also admit s3://pages-of-others.
     if not isinstance(parts, Sequence) or not all(re.fullmatch(r"[a-z0-9+.-]+://\S*/", p) for p in parts):
         raise ValueError
     return tuple(parts)
@@ -94,7 +94,7 @@ def _prefixes(raw: Any) -> tuple[str, ...]:
 
 def _addresses(raw: Any) -> tuple[str, ...]:
     parts = [part for text in raw.split(",") if (part := text.strip())] if isinstance(raw, str) else raw
-    # They are shown: no user, no password, no query.
+    # Addresses are shown, so they must not hold a user, a password or a query.
     if not isinstance(parts, Sequence) or not all(re.fullmatch(r"https?://[^\s/?#@]+(/[^\s?#@]*)?", p) for p in parts):
         raise ValueError
     if len(parts) > ADDRESSES_MAX:
@@ -138,23 +138,25 @@ class Topics(NamedTuple):
 
 
 class Row(NamedTuple):
-    """One line of `neardup config`. `value` never shows a secret; `origin` is "default" for what nobody set."""
+    """One line of `neardup config`. value: never a secret. origin: "default" for a setting that is not set."""
 
     setting: str
     value: str
     origin: str
     help: str
     env: str
-    flag: str  # "" for a secret, which no command line shall show
+    flag: str  # "" for a secret, which no command line may hold
 
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
-    """What is in force. `load` makes it; made by hand (in tests) nothing is checked."""
+    """The settings in force. `load` checks them; a direct construction (in tests) does not."""
 
-    # What is read and written.
+    # Input and output.
     bootstrap: Annotated[
-        str, _text(rf"{_BROKER}(\s*,\s*{_BROKER})*", "host:port, or several with commas"), "Kafka brokers to begin with"
+        str,
+        _text(rf"{_BROKER}(\s*,\s*{_BROKER})*", "host:port, or several with commas"),
+        "Kafka brokers, to find the others by",
     ] = "127.0.0.1:9092"
     generation: Annotated[
         str,
@@ -164,7 +166,7 @@ class Settings:
     sketches_of: Annotated[
         str | None,
         _text(r"[A-Za-z0-9_-]{0,40}", "up to 40 of A-Z a-z 0-9 _ -"),
-        "Generation whose sketches are judged anew by other rules; by default the own",
+        "Generation whose sketches this one judges; none: it has sketches of its own",
     ] = None
     group: Annotated[
         str, _text(_NAME, "1 to 200 of A-Z a-z 0-9 . _ -"), "Prefix of consumer groups and of the transactional id"
@@ -172,113 +174,121 @@ class Settings:
     topic_prefix: Annotated[
         str,
         _text(r"[A-Za-z0-9._-]{0,40}", "up to 40 of A-Z a-z 0-9 . _ -"),
-        "What the names of all these topics begin with",
+        "Prefix of the names of all topics",
     ] = ""
     pages_topic: Annotated[str, _TOPIC, "Topic of fetched pages"] = "pages"
-    rejected_topic: Annotated[str, _TOPIC, "Topic of pages that could not be read"] = "pages.rejected"
+    rejected_topic: Annotated[str, _TOPIC, "Topic of rejected pages"] = "pages.rejected"
     sketches_topic: Annotated[str, _TOPIC, "Topic of sketches, the order of the crawl"] = "sketches"
     verdicts_topic: Annotated[str, _TOPIC, "Topic of verdicts"] = "verdicts"
-    state: Annotated[str, _text(r"[^\0]+", "a folder"), "Folder of the index; each generation's own"] = "neardup-state"
-    codec: Annotated[str, _choice(*CODECS), "How a record of the pages topic holds a page"] = "raw"
+    state: Annotated[str, _text(r"[^\0]+", "a folder"), "State directory with the index; one per generation"] = (
+        "neardup-state"
+    )
+    codec: Annotated[str, _choice(*CODECS), "Format of a record of the pages topic"] = "raw"
     body_ref_prefixes: Annotated[
         tuple[str, ...],
         ValueKind("URLs that end with a slash, with commas or as a list", _prefixes),
-        "Where bodies may lie that a record only names; none: nowhere",
+        "URL prefixes under which bodies are read that a record refers to; none: no such bodies",
     ] = ()
 
-    # Behaviour: what changes sketches (the scheme) and verdicts (the decider). A change needs a new generation, or a
-    # control record in the log.
+    # Behaviour: changes sketches (the scheme) or verdicts (the decider). A change needs a new generation, or a control
+    # record in the log.
     seed: Annotated[
         int | None,
         ValueKind("a whole number from 0 to 18446744073709551615, or 0x and 16 hex digits", _seed, secret=True),
-        "Secret of the deployment that token hashes start from",
+        "Secret seed of the token hashes",
     ] = field(default=None, repr=False)
-    body_bytes_max: Annotated[int, _whole(1_000, 100_000_000), "Of a longer body only this first part is sketched"] = (
-        BODY_BYTES_MAX
-    )
+    body_bytes_max: Annotated[
+        int, _whole(1_000, 100_000_000), "Bytes of a body that are sketched; the rest is ignored"
+    ] = BODY_BYTES_MAX
     decider_values: Mapping[str, Any] = field(default_factory=dict)
 
     # Performance: changes no verdict.
-    batch_pages: Annotated[
-        int, _whole(1, MESSAGE_PAGES_MAX), "Pages sketched together, and to one message of the log"
-    ] = MESSAGE_PAGES_MAX
-    batch_ms: Annotated[int, _whole(0, 60_000), "Time that the first page of a batch waits for others"] = 20
-    batch_bytes: Annotated[int, _whole(1_000_000, 1_000_000_000), "Page bytes in a batch, about"] = 32_000_000
+    batch_pages: Annotated[int, _whole(1, MESSAGE_PAGES_MAX), "Most pages in a batch, and in a message of the log"] = (
+        MESSAGE_PAGES_MAX
+    )
+    batch_ms: Annotated[int, _whole(0, 60_000), "Time that a batch waits for more pages"] = 20
+    batch_bytes: Annotated[int, _whole(1_000_000, 1_000_000_000), "Approximate bytes of pages in a batch"] = 32_000_000
     message_bytes_max: Annotated[int, _whole(1_000_000, 100_000_000), "Largest message, before compression"] = 1_000_000
-    match_messages: Annotated[int, _whole(1, 1_000), "Messages of the log in one transaction at most"] = 16
-    inflight_batches: Annotated[int, _whole(1, 64), "Batches read but not yet acknowledged; then reading waits"] = 4
+    match_messages: Annotated[int, _whole(1, 1_000), "Most messages of the log in one transaction"] = 16
+    inflight_batches: Annotated[int, _whole(1, 64), "Most unacknowledged batches; then reading waits"] = 4
     buffer_bytes_max: Annotated[
-        int, _whole(1_000_000, 2_000_000_000), "Bytes that a consumer fetches ahead; then fetching waits"
+        int, _whole(1_000_000, 2_000_000_000), "Most bytes that a consumer fetches in advance"
     ] = 64_000_000
-    threads: Annotated[int, _whole(1, 256), "Threads that share a batch"] = _CORES
-    flush_ms: Annotated[int, _MS, "Time between flushes of the index; after a crash so much is folded again"] = 30_000
+    threads: Annotated[int, _whole(1, 256), "Threads of the kernels"] = _CORES
+    flush_ms: Annotated[int, _MS, "Time between flushes of the index; a crash costs folding this much again"] = 30_000
     transaction_timeout_ms: Annotated[
-        int, _whole(1_000, 900_000), "The broker aborts a transaction after this; above the outages to survive"
+        int,
+        _whole(1_000, 900_000),
+        "The broker aborts a transaction after this time; set it above the outages to survive",
     ] = 60_000
     transaction_deadline_ms: Annotated[
-        int, _whole(1_000, 900_000), "A transaction call that takes longer ends the process, which then recovers"
+        int, _whole(1_000, 900_000), "A longer call of a transaction ends the process; the next start recovers"
     ] = 45_000
 
-    # Checkpoints of the index, to restart from where its disk is lost.
+    # Checkpoints of the index, for a lost disk.
     checkpoints: Annotated[
-        str, _text(r"[^\0]*", "a folder or a URL that fsspec knows"), "Where checkpoints of the index go; none: nowhere"
+        str,
+        _text(r"[^\0]*", "a folder or a URL that fsspec knows"),
+        "Folder or URL of the checkpoints; none: no checkpoints",
     ] = ""
     checkpoint_messages: Annotated[
-        int, _whole(1, 1_000_000_000), "Messages of the log between two checkpoints; one has up to 512 pages"
+        int, _whole(1, 1_000_000_000), "Messages of the log between two checkpoints; a message has up to 512 pages"
     ] = 5_000
-    checkpoints_kept: Annotated[int, _whole(1, 1_000), "Checkpoints that are kept; older ones are removed"] = 3
+    checkpoints_kept: Annotated[int, _whole(1, 1_000), "Number of checkpoints kept; older ones are removed"] = 3
 
     # Auditing: changes no verdict either.
-    audit: Annotated[str, _text(r"[^\0]*", "a file"), "File that pairs for people to check are appended to"] = ""
+    audit: Annotated[str, _text(r"[^\0]*", "a file"), "File for the audit: pairs for people to check"] = ""
     audit_topic: Annotated[
-        str, _text(f"({_NAME})?", "a Kafka topic name, or nothing"), "Topic that they go to, with the verdicts"
+        str, _text(f"({_NAME})?", "a Kafka topic name, or nothing"), "Topic for the audit; written with the verdicts"
     ] = ""
-    audit_rate: Annotated[float, _SHARE, "Share of the pages of which pairs are drawn"] = 0.1
+    audit_rate: Annotated[float, _SHARE, "Share of the pages that the audit draws pairs from"] = 0.1
     audit_bytes_max: Annotated[
-        int, _whole(100_000, 100_000_000_000), "Beyond this size the file becomes FILE.1, which is replaced"
+        int, _whole(100_000, 100_000_000_000), "Size at which the audit file is renamed to FILE.1, which is replaced"
     ] = 100_000_000
     shadow: Annotated[
         str,
         _text("|".join(("", *ONLINE_RULES)), f"one of {', '.join(ONLINE_RULES)}, or nothing"),
-        "Rule that only looks on: where it disagrees is counted",
+        "Rule that decides nothing; its disagreements are counted",
     ] = ""
     shadow_set: Annotated[str, _text(r"[^\0]*", "NAME=NUMBER, several with commas"), "Numbers of the shadow rule"] = ""
 
-    # Watching.
+    # Monitoring.
     stall_ms: Annotated[int, _MS, "/live fails after this long without progress"] = 60_000
     hold_ms: Annotated[
         int,
         _whole(0, 3_600_000),
-        "After an error that starting again does not mend the process stays so long, not ready, for metrics to tell",
+        "Time that the process stays, not ready, after an error that a restart does not repair",
     ] = 0
     metrics_host: Annotated[
         str, _text(r"[A-Za-z0-9.:_-]+", "a host or address"), "Address of /metrics, /live, /ready"
     ] = "127.0.0.1"
-    metrics_port: Annotated[int, _whole(0, 65_535), "Their port; 0: any free one, which the log names"] = 0
-    log_level: Annotated[str, _choice("debug", "info", "warning", "error"), "Least level that is logged"] = "info"
+    metrics_port: Annotated[
+        int, _whole(0, 65_535), "Port of /metrics, /live, /ready; 0: any free one, which the log names"
+    ] = 0
+    log_level: Annotated[str, _choice("debug", "info", "warning", "error"), "Lowest level that is logged"] = "info"
     log_format: Annotated[
-        str, _choice("auto", "human", "json"), "Form of log lines; auto: human on a terminal, else json"
+        str, _choice("auto", "human", "json"), "Format of the log; auto: human on a terminal, else json"
     ] = "auto"
 
     traces: Annotated[
         str,
         _text(r"(https?://\S+)?", "an address of OTLP over HTTP, or nothing"),
-        "Where traces of pages go; none: nowhere",
+        "Address for traces of pages; none: no traces",
     ] = ""
-    trace_rate: Annotated[float, _SHARE, "Share of the pages that whoever publishes has traced"] = 0.001
+    trace_rate: Annotated[float, _SHARE, "Share of the published pages that are traced"] = 0.001
 
     # The views.
     views_state: Annotated[str, _text(r"[^\0]+", "a folder"), "Folder of the views' tables"] = "neardup-views"
     views_token: Annotated[
         str | None,
         ValueKind("16 to 200 letters, digits and -._~+/=", _text(r"[A-Za-z0-9._~+/=-]{16,200}", "").parse, secret=True),
-        "What requests to the views' pages must bear (Authorization: Bearer)",
+        "Token that requests to the views must have (Authorization: Bearer)",
     ] = field(default=None, repr=False)
 
     views_metrics: Annotated[
         tuple[str, ...],
         ValueKind("addresses like http://host:9464/metrics, 32 at most, with commas or as a list", _addresses),
-        "Where the roles tell their metrics, for the views' page of the line's health; none: it does without",
+        "Addresses of the roles' metrics, for the views' page of the stream's health; none: without metrics",
     ] = ()
 
     kafka_values: Mapping[str, str] = field(default_factory=dict, repr=False)
@@ -293,7 +303,7 @@ class Settings:
 
     @property
     def judges_anew(self) -> bool:
-        """Whether the matcher reads the log of another generation: rule and numbers are new, the sketches are not."""
+        """Whether the matcher reads the sketches of another generation."""
         return self.sketches_of is not None and self.sketches_of != self.generation
 
     @cached_property
@@ -320,7 +330,7 @@ class Settings:
         return self.group_of("match")
 
     def scheme(self, seed: int | None = None) -> Scheme:
-        """seed: counts where none is set. Raises BadInput if there is none at all."""
+        """seed: used if none is set. Raises BadInput without any seed."""
         seed = seed if self.seed is None else self.seed
         if seed is None:
             raise BadInput(f"no seed: set {PREFIX}SEED or {PREFIX}SEED_FILE")
@@ -330,16 +340,16 @@ class Settings:
         return Decider(scheme=scheme.digest, **self.decider_values)
 
     def kafka(self, role: Role) -> dict[str, str]:
-        """librdkafka settings of a role, those passed through included. Holds secrets: hand it to the client only."""
+        """librdkafka settings of a role. They hold secrets: pass them to the client only."""
         common = {name: value for name, value in self.kafka_values.items() if name.partition(".")[0] not in ROLES}
         own = {n.removeprefix(role + "."): v for n, v in self.kafka_values.items() if n.startswith(role + ".")}
         fixed = {"bootstrap.servers": self.bootstrap, "message.max.bytes": str(self.message_bytes_max)}
         return {"client.id": self.group_of(role), **common, **own, **fixed}
 
     def secrets(self) -> tuple[str, ...]:
-        """Every secret in every form it may be printed in; for redaction."""
+        """Every secret in every printable form, for redaction."""
         forms = () if self.seed is None else (str(self.seed), f"{self.seed:x}", f"{self.seed:016x}")
-        # A seed of few digits is none that nobody could guess, and hiding it would hide parts of addresses.
+        # A short seed is no secret, and hiding it would hide parts of addresses.
         seed = tuple(form for form in forms if len(form) >= _SEED_CHARS_MIN)
         token = (self.views_token,) if self.views_token else ()
         shown = (getattr(self, name) for name, option in OPTIONS.items() if "." not in name and not option.kind.secret)
@@ -368,24 +378,24 @@ class Settings:
 
 #: One random number of 64 bits in 2**32 is shorter, as decimal digits or hexadecimal ones.
 _SEED_CHARS_MIN = 8
-#: In front of a URL's host: who asks, or who and a password, in which some forget to encode a slash.
+#: User and password before a URL's host; the password may hold an unencoded slash.
 _USER = re.compile(r"""(?<=://)(?:[^\s/?#@:,"']*:(?!\d+(?:/|$))[^\s,"']*|[^\s/?#@,"']*)@""")
-_ASKED = re.compile(r"""([?&][^=&\s,"']*=)([^&\s,"']+)""")
-#: Shorter values of a query are no tokens, but words that other lines have too.
+_QUERY = re.compile(r"""([?&][^=&\s,"']*=)([^&\s,"']+)""")
+#: Shorter values of a query are no tokens.
 _TOKEN_CHARS_MIN = 8
 
 
 def without_credentials(text: str, *, queries: bool = False) -> str:
-    """Text in which URLs do not say who asks. queries: nor what they ask for, where tokens may be."""
+    """Hides user and password in URLs. queries: also values of queries, which may be tokens."""
     text = _USER.sub(f"{HIDDEN}@", text)
-    return _ASKED.sub(rf"\1{HIDDEN}", text) if queries else text
+    return _QUERY.sub(rf"\1{HIDDEN}", text) if queries else text
 
 
 def _credentials(text: str) -> list[str]:
     """The secrets of the URLs in a setting."""
     users = [found[:-1] for found in _USER.findall(text)]
     passwords = [user.partition(":")[2] or user for user in users]
-    return passwords + [value for _, value in _ASKED.findall(text) if len(value) >= _TOKEN_CHARS_MIN]
+    return passwords + [value for _, value in _QUERY.findall(text) if len(value) >= _TOKEN_CHARS_MIN]
 
 
 def _shown(value: Any) -> str:
@@ -402,7 +412,7 @@ FLAGS_OF_DECIDER = ("decider.rule", "decider.sites")
 
 @dataclass(frozen=True)
 class Option:
-    """One setting as the command line needs it. `parameter` is the key in `load`'s flags."""
+    """One setting for the command line. parameter: its key in the flags of `load`."""
 
     name: str
     kind: ValueKind
@@ -447,10 +457,10 @@ def _options() -> Iterator[Option]:
                     yield Option("decider." + item.name, *_DECIDER[item.name], default)
 
 
-#: Every setting by name, in the order of `Settings`; what librdkafka takes comes on top.
+#: Every setting by name, in the order of `Settings`, without those of librdkafka.
 OPTIONS: Mapping[str, Option] = MappingProxyType({option.name: option for option in _options()})
 
-# librdkafka settings that exactly-once rests on, or that have a setting here.
+# librdkafka settings that exactly-once depends on, or that have a setting here.
 RESERVED = {
     "bootstrap.servers": "set bootstrap instead",
     "metadata.broker.list": "set bootstrap instead",
@@ -469,11 +479,11 @@ RESERVED = {
         "partition.assignment.strategy",
         "request.required.acks",
     ),
-    "is fixed: no verdict lost or doubled rests on it",
+    "is fixed: exactly-once depends on it",
 )
 
 
-#: How the names of librdkafka's secrets end; a pattern that every dialect understands.
+#: Endings of the names of librdkafka's secrets; a pattern for every dialect of regular expressions.
 SECRET = r"(password|passphrase|secret|key\.pem|oauthbearer\.config)$"
 
 
@@ -493,5 +503,5 @@ def kafka_option(name: str) -> Option:
     return Option(
         "kafka." + name,
         ValueKind("a string, a number, true or false", _kafka_value, secret=_is_secret(name)),
-        "Passed on to librdkafka",
+        "Passed to librdkafka",
     )

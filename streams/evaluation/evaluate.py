@@ -73,7 +73,7 @@ def check_crawl(paths: Sequence[Path | str], state: Path | None) -> None:
         raise WrongUsage(f"{state} is no state directory; `neardup scan --state {state}` makes one")
     if not (state / "log").exists():
         raise WrongUsage(
-            f"{state} belongs to the stream's matcher, which keeps no log of pages; evaluate what it said with "
+            f"{state} belongs to the stream's matcher, which keeps no log of pages; evaluate its verdicts with "
             "`neardup verdicts --no-follow --json | neardup evaluate --verdicts -`, with the pages' files for more"
         )
 
@@ -240,7 +240,7 @@ def evaluate_command(
     audit = read_audits(audits) if audits else None
     run = None if verdicts is None else _read_run(verdicts)
     if out is not None:
-        make_folder(out)  # now, not after an hour
+        make_folder(out)  # fails now instead of after an hour
     if run is not None and not paths and state is None:
         evaluation = _evaluate_verdicts(run, given, editions, seed)
     else:
@@ -296,7 +296,7 @@ def _evaluate_crawl(
     differences_max: int,
     progress: Progress,
 ) -> Evaluation:
-    """Evaluates a crawl. Adds labels by natural truth to `given`, and its samples to labels by people."""
+    """Evaluates a crawl. Adds labels by natural truth to `given`, with the names of their samples."""
     corpus = crawl.corpus
     progress("join", 0, 0)
     b = b_graph(corpus, b_min=crawl.decider.b_min, seed=seed, threads=threads)
@@ -334,7 +334,7 @@ def _evaluate_crawl(
 def _on_truth(editions: Editions, ratio_min: float) -> str:
     if isinstance(editions, Items):
         return (
-            f"Labels by {LABELLER}: the file of items says what each page is about. Pairs of one item are correct, of "
+            f"Labels by {LABELLER}: the file of items names the item of each page. Pairs of one item are correct, of "
             f"two items incorrect; two editions of one item are correct if the LCS ratio of their full token sequences "
             f"is at least {ratio_min:g}, else incorrect. It leaves nothing undecided."
         )

@@ -25,7 +25,7 @@ from streams.errors import WrongUsage
 from streams.evaluation.evaluate import natural_labels, open_crawl
 from streams.files.results import Line, read_results
 
-#: Pairs that natural truth labels: of more the learners would take hours.
+#: Pairs to label by natural truth; with more, the learners would take hours.
 PAIRS_MAX = 1000
 
 #: phase, done, total (0: unknown)
@@ -34,31 +34,31 @@ Progress = Callable[[str, int, int], None]
 
 @dataclass
 class Labelled:
-    """Labelled pairs of results. idf: of all pages that were read. labels: joined to the pages, for what they tell.
-    said: what each labeller said.
+    """Labelled pairs of results.
 
-    pairs: the two results of each pair that is decided, of one query where one has both. same: whether they are
-    duplicates. problems: what could not be read. pages: URLs that were read.
+    pairs: the two results of each decided pair, of one query where both have one. same: whether they are duplicates.
+    idf: of all pages that were read. labels: joined to the pages. given: the labels of each labeller. problems: of the
+    input. pages: number of URLs that were read.
     """
 
     pairs: list[tuple[Line, Line]] = field(default_factory=list)
     same: list[bool] = field(default_factory=list)
     idf: Idf = field(default_factory=Idf)
     labels: LabelledPairs = field(default_factory=LabelledPairs)
-    said: list[Label] = field(default_factory=list)
+    given: list[Label] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
     pages: int = 0
 
     @property
     def notes(self) -> list[str]:
-        """What a reader of the figures must know."""
+        """Notes on the figures."""
         undecided = self.labels.count(Judgement.UNDECIDED)
         left_out = [f"undecided pairs, left out: {undecided:,}"] if undecided else []
         return [*self.labels.problems(), *left_out]
 
 
 class _Numbers(dict[str, int]):
-    """Numbers of URLs, as `join_labels` asks for them."""
+    """Numbers of URLs, for `join_labels`."""
 
     def find(self, url: str) -> int | None:
         return self.get(url)
@@ -74,20 +74,20 @@ def labelled(
     base_url: str | None = None,
     progress: Progress,
 ) -> Labelled:
-    """The labelled pairs among the results of some files. Pages that no label names are read for their terms alone.
+    """Returns the labelled pairs among the results of some files. Pages without a label are read for the idf alone.
 
-    editions: label by natural truth as well, at most pairs_max pairs. adjudicator: the labeller who decides where
-    labels differ. Raises BadInput for what cannot be read, and where no pair of pages that are there is decided.
+    editions: label by natural truth as well, at most pairs_max pairs. adjudicator: the labeller that decides where
+    labels differ. Raises BadInput for unreadable files, and if no decided pair has both pages.
     """
     if not labels and editions is None:
         raise WrongUsage("no labels: name files of them by --labels, or use --natural")
-    said = [label for path in labels for label in read_labels(path)]
-    if adjudicator and adjudicator not in {label.labeller for label in said}:
+    given = [label for path in labels for label in read_labels(path)]
+    if adjudicator and adjudicator not in {label.labeller for label in given}:
         raise WrongUsage(f"--adjudicator {adjudicator}: no label is of that labeller")
     if editions is not None:
-        said += _natural(paths, editions, pairs_max, base_url, progress)
-    wanted = {url for label in said for url in label.pair}
-    made = Labelled(said=said)
+        given += _natural(paths, editions, pairs_max, base_url, progress)
+    wanted = {url for label in given for url in label.pair}
+    made = Labelled(given=given)
     kept: dict[str, dict[str, Line]] = {}
 
     def terms() -> Iterator[Iterable[str]]:
@@ -103,7 +103,7 @@ def labelled(
 
     made.idf = Idf.of(terms())
     made.pages = made.idf.documents
-    made.labels = _joined(said, kept, adjudicator)
+    made.labels = _joined(given, kept, adjudicator)
     urls = list(kept)
     for a, b, label in zip(made.labels.a, made.labels.b, made.labels.labels, strict=True):
         if label.label in (Judgement.CORRECT, Judgement.INCORRECT):
@@ -118,7 +118,7 @@ def labelled(
 def _natural(
     paths: Sequence[Path], editions: Editions, most: int, base_url: str | None, progress: Progress
 ) -> list[Label]:
-    """Labels by natural truth, as `neardup evaluate` makes them, thinned to at most half of either kind."""
+    """Labels by natural truth, as in `neardup evaluate`; at most `most` / 2 of either kind."""
     with open_crawl(paths, base_url=base_url, progress=progress) as crawl:
         found = natural_labels(crawl, (b_graph(crawl.corpus), c_graph(crawl.corpus)), editions, RATIO_MIN, 0)
     out: list[Label] = []
@@ -128,8 +128,8 @@ def _natural(
     return out
 
 
-def _joined(said: Sequence[Label], kept: dict[str, dict[str, Line]], adjudicator: str) -> LabelledPairs:
-    return join_labels(said, _Numbers({url: number for number, url in enumerate(kept)}), adjudicator)
+def _joined(given: Sequence[Label], kept: dict[str, dict[str, Line]], adjudicator: str) -> LabelledPairs:
+    return join_labels(given, _Numbers({url: number for number, url in enumerate(kept)}), adjudicator)
 
 
 def _of_one_query(one: dict[str, Line], other: dict[str, Line]) -> tuple[Line, Line]:
@@ -140,7 +140,7 @@ def _of_one_query(one: dict[str, Line], other: dict[str, Line]) -> tuple[Line, L
 
 
 def examples_of(made: Labelled, *, sketches: bool = False, progress: Progress) -> Examples:
-    """The signals of the pairs: those of results, or those that sketches tell. Raises BadInput."""
+    """The signals of the pairs: of the results, or of their sketches. Raises BadInput."""
     rows = _of_sketches(made) if sketches else _of_results(made)
     names = tuple(OF_SKETCHES if sketches else SIGNALS)
     values = np.empty((len(made.pairs), len(names)))

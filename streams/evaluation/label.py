@@ -294,7 +294,7 @@ def label_command(
     sets: Path | None = None,
     progress: Progress = silent,
     ready: Callable[[str], None] = lambda url: None,
-    told: Callable[[str], None] = lambda text: None,
+    warn: Callable[[str], None] = lambda text: None,
 ) -> None:
     """Samples pairs of a crawl and serves them on 127.0.0.1 until SIGINT or SIGTERM.
 
@@ -307,7 +307,7 @@ def label_command(
         sets: `sets.jsonl` of a partition, from whose sets `count` pairs are drawn instead.
         port: 0 for any free port.
         ready: called with the address once the server answers.
-        told: called with messages for the operator.
+        warn: called with messages for the operator.
     """
     check(rule, count, by)
     audit = read_audits(audits) if audits else None
@@ -315,7 +315,7 @@ def label_command(
     sock = _bound(port)
     try:
         for message in file.messages:
-            told(message)
+            warn(message)
         with open_crawl(
             paths, state, base_url=base_url, follow_links=follow_links, threads=threads, progress=progress
         ) as crawl:

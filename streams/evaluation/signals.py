@@ -55,13 +55,13 @@ def evaluate_signals(
     tasks = sum(plain.is_distinct(names) for names in plain.sets().values()) * len(LEARNERS) * seeds
     with over_processes(workers, progress, tasks) as each:
         sections = signal_sections(SignalStudy(**{**vars(plain), "each": each}))
-    if judges := judges_section(made.said, made.labels):
+    if judges := judges_section(made.given, made.labels):
         sections.append(judges)
     same = sum(made.same)
     counts = CorpusCounts(fetches=made.pages, pages=made.pages)
     fetched = f"{made.pages:,} pages, {len(made.pairs):,} labelled pairs of them."
-    said = {"correct": same, "incorrect": len(made.same) - same, "undecided": 0}
-    evaluation = Evaluation(sections, counts, fetched, [*made.notes], said)
+    counted = {"correct": same, "incorrect": len(made.same) - same, "undecided": 0}
+    evaluation = Evaluation(sections, counts, fetched, [*made.notes], counted)
     evaluation.unread = len(made.problems)
     write(evaluation, out, HUFFMAN)
     return evaluation
@@ -70,12 +70,12 @@ def evaluate_signals(
 def _rules(made: Labelled) -> dict[str, np.ndarray]:
     """Applies each online rule to the pairs."""
     decider = Decider(scheme=SCHEME.digest)
-    said: dict[str, list[bool]] = {name: [] for name in rules_for(decider)}
+    decided: dict[str, list[bool]] = {name: [] for name in rules_for(decider)}
     for a, b in made.pairs:
         sketches = [Sketch(record) for record in sketch_pages([a.page, b.page], SCHEME)]
         pages = all(sketch.kind is RecordKind.PAGE for sketch in sketches)
         pair = compare(*sketches) if pages else None
         for name, rule in rules_for(decider).items():
             found = pair is not None and (pair.same_digest or rule.decide(pair, decider).kind is not None)
-            said[name].append(found)
-    return {name: np.array(found, np.bool_) for name, found in said.items()}
+            decided[name].append(found)
+    return {name: np.array(found, np.bool_) for name, found in decided.items()}

@@ -116,7 +116,7 @@ def _sets(file: Path, urls: dict[str, str]) -> dict[str, int]:
     found = {url: -1 - place for place, url in enumerate(urls)}
     with file.open("rb") as lines:
         for number, line in enumerate(lines):
-            told = orjson.loads(line)
-            for member in (told["representative"], *told["members"]):
+            found_set = orjson.loads(line)
+            for member in (found_set["representative"], *found_set["members"]):
                 found[member["url"]] = number
     return found

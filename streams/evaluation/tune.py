@@ -52,9 +52,9 @@ def tune_command(
 
     Changes nothing in the directory. Raises BadInput if no label fits, or for too few labels.
     """
-    said = [label for path in labels for label in read_labels(path)]
+    given = [label for path in labels for label in read_labels(path)]
     with open_crawl(paths, state, base_url=base_url, threads=threads, progress=progress) as crawl:
-        joined = join_labels(said, crawl.corpus)
+        joined = join_labels(given, crawl.corpus)
         if not len(joined):
             raise BadInput("no label fits: " + ("; ".join(joined.problems()) or "the files hold none"))
         pairs = score(crawl.corpus, joined.a, joined.b)
@@ -67,8 +67,8 @@ def tune_command(
 def _changed(path: Path, tuning: Tuning, progress: Progress) -> Diff:
     """Compares the scan's verdicts with the proposal's verdicts on the same log."""
     with tempfile.TemporaryDirectory(prefix="neardup-tune-") as folder:
-        setting_text = Path(folder) / "verdicts.jsonl"
-        with State.open(path) as state, setting_text.open("wb") as out:
+        proposed = Path(folder) / "verdicts.jsonl"
+        with State.open(path) as state, proposed.open("wb") as out:
             replay_scan(
                 state,
                 Stretch(),
@@ -76,18 +76,20 @@ def _changed(path: Path, tuning: Tuning, progress: Progress) -> Diff:
                 lambda done, total: progress("match", done, total),
                 decider=tuning.proposed,
             )
-        return diff.compare(str(path), str(setting_text))
+        return diff.compare(str(path), str(proposed))
 
 
 def shown(found: Proposal) -> Group:
     """Formats the proposal for a terminal."""
     tuning = found.tuning
     parts: list[Any] = [
-        Text(f"{tuning.chosen_on:,} pairs to choose by, {tuning.now.pairs:,} to tell of; rule {tuning.decider.rule}"),
+        Text(
+            f"{tuning.chosen_on:,} pairs to choose by, {tuning.now.pairs:,} to measure on; rule {tuning.decider.rule}"
+        ),
         Text(""),
     ]
     if not tuning.changes:
-        parts.append(Text("No number is clearly better for these pairs: keep what is in force.", style="bold"))
+        parts.append(Text("No number is clearly better for these pairs: keep those in force.", style="bold"))
         return Group(*parts, *_measured(tuning))
     table = Table(box=None, pad_edge=False, header_style="bold")
     for name in ("number", "now", "proposed", "95% between", "F1 gained where chosen"):
@@ -98,13 +100,15 @@ def shown(found: Proposal) -> Group:
         table.add_row(one.name, setting_text(one.now), setting_text(one.then), between, _signed(one.gain))
     parts += [table, Text(""), *_measured(tuning)]
     if not tuning.flags:
-        parts.append(Text("The other pairs say the opposite: nothing is proposed.", style="bold"))
+        parts.append(Text("The other pairs contradict it: nothing is proposed.", style="bold"))
         return Group(*parts)
-    parts.append(Text("The other pairs agree." if tuning.sure else "The other pairs agree, but cannot be sure."))
+    parts.append(
+        Text("The other pairs agree." if tuning.sure else "The other pairs agree, but the interval includes no gain.")
+    )
     if found.changed is not None:
         parts += [
             Text(""),
-            Text("What the scan had said, and these numbers would have said:"),
+            Text("Verdicts of the scan that these numbers would change:"),
             diff.shown(found.changed),
         ]
     return Group(*parts)
@@ -120,8 +124,8 @@ def command(found: Proposal, state: Path | None) -> str:
 
 def _measured(tuning: Tuning) -> list[Any]:
     table = Table(box=None, pad_edge=False, header_style="bold")
-    for name in ("pairs that had no part in it", "precision", "recall", "F1", "F1 95%"):
-        table.add_column(name, justify="left" if name.startswith("pairs") else "right")
+    for name in ("on the other pairs", "precision", "recall", "F1", "F1 95%"):
+        table.add_column(name, justify="left" if name.startswith("on") else "right")
     rows = [("now", tuning.now), ("proposed", tuning.then)] if tuning.changes else [("now", tuning.now)]
     for name, one in rows:
         shares = ["-" if part.value is None else f"{part.value:.3f}" for part in (one.precision, one.recall, one.f1)]

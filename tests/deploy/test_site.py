@@ -2,6 +2,8 @@
 
 import importlib
 import re
+import shutil
+import subprocess
 import sys
 from pathlib import Path
 from types import ModuleType
@@ -11,6 +13,7 @@ import pytest
 
 import neardup
 from neardup.decider import Decider
+from streams.commands.app import all_commands
 from streams.config.settings import OPTIONS
 from tests.test_documentation import NAMES
 
@@ -53,6 +56,25 @@ def test_every_page_of_the_repository_is_in_the_navigation(site: Path) -> None:
 def test_the_reference_is_whole(site: Path, page: str, names: list[str]) -> None:
     text = (site / f"{page}.html").read_text()
     assert [name for name in names if name not in text] == []
+
+
+def test_the_manual_page_has_every_command_and_option(site: Path) -> None:
+    lines = (site / "neardup.1").read_text().split("\n")
+    assert lines[0].startswith(".TH NEARDUP 1 ")
+    text = "\n".join(lines).replace("\\-", "-")
+    for name, command in all_commands().items():
+        assert f".SS neardup {name} " in text
+        assert [each.opts[0] for each in command.params if each.opts[0] not in text] == []
+    # A line that begins with a dot is a command of man(7).
+    assert {line.split()[0] for line in lines if line.startswith((".", "'"))} <= {
+        *(".TH", ".SH", ".SS", ".PP", ".TP", ".B", ".I", ".nf", ".fi")
+    }
+    assert (
+        shutil.which("groff") is None
+        or not subprocess.run(
+            ["groff", "-man", "-Tutf8", "-ww", "-z", site / "neardup.1"], capture_output=True, text=True, check=True
+        ).stderr
+    )
 
 
 def test_a_link_that_leads_nowhere_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -102,7 +102,7 @@ def test_every_error_at_once_with_value_origin_and_what_is_allowed(config):
         "bootstrap = 'broker' (flag --bootstrap): must be host:port, or several with commas",
         "treads (flag --treads): unknown; did you mean threads?",
         "kafka (flag --kafka): must be NAME=VALUE",
-        "kafka.acks (flag --kafka): is fixed: no verdict lost or doubled rests on it",
+        "kafka.acks (flag --kafka): is fixed: exactly-once depends on it",
         "seed (not given): `neardup match` needs it: set NEARDUP_SEED or NEARDUP_SEED_FILE",
     ]
 
