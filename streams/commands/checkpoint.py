@@ -19,8 +19,8 @@ class Options(Given):
 def checkpoint(options: Options) -> None:
     """Make a checkpoint of the state directory of a scan, or of a stopped matcher, and remove old ones.
 
-    A running matcher makes checkpoints itself if NEARDUP_CHECKPOINTS is set. Files of earlier checkpoints are not copied
-    again. A checkpoint does not hold the secret seed: keep it separately.
+    A running matcher makes checkpoints itself if NEARDUP_CHECKPOINTS is set. Files of earlier checkpoints are not
+    copied again. A checkpoint does not hold the secret seed: keep it separately.
     """
     from streams.commands.terminal import bar
     from streams.history.checkpoints import make

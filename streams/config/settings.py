@@ -36,7 +36,7 @@ _NAME = r"(?!\.{1,2}\Z)[A-Za-z0-9._-]{1,200}"  # Kafka's own rule, with room for
 
 @dataclass(frozen=True)
 class ValueKind:
-    """The admitted values. `parse` reads a value of a flag, the environment or TOML; it raises ValueError or TypeError."""
+    """The admitted values. parse: reads a flag, a variable or TOML; raises ValueError or TypeError."""
 
     allowed: str
     parse: Callable[[Any], Any]

@@ -310,7 +310,7 @@ def test_any_librdkafka_setting_passes_through_for_all_roles_or_one(config):
         "kafka.match.retry.backoff.ms",
         "5",
         "environment NEARDUP_KAFKA__MATCH__RETRY_BACKOFF_MS",
-        "Passed on to librdkafka",
+        "Passed to librdkafka",
         "NEARDUP_KAFKA__MATCH__RETRY_BACKOFF_MS",
         "--kafka match.retry.backoff.ms=",
     )

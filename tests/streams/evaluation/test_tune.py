@@ -100,7 +100,7 @@ def test_a_person_reads_it(labels: Path, state: Path, shell: Shell) -> None:
     made = shell("tune", str(labels), "--state", str(state))
     assert made.code == 0, made.err
     text = re.sub(r"\s+", " ", made.out)
-    assert "pairs that had no part in it" in text
+    assert "on the other pairs" in text
     assert f"--state {state} --new-decider --rule tape --set tape_min=" in text
     assert "judged otherwise" in text
 
