@@ -15,7 +15,7 @@ def commands() -> str:
 
     out = [
         "# Commands\n",
-        "This is the text of `neardup COMMAND --help`. `make site` also writes it as a manual page, `build/site/neardup.1`.\n",
+        "This is the text of `neardup COMMAND --help`. `make site` writes it as a manual page, too: `neardup.1`.\n",
     ]
     for name, command in sorted(all_commands().items()):
         context = command.make_context(f"neardup {name}", ["--help"], resilient_parsing=True, max_content_width=100)

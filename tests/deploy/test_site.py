@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 
 import neardup
-from neardup.decider import Decider
 from streams.commands.app import all_commands
 from streams.config.settings import OPTIONS
 from tests.test_documentation import NAMES
@@ -45,7 +44,7 @@ def test_every_page_of_the_repository_is_in_the_navigation(site: Path) -> None:
     [
         ("library", neardup.__all__),
         ("settings", [option.env for option in OPTIONS.values() if not option.name.startswith("decider.")]),
-        ("decider", [name for name in Decider.__dataclass_fields__ if name not in ("scheme", "rule_version", "model")]),
+        ("decider", [option.parameter for option in OPTIONS.values() if option.name.startswith("decider.")]),
         ("commands", ["neardup scan", "neardup match", "neardup topics create", "--id-field"]),
         ("exit-codes", ["75", "143"]),
         ("verdict", ["kept_apart", "standing", "coordinates"]),

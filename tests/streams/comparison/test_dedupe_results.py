@@ -93,7 +93,8 @@ def test_limits_are_told(shell: Shell, monkeypatch) -> None:
     given(shell, LINES)
     monkeypatch.setattr(results, "RESULTS_MAX", 3)
     assert (
-        "4 results of 'wool'; at most 3 can be" in shell("dedupe-results", "results.jsonl", "--model", "model.json").err
+        "4 results of 'wool'; at most 3 are compared"
+        in shell("dedupe-results", "results.jsonl", "--model", "model.json").err
     )
     monkeypatch.setattr(results, "LINE_BYTES_MAX", 400)
     ended = shell("dedupe-results", "results.jsonl", "--model", "model.json", "--quiet")
