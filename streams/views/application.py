@@ -120,11 +120,11 @@ class StreamSource:
             raise BadInput(f"cannot keep the views' tables in {folder}: {error.strerror}") from error
         connection = connect(settings, "views")
         self._admin = Admin(type(connection)(connection.bootstrap, connection.settings, LAG_SECONDS_MAX))
+        brokers = [f"{SCHEME}://{address.strip()}" for address in settings.bootstrap.split(",")]
         self.app = faust.App(
             name_of(settings, topic),
-            broker=[f"kafka://{address.strip()}" for address in settings.bootstrap.split(",")],
+            broker=brokers,
             broker_credentials=credentials(settings.kafka("views")),
-            broker_consumer=[f"{SCHEME}://{address.strip()}" for address in settings.bootstrap.split(",")],
             store="rocksdb://",
             datadir=str(folder),
             topic_partitions=topic.partitions,

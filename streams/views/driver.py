@@ -1,17 +1,20 @@
-"""Faust's Kafka driver with two corrections: it consumes committed records only, and commits only verdicts whose rows
-are in the changelogs.
+"""Faust's Kafka driver with three corrections: it consumes committed records only, commits only verdicts whose rows are
+in the changelogs, and writes each row once.
 
 Faust flushes its producer before it commits, but gives up if nothing was sent for .1 s, as on a loaded machine: a
 worker killed then lost these rows for good, because their verdicts were not consumed again. Faust also counts as done
 what it consumed before a partition was revoked and assigned again, even if the application skipped it; committing that
 before the consumer seeks to the committed offset loses it as well.
+
+A broker that was silent beyond its session answers NotLeaderForPartition to a produce request whose records it has
+appended. The repeated request wrote them twice, and the views ended: hence the idempotent producer.
 """
 
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 from faust.transport.drivers import TRANSPORTS
-from faust.transport.drivers.aiokafka import AIOKafkaConsumerThread, Consumer, Transport
+from faust.transport.drivers.aiokafka import AIOKafkaConsumerThread, Consumer, Producer, Transport
 from faust.types import TP
 
 #: Scheme of broker addresses that selects this driver.
@@ -51,10 +54,18 @@ class CommittedConsumer(Consumer):
         return _CommittedThread(self, loop=self.loop, beacon=self.beacon)
 
 
+class IdempotentProducer(Producer):
+    """Repeats a request without writing its records twice."""
+
+    def _settings_extra(self) -> Mapping[str, Any]:
+        return {"acks": "all", "enable_idempotence": True}
+
+
 class CommittedTransport(Transport):
-    """Transport of CommittedConsumer."""
+    """Transport of CommittedConsumer and IdempotentProducer."""
 
     Consumer = CommittedConsumer
+    Producer = IdempotentProducer
 
 
 TRANSPORTS.aliases[SCHEME] = f"{__name__}:CommittedTransport"

@@ -163,6 +163,20 @@ async def standing(self, batch, topic, *, partition):
 AIOKafkaProducer.send_batch = standing
 monitoring.LAG_SECONDS = 0.5
 """
+#: The broker appends the first rows, and answers that it is not the leader: seen after a silence of 20 s.
+LOST_ANSWER = """
+from aiokafka.client import AIOKafkaClient
+from aiokafka.errors import NotLeaderForPartitionError
+from aiokafka.protocol.produce import ProduceRequest
+send, lost = AIOKafkaClient.send, []
+async def answer_lost(self, node, request, **more):
+    response = await send(self, node, request, **more)
+    if isinstance(request, ProduceRequest) and not lost:
+        lost.append(True)
+        raise NotLeaderForPartitionError()
+    return response
+AIOKafkaClient.send = answer_lost
+"""
 #: So long Faust's timer of commits is given: it tries every 2.8 s.
 COMMITS_SECONDS = 6.0
 
@@ -207,6 +221,7 @@ def test_kill_9_and_a_rebuild_give_the_same_pages(
     broker: str, made: Topics, tmp_path: Path, connection: Connection
 ) -> None:
     verdicts, never = said(600, 1), said(200, 2)
+    more = said(800, 1)[600:]
     folder = tmp_path / "tables"
     producer = Producer(
         {
@@ -245,7 +260,11 @@ def test_kill_9_and_a_rebuild_give_the_same_pages(
             publish(producer, made.verdicts, verdicts[at : at + step], committed=True)
         worker.takes(0.6 * len(verdicts))
         assert worker.end(signal.SIGKILL) == -signal.SIGKILL
-        worker = Worker(broker, made, folder)
+        worker = Worker(broker, made, folder, before=LOST_ANSWER)
+        worker.takes(len(verdicts))
+        publish(producer, made.verdicts, more[:100], committed=True)
+        verdicts += more[:100]
+        eventually(lambda: "NotLeaderForPartitionError" in worker.log(), "an answer is lost")
         worker.takes(len(verdicts))
         eventually(lambda: not worker("/overview.json")["behind"], "nothing behind")
         assert_alike(worker, verdicts)
@@ -264,7 +283,7 @@ def test_kill_9_and_a_rebuild_give_the_same_pages(
         worker = Worker(broker, made, other, "--stall-ms", "8000", before=STANDING)  # from the changelogs
         worker.takes(len(verdicts))
         assert_alike(worker, verdicts)
-        publish(producer, made.verdicts, said(700, 1)[600:], committed=True)
+        publish(producer, made.verdicts, more[100:], committed=True)
         assert worker.process.wait(120) == 1
         assert "none was applied for 8 s" in worker.log()
         assert "restarting is safe" in worker.log()
