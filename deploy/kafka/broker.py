@@ -526,7 +526,12 @@ def shared(folder: Path) -> Iterator[str]:
 def _serve_while_used(folder: Path) -> None:
     """The keeper of `shared`: the lock on `users` can be had alone when nobody uses the broker any more."""
     address = folder / "address"
-    with tempfile.TemporaryDirectory(dir=folder, prefix="broker-") as data, Cluster(Path(data)) as cluster:
+    # It is never killed. On a busy machine it misses a session of 3 s; then no partition has a leader for a while.
+    session = {"broker.session.timeout.ms": 60_000}
+    with (
+        tempfile.TemporaryDirectory(dir=folder, prefix="broker-") as data,
+        Cluster(Path(data), settings=session) as cluster,
+    ):
         part = folder / "address.part"
         part.write_text(cluster.bootstrap)
         part.rename(address)

@@ -58,6 +58,8 @@ def _newest() -> OffsetSpec:
 #: asking a dead one otherwise. And it costs nothing while no broker answers, where an Admin request of librdkafka that
 #: waits for a controller takes .7 of a core.
 _REFRESH_SECONDS = 1.0
+#: A client that gets no metadata for so long is replaced: it may have lost all brokers (`TopicClient` says how).
+_STRANDED_SECONDS = 5.0
 
 
 class Admin:
@@ -69,16 +71,32 @@ class Admin:
         self._request_s = connection.request_s
         self._try_s = min(TRY_SECONDS_MAX, connection.request_s)
         self._connection = connection
-        self._client = connection.make(AdminClient, {}, {}, self._cause)
+        self._client = self._make()
         self._askers: dict[str, Consumer] = {}
         self._away = False  # whether the last request got no answer
+        self._heard = time.monotonic()  # when metadata came last, while away
+
+    def _make(self) -> AdminClient:
+        return self._connection.make(AdminClient, {}, {}, self._cause)
+
+    def _refresh(self) -> None:
+        """Gets metadata after a request without an answer. Raises KafkaException."""
+        if not self._away:
+            self._heard = time.monotonic()
+            return
+        try:
+            self._client.list_topics(timeout=_REFRESH_SECONDS)
+        except KafkaException:
+            if time.monotonic() - self._heard > _STRANDED_SECONDS:
+                self._client, self._heard = self._make(), time.monotonic()
+                self._askers.clear()
+            raise
+        self._away = False
 
     def _ask(self, what: str, call: Callable[[], Any], within_s: float | None = None) -> Any:
         def call_and_serve() -> Any:
             try:
-                if self._away:
-                    self._client.list_topics(timeout=_REFRESH_SECONDS)
-                    self._away = False
+                self._refresh()
                 return call()
             except KafkaException as error:
                 self._away = error_of(error).code() in PASSING
@@ -201,15 +219,14 @@ class Admin:
         Asked by a consumer that never joins: the admin client's own request ends the process, by a null pointer in
         librdkafka, whenever the group's coordinator is just being loaded or moves.
         """
-        asker = self._askers.get(group)
-        if asker is None:
-            fixed: dict[str, Setting] = {"group.id": group, "enable.auto.commit": False}
-            fixed["isolation.level"] = "read_uncommitted"  # else it waits for open transactions
-            self._askers[group] = asker = self._connection.make(Consumer, {}, fixed, self._cause)
+        fixed: dict[str, Setting] = {"group.id": group, "enable.auto.commit": False}
+        fixed["isolation.level"] = "read_uncommitted"  # else it waits for open transactions
         places = [TopicPartition(topic, partition) for partition in partitions]
 
         def ask() -> dict[int, Committed | None]:
+            asker = self._askers.pop(group, None) or self._connection.make(Consumer, {}, fixed, self._cause)
             found = checked(asker.committed(places, timeout=self._try_s))
+            self._askers[group] = asker  # after an error the next try makes another one: it may have lost all brokers
             return {place.partition: committed_of(place) for place in found}
 
         return cast(dict[int, Committed | None], self._ask(f"offsets of group {group}", ask))
@@ -258,12 +275,12 @@ class Admin:
                     if error_of(error).code() != gone:
                         raise
 
-        delete_group, delete_topics = self._client.delete_consumer_groups, self._client.delete_topics
         nobody, missing = KafkaError.GROUP_ID_NOT_FOUND, KafkaError.UNKNOWN_TOPIC_OR_PART
-        self._ask(f"delete group {group}", lambda: drop(delete_group([group], request_timeout=self._try_s), nobody))
+        within: dict[str, Any] = {"request_timeout": self._try_s}
+        self._ask(f"delete group {group}", lambda: drop(self._client.delete_consumer_groups([group], **within), nobody))
         if topics:
             what = list(topics)
-            self._ask("delete topics", lambda: drop(delete_topics(what, request_timeout=self._try_s), missing))
+            self._ask("delete topics", lambda: drop(self._client.delete_topics(what, **within), missing))
         deadline = time.monotonic() + self._request_s
         while left := self.topics(topics):
             if time.monotonic() > deadline:

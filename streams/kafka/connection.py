@@ -162,6 +162,10 @@ class Connection:
         general: dict[str, Setting] = {
             "log.connection.close": False,
             "reconnect.backoff.max.ms": 1_000,  # by default a broker that is back is missed for ten seconds more
+            # A broker that has just lost its session names no broker in its metadata, itself included. The client then
+            # drops all connections and finds no broker again until it starts over from `bootstrap`: by default after
+            # five minutes.
+            "metadata.recovery.rebootstrap.trigger.ms": 3_000,
         }
         settings: dict[str, Any] = {**general, **defaults, **self.settings, **fixed}
         if settings.get("group.protocol") == "consumer":

@@ -71,7 +71,17 @@ class KafkaPages(TopicClient):
         self._closing = False
         self._begin_group()
         self.rebalances = 0
-        self._consumer.subscribe([topic], on_assign=self._on_assign, on_revoke=self._on_revoke, on_lost=self._on_lost)
+        self._join()
+
+    def _join(self) -> None:
+        callbacks = {"on_assign": self._on_assign, "on_revoke": self._on_revoke, "on_lost": self._on_lost}
+        self._consumer.subscribe([self.topic.name], **callbacks)
+
+    def _replace(self) -> None:
+        self._on_lost(self._consumer, [self._at(partition) for partition in self.assigned()])
+        self._asked = None
+        self._consumer = self._make()
+        self._join()
 
     def _begin_group(self) -> None:
         everywhere = range(self.topic.partitions)

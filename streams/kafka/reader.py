@@ -26,6 +26,9 @@ from streams.ports import Record
 CHUNK = 64
 #: A wait for records that are there: so long a signal may go unseen.
 _WAIT_SECONDS = 0.5
+#: Longest time without a record before a consumer checks that it still knows a broker, and how long the check waits.
+_QUIET_SECONDS = 10.0
+_KNOWS_SECONDS = 2.0
 
 
 class TopicClient:
@@ -48,6 +51,7 @@ class TopicClient:
         self._fixed = {"group.id": group, "enable.auto.commit": False, "auto.offset.reset": "error", **fixed}
         self._cause = Cause()
         self._consumer = self._make()
+        self._heard = time.monotonic()
         self._held: list[Message] = []
 
     def _make(self) -> Consumer:
@@ -99,6 +103,8 @@ class TopicClient:
                 got = self._consumer.consume(chunk, max(0.0, deadline - time.monotonic()))
             except KafkaException as exception:
                 raise self._trouble(error_of(exception), None) from exception
+            if got:
+                self._heard = time.monotonic()
             for message in got:
                 error = message.error()
                 if error is None:
@@ -119,8 +125,33 @@ class TopicClient:
             except NoAnswer as error:
                 log.warning("waits to read on: %s", error)
                 return []
+        elif time.monotonic() - self._heard > _QUIET_SECONDS:
+            self._replace_if_stranded()
         held, self._held = self._held, []
         return held
+
+    def _replace_if_stranded(self) -> None:
+        """Replaces a consumer that has lost all brokers while Kafka answers.
+
+        A broker whose session has expired names no broker in its metadata. librdkafka 2.15 then drops its last
+        connection and may never connect again (a race in its re-bootstrap). The consumer reports no error.
+        """
+        self._heard = time.monotonic()
+        try:
+            self._consumer.list_topics(self.topic.name, timeout=_KNOWS_SECONDS)
+            return
+        except KafkaException as exception:
+            reason = error_of(exception)
+        try:
+            self._same_topic(TRY_SECONDS_MAX)
+        except NoAnswer:
+            return  # Kafka is away for all clients
+        log.warning("consumer of %s has lost all brokers, and is replaced: %s", self.topic.name, reason)
+        self._replace()
+
+    def _replace(self) -> None:
+        """Goes on with a new consumer. The old one is not closed: that waits for a broker."""
+        raise NotImplementedError
 
     def _places(self, partitions: Iterable[int]) -> dict[int, int]:
         """The offset to read next by partition, before what is held back; negative where it is not known."""
@@ -206,8 +237,16 @@ class Reader(TopicClient):
             # A consumer that is assigned a partition again tells its old position until a record comes.
             self._consumer.close()
             self._consumer = self._make()
+        self._begin(starts)
+
+    def _begin(self, starts: Mapping[int, int]) -> None:
         self._starts, self._held = dict(starts), []
         self._consumer.assign([self._at(partition, start) for partition, start in starts.items()])
+
+    def _replace(self) -> None:
+        starts = self.positions()
+        self._consumer = self._make()
+        self._begin(starts)
 
     def read(self, count: int, *, bytes_max: int = 64 << 20, linger_s: float = 0.0, wait_s: float) -> list[Record]:
         """As `KafkaPages.read`; an empty list if nothing came. Raises PositionLost, TopicError, BrokerError."""

@@ -12,6 +12,11 @@ from streams.kafka.wording import SILENT
 
 Headers = Sequence[tuple[str, bytes]]
 
+#: Longest time without an acknowledgement before an idle writer checks that it still knows a broker, and how long the
+#: check waits (`TopicClient` says why).
+_QUIET_SECONDS = 10.0
+_KNOWS_SECONDS = 2.0
+
 
 class Writer:
     """An idempotent producer to one topic: each record once, each partition in the order of `send`.
@@ -61,7 +66,8 @@ class Writer:
         }
         if on_failure:
             defaults["message.timeout.ms"] = int(delivery_s * 1000)
-        self._producer: Producer = connection.make(Producer, defaults, fixed, self._cause)
+        self._make: Callable[[], Producer] = lambda: connection.make(Producer, defaults, fixed, self._cause)
+        self._producer = self._make()
 
     @property
     def outstanding(self) -> int:
@@ -83,6 +89,8 @@ class Writer:
     ) -> bool:
         """Queues one record, or returns False if the queue is full. Never waits; raises RecordTooLarge, BrokerError."""
         if self.outstanding == 0:
+            if time.monotonic() - self._progress > _QUIET_SECONDS:
+                self._replace_if_stranded()
             self._progress = time.monotonic()
         try:
             self._producer.produce(
@@ -101,6 +109,13 @@ class Writer:
             raise BrokerError(f"topic {self.topic}: {self._cause.explain(error)}") from exception
         self.sent += 1
         return True
+
+    def _replace_if_stranded(self) -> None:
+        """Replaces a producer that has lost all brokers, while nothing is outstanding."""
+        try:
+            self._producer.list_topics(self.topic, timeout=_KNOWS_SECONDS)
+        except KafkaException:
+            self._producer = self._make()
 
     def _delivered(self, error: KafkaError | None, message: Message) -> None:
         if error is None:

@@ -2,12 +2,17 @@
 
 import logging
 from collections.abc import Callable
+from contextlib import ExitStack, closing
+from pathlib import Path
+from typing import Any
 
 import pytest
+from broker import eventually, kafka
+from confluent_kafka import Producer
 
 from neardup.errors import BadInput
 from streams.errors import BrokerError
-from streams.kafka import Admin, Connection, KafkaPages, KafkaVerdicts, Writer
+from streams.kafka import Admin, Connection, KafkaLog, KafkaPages, KafkaVerdicts, Writer, reader
 from streams.kafka.connection import log
 
 
@@ -59,6 +64,43 @@ def test_a_failed_handshake_is_told_as_such(broker: str) -> None:
 
     assert_told("SSL", lambda seconds: Admin(Connection(broker, settings, request_s=seconds)).cluster_id())
     assert_told("SSL", lambda seconds: verdicts(Connection(broker, settings), deadline_s=seconds).init())
+
+
+@pytest.mark.slow
+def test_consumers_go_on_after_metadata_without_any_broker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A broker whose session has expired names none, itself included; here for half a second out of two."""
+    monkeypatch.setattr(reader, "_QUIET_SECONDS", 1.0)
+    sessions = {"broker.heartbeat.interval.ms": 2_000, "broker.session.timeout.ms": 1_500}
+    with kafka.Cluster(tmp_path, settings=sessions) as cluster, ExitStack() as held:
+        connection = Connection(cluster.bootstrap)
+        eventually(lambda: Admin(connection).create("log", 1, 1, {}), "the topic")
+        logs = [held.enter_context(closing(KafkaLog(connection, "log"))) for _ in range(4)]
+        for log in logs:
+            log.follow(0)
+        found = [0] * len(logs)
+        for sent in range(1, 4):
+            expired = _expired(cluster)
+            eventually(lambda expired=expired: _expired(cluster) > expired, "a session has expired")
+            eventually(lambda: _sent(cluster), "a message")
+
+            def read(sent: int = sent) -> bool:
+                for number, log in enumerate(logs):
+                    found[number] += len(log.poll(10, bytes_max=1 << 20, wait_s=0.1))
+                return min(found) >= sent
+
+            eventually(read, f"{sent} messages by each of {len(logs)}")
+        held.pop_all()  # their consumers may not know a broker to leave
+
+
+def _sent(cluster: Any) -> bool:
+    """Whether a new producer has written a message in time; maybe twice."""
+    producer = Producer({"bootstrap.servers": cluster.bootstrap, "log_level": 0})
+    producer.produce("log", b"message")
+    return producer.flush(5) == 0
+
+
+def _expired(cluster: Any) -> int:
+    return len(kafka.FENCED.findall((cluster.folder / "1" / "broker.log").read_bytes()))
 
 
 def test_a_broker_that_is_down_fills_no_log(caplog: pytest.LogCaptureFixture) -> None:

@@ -469,3 +469,20 @@ def run_together(calls: list[Callable[[], None]]) -> None:
         thread.start()
     for thread in threads:
         thread.join(60)
+
+
+def test_a_replaced_consumer_reads_on_from_the_committed_offsets(connection: Connection, pages: str) -> None:
+    put(connection, pages, 4)
+    reader = KafkaPages(connection, pages, f"{pages}.group")
+    _, ranges = read_all(reader, 4)
+    reader.commit(ranges)
+    eventually(lambda: reader.read(1, bytes_max=1, linger_s=0, wait_s=0.1) or not reader._at_work.due, "the commit")
+    put(connection, pages, 3, start=4)
+    assert [record.value() for record in read(reader, 2).records] == numbers(4, 6)
+
+    reader._replace()
+
+    assert reader.assigned() == []
+    values, _ = read_all(reader, 3)
+    assert values == numbers(4, 7)
+    reader.close()

@@ -5,8 +5,9 @@ and 60 s, under idle roles and busy ones: NEARDUP_TEST_SILENCE=5,20,60.
 """
 
 import os
+import signal
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +21,12 @@ from test_standby import started
 from test_views import Worker
 
 from streams.config.settings import Topics
+from streams.errors import BrokerError
+from streams.process.watchdog import EXIT_CODE
 
 SECONDS = [float(text) for text in os.environ.get("NEARDUP_TEST_SILENCE", "").split(",") if text]
+#: Longer than each timeout of a role: sessions, transactions, requests.
+HANGS_SECONDS = 200.0
 #: What a role says that has noticed.
 WAITS = '"waits for Kafka"'
 
@@ -50,12 +55,33 @@ class Everything:
         self.client.start()
         self.single.settle()
         self.roles: list[Role] = [self.sketcher, self.active, self.standby, self.run, self.backfill]
+        self.folder = folder
+        self.starts: list[Callable[[], Role]] = [
+            lambda: line.start("sketch"),
+            lambda: started(line, "one")[0],
+            lambda: started(line, "two")[0],
+            lambda: self.single.start("run"),
+            lambda: beside(line).start("backfill", read_pages=True),
+        ]
 
     def look(self) -> None:
         for role in self.roles:
             assert role.running, role.said()
         assert self.views.process.poll() is None, self.views.log()
         assert self.client.failed == []
+
+    def start_ended(self) -> None:
+        """A supervisor: starts again all that have ended, each with its cause."""
+        for place, role in enumerate(self.roles):
+            if not role.running:
+                assert role.wait() in (1, EXIT_CODE), role.said()
+                self.roles[place] = self.starts[place]()
+        if self.views.process.poll() is not None:
+            self.views = Worker(self.line.bootstrap, self.line.names, self.folder / "views")
+        if self.client.failed:
+            assert all(isinstance(error, BrokerError) for error in self.client.failed)
+            self.client.failed.clear()
+            self.client.start()
 
     def publish(self, count: int) -> None:
         for each in (self.line, self.single):
@@ -104,6 +130,38 @@ def test_it_may_be_silent_for_long(own_broker: Any, everything: Everything, seco
     eventually(lambda: everything.look() or time.monotonic() > until, "the time is over", seconds + 60)
     own_broker.resume()
     everything.publish(5)
+    everything.check()
+
+
+@pytest.mark.skipif(not SECONDS, reason="takes minutes: make silence")
+@pytest.mark.parametrize("seconds", [120.0, 240.0])
+def test_the_broker_may_be_away_for_minutes(own_broker: Any, everything: Everything, seconds: float) -> None:
+    """After 120 s without an answer roles end with the cause; a supervisor starts them until Kafka is back."""
+    kill_between_transactions(own_broker)
+    until = time.monotonic() + seconds
+    eventually(lambda: time.monotonic() > until, "the time is over", seconds + 60)
+    own_broker.restart()
+    everything.start_ended()
+    everything.publish(5)
+    everything.check()
+
+
+@pytest.mark.skipif(not SECONDS, reason="takes minutes: make silence")
+def test_roles_that_hang_for_minutes_go_on_or_are_started_again(everything: Everything) -> None:
+    for role in everything.roles:
+        role.signal(signal.SIGSTOP)
+    everything.publish(5)
+    until = time.monotonic() + HANGS_SECONDS
+    eventually(lambda: time.monotonic() > until, "the time is over", HANGS_SECONDS + 60)
+    for role in everything.roles:
+        role.thaw()
+    everything.publish(5)
+
+    def supervised() -> bool:
+        everything.start_ended()
+        return len(everything.line.verdicts()) >= everything.line.total()
+
+    eventually(supervised, "a verdict of each page")
     everything.check()
 
 
