@@ -34,14 +34,14 @@ def arrive(overlay: Overlay, i: int) -> bool:
     The first sketch of a digest is stored whole, the others without the shared part.
     """
     pages = overlay.pages
-    id_key, key, whole = pages.id_keys[i], pages.digest_keys[i], pages.records[i]
-    record = overlay.kept(whole)
+    id_key, key = pages.id_keys[i], pages.digest_keys[i]
+    record, middle = overlay.kept_of(i)
     stored = sharing.whole_row(record)
     overlay.keep(pages.page_ids[i])
     if not key:
         overlay.sketches.put_encoded(id_key, stored)
         return False
-    row, check = overlay.digests.get(key), _check(record, pages.middles[i] if record is whole else None)
+    row, check = overlay.digests.get(key), sharing.check_of(sharing.shared_part(record, middle))
     if row is None:
         overlay.sketches.put_encoded(id_key, stored)
         overlay.digests.put_encoded(key, encode_new_digest(pages.page_ids[i], check))
@@ -59,10 +59,6 @@ def arrive(overlay: Overlay, i: int) -> bool:
         overlay.more.put_encoded(keys.more_prefix(key) + id_key, keys.MORE)
     overlay.digests.put(key, DigestRow(live + 1, rest, refs, shared, listed))
     return not live
-
-
-def _check(record: bytes, middle: tuple[int, int, int] | None) -> int:
-    return sharing.check_of(sharing.shared_part(record, middle))
 
 
 def leave(overlay: Overlay, page_id: int, header: Header) -> None:

@@ -66,6 +66,10 @@ class Overlay(SearchOverlay):
         """What the index stores of a page's record."""
         return record
 
+    def kept_of(self, i: int) -> tuple[bytes, tuple[int, int, int]]:
+        """The same of a page of the batch, named by its position, and where its shared part lies (`Pages.middles`)."""
+        return self.pages.records[i], self.pages.middles[i]
+
     def can_score(self, page_id: int, other: int) -> bool:
         """Whether the numbers of a page of the batch and another sketch are known, or can be computed here."""
         return True

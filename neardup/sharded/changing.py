@@ -50,13 +50,13 @@ def changes(
 
     Args:
         items: in the order of the log. Of other shards' pages they are ignored.
-        records: by page id, those of all own pages that the items keep.
+        records: by page id, those of all own pages that the items keep. Others that they post are in the store.
         is_own: whether a page id is the shard's.
 
     Raises InvariantBroken, CorruptRecord.
     """
     own = [item for item in items if item[0] == _LEAVE or is_own(item[1])]
-    fresh = sorted({page_id for kind, page_id, _ in own if kind == _KEEP})
+    fresh = sorted({page_id for kind, page_id, _ in own if kind in (_KEEP, _POST) and page_id in records})
     reads = BatchReads(Pages([(page_id, records[page_id]) for page_id in fresh]), decider)
     needs = Needs()
     needs.rows[Family.URLS] = {url for kind, _, url in own if kind == _FOLLOW}

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
 from itertools import compress
 
 import numpy as np
@@ -17,7 +18,7 @@ from neardup.search.scores import Scores
 from neardup.sharded.answering import numbers_of
 from neardup.sharded.records import Candidates, EffectKind
 from neardup.sketch.header import Header
-from neardup.sketch.layout import HEADER, SECTION_LENGTHS, RecordSection, section_starts
+from neardup.sketch.layout import HEADER, RecordSection
 
 _PLACE_MASK = (1 << PLACE_BITS) - 1
 _KEEP, _DROP, _POST, _UNPOST, _FOLLOW, _LEAVE = map(int, EffectKind)
@@ -29,13 +30,20 @@ _NUMBERS = ("hen_site", "distinct", "content_tokens", "head", "supershingles", "
 
 def slim(record: bytes) -> bytes:
     """The record of a page without tapes, names, filter, article and keys: what a judge stores of it."""
-    header = np.frombuffer(record, dtype=HEADER, count=1).copy()
-    starts = section_starts([int(header[name][0]) for name in SECTION_LENGTHS])
-    texts = record[starts[RecordSection.URL] : starts[RecordSection.ARTICLE]]
+    (one,) = slim_all(Pages([(0, record)]))
+    return one
+
+
+def slim_all(pages: Pages) -> list[bytes]:
+    """`slim` of all records, whatever their kind."""
+    headers = pages.headers.copy()
+    starts, ends = pages.starts[RecordSection.URL], pages.starts[RecordSection.ARTICLE]
     for name in _NUMBERS:
-        header[name] = 0
-    header["size"] = HEADER.itemsize + len(texts)
-    return header.tobytes() + texts
+        headers[name] = 0
+    headers["size"] = HEADER.itemsize + ends - starts
+    heads: list[bytes] = headers.view(f"V{HEADER.itemsize}").tolist()
+    texts = zip(heads, pages.records, starts.tolist(), ends.tolist(), strict=True)
+    return [head + record[start:end] for head, record, start, end in texts]
 
 
 class JudgeReader:
@@ -112,6 +120,11 @@ class JudgeReads(Reads):
                 scores = self.scores[place_of[place]] = Scores(self.numbers)
                 scores.add(documents, at)
 
+    @cached_property
+    def slim(self) -> list[bytes]:
+        """The records of the message as the judge stores them."""
+        return slim_all(self.pages)
+
     def overlay(self) -> Overlay:
         return JudgeOverlay(self, self.decider)
 
@@ -137,6 +150,9 @@ class JudgeOverlay(Overlay):
 
     def kept(self, record: bytes) -> bytes:
         return slim(record)
+
+    def kept_of(self, i: int) -> tuple[bytes, tuple[int, int, int]]:
+        return self.reads.slim[i], _NO_SECTIONS
 
     def can_score(self, page_id: int, other: int) -> bool:
         scores = self.reads.scores.get(page_id)
@@ -231,3 +247,5 @@ class JudgeOverlay(Overlay):
 
 
 _NO_URL = bytes(16)
+#: `Pages.middles` of a slim record: tape, filter and names are empty.
+_NO_SECTIONS = (HEADER.itemsize, HEADER.itemsize, HEADER.itemsize)

@@ -12,7 +12,7 @@ rows that an answer was made of would be gone.
 
 import struct
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from itertools import takewhile
 
 import numpy as np
@@ -126,7 +126,7 @@ class Shard:
         return self.sharding.shard_of(page_id) == self.number
 
 
-def items_of(parts: Sequence[Effects]) -> list[tuple[int, int, bytes]]:
+def items_of(parts: Collection[Effects]) -> list[tuple[int, int, bytes]]:
     """The effects of some messages, as `neardup.sharded.changing.changes` takes them."""
     if not parts:
         return []

@@ -61,7 +61,11 @@ class Window:
                 self._expired.append(self._parts.popleft().offset)
             self._records = {one: record for one, record in self._records.items() if one >> PLACE_BITS >= start}
             self._lists, self.retired = MemoryStore(), set()
-            self._apply(list(self._parts))
+            items = items_of(self._parts)
+            self._retire(items)
+            posted = [item for item in items if item[0] in (EffectKind.POST, EffectKind.UNPOST)]
+            first = start << PLACE_BITS
+            self._lists.write(changes(posted, self._records, self._lists, self._decider, lambda page: page >= first))
         self._records.update(pages)
 
     @property
@@ -93,21 +97,18 @@ class Window:
         expired: dict[bytes, bytes | None] = {_key(offset): None for offset in self._expired}
         return {**expired, _key(effects.offset): effects.encode()}
 
-    def end(self, effects: Effects) -> None:
-        """The effects of the message that was begun have been written."""
+    def end(self, effects: Effects, writes: Writes) -> None:
+        """The effects of the message that was begun have been written. writes: all of its changes, lists included."""
         self._expired.clear()
         self._parts.append(effects)
-        self._apply([effects])
-
-    def _apply(self, parts: Sequence[Effects]) -> None:
+        self._retire(items_of([effects]))
         assert self._lists is not None
-        first, items = self.start << PLACE_BITS, items_of(parts)
+        lists = {key: row for key, row in writes.get(Family.KEYS, {}).items() if len(key) == SIMILARITY_BYTES}
+        self._lists.write({Family.KEYS: lists})
+
+    def _retire(self, items: Sequence[tuple[int, int, bytes]]) -> None:
+        first = self.start << PLACE_BITS
         self.retired.update(page for kind, page, _ in items if kind == EffectKind.UNPOST and page < first)
-        lists = [item for item in items if item[0] in _LISTS]
-        self._lists.write(changes(lists, self._records, self._lists, self._decider, lambda page: page >= first))
-
-
-_LISTS = (EffectKind.KEEP, EffectKind.DROP, EffectKind.POST, EffectKind.UNPOST)
 
 
 def without_window(writes: Writes) -> Writes:

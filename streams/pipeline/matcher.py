@@ -263,7 +263,6 @@ class Matcher:
         prepared.outcome, writes = work.finish()
         if self.window is not None:
             prepared.effects = self.window.effects(next_offset - 1, work.effects)
-            writes = without_window(writes)
         for verdict in prepared.verdicts:
             verdict.log, verdict.generation = self._log, self._generation
         meta: dict[bytes, bytes | None] = {
@@ -315,9 +314,11 @@ class Matcher:
 
     def apply(self, prepared: Prepared) -> None:
         """Write the store and continue behind the messages."""
-        self._store.write(prepared.writes)
-        if self.window is not None and prepared.effects is not None:
-            self.window.end(prepared.effects)
+        if self.window is None or prepared.effects is None:
+            self._store.write(prepared.writes)
+        else:
+            self._store.write(without_window(prepared.writes))
+            self.window.end(prepared.effects, prepared.writes)
         self.next_offset = prepared.next_offset
         self.log_time = prepared.log_time
         self.emitted_to = prepared.emitted_to

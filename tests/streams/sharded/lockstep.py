@@ -1,7 +1,7 @@
 """What shards and a judge must say of a log: slow, and without any queue, position or copy.
 
-For each message all of it is made anew: each shard of the effects of all messages before the last epoch but one, one
-after another; the judge of its rows and the messages since.
+Before each message every shard applies the effects of the messages before the last epoch but one, one after another.
+The judge is started anew for each message, from its rows and the messages of its window.
 """
 
 import random
@@ -26,12 +26,12 @@ Messages = list[bytes]
 _OFFSET = field_at("offset")
 
 
-def messages_of(records: list[bytes], rng: random.Random, most: int = 6) -> Messages:
-    """Records as messages of 1 to `most` each."""
+def messages_of(records: list[bytes], rng: random.Random, most: int | None = 6) -> Messages:
+    """Records as messages of 1 to `most` each; None: all in one."""
     out: Messages = []
     start = 0
     while start < len(records):
-        stop = min(len(records), start + rng.randrange(1, most + 1))
+        stop = min(len(records), start + (rng.randrange(1, most + 1) if most else len(records)))
         some = []
         for offset in range(start, stop):
             made = bytearray(records[offset])
@@ -44,13 +44,13 @@ def messages_of(records: list[bytes], rng: random.Random, most: int = 6) -> Mess
 
 
 def some_records(seed: int, length: int) -> list[bytes]:
-    records: list[bytes] = crawl(seed, length)  # type: ignore[no-untyped-call]
+    records: list[bytes] = crawl(seed, length)
     return records
 
 
 def rows_in(store: MemoryStore) -> dict[Family, dict[bytes, bytes]]:
     """All rows but META."""
-    rows: dict[Family, dict[bytes, bytes]] = contents_of(store)  # type: ignore[no-untyped-call]
+    rows: dict[Family, dict[bytes, bytes]] = contents_of(store)
     return rows
 
 
@@ -79,13 +79,13 @@ def started(rows: MemoryStore, messages: Messages, decider: Decider) -> Matcher:
 
 
 def lockstep(messages: Messages, decider: Decider) -> Lockstep:
-    out, sharding, seen = Lockstep(), Sharding(decider.shards, decider.epoch), -1
-    shards: list[MemoryStore] = []
+    out, sharding, seen = Lockstep(), Sharding(decider.shards, decider.epoch), 0
+    shards = [MemoryStore() for _ in range(decider.shards)]
     for offset, data in enumerate(messages):
         before = max(0, (offset // decider.epoch - 1) * decider.epoch)
-        if before != seen:
-            seen = before
-            shards = [rows_of(messages[:seen], out.effects, number, decider) for number in range(decider.shards)]
+        for number, rows in enumerate(shards):
+            apply(range(seen, before), messages, out.effects, rows, number, decider)
+        seen = max(seen, before)
         pages = pages_in(data, offset)
         answers = [answer(sharding, number, offset, pages, rows, decider) for number, rows in enumerate(shards)]
         judge = started(out.rows, messages, decider)
@@ -100,12 +100,19 @@ def lockstep(messages: Messages, decider: Decider) -> Lockstep:
 
 def rows_of(messages: Messages, effects: list[bytes], number: int, decider: Decider) -> MemoryStore:
     """The rows of one shard after the effects of some messages."""
-    rows, shards = MemoryStore(), decider.shards
-    for offset, data in enumerate(messages):
-        items = Effects.decode(effects[offset]).items.tolist()
-        records = dict(pages_in(data, offset))
-        rows.write(changes(items, records, rows, decider, lambda page_id: (page_id >> 12) % shards == number))
+    rows = MemoryStore()
+    apply(range(len(messages)), messages, effects, rows, number, decider)
     return rows
+
+
+def apply(
+    offsets: range, messages: Messages, effects: list[bytes], rows: MemoryStore, number: int, decider: Decider
+) -> None:
+    """Applies the effects of some messages to the rows of one shard, one after another."""
+    for offset in offsets:
+        items = Effects.decode(effects[offset]).items.tolist()
+        records = dict(pages_in(messages[offset], offset))
+        rows.write(changes(items, records, rows, decider, lambda page_id: (page_id >> 12) % decider.shards == number))
 
 
 def pages_in(data: bytes, offset: int) -> list[tuple[int, bytes]]:

@@ -17,7 +17,7 @@ from tests.streams.sharded.lockstep import Messages, lockstep, messages_of, rows
 from tests.streams.sharded.world import World
 
 #: The long form: NEARDUP_TEST_SHARDED=200 schedules for each (V, E).
-SCHEDULES = int(os.environ.get("NEARDUP_TEST_SHARDED", "2"))
+SCHEDULES = int(os.environ.get("NEARDUP_TEST_SHARDED", "1"))
 HOT = replace(SMALL, postings_max=3, hot_postings_kept=2)
 
 

@@ -1,0 +1,167 @@
+"""Processor time of a judge and its shards a page, and how often their verdicts differ from those of one matcher.
+
+    python -m tests.measure.bench.sharded [--log STATE/log] [--pages N] [--shards 1,2,4,8] [--epoch E]
+
+All parts run one after another in this process. Without --log the log is generated (`tests.measure.bench.generated`).
+"""
+
+import argparse
+import tempfile
+import time
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from neardup.decider import Decider
+from neardup.index.base import Store
+from neardup.index.memory import MemoryStore
+from neardup.index.rocks import RocksStore
+from neardup.sharded.records import Candidates, Effects
+from neardup.sharded.shard import Shard
+from neardup.sketch.layout import field_at
+from streams.files.segments import SegmentLog
+from streams.formats.message import Message, decode_entry, encode_message
+from streams.pipeline.matcher import Matcher
+from streams.ports import Range
+from tests.measure.bench.generated import Log, stream
+
+_MESSAGE_PAGES = 512
+Messages = list[tuple[int, bytes]]
+
+
+@dataclass
+class Run:
+    """Verdicts as JSON, in order, and microseconds of processor time by role. bytes: of candidates and effects."""
+
+    verdicts: list[bytes] = field(default_factory=list)
+    micros: defaultdict[str, float] = field(default_factory=lambda: defaultdict(float))
+    bytes: Counter[str] = field(default_factory=Counter)
+
+    @contextmanager
+    def time(self, role: str) -> Iterator[None]:
+        started = time.process_time_ns()
+        yield
+        self.micros[role] += (time.process_time_ns() - started) / 1000
+
+
+def alone(messages: Messages, decider: Decider, make: Callable[[str], Store]) -> Run:
+    """One matcher, message by message."""
+    run, matcher = Run(), Matcher(make("index"), decider)
+    for message in messages:
+        with run.time("matcher"):
+            prepared = matcher.prepare([message])
+            lines = [verdict.to_json() for verdict in prepared.verdicts]
+            matcher.apply(prepared)
+        run.verdicts += lines
+    return run
+
+
+def sharded(messages: Messages, decider: Decider, make: Callable[[str], Store]) -> Run:
+    """A judge and its shards, in lockstep."""
+    run, judge = Run(), Matcher(make("index"), decider)
+    shards = [Shard(number, make(f"shard-{number}"), decider) for number in range(decider.shards)]
+    answers: dict[int, list[Candidates]] = {}
+    for offset, data in messages:
+        for shard in shards:
+            with run.time("shard"):
+                entry = decode_entry(data, offset)
+                shard.read(offset, entry.records if isinstance(entry, Message) else ())
+                shard.advance()
+                given = [(one.offset, one.encode()) for one in shard.answers()]
+            for at, encoded in given:
+                run.bytes["candidates"] += len(encoded)
+                answers.setdefault(at, []).append(Candidates.decode(encoded))
+        with run.time("judge"):
+            prepared = judge.prepare([(offset, data)], answers=answers.pop(offset))
+            assert prepared.effects is not None
+            effects = prepared.effects.encode()
+            lines = [verdict.to_json() for verdict in prepared.verdicts]
+            judge.apply(prepared)
+        run.verdicts += lines
+        run.bytes["effects"] += len(effects)
+        for shard in shards:
+            with run.time("shard"):
+                shard.learn(Effects.decode(effects))
+    return run
+
+
+def differences(one: Sequence[bytes], other: Sequence[bytes]) -> Counter[str]:
+    """Page verdicts of another kind or cluster, by "kind -> kind"."""
+    found: Counter[str] = Counter()
+    for a, b in zip(_pages(one), _pages(other), strict=True):
+        if (a["verdict"], a.get("cluster")) != (b["verdict"], b.get("cluster")):
+            found[f"{a['verdict']} -> {b['verdict']}"] += 1
+    return found
+
+
+def _pages(lines: Sequence[bytes]) -> list[dict[str, Any]]:
+    return [verdict for line in lines if not (verdict := orjson.loads(line))["n"]]
+
+
+def generated(count: int, scheme: str) -> Messages:
+    at = field_at("offset")
+    records = [
+        record[:at] + number.to_bytes(8, "little") + record[at + 8 :]
+        for number, record in enumerate(stream(Log(), count))
+    ]
+    out: Messages = []
+    for first in range(0, count, _MESSAGE_PAGES):
+        some = tuple(records[first : first + _MESSAGE_PAGES])
+        span = Range(bytes(16), 0, first, first + len(some))
+        out.append((len(out), encode_message(Message(bytes.fromhex(scheme), (span,), some))))
+    return out
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="tests.measure.bench.sharded", description=__doc__)
+    parser.add_argument("--log", type=Path, help="the log of a scan's state directory")
+    parser.add_argument("--pages", type=int, default=50_000, help="pages to generate")
+    parser.add_argument("--messages", type=int, help="messages of the log to read, at most")
+    parser.add_argument("--shards", default="1,2,4,8")
+    parser.add_argument("--epoch", type=int, default=16)
+    parser.add_argument("--memory", action="store_true", help="rows in memory instead of RocksDB")
+    asked = parser.parse_args()
+    if asked.log:
+        messages = list(islice(SegmentLog(asked.log).read(), asked.messages))
+        scheme = decode_entry(messages[0][1], 0).scheme.hex()
+    else:
+        scheme = "5" * 32
+        messages = generated(asked.pages, scheme)
+    decider = Decider(scheme=scheme)
+
+    def measured(run: Callable[[Messages, Decider, Callable[[str], Store]], Run], decider: Decider) -> Run:
+        with tempfile.TemporaryDirectory() as folder:
+            stores: list[Store] = []
+
+            def make(name: str) -> Store:
+                stores.append(MemoryStore() if asked.memory else RocksStore(Path(folder) / name))
+                return stores[-1]
+
+            found = run(messages, decider, make)
+            for store in stores:
+                store.close()
+            return found
+
+    measured(alone, decider)  # compiles
+    base = measured(alone, decider)
+    pages = len(_pages(base.verdicts))
+    print(f"{pages:,} pages in {len(messages):,} messages; one matcher: {base.micros['matcher'] / pages:.1f} us a page")
+    for shards in map(int, asked.shards.split(",")):
+        found = measured(sharded, replace(decider, shards=shards, epoch=asked.epoch))
+        apart = differences(base.verdicts, found.verdicts)
+        print(
+            f"V = {shards}, E = {asked.epoch}: judge {found.micros['judge'] / pages:.1f} us a page, each shard "
+            f"{found.micros['shard'] / shards / pages:.1f} us; candidates {found.bytes['candidates'] / pages:.0f} and "
+            f"effects {found.bytes['effects'] / pages:.0f} bytes a page; {sum(apart.values())} verdicts differ "
+            f"({sum(apart.values()) / pages:.3%}): {dict(apart.most_common())}"
+        )
+
+
+if __name__ == "__main__":
+    main()
