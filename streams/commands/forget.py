@@ -63,7 +63,7 @@ def forget(options: Options) -> None:
             f"{written.cause} then name them"
         )
     elif pages:
-        text += f"{pages:,} pages are taken down, {promoted:,} others took their place"
+        text += f"pages taken down: {pages:,}; other pages promoted: {promoted:,}"
     else:
         text += "no page is taken down: the index holds none of that name; compare the spelling with that in a verdict"
     unreached = _unreached(options.settings, scan)

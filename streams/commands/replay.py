@@ -79,11 +79,11 @@ def replay(options: Options) -> int:
             out = None if to_topic else file
             done = replay_stream(settings, stretch, out=out, topic=to_topic or "", progress=shown.folded)
     compared = scan is not None and not settings.decider_values
-    kept = f"; {done.told:,} of them are kept, {done.otherwise:,} differ" if compared else ""
+    kept = f"; {done.kept:,} of them are kept, {done.differing:,} differ" if compared else ""
     begun = f" of a log that neardup {done.program} began" if done.program else ""
-    held = f"; {done.present:,} more are in the topic already" if done.present else ""
+    held = f"; {done.present:,} more were in the topic" if done.present else ""
     complain(f"{done.verdicts:,} verdicts{begun}{kept}{held}")
-    return 1 if done.otherwise else 0
+    return 1 if done.differing else 0
 
 
 def _output(out: str | None) -> AbstractContextManager[BinaryIO]:

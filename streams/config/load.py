@@ -1,14 +1,14 @@
-"""Settings of the stream roles: from flags, environment, file and defaults; checked once, all errors at once; frozen.
+"""Reads the settings of the stream from flags, environment, a file and defaults, in this order of precedence.
 
-What a value may be stands beside it in `streams.config.settings`. Names, by the example of `decider.tape_min`:
+All values are checked at the start, and all errors are reported together. Spellings of `decider.tape_min`:
 
     flag           --set tape_min=.8                   (other settings: --threads 4)
     environment    NEARDUP_DECIDER__TAPE_MIN=.8        (an empty value counts as not given)
     file (TOML)    [decider] tape_min = .8             (the file that --config or NEARDUP_CONFIG names)
 
-Secrets come from the environment (NEARDUP_SEED) or from a file that the environment or the settings file names
-(NEARDUP_SEED_FILE, seed_file); never from flags, which every process list shows, nor from the settings file itself,
-which people share. Any librdkafka setting passes through, for all roles or for one:
+Secrets come from the environment (NEARDUP_SEED), or from a file that the environment or the settings file names
+(NEARDUP_SEED_FILE, seed_file). Flags and the settings file must not hold them: a list of processes shows flags, and
+people share settings files. librdkafka settings are passed on, for all roles or for one:
 
     flag           --kafka security.protocol=SSL       --kafka match.retry.backoff.ms=5
     environment    NEARDUP_KAFKA__SECURITY_PROTOCOL    NEARDUP_KAFKA__MATCH__RETRY_BACKOFF_MS

@@ -40,16 +40,16 @@ from streams.state.locked_folder import state_error, written_alone
 QUEUE_MESSAGES = 4
 #: Problems kept with their text, per source; all are counted.
 PROBLEMS_MAX = 100
-#: Kinds of reasons for rejections that are told apart; what comes later is counted as others.
+#: Most distinct reasons of rejections; later ones are counted as others.
 REASONS_MAX = 100
 OTHER_REASONS = "other reasons"
-#: Of documents whose ids are no URLs: one line for all of them.
+#: Site of all documents whose ids are no URLs.
 NO_SITE = "(no site)"
 
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """Where a scan is. phase: `digest` (bytes_done of bytes_total unknown) or `scan`. path: the source being read."""
+    """Progress of a scan. phase: `digest` (bytes_total unknown) or `scan`. path: the source being read."""
 
     phase: str
     path: str
@@ -71,17 +71,15 @@ class SiteCount:
 
 @dataclass
 class ScanResult:
-    """What a scan did. Verdict counts are by kind; `promoted` ones are in `counts`, and are no pages.
+    """Result of a scan.
 
-    pages: read and judged by this scan. bytes: of the sources, as stored, that this scan read. sites: by duplicates,
-    then pages. reasons: why pages were rejected, the most frequent first. sources: ids (32 hex digits) of all named
-    sources. fields_taken: which fields of a file hold ids and texts, where these have names of their own.
-    skipped: paths of those that were finished before, or named twice.
-    problems: what could not be read of the sources that ended, also in earlier scans, up to PROBLEMS_MAX lines a
-    source, of problems_total. interrupted: by a signal.
-    kept_apart: pages that stand for themselves while the text of an earlier one is alike, by the step that told them
-    apart, the most frequent first.
-    audit: counts of the shadow rule and of the pairs drawn, empty without an audit.
+    pages: read and judged by this scan. bytes: read from the sources, as stored. counts: verdicts by kind, with the
+    `promoted` ones, which are no pages. sites: by duplicates, then pages. reasons: of rejections, the most frequent
+    first. kept_apart: unique pages with a similar earlier page, by the step that refused it, the most frequent first.
+    sources: ids (32 hex digits) of all named sources. fields_taken: guessed fields of ids and texts, per file. skipped:
+    paths of sources that were finished before, or named twice. problems: unreadable parts of the sources that ended,
+    also in earlier scans, up to PROBLEMS_MAX per source, of problems_total. interrupted: by a signal. audit: counts of
+    the shadow rule and of the pairs drawn; empty without an audit.
     """
 
     pages: int = 0
@@ -119,8 +117,9 @@ class Verdicts:
     """`--out`: the verdict lines of some sources, in the log's order. `-` is standard output."""
 
     def __init__(self, target: str, sources: set[bytes], state: State) -> None:
-        """Starts the file anew with what is decided of these sources already. Raises StateError: another process has
-        the file as its `out`, or it cannot be written.
+        """Empties the file and writes the earlier verdicts of these sources.
+
+        Raises StateError if another process writes the file, or it cannot be written.
         """
         self._sources = sources
         self._path = Path("standard output" if target == "-" else target)
@@ -134,7 +133,7 @@ class Verdicts:
             raise
 
     def write(self, source: bytes, lines: bytes) -> None:
-        """Writes the verdicts of one message. Raises StateError, and BrokenPipeError where nobody reads on."""
+        """Writes the verdicts of one message. Raises StateError, and BrokenPipeError if the reader is gone."""
         if source == MANY_SOURCES:
             lines = b"".join(line for line in lines.splitlines(keepends=True) if self._wanted(line))
         elif source not in self._sources:
@@ -176,16 +175,22 @@ def scan(
 ) -> ScanResult:
     """Judges every page of `paths` that `state` has not judged yet, each against all before it.
 
-    paths: files, folders, URLs that fsspec knows, and `-` for standard input; what is no file is copied into the state
-    directory first. fields: those of JSON lines and Parquet that hold ids and texts.
-    base_url: what the file names of folders are appended to. out: a file for the verdicts of these sources as JSON
-    lines, written anew, `-` for standard output. written: other files that the caller writes. again: scan finished
-    sources once more. threads: how many sketch, and share a batch. audit: what looks on; it changes no verdict and no
-    stored byte. follow_links: as `open_sources` has it. merge: all sources side by side, over `threads` processes, in
-    the order in which pages were fetched (`streams.files.archives`), instead of one after the other.
-    SIGINT and SIGTERM end the scan after the message at work; the same call goes on from there.
-    Raises BadInput for paths that are no sources, and where `out` or `written` is in them, before anything is changed;
-    StateError where state or `out` cannot be written; InvariantBroken where pages in and verdicts out differ.
+    Args:
+        paths: files, folders, fsspec URLs, and `-` for standard input; remote input is first copied into the state
+            directory.
+        fields: of JSON lines and Parquet, those of ids and texts.
+        base_url: prefix of the file names of folders.
+        out: file for the verdicts of these sources as JSON lines, emptied first; `-` for standard output.
+        written: other files that the caller writes.
+        again: also scan finished sources.
+        threads: of the kernels; with `merge`, processes.
+        audit: an observer; it changes no verdict and no stored byte.
+        follow_links: as for `open_sources`.
+        merge: read all sources side by side, in the order of fetch times (`streams.files.archives`).
+
+    SIGINT and SIGTERM end the scan after the current message; the same call continues. Raises BadInput for paths that
+    are no sources, and if `out` or `written` is one of them, before anything is changed; StateError if state or `out`
+    cannot be written; InvariantBroken if the numbers of pages and verdicts differ.
     """
     state.catch_up()  # what an interrupted scan on this state left in the log
     run = _Scan(state, threads, progress, merge)
@@ -239,13 +244,13 @@ class _Scan:
         again: bool,
         written: Sequence[Path],
     ) -> None:
-        """Opens all sources, before any is read, and finds out where each goes on."""
+        """Opens all sources before any is read, and finds where each continues."""
         digested, path = 0, Path()
 
         def on_bytes(count: int) -> None:
             nonlocal digested
             digested += count
-            self._tell("digest", str(path), digested)
+            self._report("digest", str(path), digested)
 
         found = []
         for path in fetched(paths, self.state.path / "inputs", on_bytes):
@@ -356,7 +361,7 @@ class _Scan:
             yield page
 
     def _note(self, source: LocalSource) -> None:
-        """Keeps the newest problems of a source: when a killed scan goes on, it does not meet them again."""
+        """Keeps the new problems of a source, because a resumed scan does not read these parts again."""
         record, first = source.record, self._noted.get(source.record.id, 0)
         new = [str(problem) for problem in source.problems[first:]]
         self._noted[record.id] = len(source.problems)
@@ -403,7 +408,7 @@ class _Scan:
                 self._finish(item)
                 continue
             self._count(self.state.matcher.step(item.offset, item.data))
-            self._tell("scan", item.path, item.bytes_done)
+            self._report("scan", item.path, item.bytes_done)
             unflushed += 1
             if unflushed == FLUSH_MESSAGES:
                 self.state.flush()
@@ -425,7 +430,7 @@ class _Scan:
         self._recall_problems(record)
 
     def _recall_problems(self, record: SourceRecord) -> None:
-        """Of a source that has ended, in this run or before it: a scan that was killed ends like one that was not."""
+        """Adds the problems of an ended source, from this run and earlier ones."""
         self.result.problems += record.problems
         self.result.problems_total += record.problems_total
 
@@ -450,7 +455,7 @@ class _Scan:
                 known = reason in self._reasons or len(self._reasons) < REASONS_MAX
                 self._reasons[reason if known else OTHER_REASONS] += 1
 
-    def _tell(self, phase: str, path: str, bytes_done: int) -> None:
+    def _report(self, phase: str, path: str, bytes_done: int) -> None:
         seconds = time.monotonic() - self._started
         self._progress(
             Progress(phase, path, self._pages_in, bytes_done, self._bytes_total, dict(self._counts), seconds)
@@ -465,12 +470,12 @@ class _Scan:
         result.reasons = dict(sorted(self._reasons.items(), key=lambda item: (-item[1], item[0])))
         result.kept_apart = dict(self._kept_apart.most_common())
         result.seconds = time.monotonic() - self._started
-        told = sum(count for kind, count in result.counts.items() if kind != Kind.PROMOTED)
+        emitted = sum(count for kind, count in result.counts.items() if kind != Kind.PROMOTED)
         before = sum(mark.offset for mark in self._marks.values())
         after = sum(self.state.matcher.mark(source).offset for source in self._marks)
-        if not told == result.pages == after - before:
+        if not emitted == result.pages == after - before:
             raise InvariantBroken(
-                f"the log accounts for {after - before} pages of this scan, {result.pages} were judged, {told} counted"
+                f"the log has {after - before} pages of this scan, {result.pages} were judged, {emitted} verdicts counted"
             )
 
 

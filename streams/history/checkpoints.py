@@ -1,4 +1,4 @@
-"""`neardup checkpoint`, `checkpoints` and `restore`: a state directory that nobody has open, and its copies."""
+"""Makes and restores checkpoints of a state directory that no process has open."""
 
 import shutil
 from collections.abc import Callable
@@ -19,7 +19,7 @@ from streams.state.manifest import Checkpoint, Manifest
 
 
 def make(state: Path, store: CheckpointStore, *, keep: int, progress: Progress = lambda done, total: None) -> Copied:
-    """A checkpoint of a scan's directory, or of a matcher's whose matcher is stopped; older ones beyond `keep` go.
+    """Makes a checkpoint of the directory of a scan or of a stopped matcher, and removes all but the newest `keep`.
 
     Raises StateError if the directory is in use or no state.
     """
@@ -63,11 +63,11 @@ def bring_back(
     warn: Callable[[str], None] = lambda text: None,
     progress: Progress = lambda done, total: None,
 ) -> Checkpoint:
-    """Makes `state` what the newest good checkpoint holds, or the one called `name`.
+    """Restores the newest good checkpoint, or the one called `name`, into the directory `state`.
 
-    seed: of the deployment, where the directory does not have it; it is never in a checkpoint. warn: hears of damaged
-    ones that are passed over. Raises BadInput if none is there or it is another seed's, StateError for a directory
-    that has an index, CorruptRecord if the one that was named is damaged.
+    seed: of the deployment, if the directory lacks it; a checkpoint never holds it. warn: called for each damaged
+    checkpoint that is skipped. Raises BadInput if there is none, or it is of another seed; StateError for a directory
+    with an index; CorruptRecord if the named one is damaged.
     """
     with ExitStack() as held:
         directory = Directory(state, held, more=("restoring", *SCAN_NAMES))

@@ -23,7 +23,7 @@ from streams.history.tables import must_be_writable, write_table
 from streams.process.terminal import safe
 
 SITES_SHOWN = 10
-#: How a topic is told from a file.
+#: Prefix that distinguishes a topic from a file.
 TOPIC = "topic:"
 #: Reads the verdicts of a topic, to its present end.
 Topics = Callable[[str], Iterator[Verdict]]
@@ -35,7 +35,7 @@ def no_topics(name: str) -> Iterator[Verdict]:
 
 
 def history_of(name: str, topics: Topics = no_topics) -> History:
-    """What a name on the command line stands for: a scan's directory, a file of JSON lines, or `topic:NAME`.
+    """Opens a history by its name: a scan's directory, a file of JSON lines, or `topic:NAME`.
 
     Raises BadInput if it is none of them.
     """
@@ -76,7 +76,7 @@ def compare(
     *,
     pages: str = "",
 ) -> Diff:
-    """pages: a file for all pages that were judged otherwise, see `write_table`; none: "".
+    """Compares two histories by name. pages: a file for all changed pages, see `write_table`; "": none.
 
     Raises BadInput, TopicError, BrokerError, CorruptRecord.
     """
@@ -85,7 +85,7 @@ def compare(
         return diff(first, second, progress)
     must_be_writable(pages, "--pages")
     with tempfile.TemporaryFile() as rows:
-        found = diff(first, second, progress, told=lambda row: _keep(rows, row))
+        found = diff(first, second, progress, changed=lambda row: _keep(rows, row))
         rows.seek(0)
         write_table((tuple(orjson.loads(line)) for line in rows), CHANGED, pages, "--pages")
     return found
@@ -98,7 +98,7 @@ def _keep(rows: IO[bytes], row: tuple[Any, ...]) -> None:
 def shown(found: Diff) -> Group:
     """For a terminal: changes by kind, the sites with most of them, a sample of each."""
     share = f"{found.changed / found.pages:.2%}" if found.pages else "0%"
-    parts: list[Any] = [Text(f"{found.pages:,} pages, {found.changed:,} judged otherwise ({share})", style="bold")]
+    parts: list[Any] = [Text(f"{found.pages:,} pages, {found.changed:,} changed ({share})", style="bold")]
     if not found.changed:
         return Group(*parts)
     kinds = Table(box=None, pad_edge=False, header_style="bold")

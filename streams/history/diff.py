@@ -97,14 +97,14 @@ class Diff:
         }
 
 
-#: Columns of what `diff` tells of each page that was judged otherwise, with their types in SQL's words. before, after:
-#: kinds; before_of, after_of: where the page was read that they refer to, as SOURCE/PARTITION/OFFSET.
+#: Columns of the table of changed pages, with their SQL types. before, after: kinds. before_of, after_of: coordinates
+#: of the page that they refer to, as SOURCE/PARTITION/OFFSET.
 CHANGED: Mapping[str, str] = {
     "url": "VARCHAR", "site": "VARCHAR", "source": "VARCHAR", "partition": "INTEGER", "offset": "BIGINT",
     "before": "VARCHAR", "before_of": "VARCHAR", "after": "VARCHAR", "after_of": "VARCHAR",
 }  # fmt: skip
-#: Told the values of CHANGED.
-Told = Callable[[tuple[Any, ...]], None]
+#: Receives the values of CHANGED for one page.
+AddChanged = Callable[[tuple[Any, ...]], None]
 
 
 def diff(
@@ -112,11 +112,11 @@ def diff(
     after: History,
     progress: Callable[[int], None] = lambda verdicts: None,
     *,
-    told: Told = lambda row: None,
+    changed: AddChanged = lambda row: None,
 ) -> Diff:
     """Compares the pages' own verdicts (not the `promoted` ones that they cause).
 
-    progress: verdicts read so far. told: of each page that was judged otherwise, in no order. Raises BadInput for a
+    progress: verdicts read so far. changed: gets each changed page, in no order. Raises BadInput for a
     history that has a page twice or is none.
     """
     found = Diff()
@@ -135,18 +135,18 @@ def diff(
             kind, of = str(verdict["verdict"]), _of(verdict)
             if row is None:
                 _note(found, chosen, Change(_NONE, kind), key, _site(verdict))
-                told((_url(verdict), _site(verdict), *_place(key), None, None, kind, of or None))
+                changed((_url(verdict), _site(verdict), *_place(key), None, None, kind, of or None))
                 continue
             if row[2]:
                 raise BadInput(f"the second history has two verdicts about the page at {key}")
             table.execute("UPDATE pages SET seen = 1 WHERE key = ?", (key,))
             if (row[0], row[1]) != (kind, of):
                 _note(found, chosen, Change(row[0], kind), key, _site(verdict))
-                told((_url(verdict), _site(verdict), *_place(key), row[0], row[1] or None, kind, of or None))
+                changed((_url(verdict), _site(verdict), *_place(key), row[0], row[1] or None, kind, of or None))
         for key, kind, of, site, url in table.execute("SELECT key, kind, of, site, url FROM pages WHERE seen = 0"):
             found.pages += 1
             _note(found, chosen, Change(kind, _NONE), key, site)
-            told((url, site, *_place(key), kind, of or None, None, None))
+            changed((url, site, *_place(key), kind, of or None, None, None))
     _take_samples(found, chosen, before, after)
     return found
 

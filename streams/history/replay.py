@@ -1,8 +1,8 @@
-"""Verdicts of a stretch of the sketch log once more, the same to the last byte as they were told.
+"""Emits the verdicts of a stretch of the sketch log again, byte for byte.
 
-A verdict is a function of the log up to its page. So the log is folded in silence from where a store is (an empty one:
-from the log's begin) to the stretch, and aloud in it. Nothing of the live run is touched: the store is the caller's
-own, and is given up afterwards.
+A verdict is a function of the log up to its page. So the log is folded without emitting from the offset of a store (0
+for an empty one) to the stretch, and with emitting inside it. The live run is not touched: the caller's store is
+temporary.
 """
 
 import tempfile
@@ -25,11 +25,11 @@ from streams.files.state import State
 from streams.formats.message import Message, decode_entry, is_control
 from streams.pipeline.matcher import Matcher
 
-#: Messages folded together, and their bytes: as many as the live matcher takes by default. No verdict depends on it.
+#: Limits of a batch, as in the live matcher by default. No verdict depends on them.
 BATCH_MESSAGES_MAX = 16
 BATCH_BYTES_MAX = 16 << 20
 
-#: Called with the messages folded so far, and how many there are.
+#: Called with the number of messages folded, and of all messages.
 Progress = Callable[[int, int], None]
 
 
@@ -56,16 +56,16 @@ class Stretch:
         return self.since_ms is not None or self.until_ms is not None
 
     def begins_behind(self, offset: int, log_time: int) -> bool:
-        """Whether all of it lies behind an index that was folded up to an offset, and to a log time."""
+        """Whether the whole stretch lies behind an index at an offset and a log time."""
         return offset <= self.start or (self.since_ms is not None and log_time < self.since_ms)
 
     def is_over(self, offset: int, log_time: int) -> bool:
-        """Whether neither the message at `offset` nor any later one belongs to it."""
+        """Whether the stretch ends before the message at `offset`."""
         late = self.until_ms is not None and log_time >= self.until_ms
         return late or (self.stop is not None and offset >= self.stop)
 
     def holds(self, offset: int, log_time: int) -> bool:
-        """Whether the message at `offset` belongs to it. log_time: of the message."""
+        """Whether the stretch holds the message at `offset`. log_time: of the message."""
         begun = offset >= self.start and (self.since_ms is None or log_time >= self.since_ms)
         return begun and not self.is_over(offset, log_time)
 
@@ -76,38 +76,37 @@ def replayed(
     stretch: Stretch,
     progress: Callable[[int], None] = lambda offset: None,
 ) -> Iterator[list[Verdict]]:
-    """The verdicts of the stretch, in the log's order, some messages' at a time.
+    """Yields the verdicts of the stretch in the log's order, in batches.
 
-    messages: of the log, from `matcher.next_offset` on, and as far as wanted; its store is written. progress: gets the
-    offset after the messages that are folded. Raises what `Matcher.prepare` raises, and PositionLost if the store is
-    past the stretch's start.
+    messages: of the log, from `matcher.next_offset` on. The matcher's store is written. progress: gets the offset
+    after the folded messages. Raises what `Matcher.prepare` raises, and PositionLost if the store is past the stretch's start.
     """
     if matcher.next_offset > stretch.start and not stretch.timed:
         raise PositionLost(f"the store is at offset {matcher.next_offset}, past the stretch's start, {stretch.start}")
     held: list[tuple[int, bytes]] = []
-    size, aloud, log_time = 0, False, matcher.log_time
+    size, emits, log_time = 0, False, matcher.log_time
     for offset, data in messages:
         log_time = max(log_time, log_time_of(data, offset)) if stretch.timed else log_time
         if stretch.is_over(offset, log_time):
             break
-        tell = stretch.holds(offset, log_time)
-        if held and (tell != aloud or len(held) >= BATCH_MESSAGES_MAX or size + len(data) > BATCH_BYTES_MAX):
-            yield from _fold(matcher, held, aloud, progress)
+        inside = stretch.holds(offset, log_time)
+        if held and (inside != emits or len(held) >= BATCH_MESSAGES_MAX or size + len(data) > BATCH_BYTES_MAX):
+            yield from _fold(matcher, held, emits, progress)
             held, size = [], 0
         held.append((offset, data))
         size += len(data)
-        aloud = tell
-        if is_control(data):  # behind it another decider may decide
-            yield from _fold(matcher, held, aloud, progress)
+        emits = inside
+        if is_control(data):  # it may change the decider
+            yield from _fold(matcher, held, emits, progress)
             held, size = [], 0
     if held:
-        yield from _fold(matcher, held, aloud, progress)
+        yield from _fold(matcher, held, emits, progress)
 
 
 def _fold(
-    matcher: Matcher, held: list[tuple[int, bytes]], aloud: bool, progress: Callable[[int], None]
+    matcher: Matcher, held: list[tuple[int, bytes]], emits: bool, progress: Callable[[int], None]
 ) -> Iterator[list[Verdict]]:
-    prepared = matcher.prepare(held, emit=aloud)
+    prepared = matcher.prepare(held, emit=emits)
     if prepared.verdicts:
         yield prepared.verdicts
     matcher.apply(prepared)
@@ -115,18 +114,15 @@ def _fold(
 
 
 class Present:
-    """Which verdicts of one log and generation a topic holds already.
-
-    A bit for each page: some hundred bytes for a message of 512 pages, whatever is in its verdicts.
-    """
+    """The verdicts of one log and generation that a topic holds: a bit per page, some 100 bytes per message."""
 
     def __init__(self, log: str, generation: str, stretch: Stretch) -> None:
-        """log: its topic id in hex. stretch: verdicts beyond its offsets are not kept."""
+        """log: its topic id in hex. stretch: verdicts outside its offsets are ignored."""
         self._line, self._stretch = (log, generation), stretch
         self._places: dict[tuple[int, int], int] = {}  # (offset of the message, n) -> a bit for each of its pages
 
     def add(self, verdict: Mapping[str, Any]) -> None:
-        """verdict: as `decode_verdict` gives it; one of another log or generation is left out."""
+        """Adds a decoded verdict. Verdicts of another log or generation are ignored."""
         offset, place = divmod(verdict["page_id"], 1 << PLACE_BITS)
         stop = self._stretch.stop
         beyond = offset < self._stretch.start or (stop is not None and offset >= stop)
@@ -136,7 +132,7 @@ class Present:
         self._places[key] = self._places.get(key, 0) | 1 << place
 
     def missing(self, verdicts: Iterable[Verdict]) -> list[Verdict]:
-        """Those that the topic lacks."""
+        """Returns the verdicts that the topic lacks."""
         return [
             verdict
             for verdict in verdicts
@@ -150,11 +146,11 @@ _LOG_TIME = HEADER.fields["log_time"][1]  # type: ignore[index]
 
 
 def log_time_of(data: bytes, offset: int) -> int:
-    """The greatest log time of a message's pages, in ms since the epoch; 0 of one that has none, or is unreadable."""
+    """The greatest log time of a message's pages, in ms since the epoch; 0 without pages, or if unreadable."""
     try:
         entry = decode_entry(data, offset)
     except CorruptRecord:
-        return 0  # it is told when it is folded, unless an operator has settled it
+        return 0  # the fold reports it, unless an operator has settled it
     if not isinstance(entry, Message) or not entry.records:
         return 0
     times = b"".join(record[_LOG_TIME : _LOG_TIME + 8] for record in entry.records)
@@ -163,15 +159,16 @@ def log_time_of(data: bytes, offset: int) -> int:
 
 @dataclass(slots=True)
 class Replayed:
-    """What a replay did. verdicts: given out. present: left out, since the topic holds them already. told: of those
-    given out, how many the scan had kept; otherwise: how many of those were kept in other words. program: version that
-    began the log, "" where it does not say.
+    """Counts of a replay.
+
+    verdicts: emitted. present: not emitted, because the topic holds them. kept: emitted ones that the scan has kept;
+    differing: those of them with other bytes. program: version that began the log, "" if it is not recorded.
     """
 
     verdicts: int = 0
     present: int = 0
-    told: int = 0
-    otherwise: int = 0
+    kept: int = 0
+    differing: int = 0
     program: str = ""
 
 
@@ -183,10 +180,10 @@ def replay_scan(
     *,
     decider: Decider | None = None,
 ) -> Replayed:
-    """Writes the verdicts of the stretch as JSON lines, folded anew, and compares them with those that were kept.
+    """Writes the verdicts of the stretch as JSON lines, and compares them with the kept ones.
 
-    decider: another one, of the same scheme: what it would have said from the log's begin on; nothing is compared then.
-    Raises BadInput, CorruptRecord, StateError.
+    decider: another one of the same scheme: its verdicts from the log's start on, without a comparison. Raises
+    BadInput, CorruptRecord, StateError.
     """
     done, end = Replayed(), state.log.end()
     kept = state.kept_lines()
@@ -200,8 +197,8 @@ def replay_scan(
                 if decider is not None:
                     continue
                 was = kept(verdict)
-                done.told += was is not None
-                done.otherwise += was is not None and was != line
+                done.kept += was is not None
+                done.differing += was is not None and was != line
         done.program = matcher.log_program
     out.flush()
     return done
@@ -209,7 +206,7 @@ def replay_scan(
 
 @contextmanager
 def scratch_store(state: Path | None = None) -> Iterator[RocksStore]:
-    """An index that vanishes again, on disk: that of a long log would not fit into memory. state: where one may be."""
+    """A temporary index on disk, because that of a long log does not fit into memory. state: holds an index to use."""
     with tempfile.TemporaryDirectory(prefix="neardup-replay-") as folder:
         store = RocksStore((state or Path(folder)) / "index")
         try:

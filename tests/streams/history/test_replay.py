@@ -50,7 +50,7 @@ def again(state: State, stretch: Stretch) -> list[bytes]:
     out = io.BytesIO()
     done = replay_scan(state, stretch, out)
     told = out.getvalue().splitlines()
-    assert (done.verdicts, done.told, done.otherwise) == (len(told), len(told), 0)
+    assert (done.verdicts, done.kept, done.differing) == (len(told), len(told), 0)
     return told
 
 
@@ -88,7 +88,7 @@ def test_what_was_told_otherwise_is_counted(tmp_path: Path) -> None:
         real = state.kept_lines
         state.kept_lines = lambda: lambda verdict: (real(), b"{}")[1]  # type: ignore[method-assign]
         done = replay_scan(state, Stretch(0, 3), io.BytesIO())
-    assert done.otherwise == done.told == done.verdicts > 0
+    assert done.differing == done.kept == done.verdicts > 0
 
 
 def test_a_stretch_of_nothing_is_refused() -> None:

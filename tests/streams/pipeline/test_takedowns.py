@@ -159,7 +159,7 @@ def test_a_replay_says_what_was_said(state: State, tmp_path: Path) -> None:
     state.forget(of_url(PAGE))
     with (tmp_path / "out").open("wb") as out:
         done = replay_scan(state, Stretch(), out)
-    assert (done.verdicts, done.told, done.otherwise) == (21, 21, 0)
+    assert (done.verdicts, done.kept, done.differing) == (21, 21, 0)
 
 
 def test_a_word_is_read_as_it_was_written() -> None:
@@ -186,7 +186,7 @@ def test_the_command_and_what_it_leaves(tmp_path: Path, shell: Shell) -> None:
     write_warc(tmp_path / "a.warc", crawl())
     assert shell("scan", str(tmp_path / "a.warc"), "--state", str(where)).code == 0
     said = shell("forget", PAGE, "--state", str(where)).out
-    assert "1 pages are taken down, 1 others took their place" in said
+    assert "pages taken down: 1; other pages promoted: 1" in said
     assert "not reached: the files that were scanned" in said
     asked = json.loads(shell("forget", "--site", "a.example", "--state", str(where), "--json").out)
     assert (asked["pages"], asked["what"], len(asked["unreached"])) == (18, "site", 2)
