@@ -475,7 +475,7 @@ class _Scan:
         after = sum(self.state.matcher.mark(source).offset for source in self._marks)
         if not emitted == result.pages == after - before:
             raise InvariantBroken(
-                f"the log has {after - before} pages of this scan, {result.pages} were judged, {emitted} verdicts counted"
+                f"the log has {after - before} pages of this scan, {result.pages} were judged, {emitted} emitted"
             )
 
 

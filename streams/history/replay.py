@@ -79,7 +79,8 @@ def replayed(
     """Yields the verdicts of the stretch in the log's order, in batches.
 
     messages: of the log, from `matcher.next_offset` on. The matcher's store is written. progress: gets the offset
-    after the folded messages. Raises what `Matcher.prepare` raises, and PositionLost if the store is past the stretch's start.
+    after the folded messages. Raises what `Matcher.prepare` raises, and PositionLost if the store is past the start of
+    the stretch.
     """
     if matcher.next_offset > stretch.start and not stretch.timed:
         raise PositionLost(f"the store is at offset {matcher.next_offset}, past the stretch's start, {stretch.start}")

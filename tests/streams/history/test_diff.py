@@ -125,7 +125,7 @@ def test_another_rule_on_one_log(shell: Shell, scanned: Path, tmp_path: Path) ->
 
 def test_a_page_of_one_side_alone_is_told_of_whichever_it_is() -> None:
     rows: list[tuple[Any, ...]] = []
-    diff(lambda: [verdict(1, "unique")], lambda: [verdict(2, "near_duplicate", 0)], told=rows.append)
+    diff(lambda: [verdict(1, "unique")], lambda: [verdict(2, "near_duplicate", 0)], changed=rows.append)
     assert sorted(rows, key=str) == sorted(
         [
             ("http://s2.example/2", "s2.example", "ab", 2, 2, None, None, "near_duplicate", "ab/0/0"),
