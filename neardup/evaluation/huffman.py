@@ -5,11 +5,13 @@ split is ours) judges the pairs of one language by a model trained on the pairs 
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from statistics import fmean
+from typing import NamedTuple
 
 import numpy as np
 
+from neardup.errors import BadInput
 from neardup.evaluation.figures.plots import Axes, Contour, Series, plot
 from neardup.evaluation.figures.sections import Cell, Plot, ResultTable, Section
 from neardup.signals.learning import (
@@ -24,44 +26,42 @@ from neardup.signals.learning import (
     measured,
     outcomes,
 )
-from neardup.signals.table import SETS, SIGNALS, group
+from neardup.signals.table import FINAL, MEASURED, SETS, SIGNALS
 
-#: (precision, recall) in the paper.
+#: (precision, recall) in the paper. Its best figures are those of its final model.
 PAPER: Mapping[str, tuple[float, float]] = {
     "simhash": (0.91, 0.58),
     "F": (0.90, 0.68),
     "F+R": (0.91, 0.75),
-    "F+R+FS+RS": (0.91, 0.77),
+    FINAL: (0.91, 0.77),
 }
-#: The paper's variant without MCD of whole bodies.
-_LIGHT = "F+R+FS+RS, no body MCD"
-#: Signals in the order of their cost, as the paper adds them.
-COSTS: Sequence[tuple[str, tuple[str, ...]]] = (
-    ("domain, title", ("same_domain", "same_title_fetched")),
-    ("body length", ("body_length_fetched",)),
-    ("simhash", ("simhash_fetched",)),
-    ("tf-idf", ("tfidf_fetched",)),
-    ("MCD", ("mcd_fetched",)),
-    ("rendered", ("same_title_rendered", "body_length_rendered", "simhash_rendered", "tfidf_rendered")),
-    ("rendered MCD", ("mcd_rendered",)),
-    ("snippets", group("FS", "RS")),
-)
-_CURVES = ("simhash", "F", "F+R+FS+RS")
+_CURVES = ("simhash", "F", FINAL)
 _CONTOURS = (0.5, 0.6, 0.7, 0.8, 0.9)
 _FEW = 20  # least number of pairs of a language, of each kind
+
+
+class SignalCost(NamedTuple):
+    """Milliseconds of a signal alone: for each page, once it is decoded, and for each pair of such pages."""
+
+    page: float
+    pair: float
 
 
 @dataclass(frozen=True)
 class SignalStudy:
     """Labelled pairs for the study.
 
-    languages: of each pair, "" if its pages have two or none. rendered: whether any page was rendered.
-    rules: decisions of the online rules by name: bool[pairs].
+    languages: of each pair, "" if its pages have two or none. rendered: bool[pairs], whether both pages were rendered.
+    any_rendered: whether any page was. rules: decisions of the online rules by name: bool[pairs]. costs: by signal, in
+    the order in which signals are added. decoding: milliseconds to decode a page.
     """
 
     examples: Examples
     languages: Sequence[str]
-    rendered: bool
+    rendered: np.ndarray
+    any_rendered: bool
+    costs: Mapping[str, SignalCost]
+    decoding: float = 0.0
     rules: Mapping[str, np.ndarray] = field(default_factory=dict)
     seeds: int = SEEDS
     folds: int = FOLDS
@@ -69,26 +69,35 @@ class SignalStudy:
 
     def sets(self) -> dict[str, tuple[str, ...]]:
         """Returns all sets of signals to measure, by name."""
-        light = tuple(name for name in SETS["F+R+FS+RS"] if not name.startswith("mcd_"))
-        added = [name for _, names in COSTS for name in names]
-        costs = {f"cost {title}": tuple(added[: added.index(names[-1]) + 1]) for title, names in COSTS}
-        return {**{name: (name,) for name in SIGNALS}, **SETS, _LIGHT: light, **costs}
+        added = [name for name in in_order(self.costs) if self.is_distinct([name])]
+        costs = {f"cost {name}": tuple(added[: number + 1]) for number, name in enumerate(added)}
+        fetched = {name: (name,) for name in SIGNALS if not is_rendered(name)}
+        sets = {**fetched, **MEASURED, **costs}
+        return {name: names for name, names in sets.items() if self.is_distinct(names)}
 
     def is_distinct(self, names: Sequence[str]) -> bool:
         """Tests whether a set differs from the others: without rendered bodies R repeats F."""
-        return self.rendered or not any(name.endswith("_rendered") for name in names)
+        return self.any_rendered or not any(map(is_rendered, names))
+
+    def outcomes(self, examples: Examples, sets: Mapping[str, Sequence[str]]) -> dict[str, LearningOutcome]:
+        made = outcomes(examples, list(sets.values()), seeds=self.seeds, folds=self.folds, each=self.each)
+        return dict(zip(sets, made, strict=True))
+
+
+def is_rendered(name: str) -> bool:
+    return name.endswith("_rendered")
+
+
+def in_order(costs: Mapping[str, SignalCost]) -> list[str]:
+    """Orders signals by measured cost for a page and a pair; those over rendered bodies come last, as a browser makes
+    the bodies.
+    """
+    return sorted(costs, key=lambda name: (is_rendered(name), 2 * costs[name].page + costs[name].pair))
 
 
 def signal_sections(study: SignalStudy) -> list[Section]:
     """Measures every table and plot. Raises BadInput if a class has fewer pairs than folds."""
-    sets = {name: names for name, names in study.sets().items() if study.is_distinct(names)}
-    made = dict(
-        zip(
-            sets,
-            outcomes(study.examples, list(sets.values()), seeds=study.seeds, folds=study.folds, each=study.each),
-            strict=True,
-        )
-    )
+    made = study.outcomes(study.examples, study.sets())
     return [
         _single(study, made),
         _sets(study, made),
@@ -100,29 +109,47 @@ def signal_sections(study: SignalStudy) -> list[Section]:
 
 
 def _missing(study: SignalStudy) -> str:
-    return "" if study.rendered else "No page has a rendered body: signals over rendered bodies are left out."
+    return "" if study.any_rendered else "No page has a rendered body: signals over rendered bodies are left out."
 
 
 def _single(study: SignalStudy, made: Mapping[str, LearningOutcome]) -> Section:
-    """Measures each signal alone, by both learners."""
+    """Measures each signal alone, by both learners; over rendered bodies on the pairs of two rendered pages."""
+    both = np.flatnonzero(study.rendered)
+    rendered, missing = study.examples.at(both), _missing(study)
+    found = {name: made[name] for name in SIGNALS if name in made}
+    if study.any_rendered:
+        try:
+            found |= study.outcomes(rendered, {name: (name,) for name in SIGNALS if is_rendered(name)})
+        except BadInput as error:
+            missing = f"Of {len(both):,} pairs both pages were rendered, too few for single rendered signals: {error}"
     rows: list[list[Cell]] = []
-    for name in SIGNALS:
-        if name not in made:
-            continue
-        outcome = made[name]
+    for name, outcome in found.items():
         tree, rules = (outcome.median(learner)[:3] for learner in LEARNERS)
+        pairs = len(both) if is_rendered(name) else len(study.examples.truth)
         paper = PAPER["simhash"] if name == "simhash_fetched" else (None, None)
-        rows.append([name, SIGNALS[name].group or "–", *tree, *rules, outcome.average[2], *paper])
-    columns = ("signal", "group", *(f"{learner}: {what}" for learner in LEARNERS for what in ("P", "R", "F")))
+        rows.append([name, SIGNALS[name].group or "–", pairs, outcome.average[2], *tree, *rules, *paper])
+    columns = (
+        "signal",
+        "group",
+        "pairs",
+        "F",
+        *(f"{learner}: {what}" for learner in LEARNERS for what in ("P", "R", "F")),
+    )
     table = ResultTable(
         "signals",
         _caption(study),
-        (*columns, "F, average", "paper: P", "paper: R"),
-        ("text", "text", *["share"] * 9),
-        rows,
-        paper=(9, 10),
+        (*columns, "paper: P", "paper: R"),
+        ("text", "text", "count", *["share"] * 9),
+        _by_f(rows, 3),
+        paper=(10, 11),
     )
-    return Section("single", "Single signals", "Each signal alone.", [table], missing=_missing(study))
+    text = "Each signal alone; F is the average of both learners. main_content and url: the paper's further work."
+    return Section("single", "Single signals", text, [table], missing=missing)
+
+
+def _by_f(rows: list[list[Cell]], column: int) -> list[list[Cell]]:
+    """Sorts rows by decreasing F; equal ones keep their order."""
+    return sorted(rows, key=lambda row: -float(row[column] or 0))
 
 
 def _caption(study: SignalStudy) -> str:
@@ -136,7 +163,7 @@ def _caption(study: SignalStudy) -> str:
 def _sets(study: SignalStudy, made: Mapping[str, LearningOutcome]) -> Section:
     """Measures sets of signals, with and without snippets."""
     rows: list[list[Cell]] = []
-    for name in (*SETS, _LIGHT):
+    for name in MEASURED:
         if name in made:
             paper = PAPER.get(name, (None, None))
             rows.append([name, *made[name].average, *(made[name].median(learner).f for learner in LEARNERS), *paper])
@@ -150,8 +177,11 @@ def _sets(study: SignalStudy, made: Mapping[str, LearningOutcome]) -> Section:
         "paper: precision",
         "paper: recall",
     )
-    table = ResultTable("sets", _caption(study), columns, ("text", *["share"] * 7), rows, paper=(6, 7))
-    text = "The average of both learners. FS, RS: MCD of snippets around the query, over fetched and rendered bodies."
+    table = ResultTable("sets", _caption(study), columns, ("text", *["share"] * 7), _by_f(rows, 3), paper=(6, 7))
+    text = (
+        f"The average of both learners. FS, RS: MCD of snippets around the query. “{FINAL}” is the paper's final "
+        "model; sets with FS are its side result."
+    )
     return Section("sets", "Sets of signals", text, [table], missing=_missing(study))
 
 
@@ -166,6 +196,9 @@ def _curves(study: SignalStudy, made: Mapping[str, LearningOutcome]) -> Section:
             series.append(Series(name, points, "line"))
             rows += [[name, recall, precision] for recall, precision in points]
     contours = [Contour(f"F {f:g}", contour(f)) for f in _CONTOURS]
+    best = max(made[name].average[2] for name in MEASURED if name in made)
+    if best:
+        contours.append(Contour(f"best F {best:.2f}", contour(best)))
     axes = Axes("recall", "precision", x_range=(0, 1), y_range=(0, 1), contours=contours)
     section = Section("curve", "Precision against recall", "Grey lines: equal F.", missing=_missing(study))
     svg = plot("Precision against recall", series, axes)
@@ -194,29 +227,72 @@ def contour(f: float) -> list[tuple[float, float]]:
 
 
 def _costs(study: SignalStudy, made: Mapping[str, LearningOutcome]) -> Section:
-    """Measures F as signals are added in the order of their cost."""
+    """Measures F as signals are added in the order of their measured cost."""
     rows: list[list[Cell]] = []
-    for title, names in COSTS:
-        if f"cost {title}" in made:
-            outcome = made[f"cost {title}"]
-            lower, median, upper = outcome.quartiles()
-            rows.append([("+ " if rows else "") + title, len(names), outcome.average[2], lower, median, upper])
-    columns = ("added", "signals", "F, average", "lower quartile", "median", "upper quartile")
-    table = ResultTable("costs", _caption(study), columns, ("text", "count", *["share"] * 4), rows)
+    for name in in_order(study.costs):
+        if f"cost {name}" in made:
+            outcome, cost = made[f"cost {name}"], study.costs[name]
+            rows.append([("+ " if rows else "") + name, cost.page, cost.pair, outcome.average[2], *outcome.quartiles()])
+    columns = ("added", "ms a page", "ms a pair", "F, average", "lower quartile", "median", "upper quartile")
+    kinds = ("text", "number", "number", *["share"] * 4)
+    note = (
+        f"Decoding a page takes {study.decoding:.2g} ms. Not measured here: the fetch, and the browser that renders, "
+        "some seconds a page; so rendered signals come last. The paper adds domain and title, body length, simhash, "
+        "tf-idf, MCD, then rendered signals."
+    )
+    table = ResultTable("costs", _caption(study), columns, kinds, rows, note)
     section = Section(
         "costs", "F by cost", "Bars: quartiles over seeds and learners.", [table], missing=_missing(study)
     )
-    points = [(float(number), float(row[4] or 0)) for number, row in enumerate(rows, 1)]
-    spans = [(float(row[3] or 0), float(row[5] or 0)) for row in rows]
-    hints = [f"{row[0]}: {row[4]:.2f}" for row in rows]
+    points = [(float(number), float(row[5] or 0)) for number, row in enumerate(rows, 1)]
+    spans = [(float(row[4] or 0), float(row[6] or 0)) for row in rows]
+    hints = [f"{row[0]}: {row[5]:.2f}" for row in rows]
     svg = plot(
         "F as signals are added",
         [Series("median F", points, "line", hints, spans=spans)],
-        Axes("kinds of signals", "F", y_range=(0, 1)),
+        Axes("signals", "F", y_range=(0, 1)),
     )
     if svg is not None:
         section.plots.append(Plot("costs", "F as signals are added", svg, columns, rows))
     return section
+
+
+def grouped_section(study: SignalStudy, groups: np.ndarray, by: str) -> Section:
+    """Compares folds of pairs with folds of groups. groups: int64[pairs]. by: what a group has in common."""
+    sets = {name: names for name, names in MEASURED.items() if study.is_distinct(names)}
+    plain = study.outcomes(study.examples, sets)
+    grouped = study.outcomes(replace(study.examples, groups=groups), sets)
+    rows: list[list[Cell]] = []
+    for name in sets:
+        before, after = plain[name].average[2], grouped[name].average[2]
+        rows.append([name, before, *grouped[name].average, after - before])
+    columns = ("set", "F, folds of pairs", "precision, grouped", "recall, grouped", "F, grouped", "difference")
+    kinds = ("text", *["share"] * 4, "number")
+    caption = f"{_caption(study)}; {len(np.unique(groups)):,} groups by {by}"
+    text = f"Pairs of one {by} stay in one fold, so no classifier is judged on a {by} that it learned from."
+    return Section(
+        "grouped", f"Folds grouped by {by}", text, [ResultTable("grouped", caption, columns, kinds, _by_f(rows, 4))]
+    )
+
+
+def transfer_section(learned: Examples, study: SignalStudy, judged: Examples) -> Section:
+    """Trains on some pairs and judges those of the study, as the paper did across locations.
+
+    judged: the pairs of the study, with the table of terms of those that were learned from.
+    """
+    sets = {name: names for name, names in MEASURED.items() if study.is_distinct(names)}
+    inside = study.outcomes(study.examples, sets)
+    rows: list[list[Cell]] = []
+    for name, names in sets.items():
+        runs = [measured(*judge(learned.of(names), judged.of(names), learner, 0), judged.truth) for learner in LEARNERS]
+        average = [fmean(run[at] for run in runs) for at in range(3)]
+        rows.append([name, *average, inside[name].average[2], average[2] - inside[name].average[2]])
+    columns = ("set", "precision", "recall", "F", "F, learned here", "difference")
+    caption = f"Learned from {len(learned.truth):,} other pairs; {_caption(study)}"
+    kinds = ("text", *["share"] * 4, "number")
+    text = "Learned from the pages of --train, judged on these; beside it the cross-validation on these alone."
+    table = ResultTable("transfer", caption, columns, kinds, _by_f(rows, 3))
+    return Section("transfer", "Learned there, judged here", text, [table])
 
 
 def _languages(study: SignalStudy) -> Section:
@@ -249,7 +325,7 @@ def _enough(study: SignalStudy, inside: np.ndarray) -> bool:
 
 def _rules(study: SignalStudy, made: Mapping[str, LearningOutcome]) -> Section:
     """Compares the online rules with the learned classifiers on the same pairs."""
-    best = max((name for name in SETS if name in made), key=lambda name: made[name].average[2])
+    best = max((name for name in MEASURED if name in made), key=lambda name: made[name].average[2])
     rows: list[list[Cell]] = [[f"learned: {best}", *made[best].average]]
     for name, accepted in study.rules.items():
         rows.append([name, *measured(accepted, accepted * 1.0, study.examples.truth)[:3]])

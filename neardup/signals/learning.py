@@ -7,7 +7,7 @@ into bins that it never joins. Its input is therefore boolean: whether each sign
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.metadata import version
 from math import floor
 from statistics import fmean
@@ -32,18 +32,23 @@ Truth = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True)
 class Examples:
-    """Labelled pairs. columns: float64[pairs] by signal. truth: bool[pairs], True for duplicates."""
+    """Labelled pairs. columns: float64[pairs] by signal. truth: bool[pairs], True for duplicates.
+
+    groups: int64[pairs]; pairs of one group stay in one fold. None: each pair is a group.
+    """
 
     columns: Columns
     truth: Truth
+    groups: npt.NDArray[np.int64] | None = None
 
     def of(self, signals: Iterable[str]) -> "Examples":
         """Returns the same pairs with a subset of their signals."""
-        return Examples({name: self.columns[name] for name in signals}, self.truth)
+        return replace(self, columns={name: self.columns[name] for name in signals})
 
     def at(self, places: npt.NDArray[np.int64]) -> "Examples":
         """Returns the pairs at some positions."""
-        return Examples({name: column[places] for name, column in self.columns.items()}, self.truth[places])
+        columns = {name: column[places] for name, column in self.columns.items()}
+        return Examples(columns, self.truth[places], None if self.groups is None else self.groups[places])
 
 
 def learn_tree(examples: Examples, seed: int) -> Tree:
@@ -128,13 +133,14 @@ class CrossValidationTask(NamedTuple):
 
 def cross_validate(task: CrossValidationTask) -> CrossValidation:
     """Judges each fold by a learner trained on the other folds."""
-    from sklearn.model_selection import StratifiedKFold
+    from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
 
     examples, learner, seed, folds = task
     predicted = np.zeros(len(examples.truth), np.bool_)
     scores = np.zeros(len(examples.truth))
-    cut = StratifiedKFold(folds, shuffle=True, random_state=seed)
-    for learned, judged in cut.split(np.zeros(len(predicted)), examples.truth):
+    folding = StratifiedKFold if examples.groups is None else StratifiedGroupKFold
+    cut = folding(folds, shuffle=True, random_state=seed)
+    for learned, judged in cut.split(np.zeros(len(predicted)), examples.truth, examples.groups):
         predicted[judged], scores[judged] = judge(examples.at(learned), examples.at(judged), learner, seed)
     return measured(predicted, scores, examples.truth)
 
@@ -191,6 +197,8 @@ def outcomes(
         raise BadInput(
             f"{rarer} labelled pairs of one kind: {folds} folds need {folds} of each; label more, or fewer folds"
         )
+    if examples.groups is not None and (many := len(np.unique(examples.groups))) < folds:
+        raise BadInput(f"{many} groups of pairs: {folds} folds need {folds}; label more, or fewer folds")
     tasks = [
         CrossValidationTask(examples.of(names), learner, seed, folds)
         for names in sets

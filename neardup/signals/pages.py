@@ -1,5 +1,6 @@
 """Represents a page for signals: its fetched body, its rendered body, and the query that found it."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -7,13 +8,18 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
+from neardup.kernels.facts import TITLE_END, TITLE_START
+from neardup.kernels.fingerprint import KEY_WORDS
+from neardup.kernels.tokens import tokenise, tokens_needed
 from neardup.page import host_of, site_of
 from neardup.scheme import Scheme
 from neardup.signals.snippets import snippet
+from neardup.sketch.content import main_content
 from neardup.sketch.simhash import simhash
 from neardup.text.decoding import decode
-from neardup.text.extraction import extract_page
+from neardup.text.extraction import Extracted, extract_page
 from neardup.text.html import facts_of, text_of
+from neardup.text.tables import tables
 from neardup.text.tokens import TERM, Tokens, tokens_of
 
 #: Bytes of a body that signals read (ours): results are compared in pairs, and one may be huge.
@@ -21,6 +27,7 @@ BODY_BYTES_MAX = 1_000_000
 #: Fixed, so that signals and models are the same on every machine.
 _SEED = 0
 _PROJECTIONS = Scheme(_SEED).constants("simhash", 8)
+_KEY = Scheme(_SEED).constants("token", KEY_WORDS)
 
 
 @dataclass(frozen=True)
@@ -62,8 +69,25 @@ class Body:
         return simhash(self._tokens.fp, _PROJECTIONS)[0]
 
     @cached_property
+    def content_simhash(self) -> npt.NDArray[np.uint64]:
+        """The same of the tokens of the main content alone."""
+        extracted = self._extracted
+        text = extracted.text.copy()
+        room = tokens_needed(extracted.n_text)
+        fp, flags, block = np.empty(room, np.uint64), np.empty(room, np.uint8), np.empty(room, np.int32)
+        start, end = np.empty(room, np.uint32), np.empty(room, np.uint32)
+        title = extracted.facts[TITLE_START], extracted.facts[TITLE_END]
+        n = tokenise(text, extracted.n_text, *title, _KEY, tables(), fp, flags, block, start, end)
+        content = main_content(flags[:n], block[:n], text, start[:n], end[:n])
+        return simhash(fp[:n][content], _PROJECTIONS)[0]
+
+    @cached_property
     def _tokens(self) -> Tokens:
-        return tokens_of(extract_page(self.utf8 if self.mode < 2 else b"", min(self.mode, 1)), _SEED)
+        return tokens_of(self._extracted, _SEED)
+
+    @property
+    def _extracted(self) -> Extracted:
+        return extract_page(self.utf8 if self.mode < 2 else b"", min(self.mode, 1))
 
 
 @dataclass(frozen=True)
@@ -83,6 +107,11 @@ class Result:
     def domain(self) -> str:
         """The registrable domain (ours)."""
         return site_of(host_of(self.url))
+
+    @cached_property
+    def url_terms(self) -> frozenset[str]:
+        """The words of the URL, with host and query."""
+        return frozenset(re.findall(r"\w+", self.url.partition("://")[2]))
 
     @cached_property
     def fetched_snippet(self) -> bytes:

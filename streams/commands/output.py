@@ -64,18 +64,40 @@ def show(result: Any, *, as_json: bool) -> None:
 
 
 def print_table(made: Any) -> None:
-    """Prints a table of an evaluation."""
+    """Prints a table of an evaluation. One that is too wide for the terminal is printed in parts, words whole."""
+    from rich.console import Console
     from rich.table import Table
 
     from neardup.evaluation.figures.sections import shown
 
-    table = Table(title=made.caption, title_justify="left", box=None, pad_edge=False)
-    for name, kind in zip(made.columns, made.kinds, strict=True):
-        # names stay whole in a narrow terminal: they differ at their ends
-        table.add_column(name, justify="left" if kind == "text" else "right", no_wrap=kind == "text", overflow="fold")
-    for row in made.rows:
-        table.add_row(*(shown(cell, kind) for cell, kind in zip(row, made.kinds, strict=True)))
-    print_rich(table)
+    cells = [[shown(cell, kind) for cell, kind in zip(row, made.kinds, strict=True)] for row in made.rows]
+    widths = [
+        max(map(len, [*name.split(), *(row[at] for row in cells)]), default=0) for at, name in enumerate(made.columns)
+    ]
+    for number, part in enumerate(_parts(widths, Console().width)):
+        title = made.caption if not number else f"{made.caption}, continued"
+        table = Table(title=title, title_justify="left", box=None, pad_edge=False)
+        for at in part:
+            kind = made.kinds[at]
+            # names stay whole in a narrow terminal: they differ at their ends
+            justify: Any = "left" if kind == "text" else "right"
+            table.add_column(
+                made.columns[at], justify=justify, no_wrap=kind == "text", overflow="fold", min_width=widths[at]
+            )
+        for row in cells:
+            table.add_row(*(row[at] for at in part))
+        print_rich(table)
+
+
+def _parts(widths: Sequence[int], most: int) -> list[list[int]]:
+    """Divides columns into parts that fit into `most` characters, each with the first column, two blanks between."""
+    parts: list[list[int]] = []
+    for at in range(1, len(widths)):
+        if parts and sum(widths[one] + 2 for one in [*parts[-1], at]) - 2 <= most:
+            parts[-1].append(at)
+        else:
+            parts.append([0, at])
+    return parts or [[0]]
 
 
 def print_sections(evaluation: Any, out: Path) -> None:

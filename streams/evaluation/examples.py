@@ -4,10 +4,12 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
+from time import process_time
 
 import numpy as np
 
 from neardup.errors import BadInput
+from neardup.evaluation.huffman import SignalCost
 from neardup.evaluation.pairs.graphs import b_graph, c_graph
 from neardup.evaluation.pairs.labels import Judgement, Label, LabelledPairs, join_labels, read_labels
 from neardup.evaluation.pairs.truth import RATIO_MIN, Editions
@@ -25,6 +27,8 @@ from streams.errors import WrongUsage
 from streams.evaluation.evaluate import natural_labels, open_crawl
 from streams.files.results import Line, read_results
 
+#: Pairs on which the cost of signals is measured.
+COST_PAIRS = 50
 #: Pairs to label by natural truth; with more, the learners would take hours.
 PAIRS_MAX = 1000
 
@@ -148,6 +152,52 @@ def examples_of(made: Labelled, *, sketches: bool = False, progress: Progress) -
         values[number] = [row[name] for name in names]
         progress("signals", number + 1, len(made.pairs))
     return Examples({name: values[:, at].copy() for at, name in enumerate(names)}, np.array(made.same, np.bool_))
+
+
+def signal_costs(made: Labelled) -> tuple[float, dict[str, SignalCost]]:
+    """Measures (ms to decode a page, cost of each signal alone).
+
+    A signal is computed twice on new results: the second time, what a page needs for it is there already.
+    """
+    pairs = Random(0).sample(made.pairs, min(COST_PAIRS, len(made.pairs)))
+    decoding, costs = 0.0, {}
+    for name, signal in SIGNALS.items():
+        page = pair = 0.0
+        for lines in pairs:
+            began = process_time()
+            one, other = (line.result() for line in lines)
+            decoded = process_time()
+            signal.of(one, other, made.idf)
+            first = process_time()
+            signal.of(one, other, made.idf)
+            again = process_time() - first
+            decoding, pair, page = decoding + decoded - began, pair + again, page + max(0.0, first - decoded - again)
+        costs[name] = SignalCost(500 * page / len(pairs), 1000 * pair / len(pairs))
+    return 500 * decoding / len(pairs) / len(SIGNALS), costs
+
+
+def groups_of(made: Labelled, by: str) -> np.ndarray:
+    """Returns int64[pairs], a number for each group of pairs.
+
+    by: "page": pairs with a common page are in one group, and so on; "query": pairs of one query; a pair without one is
+    grouped by its pages.
+    """
+    above: dict[str, str] = {}
+
+    def top(name: str) -> str:
+        while (over := above.get(name, name)) != name:
+            name = over
+        return name
+
+    names = []
+    for a, b in made.pairs:
+        if by == "query" and a.query and a.query == b.query:
+            names.append(f"query {a.query}")
+        else:
+            above[top(f"page {a.page.url}")] = top(f"page {b.page.url}")
+            names.append(f"page {a.page.url}")
+    numbers: dict[str, int] = {}
+    return np.array([numbers.setdefault(top(name), len(numbers)) for name in names], np.int64)
 
 
 def _of_results(made: Labelled) -> Iterator[dict[str, float]]:

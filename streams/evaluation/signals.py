@@ -1,12 +1,13 @@
 """Implements `neardup evaluate signals`: measures what Huffman 2007 measured, on labelled results or pages."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
 from neardup.decider import Decider
-from neardup.evaluation.huffman import SignalStudy, signal_sections
+from neardup.evaluation.huffman import SignalStudy, grouped_section, signal_sections, transfer_section
 from neardup.evaluation.labelling.judges import judges_section
 from neardup.evaluation.pairs.corpus import CorpusCounts
 from neardup.evaluation.pairs.truth import Editions
@@ -18,7 +19,7 @@ from neardup.sketch.layout import RecordKind
 from neardup.sketch.making import sketch_pages
 from neardup.sketch.view import Sketch
 from streams.comparison.compare import SCHEME
-from streams.evaluation.examples import Labelled, Progress, examples_of, labelled
+from streams.evaluation.examples import Labelled, Progress, examples_of, groups_of, labelled, signal_costs
 from streams.evaluation.train import over_processes
 
 
@@ -33,28 +34,39 @@ def evaluate_signals(
     folds: int = FOLDS,
     workers: int = 1,
     adjudicator: str = "",
+    train: Sequence[Path] = (),
+    group: str | None = None,
     base_url: str | None = None,
     progress: Progress = lambda phase, done, total: None,
 ) -> Evaluation:
-    """Measures signals and classifiers, and writes the evaluation. Raises BadInput, and Stopped after a signal."""
+    """Measures signals and classifiers, and writes the evaluation. Raises BadInput, and Stopped after a signal.
+
+    train: pages to learn from, whose models judge the pairs of `paths`. group: "page" or "query": compare folds of
+    pairs with folds of such groups.
+    """
     require_learners()
     make_folder(out)
-    made = labelled(
-        paths,
-        labels,
-        editions=editions,
-        pairs_max=pairs,
-        adjudicator=adjudicator,
-        base_url=base_url,
-        progress=progress,
-    )
+
+    def read(files: Sequence[Path]) -> Labelled:
+        more = {"pairs_max": pairs, "adjudicator": adjudicator, "base_url": base_url, "progress": progress}
+        return labelled(files, labels, editions=editions, **more)  # type: ignore[arg-type]
+
+    made = read(paths)
     examples = examples_of(made, progress=progress)
-    rendered = any(line.rendered is not None for pair in made.pairs for line in pair)
+    rendered = np.array([a.rendered is not None and b.rendered is not None for a, b in made.pairs], np.bool_)
+    any_rendered = any(line.rendered is not None for pair in made.pairs for line in pair)
     languages = [a.lang if a.lang == b.lang else "" for a, b in made.pairs]
-    plain = SignalStudy(examples, languages, rendered, _rules(made), seeds, folds)
-    tasks = sum(plain.is_distinct(names) for names in plain.sets().values()) * len(LEARNERS) * seeds
-    with over_processes(workers, progress, tasks) as each:
-        sections = signal_sections(SignalStudy(**{**vars(plain), "each": each}))
+    decoding, costs = signal_costs(made)
+    plain = SignalStudy(examples, languages, rendered, any_rendered, costs, decoding, _rules(made), seeds, folds)
+    with over_processes(workers, progress, len(plain.sets()) * len(LEARNERS) * seeds) as each:
+        study = replace(plain, each=each)
+        sections = signal_sections(study)
+        if train:
+            other = read(train)
+            judged = examples_of(replace(made, idf=other.idf), progress=progress)
+            sections.append(transfer_section(examples_of(other, progress=progress), study, judged))
+        if group:
+            sections.append(grouped_section(study, groups_of(made, group), group))
     if judges := judges_section(made.given, made.labels):
         sections.append(judges)
     same = sum(made.same)

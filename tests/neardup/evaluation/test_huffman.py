@@ -1,14 +1,26 @@
 """The tables of Huffman 2007: every set is measured, figures of the paper stand beside ours, curves are curves."""
 
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
 import pytest
 
 from neardup.evaluation.figures.sections import by_name
-from neardup.evaluation.huffman import COSTS, PAPER, SignalStudy, contour, curve, signal_sections
+from neardup.evaluation.huffman import (
+    PAPER,
+    SignalCost,
+    SignalStudy,
+    contour,
+    curve,
+    grouped_section,
+    in_order,
+    signal_sections,
+    transfer_section,
+)
+from neardup.signals import learning
 from neardup.signals.learning import CrossValidation, Examples
-from neardup.signals.table import SETS, SIGNALS
+from neardup.signals.table import FINAL, MEASURED, SIGNALS
 
 
 def study(rendered: bool = True, count: int = 240) -> SignalStudy:
@@ -20,7 +32,10 @@ def study(rendered: bool = True, count: int = 240) -> SignalStudy:
         told = rng.random(count) < (1.0 if name == "mcd_rendered" else 0.0 if name.startswith("same") else 0.5)
         columns[name] = np.where(told, np.where(truth, 0.1, 0.8), rng.random(count)).round(3) + 0.00005
     rules = {"verified": truth & (rng.random(count) < 0.5), "shingling": np.zeros(count, np.bool_)}
-    return SignalStudy(Examples(columns, truth), ["xa", "xb"] * (count // 2), rendered, rules, seeds=1, folds=2)
+    costs = {name: SignalCost(page, 0.1) for page, name in enumerate(reversed(SIGNALS))}
+    both = np.arange(count) % 4 > 0 if rendered else np.zeros(count, np.bool_)
+    languages = ["xa", "xb"] * (count // 2)
+    return SignalStudy(Examples(columns, truth), languages, both, rendered, costs, 2.0, rules, seeds=1, folds=2)
 
 
 @pytest.fixture(scope="module")
@@ -32,26 +47,98 @@ def made():
 def test_every_signal_and_set_is_measured_beside_the_paper(made) -> None:
     tables = by_name(made)
     single = {row[0]: dict(zip(tables["signals"].columns, row, strict=True)) for row in tables["signals"].rows}
-    assert list(single) == list(SIGNALS)
-    assert single["mcd_rendered"]["F, average"] > 0.95
-    assert single["same_domain"]["F, average"] < 0.7
+    assert set(single) == set(SIGNALS)
+    assert single["mcd_rendered"]["F"] > 0.95
+    assert single["same_domain"]["F"] < 0.7
+    assert {name: row["pairs"] for name, row in single.items()} == {
+        name: 180 if name.endswith("_rendered") else 240 for name in SIGNALS
+    }
     assert single["simhash_fetched"]["paper: R"] == 0.58
     sets = {row["set"]: row for row in tables["sets"].to_json()}
-    assert set(sets) == {*SETS, "F+R+FS+RS, no body MCD"}
+    assert set(sets) == set(MEASURED)
+    for found in (single, sets):
+        f = [row["F"] for row in found.values()]
+        assert f == sorted(f, reverse=True)
     assert sets["F+R"]["F"] > 0.95 > sets["F"]["F"]
     for name, (precision, recall) in PAPER.items():
         assert (sets[name]["paper: precision"], sets[name]["paper: recall"]) == (precision, recall)
 
 
+def test_the_papers_best_figures_stand_beside_its_final_model() -> None:
+    """Body length for MCD of bodies, and no snippets of fetched bodies."""
+    assert PAPER[FINAL] == (0.91, 0.77)
+    assert "F+R+FS+RS" not in PAPER
+    assert set(MEASURED[FINAL]) == {
+        *("same_domain", "same_title_fetched", "simhash_fetched", "tfidf_fetched", "body_length_fetched"),
+        *("same_title_rendered", "simhash_rendered", "tfidf_rendered", "body_length_rendered", "snippet_mcd_rendered"),
+    }
+
+
 @pytest.mark.slow
-def test_cost_adds_signals_in_the_papers_order(made) -> None:
+def test_cost_adds_single_signals_as_measured_and_rendered_ones_last(made) -> None:
     section = next(one for one in made if one.key == "costs")
     rows = section.tables[0].to_json()
-    assert [row["signals"] for row in rows] == [len(names) for _, names in COSTS]
-    assert rows[0]["added"] == "domain, title"
+    order = in_order(study().costs)
+    assert [row["added"].removeprefix("+ ") for row in rows] == order
+    fetched = [name for name in SIGNALS if not name.endswith("_rendered")]
+    assert order[: len(fetched)] == fetched[::-1]
+    assert rows[0]["ms a page"] == 0.0
     assert all(row["lower quartile"] <= row["median"] <= row["upper quartile"] for row in rows)
-    assert rows[6]["median"] > 0.95 > rows[3]["median"]
+    at = order.index("mcd_rendered")
+    assert rows[at]["median"] > 0.95 > rows[at - 1]["median"]
     assert str(section.plots[0].svg).count('class="curve s0"') == 1 + len(rows)
+
+
+@pytest.mark.slow
+def test_the_best_f_has_a_contour(made) -> None:
+    best = max(row["F"] for row in by_name(made)["sets"].to_json())
+    section = next(one for one in made if one.key == "curve")
+    assert f"best F {best:.2f}" in str(section.plots[0].svg)
+
+
+def few(rendered: bool = False) -> SignalStudy:
+    return study(rendered, count=60)
+
+
+@pytest.mark.slow
+def test_pairs_of_one_group_stay_in_one_fold() -> None:
+    """Each group has a value of its own, which tells its truth, and of other groups nothing."""
+    plain = few()
+    groups = np.arange(60) // 6
+    plain.examples.truth[:] = groups % 2 == 0
+    for column in plain.examples.columns.values():
+        column[:] = groups / 10 + 0.05
+    row = {one["set"]: one for one in by_name([grouped_section(plain, groups, "page")])["grouped"].to_json()}["F"]
+    assert row["F, folds of pairs"] > row["F, grouped"] + 0.1
+    assert row["difference"] == pytest.approx(row["F, grouped"] - row["F, folds of pairs"])
+
+
+def test_a_fold_has_no_pair_of_a_group_that_was_learned(monkeypatch: pytest.MonkeyPatch) -> None:
+    examples, groups = few().examples, np.arange(60) // 5
+    seen = []
+
+    def judged(learned: Examples, others: Examples, learner: str, seed: int) -> tuple[np.ndarray, np.ndarray]:
+        seen.append((set(learned.groups.tolist()), set(others.groups.tolist())))  # type: ignore[union-attr]
+        return others.truth, others.truth * 1.0
+
+    monkeypatch.setattr(learning, "judge", judged)
+    learning.cross_validate(learning.CrossValidationTask(replace(examples, groups=groups), "tree", 0, 3))
+    assert len(seen) == 3
+    assert all(not learned & others for learned, others in seen)
+    assert set.union(*(others for _, others in seen)) == set(range(12))
+
+
+@pytest.mark.slow
+def test_what_was_learned_there_is_judged_here() -> None:
+    """There the signals say the opposite."""
+    here = few()
+    there = Examples({name: 0.9 - column for name, column in here.examples.columns.items()}, here.examples.truth)
+    rows = {row["set"]: row for row in by_name([transfer_section(there, here, here.examples)])["transfer"].to_json()}
+    assert rows["F"]["F, learned here"] > 0.6 > rows["F"]["F"]
+    same = {
+        row["set"]: row for row in by_name([transfer_section(here.examples, here, here.examples)])["transfer"].to_json()
+    }
+    assert same["F"]["F"] > 0.7
 
 
 @pytest.mark.slow
@@ -76,9 +163,9 @@ def test_without_rendered_bodies_what_needs_them_is_left_out_and_said() -> None:
     for section in sections[:4]:
         assert "No page has a rendered body" in section.missing
     assert not any("rendered" in str(row[0]) for row in by_name(sections)["signals"].rows)
-    assert [row[0] for row in by_name(sections)["sets"].rows] == [
-        *("simhash", "tf-idf", "F", "simhash+FS", "tf-idf+FS", "F+FS"),
-    ]
+    assert {row[0] for row in by_name(sections)["sets"].rows} == {
+        *("simhash", "tf-idf", "F", "simhash+FS", "tf-idf+FS", "F+FS", "F + main content", "F + URL"),
+    }
     assert "two languages" in sections[4].missing
 
 

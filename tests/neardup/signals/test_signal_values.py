@@ -225,4 +225,20 @@ def test_sets_are_those_of_the_paper() -> None:
     assert [name for name in SETS["F+R"] if name not in SETS["F"]] == [
         *("same_title_rendered", "simhash_rendered", "tfidf_rendered", "mcd_rendered"),
     ]
-    assert set(SETS["F+R+FS+RS"]) == set(SIGNALS) - {"body_length_fetched", "body_length_rendered"}
+    others = {"body_length_fetched", "body_length_rendered", "main_content", "url"}
+    assert set(SETS["F+R+FS+RS"]) == set(SIGNALS) - others
+
+
+def test_main_content_leaves_menus_out() -> None:
+    article = f"<p>{text(1, 900).decode()}</p>"
+    menus = ["".join(f"<li><a href=/{n}>{word}</a>" for n in range(40)) for word in ("wool", "felt yarn loom")]
+    a, b = (result(f"<ul>{menu}</ul>{article}") for menu in menus)
+    values = signals_of(a, b, NO_IDF)
+    assert values["main_content"] == 0.0 < values["simhash_fetched"]
+    assert signals_of(a, result(f"<p>{text(2, 900).decode()}</p>"), NO_IDF)["main_content"] > 0.2
+
+
+def test_urls_differ_in_the_words_that_one_has() -> None:
+    a, b = (Result(url, Body(b"")) for url in ("https://a.example/wool/1?x=2", "http://a.example/wool/3"))
+    assert signals_of(a, b, NO_IDF, ["url"]) == {"url": 0.5714}  # 1, x, 2, 3 of 7
+    assert signals_of(a, a, NO_IDF, ["url"]) == {"url": 0.0}

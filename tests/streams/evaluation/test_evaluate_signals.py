@@ -4,6 +4,8 @@ import json
 
 import pytest
 
+from neardup.evaluation.figures.sections import ResultTable
+from streams.commands.output import print_table
 from tests.measure.gate.results import write_results
 from tests.streams.batch.corpora import items, write
 from tests.streams.shell import Shell
@@ -34,6 +36,38 @@ def test_all_sections_are_made_of_labelled_results(shell: Shell) -> None:
     assert "Henzinger" not in page
     assert "F 0.9" in page
     assert (shell.folder / "ev" / "plot-costs.svg").exists()
+
+
+@pytest.mark.slow
+def test_learn_there_judge_here_and_grouped_folds(shell: Shell) -> None:
+    for name, seed in (("here", 1), ("there", 2)):
+        (shell.folder / name).mkdir()
+        write_results(shell.folder / name, 4, seed)
+    labels = [option for name in ("here", "there") for option in ("--labels", f"{name}/labels.jsonl")]
+    files = ("--train", "there/results.jsonl", "--judge", "here/results.jsonl")
+    ended = shell("evaluate", "signals", *files, *labels, "--group", "query", "--json", *FEW)
+    assert ended.code == 0, ended.err
+    sections = json.loads(ended.out)["sections"]
+    rows = {row["set"]: row for row in sections["transfer"]["tables"]["transfer"]}
+    inside = {row["set"]: row for row in sections["sets"]["tables"]["sets"]}
+    assert rows["F+R"]["F, learned here"] == inside["F+R"]["F"]
+    assert rows["F+R"]["F"] > 0.3
+    grouped = {row["set"]: row for row in sections["grouped"]["tables"]["grouped"]}
+    assert grouped["F+R"]["F, folds of pairs"] == inside["F+R"]["F"]
+    costs = sections["costs"]["tables"]["costs"]
+    assert all(row["ms a page"] >= 0 and row["ms a pair"] > 0 for row in costs)
+
+
+def test_headings_are_whole_at_80_columns(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """A table that is too wide is printed in parts, each with the first column."""
+    monkeypatch.setenv("COLUMNS", "80")
+    columns = ("system", *(f"{name}: relative precision {number}" for number in range(6) for name in ("ours", "paper")))
+    kinds = ("text", *["share"] * 12)
+    print_table(ResultTable("t", "A wide table", columns, kinds, [["simhash of rendered bodies", *[0.25] * 12]]))
+    out = capsys.readouterr().out
+    assert max(map(len, out.splitlines())) <= 80
+    assert out.count("precision") == 12 == out.count("0.25")
+    assert out.count("simhash of rendered bodies") == out.count("system") == out.count("A wide table") > 1
 
 
 def test_natural_truth_labels_pages_of_several_releases(shell: Shell) -> None:
