@@ -27,4 +27,17 @@ last two epochs among its rows. After a restart it must be given the messages of
 `effects_position` alone; they are written together with it. After a restart a shard must be given the log from
 `effects_position` on, and effects from there on. Effects and messages before its positions are ignored, so both may be
 given again. Answers may be repeated; the judge uses the first of an offset and shard.
+
+What (V, E) changes, compared with one matcher. All else is the same; with an epoch longer than the log, everything is.
+
+* A member that is promoted, and whose sketch is older than the window, becomes a candidate two epochs later. Until then
+  a page that is like it founds a cluster of its own.
+* A URL is compared with its held fetch and its cluster's founding sketch through the shards that hold them. Where that
+  is not possible (the founding sketch has changed since and is no candidate; or both fetches are younger than two
+  epochs, and the founding sketch is older and is no candidate), the fetch is judged as a new page. Likewise a URL
+  reclaims a cluster only if the cluster's founding sketch is a candidate of it, follows it, or is in the window.
+* A fetch with unchanged content is verified against a new founding sketch by its own record, not by the held one.
+* A key turns hot in each shard by itself, and in the window by itself, so that there may be more candidates. No verdict
+  says `turned_hot`.
+* Each shard answers with its best `candidates_max` candidates, before those that were retired since are left out.
 """
