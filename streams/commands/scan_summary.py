@@ -33,8 +33,8 @@ def summary(console: Console, result: ScanResult, state_line: str) -> None:
     for taken in result.fields_taken:
         console.print(safe(taken), soft_wrap=True)
     for path in result.skipped:
-        told = Text("scanned already, skipped: ").append_text(safe(path)).append("  (--again scans it once more)")
-        console.print(told, soft_wrap=True)
+        skipped = Text("scanned already, skipped: ").append_text(safe(path)).append("  (--again scans it once more)")
+        console.print(skipped, soft_wrap=True)
     for path in result.resumed:
         console.print(Text("went on where an earlier scan stopped: ").append_text(safe(path)), soft_wrap=True)
     for problem in result.problems[:PROBLEMS_SHOWN]:
@@ -46,7 +46,7 @@ def summary(console: Console, result: ScanResult, state_line: str) -> None:
 
 
 def audit_lines(counts: dict[str, int]) -> list[str]:
-    """What a shadow rule disagreed about, and what was drawn for audit."""
+    """Counts of disagreements of the shadow rule, and of pairs drawn for audit."""
     kinds = {
         "live_merges": "the live rule alone merges",
         "shadow_merges": "the shadow rule alone merges",
@@ -55,8 +55,8 @@ def audit_lines(counts: dict[str, int]) -> list[str]:
     }
     out = []
     if "live_merges" in counts:
-        said = ", ".join(f"{counts[kind]:,} {words}" for kind, words in kinds.items() if counts[kind])
-        out.append(f"shadow rule: of {counts['pages']:,} pages with candidates {said or 'none is judged otherwise'}")
+        text = ", ".join(f"{counts[kind]:,} {words}" for kind, words in kinds.items() if counts[kind])
+        out.append(f"shadow rule: of {counts['pages']:,} pages with candidates {text or 'none is judged otherwise'}")
     if "drawn" in counts:
         left = f", {counts['left_out']:,} more beyond the bounds" if counts["left_out"] else ""
         lost = f", {counts['lost']:,} lines could not be written" if counts["lost"] else ""
@@ -79,18 +79,18 @@ def _kinds(result: ScanResult) -> Table:
 
 
 def _reasons(result: ScanResult) -> Text:
-    """Why pages were rejected, on one line."""
+    """Reasons of rejections, on one line."""
     shown = list(result.reasons.items())[:REASONS_SHOWN]
     others = sum(result.reasons.values()) - sum(count for _, count in shown)
-    said = [safe(reason, 80).append(f" ({count:,})") for reason, count in shown]
-    return Text("rejected: ").append_text(Text("; ").join([*said, *([Text(f"others ({others:,})")] if others else [])]))
+    text = [safe(reason, 80).append(f" ({count:,})") for reason, count in shown]
+    return Text("rejected: ").append_text(Text("; ").join([*text, *([Text(f"others ({others:,})")] if others else [])]))
 
 
 def _kept_apart(result: ScanResult) -> Text:
-    """How many pages are like an earlier one and stand for themselves all the same, and why."""
-    said = "; ".join(f"{why_refused(by)} ({count:,})" for by, count in result.kept_apart.items())
+    """Unique pages with a similar earlier page, by the step that refused it."""
+    text = "; ".join(f"{why_refused(by)} ({count:,})" for by, count in result.kept_apart.items())
     return Text(
-        f"alike, but kept apart: {sum(result.kept_apart.values()):,} of those that stand for themselves: {said}"
+        f"alike, but kept apart: {sum(result.kept_apart.values()):,} of those that stand for themselves: {text}"
     )
 
 
@@ -118,8 +118,8 @@ def sizes(state: Path) -> dict[str, int]:
 
 
 def state_line(state: Path, pages: int) -> str:
-    """One line: where the state is, its bytes, and those of a page ever judged there."""
+    """One line: the state directory, its bytes, and its bytes per judged page."""
     parts = sizes(state)
     each = f", {sum(parts.values()) / pages:,.0f} bytes a page" if pages else ""
-    said = ", ".join(f"{name} {size / 1e6:,.1f}" for name, size in parts.items() if name != "sources")
-    return f"state: {state} ({said} MB{each})"
+    text = ", ".join(f"{name} {size / 1e6:,.1f}" for name, size in parts.items() if name != "sources")
+    return f"state: {state} ({text} MB{each})"

@@ -1,7 +1,6 @@
-"""Input that is no file here yet: what URLs name, standard input, and the archives in a WACZ file, copied by fsspec.
+"""Copies input that is no local file: URLs (by fsspec), standard input, and the archives in a WACZ file.
 
-Everything else reads files, which it can read again from any place: so what comes from elsewhere becomes a file first,
-once, and whole.
+Readers need files that they can read again from any position. So other input is first copied, once and as a whole.
 """
 
 import hashlib
@@ -20,30 +19,29 @@ from neardup.errors import BadInput
 from streams.config.settings import without_credentials
 
 _PIECE_BYTES = 1 << 20
-#: Members that unpack to more than so many times their size are refused: archives in a WACZ are compressed already.
+#: Largest ratio of unpacked to packed size of a member; archives in a WACZ are compressed already.
 _EXPANDS_MAX = 100
-#: Of the end of a member's name, in the name of its copy.
+#: Characters of a member's name in the name of its copy, from the end.
 _NAME_CHARS_MAX = 60
 #: What the standard library raises for a damaged ZIP file.
 _DAMAGED = (OSError, zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError, ValueError, struct.error)
-#: By what a store says of a file: other values, another file.
+#: Fields of a store's file info that identify a version of a file.
 _VERSION = ("size", "ETag", "etag", "md5Hash", "LastModified", "mtime", "created", "generation")
 
 
 def inputs_of(out: Path) -> Path:
-    """Where the copies of a partition's input lie."""
+    """The folder for the copies of a partition's input."""
     return out.with_name(out.name + ".inputs")
 
 
 def fetched(
     given: Sequence[str | Path], folder: Path, on_bytes: Callable[[int], None] = lambda count: None
 ) -> list[Path]:
-    """The paths that were given; copies in a folder of what URLs name (`s3://...`, `memory://...`), of standard input
-    (`-`), and of the archives in a WACZ file.
+    """Returns local paths for all inputs. URLs, standard input (`-`) and WACZ files are copied to `folder`.
 
-    A copy is there whole or not at all, and is made once, unless the store says that the file is another one now. A URL
-    names one file, or some by a pattern with `*`. on_bytes: told of each stretch of bytes copied. Raises BadInput for
-    what cannot be read, or names nothing.
+    A copy is complete or absent, and is made again only if the store reports another version of the file. A URL names a
+    file, or several by a pattern with `*`. on_bytes: called with the size of each copied piece. Raises BadInput for
+    unreadable or missing input.
     """
     paths = []
     for text in map(str, given):
@@ -79,12 +77,12 @@ def _of_url(url: str, folder: Path, on_bytes: Callable[[int], None]) -> list[Pat
     except IsADirectoryError as error:
         raise BadInput(f"{shown}: a folder; name its files, as {shown.rstrip('/')}/**.warc.gz") from error
     except Exception as error:
-        told = without_credentials(str(error), queries=True) or type(error).__name__
-        raise BadInput(f"{shown}: cannot be read: {told}") from error
+        reason = without_credentials(str(error), queries=True) or type(error).__name__
+        raise BadInput(f"{shown}: cannot be read: {reason}") from error
 
 
 def _copy(system: Any, protocol: str, name: str, folder: Path, on_bytes: Callable[[int], None]) -> Path:
-    """Under its own name, after a digest of where it lies: two places may have files of one name."""
+    """The copy has the file's name behind a digest of its URL, because two URLs may have equal file names."""
     digest = hashlib.blake2b(f"{protocol}://{name}".encode(), digest_size=6).hexdigest()
     copy = folder / f"{digest}-{PurePosixPath(name).name}"
     version, kept = _version(system, name), copy.with_name(copy.name + ".version")
@@ -100,15 +98,15 @@ def _copy(system: Any, protocol: str, name: str, folder: Path, on_bytes: Callabl
 
 
 def _version(system: Any, name: str) -> str:
-    """What tells a file from another one under its name; "" where the store does not answer."""
+    """Identifies the version of a file; "" if the store does not answer."""
     with suppress(Exception):
-        told = system.info(name)
-        return repr([(field, str(told[field])) for field in _VERSION if field in told])
+        info = system.info(name)
+        return repr([(field, str(info[field])) for field in _VERSION if field in info])
     return ""
 
 
 def _standard_input(folder: Path, on_bytes: Callable[[int], None]) -> Path:
-    """Named by what it holds: the same input again is the same file."""
+    """Copies standard input to a file named by its digest: equal input gives the same file."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         fresh = folder / "standard-input.new"
@@ -144,7 +142,7 @@ def _unpacked(path: Path, folder: Path, on_bytes: Callable[[int], None]) -> list
 
 
 def _must_be_of_their_size(path: Path, members: Sequence[zipfile.ZipInfo], size: int) -> None:
-    """Raises BadInput for members that unpack to much more than they are. size: of the file: members may overlap."""
+    """Raises BadInput for members that unpack to far more than their size. size: of the file; members may overlap."""
     for member in members:
         if member.file_size > _EXPANDS_MAX * max(member.compress_size, 1):
             raise BadInput(f"{path}: {member.filename[:200]} would unpack to {member.file_size:,} bytes")
@@ -153,14 +151,14 @@ def _must_be_of_their_size(path: Path, members: Sequence[zipfile.ZipInfo], size:
 
 
 def _copy_name(where: str, member: zipfile.ZipInfo) -> str:
-    """The end of a member's name, after a digest of its place: two folders may have members of one name."""
+    """The end of a member's name behind a digest of its position, because two folders may have equal names."""
     place = f"{where} {member.filename} {member.header_offset}".encode("utf-8", "surrogateescape")
     digest = hashlib.blake2b(place, digest_size=6).hexdigest()
     return f"{digest}-{PurePosixPath(member.filename).name[-_NAME_CHARS_MAX:]}"
 
 
 def _write(source: IO[bytes], target: Path, on_bytes: Callable[[int], None]) -> str:
-    """Copies all bytes; the file has its name when all are there. Returns their digest, as 12 hex digits."""
+    """Copies all bytes to a file that gets its name once complete. Returns their digest, as 12 hex digits."""
     fresh, digest = target.with_name(target.name + ".part"), hashlib.blake2b(digest_size=6)
     try:
         with fresh.open("wb") as file:
