@@ -29,6 +29,7 @@ def ledger(
     keep_compared: bool = False,
     emit: bool = True,
     threads: int = 1,
+    make_reads: object = None,
 ) -> Outcome:
     """Takes the place of `fold`: a verdict is a digest of all before it, and of what the store has of its URL."""
     (chain,) = store.get_many(Family.META, [b"chain"])
