@@ -7,6 +7,7 @@ workspace. Tables are Parquet folders in the workspace; Spark's file `_SUCCESS` 
 import os
 import shutil
 import sys
+import threading
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -21,12 +22,15 @@ from neardup.partition.plan import DOC_BITS
 from neardup.partition.stages import Compared, Refused, judge, sign
 from streams.batch.engine import Progress
 from streams.batch.reading import ReadMark, chunks_of
+from streams.batch.workers import Stopped
 from streams.batch.workspace import PartitionWorkspace
 from streams.files.sources import LocalSource, SourceRecord
 
 _DOCS = 1 << DOC_BITS
 #: Kinds of rows that are no documents: a refused page, an unreadable place of the input. `text` is the reason.
 _REFUSED, _PROBLEM = 2, 3
+#: Between two looks at the event that stops the run.
+_LOOK_SECONDS = 0.2
 #: Files of a folder per task.
 _FOLDER_FILES = 2000
 _LONG, _TEXT = t.LongType(), t.StringType()
@@ -73,12 +77,25 @@ class SparkEngine:
         sources: Sequence[LocalSource],
         parameters: Parameters,
         progress: Progress,
+        stop: threading.Event,
     ) -> None:
+        """Starts a thread that cancels Spark's jobs once `stop` is set; their actions raise then."""
         self._spark, self._workspace, self._work = spark, workspace, workspace.work
         self._sources, self._parameters, self._progress = sources, parameters, progress
+        self._stop, self._closed = stop, threading.Event()
+        self._canceller = threading.Thread(target=self._cancel, name="cancel spark jobs", daemon=True)
+        self._canceller.start()
 
     def close(self) -> None:
-        """Does nothing: the caller that opened the session closes it."""
+        """Ends the thread; the caller that opened the session closes it."""
+        self._closed.set()
+        self._canceller.join()
+
+    def _cancel(self) -> None:
+        # Again and again: the job under way may end by itself, and the next one start, before the caller sees `stop`.
+        while not self._closed.wait(_LOOK_SECONDS):
+            if self._stop.is_set():
+                self._spark.sparkContext.cancelAllJobs()
 
     def sign(self) -> None:
         if not self._whole("signed"):
@@ -125,6 +142,8 @@ class SparkEngine:
 
     def rows(self, sql: str) -> Iterator[tuple[Any, ...]]:
         for row in self._spark.sql(sql).toLocalIterator():
+            if self._stop.is_set():
+                raise Stopped("interrupted")
             yield tuple(row)
 
     def write(self, sql: str, file: Path) -> None:

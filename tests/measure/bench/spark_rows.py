@@ -31,17 +31,22 @@ def rows() -> Iterator[Row]:
         yield Row("partition on Spark", "processor seconds", 0.0, void="pyspark is not installed: make test-spark does")
         return
     with tempfile.TemporaryDirectory() as scratch:
-        corpus = _corpus(Path(scratch) / "corpus", DOCUMENTS)
+        corpus = split_corpus(Path(scratch) / "corpus", DOCUMENTS)
         engines = [("DuckDB, one process", ["--workers", "1"])]
         for executors in EXECUTORS:
             master = f"local-cluster[{executors},1,1024]"
             engines.append((f"Spark, executors: {executors}", ["--engine", "spark", "--master", master]))
         single: Row | None = None
         for name, flags in engines:
-            seconds, processors, sets = _run(corpus, Path(scratch), flags)
+            seconds, watched, sets = _run(corpus, Path(scratch), flags)
+            processors = watched.seconds
             row = Row(f"partition of {DOCUMENTS:,} documents: {name}", "processor seconds", processors)
             row.check = f"{sets:,} sets"
-            row.notes = {"seconds": round(seconds, 1), "load": round(os.getloadavg()[0], 1)}
+            row.notes = {
+                "seconds": round(seconds, 1),
+                "MB of all processes": watched.megabytes,
+                "load": round(os.getloadavg()[0], 1),
+            }
             if single is None:
                 single = row
             else:
@@ -50,7 +55,7 @@ def rows() -> Iterator[Row]:
             yield row
 
 
-def _corpus(folder: Path, documents: int) -> list[Path]:
+def split_corpus(folder: Path, documents: int) -> list[Path]:
     folder.mkdir()
     whole = folder / "whole"
     write_corpus(whole, documents)
@@ -62,27 +67,28 @@ def _corpus(folder: Path, documents: int) -> list[Path]:
     return paths
 
 
-def _run(corpus: Sequence[Path], scratch: Path, flags: Sequence[str]) -> tuple[float, float, int]:
-    """(seconds, processor seconds, sets) of one partition."""
+def _run(corpus: Sequence[Path], scratch: Path, flags: Sequence[str]) -> tuple[float, "Watched", int]:
+    """(seconds, its processes, sets) of one partition."""
     command = [sys.executable, "-c", "from streams.commands import main; main()", "partition", *map(str, corpus)]
     out = scratch / "sets"
     began = time.monotonic()
     with subprocess.Popen(
         [*command, "--out", str(out), "--again", "--json", *flags], cwd=scratch, stdout=subprocess.PIPE
     ) as running:
-        watched = _Watched(running.pid)
+        watched = Watched(running.pid)
         told, _ = running.communicate()
         watched.stop()
     if running.returncode:
         raise RuntimeError(f"the partition ended with {running.returncode}")
-    return time.monotonic() - began, watched.seconds, json.loads(told)["sets"]
+    return time.monotonic() - began, watched, json.loads(told)["sets"]
 
 
-class _Watched:
-    """Processor time of a process and of all below it: children of children are counted nowhere else."""
+class Watched:
+    """Processor time and memory of a process and of all below it: children of children are counted nowhere else."""
 
     def __init__(self, root: int) -> None:
         self._taken: dict[tuple[int, int], int] = {}  # by process and its start, as numbers come again
+        self._pages_most = 0
         self._root, self._done = root, threading.Event()
         self._thread = threading.Thread(target=self._watch)
         self._thread.start()
@@ -91,25 +97,38 @@ class _Watched:
     def seconds(self) -> float:
         return sum(self._taken.values()) / _TICKS
 
+    @property
+    def megabytes(self) -> int:
+        """The most resident memory of all processes at one time; pages that two share count twice."""
+        return self._pages_most * os.sysconf("SC_PAGE_SIZE") >> 20
+
     def stop(self) -> None:
         self._done.set()
         self._thread.join()
 
     def _watch(self) -> None:
         while not self._done.wait(_EVERY_SECONDS):
-            below = {self._root}
-            for process, parent, started, ticks in sorted(_processes()):
-                if process in below or parent in below:
-                    below.add(process)
-                    self._taken[process, started] = ticks
+            pages = 0
+            for process, _, started, ticks, resident in processes_below(self._root):
+                self._taken[process, started] = ticks
+                pages += resident
+            self._pages_most = max(self._pages_most, pages)
 
 
-def _processes() -> Iterator[tuple[int, int, int, int]]:
-    """(number, parent, start, processor ticks) of all processes."""
+def processes_below(root: int) -> Iterator[tuple[int, int, int, int, int]]:
+    """(number, parent, start, processor ticks, resident pages) of a process and of all below it."""
+    below = {root}
+    for one in sorted(_processes()):
+        if one[0] in below or one[1] in below:
+            below.add(one[0])
+            yield one
+
+
+def _processes() -> Iterator[tuple[int, int, int, int, int]]:
     for folder in Path("/proc").iterdir():
         if folder.name.isdigit():
             try:
                 fields = (folder / "stat").read_text().rpartition(")")[2].split()
             except OSError:
                 continue  # ended meanwhile
-            yield int(folder.name), int(fields[1]), int(fields[19]), int(fields[11]) + int(fields[12])
+            yield int(folder.name), int(fields[1]), int(fields[19]), int(fields[11]) + int(fields[12]), int(fields[21])
