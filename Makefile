@@ -9,7 +9,7 @@ export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
 .PHONY: help setup browser jars rewritten lint types imports check core tests-of test unit plain bounds njit gate ablation commons web corpora simulate fuzz soak silence \
-	test-axe test-large bench bench-large bench-curve bench-options bench-stream bench-views profile demo demo-kafka site lock clean
+	test-axe test-large test-spark test-spark-large bench bench-large bench-curve bench-options bench-stream bench-views profile demo demo-kafka site lock clean
 
 help:
 	@echo "make demo        fetch real pages, scan them, write demo/report.html"
@@ -32,7 +32,7 @@ help:
 	@echo "make test-axe    the pages of the views before axe-core, which npm fetches"
 	@echo "make test-deploy image, compose file, chart and alerts, really run; installs what it needs, half an hour at first"
 	@echo "make test-release wheel and sdist, installed with all extras into fresh environments"
-	@echo "make test-spark  the partition on Spark, with real executors"
+	@echo "make test-spark  the partition on Spark, with real executors; test-spark-large: DOCUMENTS=100000, executors killed"
 	@echo "make site        the documentation as a website, in build/site"
 	@echo "make setup       only the environment (.venv)"
 	@echo "make clean       remove .venv and demo/"
@@ -169,6 +169,12 @@ test-cluster: $(READY)
 test-spark: $(READY)
 	$(BIN)/python -m pip install --quiet "pyspark>=4.0,<5"
 	$(BIN)/pytest tests/spark
+
+# The same on 100,000 documents: an hour or more on two processors.
+test-spark-large: DOCUMENTS = 100000
+test-spark-large: $(READY)
+	$(BIN)/python -m pip install --quiet "pyspark>=4.0,<5"
+	NEARDUP_TEST_SPARK_DOCUMENTS=$(DOCUMENTS) $(BIN)/pytest -n 0 -s tests/spark/test_spark_kills.py -k executor
 
 # The whole line on scripted ports, under faults that seeds draw; a failing schedule is shrunk and printed.
 SEEDS ?= 10000
