@@ -161,7 +161,7 @@ def test_a_page_that_the_broker_refuses_is_named(
 
 
 def test_progress_tells_bytes_and_pages(settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "_TELL_SECONDS", 0.0)
+    monkeypatch.setattr(module, "_PROGRESS_SECONDS", 0.0)
     paths = [archives.write_warc(tmp_path / f"{number}.warc.gz", CRAWL) for number in range(2)]
     told: list[Progress] = []
     publish(paths, settings, progress=told.append)
@@ -180,7 +180,7 @@ def test_progress_tells_bytes_and_pages(settings: Settings, tmp_path: Path, monk
 def test_a_stopped_call_says_how_far_it_came(
     settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: str
 ) -> None:
-    monkeypatch.setattr(module, "_TELL_SECONDS", 0.0)
+    monkeypatch.setattr(module, "_PROGRESS_SECONDS", 0.0)
     path = archives.write_warc(tmp_path / "a.warc", CRAWL)
     stop = threading.Event() if how == "event" else None
 

@@ -141,7 +141,7 @@ def test_the_papers_algorithms_err_as_the_papers_found(tmp_path: Path) -> None:
     assert b_shares["same site"] < combined["same site"]
     levels = [b_shares[f"B-similarity {level}"] for level in range(2, 7)]
     assert levels == sorted(levels)
-    means = [row[2] for row in tables["9-c-for-b"].rows]
+    means = [row[2] for row in tables["9-c-for-b"].rows if row[0] != "all"]
     assert means == sorted(means)
     f1 = {row[0]: row[8] for row in tables["rules-all"].rows}
     assert max(f1["shingling"], f1["simhash"]) < f1["combined"] < f1["verified, as a stream"]
