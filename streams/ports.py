@@ -1,7 +1,7 @@
 """Interfaces of the stages to the outside. Kafka and files are two sets of adapters."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -221,6 +221,25 @@ class SketchLog(LogFollower, Protocol):
         ...
 
 
+class AnswerSource(Protocol):
+    """The answers of all shards: the topic `candidates`, a partition for each."""
+
+    def read(self, partitions: Collection[int], wait_s: float) -> Sequence[Record]:
+        """Return the next records of these partitions, each partition's in order; none after `wait_s`.
+
+        Records of other partitions may be among them.
+        """
+        ...
+
+    def seek(self, starts: Mapping[int, int]) -> None:
+        """Continue these partitions at these positions, or at their begins if they do not hold them."""
+        ...
+
+    def name(self, partition: int) -> str:
+        """Return topic and partition, for messages."""
+        ...
+
+
 class VerdictTransactions(Protocol):
     """Verdicts and the log's next offset, visible together or not at all."""
 
@@ -246,8 +265,11 @@ class VerdictTransactions(Protocol):
         next_offset: int,
         audit: Sequence[bytes] = (),
         headers: Mapping[int, Sequence[tuple[str, bytes]]] = ...,
+        effects: Sequence[bytes] = (),
     ) -> None:
-        """Commit (key, value) pairs, and lines of an audit. headers: of some of the pairs, by their index.
+        """Commit (key, value) pairs, lines of an audit, and effects for shards.
+
+        headers: of some of the pairs, by their index.
 
         Raises if the commit failed or its outcome is unknown. No commit may follow then: make and `init` a new object.
         """

@@ -280,14 +280,14 @@ class ScriptedPages:
 
 
 class ScriptedWriter:
-    """A producer to partition 0 of a topic. Its records arrive, in order, when `deliver` is called, or when somebody
+    """A producer to one partition of a topic. Its records arrive, in order, when `deliver` is called, or when somebody
     waits for them; `acknowledge` is when it hears of it.
 
     at_once: they arrive as soon as they are sent.
     """
 
-    def __init__(self, broker: Broker, topic: str, *, at_once: bool = False) -> None:
-        self._broker, self._topic, self._at_once = broker, topic, at_once
+    def __init__(self, broker: Broker, topic: str, *, partition: int = 0, at_once: bool = False) -> None:
+        self._broker, self._topic, self._partition, self._at_once = broker, topic, partition, at_once
         self.sent = self.arrived = self.acknowledged = 0
         self._under_way: list[bytes] = []
         self._failed = ""
@@ -314,7 +314,7 @@ class ScriptedWriter:
         for value in arriving:
             if topic is None:
                 return self.lose()
-            topic.partitions[0].append(value)
+            topic.partitions[self._partition].append(value)
             self.arrived += 1
         if acknowledged:
             self.acknowledged = self.arrived
@@ -404,9 +404,11 @@ class Transactions:
         group: str,
         *,
         audit: str = "",
+        effects: str = "",
         around: Callable[[str], None] = lambda moment: None,
     ) -> None:
         self._broker, self._log, self._verdicts, self.group, self._audit = broker, log, verdicts, group, audit
+        self._effects = effects
         self._around = around
         self.topic_ids = TopicIds(broker.topic(log).id, broker.topic(verdicts).id)
         self.first = ""
@@ -424,6 +426,7 @@ class Transactions:
         next_offset: int,
         audit: Sequence[bytes] = (),
         headers: Mapping[int, Sequence[tuple[str, bytes]]] = MappingProxyType({}),
+        effects: Sequence[bytes] = (),
     ) -> None:
         self._around("begun")
         try:
@@ -441,6 +444,8 @@ class Transactions:
             self._late = []
         if audit:
             self._broker.topic(self._audit).partitions[0].records += audit
+        if effects:
+            self._broker.topic(self._effects).partitions[0].records += effects
         self._broker.commit(self.group, self._log, 0, Committed(next_offset, self.topic_ids, self.first))
         self._around("committed")
 

@@ -247,7 +247,8 @@ class _Given:
             raise WrongUsage(f"{count} cannot be used:\n" + "\n".join("  " + problem for problem in self.problems))
 
     def _check_together(self, settings: Settings) -> None:
-        if len(set(settings.topics)) < len(settings.topics):
+        named = list(filter(None, settings.topics))
+        if len(set(named)) < len(named):
             self._together(
                 "different names", "pages_topic", "rejected_topic", "sketches_topic", "verdicts_topic", "audit_topic"
             )

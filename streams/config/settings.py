@@ -17,10 +17,10 @@ from neardup.limits import BODY_BYTES_MAX, MESSAGE_PAGES_MAX
 from neardup.scheme import Scheme
 from streams.config.sites import sites_of
 
-Role = Literal["sketch", "match", "publish", "verdicts", "topics", "views"]
+Role = Literal["sketch", "shard", "match", "publish", "verdicts", "topics", "views"]
 
 #: Roles with a [kafka.ROLE] table; `neardup run` is sketch and match together.
-ROLES = ("sketch", "match", "publish", "verdicts", "topics", "views")
+ROLES = ("sketch", "shard", "match", "publish", "verdicts", "topics", "views")
 PREFIX = "NEARDUP_"
 #: Default ports of the web pages on this machine.
 LABEL_PORT, VIEWS_PORT = 8378, 8379
@@ -128,13 +128,18 @@ CODECS = ("raw", "json", "warc")
 
 
 class Topics(NamedTuple):
-    """The topics of one generation; all but `pages` carry its name. audit: of a matcher that has an audit topic."""
+    """The topics of one generation; all but `pages` carry its name.
+
+    audit: of a matcher that has an audit topic. candidates, effects: between shards and judge.
+    """
 
     pages: str = "pages"
     rejected: str = "pages.rejected"
     sketches: str = "sketches"
     verdicts: str = "verdicts"
     audit: str = ""  # none
+    candidates: str = ""  # none
+    effects: str = ""  # none
 
 
 class Row(NamedTuple):
@@ -180,6 +185,9 @@ class Settings:
     rejected_topic: Annotated[str, _TOPIC, "Topic of rejected pages"] = "pages.rejected"
     sketches_topic: Annotated[str, _TOPIC, "Topic of sketches, the order of the crawl"] = "sketches"
     verdicts_topic: Annotated[str, _TOPIC, "Topic of verdicts"] = "verdicts"
+    # Between shards and judge. No settings yet, since no command runs a shard on Kafka.
+    candidates_topic: str = "candidates"
+    effects_topic: str = "effects"
     state: Annotated[str, _text(r"[^\0]+", "a folder"), "State directory with the index; one per generation"] = (
         "neardup-state"
     )
@@ -314,7 +322,14 @@ class Settings:
             self._topic(self.sketches_topic, self.sketches_of),
             self._topic(self.verdicts_topic),
             self._topic(self.audit_topic) if self.audit_topic else "",
+            self._topic(self.candidates_topic) if self.is_sharded else "",
+            self._topic(self.effects_topic) if self.is_sharded else "",
         )
+
+    @property
+    def is_sharded(self) -> bool:
+        """Whether the decider names shards, and the matcher is their judge."""
+        return bool(self.decider_values.get("epoch"))
 
     @property
     def generations_topic(self) -> str:

@@ -1,7 +1,7 @@
 """Reading topics: any partitions from given offsets, and the sketch log."""
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, cast
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
@@ -248,6 +248,11 @@ class Reader(TopicClient):
         self._consumer = self._make()
         self._begin(starts)
 
+    def pause(self, partitions: Collection[int]) -> None:
+        """Read nothing of these partitions, and on in all others, from now on."""
+        self._consumer.resume([self._at(partition) for partition in self._starts if partition not in partitions])
+        self._consumer.pause([self._at(partition) for partition in partitions])
+
     def read(self, count: int, *, bytes_max: int = 64 << 20, linger_s: float = 0.0, wait_s: float) -> list[Record]:
         """As `KafkaPages.read`; an empty list if nothing came. Raises PositionLost, TopicError, BrokerError."""
         return cast(list[Record], self._fill(count, bytes_max, linger_s, wait_s))
@@ -308,11 +313,11 @@ class KafkaLog(Reader):
 
     ANEW = NEW_GENERATION
 
-    def __init__(self, connection: Connection, topic: str) -> None:
-        """Raises TopicError if it has more than one partition."""
-        super().__init__(connection, topic, committed_only=False, lost=LOG_LOST)
+    def __init__(self, connection: Connection, topic: str, *, committed_only: bool = False) -> None:
+        """committed_only: for effects, which have one partition, too. Raises TopicError if it has more than one."""
+        super().__init__(connection, topic, committed_only=committed_only, lost=LOG_LOST)
         if self.topic.partitions != 1:
-            raise TopicError(f"topic {topic} has {self.topic.partitions} partitions; the sketch log has exactly one")
+            raise TopicError(f"topic {topic} has {self.topic.partitions} partitions; it must have exactly one")
 
     def begin(self) -> int:
         return self.begins()[0]

@@ -18,10 +18,11 @@ class Sizes:
 
     sketches_retention_ms must cover three intervals between checkpoints of the index: it is rebuilt from there.
     replicas: of new topics; with three, a write is acknowledged once two have it. compact_verdicts: whether a new topic
-    of verdicts keeps each URL's newest one for ever, and no other (see COMPACTED).
+    of verdicts keeps each URL's newest one for ever, and no other (see COMPACTED). shards: number of virtual shards.
     """
 
     partitions: int = 8
+    shards: int = 1
     replicas: int = 1
     page_bytes_max: int = PAGE_RECORD_BYTES_MAX
     pages_retention_ms: int = PAGES_MS
@@ -90,11 +91,18 @@ _NO_UNCLEAN = _exactly(
 )
 
 
+_NO_LIMIT_IN_BYTES = _exactly(
+    "retention.bytes", "-1", "a limit in bytes can delete records that are needed for a rebuild"
+)
+
+
 @dataclass(frozen=True, slots=True)
 class _Plan:
+    """fixed: why the number of partitions must be this one; "" if it is free."""
+
     name: str
     partitions: int
-    fixed_partitions: bool
+    fixed: str
     needs: Sequence[_Need]
 
 
@@ -103,19 +111,27 @@ def _plans(names: Topics, sizes: Sizes) -> tuple[_Plan, ...]:
     audit = _Plan(
         names.audit,
         1,
-        False,
+        "",
         (
             _retention(sizes.verdicts_retention_ms, DAY_MS, "pairs could go before anybody has looked at them"),
             _NO_COMPACTION,
             _NO_UNCLEAN,
         ),
     )
+    kept_as_sketches = _retention(
+        sizes.sketches_retention_ms,
+        sizes.sketches_retention_ms,
+        "it must be kept as long as the sketch log, or shards and judge cannot be restored from their checkpoints",
+    )
+    of_shards = [_NO_LIMIT_IN_BYTES, _NO_COMPACTION, _NO_UNCLEAN]
+    record_bytes = _at_least("max.message.bytes", 1_048_588, LOG_RECORD_BYTES_MIN, "a full record would not fit")
     return (
         *([audit] if names.audit else []),
+        *_sharded(names, sizes, (record_bytes, kept_as_sketches, *of_shards)),
         _Plan(
             names.pages,
             sizes.partitions,
-            False,
+            "",
             (
                 _exactly(
                     "message.timestamp.type",
@@ -131,7 +147,7 @@ def _plans(names: Topics, sizes: Sizes) -> tuple[_Plan, ...]:
         _Plan(
             names.rejected,
             sizes.partitions,
-            False,
+            "",
             (
                 _at_least(
                     "max.message.bytes",
@@ -146,7 +162,7 @@ def _plans(names: Topics, sizes: Sizes) -> tuple[_Plan, ...]:
         _Plan(
             names.sketches,
             1,
-            True,
+            "its one partition is the order of the crawl, and page ids are its offsets",
             (
                 _at_least(
                     "max.message.bytes", 1_048_588, LOG_RECORD_BYTES_MIN, "a full message of sketches would not fit"
@@ -156,7 +172,7 @@ def _plans(names: Topics, sizes: Sizes) -> tuple[_Plan, ...]:
                     sizes.sketches_retention_ms,
                     "it must cover three intervals between checkpoints, or a lost index cannot be rebuilt",
                 ),
-                _exactly("retention.bytes", "-1", "a limit in bytes can delete sketches that are needed for a rebuild"),
+                _NO_LIMIT_IN_BYTES,
                 _NO_COMPACTION,
                 _NO_UNCLEAN,
             ),
@@ -164,7 +180,7 @@ def _plans(names: Topics, sizes: Sizes) -> tuple[_Plan, ...]:
         _Plan(
             names.verdicts,
             sizes.partitions,
-            False,
+            "",
             (
                 _at_least("max.message.bytes", 1_048_588, VERDICT_BYTES_MIN, "a verdict with its evidence may not fit"),
                 _retention(sizes.verdicts_retention_ms, DAY_MS, "verdicts could go before a stopped indexer is back"),
@@ -174,6 +190,14 @@ def _plans(names: Topics, sizes: Sizes) -> tuple[_Plan, ...]:
             ),
         ),
     )
+
+
+def _sharded(names: Topics, sizes: Sizes, needs: Sequence[_Need]) -> Iterator[_Plan]:
+    """The topics between shards and judge, if the generation has shards."""
+    if names.candidates:
+        yield _Plan(names.candidates, sizes.shards, "each virtual shard has a partition of its own", needs)
+    if names.effects:
+        yield _Plan(names.effects, 1, "its one partition has the log's order", needs)
 
 
 def create(admin: Admin, names: Topics | None = None, sizes: Sizes | None = None) -> list[str]:
@@ -217,9 +241,9 @@ def compacted(admin: Admin, topic: str) -> bool:
     return bool(admin.topics([topic])) and "compact" in admin.settings(topic)["cleanup.policy"]
 
 
-def require(admin: Admin, names: Topics, *only: str) -> None:
+def require(admin: Admin, names: Topics, *only: str, sizes: Sizes | None = None) -> None:
     """Raises TopicError with everything that is wrong with these topics; for whoever is about to use them."""
-    problems = check(admin, names, only=only)
+    problems = check(admin, names, sizes, only=only)
     if problems:
         raise TopicError("\n".join(map(str, problems)))
 
@@ -230,14 +254,9 @@ def _problems(admin: Admin, plans: Sequence[_Plan], present: Mapping[str, Topic]
         if topic is None:
             yield Problem(plan.name, "the topic", "missing", "present", "create it with `neardup topics create`")
             continue
-        if plan.fixed_partitions and topic.partitions != plan.partitions:
-            yield Problem(
-                plan.name,
-                "the number of partitions",
-                str(topic.partitions),
-                str(plan.partitions),
-                "its one partition is the order of the crawl, and page ids are its offsets",
-            )
+        if plan.fixed and topic.partitions != plan.partitions:
+            found, needed = str(topic.partitions), str(plan.partitions)
+            yield Problem(plan.name, "the number of partitions", found, needed, plan.fixed)
         settings = admin.settings(plan.name)
         for need in plan.needs:
             found = settings[need.setting]

@@ -59,6 +59,7 @@ class KafkaVerdicts:
         *,
         log_topic: str,
         audit_topic: str = "",
+        effects_topic: str = "",
         group: str,
         transactional_id: str,
         topic_ids: TopicIds = NOWHERE,
@@ -76,7 +77,7 @@ class KafkaVerdicts:
         self._commits = 0
         self._repeated = ""  # the call that was repeated; after it no other transaction is begun
         self._log, self.topic_ids, self.first = log_topic, topic_ids, ""
-        self._audit_topic = audit_topic
+        self._audit_topic, self._effects_topic = audit_topic, effects_topic
         self._deadline_s = deadline_s
         self._connection = connection
         self._cause = Cause()
@@ -131,10 +132,12 @@ class KafkaVerdicts:
         next_offset: int,
         audit: Sequence[bytes] = (),
         headers: Mapping[int, Headers] = MappingProxyType({}),
+        effects: Sequence[bytes] = (),
     ) -> None:
         """Commits (key, value) pairs and the next offset of the log in one transaction; when it returns, they are.
 
-        audit: values for the audit topic, in the same transaction. headers: of some of the pairs, by their places.
+        audit, effects: values for these topics, in the same transaction. headers: of some of the pairs, by their
+        places.
 
         Raises Fenced: end the process; another one owns the line. Unsettled: refused, or the outcome is not known.
         RecordTooLarge and BrokerError: mend the cause first. After each of them close this object, make a new one,
@@ -146,6 +149,7 @@ class KafkaVerdicts:
             topic, key, value, _ = records[place]
             records[place] = (topic, key, value, list(more))
         records += [(self._audit_topic, None, value, None) for value in audit]
+        records += [(self._effects_topic, None, value, None) for value in effects]
 
         what = f"the transaction up to offset {next_offset} of {self._log}"
         if self._repeated:

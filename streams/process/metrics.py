@@ -119,7 +119,7 @@ class Metrics:
         )
         self.batch_pages = {role: batch.labels(role) for role in roles}
         self.steps = {(role, name): step.labels(role, name) for role in roles for name in STEPS[role]}
-        self.lag = {role: lag.labels(role) for role in (*roles, "views")}
+        self.lag = {role: lag.labels(role) for role in (*roles, "shard", "views")}
 
         # What the index meets.
         self.candidates = BatchHistogram(

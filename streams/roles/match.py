@@ -27,8 +27,11 @@ from neardup.errors import CorruptRecord, OtherVersion
 from neardup.index.base import Store
 from neardup.index.rocks import RocksStore
 from neardup.shadow import Counts
+from neardup.sharded.records import Candidates
 from streams.config.settings import Settings
 from streams.errors import BrokerError, Fenced, SourceGap, TopicError, WrongScheme
+from streams.formats.pieces import cut
+from streams.pipeline.answered_log import AnsweredLog
 from streams.pipeline.audit import Audit
 from streams.pipeline.control_records import LogFrom, OperatorDecisions, through_first_control
 from streams.pipeline.deciders import describe_change
@@ -46,6 +49,8 @@ _ROUND_BYTES_MAX = 16 << 20
 _GAUGES_SECONDS = 5.0
 #: Between two checks of the topics, with or without messages.
 _TOPICS_SECONDS = 1.0
+#: A judge that waits for shards for longer is not ready.
+_ANSWERS_SECONDS = 5.0
 
 
 class Leadership(Protocol):
@@ -65,8 +70,11 @@ class _AuditDraw(NamedTuple):
 
 
 def new_matcher(settings: Settings, store: Store, first: Decider, messages_from: LogFrom, log: bytes) -> Matcher:
-    """A matcher of the stream. first: the decider at the log's start. log: its topic id."""
-    return Matcher(
+    """A matcher of the stream. first: the decider at the log's start. log: its topic id.
+
+    A judge of shards also gets the messages of its window.
+    """
+    matcher = Matcher(
         store,
         first,
         decided=OperatorDecisions(messages_from),
@@ -75,6 +83,17 @@ def new_matcher(settings: Settings, store: Store, first: Decider, messages_from:
         log=log.hex(),
         generation=settings.generation,
     )
+    if matcher.window is not None and matcher.window.restore_from < matcher.next_offset:
+        for offset, data in messages_from(matcher.window.restore_from):
+            if offset >= matcher.next_offset:
+                break
+            matcher.restore_window(offset, data)
+    return matcher
+
+
+def answers_to(messages: Sequence[tuple[int, bytes]], log: LogFollower) -> Sequence[Candidates]:
+    """The answers of all shards to the one message; none where the decider has no shards."""
+    return log.answers(messages[0][0]) if isinstance(log, AnsweredLog) else ()
 
 
 class MatchRole:
@@ -96,7 +115,16 @@ class MatchRole:
         audit: Audit | None = None,
         checkpoints: RoleCheckpoints | None = None,
         leader: Leadership | None = None,
+        effects_to: int = 0,
     ) -> None:
+        """
+        Args:
+            log: an `AnsweredLog` for the judge of shards.
+            effects_to: offset of the log behind the last message whose effects are in their topic.
+        """
+        self._answered = log if isinstance(log, AnsweredLog) else None
+        self._effects_to = effects_to
+        self._awaited_since: float | None = None
         self._settings = runtime.settings
         self._log, self._verdicts, self._store = log, verdicts, store
         self._metrics = runtime.metrics
@@ -138,6 +166,9 @@ class MatchRole:
             prepared = self._judge(messages)  # (2)
             if not self._silent:
                 self._commit(prepared)  # (3)
+            elif effects := self._effects(prepared):
+                self._verdicts.commit((), self._committed, effects=effects)  # their topic has lost them
+                self._effects_to = prepared.next_offset
             self._write(prepared)  # (4)
             self._dirty = True
         self._flush_when_due()  # (5)
@@ -223,7 +254,8 @@ class MatchRole:
 
     def _prepare(self, messages: Sequence[tuple[int, bytes]]) -> Prepared:
         try:
-            return self.matcher.prepare(messages, emit=not self._silent)
+            answers = answers_to(messages, self._log)
+            return self.matcher.prepare(messages, emit=not self._silent, answers=answers)
         except SourceGap as error:
             self._metrics.source_gaps.inc()
             advice = f"if they are lost for good, accept it: neardup accept-gap {self.matcher.position}"
@@ -239,11 +271,20 @@ class MatchRole:
             lines = [(verdict.url.encode("utf-8", "replace"), verdict.to_json()) for verdict in prepared.verdicts]
         drawn = None if self._audit is None else self._draw_audit(self._audit, prepared)
         with self._metrics.step("match", "commit"), self._traced(prepared) as headers:
-            self._verdicts.commit(lines, prepared.next_offset, drawn.for_topic if drawn else (), headers)
+            audit_lines = drawn.for_topic if drawn else ()
+            self._verdicts.commit(lines, prepared.next_offset, audit_lines, headers, self._effects(prepared))
         self._committed = prepared.next_offset
+        self._effects_to = max(self._effects_to, prepared.next_offset)
         self._count(prepared)
         if self._audit is not None and drawn is not None:
             self._write_audit(self._audit, drawn)
+
+    def _effects(self, prepared: Prepared) -> list[bytes]:
+        """Records of the message's effects, unless their topic holds them."""
+        effects = prepared.effects
+        if effects is None or effects.offset < self._effects_to:
+            return []
+        return list(cut(effects.offset, effects.encode()))
 
     def _traced(self, prepared: Prepared) -> AbstractContextManager[Mapping[int, Sequence[tuple[str, bytes]]]]:
         """Headers of the verdicts on traced pages, by their index."""
@@ -299,12 +340,26 @@ class MatchRole:
             self._stalled_s = self._store.stalled_s
 
     def _flush(self) -> None:
+        if self._answered is not None:
+            self._answered.keep_positions()
         with self._metrics.step("match", "flush"):
             self._store.flush()
+
+    def _awaits(self) -> str:
+        """Names the shards that have not answered the next message for a while; "" if there are none."""
+        awaited = self._answered.awaits() if self._answered is not None else ""
+        if not awaited:
+            self._awaited_since = None
+            return ""
+        if self._awaited_since is None:
+            self._awaited_since = self._steady_s()
+        return awaited if self._steady_s() - self._awaited_since >= _ANSWERS_SECONDS else ""
 
     def _report_health(self) -> None:
         if self._silence.reason:
             self._health.not_ready(self._silence.reason)
+        elif awaited := self._awaits():
+            self._health.not_ready(awaited)
         elif self._silent:
             left = self._committed - self.matcher.next_offset
             self._health.not_ready(f"folds messages whose verdicts are committed: {left} left")

@@ -17,7 +17,7 @@ from streams.pipeline.control_records import through_first_control
 from streams.pipeline.matcher import Matcher, folded_to
 from streams.ports import Committed
 from streams.process import logs
-from streams.roles.match import Leadership, new_matcher
+from streams.roles.match import Leadership, answers_to, new_matcher
 from streams.roles.runtime import WAIT_SECONDS, Runtime
 from streams.roles.start import (
     IndexDirectory,
@@ -169,7 +169,7 @@ def _fold(ports: MatcherPorts, matcher: Matcher, upto: int, over: Callable[[], b
         left = mine
         while left:
             some = through_first_control(left)
-            matcher.apply(matcher.prepare(some, emit=False))
+            matcher.apply(matcher.prepare(some, emit=False, answers=answers_to(some, ports.log)))
             left = left[len(some) :]
         if len(mine) < len(found):
             ports.log.follow(matcher.next_offset)  # the verdicts of the rest are not committed yet

@@ -46,7 +46,8 @@ class MatcherPorts:
     """The matcher's connections.
 
     messages_from: yields the log's messages from an offset to its present end. newest_verdicts: reads the end of the
-    verdicts' topic. write_control: appends a control record to the log and returns its offset.
+    verdicts' topic. write_control: appends a control record to the log and returns its offset. effects_to: finds the
+    offset of the log behind the last message whose effects are in their topic.
     """
 
     log: SketchLog
@@ -54,6 +55,7 @@ class MatcherPorts:
     verdicts: VerdictTransactions
     newest_verdicts: Callable[[], VerdictsEnd]
     write_control: Callable[[bytes], int]
+    effects_to: Callable[[], int] = lambda: 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +119,9 @@ def start_matcher(
         verdicts.commit([], at)  # (4)
     if found.store_topic_ids != topic_ids:
         bind(ports, store, generation)  # (5)
+    effects_to = ports.effects_to()
+    if matcher.window is not None and effects_to < matcher.next_offset:
+        raise _effects_lost(effects_to, matcher.next_offset, topics.effects, str(directory.path))
     role = MatchRole(
         log,
         ports.messages_from,
@@ -128,10 +133,19 @@ def start_matcher(
         audit=audit,
         checkpoints=checkpoints,
         leader=leader,
+        effects_to=effects_to,
     )
     _settle_decider(options, decider_at(role.matcher.decider, changes, log.end()), runtime.settings, ports)
     log.follow(role.matcher.next_offset)
     return role
+
+
+def _effects_lost(effects_to: int, folded: int, topic: str, state: str) -> StateError:
+    return StateError(
+        f"topic {topic} has the effects of messages before {effects_to}, and the index in {state} has judged those "
+        f"before {folded}: the others are lost, and folding the log makes them again; stop judge and shards, move the "
+        "index folders of all of them away, and start them: no verdict is emitted again"
+    )
 
 
 def decider_changes(ports: MatcherPorts, store: Store, settings: Settings) -> DeciderChanges:

@@ -7,15 +7,19 @@ from pathlib import Path
 
 from neardup.decider import Decider
 from neardup.errors import BadInput, CorruptRecord, StateError
+from neardup.sharded.epochs import Sharding
 from streams.config.settings import Settings
 from streams.errors import NEW_GENERATION, Fenced, Stopped, Unsettled
+from streams.formats.pieces import decode_piece
 from streams.formats.verdicts import decode_verdict
 from streams.kafka import Admin, Connection, KafkaLog, KafkaPages, KafkaVerdicts, Topic, Writer
+from streams.kafka.answers import KafkaAnswers
 from streams.kafka.leader import Leader
 from streams.kafka.reader import Reader
-from streams.kafka.topics import require
+from streams.kafka.topics import Sizes, require
+from streams.pipeline.answered_log import AnsweredLog
 from streams.pipeline.audit import Audit, open_audit, shadow_numbers
-from streams.ports import Record, TopicIds
+from streams.ports import Record, SketchLog, TopicIds
 from streams.process import logs
 from streams.process.shutdown import SystemClock
 from streams.roles.checkpoint import Restoring, RoleCheckpoints, identity
@@ -147,7 +151,9 @@ def _match(settings: Settings, runtime: Runtime, new_decider: bool, accept_lost_
         if audit is not None:
             held.callback(audit.close)
         admin = Admin(connect(settings, "match", runtime))
-        require(admin, names, *[name for name in (names.sketches, names.verdicts, names.audit) if name])
+        between = (names.candidates, names.effects)
+        required = filter(None, (names.sketches, names.verdicts, names.audit, *between))
+        require(admin, names, *required, sizes=Sizes(shards=options.decider.shards))
         log = KafkaLog(connect(settings, "match", runtime, reading=True), names.sketches)
         held.callback(log.close)
         # Checked first: another seed also makes another decider and another index, and the directory keeps them. The
@@ -166,6 +172,7 @@ def _match(settings: Settings, runtime: Runtime, new_decider: bool, accept_lost_
             names.verdicts,
             log_topic=names.sketches,
             audit_topic=names.audit,
+            effects_topic=names.effects,
             group=settings.group_of("match"),
             transactional_id=settings.transactional_id,
             topic_ids=TopicIds(log.topic.id, admin.topic(names.verdicts).id),
@@ -179,12 +186,19 @@ def _match(settings: Settings, runtime: Runtime, new_decider: bool, accept_lost_
             now_ms = SystemClock().now_ms
             checkpoints = RoleCheckpoints(settings, directory.path, identity(log), runtime.metrics, now_ms)
             held.callback(checkpoints.close, STOP_SECONDS_MAX / 2)
+        followed: SketchLog = log
+        if settings.is_sharded:
+            answers = KafkaAnswers(connect(settings, "match", runtime, reading=True), names.candidates)
+            held.callback(answers.close)
+            sharding = Sharding.of(options.decider)
+            followed = AnsweredLog(log, answers, answers.topic.id, directory.store, sharding)
         ports = MatcherPorts(
-            log=log,
+            log=followed,
             messages_from=lambda start: messages_from(settings, start, runtime),
             verdicts=verdicts,
             newest_verdicts=lambda: newest_verdicts(settings, runtime),
             write_control=lambda record: _write_control(settings, record),
+            effects_to=lambda: effects_to(settings, runtime),
         )
         leader = None
         if standby:
@@ -231,6 +245,17 @@ def newest_verdicts(settings: Settings, runtime: Runtime | None = None) -> Verdi
         raise CorruptRecord(f"{error}; the last verdict behind it cannot be known: {NEW_GENERATION}") from error
     deleted = any(partition not in found or offset > found[partition].offset() for partition, offset in nulls.items())
     return verdicts_end(newest, begins, deleted)
+
+
+def effects_to(settings: Settings, runtime: Runtime | None = None) -> int:
+    """The offset of the log behind the last message whose effects are in their topic; 0 without shards."""
+    topic = settings.topics.effects
+    if not topic:
+        return 0
+    with closing(Reader(connect(settings, "match", runtime, reading=True), topic, committed_only=True)) as end:
+        newest = end.last().get(0)
+    where = f"the last record of topic {topic}"
+    return 0 if newest is None else decode_piece(newest.value() or b"", where).offset + 1
 
 
 def messages_from(settings: Settings, start: int, runtime: Runtime | None = None) -> Iterable[tuple[int, bytes]]:

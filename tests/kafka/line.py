@@ -57,11 +57,13 @@ def story(count: int = 24) -> list[Page]:
 class Line:
     """Topics of one test, with two partitions of pages. `published`: what each record holds, by (source, partition)."""
 
-    def __init__(self, bootstrap: str, names: Topics, folder: Path, *, partitions: int = 2, **settings: Any) -> None:
+    def __init__(
+        self, bootstrap: str, names: Topics, folder: Path, *, partitions: int = 2, shards: int = 1, **settings: Any
+    ) -> None:
         self.bootstrap, self.folder = bootstrap, folder
         self.connection = Connection(bootstrap)
         self.admin = Admin(self.connection)
-        self.names, self.sizes = names, Sizes(partitions=partitions)
+        self.names, self.sizes = names, Sizes(partitions=partitions, shards=shards)
         topics.create(self.admin, names, self.sizes)
         self.settings = Settings(
             bootstrap=bootstrap,
@@ -70,6 +72,8 @@ class Line:
             rejected_topic=names.rejected,
             sketches_topic=names.sketches,
             verdicts_topic=names.verdicts,
+            candidates_topic=names.candidates or "candidates",
+            effects_topic=names.effects or "effects",
             state=str(folder / "state"),
             seed=7,
             **{"batch_pages": 5, "batch_ms": 5, "match_messages": 2, "threads": 1, "kafka_values": SOON, **settings},

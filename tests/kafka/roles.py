@@ -26,12 +26,15 @@ from neardup.errors import NeardupError
 from neardup.index import rocks
 from neardup.page import Page
 from neardup.scheme import Scheme
+from neardup.sharded.shard import Shard
 from neardup.sketch.making import sketch_pages
 from streams.config.settings import Settings
 from streams.kafka import KafkaPages, KafkaVerdicts, MergedPages, Writer
 from streams.roles import backfill, run_backfill, run_matcher, run_single_process, run_sketcher
 from streams.roles.backfill import BackfillOptions
 from streams.roles.match import MatchRole
+from streams.roles.shard import ShardRole
+from streams.roles.shards import run_shards
 from streams.roles.sketch import SketchRole
 from streams.state.checkpoint_store import CheckpointStore
 from tests.crash.driver import die, dying
@@ -44,6 +47,7 @@ def _backfill(settings: Settings, **wishes: Any) -> None:
 
 ROLES: dict[str, Callable[..., None]] = {
     "sketch": run_sketcher,
+    "shard": run_shards,
     "match": run_matcher,
     "run": run_single_process,
     "backfill": _backfill,
@@ -104,6 +108,17 @@ CHECKPOINT_STEPS: dict[tuple[str, str], Callable[[int, How], None]] = {
 }
 
 
+#: Of a shard.
+SHARD_STEPS: dict[tuple[str, str], Callable[[int, How], None]] = {
+    ("shard", "1 read"): lambda n, how: dying(ShardRole, "_answer", n, before=True, how=how),
+    ("shard", "2 half sent"): lambda n, how: dying(Writer, "send", n, before=False, how=how),
+    ("shard", "2 sent"): lambda n, how: dying(ShardRole, "_answer", n, before=False, how=how),
+    ("shard", "3 acknowledged"): lambda n, how: dying(Shard, "advance", n, before=True, how=how),
+    ("shard", "4 applied"): lambda n, how: dying(Shard, "advance", n, before=False, how=how),
+    ("shard", "5 flushed"): lambda n, how: dying(ShardRole, "_flush", n, before=False, how=how),
+}
+
+
 def _at_other_speeds(seed: int, how: How) -> None:
     """Each time only one partition may be read, drawn at random, and the matcher is slower still; no process dies."""
     draw, take_in, judge = random.Random(seed), MergedPages._take_in, MatchRole._judge
@@ -143,7 +158,7 @@ def _play(role: str, settings: Settings, log: Path, step: str, call: int, how: H
         os.dup2(out.fileno(), 2)
     faulthandler.register(signal.SIGUSR1)
     if step:
-        arm = BACKFILL_STEPS[step] if role == "backfill" else {**STEPS, **CHECKPOINT_STEPS}[role, step]
+        arm = BACKFILL_STEPS[step] if role == "backfill" else {**STEPS, **SHARD_STEPS, **CHECKPOINT_STEPS}[role, step]
         arm(call, how)
     try:
         ROLES[role](settings, **options)

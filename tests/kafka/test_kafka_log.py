@@ -160,7 +160,7 @@ def test_a_foreign_open_transaction_does_not_stop_the_line(broker: str, connecti
 def test_the_log_has_one_partition(connection: Connection, admin: Admin, names: Topics) -> None:
     admin.create(names.sketches, 2, 1, {})
 
-    with pytest.raises(TopicError, match="has 2 partitions; the sketch log has exactly one"):
+    with pytest.raises(TopicError, match="has 2 partitions; it must have exactly one"):
         KafkaLog(connection, names.sketches)
     with pytest.raises(TopicError, match=f"topic {names.pages} does not exist"):
         KafkaLog(connection, names.pages)

@@ -1,0 +1,140 @@
+"""Reads the answers of all shards in step with the sketch log: for each message one answer of each shard.
+
+Partition s of the topic `candidates` has the answers of shard s, in the log's order. A shard that starts again writes
+some of them again, and a shard that was restored from an old checkpoint writes many. An answer is a function of the
+log and (V, E), so the first complete one of a message counts, and later ones are dropped.
+
+Memory is bounded: of each partition at most `ahead_max` answers behind the required one are kept. A partition that has
+its required answer is read no further than half of that. Where a partition is read in search of a missing answer,
+answers too far ahead are dropped, and read again once they are near.
+"""
+
+from collections.abc import Mapping, Sequence
+
+from streams.formats.pieces import Collected, decode_piece
+from streams.ports import AnswerSource, Record
+
+
+class _Shard:
+    """The answers of one partition that are kept.
+
+    position: of the next record. dropped: position of the first record that was dropped because it was too far ahead.
+    dropped_least: the earliest message of the dropped records.
+    """
+
+    def __init__(self, position: int) -> None:
+        self.position = position
+        self.dropped: int | None = None
+        self.dropped_least = 0
+        self.complete: dict[int, bytes] = {}
+        self.collected: dict[int, Collected] = {}
+        self.first_seen: dict[int, int] = {}  # position of the first piece, by message
+        self.newest = -1  # message of the newest record that was read
+
+    def forget_before(self, offset: int) -> None:
+        for held in (self.complete, self.collected, self.first_seen):
+            for old in [message for message in list(held) if message < offset]:
+                del held[old]
+
+
+class Lockstep:
+    """Answers by message.
+
+    Args:
+        source: the topic, at any position.
+        starts: by partition the position at which reading starts; a position of `positions` of an earlier run, or the
+            partition's begin.
+        first: the first message whose answers are required.
+        ahead_max: kept answers of a partition. Shards are at most two epochs ahead of the judge; three epochs are kept.
+    """
+
+    def __init__(self, source: AnswerSource, starts: Mapping[int, int], first: int, ahead_max: int) -> None:
+        self._source = source
+        self._first, self._ahead_max = first, max(1, ahead_max)
+        self._shards = {partition: _Shard(start) for partition, start in starts.items()}
+        source.seek(dict(starts))
+
+    def take(self, offset: int, wait_s: float = 0.0) -> Sequence[bytes] | None:
+        """Return the answers to the message at `offset`, by shard; None if one is missing after `wait_s`.
+
+        Offsets ascend; a call for a later message drops all answers to earlier ones.
+        """
+        if offset > self._first:
+            self._first = offset
+            for shard in self._shards.values():
+                shard.forget_before(offset)
+        self._rewind()
+        lacking = self.awaited()
+        if lacking:
+            for record in self._source.read(self._open(), wait_s):
+                self._add(record)
+            self._rewind()
+        if self.awaited():
+            return None
+        return [self._shards[partition].complete[offset] for partition in sorted(self._shards)]
+
+    def awaited(self) -> list[int]:
+        """Return the shards whose answer to the required message has not been read."""
+        return sorted(number for number, shard in self._shards.items() if self._lacks(shard))
+
+    def describe(self) -> str:
+        """Name the awaited shards, and say whether they have written later answers already; "" if none is awaited."""
+        lacking = self.awaited()
+        if not lacking:
+            return ""
+        text = f"waits for the answer to message {self._first} of shard " + ", ".join(map(str, lacking))
+        behind = [number for number in lacking if self._shards[number].newest > self._first]
+        for number in behind:
+            text += (
+                f"; {self._source.name(number)} has an answer to message {self._shards[number].newest} and may lack "
+                f"this one: shard {number} answers it again if it starts from a checkpoint before it, or with an "
+                "empty state folder"
+            )
+        return text
+
+    def positions(self) -> dict[int, int]:
+        """Return by partition the position from which all answers from the required message on can be read again."""
+        found = {}
+        for number, shard in self._shards.items():
+            known = [*shard.first_seen.values(), *([] if shard.dropped is None else [shard.dropped]), shard.position]
+            found[number] = min(known)
+        return found
+
+    def _open(self) -> list[int]:
+        """The partitions to read now."""
+        enough = self._ahead_max // 2
+        return [number for number, shard in self._shards.items() if self._lacks(shard) or len(shard.complete) < enough]
+
+    def _lacks(self, shard: _Shard) -> bool:
+        return self._first not in shard.complete
+
+    def _add(self, record: Record) -> None:
+        shard = self._shards[record.partition()]
+        position = record.offset()
+        shard.position = position + 1
+        where = f"{self._source.name(record.partition())}, offset {position}"
+        piece = decode_piece(record.value() or b"", where)
+        shard.newest = max(shard.newest, piece.offset)
+        if piece.offset < self._first or piece.offset in shard.complete:
+            return
+        if piece.offset >= self._first + self._ahead_max:
+            if shard.dropped is None:
+                shard.dropped, shard.dropped_least = position, piece.offset
+            shard.dropped_least = min(shard.dropped_least, piece.offset)
+            return
+        shard.first_seen[piece.offset] = min(position, shard.first_seen.get(piece.offset, position))
+        collected = shard.collected.setdefault(piece.offset, Collected())
+        payload = collected.add(piece, where)
+        if payload is not None:
+            shard.complete[piece.offset] = payload
+            del shard.collected[piece.offset]
+
+    def _rewind(self) -> None:
+        """Go back to the dropped records where the required answer can be among them."""
+        back = {}
+        for number, shard in self._shards.items():
+            if shard.dropped is not None and shard.dropped_least <= self._first and self._lacks(shard):
+                back[number] = shard.position = shard.dropped
+                shard.dropped, shard.dropped_least = None, 0
+        if back:
+            self._source.seek(back)

@@ -1,0 +1,206 @@
+"""A shard on Kafka: sketch log and effects in, answers out.
+
+Each round: (1) read messages of the log, and the effects that their answers need; (2) answer what can be answered from
+the rows, and send the answers; (3) wait until all answers are acknowledged; (4) apply the effects that the next answer
+needs; (5) from time to time, flush the rows.
+
+Answers are written at least once: the judge uses the first one of a message. Never 4 before 3: the rows that an answer
+was made of would be gone. A crash anywhere leaves rows of some earlier epoch behind: the next start reads the log from
+there, and answers again what it may have answered before. Two processes with copies of one shard do no harm, since
+they write the same answers.
+"""
+
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from typing import Protocol
+
+from neardup.errors import CorruptRecord, OtherVersion
+from neardup.index.base import Store
+from neardup.sharded.epochs import Sharding
+from neardup.sharded.records import Candidates, Effects
+from streams.errors import BrokerError, PositionLost, TopicError
+from streams.formats.message import Message, decode_entry
+from streams.formats.pieces import cut
+from streams.pipeline.effects import EffectsReader
+from streams.ports import LogFollower, RecordWriter
+from streams.process import logs
+from streams.roles.runtime import Runtime, Silence
+
+_log = logs.get("shard")
+
+#: Messages of the log that are read together; each has 1 MB at most.
+_MESSAGES = 16
+_BYTES_MAX = 16 << 20
+#: How often the topics are checked, with or without work.
+_TOPICS_SECONDS = 1.0
+#: A shard that waits for effects for longer is not ready.
+_PATIENCE_SECONDS = 10.0
+
+
+class Answering(Protocol):
+    """`neardup.sharded.shard.Shard`."""
+
+    log_position: int
+    effects_position: int
+
+    def read(self, offset: int, records: Sequence[bytes]) -> None: ...
+    def learn(self, effects: Effects) -> None: ...
+    def answers(self) -> Iterator[Candidates]: ...
+    def advance(self) -> bool: ...
+
+
+class AnswerWriter(RecordWriter, Protocol):
+    def flush(self) -> None:
+        """Return once all records are acknowledged."""
+        ...
+
+
+class ShardRole:
+    """One shard. `round` does one round; a process with several shards calls them in turn."""
+
+    def __init__(
+        self,
+        number: int,
+        shard: Answering,
+        store: Store,
+        sharding: Sharding,
+        scheme: str,
+        log: LogFollower,
+        effects: EffectsReader,
+        answers: AnswerWriter,
+        runtime: Runtime,
+        *,
+        log_id: bytes,
+    ) -> None:
+        """
+        Args:
+            scheme: digest; messages of another scheme have no pages.
+            log: follows the sketch log from `shard.effects_position` on.
+            effects: reads from a message before `shard.effects_position` on.
+            answers: writes to the partition of this shard.
+            log_id: topic id of the log; messages that were meant for another one have no pages.
+        """
+        self.number = number
+        self._shard, self._store, self._sharding, self._scheme = shard, store, sharding, scheme
+        self._log, self._effects, self._answers, self._log_id = log, effects, answers, log_id
+        self._flush_s = runtime.settings.flush_ms / 1000
+        self._steady_s: Callable[[], float] = runtime.steady_s
+        self._unanswered: deque[int] = deque()
+        self._flushed = self._checked = self._worked = self._steady_s()
+        self._silence = Silence(_log)
+        self._begin: int | None = None  # the first message that the shard was given
+        self._whole = False  # whether the topic is known to hold its effects
+
+    def round(self, wait_s: float = 0.0) -> bool:
+        """One round; False if nothing was answered or applied. Raises PositionLost, TopicError, BrokerError."""
+        self._check_topics()
+        self._read(wait_s)  # (1)
+        self._learn()
+        worked = self._answer()  # (2)
+        self._answers.flush()  # (3)
+        worked = self._shard.advance() or worked  # (4)
+        self._flush_when_due()  # (5)
+        if worked:
+            self._worked = self._steady_s()
+        return worked
+
+    def awaits(self) -> str:
+        """Say what this shard waits for, if it has waited for a while; "" otherwise."""
+        if self._silence.reason:
+            return self._silence.reason
+        if not self._unanswered or self._steady_s() - self._worked < _PATIENCE_SECONDS:
+            return ""
+        return (
+            f"shard {self.number} waits for the effects of messages before "
+            f"{self._sharding.stable_to(self._unanswered[0])}, which the judge writes, to answer message "
+            f"{self._unanswered[0]}; it has those before {self._effects.next_offset}"
+        )
+
+    def lag(self) -> int:
+        """Messages of the log that are not answered."""
+        return self._log.lag() + len(self._unanswered)
+
+    def close(self) -> None:
+        """Flush the rows, if all answers are acknowledged."""
+        self._answers.flush()
+        self._flush()
+
+    def _read(self, wait_s: float) -> None:
+        """Give the shard messages, as long as it has answered nearly all that it was given."""
+        room = max(1, self._sharding.epoch) - len(self._unanswered)
+        if room <= 0:
+            return
+        found = self._log.poll(min(room, _MESSAGES), bytes_max=_BYTES_MAX, wait_s=0 if self._unanswered else wait_s)
+        for offset, data in found:
+            self._begin = offset if self._begin is None else self._begin
+            self._shard.read(offset, self._records(offset, data))
+            # Answers from rows of a later view were acknowledged before these were written.
+            if self._sharding.stable_to(offset) >= self._shard.effects_position:
+                self._unanswered.append(offset)
+
+    def _records(self, offset: int, data: bytes) -> Sequence[bytes]:
+        """The sketches of a message; none for what the judge skips or refuses, which has no pages to answer."""
+        try:
+            entry = decode_entry(data, offset)
+        except OtherVersion:
+            raise
+        except CorruptRecord:
+            return ()
+        if not isinstance(entry, Message) or entry.scheme.hex() != self._scheme:
+            return ()
+        return entry.records if entry.meant_for(self._log_id) else ()
+
+    def _learn(self) -> None:
+        """Take the effects that the unanswered messages need, as far as they are there."""
+        while self._unanswered and self._effects.next_offset < self._sharding.stable_to(self._unanswered[-1]):
+            found = self._effects.read()
+            if not found:
+                return
+            for effects in found:
+                self._must_hold(effects)
+                self._shard.learn(effects)
+
+    def _must_hold(self, effects: Effects) -> None:
+        """Check that the topic holds the effects of the first message that the rows lack."""
+        if self._whole or self._begin is None or effects.offset < self._begin:
+            return
+        if effects.offset > self._begin:
+            raise PositionLost(
+                f"topic {self._effects.name} begins with the effects of message {effects.offset}, and shard "
+                f"{self.number} needs those of message {self._begin}: restore a newer checkpoint of this shard"
+            )
+        self._whole = True
+
+    def _answer(self) -> bool:
+        answered = False
+        for candidates in self._shard.answers():
+            answered = True
+            while self._unanswered and self._unanswered[0] <= candidates.offset:
+                self._unanswered.popleft()
+            for piece in cut(candidates.offset, candidates.encode()):
+                self._answers.send(piece)
+        return answered
+
+    def _flush_when_due(self) -> None:
+        if self._steady_s() - self._flushed >= self._flush_s:
+            self._flush()
+
+    def _flush(self) -> None:
+        self._effects.keep_position(self._store, self._shard.effects_position)
+        self._store.flush()
+        self._flushed = self._steady_s()
+
+    def _check_topics(self) -> None:
+        """Raises TopicError if the log, the effects or the answers were recreated."""
+        if self._steady_s() - self._checked < _TOPICS_SECONDS:
+            return
+        try:
+            self._log.check()
+            self._effects.check()
+        except TopicError:
+            raise
+        except BrokerError as error:
+            self._silence.begins(error)
+        else:
+            self._silence.ends()
+        self._checked = self._steady_s()

@@ -1,0 +1,161 @@
+"""Shards and a judge on a real broker: killed at every step, their verdicts are those of a lockstep."""
+
+import os
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+from broker import eventually
+from line import Line, story
+from roles import SHARD_STEPS, STEPS
+
+from neardup.decider import Decider
+from neardup.index.base import Family
+from neardup.index.rocks import RocksStore
+from neardup.sketch.takedown import of_url
+from streams.config.settings import Topics
+from streams.kafka import KafkaLog
+from streams.roles import forget
+from streams.roles.shards import shard_state
+from tests.streams.sharded.lockstep import lockstep
+
+SHARDS, EPOCH = 3, 2
+
+
+class ShardedLine(Line):
+    """With three shards, each in a process of its own."""
+
+    def decider(self) -> Decider:
+        return self.settings.decider(self.settings.scheme())
+
+    def start_shards(self, *left_out: int) -> None:
+        for number in set(range(SHARDS)) - set(left_out):
+            self.start("shard", shards=[number])
+
+    def expected(self) -> list[dict[str, Any]]:
+        """Verdicts of a lockstep of the log's messages."""
+        with closing(KafkaLog(self.connection, self.names.sketches)) as log:
+            found = list(log.messages(0))
+        assert [offset for offset, _ in found] == list(range(len(found)))
+        told = {"log": self.admin.topic(self.names.sketches).id.hex()}
+        by_message = lockstep([data for _, data in found], self.decider()).verdicts
+        return [{**orjson.loads(verdict), **told} for verdicts in by_message for verdict in verdicts]
+
+
+@pytest.fixture
+def line(broker: str, names: Topics, tmp_path: Path) -> Iterator[ShardedLine]:
+    names = names._replace(candidates=f"{names.pages}.candidates", effects=f"{names.pages}.effects")
+    numbers = {"shards": SHARDS, "epoch": EPOCH}
+    made = ShardedLine(broker, names, tmp_path, shards=SHARDS, decider_values=numbers, flush_ms=50)
+    yield made
+    made.close()
+
+
+#: (steps of shards 0 and 1, step of the judge) where they die in one story.
+STORIES = [
+    ("1 read", "2 half sent", "0 fenced the others"),
+    ("2 sent", "3 acknowledged", "3 offsets sent"),
+    ("4 applied", "5 flushed", "3 committed"),
+]
+#: Each step alone, by hand: EACH_STEP=1.
+if os.environ.get("EACH_STEP"):
+    STORIES += [(step, "", "") for _, step in SHARD_STEPS]
+    STORIES += [("", "", step) for role, step in STEPS if role == "match"]
+
+
+def test_shards_and_a_judge_say_what_a_lockstep_says(line: ShardedLine) -> None:
+    """Shards move between processes meanwhile."""
+    line.publish(story())
+    line.start("sketch")
+    line.start("match")
+    first = line.start("shard", shards=[0, 2])
+    line.start("shard", shards=[1])
+    eventually(lambda: line.verdicts(), "some verdicts")
+    first.stop()
+    line.start("shard", shards=[2])
+    line.start("shard", shards=[0])
+
+    verdicts = line.check()
+
+    assert {verdict["verdict"] for verdict in verdicts} >= {"unique", "exact_duplicate", "near_duplicate", "edited"}
+
+
+@pytest.mark.parametrize(("one", "other", "judge"), STORIES)
+def test_killed_at_steps(line: ShardedLine, one: str, other: str, judge: str) -> None:
+    line.publish(story())
+    line.start("sketch")
+    line.start("shard", shards=[2])
+    roles: list[tuple[str, str, dict[str, Any]]] = [
+        ("shard", one, {"shards": [0]}),
+        ("shard", other, {"shards": [1]}),
+        ("match", judge, {}),
+    ]
+    started = [line.start(role, step=step, **options) for role, step, options in roles]
+    for (role, step, options), victim in zip(roles, started, strict=True):
+        if step:
+            victim.dead()
+            line.start(role, **options)
+
+    line.check()
+
+
+def test_a_shard_that_lost_its_disk(line: ShardedLine) -> None:
+    """It answers from the log's start on; the judge has these answers, and uses those that are new."""
+    line.publish(story())
+    line.start("sketch")
+    line.start_shards(1)
+    line.start("match")
+    first = line.start("shard", shards=[1])
+    line.settle()
+    first.stop()
+    state = shard_state(line.settings, 1)
+    (state / "index").rename(state.with_name("lost"))
+    line.start("shard", shards=[1])
+    line.publish(story())
+
+    line.check()
+
+
+def test_a_takedown_reaches_the_shards(line: ShardedLine) -> None:
+    line.publish(story())
+    line.start("sketch")
+    line.start_shards()
+    line.start("match")
+    line.settle()
+    url = next(verdict["url"] for verdict in line.verdicts() if verdict["verdict"] == "unique")
+    ids = {verdict["page_id"] for verdict in line.verdicts() if verdict["url"] == url}
+    forget(line.settings, of_url(url))
+    line.publish(story())  # effects reach the rows two epochs later
+    line.publish(story())
+
+    line.check()
+
+    for number in range(SHARDS):
+        with closing(RocksStore(shard_state(line.settings, number) / "index")) as store:
+            kept = {int.from_bytes(key) for key, _ in store.scan(Family.SKETCHES)}
+            assert kept
+            assert not kept & ids
+
+
+def test_lost_effects_are_made_again(line: ShardedLine) -> None:
+    """The judge says what to do, and no verdict is emitted twice."""
+    line.publish(story())
+    line.start("sketch")
+    line.start_shards()
+    line.start("match")
+    line.settle()
+    line.stop()
+    line.recreate(line.names.effects)
+    said = line.start("match").refused()
+    assert "move the index folders of all of them away" in said
+    for state in (Path(line.settings.state), *(shard_state(line.settings, number) for number in range(SHARDS))):
+        (state / "index").rename(state.with_name(f"{state.name}.away"))
+    line.start_shards()
+    line.start("match")
+    line.start("sketch")
+    line.publish(story())
+
+    line.check()
