@@ -31,7 +31,7 @@ BEGIN, END = "<!-- values -->", "<!-- end of values -->"
 OWN = {
     *("bootstrap", "generation", "group", "topic_prefix", "state", "seed", "metrics_host", "metrics_port"),
     *("pages_topic", "rejected_topic", "sketches_topic", "verdicts_topic", "audit_topic"),
-    *("checkpoints", "checkpoint_messages", "checkpoints_kept", "views_state", "views_token"),
+    *("checkpoints", "checkpoint_messages", "checkpoints_kept", "views_state", "views_token", "ask_token"),
     "audit",  # a local file; the chart has kafka.topics.audit
 }
 _QUANTITY = {"type": ["string", "number"], "pattern": r"^[0-9]+(\.[0-9]+)?(m|k|Ki|M|Mi|G|Gi|T|Ti)?$"}

@@ -53,6 +53,7 @@ GROUPS: Sequence[tuple[str, Sequence[Entry]]] = (
             Entry("Secure the stream", "secure.html", "deploy/secure.md"),
             Entry("Upgrade", "upgrade.html", "deploy/upgrade.md"),
             Entry("Use the views", "use-the-views.html", "streams/views/use-the-views.md"),
+            Entry("Ask while crawling", "ask-while-crawling.html", "streams/ask/ask-while-crawling.md"),
             Entry("Export and index", "export-and-index.html", "streams/history/export-and-index.md"),
             Entry("Tune the rule", "tune-the-rule.html", "neardup/rules/tune-the-rule.md"),
             Entry("Evaluate and label", "evaluate-and-label.html", "neardup/evaluation/evaluate-and-label.md"),

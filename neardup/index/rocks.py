@@ -44,6 +44,7 @@ _STALL_S_MAX = 600.0
 _STALL_STEP_S = 0.01
 #: From so many keys on, a family without filters in memory is noticed at opening.
 _FILTERED_KEYS_MIN = 100_000
+_OWNER = rocksdict.AccessType.read_write()
 
 
 class FamilySize(NamedTuple):
@@ -68,18 +69,23 @@ class RocksStore:
         self._families: dict[Family, Any] = {}
         self._handles: dict[Family, Any] = {}
         _refuse_strangers(path)
-        cache = rocksdict.Cache(cache_bytes)
-        families = {family.name.lower(): _options(family, cache, write_bytes) for family in Family}
-        with _explained("open", path):
-            self._db = rocksdict.Rdict(str(path), _options(Family.META, cache, write_bytes), column_families=families)
-            for family in Family:
-                self._families[family] = self._db.get_column_family(family.name.lower())
-                self._handles[family] = self._db.get_column_family_handle(family.name.lower())
+        self._connect(_OWNER, cache_bytes, write_bytes)
         options: Any = rocksdict.WriteOptions()
         options.disable_wal = True
         options.no_slowdown = True
         self._write_options = options
         self._check_filters()
+
+    def _connect(self, access: Any, cache_bytes: int, write_bytes: int) -> None:
+        cache = rocksdict.Cache(cache_bytes)
+        options = {family: _options(family, cache, write_bytes) for family in Family}
+        families = {family.name.lower(): options[family] for family in Family}
+        with _explained("open", self.path):
+            own = _options(Family.META, cache, write_bytes)
+            self._db = rocksdict.Rdict(str(self.path), own, column_families=families, access_type=access)
+            for family in Family:
+                self._families[family] = self._db.get_column_family(family.name.lower())
+                self._handles[family] = self._db.get_column_family_handle(family.name.lower())
 
     def get_many(self, family: Family, keys: Sequence[bytes]) -> list[bytes | None]:
         if not keys:
@@ -221,6 +227,42 @@ class RocksStore:
                 db.close()
         del db
         gc.collect()
+
+
+class RocksSnapshot(RocksStore):
+    """An index as its process last flushed it, for reading while that process works (RocksDB's secondary instance).
+
+    A flush writes all families together, so the rows of a snapshot belong together. `catch_up` takes the next one.
+    """
+
+    def __init__(self, path: Path, scratch: Path, *, cache_bytes: int = 256 << 20) -> None:
+        """scratch: a folder of its own for RocksDB's log. Raises StateError: there is no index."""
+        self.path = path
+        self._db = None
+        self._families, self._handles = {}, {}
+        if not (path / "CURRENT").exists():
+            raise StateError(f"there is no index in {path}; run a scan or a matcher there first")
+        self._connect(rocksdict.AccessType.secondary(str(scratch)), cache_bytes, 0)
+
+    def catch_up(self) -> None:
+        """Take in what the index's process has flushed since. No reads may run. Raises StateError."""
+        self._open(Family.META)
+        with _explained("read", self.path):
+            self._db.try_catch_up_with_primary()
+
+    def flushed_at(self) -> float:
+        """Time of the last flush, in s since the epoch: RocksDB records each one in its manifest. Raises StateError."""
+        with _explained("read", self.path):
+            return max(file.stat().st_mtime for file in self.path.glob("MANIFEST-*"))
+
+    def write(self, writes: Writes) -> None:
+        raise StateError(f"{self.path} is open for reading only")
+
+    def flush(self) -> None:
+        """Nothing is written."""
+
+    def close(self) -> None:
+        self._let_go()
 
 
 def _check_end(rows: Any, start: bytes) -> None:

@@ -29,6 +29,7 @@ TASKS: Mapping[str, Mapping[str, str]] = {
     },
     "Read verdicts": {
         "views": "Serve verdicts, clusters and sites as web pages.",
+        "ask": "Answer what adding a page would give, over HTTP.",
         "export": "Write verdicts as tables: Parquet, CSV, JSON lines.",
         "verdicts": "Kafka: print verdicts as they come.",
         "schema": "Print the JSON Schema of a verdict.",

@@ -23,7 +23,7 @@ Role = Literal["sketch", "shard", "match", "publish", "verdicts", "topics", "vie
 ROLES = ("sketch", "shard", "match", "publish", "verdicts", "topics", "views")
 PREFIX = "NEARDUP_"
 #: Default ports of the web pages on this machine.
-LABEL_PORT, VIEWS_PORT = 8378, 8379
+LABEL_PORT, VIEWS_PORT, ASK_PORT = 8378, 8379, 8380
 HIDDEN = "***"
 
 #: Most addresses of metrics.
@@ -293,6 +293,12 @@ class Settings:
         "Token that requests to the views must have (Authorization: Bearer)",
     ] = field(default=None, repr=False)
 
+    ask_token: Annotated[
+        str | None,
+        ValueKind("16 to 200 letters, digits and -._~+/=", _text(r"[A-Za-z0-9._~+/=-]{16,200}", "").parse, secret=True),
+        "What requests to `neardup ask` must bear (Authorization: Bearer)",
+    ] = field(default=None, repr=False)
+
     views_metrics: Annotated[
         tuple[str, ...],
         ValueKind("addresses like http://host:9464/metrics, 32 at most, with commas or as a list", _addresses),
@@ -366,7 +372,7 @@ class Settings:
         forms = () if self.seed is None else (str(self.seed), f"{self.seed:x}", f"{self.seed:016x}")
         # A short seed is no secret, and hiding it would hide parts of addresses.
         seed = tuple(form for form in forms if len(form) >= _SEED_CHARS_MIN)
-        token = (self.views_token,) if self.views_token else ()
+        token = tuple(token for token in (self.views_token, self.ask_token) if token)
         shown = (getattr(self, name) for name, option in OPTIONS.items() if "." not in name and not option.kind.secret)
         texts = [*map(_shown, shown), *self.kafka_values.values()]
         found = tuple(secret for text in texts for secret in _credentials(text))

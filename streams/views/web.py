@@ -357,10 +357,13 @@ def _token_of(authorization: str) -> str:
     return given if scheme.lower() == "bearer" else ""
 
 
-def listen(host: str, port: int, token: str | None) -> socket.socket:
-    """Return a bound socket. Raises BadInput; also for an address that other machines reach, if there is no token."""
+def listen(host: str, port: int, token: str | None, setting: str = "NEARDUP_VIEWS_TOKEN(_FILE)") -> socket.socket:
+    """Return a bound socket. Raises BadInput; also for an address that other machines reach, if there is no token.
+
+    setting: that holds the token.
+    """
     if host not in _LOOPBACK and token is None:
-        raise WrongUsage(f"--host {host}: others could read the pages; set NEARDUP_VIEWS_TOKEN(_FILE)")
+        raise WrongUsage(f"--host {host}: others could read the pages; set {setting}")
     try:
         family, kind, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
     except OSError as error:

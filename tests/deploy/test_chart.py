@@ -118,8 +118,20 @@ def test_every_setting_can_be_given(tmp_path: Path) -> None:
     """Those that the chart makes of other values aside."""
     schema = json.loads((CHART / "values.schema.json").read_text())["properties"]
     given = {*schema["settings"]["properties"], *(f"decider.{name}" for name in schema["decider"]["properties"])}
-    own = {"bootstrap", "generation", "group", "state", "metrics_host", "metrics_port", "audit", "seed", "views_token"}
+    own = {
+        "bootstrap",
+        "generation",
+        "group",
+        "state",
+        "metrics_host",
+        "metrics_port",
+        "audit",
+        "seed",
+        "views_token",
+        "ask_token",
+    }
     own |= {"checkpoints", "checkpoint_messages", "checkpoints_kept", "views_state", "topic_prefix"}
+    own |= {"views_token", "ask_token"}
     topics = {name for name in OPTIONS if name.endswith("_topic")}
     assert given == set(OPTIONS) - own - topics
 

@@ -1,0 +1,117 @@
+"""The HTTP service of `neardup ask`: POST /ask, and /metrics, /live and /ready."""
+
+import asyncio
+import hmac
+import signal
+import socket
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+
+import orjson
+from aiohttp import web
+from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
+
+from neardup.errors import BadPage, NeardupError
+from neardup.page import Page
+from neardup.verdict import Kind
+from streams.ask.snapshot import IndexSnapshot
+from streams.formats.json import decode_line, object_of
+
+#: Requests that wait for their turn; further ones get 503.
+WAITING_MAX = 64
+#: A body as base64 is a third longer; the rest is for the other fields.
+_FIELDS_BYTES = 64 << 10
+_SECONDS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2)
+_JSON = "application/json"
+
+
+class AskService:
+    """Answers requests from one index. token: required of each question; None: none."""
+
+    def __init__(self, index: IndexSnapshot, token: str | None) -> None:
+        self._index, self._token = index, token
+        self._turn, self._waiting = asyncio.Lock(), 0
+        self._registry = CollectorRegistry()
+        self._verdicts = Counter("neardup_ask_verdicts", "Answers by verdict", ["verdict"], registry=self._registry)
+        self._refused = Counter("neardup_ask_refused", "Requests refused: too many wait", registry=self._registry)
+        self._seconds = Histogram(
+            "neardup_ask_seconds", "From a request to its answer", buckets=_SECONDS, registry=self._registry
+        )
+        for kind in Kind:
+            self._verdicts.labels(kind.value)
+
+    def application(self) -> web.Application:
+        """The routes."""
+        app = web.Application(client_max_size=self._index.scheme.body_bytes_max * 4 // 3 + _FIELDS_BYTES)
+        app.router.add_post("/ask", self._ask)
+        app.router.add_get("/metrics", self._metrics)
+        for path in ("/live", "/ready"):
+            app.router.add_get(path, self._ok)
+        return app
+
+    async def _ask(self, request: web.Request) -> web.Response:
+        if self._token is not None:
+            given = request.headers.get("Authorization", "").removeprefix("Bearer ")
+            if not hmac.compare_digest(given.encode("utf-8", "replace"), self._token.encode()):
+                return _error(401, "a token is required: Authorization: Bearer TOKEN")
+        if self._waiting >= WAITING_MAX:
+            self._refused.inc()
+            return _error(503, f"{WAITING_MAX} requests wait; ask again later")
+        self._waiting += 1
+        try:
+            with self._seconds.time():
+                return await self._answer(await request.read())
+        except web.HTTPRequestEntityTooLarge:
+            return _error(413, "larger than a page may be")
+        finally:
+            self._waiting -= 1
+
+    async def _answer(self, body: bytes) -> web.Response:
+        try:
+            if "body_ref" in object_of(body):
+                return _error(400, "body_ref is not fetched; send the body")
+            page = decode_line(body)
+        except BadPage as error:
+            return _error(400, str(error))
+        try:
+            async with self._turn:
+                answer = await asyncio.to_thread(self._index.query, page)
+        except NeardupError as error:
+            return _error(503, str(error))
+        self._verdicts.labels(answer.verdict.verdict.value).inc()
+        return web.Response(body=orjson.dumps(answer.to_json()), content_type=_JSON)
+
+    async def _metrics(self, request: web.Request) -> web.Response:
+        return web.Response(body=generate_latest(self._registry), content_type="text/plain", charset="utf-8")
+
+    async def _ok(self, request: web.Request) -> web.Response:
+        return web.Response(body=b'{"ok":true}', content_type=_JSON)
+
+
+def _error(status: int, text: str) -> web.Response:
+    headers = {401: {"WWW-Authenticate": "Bearer"}, 503: {"Retry-After": "1"}}.get(status)
+    return web.Response(body=orjson.dumps({"error": text}), content_type=_JSON, status=status, headers=headers)
+
+
+async def serve(
+    index: IndexSnapshot,
+    sock: socket.socket,
+    token: str | None,
+    ready: Callable[[str], None] = lambda url: None,
+    until: Awaitable[object] | None = None,
+) -> None:
+    """Serve until SIGINT or SIGTERM, or until `until` is done."""
+    runner = web.AppRunner(AskService(index, token).application(), access_log=None)
+    stop = asyncio.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        with suppress(ValueError, RuntimeError):  # not in the main thread: `until` ends the service
+            asyncio.get_running_loop().add_signal_handler(number, stop.set)
+    await runner.setup()
+    await asyncio.to_thread(index.query, Page("http://a.example/", b"kernels are loaded by the first page"))
+    try:
+        await web.SockSite(runner, sock).start()
+        host, port = sock.getsockname()[:2]
+        ready(f"http://[{host}]:{port}/ask" if ":" in host else f"http://{host}:{port}/ask")
+        await (stop.wait() if until is None else until)
+    finally:
+        await runner.cleanup()

@@ -1,0 +1,48 @@
+"""`neardup ask`."""
+
+import asyncio
+from pathlib import Path
+from typing import Annotated
+
+import click
+
+from streams.commands.options import Arg, Flags, Given, Opt, command
+from streams.commands.paths import must_be_state
+from streams.config.settings import ASK_PORT, Settings
+
+
+class Options(Given):
+    state: Annotated[
+        Path, Arg("DIR", "The state directory of a scan or a matcher, which may be running.", check=must_be_state)
+    ]
+    host: Annotated[str, Opt("Address to serve at; a public one needs a token.", metavar="HOST")] = "127.0.0.1"
+    port: Annotated[int, Opt("Port; 0: any free one.", low=0, high=65_535)] = ASK_PORT
+    settings: Annotated[Settings, Flags(())]
+
+
+@command("ask", "neardup ask neardup-state", "NEARDUP_ASK_TOKEN_FILE=token neardup ask DIR --host 0.0.0.0")
+def ask(options: Options) -> None:
+    """Answer over HTTP what adding a page would give, without adding it: POST /ask with a page as JSON, as `scan`
+    reads it (`url`, `body`, `content_type`).
+
+    The answer has the verdict, and the age of the index that it came from: what the scan or matcher last flushed.
+    NEARDUP_ASK_TOKEN(_FILE): the token that requests must bear.
+    """
+    from streams.ask.service import serve
+    from streams.ask.snapshot import IndexSnapshot
+    from streams.views.web import listen
+
+    token = options.settings.ask_token
+    sock = listen(options.host, options.port, token, "NEARDUP_ASK_TOKEN(_FILE)")
+    try:
+        index = IndexSnapshot(options.state)
+        try:
+            asyncio.run(serve(index, sock, token, _ready))
+        finally:
+            index.close()
+    finally:
+        sock.close()
+
+
+def _ready(url: str) -> None:
+    click.echo(f"neardup: serving {url}, end with Ctrl-C", err=True)

@@ -1,0 +1,136 @@
+"""`neardup ask`: the verdict that adding a page would give, from the index of a directory that is in use."""
+
+import asyncio
+import json
+import socket
+import threading
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+
+import neardup
+from neardup.errors import StateError
+from neardup.page import Page
+from streams.ask import service, snapshot
+from streams.ask.snapshot import IndexSnapshot
+from tests.streams.archives import html, text
+from tests.streams.shell import Shell
+
+TOKEN = "a-token-of-16-letters"
+
+
+def page(number: int, words: str = "") -> Page:
+    return Page(f"http://a.example/{number}.html", html(f"Page {number}", text(number) + words))
+
+
+@contextmanager
+def serving(directory: Path, token: str | None = None) -> Iterator[str]:
+    """The service in a thread -> its URL."""
+    sock = socket.create_server(("127.0.0.1", 0))
+    url: list[str] = []
+    started = threading.Event()
+    index = IndexSnapshot(directory)
+    stop, loop = asyncio.Event(), asyncio.new_event_loop()
+
+    def ready(at: str) -> None:
+        url.append(at)
+        started.set()
+
+    thread = threading.Thread(
+        target=loop.run_until_complete, args=(service.serve(index, sock, token, ready, stop.wait()),)
+    )
+    thread.start()
+    try:
+        assert started.wait(30)
+        yield url[0]
+    finally:
+        loop.call_soon_threadsafe(stop.set)
+        thread.join()
+        loop.close()
+        index.close()
+        sock.close()
+
+
+def post(url: str, body: Any, token: str = "") -> tuple[int, dict[str, Any]]:
+    data = body if isinstance(body, bytes) else orjson.dumps(body)
+    headers = {"Authorization": f"Bearer {token}"} if token else {}
+    try:
+        with urllib.request.urlopen(urllib.request.Request(url, data, headers), timeout=30) as answer:
+            return answer.status, json.loads(answer.read())
+    except urllib.error.HTTPError as error:
+        return error.code, json.loads(error.read())
+
+
+def as_json(asked: Page) -> dict[str, Any]:
+    return {"url": asked.url, "body": (asked.body or b"").decode()}
+
+
+def test_the_answer_is_what_adding_gives_and_follows_each_flush(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(snapshot, "CATCH_UP_S", 0)
+    with neardup.open_index(tmp_path / "state") as index:
+        index.add([page(number) for number in range(20)])
+        index.flush()
+        with serving(tmp_path / "state") as url:
+            for asked in (
+                page(3),
+                page(3, " and three more words"),
+                page(500),
+                Page("http://b.example/", page(4).body),
+            ):
+                code, answer = post(url, as_json(asked))
+                expected = index.query(asked).to_dict()
+                assert (code, answer["verdict"]["verdict"]) == (200, expected["verdict"])
+                for name in ("url", "title", "representative", "evidence", "standing", "cluster_size"):
+                    assert answer["verdict"].get(name) == expected.get(name), name
+            assert answer["index"]["messages"] == 1
+            assert post(url, as_json(page(500)))[1]["verdict"]["verdict"] == "unique", "asking adds nothing"
+            index.add([page(500)])
+            assert post(url, as_json(Page("http://b.example/", page(500).body)))[1]["index"]["messages"] == 1
+            index.flush()
+            answer = post(url, as_json(Page("http://b.example/", page(500).body)))[1]
+            assert (answer["verdict"]["verdict"], answer["index"]["messages"]) == ("exact_duplicate", 2)
+            with urllib.request.urlopen(url.replace("/ask", "/metrics"), timeout=30) as metrics:
+                assert 'neardup_ask_verdicts_total{verdict="exact_duplicate"} 2.0' in metrics.read().decode()
+
+
+def test_bad_questions_get_a_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with neardup.open_index(tmp_path / "state") as index:
+        index.add([page(1)])
+    good = as_json(page(1))
+    with serving(tmp_path / "state", TOKEN) as url:
+        assert post(url, good)[0] == 401
+        assert post(url, good, "wrong")[0] == 401
+        assert post(url, good, TOKEN)[0] == 200
+        for body, words in [
+            (b"{", "not JSON"),
+            (b"[]", "not a JSON object"),
+            ({"body": "x"}, "no url"),
+            ({"url": "http://a.example/", "body_ref": "http://169.254.169.254/"}, "body_ref is not fetched"),
+        ]:
+            code, answer = post(url, body, TOKEN)
+            assert (code, words in answer["error"]) == (400, True), answer
+        code, answer = post(url, {"url": "no url", "body": "text"}, TOKEN)
+        assert (code, answer["verdict"]["verdict"]) == (200, "rejected")
+        size = index.scheme.body_bytes_max * 4 // 3 + (1 << 20)
+        assert post(url, {"url": "http://a.example/", "body": "x" * size}, TOKEN)[0] == 413
+        monkeypatch.setattr(service, "WAITING_MAX", 0)
+        assert post(url, good, TOKEN)[0] == 503
+
+
+def test_a_directory_without_an_index_is_named(tmp_path: Path, shell: Shell) -> None:
+    with pytest.raises(StateError, match=r"scheme\.json"):
+        IndexSnapshot(tmp_path)
+    ended = shell("ask", "nowhere")
+    assert (ended.code, "nowhere" in ended.err) == (2, True)
+    with neardup.open_index(tmp_path / "state") as index:
+        index.add([page(1)])
+    ended = shell("ask", str(tmp_path / "state"), "--host", "0.0.0.0")
+    assert (ended.code, "NEARDUP_ASK_TOKEN" in ended.err) == (2, True)
