@@ -49,7 +49,7 @@ def test_the_stream_takes_the_file_where_it_takes_json(tmp_path: Path) -> None:
         ('["www.a.example"]\n', "'www.a.example' is no registrable domain"),
         ('["a.example"', "neither JSON nor TOML"),
         ('{"a.example": ', "neither JSON nor TOML"),
-        ("#" * (FILE_BYTES_MAX + 1), "more than 10,000,000 bytes"),
+        pytest.param("#" * (FILE_BYTES_MAX + 1), "more than 10,000,000 bytes", id="too large"),
     ],
 )
 def test_what_a_file_may_not_say_is_wrong_usage(text: str, said: str, shell: Shell) -> None:

@@ -300,7 +300,7 @@ def test_a_run_with_thresholds_of_its_own_is_evaluated(folder: Path, tmp_path: P
     assert [row[0] for row in tables["2-b-similarity"].rows] == [1, 2, 3, 4, 5, 6, "all"]
     assert tables["2-b-similarity"].rows[0][4] is None, "the paper has no such pairs"
     tables = by_name(evaluate_command(state=tmp_path / "c_min", natural=True).sections)
-    assert [row[0] for row in tables["9-b-for-c"].rows] == ["382-384", "380-381"]
+    assert [row[0] for row in tables["9-b-for-c"].rows] == ["382-384", "380-381", "all"]
 
 
 def test_files_of_an_earlier_evaluation_do_not_stay(folder: Path, tmp_path: Path) -> None:
