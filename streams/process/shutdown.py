@@ -7,12 +7,14 @@ import threading
 import time
 import traceback
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from types import FrameType
 
-from streams.process.watchdog import end_process
+from streams.process.watchdog import alarm, end_process
 
 _LOOK_SECONDS = 0.5
+#: Past the deadline of a stop, until the alarm ends a process whose GIL is held.
+_GRACE_SECONDS = 2.0
 
 # A signal to a forked child is none to its parent, whose pipe the child would write to.
 os.register_at_fork(after_in_child=lambda: signal.set_wakeup_fd(-1))
@@ -85,6 +87,8 @@ def stopped_within(
 ) -> Iterator[None]:
     """Ends the process if the block is not left `seconds_max` after `stop` was set, whatever it waits for.
 
+    A call that keeps all other threads from running is ended a little later, by `alarm`.
+
     end: receives the line that says where the calling thread waits; by default it ends the process.
     """
     over, caller = threading.Event(), threading.get_ident()
@@ -93,15 +97,19 @@ def stopped_within(
         while not stop.wait(_LOOK_SECONDS):
             if over.is_set():
                 return
-        if over.wait(seconds_max):
-            return
+        with alarm(seconds_max + _GRACE_SECONDS) if end is end_process else nullcontext():
+            if over.wait(seconds_max):
+                return
         frame = sys._current_frames().get(caller)
         where = traceback.extract_stack(frame)[-1] if frame else None
         at = f" in {where.name} ({where.filename}:{where.lineno})" if where else ""
         end(f"still waits{at} {seconds_max:g} s after the stop; ending the process, the next start goes on")
 
-    threading.Thread(target=watch, name="stop deadline", daemon=True).start()
+    watcher = threading.Thread(target=watch, name="stop deadline", daemon=True)
+    watcher.start()
     try:
         yield
     finally:
         over.set()
+        if stop.is_set():
+            watcher.join()

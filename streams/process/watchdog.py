@@ -14,23 +14,53 @@ from streams.process import logs
 EXIT_CODE = 75
 
 
-#: Past the deadline, in shares of the limit, until Python's own watchdog ends a process whose GIL is held.
-_GRACE = 0.5
-
-
 def end_process(text: str) -> None:
     """Writes the line to stderr and ends the process with EXIT_CODE, without any cleanup: that could hang, too."""
     os.write(sys.stderr.fileno(), logs.last_words("watchdog", text))
     os._exit(EXIT_CODE)
 
 
+#: Past a watchdog's deadline, in shares of the limit, until the alarm ends a process whose GIL is held.
+_GRACE = 0.5
+#: Deadlines of the open blocks of `alarm`, by block.
+_deadlines: dict[object, float] = {}
+_lock = threading.Lock()
+
+
+@contextlib.contextmanager
+def alarm(limit_s: float) -> Iterator[None]:
+    """Ends the process if the block is not left in time, also if a call holds the GIL all the time.
+
+    The thread of `faulthandler` needs no GIL: it writes a traceback and ends the process with exit code 1. A process
+    has one such thread. It waits for the nearest deadline of all open blocks, which may be of several threads.
+    """
+    block = object()
+    with _lock:
+        _deadlines[block] = time.monotonic() + limit_s
+        _set_alarm()
+    try:
+        yield
+    finally:
+        with _lock:
+            del _deadlines[block]
+            _set_alarm()
+
+
+def _set_alarm() -> None:
+    if not _deadlines:
+        faulthandler.cancel_dump_traceback_later()
+        return
+    left_s = min(_deadlines.values()) - time.monotonic()
+    faulthandler.dump_traceback_later(max(0.001, left_s), exit=True, file=sys.__stderr__ or 2)
+
+
 class Watchdog:
     """A thread that checks, every `limit_s / 20` seconds, whether the call under way has passed its deadline.
 
-    It needs the GIL. A call that hangs and holds the GIL is ended a little later by `faulthandler`, whose thread needs
-    none: with exit code 1 and a traceback, but without the name of the call. A process has one such alarm.
+    It needs the GIL. A call that hangs and holds the GIL is ended a little later by `alarm`, without the name of the
+    call.
 
-    end: receives the line that names the call; only the default, `end_process`, also sets that alarm.
+    end: receives the line that names the call; only the default, `end_process`, also sets the alarm.
     """
 
     def __init__(self, limit_s: float, end: Callable[[str], None] = end_process) -> None:
@@ -44,13 +74,10 @@ class Watchdog:
     def watch(self, what: str) -> Iterator[None]:
         """The block must be left within `limit_s`. Blocks do not nest."""
         self._call = (what, time.monotonic() + self._limit_s)
-        if self._end is end_process:
-            faulthandler.dump_traceback_later(self._limit_s * (1 + _GRACE), exit=True, file=sys.__stderr__ or 2)
         try:
-            yield
+            with alarm(self._limit_s * (1 + _GRACE)) if self._end is end_process else contextlib.nullcontext():
+                yield
         finally:
-            if self._end is end_process:
-                faulthandler.cancel_dump_traceback_later()
             self._call = None
 
     def close(self) -> None:

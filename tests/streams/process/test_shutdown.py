@@ -45,6 +45,29 @@ def test_a_call_that_hangs_delays_no_stop(number: signal.Signals) -> None:
     assert "error: still waits in <module> (<string>:11) 0.2 s after the stop" in err
 
 
+#: `usleep` of a PyDLL holds the GIL.
+HOLDS_THE_GIL = """
+import ctypes, threading
+from streams.process import shutdown
+from streams.process.watchdog import Watchdog
+
+shutdown._GRACE_SECONDS = 0.3
+stop = threading.Event()
+with shutdown.stopped_within(stop, 0.2):
+    stop.set()
+    with Watchdog(3_600.0).watch("another call"):
+        threading.Event().wait(0.1)
+    ctypes.PyDLL(None).usleep(100_000_000)
+"""
+
+
+def test_a_call_that_holds_the_gil_delays_no_stop() -> None:
+    command = [sys.executable, "-c", HOLDS_THE_GIL]
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert ended.returncode == 1, ended.stderr
+    assert "Timeout (0:00:00." in ended.stderr
+
+
 def test_the_second_signal_ends_a_process_that_hangs() -> None:
     process = hanging(600)
     process.send_signal(signal.SIGTERM)
