@@ -1,4 +1,4 @@
-"""Which representative a page repeats, if any: the rule's rulings on the page's candidates."""
+"""Chooses the representative that a page repeats, if any, by the rule's rulings on the page's candidates."""
 
 from collections.abc import Iterable
 from typing import NamedTuple, cast
@@ -18,7 +18,7 @@ from neardup.verdict import Kind
 
 
 class Scored(NamedTuple):
-    """One candidate: its founding sketch's page id, keys it shares with the page that are not hot, numbers, ruling."""
+    """A scored candidate: page id of its founding sketch, number of shared keys that are not hot, numbers, ruling."""
 
     page_id: int
     shared: int
@@ -27,9 +27,9 @@ class Scored(NamedTuple):
 
 
 class Choice(NamedTuple):
-    """All candidates of a page in their order, and the best accepted one. cut: there were more than are scored.
+    """All candidates of a page, in order, and the best accepted one. cut: whether some candidates were not scored.
 
-    siblings: how many pages of its owner have the page's name, if the rule counts them.
+    siblings: number of pages of the same owner with the page's name, if the rule counts them.
     """
 
     scored: list[Scored]
@@ -39,7 +39,7 @@ class Choice(NamedTuple):
 
 
 class ComparedPage(NamedTuple):
-    """A page with its candidates. headers: of the candidates, in their order."""
+    """A page with its candidates. headers: of the candidates, in order."""
 
     page_id: int
     header: Header
@@ -48,9 +48,9 @@ class ComparedPage(NamedTuple):
 
 
 class Search:
-    """The candidates of a page and the best accepted one. Rulings on the others are computed on demand, by `choice`.
+    """The candidates of a page and the best accepted one. `choice` computes the rulings on the others on demand.
 
-    candidates: founding page ids in their order; shared: number of keys that each shares with the page.
+    candidates: page ids of founding sketches, in order. shared: number of keys that each shares with the page.
     """
 
     __slots__ = ("_decider", "_page_id", "_scores", "best", "candidates", "cut", "shared", "siblings")
@@ -85,7 +85,7 @@ class Search:
         return Scored(candidate, self.shared[self.candidates.index(candidate)], pair, ruling)
 
     def nearest(self, overlay: Overlay) -> Scored:
-        """The nearest candidate, where none was accepted."""
+        """Returns the nearest candidate of a page for which no candidate was accepted."""
         assert self._scores is not None, "undecided"
         return self.scored(overlay, self._scores.nearest(self.candidates))
 
@@ -103,7 +103,7 @@ def families_ahead(overlay: Overlay) -> dict[tuple[int, int], dict[str, int]]:
 
 
 def rule_on(decider: Decider, header: Header, other: Header, pair: Pair, siblings: Siblings = NO_SIBLINGS) -> Ruling:
-    """The live rule's ruling, with the overrides for the sites of both pages."""
+    """Returns the ruling of the live rule, with the overrides for the sites of both pages."""
     rule = rule_of(decider)
     if decider.sites:
         return sites.decide(rule, decider, (header.site_name, other.site_name), pair, siblings)
@@ -143,7 +143,7 @@ def sibling_needs(overlay: Overlay, page_ids: Iterable[int]) -> Needs:
 
 
 def siblings_of(overlay: Overlay, page_id: int) -> Siblings:
-    """Number of earlier pages with the naming of a page of the batch on its site. Raises Missing."""
+    """Counts the earlier pages on the site of a page of the batch that have its naming. Raises Missing."""
     if not overlay.counts_siblings:
         return NO_SIBLINGS
     pages = overlay.pages
@@ -168,7 +168,9 @@ def _better(one: Scored, best: Scored) -> bool:
 
 
 def verify(overlay: Overlay, page_id: int, other: int) -> tuple[bool, Pair, Ruling]:
-    """Whether a page repeats another: equal digests, or near_duplicate by the rule without siblings. Raises Missing."""
+    """Decides whether a page repeats another: equal digests, or near-duplicates by the rule without siblings. Raises
+    Missing.
+    """
     verified = overlay.reads.verified
     if (page_id, other) not in verified:
         header, held = overlay.header(page_id), overlay.header(other)

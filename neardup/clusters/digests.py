@@ -1,4 +1,4 @@
-"""Live pages by content: digest rows, and the sketches rows that share their parts."""
+"""Live pages by digest, and the sketch rows that share their parts."""
 
 from neardup.clusters.overlay import Overlay
 from neardup.errors import InvariantBroken
@@ -9,13 +9,15 @@ from neardup.sketch.header import Header
 
 
 def holder(overlay: Overlay, key: bytes) -> int | None:
-    """The oldest live page of a digest, named by its key; None if there is none, or the key is b""."""
+    """Returns the oldest live page of a digest; None without one, or for the key b""."""
     row = overlay.digests.get(key) if key else None
     return row.pages[0] if row is not None and row.pages else None
 
 
 def one_page(overlay: Overlay, i: int) -> int | None:
-    """The oldest live page of the digest of a page of the batch that its rule takes for the same page, if any."""
+    """Returns the oldest live page with the digest of a page of the batch that the rule considers the same page, if
+    any.
+    """
     pages = overlay.pages
     key = pages.digest_keys[i]
     row = overlay.digests.get(key) if key else None
@@ -29,7 +31,7 @@ def one_page(overlay: Overlay, i: int) -> int | None:
 
 
 def arrive(overlay: Overlay, i: int) -> bool:
-    """Makes a page of the batch live and stores its sketch. Returns whether it is its digest's holder.
+    """Makes a page of the batch live and stores its sketch. Returns whether it is the oldest live page of its digest.
 
     The first sketch of a digest is stored whole, the others without the shared part.
     """
@@ -79,7 +81,7 @@ def leave(overlay: Overlay, page_id: int, header: Header) -> None:
 
 
 def _next_pages(overlay: Overlay, key: bytes, number: int, last: int) -> tuple[int, ...]:
-    """Removes the own keys of the oldest pages that the row does not list. last: the last page that it listed."""
+    """Moves the oldest pages that the digest's row does not list into the row. last: the last page that it listed."""
     prefix = keys.more_prefix(key)
     found = overlay.more.first(prefix, number, prefix + id_key(last), fresh=False)
     if len(found) != number:
@@ -90,9 +92,9 @@ def _next_pages(overlay: Overlay, key: bytes, number: int, last: int) -> tuple[i
 
 
 def forget(overlay: Overlay, page_id: int) -> None:
-    """Drops the stored sketch of a page that is neither live nor a founding one.
+    """Deletes the stored sketch of a page that is neither live nor a founding one.
 
-    The part that other sketches share stays until its last user goes, without the page's own part.
+    A part that other sketches share is kept until no sketch uses it.
     """
     overlay.drop(page_id)
     header = overlay.header(page_id)

@@ -1,4 +1,4 @@
-"""The evidence of a verdict: the other page, and the numbers that a person needs to check it."""
+"""The evidence of a verdict: the other page, and the numbers by which a person can check it."""
 
 from typing import Any
 
@@ -15,7 +15,7 @@ Evidence = dict[str, Any]
 
 
 def representative(overlay: Overlay, founding: int) -> Representative:
-    """The page of a founding sketch, as a verdict names it."""
+    """Describes the page of a founding sketch, as in a verdict."""
     known = overlay.representatives.get(founding)
     if known is None:
         header = overlay.header(founding)
@@ -25,7 +25,7 @@ def representative(overlay: Overlay, founding: int) -> Representative:
 
 
 def standing(overlay: Overlay, row: UrlRow) -> dict[str, Any]:
-    """A URL's effective verdict, its cluster and representative; of a URL that is gone only the verdict."""
+    """Describes a URL's effective verdict, its cluster and representative. For a URL that is gone, only the verdict."""
     if not row.live:
         return {"verdict": row.standing}
     cluster = overlay.clusters.need(id_key(row.cluster))
@@ -40,20 +40,20 @@ def standing(overlay: Overlay, row: UrlRow) -> dict[str, Any]:
 
 
 def score_of(decider: Decider, pair: Pair) -> float:
-    """The number that the rule looks at first; it tells which of the rejected candidates was nearest."""
+    """The rule's main score; the rejected candidate with the highest one is the nearest."""
     score: float = round(rule_of(decider).nearness(pair), 4)
     return score
 
 
 def of_pair(decider: Decider, header: Header, other: Header, pair: Pair, ruling: Ruling) -> Evidence:
-    """The numbers of one pair and the step that decided."""
+    """The numbers of a pair, and the step that decided."""
     return rule_of(decider).evidence(pair, ruling) | _langs(header.lang, other.lang)
 
 
 def of_choice(
     overlay: Overlay, page_id: int, lang: str, search: Search, best: Scored, shared: dict[str, int] | None = None
 ) -> Evidence:
-    """Evidence of a page that repeats `best`. lang: its own. shared: families of the keys that both have, if known."""
+    """Evidence of a page that repeats `best`. lang: the page's. shared: families of common keys, if known."""
     out = rule_of(overlay.decider).evidence(best.pair, best.ruling)
     if lang:
         out |= _langs(lang, overlay.header(best.page_id).lang)
@@ -64,14 +64,14 @@ def of_choice(
 
 
 def _siblings(search: Search) -> Evidence:
-    """[others, alike]: pages of the owner with the page's name; nothing if there are none, or the rule counts none."""
+    """[others, alike]: pages of the same owner with the page's name. Empty without any, or if the rule counts none."""
     return {"siblings": [search.siblings.others, search.siblings.alike]} if search.siblings.alike else {}
 
 
 def of_none(overlay: Overlay, lang: str, search: Search) -> Evidence:
-    """Evidence of a page that repeats nothing: how many candidates there were, and what rejected the nearest.
+    """Evidence of a page that repeats no other: the number of candidates, and the step that rejected the nearest.
 
-    kept_apart: the step that did, where the texts alone are alike enough. lang: its own.
+    kept_apart: that step, if the texts alone are similar enough. lang: the page's.
     """
     out: dict[str, Any] = {"candidates": len(search.candidates)}
     if search.candidates:
@@ -90,12 +90,12 @@ def of_none(overlay: Overlay, lang: str, search: Search) -> Evidence:
 
 
 def of_claim(overlay: Overlay, former: UrlRow, proof: Evidence) -> Evidence:
-    """Evidence of a page that took a cluster over again: from whom, and the numbers of both."""
+    """Evidence of a page that reclaimed a cluster: the former representative, and the numbers of both."""
     return {"candidates": 0, "reclaimed": {**_where(former.page_id, overlay.header(former.page_id)), **proof}}
 
 
 def of_digest(site: int, lang: str, holder_id: int, holder: Header, founding: Header) -> Evidence:
-    """Evidence of an exact duplicate: whose content it has. site, lang: its own."""
+    """Evidence of an exact duplicate: the page with the same content. site, lang: the page's."""
     out: dict[str, Any] = {"by": "digest", "holder": _where(holder_id, holder), "same_site": site == founding.site}
     if lang:
         out |= _langs(lang, founding.lang)
@@ -103,7 +103,7 @@ def of_digest(site: int, lang: str, holder_id: int, holder: Header, founding: He
 
 
 def _where(page_id: int, header: Header) -> Evidence:
-    """Enough of a page to find and read it again."""
+    """The coordinates by which a page can be found and read again."""
     return {"page_id": page_id, "url": header.url, "fetched_at": header.fetched_at, "coordinates": header.coordinates}
 
 

@@ -1,17 +1,17 @@
 """The life of a URL: the effects of one record of the sketch log on the index, and its verdict.
 
-The rows of this table are tried from the first that fits:
+The first row of this table that fits applies:
 
     any      unreadable                                      rejected; nothing changes
     any      tombstone                                       gone: retires, leaves a row without cluster
-    known    fetched earlier than what is held               stale; nothing changes
+    known    fetched earlier than the held fetch             stale; nothing changes
     known    same digest, still verified                     unchanged: last seen only
     known    still its cluster's content                     edited: keeps its cluster
     known    otherwise                                       retires, then as unknown, with `replaces`
     unknown                                                  unique, exact_duplicate, near_duplicate, same_content
 
-A URL that is `gone` is held for its fetch time, and for the clusters that it stood for: a later fetch goes as unknown,
-unless it reclaims one of them (`neardup.clusters.reclaiming`).
+The row of a URL that is `gone` keeps its fetch time, and notes of the clusters that it represented. A later fetch is
+treated as unknown, unless it reclaims one of these clusters (`neardup.clusters.reclaiming`).
 """
 
 from typing import NamedTuple
@@ -30,7 +30,7 @@ _PAGE, _REJECTED = int(RecordKind.PAGE), int(RecordKind.REJECTED)
 
 
 class Check(NamedTuple):
-    """A page compared with a sketch that it should still agree with: of: "previous" or "founding"."""
+    """The result of verifying a page against a sketch of its cluster. of: "previous" or "founding"."""
 
     of: str
     page_id: int
@@ -40,7 +40,7 @@ class Check(NamedTuple):
 
 
 class Judged(NamedTuple):
-    """The result of one record. verdicts: the page's own first. search: its candidates, if they were needed."""
+    """The result of one record. verdicts: the page's own first. search: its candidates, if they were searched."""
 
     verdicts: list[Verdict]
     search: choice.Search | None = None
@@ -51,7 +51,7 @@ class Judged(NamedTuple):
 class Lifecycle:
     """Applies the records of a batch, in order. `i` is the position of a record in the batch.
 
-    builder: makes verdicts; if None, there are only effects.
+    builder: makes the verdicts. If None, only effects are computed.
     """
 
     def __init__(self, overlay: Overlay, builder: VerdictBuilder | None) -> None:
@@ -61,14 +61,16 @@ class Lifecycle:
         self._shared = choice.families_ahead(overlay) if builder is not None else {}
 
     def held_as(self, i: int) -> int | None:
-        """A live page with the content of a page of the batch; None if its candidates are needed. Raises Missing."""
+        """Returns a live page with the content of a page of the batch; None if its candidates are needed. Raises
+        Missing.
+        """
         row = self._overlay.urls.get(self._pages.url_hashes[i])
         if row is not None and row.live and self._is_same(i, row):
             return row.page_id
         return digests.one_page(self._overlay, i)
 
     def rehearse(self, i: int) -> None:
-        """`live`, and reads what the verdict would need. For an overlay that is dropped afterwards."""
+        """Runs `live`, and reads what the verdict would need. Used with an overlay that is discarded afterwards."""
         self.apply(i)
         row = self._overlay.urls.get(self._pages.url_hashes[i])
         if row is not None:
@@ -124,13 +126,15 @@ class Lifecycle:
         return judged._replace(checks=(*checks, *judged.checks)) if checks else judged
 
     def _is_same(self, i: int, row: UrlRow) -> bool:
-        """Whether a page has the content that is held of its URL."""
+        """Whether the held fetch of the URL has the same content."""
         key, held = self._pages.digest_keys[i], self._overlay.header(row.page_id)
         # Two pages without a digest are the same if both are opaque, and empty, or neither is.
         return key == digest_key(held) and (bool(key) or self._pages[self._pages.page_ids[i]].opaque == held.opaque)
 
     def _unchanged(self, i: int, row: UrlRow, cluster: ClusterRow, checks: list[Check]) -> Judged | None:
-        """None if the founding sketch is another since, and what is held does not verify against it."""
+        """Handles an unchanged page. None if the founding sketch has changed and the held content does not verify
+        against it.
+        """
         overlay, pages, standing = self._overlay, self._pages, row.standing
         if row.member:
             key = member_key(row.cluster, row.member)
@@ -148,12 +152,12 @@ class Lifecycle:
 
     @staticmethod
     def references(row: UrlRow, cluster: ClusterRow) -> list[tuple[str, int]]:
-        """The sketches that new content of a URL in the index must agree with, as (name, page id)."""
+        """Returns the sketches against which new content of a known URL is verified, as (name, page id)."""
         founding = "founding", cluster.founding
         return [("previous", row.page_id), founding] if row.member else [founding]
 
     def _edited(self, i: int, row: UrlRow, cluster: ClusterRow, checks: list[Check]) -> Judged | None:
-        """None if the new content is not that of the cluster any more."""
+        """Handles new content of a known URL. None if it no longer belongs to the cluster."""
         overlay, pages, page_id = self._overlay, self._pages, self._pages.page_ids[i]
         header, held = pages[page_id], row.page_id
         for of, other in self.references(row, cluster):
@@ -177,7 +181,7 @@ class Lifecycle:
         return self._kept(Kind.EDITED, i, row, checks)
 
     def _kept(self, kind: Kind, i: int, row: UrlRow, checks: list[Check]) -> Judged:
-        """The verdict on a URL that stays in its cluster, with the numbers of the last check, if any."""
+        """Makes the verdict on a URL that stays in its cluster, with the numbers of the last check, if any."""
         if self._builder is None:
             return Judged([])
         proof = None
@@ -188,7 +192,7 @@ class Lifecycle:
         return Judged([self._builder.stands(kind, i, row, proof)])
 
     def _holds(self, of: str, page_id: int, other: int, checks: list[Check]) -> bool:
-        """Whether a page still agrees with a sketch; not if their numbers are unknown. Adds the check to `checks`."""
+        """Verifies a page against a sketch, and appends the check to `checks`. False if their numbers are unknown."""
         if not self._overlay.can_score(page_id, other):
             return False
         held, pair, ruling = choice.verify(self._overlay, page_id, other)
@@ -196,7 +200,7 @@ class Lifecycle:
         return held
 
     def _and_promoted(self, judged: Judged, i: int, cluster_id: int | None) -> Judged:
-        """cluster_id: of a cluster that another page had to take over."""
+        """Appends the verdict `promoted`. cluster_id: of the cluster with a new representative, if any."""
         if cluster_id is not None and self._builder is not None:
             judged.verdicts.append(self._builder.promoted(i, len(judged.verdicts), cluster_id))
         return judged
@@ -204,7 +208,9 @@ class Lifecycle:
     # ---- an unknown one --------------------------------------------------------------------------------------------
 
     def _unknown(self, i: int, replaces: int | None = None, notes: tuple[Note, ...] = ()) -> Judged:
-        """replaces: the URL's fetch that this one has retired; notes: what is remembered of it."""
+        """Handles a page whose URL is not in the index. replaces: the fetch that this one retired; notes: those of the
+        URL.
+        """
         claim = reclaiming.claim(self._overlay, i, notes) if notes else None
         if claim is not None:
             judged = self._reclaimed(i, claim, notes)
@@ -219,7 +225,7 @@ class Lifecycle:
         return judged
 
     def _reclaimed(self, i: int, claim: reclaiming.Claim, notes: tuple[Note, ...]) -> Judged:
-        """The URL represents its cluster again; the page that had replaced it has a verdict, too."""
+        """Makes the URL represent its cluster again. The former representative gets a verdict, too."""
         overlay, builder, page_id = self._overlay, self._builder, self._pages.page_ids[i]
         founding = overlay.clusters.need(id_key(claim.cluster)).founding
         check = Check("founding", founding, claim.pair, claim.ruling, True)
@@ -235,7 +241,7 @@ class Lifecycle:
         return Judged(verdicts, checks=(check,))
 
     def _exact(self, i: int, holder: int) -> Judged:
-        """A live page has this content: the page joins its cluster, verified as that page was."""
+        """Joins the cluster of a live page with the same content, verified as that page is."""
         overlay, builder, kind = self._overlay, self._builder, Kind.EXACT_DUPLICATE
         target = membership.target(overlay, holder)
         cluster = membership.join(overlay, i, target, kind)
@@ -262,7 +268,7 @@ class Lifecycle:
         return evidence.of_none(self._overlay, self._builder.lang(i), search)
 
     def _near(self, i: int, search: choice.Search, best: choice.Scored) -> Judged:
-        """The rule has accepted a candidate."""
+        """Handles a page that repeats a candidate, or shares only its main content."""
         overlay, builder, page_id = self._overlay, self._builder, self._pages.page_ids[i]
         proof = {}
         if builder is not None:  # before the page is posted itself

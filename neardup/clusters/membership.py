@@ -27,9 +27,9 @@ _NO_URL = bytes(16)
 
 
 def found(overlay: Overlay, i: int, content_of: int = NO_PAGE) -> None:
-    """Makes a page of the batch the representative of a cluster of its own.
+    """Makes a page of the batch the representative of a new cluster.
 
-    content_of: founding page id of the representative whose main content it has, if any.
+    content_of: founding page id of the representative with the same main content, if any.
     """
     pages = overlay.pages
     page_id, hashed = pages.page_ids[i], pages.url_hashes[i]
@@ -44,7 +44,7 @@ def found(overlay: Overlay, i: int, content_of: int = NO_PAGE) -> None:
 
 
 class Target(NamedTuple):
-    """The cluster of a live page, for another page to join."""
+    """The cluster of a live page, as the target of a join."""
 
     cluster_id: int
     row: ClusterRow
@@ -55,7 +55,7 @@ class Target(NamedTuple):
 
 
 def target(overlay: Overlay, page_id: int) -> Target:
-    """The cluster of a live page. Raises Missing."""
+    """Returns the cluster of a live page. Raises Missing."""
     url = overlay.urls.need(overlay.header(page_id).url_hash)
     row = overlay.clusters.need(id_key(url.cluster))
     verified = overlay.members.need(member_key(url.cluster, url.member)).verified if url.member else row.founding
@@ -63,7 +63,7 @@ def target(overlay: Overlay, page_id: int) -> Target:
 
 
 def join(overlay: Overlay, i: int, target: Target, standing: Kind) -> ClusterRow:
-    """Makes a page of the batch a member; returns the cluster's new row."""
+    """Makes a page of the batch a member. Returns the cluster's new row."""
     pages = overlay.pages
     page_id, hashed = pages.page_ids[i], pages.url_hashes[i]
     key = id_key(target.cluster_id)
@@ -95,7 +95,7 @@ def standing_of(overlay: Overlay, row: UrlRow) -> Kind:
 
 
 def change(overlay: Overlay, cluster_id: int, **values: object) -> ClusterRow:
-    """Changes a cluster's row and counts the revision, if anything is different."""
+    """Changes a cluster's row. Increments its revision if a field differs."""
     key = id_key(cluster_id)
     row = overlay.clusters.need(key)
     changed = row._replace(**values)  # type: ignore[arg-type]
@@ -106,7 +106,7 @@ def change(overlay: Overlay, cluster_id: int, **values: object) -> ClusterRow:
 
 
 def canonical_of(overlay: Overlay, cluster_id: int, header: Header) -> tuple[bytes, str]:
-    """`wanted` and `canonical` of a cluster whose representative's current sketch is `header`."""
+    """Returns `wanted` and `canonical` of a cluster whose representative's current sketch has this header."""
     wanted = _wanted(header)
     if wanted == _NO_URL:
         return wanted, ""
@@ -116,7 +116,7 @@ def canonical_of(overlay: Overlay, cluster_id: int, header: Header) -> tuple[byt
 
 
 def _wanted(header: Header) -> bytes:
-    """Hash of the URL that a page names as canonical; zeros if none or its own."""
+    """Hash of the URL that a page names as canonical. Zeros without one, or if it is the page's own URL."""
     canonical = header.canonical
     if not canonical:
         return _NO_URL
@@ -125,9 +125,9 @@ def _wanted(header: Header) -> bytes:
 
 
 def retire(overlay: Overlay, hashed: bytes, row: UrlRow) -> int | None:
-    """Removes a live URL's fetch from the index. Returns its cluster if another page had to take it over.
+    """Removes a live URL's fetch from the index. Returns its cluster if another page was promoted in it.
 
-    Removes the URL's row: the caller writes a new one.
+    The URL's row is deleted: the caller writes a new one.
     """
     key = id_key(row.cluster)
     cluster = overlay.clusters.need(key)
@@ -155,7 +155,7 @@ def retire(overlay: Overlay, hashed: bytes, row: UrlRow) -> int | None:
 
 
 def _departing(overlay: Overlay, row: UrlRow, cluster: ClusterRow) -> Header:
-    """The held sketch of a URL that retires. Raises Missing with most of what its removal reads, at once."""
+    """Returns the held sketch of a URL that retires. Raises Missing with most rows that its removal reads, at once."""
     header = overlay.header(row.page_id)
     needed: list[Callable[[], object]] = [lambda: digests.holder(overlay, digest_key(header))]
     if not row.member:
@@ -167,7 +167,7 @@ def _departing(overlay: Overlay, row: UrlRow, cluster: ClusterRow) -> Header:
 
 
 class _Heir(NamedTuple):
-    """A member that takes its cluster over."""
+    """A member that becomes representative."""
 
     member: MemberRow
     url: UrlRow
@@ -176,7 +176,7 @@ class _Heir(NamedTuple):
 
 
 def _heir(overlay: Overlay, cluster_id: int, key: bytes) -> _Heir:
-    """The member under a key, with all rows that its promotion reads. Raises Missing, InvariantBroken."""
+    """Returns the member under a key, with all rows that its promotion reads. Raises Missing, InvariantBroken."""
     member = overlay.members.need(key)
     url = overlay.urls.need(member.url_hash)
     if url.cluster != cluster_id or url.member != member_of_key(key):
@@ -186,7 +186,7 @@ def _heir(overlay: Overlay, cluster_id: int, key: bytes) -> _Heir:
 
 
 def _promote(overlay: Overlay, cluster_id: int, cluster: ClusterRow) -> None:
-    """The earliest member takes over: its current sketch becomes the founding one."""
+    """Promotes the earliest member. Its current sketch becomes the founding one."""
     ahead = 1 + overlay.reads.leaving[cluster_id]
     prefix, after, fresh = id_key(cluster_id), member_key(cluster_id, cluster.promoted), cluster_id in overlay.pages
     first = overlay.members.first(prefix, 1, after, fresh=fresh, ahead=ahead)

@@ -63,11 +63,11 @@ class Overlay(SearchOverlay):
     # ---- what shards and a judge do otherwise (`neardup.sharded`) --------------------------------------------------
 
     def kept(self, record: bytes) -> bytes:
-        """What the index stores of a page's record."""
+        """Returns the bytes of a page's record that the index stores."""
         return record
 
     def kept_of(self, i: int) -> tuple[bytes, tuple[int, int, int]]:
-        """The same of a page of the batch, named by its position, and where its shared part lies (`Pages.middles`)."""
+        """Does the same for a page of the batch by position, with the range of its shared part (`Pages.middles`)."""
         return self.pages.records[i], self.pages.middles[i]
 
     def can_score(self, page_id: int, other: int) -> bool:
@@ -75,23 +75,23 @@ class Overlay(SearchOverlay):
         return True
 
     def scored_as(self, page_id: int, held: int) -> int:
-        """The sketch that stands for a URL's held fetch, of whose content a page of the batch is."""
+        """Returns the sketch used for scoring when a page of the batch has the content of a URL's held fetch."""
         return held
 
     def keep(self, page_id: int) -> None:
-        """A page of the batch is live: its sketch is stored."""
+        """Notes that a page is live and its sketch is stored."""
 
     def drop(self, page_id: int) -> None:
-        """A page is neither live nor a founding one: its sketch is deleted."""
+        """Notes that a page is neither live nor a founding one, and its sketch is deleted."""
 
     def follow(self, url_hash: bytes, *page_ids: int) -> None:
-        """Later fetches of a URL will be compared with these sketches, and with no others."""
+        """Notes the sketches, and the only ones, with which later fetches of a URL will be compared."""
 
     def leave(self, url_hash: bytes) -> None:
-        """Later fetches of a URL will be compared with no sketch."""
+        """Notes that later fetches of a URL will be compared with no sketch."""
 
     def writes(self) -> dict[Family, dict[bytes, bytes | None]]:
-        """What this batch changed, ready for `Store.write`."""
+        """Returns the changes of this batch, ready for `Store.write`."""
         posted: dict[bytes, bytes | None] = {}
         # In the order of their families' bytes, since nearly sorted keys are sorted fast.
         for part in (self.digests, self.more, self.namings, self.lists, self.postings):

@@ -1,11 +1,12 @@
-"""A URL that returns reclaims its cluster. Otherwise a copier could take it over by waiting for an outage.
+"""A URL that returns reclaims its cluster. Otherwise a copier could take the cluster over by waiting for an outage.
 
-A URL that ceases to stand for a cluster, as it is gone or shows something else, keeps a note of it (`Note`). If the URL
-comes back within the decider's grace, with a content that is still that cluster's, it stands for the cluster again, and
-the page that took its place becomes a member. The same with the URL's former content, where another page has founded a
-cluster with that content meanwhile. Former content is the same words; or the same naming, and a simhash that agrees as
-the combined algorithm asks, since the sketch itself is gone. Whether page and cluster are one, the rule decides. Of two
-URLs that have a right to a cluster, the earlier one has it, whichever comes back first.
+A URL that ceases to represent a cluster, because it is gone or shows other content, keeps a note of the cluster
+(`Note`). If it returns within the decider's grace period with content of that cluster, it becomes the representative
+again, and the page that had replaced it becomes a member. The same applies if another page has founded a new cluster
+with the URL's former content meanwhile. Former content means: the same digest; or the same naming and a simhash that
+agrees as the combined algorithm requires, because the sketch itself is deleted. The rule decides whether the page
+belongs to the cluster. If two URLs may reclaim a cluster, the earlier representative wins, in whichever order they
+return.
 """
 
 from typing import NamedTuple
@@ -24,9 +25,9 @@ _NO_DIGEST = bytes(16)
 
 
 class Claim(NamedTuple):
-    """A cluster that a page of the batch may take over. since: as in its note, or 0 of a cluster that others founded.
+    """A cluster that a page of the batch may take over. since: as in its note; 0 if another page founded the cluster.
 
-    pair, ruling: of the page with the cluster's founding sketch.
+    pair, ruling: of the page and the cluster's founding sketch.
     """
 
     cluster: int
@@ -36,7 +37,9 @@ class Claim(NamedTuple):
 
 
 def notes_of(overlay: Overlay, i: int, row: UrlRow) -> tuple[Note, ...]:
-    """What is to be remembered of a URL whose fetch a page of the batch takes the place of. Before that one retires."""
+    """Computes the notes of a URL whose fetch is replaced by a page of the batch. Must be called before the fetch
+    retires.
+    """
     if not overlay.decider.reclaim_days:
         return ()
     now = overlay.pages.log_times[i]
@@ -55,9 +58,10 @@ def notes_of(overlay: Overlay, i: int, row: UrlRow) -> tuple[Note, ...]:
 
 
 def _least(overlay: Overlay, row: UrlRow, notes: list[Note]) -> Note:
-    """The note to drop: of a cluster without another representative, and of the content that was shown least long.
+    """Chooses the note to drop: first of a cluster without another representative, then with the shortest time shown.
 
-    An outage may show many texts, each a cluster of its own for a while; the page itself was there before.
+    During an outage a URL may show many texts, each a cluster of its own for a short time. The page itself was shown
+    longer.
     """
 
     def worth(note: Note) -> tuple[bool, int]:
@@ -68,7 +72,7 @@ def _least(overlay: Overlay, row: UrlRow, notes: list[Note]) -> Note:
 
 
 def claim(overlay: Overlay, i: int, notes: tuple[Note, ...]) -> Claim | None:
-    """What a page of the batch may take over, whose URL is not in the index. notes: what `notes_of` gives of it."""
+    """Returns the cluster that a page of the batch with an unknown URL may take over. notes: from `notes_of`."""
     for note in notes:
         row = overlay.clusters.get(id_key(note.cluster))
         if row is not None and (found := _verified(overlay, i, note, note.cluster, row)) is not None:
@@ -91,14 +95,16 @@ def _verified(overlay: Overlay, i: int, note: Note, cluster_id: int, row: Cluste
 
 
 def _right(overlay: Overlay, cluster_id: int, row: ClusterRow) -> tuple[int, int]:
-    """Since when a cluster's representative stands for this content: a cluster and its `promoted`."""
+    """Returns the rank of a cluster's representative for this content: a cluster and its `promoted`. The least rank
+    wins.
+    """
     header, notes = overlay.header(row.founding), overlay.urls.need(row.url_hash).notes
     former = [(note.cluster, note.since) for note in notes if _is_former(note, header, overlay.decider)]
     return min([(cluster_id, row.promoted), *former])
 
 
 def _is_former(note: Note, header: Header, decider: Decider) -> bool:
-    """Whether what a note was made of is a page's content, or nearly."""
+    """Whether a page has, exactly or nearly, the content of which a note was made."""
     if not header.digest or note.digest == _NO_DIGEST:
         return False
     if note.digest == header.digest:
@@ -112,7 +118,7 @@ def _number(data: bytes) -> int:
 
 
 def _would_join(overlay: Overlay, i: int) -> int | None:
-    """The cluster whose member a page of the batch would be without its notes."""
+    """Returns the cluster that a page of the batch would join if it had no notes."""
     page_id = overlay.pages.page_ids[i]
     page = digests.one_page(overlay, i)
     if page is None and not overlay.is_lonely(page_id):
@@ -123,7 +129,7 @@ def _would_join(overlay: Overlay, i: int) -> int | None:
 
 
 def take_over(overlay: Overlay, i: int, claim: Claim, notes: tuple[Note, ...]) -> UrlRow:
-    """Makes a page of the batch the representative; the former one becomes a member, whose row is returned."""
+    """Makes a page of the batch the representative. Returns the row of the former one, which becomes a member."""
     pages = overlay.pages
     page_id, hashed, key = pages.page_ids[i], pages.url_hashes[i], id_key(claim.cluster)
     cluster = overlay.clusters.need(key)

@@ -34,8 +34,10 @@ _SCAN_ROWS = 1024
 
 @dataclass(slots=True)
 class Removed:
-    """What was removed. pages: URLs; live: those that were not gone before. promoted: clusters that another page took
-    over. emitted: number of verdicts. verdicts: these, if `emit`.
+    """The result of a removal.
+
+    pages: number of URLs. live: those of them that were not gone before. promoted: clusters with a new representative.
+    emitted: number of verdicts. verdicts: the verdicts, if `emit`.
     """
 
     pages: int = 0
@@ -103,7 +105,7 @@ def expire(
 
 
 def _live(index: Reader) -> Iterator[tuple[bytes, UrlRow, Header]]:
-    """All live URLs with their rows and sketches, in the order of their hashes."""
+    """Yields all live URLs with their rows and sketches, in the order of their hashes."""
     rows = index.scan(Family.URLS)
     while some := list(islice(rows, _SCAN_ROWS)):
         live = [(key, url) for key, row in some if (url := decode_url(row)).live]
@@ -128,10 +130,10 @@ def _remove(
     make_reads: MakeReads,
     says_gone: bool = False,
 ) -> Removed:
-    """Removes members before representatives, so that no page takes over a cluster that it is about to leave.
+    """Removes members before representatives, so that no page is promoted in a cluster that it leaves in the same step.
 
-    says_gone: whether each live page that is removed has a verdict `gone`. These come last: an index shows the page
-    that takes over before it hides the removed one.
+    says_gone: whether each removed live page gets a verdict `gone`. These verdicts come last: an index shows the
+    promoted page before it hides the removed one.
     """
     done, gone = Removed(len(leaving)), list[Verdict]()
     for representing in (False, True):
@@ -162,7 +164,7 @@ def _removed(
     emit: bool,
     make_reads: MakeReads,
 ) -> tuple[Writes, list[Verdict], Removed]:
-    """The changes, verdicts `gone` without numbers, and the counts."""
+    """Collects the changes, the verdicts `gone` without numbers, and the counts."""
     reads = make_reads(Pages([]), decider, 1)
     needs = Needs()
     needs.rows[Family.URLS] = set(hashes)
@@ -187,7 +189,7 @@ def _removed(
 
 
 def _retire(overlay: Overlay, hashed: bytes) -> tuple[Header | None, int | None]:
-    """Removes a URL: the sketch of its page if that was live, and the cluster that another page took over, if any."""
+    """Removes a URL. Returns its page's sketch if it was live, and the cluster in which another page was promoted."""
     row = overlay.urls.need(hashed)
     if not row.live:
         overlay.urls.put(hashed, None)
@@ -198,7 +200,7 @@ def _retire(overlay: Overlay, hashed: bytes) -> tuple[Header | None, int | None]
 
 
 def _forget_name(overlay: Overlay, row: UrlRow) -> None:
-    """Removes the row of a naming that only this page has. If others have it, the row is a count of them."""
+    """Deletes the row of a naming that only this page has. A row of more pages is a count, and stays."""
     header = overlay.header(row.page_id)
     if not overlay.counts_siblings or not overlay.posted_keys(row.page_id):
         return

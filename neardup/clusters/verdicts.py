@@ -47,13 +47,13 @@ class VerdictBuilder:
     # ---- of pages of the batch -------------------------------------------------------------------------------------
 
     def founder(self, i: int, proof: Evidence, cut: bool = False, content_of: Representative | None = None) -> Verdict:
-        """A page that has founded a cluster of its own."""
+        """A page that founded a cluster."""
         kind = Kind.UNIQUE if content_of is None else Kind.SAME_CONTENT
         cluster = self._page_ids[i], 1, "", 1
         return self._verdict(kind, i, cluster, proof, content_of=content_of, cut=cut)
 
     def reclaimer(self, i: int, cluster_id: int, proof: Evidence) -> Verdict:
-        """A page that has taken a cluster over."""
+        """A page that reclaimed a cluster."""
         cluster = self._overlay.clusters.need(id_key(cluster_id))
         state = _of_cluster(cluster_id, cluster, evidence.representative(self._overlay, cluster.founding))
         return self._verdict(Kind.UNIQUE, i, state, proof)
@@ -61,13 +61,15 @@ class VerdictBuilder:
     def member(
         self, kind: Kind, i: int, cluster_id: int, cluster: ClusterRow, proof: Evidence, cut: bool = False
     ) -> Verdict:
-        """A page that has joined a cluster."""
+        """A page that joined a cluster."""
         representative = evidence.representative(self._overlay, cluster.founding)
         state = _of_cluster(cluster_id, cluster, representative)
         return self._verdict(kind, i, state, proof, representative=representative, cut=cut)
 
     def stands(self, kind: Kind, i: int, row: UrlRow | None, proof: Evidence | None = None) -> Verdict:
-        """A record that leaves its URL where it stands. row: of the URL, if it is known; proof: of what had to be."""
+        """A record after which its URL keeps its cluster. row: of the URL, if known; proof: of the checks that were
+        needed.
+        """
         standing, cluster = None, _NO_CLUSTER
         if row is not None:
             standing = evidence.standing(self._overlay, row)
@@ -135,11 +137,11 @@ class VerdictBuilder:
     # ---- of any page -----------------------------------------------------------------------------------------------
 
     def promoted(self, i: int, n: int, cluster_id: int) -> Verdict:
-        """The page that took a cluster over, because of a page of the batch, whose n-th verdict this is."""
+        """A page that became representative because of a page of the batch, whose n-th verdict this is."""
         return promoted(self._overlay, cluster_id, self._page_ids[i], n)
 
     def stands_aside(self, i: int, n: int, row: UrlRow, proof: Evidence) -> Verdict:
-        """The page that a page of the batch has taken a cluster from."""
+        """A page that lost its cluster to a page of the batch, and became a member."""
         verdict = _caused(self._overlay, row.standing, self._page_ids[i], n, row.page_id, row.cluster)
         verdict.evidence = proof
         return verdict
@@ -152,9 +154,9 @@ def promoted(overlay: Overlay, cluster_id: int, cause: int, n: int) -> Verdict:
 
 
 def taken_down(header: Header, decider: Decider, cause: int) -> Verdict:
-    """A page that a takedown removed; its number is still to be set. header: of its sketch. cause: page id.
+    """A page that a takedown removed. The verdict's number is set later. header: of its sketch; cause: page id.
 
-    It has the URL, by which consumers find their row, and nothing else that the page said.
+    The verdict contains the URL, by which consumers find their row, and no other data of the page.
     """
     return Verdict(
         *(Kind.GONE, cause, 0, header.url, header.fetched_at, header.coordinates, decider.scheme, decider.digest),

@@ -1,1 +1,1 @@
-"""A sketch record: made, laid out, read."""
+"""Sketch records: how they are made, laid out and read."""

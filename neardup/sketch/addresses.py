@@ -1,4 +1,4 @@
-"""What a batch of pages is called: normal forms of URLs, hosts, sites, and which are no pages; as kernels take it."""
+"""Addresses of a batch of pages, in the form that kernels take: normalised URLs, hosts, sites, and record kinds."""
 
 import hashlib
 import struct
@@ -33,7 +33,7 @@ Texts = tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]]
 
 @dataclass(slots=True)
 class Addresses:
-    """Who a batch's pages are, and what they are; kinds are values of RecordKind.
+    """Addresses of a batch of pages. Kinds are values of RecordKind.
 
     hosts: for each page five words (fingerprints of its site and of Henzinger's site, lengths of host and site, number
     of the host's tokens), then tokens, host and site.
@@ -45,13 +45,13 @@ class Addresses:
     reasons: Texts
 
     def bytes_of(self, first: int, last: int) -> int:
-        """Bytes that records of pages first to last - 1 take for these texts, or a few more."""
+        """Returns an upper bound of the bytes that the texts of pages first to last - 1 take in records."""
         starts = [int(ends[first - 1]) if first else 0 for _, ends in (self.urls, self.hosts, self.reasons)]
         return sum(int(ends[last - 1]) for _, ends in (self.urls, self.hosts, self.reasons)) - sum(starts)
 
 
 def addresses_of(pages: Sequence[Page], scheme: Scheme) -> Addresses:
-    """What their URLs, statuses and problems make of pages. Never raises for what they hold."""
+    """Computes the addresses of pages from their URLs, statuses and problems. Raises nothing, whatever they contain."""
     urls = [page.url for page in pages]
     joined = texts_of([url if url.isascii() else "" for url in urls])
     first, last = np.empty(len(urls), np.int64), np.empty(len(urls), np.int64)
@@ -81,7 +81,7 @@ def addresses_of(pages: Sequence[Page], scheme: Scheme) -> Addresses:
 
 
 def cut(text: str, bytes_max: int) -> bytes:
-    """UTF-8 of at most so many bytes, cut between characters."""
+    """Encodes text as UTF-8, cut between characters to at most so many bytes."""
     data = text[:bytes_max].encode("utf-8", "replace")
     if len(data) <= bytes_max:
         return data
@@ -89,7 +89,7 @@ def cut(text: str, bytes_max: int) -> bytes:
 
 
 def texts_of(texts: Sequence[str]) -> Texts:
-    """Texts as UTF-8 for kernels; lone surrogates become question marks."""
+    """Encodes texts as UTF-8 for kernels. Lone surrogates become question marks."""
     whole = "".join(texts)
     if not whole.isascii():
         return _joined([text.encode("utf-8", "replace") for text in texts])
@@ -103,12 +103,12 @@ def _joined(texts: Sequence[bytes]) -> Texts:
 
 
 def site_digest(site: str, scheme: Scheme) -> bytes:
-    """The fingerprint of a site's name, uint64 as little-endian bytes; keyed by the seed."""
+    """Computes the fingerprint of a site's name, keyed by the seed: uint64 as little-endian bytes."""
     return hashlib.blake2b(site.encode(), digest_size=8, key=scheme.constants("site", 2).tobytes()).digest()
 
 
 class _Hosts(dict[str, bytes]):
-    """Hosts as kernels take them, computed when first asked for."""
+    """Hosts in the form that kernels take. Each is computed when it is first requested."""
 
     def __init__(self, scheme: Scheme) -> None:
         super().__init__()
@@ -142,7 +142,7 @@ def _known_hosts(scheme: Scheme) -> _Hosts:
 
 
 def labels(host: str) -> str:
-    """The host and, where it is an internationalised one, also what people read and write for it."""
+    """Returns the host and, of an internationalised one, also its Unicode form."""
     if "xn--" not in host:
         return host
     try:

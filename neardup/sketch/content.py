@@ -1,7 +1,8 @@
-"""The main content of a page, told from navigation, advertisements and footers in two ways.
+"""Separates the main content of a page from navigation, advertisements and footers, in two ways.
 
-By densities of single text blocks, which leaves out much and is steady: for views of a page. By what runs of blocks are
-worth: the article, which is nearer to what people mark, but may have text of the footer: for one text on two sites.
+`main_content` judges single text blocks by their densities. It leaves out much, but changes little between views of a
+page. `article` finds the most valuable run of blocks. It is nearer to what people mark, but may contain text of the
+footer; it serves to find one text on two sites.
 """
 
 import numpy as np
@@ -18,10 +19,10 @@ def main_content(
     span_start: npt.NDArray[np.uint32],
     span_end: npt.NDArray[np.uint32],
 ) -> npt.NDArray[np.bool_]:
-    """bool[n]: which tokens belong to the main content (Kohlschuetter, Fankhauser, Nejdl 2010, densitometric tree).
+    """Marks the tokens of the main content, bool[n] (Kohlschuetter, Fankhauser, Nejdl 2010, densitometric tree).
 
-    flags, block, spans in text (UTF-8) of n tokens, as `neardup.kernels.tokens` gives them. Title tokens never belong
-    to it. A page of one block is its own content, unless it consists of links (ours).
+    flags, block, spans in text (UTF-8): of n tokens, as `neardup.kernels.tokens` returns them. Title tokens are never
+    marked. All tokens of a page of one block are marked, unless it consists of links (ours).
     """
     return _chosen(flags, block, text, span_start, span_end, False)
 
@@ -33,9 +34,9 @@ def article(
     span_start: npt.NDArray[np.uint32],
     span_end: npt.NDArray[np.uint32],
 ) -> npt.NDArray[np.bool_]:
-    """bool[n]: which tokens belong to the article (Pasternack, Roth 2009, maximum subsequence segmentation).
+    """Marks the tokens of the article, bool[n] (Pasternack, Roth 2009, maximum subsequence segmentation).
 
-    Arguments, titles and pages of one block as of `main_content`.
+    Arguments, titles and pages of one block are as for `main_content`.
     """
     return _chosen(flags, block, text, span_start, span_end, True)
 

@@ -1,7 +1,7 @@
 """The header of a sketch record as plain Python values, for the matcher.
 
-`neardup.sketch.view.Sketch` decodes any field through numpy; here one `struct` call takes what matching needs, at a
-tenth of the price. The format is derived from HEADER, so the two cannot drift apart.
+`neardup.sketch.view.Sketch` decodes any field through numpy. This module decodes the fields that matching needs by one
+`struct` call, in a tenth of the time. Its format is derived from HEADER, so both readers agree.
 """
 
 import hashlib
@@ -64,20 +64,21 @@ _NORMAL = re.compile(rb"[a-z][a-z0-9+.-]*+://[^/?]*+/")
 
 
 def url_hash(url: str | bytes) -> bytes:
-    """16 bytes that name a normalised URL, in records and as key of its row.
+    """Hashes a normalised URL to 16 bytes: its name in records, and the key of its row.
 
-    A cryptographic hash without the scheme's seed: a URL that a page merely names (rel=canonical) can be looked up with
-    nothing else at hand, and still nobody builds a second URL with the hash of somebody else's.
+    The hash is cryptographic and does not depend on the scheme's seed. So a URL that a page only names (rel=canonical)
+    can be looked up by its text alone, and an attacker cannot construct a second URL with the same hash.
     """
     text = url if isinstance(url, bytes) else url.encode("utf-8", "surrogatepass")
     return hashlib.blake2b(text, digest_size=16, person=b"neardup-url").digest()
 
 
 class Header(RecordTexts):
-    """What matching reads of one record; texts are decoded when asked for.
+    """The fields of one record that matching reads. Texts are decoded on access.
 
-    digest is b"" for what duplicates nothing: no token, or an empty opaque body. tape_logs: log-length of the whole
-    page's tape and of the main content's, see `log_length`. Raises CorruptRecord for other bytes than a record.
+    digest is b"" for a page that cannot be a duplicate: one without tokens, or an empty opaque body. tape_logs:
+    log-lengths of the tape and of the main content's tape, see `log_length`. Raises CorruptRecord for bytes that are
+    not a record.
     """
 
     __slots__ = (
@@ -112,11 +113,13 @@ class Header(RecordTexts):
 
     @property
     def named(self) -> bool:
-        """False for a rejected record whose URL is none: no row can be kept of it."""
+        """Whether the record has a valid URL. An unnamed record is rejected, and the index keeps no row for it."""
         return self.kind is not RecordKind.REJECTED or self._lengths[RecordSection.URL] > 0
 
     def problem(self) -> str:
-        """What of the header no page has; empty for a record that can be judged. For whoever takes it in, once."""
+        """Describes a header field that no valid page has; empty if the record can be judged. Called once for each
+        record.
+        """
         if self.starts[-1] != len(self.record):
             return "its sections do not add up to its length"
         fields = _FORMAT.unpack_from(self.record)
@@ -140,14 +143,14 @@ class Header(RecordTexts):
 
     @property
     def starts(self) -> list[int]:
-        """See `neardup.sketch.layout.section_starts`."""
+        """Returns the starts of the sections, see `neardup.sketch.layout.section_starts`."""
         if self._starts is None:
             self._starts = section_starts(self._lengths)
         return self._starts
 
     @property
     def clamped(self) -> int:
-        """The fetch time that counts: a time after log time counts as log time."""
+        """The effective fetch time: log time if the fetch time is later than that."""
         return int(min(self.fetched_at, self.log_time))
 
     @property
@@ -168,12 +171,12 @@ class Header(RecordTexts):
         return self.record[starts[section] : starts[section + 1]].decode("utf-8", "replace")
 
     def same_digest(self, other: "Header") -> bool:
-        """Equal token sequences, or equal opaque bodies; two empty pages are equal here."""
+        """Whether both have the same tokens in the same order, or the same opaque body. Two empty pages are equal."""
         return self.digest == other.digest and self.opaque == other.opaque
 
 
 def article_problem(section: bytes) -> str:
-    """What is wrong with the article's section of a page's record; empty for a section that can be compared."""
+    """Describes the fault in the article's section of a page's record; empty if the section is valid."""
     if not section:
         return ""
     if len(section) <= ARTICLE_HEADER_BYTES:

@@ -1,7 +1,7 @@
-"""The bytes of a sketch record, version 1, little-endian.
+"""The layout of a sketch record, version 1, little-endian.
 
-HEADER, then the sections of `RecordSection` without padding, lengths in the header. Where each lies is worked out here
-alone; kernels, which write and read the same bytes, are told the offsets of HEADER's fields.
+HEADER, then the sections of `RecordSection` without padding; their lengths are in the header. Only this module computes
+offsets; it passes those of HEADER's fields to the kernels, which read and write the same bytes.
 """
 
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ SKETCH_VERSION = 1
 
 
 class RecordKind(IntEnum):
-    """What a record of the sketch log says of its `pages` record. Persisted: values never change."""
+    """What a record of the sketch log contains: a page, a tombstone or a rejection. Persisted: values never change."""
 
     PAGE = 0
     TOMBSTONE = 1
@@ -118,10 +118,10 @@ _Number = TypeVar("_Number", int, np.ndarray)
 
 
 def section_starts(lengths: Sequence[_Number]) -> list[_Number]:
-    """Where the sections of a record start, and behind them where the last one ends: the record's length.
+    """Computes the start of each section, and the end of the last one, which is the record's length.
 
-    lengths: values of SECTION_LENGTHS, of one record, or int64[records] of several side by side. Of the texts the last
-    ones may be left out: then the list ends with the last one that is there.
+    lengths: values of SECTION_LENGTHS, of one record, or int64[records] of several. Trailing text lengths may be left
+    out; then the result ends with the last section that is given.
     """
     tape, content, title_names, head_names, bloom, *texts = lengths
     content_at = _HEADER_BYTES + tape
@@ -137,17 +137,17 @@ def section_starts(lengths: Sequence[_Number]) -> list[_Number]:
 
 
 def score_code(score: float | None) -> int:
-    """A crawler's score from 0 to 1 as a byte of HEADER: 254 steps from 1 on, 0 without one."""
+    """Encodes a crawler's score from 0 to 1 as a byte of HEADER: 1 to 255, or 0 without a score."""
     return 0 if score is None else 1 + round(254 * score)
 
 
 def score_of(code: int) -> float | None:
-    """What `score_code` made a byte of, to three places."""
+    """Decodes a byte of `score_code` to three decimal places."""
     return None if code == 0 else round((code - 1) / 254, 3)
 
 
 def field_at(name: str) -> int:
-    """Byte offset of a field of HEADER."""
+    """Returns the byte offset of a field of HEADER."""
     fields = HEADER.fields
     assert fields is not None
     return int(fields[name][1])

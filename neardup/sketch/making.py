@@ -1,4 +1,4 @@
-"""Pages to sketch records, in batches over threads."""
+"""Makes sketch records of pages, in batches over threads."""
 
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -80,7 +80,8 @@ def sketch_pages(
 
 
 def sketch_words(words: Sequence[str], scheme: Scheme, **given: Any) -> bytes:
-    """Record of a page that consists of these tokens (lower-case words), one space apart: for tests and experiments.
+    """Makes the record of a page of these tokens (lower-case words) with one space between them. For tests and
+    experiments.
 
     given: as for `of_words`. Raises BadPage for a bad URL.
     """
@@ -99,10 +100,10 @@ def of_words(
     links: Sequence[int] = (),
     blocks: Sequence[int] | None = None,
 ) -> Iterator[tuple[Any, ...]]:
-    """What `record_of` takes for a page of such words.
+    """Returns the arguments of `record_of` for a page of these words.
 
-    The first title_words are its title; links: indices of words in links; blocks: the block number of each word.
-    Raises BadPage for a bad URL, ValueError for more words than the scheme takes.
+    The first title_words form the title; links: indices of words in links; blocks: the block number of each word.
+    Raises BadPage for a bad URL, ValueError for more words than the scheme allows.
     """
     if len(words) > scheme.tokens_max:
         raise ValueError(f"{len(words)} words, of which the scheme takes {scheme.tokens_max}")
@@ -132,7 +133,7 @@ def of_words(
 
 
 def _calls(bodies: Sequence[bytes | None]) -> Iterator[tuple[int, int]]:
-    """Ranges of pages that one call of the kernel takes."""
+    """Divides pages into ranges, one for each call of the kernel."""
     first = total = 0
     for i, body in enumerate(bodies):
         size = len(body or b"")
@@ -172,7 +173,7 @@ def _sketch_part(
 def _headers(
     pages: Sequence[Page], named: Addresses, coordinates: Sequence[Coordinates] | None, times: Sequence[int]
 ) -> npt.NDArray[np.void]:
-    """What is known of records beforehand."""
+    """Fills in the header fields that do not depend on the body."""
     h = np.zeros(len(pages), dtype=HEADER)
     h["version"] = SKETCH_VERSION
     h["kind"] = named.kinds
@@ -191,7 +192,7 @@ def _headers(
 
 
 def _batch(named: Addresses, headers: npt.NDArray[np.void]) -> batches.Batch:
-    """All but the bodies, and room for the records."""
+    """Collects the kernel's arguments except bodies, and allocates the records."""
     n = len(headers)
     nothing = np.empty(0, np.uint8)
     return batches.Batch(
@@ -220,7 +221,9 @@ def _records(batch: batches.Batch, first: int, last: int) -> list[bytes]:
 
 
 def _split(pages: Sequence[Page], threads: int) -> list[tuple[int, int]]:
-    """Ranges of pages of about equal numbers of bytes: several a thread, so that none waits long for the last."""
+    """Divides pages into ranges of about equal numbers of bytes, several a thread, so that threads end at the same
+    time.
+    """
     parts = min(_PARTS * threads, len(pages) // _PART_PAGES_MIN) if threads > 1 else 1
     if parts <= 1:
         return [(0, len(pages))]
@@ -230,7 +233,7 @@ def _split(pages: Sequence[Page], threads: int) -> list[tuple[int, int]]:
 
 
 def _completed(record: bytes, batch: batches.Batch, page: int, scheme: Scheme) -> bytes:
-    """The record of a page with the canonical URL and the language that the kernel left out, each cut to its length."""
+    """Adds the canonical URL and the language, each cut to its length, which the kernel does not write."""
     row = batch.facts[page].tolist()
 
     def value(fact: int) -> str:

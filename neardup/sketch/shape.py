@@ -31,9 +31,10 @@ LANG_BYTES_MAX = 64
 
 @lru_cache(maxsize=8)
 def shape_of(scheme: Scheme) -> Shape:
-    """Seeds, multipliers and limits of a scheme.
+    """Computes a scheme's seeds, multipliers and limits as arrays.
 
-    Raises BadInput if its sketches do not fit the record's layout, or were made with other tables than are installed.
+    Raises BadInput if its sketches do not fit the record's layout, or were made with other tables than the installed
+    ones.
     """
     _check(scheme)
     products = -(-scheme.minvalues // (4 * LANES)) * LANES
@@ -109,7 +110,7 @@ def _check(scheme: Scheme) -> None:
 
 
 def record_bytes_max(scheme: Scheme) -> int:
-    """Most bytes of one record without its URL, site and reason."""
+    """Returns the maximum bytes of one record without URL, site and reason."""
     tapes = scheme.tape_bytes_max + scheme.content_tape_bytes_max + ARTICLE_HEADER_BYTES + scheme.article_tape_bytes_max
     names = (3 * scheme.title_names_max + scheme.head_tokens) * NAME.itemsize
     texts = scheme.title_bytes_max + min(scheme.url_bytes_max, FACT_BYTES_MAX) + LANG_BYTES_MAX
@@ -117,7 +118,7 @@ def record_bytes_max(scheme: Scheme) -> int:
 
 
 class Space:
-    """Scratch of one thread for pages of up to so many bytes; a context that gives it back."""
+    """Scratch memory of one thread for pages of up to so many bytes. A context manager that returns it to the pool."""
 
     def __init__(self, page_bytes: int, tokens_max: int, functions: int, title_bytes: int) -> None:
         self.page_bytes = page_bytes
@@ -135,7 +136,7 @@ class Space:
             _spaces.append(self)
 
     def out(self, size: int) -> npt.NDArray[np.uint8]:
-        """Room for records of so many bytes in all, the same each time."""
+        """Returns a buffer of so many bytes for records, the same each time."""
         if len(self._out) < size:
             self._out = np.empty(size, dtype=np.uint8)
         return self._out
@@ -154,7 +155,9 @@ _spaces: list[Space] = []
 
 
 def space_for(page_bytes: int, scheme: Scheme) -> Space:
-    """Scratch for pages of up to page_bytes bytes, or as many tokens: used scratch if it is large enough."""
+    """Returns scratch memory for pages of up to page_bytes bytes, or as many tokens. Reuses a pooled one of sufficient
+    size.
+    """
     fits = (scheme.tokens_max, scheme.minvalues, scheme.title_bytes_max)
     size = 1 << (page_bytes + _SPARE_BYTES - 1).bit_length()
     while _spaces:
@@ -171,7 +174,7 @@ def space_for(page_bytes: int, scheme: Scheme) -> Space:
 
 
 def _workspace(tokens: int, functions: int) -> Workspace:
-    """Some 90 bytes a token; memory that a page does not touch is never taken from the system."""
+    """Allocates some 90 bytes a token. The system commits only memory that a page touches."""
     padded = -(-functions // (4 * LANES)) * 4 * LANES
     return Workspace(
         ids=np.empty(tokens, dtype=np.uint32),

@@ -10,10 +10,10 @@ _Words = npt.NDArray[np.uint64]
 
 
 def shingles(tokens: _Words, factors: _Words) -> _Words:
-    """Fingerprints of the n - k + 1 overlapping runs of k = len(factors) tokens, in order, without wrapping.
+    """Fingerprints the n - k + 1 overlapping runs of k = len(factors) tokens, in order, without wrapping.
 
     Shingle i = mix(sum over j < k of tokens[i + j] * factors[j]) modulo 2**64; factors are odd. Fewer than k tokens
-    make one shingle of all of them (ours), no tokens none. tokens: uint64[n] fingerprints.
+    form one shingle (ours); no tokens form none. tokens: uint64[n] fingerprints.
     """
     out = np.empty(max(1, len(tokens)), np.uint64)
     return out[: kernels.shingles(tokens, len(tokens), factors, out)]

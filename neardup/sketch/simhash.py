@@ -28,10 +28,10 @@ LOG_WEIGHTS = (
 def simhash(
     tokens: npt.NDArray[np.uint64], offsets: npt.NDArray[np.uint64]
 ) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint64]]:
-    """Simhashes of a token sequence: uint64[6] with raw term frequencies, uint64[3] with LOG_WEIGHTS.
+    """Computes the simhashes of a token sequence: uint64[6] by raw term frequencies, uint64[3] by LOG_WEIGHTS.
 
-    Bit i (bit 0 is the lowest bit of word 0) is 1 if more than half of the weight of all tokens has it in its
-    projection: a zero sum gives 0, and so do no tokens at all. tokens uint64[n] fingerprints; offsets uint64[8].
+    Bit i (bit 0 is the lowest bit of word 0) is 1 if more than half of the total weight has it set in its projection.
+    So an even split gives 0, as does an empty sequence. tokens: uint64[n] fingerprints; offsets: uint64[8].
     """
     n = max(1, len(tokens))
     distinct, counts = np.empty(n, np.uint64), np.empty(n, np.uint32)

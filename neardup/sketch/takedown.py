@@ -18,7 +18,7 @@ HASH_BYTES = 16
 
 
 class Named(StrEnum):
-    """What a takedown names. Persisted: values never change."""
+    """What a takedown names: a URL, a site or a prefix. Persisted: values never change."""
 
     URL = "url"
     SITE = "site"
@@ -27,14 +27,14 @@ class Named(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Takedown:
-    """Pages to be taken down. hash: 16 bytes; length: of a prefix, in bytes, else 0."""
+    """A takedown of pages. hash: 16 bytes. length: bytes of a prefix, else 0."""
 
     what: Named
     hash: bytes
     length: int = 0
 
     def names(self, url: str, site: str) -> bool:
-        """Whether it names a page. url: normalised; site: its registrable domain."""
+        """Whether the takedown applies to a page. url: normalised; site: its registrable domain."""
         if self.what is Named.URL:
             return url_hash(url) == self.hash
         if self.what is Named.SITE:
@@ -44,12 +44,12 @@ class Takedown:
 
 
 def of_url(url: str) -> Takedown:
-    """Raises BadInput for what is no URL."""
+    """Makes the takedown of one URL. Raises BadInput for an invalid URL."""
     return Takedown(Named.URL, url_hash(_normal(url)))
 
 
 def of_site(site: str) -> Takedown:
-    """Raises BadInput for what is no registrable domain."""
+    """Makes the takedown of a site. Raises BadInput if it is not a registrable domain."""
     host = host_of(_normal(f"http://{site}/"))
     if site_of(host) != host:
         raise BadInput(f"--site {site}: its site is {site_of(host)}; for a part of it name a prefix of its URLs")
@@ -57,7 +57,7 @@ def of_site(site: str) -> Takedown:
 
 
 def of_prefix(prefix: str) -> Takedown:
-    """Raises BadInput for what is not the begin of a URL, its host and a slash included."""
+    """Makes the takedown of a prefix. Raises BadInput unless it contains a host and the slash after it."""
     normal = _normal(prefix)
     if prefix.count("/") < 3:
         raise BadInput(f"--prefix {prefix}: a prefix holds at least scheme, host and a slash: {normal}")

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 
 class Tape(NamedTuple):
-    """level s: the low s bits of mix(token) are 0 for each token kept; data: one byte a token, in text order."""
+    """A tape. A token is kept if the low `level` bits of mix(token) are 0. data: one byte a token, in text order."""
 
     level: int
     data: bytes

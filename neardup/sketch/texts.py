@@ -1,10 +1,10 @@
-"""The texts of a sketch record, as both of its readers name them (`header` for matching, `view` for all else)."""
+"""The texts of a sketch record, under the same names in both readers (`header` for matching, `view` for all else)."""
 
 from neardup.sketch.layout import RecordKind, RecordSection
 
 
 class RecordTexts:
-    """Decoded when asked for, by the reader's `_text`."""
+    """Text fields of a record, decoded on access by the reader's `_text`."""
 
     __slots__ = ()
 
@@ -16,17 +16,17 @@ class RecordTexts:
 
     @property
     def url(self) -> str:
-        """Normalised; of a rejected page as it came, cut."""
+        """The normalised URL; of a rejected page the URL as received, cut."""
         return self._text(RecordSection.URL)
 
     @property
     def title(self) -> str:
-        """At most title_bytes_max bytes, white space collapsed."""
+        """The title, white space collapsed, at most title_bytes_max bytes."""
         return self._text(RecordSection.TITLE)
 
     @property
     def canonical(self) -> str:
-        """Normalised URL of rel=canonical, or empty."""
+        """The normalised URL of rel=canonical, or empty."""
         return self._text(RecordSection.CANONICAL)
 
     @property
@@ -35,5 +35,5 @@ class RecordTexts:
 
     @property
     def reason(self) -> str:
-        """Why a page was rejected."""
+        """The reason for which a page was rejected."""
         return self._text(RecordSection.REASON) if self._is(RecordKind.REJECTED) else ""

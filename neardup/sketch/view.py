@@ -1,4 +1,4 @@
-"""Sketch: everything kept of a page, as one record of bytes (`neardup.sketch.layout`)."""
+"""Sketch: all stored data of a page, as one record of bytes (`neardup.sketch.layout`)."""
 
 from typing import Any, NamedTuple
 
@@ -25,7 +25,7 @@ from neardup.verdict import Coordinates
 
 
 class Name(NamedTuple):
-    """What a token of title or head tells: 48-bit fingerprint, occurrences in the page (at most 255), flags."""
+    """A token of title or heading: 48-bit fingerprint, occurrences in the page (at most 255), flags."""
 
     fingerprint: int
     occurrences: int
@@ -33,14 +33,15 @@ class Name(NamedTuple):
 
 
 class Sketch(RecordTexts):
-    """A read-only view of one record. Field access decodes; nothing is copied before."""
+    """A read-only view of one record. Fields are decoded on access; the record is not copied."""
 
     __slots__ = ("_header", "_starts", "record", "scheme")
 
     def __init__(self, record: bytes, scheme: Scheme | None = None) -> None:
-        """scheme: the one that it was made by, if known; `compare` refuses sketches of two.
+        """Checks and opens a record.
 
-        Raises CorruptRecord for an unknown version or a wrong length, BadInput for a record of another seed.
+        scheme: the scheme that made it, if known; `compare` refuses sketches of two schemes. Raises CorruptRecord for
+        an unknown version or a wrong length, BadInput for a record of another seed.
         """
         self.scheme = scheme
         if len(record) < HEADER.itemsize or record[0] != SKETCH_VERSION:
@@ -58,7 +59,9 @@ class Sketch(RecordTexts):
             raise BadInput(f"{self.url}: a sketch of another seed than that of the scheme {scheme.digest}")
 
     def is_of(self, scheme: Scheme) -> bool:
-        """Whether the record's fingerprint of its site is that of the scheme's seed; other parameters are not told."""
+        """Whether the record was made with the scheme's seed, by the fingerprint of its site. Checks no other
+        parameter.
+        """
         return self.site_fingerprint == int.from_bytes(site_digest(self.site, scheme), "little")
 
     def _section(self, section: RecordSection) -> bytes:
@@ -90,53 +93,53 @@ class Sketch(RecordTexts):
 
     @property
     def opaque(self) -> bool:
-        """Neither HTML nor text: the digest is that of the body."""
+        """Whether the page is neither HTML nor text. The digest is then that of the body."""
         return RecordFlag.OPAQUE in self.flags
 
     @property
     def truncated(self) -> bool:
-        """Only the first body_bytes_max bytes were sketched."""
+        """Whether only the first body_bytes_max bytes were sketched."""
         return RecordFlag.TRUNCATED in self.flags
 
     @property
     def own_url(self) -> bool:
-        """The text has the page's own URL, which the tape leaves out."""
+        """Whether the text contains the page's own URL. The tape leaves it out."""
         return RecordFlag.OWN_URL in self.flags
 
     @property
     def score(self) -> float | None:
-        """As the crawler gave it, 0 to 1, in 254 steps; None where it gave none."""
+        """The crawler's score, 0 to 1, in 254 steps; None without a score."""
         return score_of(int(self._header["score"]))
 
     @property
     def fetched_at(self) -> int:
-        """Milliseconds since the epoch, as the crawler said; the log time if it said nothing."""
+        """Fetch time by the crawler, or log time if the crawler gave none. Milliseconds since the epoch."""
         return int(self._header["fetched_at"])
 
     @property
     def log_time(self) -> int:
-        """Milliseconds since the epoch."""
+        """Log time, milliseconds since the epoch."""
         return int(self._header["log_time"])
 
     @property
     def coordinates(self) -> Coordinates:
-        """Where the page was read."""
+        """The source, partition, offset and position from which the page was read."""
         h = self._header
         return Coordinates(bytes(h["source"]).hex(), int(h["partition"]), int(h["offset"]), int(h["position"]))
 
     @property
     def url_hash(self) -> bytes:
-        """128 bits of the normalised URL."""
+        """128-bit hash of the normalised URL."""
         return bytes(self._header["url_hash"])
 
     @property
     def site_fingerprint(self) -> int:
-        """Of the registrable domain."""
+        """Fingerprint of the registrable domain."""
         return int(self._header["site"])
 
     @property
     def hen_site_fingerprint(self) -> int:
-        """Of Henzinger's site."""
+        """Fingerprint of the site as Henzinger 2006 defines it."""
         return int(self._header["hen_site"])
 
     @property
@@ -146,7 +149,7 @@ class Sketch(RecordTexts):
 
     @property
     def titling(self) -> int:
-        """Fingerprint of the title as people read it, ASCII letters folded; 0 without one."""
+        """Fingerprint of the displayed title, ASCII letters folded; 0 without a title."""
         return int(self._header["titling"])
 
     @property
@@ -161,7 +164,9 @@ class Sketch(RecordTexts):
 
     @property
     def digest(self) -> bytes:
-        """128 bits of the token sequence, or of an opaque body; all zero if there is none: equal to nothing."""
+        """128-bit digest of the token sequence, or of an opaque body. All zero, which equals no other digest, without
+        either.
+        """
         return bytes(self._header["digest"])
 
     @property
@@ -170,12 +175,12 @@ class Sketch(RecordTexts):
 
     @property
     def distinct(self) -> int:
-        """Distinct tokens."""
+        """Number of distinct tokens."""
         return int(self._header["distinct"])
 
     @property
     def content_tokens(self) -> int:
-        """Tokens of the main content."""
+        """Number of tokens of the main content."""
         return int(self._header["content_tokens"])
 
     @property
@@ -185,22 +190,22 @@ class Sketch(RecordTexts):
 
     @property
     def supershingles(self) -> tuple[int, ...]:
-        """Algorithm B: 6 words."""
+        """Algorithm B's supershingles: 6 words."""
         return self._words("supershingles")
 
     @property
     def simhash(self) -> tuple[int, ...]:
-        """Algorithm C: 6 words, bit 0 = lowest bit of the first."""
+        """Algorithm C's simhash: 6 words; bit 0 is the lowest bit of the first."""
         return self._words("simhash")
 
     @property
     def wide(self) -> tuple[int, ...]:
-        """8 supershingles of 3 minvalues."""
+        """8 supershingles of 3 minvalues each."""
         return self._words("wide")
 
     @property
     def logtf(self) -> tuple[int, ...]:
-        """Log-tf simhash: 6 blocks of 32 bits."""
+        """Simhash by logarithmic term frequencies: 6 blocks of 32 bits."""
         return self._words("logtf")
 
     @property
@@ -221,7 +226,7 @@ class Sketch(RecordTexts):
 
     @property
     def article_tokens(self) -> int:
-        """Tokens of the article; 0 without one, or where they are few."""
+        """Number of tokens of the article; 0 without an article, or if it is too short."""
         return int.from_bytes(self._article[:4], "little")
 
     @property
@@ -246,16 +251,16 @@ class Sketch(RecordTexts):
 
     @property
     def bloom(self) -> bytes:
-        """Filter of the distinct tokens."""
+        """Bloom filter of the distinct tokens."""
         return self._section(RecordSection.BLOOM)
 
     @property
     def site(self) -> str:
-        """Registrable domain."""
+        """The registrable domain."""
         return self._text(RecordSection.SITE)
 
     def to_dict(self) -> dict[str, Any]:
-        """Every field by name, as JSON takes it: bytes in hex, kind and flags by name."""
+        """Converts all fields to JSON values by name: bytes in hex, kind and flags by name."""
         coordinates = self.coordinates
         out: dict[str, Any] = {
             "kind": self.kind.name.lower(),
