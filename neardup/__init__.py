@@ -51,7 +51,10 @@ _MODULES = {
 
 
 def __getattr__(name: str) -> Any:
-    """Import a public name at its first use: numba takes half a second, which `neardup --help` does not need."""
+    """Imports a public name on first use.
+
+    numba takes half a second to import, and `neardup --help` does not need it.
+    """
     for module, names in _MODULES.items():
         if name in names:
             found = globals()[name] = getattr(import_module(module), name)

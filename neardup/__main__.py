@@ -1,4 +1,4 @@
-"""`python -m neardup`: the command `neardup`, which is the wiring's and is found by its name alone."""
+"""Runs the command `neardup`: `python -m neardup`. The command belongs to `streams`, and is found by its name alone."""
 
 from importlib.metadata import entry_points
 

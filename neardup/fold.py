@@ -51,10 +51,10 @@ class Candidate:
 
 @dataclass(slots=True)
 class Trace:
-    """Everything that was compared for one page.
+    """All comparisons of one page.
 
-    holder: the live page of the same digest, which settles it before any candidate is scored. checks: a known URL's
-    new content against its previous fetch and its cluster's founding sketch.
+    holder: the live page of the same digest; if there is one, no candidate is scored. checks: new content of a known
+    URL against its previous fetch and its cluster's founding sketch.
     """
 
     page_id: int

@@ -1,6 +1,6 @@
-"""What sketches depend on besides this program: the public suffix list, Python's codecs, the guesser of charsets.
+"""The installed data on which sketches depend: the public suffix list, Python's codecs, and the charset detector.
 
-A scheme names all three, so that sketches made with other ones never meet. Each is found out once in a process.
+A scheme names all three, so sketches made with different ones are never compared. Each is determined once in a process.
 """
 
 import codecs
@@ -21,7 +21,7 @@ _HIGH, _LOW, _DIGITS = _BYTES[0x80:], _BYTES[0x21:0x7F], _BYTES[0x30:0x3A]
 
 
 def codec_of(charset: str) -> codecs.CodecInfo:
-    """What decodes a charset, by its name in the encoding standard."""
+    """Returns the decoder of a charset, by its name in the encoding standard."""
     name = _CODECS.get(charset)
     found: codecs.CodecInfo = codecs.lookup(name) if name else webencodings.lookup(charset).codec_info
     return found
@@ -29,7 +29,7 @@ def codec_of(charset: str) -> codecs.CodecInfo:
 
 @lru_cache(maxsize=1)
 def public_suffixes() -> str:
-    """16 hex digits: the rules of the installed public suffix list, without its comments."""
+    """Digest of the installed public suffix list without its comments, 16 hex digits."""
     spec = find_spec("publicsuffixlist")
     assert spec is not None
     assert spec.origin is not None
@@ -39,7 +39,7 @@ def public_suffixes() -> str:
 
 @lru_cache(maxsize=1)
 def charset_detection() -> str:
-    """The version of what guesses the charset of pages that name none."""
+    """Version of the library that detects the charset of pages that name none."""
     from importlib.metadata import version  # slow to import
 
     return f"charset-normalizer {version('charset-normalizer')}"
@@ -47,7 +47,9 @@ def charset_detection() -> str:
 
 @lru_cache(maxsize=1)
 def charsets() -> str:
-    """16 hex digits: what each label means, and what every character of every charset is to Python's codecs."""
+    """Digest of the meaning of each charset label and of each character of each charset in Python's codecs, 16 hex
+    digits.
+    """
     told = [f"{label} {name}" for label, name in sorted(LABELS.items())]
     # gbk is read as gb18030; of the others Unicode says enough.
     others = {"gbk", "utf-8", "utf-16le", "utf-16be", "replacement", "x-user-defined"}

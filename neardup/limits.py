@@ -1,7 +1,7 @@
-"""Limits that hang together, and what holds between them: who changes one learns here what else it touches.
+"""Limits that depend on each other, and the conditions between them. Change them here only.
 
-A page id is the place of a page in the sketch log: `offset of its message << PLACE_BITS | place in the message`. Ids
-are kept in 6 bytes, so that the log may have 2 ** 36 messages.
+A page id is the position of a page in the sketch log: `offset of its message << PLACE_BITS | position in the message`.
+Ids are stored in 6 bytes, so the log can have 2 ** 36 messages.
 """
 
 PAGE_ID_BITS = 48

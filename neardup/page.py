@@ -1,4 +1,4 @@
-"""One fetch of one URL, and what a URL says: its normal form, host and sites."""
+"""One fetch of one URL, and what is computed from a URL: its normal form, host, site and owner."""
 
 import ipaddress
 import re
@@ -19,11 +19,16 @@ CONTENT_TYPES = {".html": "text/html", ".htm": "text/html", ".xhtml": "applicati
 class Page:
     """One fetch of one URL.
 
-    url: as the crawler gave it. body: bytes as fetched, None for a tombstone. content_type: the header's value, may be
-    empty. fetched_at: ms since the epoch; None: the log time counts. status: HTTP status, 404 and 410 mean gone.
-    score: the crawler's own, 0 to 1, for who chooses canonical pages (`neardup.canonical`): no judgement heeds it.
-    problem: why the source could not read the page; such a page becomes `rejected`. Raises TypeError for text as body,
-    BadPage for a score that is none.
+    Args:
+        url: as the crawler gave it.
+        body: bytes as fetched; None for a tombstone.
+        content_type: value of the header; may be empty.
+        fetched_at: ms since the epoch; None: log time is used.
+        status: HTTP status; 404 and 410 mean gone.
+        score: the crawler's score, 0 to 1, for canonical policies (`neardup.canonical`); it affects no verdict.
+        problem: why the source could not read the page; such a page is rejected.
+
+    Raises TypeError for a body of text, BadPage for an invalid score.
     """
 
     url: str
@@ -69,14 +74,14 @@ _IPV4 = re.compile(r"(?:(?:25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])(?:\.|\Z)){
 
 
 def normalise_url(url: str, url_bytes_max: int = URL_BYTES_MAX) -> str:
-    """The URL's normal form, by which URLs are told apart: ASCII, without fragment, itself normal.
+    """Normalises a URL. URLs are the same if their normal forms are equal: ASCII, without fragment, idempotent.
 
-    Syntax-based normalisation (RFC 3986, section 6.2.2): case of scheme, host and percent-encodings, needless
+    Syntax-based normalisation (RFC 3986, section 6.2.2): case of scheme, host and percent-encodings, unnecessary
     percent-encodings, dot segments; also the default port, an empty path, an internationalised host. Characters that
-    no URL may hold are percent-encoded as UTF-8, and so is a percent sign that encodes nothing.
+    are invalid in a URL are percent-encoded as UTF-8, as is a percent sign that encodes nothing.
 
-    Raises BadPage for what is not an absolute URL with a host (`file:///path` needs none), has control characters or
-    an impossible host or port, or is longer than `url_bytes_max`, which is the scheme's.
+    Raises BadPage unless it is an absolute URL with a host (`file:///path` needs none), without control characters,
+    with a valid host and port, of at most `url_bytes_max` bytes, a number of the scheme.
     """
     if len(url) <= url_bytes_max and _NORMAL.match(url):
         return url
@@ -102,7 +107,7 @@ def normalise_url(url: str, url_bytes_max: int = URL_BYTES_MAX) -> str:
 
 
 def host_of(url: str) -> str:
-    """The host of a normalised URL: lower-case ASCII, IPv6 addresses in brackets, "" for `file:///path`."""
+    """Returns the host of a normalised URL: lower-case ASCII, IPv6 addresses in brackets, "" for `file:///path`."""
     authority = url[url.index("://") + 3 :].partition("/")[0].rpartition("@")[2]
     if authority.startswith("["):
         return authority.partition("]")[0] + "]"
@@ -110,11 +115,12 @@ def host_of(url: str) -> str:
 
 
 def owner_of(url: str) -> str:
-    """The owner of the pages below a normalised URL, as far as the URL names it: the host, and the user in the path.
+    """Returns the owner of the pages below a normalised URL, as far as the URL names it: the host, and the user in the
+    path.
 
-    Sites whose users have hosts (`ann.example.com`) or folders (`/@ann/`, `/~ann/`) have as many owners. The public
-    suffix list knows few of them. A first label that names a view of one site (VIEWS: `www.`, `m.`, `print.`) is left
-    out: its pages are the same owner's.
+    On a site whose users have hosts (`ann.example.com`) or folders (`/@ann/`, `/~ann/`) each user is an owner. The
+    public suffix list contains few such sites. A first label that names a view of a site (VIEWS: `www.`, `m.`,
+    `print.`) is removed, because its pages have the same owner.
     """
     host, path = host_of(url), url[url.index("://") + 3 :].partition("?")[0].partition("/")[2]
     user = path.partition("/")[0] if path[:1] in ("@", "~") else ""
@@ -123,9 +129,10 @@ def owner_of(url: str) -> str:
 
 
 def hen_site(host: str) -> str:
-    """Henzinger 2006, section 1: the host if it has at most one dot, else the host without its first label.
+    """Returns the site as Henzinger 2006, section 1, defines it: a host of at most one dot, or else without its first
+    label.
 
-    An IP address is its own site (ours). `host` as from `host_of`.
+    An IP address is its own site (ours). host: as from `host_of`.
     """
     host = host.removesuffix(".")
     if host.count(".") <= 1 or _is_ip(host):
@@ -135,9 +142,10 @@ def hen_site(host: str) -> str:
 
 @lru_cache(maxsize=1 << 16)
 def site_of(host: str) -> str:
-    """The registrable domain by the bundled public suffix list; an IP address, and what has none, is its own site.
+    """Returns the registrable domain by the bundled public suffix list; an IP address or a host without one is its own
+    site.
 
-    `host` as from `host_of`. Domains under privately run suffixes (`someone.github.io`) are sites of their own.
+    host: as from `host_of`. Domains under privately run suffixes (`someone.github.io`) are sites of their own.
     """
     host = host.removesuffix(".")
     if _is_ip(host):
@@ -181,7 +189,10 @@ def _authority(scheme: str, authority: str) -> str:
 
 
 def _host(host: str) -> str:
-    """Lower-case ASCII; internationalised labels as A-labels. Raises ValueError for what no DNS name can be."""
+    """Normalises a host: lower-case ASCII, internationalised labels as A-labels.
+
+    Raises ValueError for an invalid DNS name.
+    """
     host = host.lower() if host.isascii() else host
     if not host or _HOST.match(host):
         return host
@@ -205,7 +216,7 @@ def _a_label(label: str) -> str:
 
 
 def _ipv6(text: str) -> str:
-    """RFC 5952's form in brackets, written here because interpreters differ on addresses that embed IPv4."""
+    """Formats an address by RFC 5952, in brackets. Python versions differ on addresses that embed IPv4."""
     if "%" in text:
         raise ValueError("an IPv6 address with a zone")
     packed = ipaddress.IPv6Address(text).packed
@@ -231,7 +242,7 @@ def _encode_match(match: re.Match[str]) -> str:
 
 
 def _without_dot_segments(path: str) -> str:
-    """RFC 3986, section 5.2.4, for an absolute or empty path, in one pass."""
+    """Removes dot segments of an absolute or empty path in one pass (RFC 3986, section 5.2.4)."""
     if "/." not in path:
         return path
     segments = path.split("/")

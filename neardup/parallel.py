@@ -1,4 +1,4 @@
-"""Parts of one piece of work over threads, for work that lets go of the interpreter's lock."""
+"""Divides work over threads, for work that releases the interpreter's lock."""
 
 import os
 from collections.abc import Callable
@@ -19,9 +19,9 @@ os.register_at_fork(after_in_child=_pool.cache_clear)  # a child has none of its
 
 
 def spread(run: Callable[[int, int], None], size: int, threads: int, least: int) -> None:
-    """Calls run(first, last) for ranges that make up 0 to size, at the same time in up to `threads` threads, 8 at most.
+    """Calls run(first, last) for ranges that cover 0 to size, concurrently in up to `threads` threads, 8 at most.
 
-    least: a smaller range is not worth a thread. The caller's thread takes its share. Raises what a call raised.
+    least: size of the smallest range that is worth a thread. The caller's thread takes part. Raises what a call raised.
     """
     threads = min(threads, _THREADS_MAX)
     parts = max(1, min(threads, size // least))

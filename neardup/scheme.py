@@ -1,4 +1,4 @@
-"""What shapes the bytes of a sketch. Sketches of two schemes never meet."""
+"""The parameters that determine the bytes of a sketch. Sketches of two schemes are never compared."""
 
 from __future__ import annotations
 
@@ -33,15 +33,16 @@ def _splitmix(state: int) -> int:
 class Scheme:
     """Parameters of a sketch. Frozen; named by `digest`.
 
-    One that comes after the first release is a `neardup.written.later` one, so that no digest changes.
-    seed: 64-bit secret of a deployment; it makes collisions with other people's pages hard to build.
-    body_bytes_max, tokens_max: of a body that is longer, or longer as UTF-8, and of more tokens only so much is
-    sketched, and the sketch is marked truncated.
-    article_tape_bytes_max: of the tape of a page's article, its main content told by what runs of blocks are worth;
-    0: sketches have none.
-    own_url_words_max: tapes leave out so many words of what a page prints of its own URL.
-    public_suffixes, charsets, charset_detection: what sites and texts were told by, see `neardup.installed`.
-    The other numbers are those of the papers (Henzinger 2006, section 2) or of the default rule.
+    A parameter added after the first release uses `neardup.written.later`, so that no digest changes. The numbers
+    without a description are those of the papers (Henzinger 2006, section 2) or of the default rule.
+
+    Args:
+        seed: 64-bit secret of a deployment. It makes it hard to build a page that collides with another page.
+        body_bytes_max: bytes of a body that are sketched. A longer body, also as UTF-8, is marked truncated.
+        tokens_max: tokens of a page that are sketched. A page with more is marked truncated.
+        article_tape_bytes_max: size of the tape of a page's article; 0: sketches have none.
+        own_url_words_max: number of printed words of the page's own URL that tapes leave out.
+        public_suffixes, charsets, charset_detection: the installed data, see `neardup.installed`.
     """
 
     seed: int
@@ -73,12 +74,12 @@ class Scheme:
 
     @classmethod
     def new(cls) -> Scheme:
-        """The default scheme with a fresh random seed."""
+        """Returns the default scheme with a new random seed."""
         return cls(seed=secrets.randbits(64))
 
     @cached_property
     def digest(self) -> str:
-        """32 hex digits that name the scheme. The seed is in it, but cannot be read from it."""
+        """32 hex digits that name the scheme. They depend on the seed and do not reveal it."""
         text = json.dumps(written(self), sort_keys=True, separators=(",", ":"))
         return hashlib.blake2b(text.encode(), digest_size=16, person=b"neardup-scheme").hexdigest()
 
@@ -87,20 +88,20 @@ class Scheme:
 
     @classmethod
     def from_json(cls, text: str, where: str = "the scheme") -> Scheme:
-        """where: what the text is of, for errors.
+        """Reads a scheme. where: names the text in errors.
 
-        Raises OtherVersion for parameters that this program does not know, ValueError for what is no scheme.
+        Raises OtherVersion for parameters that this program does not know, ValueError for invalid JSON or fields.
         """
         return cls(**read(cls, json.loads(text), where))
 
     def constants(self, what: str, count: int) -> npt.NDArray[np.uint64]:
-        """uint64[count] pseudo-random words for one use, the same on every machine: a function of (seed, what)."""
+        """Returns pseudo-random words for one use, uint64[count], by (seed, what) alone: the same on any machine."""
         return constants(self.seed, what, count)
 
 
 @lru_cache(maxsize=64)
 def constants(seed: int, what: str, count: int) -> npt.NDArray[np.uint64]:
-    """What `Scheme.constants` says of a scheme with this seed."""
+    """Returns what `Scheme.constants` returns for a scheme with this seed."""
     import numpy as np  # not needed to know a scheme, and slow to import
 
     start = int.from_bytes(hashlib.blake2b(what.encode(), digest_size=8).digest(), "little") ^ (seed & _MASK)

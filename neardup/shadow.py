@@ -1,7 +1,7 @@
-"""A shadow rule beside the live one, and pairs drawn for audit. Both only look: no verdict and no stored byte changes.
+"""A shadow rule beside the live one, and sampling of pairs for audit. Neither changes a verdict or a stored byte.
 
-The shadow judges the candidates that the live rule scored, in an index that the live rule made: it says what it would
-have done with this page now, not what its own index would look like by then.
+The shadow rules on the candidates that the live rule scored, in the index that the live rule built. So it shows its
+verdict on this page now, and not what its own index would contain by then.
 """
 
 import hashlib
@@ -31,7 +31,7 @@ LIVE_ONLY = frozenset(shaping(Shapes.INDEX, Shapes.CANDIDATES, Shapes.CLUSTERS))
 
 
 class Disagreement(StrEnum):
-    """What the two rules make of one page. Values are persisted and published: they never change."""
+    """How the two rules differ on one page. Values are persisted and published: they never change."""
 
     LIVE_MERGES = "live_merges"
     SHADOW_MERGES = "shadow_merges"
@@ -41,7 +41,7 @@ class Disagreement(StrEnum):
 
 
 class Stratum(StrEnum):
-    """Why a pair is drawn where the rules agree, or there is no shadow. Values are persisted."""
+    """Why a pair is sampled although the rules agree, or without a shadow. Values are persisted."""
 
     ACCEPTED = "accepted"  # merged, close to the threshold
     REJECTED = "rejected"  # not merged, close below the threshold
@@ -50,7 +50,10 @@ class Stratum(StrEnum):
 
 @dataclass
 class Counts:
-    """pages: with candidates. pairs: their candidates. drawn: pairs for audit; left_out: those beyond the bounds."""
+    """pages: pages with candidates.
+
+    pairs: their candidates. drawn: pairs sampled for audit; left_out: those beyond the limits.
+    """
 
     pages: int = 0
     pairs: int = 0
@@ -66,9 +69,9 @@ class Counts:
 
 
 def shadow_of(live: Decider, rule: str | None, numbers: Mapping[str, int | float]) -> Decider | None:
-    """The shadow's decider: the live one with another rule and other numbers; None if neither is asked for.
+    """Returns the shadow's decider: the live one with another rule or other numbers. None if neither is given.
 
-    Raises BadInput for an unknown rule, for what only an index of its own could tell, and for the live rule itself.
+    Raises BadInput for an unknown rule, for numbers that need an index of their own, and for the live rule itself.
     """
     if rule is None and not numbers:
         return None
@@ -97,10 +100,10 @@ class _Drawn(NamedTuple):
 
 
 class Auditor:
-    """Looks at what was weighed: counts where live rule and shadow disagree, and draws pairs.
+    """Counts where live rule and shadow disagree, and samples pairs.
 
-    rate: share of the pages of which pairs are drawn, by a hash of the page id, so that a page is drawn or not
-    whatever batch it comes in. 0: no pairs.
+    rate: share of the pages whose pairs are sampled. A hash of the page id decides, so batches make no difference. 0:
+    none.
     """
 
     def __init__(self, live: Decider, shadow: Decider | None = None, rate: float = 0.0) -> None:
@@ -109,7 +112,7 @@ class Auditor:
         self._below = int(rate * (1 << 64))
 
     def look(self, weighed: Sequence[ComparedPage]) -> list[bytes]:
-        """Counts the pages of one message, and returns the pairs drawn from it as JSON lines."""
+        """Counts the pages of one message. Returns the pairs sampled from it as JSON lines."""
         drawn: list[_Drawn] = []
         for one in weighed:
             self.counts.pages += 1
@@ -146,7 +149,7 @@ class Auditor:
     def _pairs(
         self, one: ComparedPage, rulings: list[Ruling] | None, kind: Disagreement | None
     ) -> list[tuple[Disagreement | Stratum, int]]:
-        """(why, number among the candidates) of the pairs worth a look: first what the rules disagree about."""
+        """Returns (reason, number of the candidate) of the pairs to sample; first those on which the rules disagree."""
         scored = one.choice.scored
         out: list[tuple[Disagreement | Stratum, int]] = []
         if kind is not None and rulings is not None:
@@ -190,7 +193,7 @@ class Auditor:
 
 
 def disagreement(live: tuple[Kind, int] | None, shadow: tuple[Kind, int] | None) -> Disagreement | None:
-    """Of what each rule makes of a page: (kind, page id it repeats), None for a page that says something new."""
+    """Compares two results: (kind, page id that it repeats), or None for a page that repeats no other."""
     if live == shadow:
         return None
     merges = [one is not None and one[0] is Kind.NEAR_DUPLICATE for one in (live, shadow)]
@@ -206,13 +209,13 @@ def _target(best: Scored | None) -> tuple[Kind, int] | None:
 
 
 def _best(scored: Sequence[Scored], rulings: Sequence[Ruling]) -> Scored | None:
-    """As the live rule chooses: the greatest rank, then the oldest."""
+    """Chooses as the live rule does: the greatest rank, then the oldest."""
     accepted = [one._replace(ruling=said) for one, said in zip(scored, rulings, strict=True) if said.kind]
     return max(accepted, key=lambda one: (one.ruling.rank, -one.page_id), default=None)
 
 
 def _rank(page_id: int) -> int:
-    """A hash of 64 bits."""
+    """Computes a hash of 64 bits."""
     digest = hashlib.blake2b(page_id.to_bytes(8, "big"), digest_size=8, person=b"neardup-audit").digest()
     return int.from_bytes(digest, "big")
 
@@ -222,7 +225,7 @@ def _page(page_id: int, header: Header) -> dict[str, Any]:
 
 
 def _ruling(one: Scored, best: Scored | None) -> dict[str, Any]:
-    """chosen: of all candidates that the rule accepts this is the one that counts."""
+    """Describes a ruling. chosen: whether it is the best of all candidates that the rule accepts."""
     out: dict[str, Any] = {"kind": one.ruling.kind, "by": one.ruling.by}
     return out | {"chosen": True} if best is not None and best.page_id == one.page_id else out
 

@@ -1,7 +1,7 @@
-"""What one verdict says of its URL from then on: the only place that reads `standing` for what holds now.
+"""The effective verdict of a URL. No other module interprets `standing`.
 
-A consumer keeps the last verdict of each URL. If that is `unchanged`, `edited`, `stale` or `rejected`, its `standing`
-tells what holds; all other verdicts tell it themselves.
+A consumer keeps the last verdict of each URL. If that is `unchanged`, `edited`, `stale` or `rejected`, the field
+`standing` contains the effective verdict. All other verdicts are effective themselves.
 """
 
 from collections.abc import Mapping
@@ -40,7 +40,10 @@ class Standing(NamedTuple):
 
 
 def standing_of(verdict: Verdict) -> Standing:
-    """Return what holds of a verdict's URL. verdict: as JSON. Raises KeyError, TypeError, ValueError for others."""
+    """Returns the effective verdict of a verdict's URL.
+
+    verdict: as JSON. Raises KeyError, TypeError, ValueError for others.
+    """
     held = verdict.get("standing") or {}
     effective = held or verdict
     kind = str(effective["verdict"])

@@ -1,4 +1,4 @@
-"""What the indexer is told about a page, and the JSON Schema of it."""
+"""The verdict on a page, and its JSON Schema."""
 
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -16,12 +16,12 @@ TAKEN_DOWN = "taken down"
 
 
 def schema() -> str:
-    """The JSON Schema (draft 2020-12) of a verdict's JSON, of the current version."""
+    """Returns the JSON Schema (draft 2020-12) of a verdict of the current version."""
     return resources.files("neardup").joinpath("verdict.schema.json").read_text(encoding="utf-8")
 
 
 class Kind(StrEnum):
-    """What becomes of a page. Values are persisted and published: they never change."""
+    """The kind of a verdict. Values are persisted and published: they never change."""
 
     UNIQUE = "unique"
     EXACT_DUPLICATE = "exact_duplicate"
@@ -61,11 +61,10 @@ class Representative:
 
 @dataclass(slots=True)
 class Verdict:
-    """One verdict. Verdict id = (page_id, n): n = 0 is the page's own; others that it causes count from 1: `promoted`
-    ones, `gone` ones of a takedown, and of a page that had taken this one's place in its cluster, and gives it back.
+    """One verdict. Its id is (page_id, n). n is 0 for the page's own verdict. Others that the page causes count from 1.
 
-    Times are milliseconds since the epoch. `evidence` holds the numbers of the winning pair: see
-    `neardup.clusters.evidence`.
+    Others are `promoted`, `gone` of a takedown, and the verdict on a page that gives a cluster back. Times are
+    milliseconds since the epoch. `evidence` holds the numbers of the winning pair: see `neardup.clusters.evidence`.
     """
 
     verdict: Kind
@@ -99,7 +98,7 @@ class Verdict:
     generation: str | None = None  # that judged, where it has a name
 
     def to_json(self) -> bytes:
-        """One line of JSON without the newline: fields in a fixed order, empty ones left out."""
+        """Returns one line of JSON without the newline: fields in a fixed order, without empty ones."""
         out: dict[str, Any] = {"version": VERDICT_VERSION}
         for name, value in zip(_FIELDS, _values(self), strict=True):
             if value or not (value is None or value is False or value == {}):
@@ -107,12 +106,12 @@ class Verdict:
         return orjson.dumps(out)
 
     def to_dict(self) -> dict[str, Any]:
-        """The same as plain values: strings, numbers, lists and dictionaries."""
+        """Returns the same as plain values: strings, numbers, lists and dictionaries."""
         value: dict[str, Any] = orjson.loads(self.to_json())
         return value
 
     def _repr_html_(self) -> str:
-        """For notebooks: a table of what was said, everything from pages escaped."""
+        """Renders the verdict as a table for notebooks. All text from pages is escaped."""
         told = self.to_dict()
         evidence = told.pop("evidence", {})
         shown = {name: told[name] for name in _SHOWN if told.get(name) is not None}
@@ -131,7 +130,7 @@ _SHOWN = (
 
 
 def _cell(value: Any) -> str:
-    """A value as HTML; of a page its URL. Marks that turn the reading order end with the cell."""
+    """Renders a value as HTML; of a page its URL. Marks that change the reading direction end with the cell."""
     text = value["url"] if isinstance(value, dict) and "url" in value else value
     text = text if isinstance(text, str) else orjson.dumps(text).decode()
     return f'<bdi dir="auto">{escape(text)}</bdi>'

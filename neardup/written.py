@@ -1,8 +1,8 @@
-"""How Scheme and Decider are written as JSON, so that their digests outlive new fields.
+"""Writes Scheme and Decider as JSON, so that their digests stay equal when fields are added.
 
-Fields of the first release are always written. A later one names its neutral value, the one with which the program
-does what it did before the field came: it is written only if it differs from that. So what was written before keeps
-its bytes, and with them its digest, and whoever has no use for the new field goes on with the index that he has.
+Fields of the first release are always written. A later field names its neutral value: the one with which the program
+behaves as it did before the field existed. It is written only if it differs from that. So a deployment that does not
+use a new field keeps its digest and its index.
 """
 
 import dataclasses
@@ -16,19 +16,22 @@ _NEUTRAL = "neutral"
 
 
 def later(default: _Value, *, neutral: _Value) -> _Value:
-    """A field that came after the first release. default: for new deciders; neutral: never changes once released."""
+    """Declares a field added after the first release.
+
+    default: for new deciders; neutral: never changes once released.
+    """
     value: _Value = dataclasses.field(default=default, metadata={_NEUTRAL: neutral})
     return value
 
 
 def neutral_values(kind: type) -> dict[str, Any]:
-    """Of the fields of a dataclass that came after the first release."""
+    """Returns the neutral values of the fields of a dataclass that were added after the first release."""
     fields = dataclasses.fields(kind)
     return {field.name: field.metadata[_NEUTRAL] for field in fields if _NEUTRAL in field.metadata}
 
 
 def written(value: Any) -> Any:
-    """A dataclass as plain values, neutral ones left out; mappings of dataclasses likewise."""
+    """Returns a dataclass as plain values without neutral ones; mappings of dataclasses likewise."""
     if isinstance(value, Mapping):
         return {name: written(each) for name, each in value.items()}
     if not dataclasses.is_dataclass(value):
@@ -43,10 +46,11 @@ def written(value: Any) -> Any:
 
 
 def read(kind: type, values: Any, where: str) -> dict[str, Any]:
-    """The values of all fields of a dataclass. values: what `written` gave, from JSON; where: whose they are.
+    """Reads the values of all fields of a dataclass. values: from `written`, through JSON; where: their origin, for
+    errors.
 
-    Raises OtherVersion for a field that this program does not know, ValueError for anything but all fields of the
-    first release.
+    Raises OtherVersion for a field that this program does not know, ValueError unless all fields of the first release
+    are there.
     """
     if not isinstance(values, dict):
         raise ValueError(f"not an object of JSON, but {type(values).__name__}")
@@ -59,5 +63,5 @@ def read(kind: type, values: Any, where: str) -> dict[str, Any]:
 
 
 def newer(where: str, what: str) -> OtherVersion:
-    """The error of something written that this program does not know."""
+    """Makes the error for fields that this program does not know."""
     return OtherVersion(f"{where}: written by a newer version of neardup (this one does not know {what}); run that one")

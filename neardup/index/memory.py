@@ -11,7 +11,7 @@ _CLUSTER_BYTES = 8
 
 
 class MemoryStore:
-    """`neardup.index.base.Store` in RAM; nothing survives the process."""
+    """A `neardup.index.base.Store` in memory. It ends with the process."""
 
     def __init__(self) -> None:
         self._rows: dict[Family, dict[bytes, bytes]] = {family: {} for family in Family}

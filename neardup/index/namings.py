@@ -26,12 +26,12 @@ def encode(siblings: Siblings) -> bytes:
 
 
 def encode_first(tail: int, titling: int, place: int) -> bytes:
-    """The row of a naming that only one page has."""
+    """Encodes the row of a naming that only one page has."""
     return _ROW.pack(FORMAT, 0, 1, 0, 0, tail, titling, place)
 
 
 def decode(row: bytes) -> Siblings:
-    """Raises CorruptRecord for a row of another format."""
+    """Decodes a row. Raises CorruptRecord for a row of another format."""
     if len(row) != _ROW.size or row[0] != FORMAT:
         raise CorruptRecord(
             f"not a naming's row of a known format: {row.hex()}; if another version made the index, set it aside: "
@@ -46,9 +46,9 @@ _OWNERS_MAX = 1 << 16
 
 
 def owner(site: int, url: bytes) -> int:
-    """Fingerprint of a page's owner (`neardup.page.owner_of`): 64 bits, keyed by that of its site.
+    """Fingerprints a page's owner (`neardup.page.owner_of`): 64 bits, keyed by the fingerprint of its site.
 
-    site: the fingerprint in its record. url: in normal form.
+    site: the fingerprint in its record. url: normalised.
     """
     _, _, host, user, *_ = url.split(b"/", 4)
     known = site, host if user[:1] not in (b"@", b"~") else b"/".join((host, user.partition(b"?")[0]))
@@ -63,7 +63,7 @@ def owner(site: int, url: bytes) -> int:
 
 
 def key_of(header: Header) -> bytes:
-    """17 bytes: owner and naming of a page."""
+    """Returns the key of a page's owner and naming, 17 bytes."""
     return key(owner(header.site, header.url.encode()), header.naming)
 
 

@@ -35,7 +35,7 @@ _CODES = {kind: code for code, kind in _STANDINGS.items()}
 
 
 def id_key(page_id: int) -> bytes:
-    """8 bytes: key of a sketch or a cluster, prefix of a cluster's members."""
+    """Returns the key of a sketch or a cluster, which is the prefix of a cluster's members, 8 bytes."""
     return _ID.pack(page_id)
 
 
@@ -52,11 +52,11 @@ NOTES_MAX = 4
 
 
 class Note(NamedTuple):
-    """A cluster that a URL has stood for, and does not any more.
+    """A cluster that a URL represented before.
 
-    since: the cluster's `promoted` when it did: of two that stood for a cluster, the earlier one has the smaller. left:
-    log time at which it ceased to, ms; shown: for how long it had, ms. digest, naming, simhash: of the content that it
-    had last, as in the header of its sketch; digest: zeros for none.
+    since: the cluster's `promoted` at that time; the earlier of two representatives has the smaller one. left: log time
+    at which it ceased, ms. shown: for how long it had represented the cluster, ms. digest, naming, simhash: of its last
+    content there, as in the header of its sketch; digest: zeros for none.
     """
 
     cluster: int
@@ -72,12 +72,12 @@ _NOTE = struct.Struct(">QQqq16sQ48s")
 
 
 class UrlRow(NamedTuple):
-    """What is held of a URL. page_id: its latest fetch that was not unchanged, stale or rejected.
+    """The row of a URL. page_id: its latest fetch that was not unchanged, stale or rejected.
 
-    member: page id at joining its cluster; 0 for a representative (no member has it: its founder came before). Of a
-    `gone` URL cluster and member are 0 and mean nothing. standing: of a member as it was when it was last verified
-    (`neardup.clusters.membership.standing_of`). newest: greatest clamped fetch time; seen: log time, both ms. notes:
-    see `neardup.clusters.reclaiming`, the oldest first; only a row with some has room for them, and format 3.
+    member: page id at joining its cluster; 0 for a representative. For a `gone` URL cluster and member are 0 and mean
+    nothing. standing: of a member as last verified (`neardup.clusters.membership.standing_of`). newest: greatest
+    clamped fetch time; seen: log time, both ms. notes: see `neardup.clusters.reclaiming`, the oldest first; only a row
+    of format 3 has them.
     """
 
     page_id: int
@@ -98,7 +98,7 @@ class UrlRow(NamedTuple):
 
 
 def encode_url(page_id: int, cluster: int, member: int, standing: Kind, newest: int, seen: int) -> bytes:
-    """The row of these fields of a `UrlRow`, without notes."""
+    """Encodes the fields of a `UrlRow` without notes."""
     return _URL.pack(1, _CODES[standing], page_id, cluster, member, newest, seen)
 
 
@@ -117,7 +117,7 @@ def decode_url(row: bytes) -> UrlRow:
 
 
 def seen_of(row: bytes) -> int:
-    """`seen` of a URL's row, ten times faster than decoding the row. Raises CorruptRecord."""
+    """Returns `seen` of a URL's row, ten times faster than decoding the row. Raises CorruptRecord."""
     if len(row) < _URL.size or row[0] not in (1, 3):
         raise CorruptRecord(f"not a URL row of a known format: {row.hex()}")
     (seen,) = _SEEN.unpack_from(row, _URL.size - _SEEN.size)
@@ -125,13 +125,13 @@ def seen_of(row: bytes) -> int:
 
 
 class ClusterRow(NamedTuple):
-    """A representative and how many stand behind it. founding: page id of the sketch that members are verified against.
+    """A representative and the size of its cluster. founding: page id of the sketch against which members are verified.
 
-    url_hash and current: the representative's URL and its current page id (another than founding once edited). size:
-    live pages, the representative included. content_of: founding page id of the representative whose main content this
-    one repeats, or NO_PAGE. wanted: URL hash of its rel=canonical, or zeros if there is none or it is the page's own.
-    canonical: that URL while it belongs to a live member, else empty. promoted: member id of the page that took the
-    cluster over last, 0 if none did: all members have greater ones. Only a row with one has room for it, and format 2.
+    url_hash and current: the representative's URL and its current page id (other than founding once edited). size: live
+    pages, the representative included. content_of: founding page id of the representative with the same main content,
+    or NO_PAGE. wanted: URL hash of its rel=canonical; zeros without one, or if it is the page's own. canonical: that
+    URL while it belongs to a live member, else empty. promoted: member id of the last promoted page, 0 without any: all
+    members have greater ones; only a row of format 2 has it.
     """
 
     founding: int
@@ -155,7 +155,7 @@ _CLUSTER = struct.Struct(">BQ16sQIIQ16s")
 
 
 def encode_new_cluster(founder: int, url_hash: bytes, content_of: int, wanted: bytes) -> bytes:
-    """The row of a cluster that has its founder alone."""
+    """Encodes the row of a cluster that has only its founder."""
     return _CLUSTER.pack(1, founder, url_hash, founder, 1, 1, content_of, wanted)
 
 
@@ -175,7 +175,7 @@ def decode_cluster(row: bytes) -> ClusterRow:
 
 
 class MemberRow(NamedTuple):
-    """verified: page id of the founding sketch that the member was verified against."""
+    """The row of a member. verified: page id of the founding sketch against which it was verified."""
 
     verified: int
     url_hash: bytes
@@ -185,7 +185,7 @@ class MemberRow(NamedTuple):
 
 
 def encode_member(verified: int, url_hash: bytes) -> bytes:
-    """The row of these fields of a `MemberRow`."""
+    """Encodes the fields of a `MemberRow`."""
     return _MEMBER.pack(1, verified, url_hash)
 
 
@@ -203,10 +203,10 @@ DIGEST_PAGES_MAX = 64
 
 
 class DigestRow(NamedTuple):
-    """The live pages with one content. live: their number; pages: the oldest, ascending, the first is the holder.
+    """The live pages of one digest. live: their number; pages: the oldest, ascending.
 
-    rest: page id whose sketches row holds what all sketches of this digest share, or NO_PAGE; refs: rows that use it,
-    that one included; check: XXH3 of the shared part.
+    rest: page id whose sketch row holds the part that all sketches of this digest share, or NO_PAGE. refs: number of
+    rows that use it, including that one. check: XXH3 of the shared part.
     """
 
     live: int
@@ -224,7 +224,7 @@ _DIGEST = struct.Struct(">BIQIQ")
 
 
 def encode_new_digest(page_id: int, check: int) -> bytes:
-    """The row of a content that one page has, and no page had before."""
+    """Encodes the row of a digest with its first page."""
     return _DIGEST.pack(1, 1, page_id, 1, check) + page_id.to_bytes(6, "big")
 
 

@@ -46,14 +46,17 @@ _GAPS = (
 
 
 def _middle(header: bytes) -> tuple[int, int, int]:
-    """End of the tape, start and end of the Bloom filter, of a record with this header."""
+    """Returns the end of the tape, and start and end of the Bloom filter, of a record with this header."""
     title, head, tape, content, bloom = _LENGTHS.unpack_from(header, _TITLE_NAMES)
     starts = section_starts((tape, content, title, head, bloom))
     return starts[RecordSection.CONTENT_TAPE], starts[RecordSection.BLOOM], starts[RecordSection.URL]
 
 
 def shared_part(record: bytes, middle: tuple[int, int, int] | None = None) -> bytes:
-    """What all sketches of this record's digest have in common. middle: what `_middle` says of it, if known."""
+    """Returns the part that all sketches of this record's digest have in common.
+
+    middle: the result of `_middle`, if known.
+    """
     tape, bloom, end = middle or _middle(record)
     return b"".join(
         (
@@ -64,13 +67,13 @@ def shared_part(record: bytes, middle: tuple[int, int, int] | None = None) -> by
 
 
 def own_part(record: bytes) -> bytes:
-    """The record without its shared part."""
+    """Returns the record without its shared part."""
     tape, bloom, end = _middle(record)
     return b"".join([record[gap] for gap in _GAPS]) + record[tape:bloom] + record[end:]
 
 
 def join(own: bytes, shared: bytes) -> bytes:
-    """The record that `own_part` and `shared_part` were cut from, byte for byte."""
+    """Returns the record from which `own_part` and `shared_part` were cut, byte for byte."""
     at = 0
     parts = []
     fixed = (
@@ -91,7 +94,7 @@ def join(own: bytes, shared: bytes) -> bytes:
 
 
 def scrubbed(record: bytes) -> bytes:
-    """A record with the same shared part and digest and nothing else of its page: no URL, title or names.
+    """Returns a record with the same shared part and digest, and no other data of its page: no URL, title or names.
 
     It replaces the record of a removed page whose shared part other rows still use.
     """
@@ -107,7 +110,7 @@ def scrubbed(record: bytes) -> bytes:
 
 
 def check_of(shared: bytes) -> int:
-    """64 bits that tell whether two records of one digest really share this part."""
+    """Returns a 64-bit checksum, which shows whether two records of one digest really share this part."""
     return xxhash.xxh3_64_intdigest(shared)
 
 
@@ -120,7 +123,7 @@ def own_row(record: bytes, rest: int) -> bytes:
 
 
 def rest_of_row(row: bytes) -> int | None:
-    """Page id of the row that holds the shared part; None if this row is whole."""
+    """Returns the page id of the row that holds the shared part; None if this row is whole."""
     if row[:1] == _WHOLE:
         return None
     if row[:1] != _OWN or len(row) < 9:
@@ -129,7 +132,7 @@ def rest_of_row(row: bytes) -> int | None:
 
 
 def record_of_rows(row: bytes, rest_row: bytes | None) -> bytes:
-    """The record of a row; rest_row: the row that `rest_of_row` names, if any."""
+    """Returns the record of a row. rest_row: the row that `rest_of_row` names, if any."""
     if rest_row is None:
         return row[1:]
     return join(row[9:], shared_part(rest_row[1:]))
