@@ -1,19 +1,21 @@
-"""Compiles every kernel into the cache, where that is not done: `python -m neardup.warm`.
+"""Compile every kernel that is not in the cache: `python -m neardup.warm`.
 
-The cache is per CPU model, version of numba, and state of the kernels' sources. Parts that have nothing in common are
-compiled by processes side by side.
+The cache depends on the CPU model, the version of numba and the sources of the kernels. The kernels for judging are
+compiled in a second process: they share little with those for sketching.
 
 `python -m neardup.warm levels`, when an image is built, compiles for every level of processors of this architecture,
 into the package: see `neardup.kernels.keeping`. This machine need not have the level.
 """
 
+import gc
 import os
 import pickle
 import pkgutil
 import platform
 import subprocess
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from importlib import import_module
 from typing import Any, Literal
 
@@ -24,10 +26,9 @@ from neardup import kernels
 from neardup.decider import Decider
 from neardup.fold import fold
 from neardup.index.memory import MemoryStore
-from neardup.kernels import KEPT, PLAIN, keeping, postings, prepare, share
-from neardup.kernels.batch import record_of, sketch_batch
+from neardup.kernels import KEPT, PLAIN, keeping, postings
+from neardup.kernels.batch import sketch_batch
 from neardup.kernels.gb18030 import gb18030
-from neardup.kernels.html import extract
 from neardup.kernels.pairs import score_pairs
 from neardup.kernels.sniffing import sniff
 from neardup.kernels.tokens import tokenise
@@ -36,18 +37,15 @@ from neardup.page import Page
 from neardup.pairs.scoring import compare_records
 from neardup.scheme import Scheme
 from neardup.sketch.layout import HEADER, SKETCH_VERSION, RecordKind
-from neardup.sketch.making import of_words, sketch_pages
-from neardup.text.decoding import decode
-from neardup.text.extraction import extract_page
+from neardup.sketch.making import sketch_pages
 
 #: What a command does: it makes sketches of pages, or judges sketches, or both.
 Need = Literal["sketching", "judging"]
 ALL: tuple[Need, ...] = ("sketching", "judging")
-#: The kernels that Python calls then, with the seconds of a processor that each took to compile in one process, on one
-#: of 2023; others took up to twice as long. `extract` is a part of `sketch_batch`, and another process's where there is
-#: one: it is done where either is.
+#: The kernels that Python calls then, with the seconds of a processor that each takes to compile in one process (2023).
+#: Other processors took up to twice as long.
 _SECONDS: Mapping[Need, Mapping[Any, float]] = {
-    "sketching": {find_hosts: 1.1, tokenise: 3.2, sniff: 0.4, gb18030: 0.3, extract: 10.0, sketch_batch: 17.0},
+    "sketching": {find_hosts: 1.1, tokenise: 3.2, sniff: 0.4, gb18030: 0.3, sketch_batch: 17.0},
     "judging": {
         score_pairs: 7.1,
         postings.load: 0.3,
@@ -59,8 +57,10 @@ _SECONDS: Mapping[Need, Mapping[Any, float]] = {
         postings.post: 0.2,
     },
 }
-#: Several processes import, and compile some parts twice: 51 seconds instead of 41 were seen.
-_SIDE_BY_SIDE = 1.25
+#: Seconds of a processor that the second process takes to import what it needs.
+_IMPORTS = 2.0
+#: Objects between two collections of garbage while the compiler runs: by default they take a tenth of its time.
+_COLLECT_EVERY = 100_000
 
 
 def _seconds(needs: Sequence[Need]) -> dict[Any, float]:
@@ -68,7 +68,7 @@ def _seconds(needs: Sequence[Need]) -> dict[Any, float]:
 
 
 def _held(kernel: Any) -> bool:
-    return kernel._cache.holds() or (kernel is extract and sketch_batch._cache.holds())
+    return bool(kernel._cache.holds())
 
 
 def is_warm(needs: Sequence[Need] = ALL) -> bool:
@@ -100,18 +100,14 @@ def notice(needs: Sequence[Need] = ALL) -> str:
             f"compiling the kernels for this run alone, those that it needs: {place} cannot be written; "
             "NUMBA_CACHE_DIR names another place"
         )
-    sides = min(_sides(needs), len(os.sched_getaffinity(0)))
+    lacking = sum(seconds for kernel, seconds in _seconds(needs).items() if not _held(kernel))
+    sides = min(2 if "sketching" in needs and "judging" in needs else 1, len(os.sched_getaffinity(0)))
     here = f"{sides} {'core' if sides == 1 else 'cores'} here"
-    lacking = sum(_seconds(needs).values()) * (1 - share_done(needs)) * (_SIDE_BY_SIDE if sides > 1 else 1)
+    lacking += _IMPORTS * (sides - 1)
     return (
         f"compiling the kernels, once on this machine: {lacking:.0f} seconds of processor time or more, "
         f"on {here}, so {lacking / sides:.0f} seconds if nothing else runs"
     )
-
-
-def _sides(needs: Sequence[Need]) -> int:
-    """How many processes compile."""
-    return 1 if tuple(needs) == ("judging",) else 1 + len(needs)
 
 
 def make_ready(tell: Callable[[str], None], needs: Sequence[Need] = ALL) -> None:
@@ -122,13 +118,18 @@ def make_ready(tell: Callable[[str], None], needs: Sequence[Need] = ALL) -> None
             warm(needs)
 
 
+@contextmanager
+def _fewer_collections() -> Iterator[None]:
+    """The compiler makes millions of objects, nearly all of which stay."""
+    before = gc.get_threshold()
+    gc.set_threshold(_COLLECT_EVERY, *before[1:])
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
+
+
 _CHINESE = "羊毛".encode("gbk")
-
-
-def _extraction() -> None:
-    extract_page(b"<p>a")
-    share(extract)
-    decode(_CHINESE, "text/html; charset=gbk")
 
 
 def _judging() -> None:
@@ -151,35 +152,29 @@ def _judge(records: Sequence[bytes]) -> None:
         store.write(fold([(number, record)], store, Decider(Scheme(seed=1).digest)).writes)
 
 
-#: What a process of its own compiles, and what it is a part of.
-_PARTS: Mapping[str, tuple[Need, Callable[[], None]]] = {
-    "extraction": ("sketching", _extraction),
-    "judging": ("judging", _judging),
-}
-
-
 def warm(needs: Sequence[Need] = ALL) -> None:
     """Runs every kernel of these needs once, on some small pages."""
-    if "sketching" not in needs:
-        _judging()
-        return
-    helpers = []
-    if KEPT and not is_warm(needs) and (os.cpu_count() or 1) > 1:
-        parts = [part for part, (need, _) in _PARTS.items() if need in needs]
-        helpers = [subprocess.Popen([sys.executable, "-m", "neardup.warm", part]) for part in parts]
-        with of_words(["wool"], Scheme(seed=1)) as arguments:
-            prepare(record_of, *arguments)
-    for helper in helpers:
-        helper.wait()  # what it could not do is done here
+    with _fewer_collections():
+        if "sketching" not in needs:
+            _judging()
+            return
+        apart = "judging" in needs and KEPT and not is_warm(("judging",)) and (os.cpu_count() or 1) > 1
+        helper = subprocess.Popen([sys.executable, "-m", "neardup.warm", "judging"]) if apart else None
+        sketches = _sketching()
+        if helper is not None:
+            helper.wait()  # a kernel that it failed to compile is compiled here
+        if "judging" in needs:
+            _judge(sketches)
+
+
+def _sketching() -> list[bytes]:
     text = "<title>Wool</title><p>" + " ".join(f"word{i} größe 羊毛" for i in range(100))
     bodies = (text, text + " <a href=b>more</a><img src=b.png>", text, None)
     urls = (*(f"https://{host}.example/" for host in "abc"), "https://a.example/")
     pages = [Page(url, None if body is None else body.encode()) for url, body in zip(urls, bodies, strict=True)]
     pages.append(Page("https://a.example/x", b"\x00\x01", "image/png"))
     pages.append(Page("https://a.example/y", _CHINESE, "text/html; charset=gbk"))
-    sketches = sketch_pages(pages, Scheme(seed=1))
-    if "judging" in needs:
-        _judge(sketches)
+    return sketch_pages(pages, Scheme(seed=1))
 
 
 #: Module and name of a kernel, and the types of arguments that it is called with.
@@ -227,8 +222,8 @@ def main(arguments: Sequence[str]) -> None:
         warm_levels()
     elif arguments == ["calls"]:  # from another process of this module
         compile_for(pickle.load(sys.stdin.buffer))
-    elif len(arguments) == 1 and arguments[0] in _PARTS:
-        _PARTS[arguments[0]][1]()
+    elif arguments == ["judging"]:  # from another process of this module
+        warm(("judging",))
     else:
         sys.exit("python -m neardup.warm: no arguments, or: levels")
 

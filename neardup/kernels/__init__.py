@@ -16,9 +16,9 @@ from neardup.kernels.keeping import KEPT, PLAIN
 if not PLAIN:
     from numba.core.dispatcher import Dispatcher
 
-    from neardup.kernels.compiling import Kept, PartCache, PartCompiler, WholeCompiler
+    from neardup.kernels.compiling import Kept, PartCompiler, WholeCompiler
 
-__all__ = ["KEPT", "PLAIN", "inlined_kernel", "kernel", "lean_kernel", "prepare", "share"]
+__all__ = ["KEPT", "PLAIN", "inlined_kernel", "kernel", "lean_kernel"]
 
 
 def _decorator(**options: Any) -> Any:
@@ -37,9 +37,7 @@ def _decorator(**options: Any) -> Any:
 
         @cache
         def part() -> Any:
-            made = numba.njit(pipeline_class=PartCompiler, no_cpython_wrapper=True, **options)(function)
-            made._cache = PartCache(function)
-            return made
+            return numba.njit(pipeline_class=PartCompiler, no_cpython_wrapper=True, **options)(function)
 
         def template(args: Any, kws: Any) -> Any:
             args = tuple(types.unliteral(arg) for arg in args)
@@ -56,21 +54,6 @@ def _decorator(**options: Any) -> Any:
         return whole
 
     return decorate
-
-
-def prepare(kernel: Any, *arguments: Any) -> None:
-    """Compiles what kernels that call this one with such arguments are made of, and leaves it at that."""
-    if not (PLAIN or numba.config.DISABLE_JIT):
-        kernel.part().compile(tuple(map(numba.typeof, arguments)))
-
-
-def share(kernel: Any) -> None:
-    """Keeps that, for the arguments that the kernel has been called with from Python, for other processes."""
-    if KEPT and not (PLAIN or numba.config.DISABLE_JIT):
-        part = kernel.part()
-        for signature in kernel.signatures:
-            part.compile(signature)
-            part._cache.share(signature, part.overloads[signature])
 
 
 #: The decorator of this package: no GIL, no Python objects, cached, IEEE division.

@@ -1,15 +1,15 @@
-"""How kernels become machine code: what Python calls is compiled as a whole, what kernels call is a part of it.
+"""How kernels become machine code: each kernel that Python calls is compiled as a whole, with all that it calls.
 
 Numba optimises each function together with all that it calls, makes machine code of that, and does both again for each
 caller: the deeper the calls, the more often. Here a function that a kernel calls stays as it was translated until the
-kernel at the top, the one that Python calls, is optimised with everything below it, once. Parts are kept in memory;
-`share` puts one into the cache, closed under what it calls, for a process that compiles a caller of it.
+kernel at the top, the one that Python calls, is optimised with everything below it, once.
 
-This builds on parts of numba that are no public interface, and may break with any version of it:
+This module uses private parts of numba, and may break with any version of it:
 
-* `numba.core.compiler`: `Compiler` with the order of its arguments, `Flags` with `_values`, `CompileResult`;
-* `numba.core.codegen`: `JITCodeLibrary` with `_linking_libraries`, `_final_module`, `_finalized`,
-  `_get_module_for_linking`, `_raise_if_finalized`, `_ensure_finalized`;
+* `numba.core.compiler`: `CompilerBase` with the order of its arguments, `Flags` with `_values`; passes of
+  `numba.core.typed_passes` and `untyped_passes`;
+* `numba.core.codegen`: `JITCodeLibrary` with `_linking_libraries`, `_finalized`,
+  `_raise_if_finalized`, `_ensure_finalized`;
 * `numba.core.caching`: `FunctionCache`, `CompileResultCacheImpl`, `UserProvidedCacheLocator` and their hooks;
 * `numba.core.registry.cpu_target`, `Dispatcher.get_call_template`, `Dispatcher._cache`, the options `_nrt`,
   `no_cpython_wrapper`, `no_cfunc_wrapper` of `njit` (in `neardup.kernels`).
@@ -23,11 +23,12 @@ import os
 from collections.abc import Iterable
 from typing import Any
 
-import llvmlite.binding as llvm
 import numba
+from numba.core import typed_passes, untyped_passes
 from numba.core.caching import CompileResultCacheImpl, FunctionCache, UserProvidedCacheLocator
 from numba.core.codegen import CodeLibrary, JITCodeLibrary
-from numba.core.compiler import Compiler, CompileResult, Flags
+from numba.core.compiler import CompilerBase, Flags
+from numba.core.compiler_machinery import PassManager
 from numba.core.registry import cpu_target
 
 from neardup.kernels.keeping import KEPT, folder
@@ -52,7 +53,7 @@ class _NoEngine:
 
 
 class _Part(JITCodeLibrary):
-    """A function for those that call it: neither optimised nor made machine code."""
+    """A function that kernels call: it is no machine code, and callers optimise it with their own."""
 
     @property
     def codegen(self) -> _NoEngine:
@@ -65,21 +66,6 @@ class _Part(JITCodeLibrary):
     def get_pointer_to_function(self, name: str) -> int:
         self._ensure_finalized()
         return 0
-
-    def serialize_using_object_code(self) -> tuple[str, bytes]:
-        self._ensure_finalized()
-        module = self._final_module.clone()
-        for library in _closed(self._linking_libraries):
-            module.link_in(library._get_module_for_linking(), preserve=True)
-        return self.name, module.as_bitcode()
-
-    @classmethod
-    def restored(cls, codegen: Any, name: str, bitcode: bytes) -> "_Part":
-        """What `serialize_using_object_code` wrote."""
-        part = cls(codegen, name)
-        part._final_module = llvm.parse_bitcode(bitcode)
-        part.finalize()
-        return part
 
 
 class _Whole(JITCodeLibrary):
@@ -105,13 +91,36 @@ class _Flags(Flags):
 _FLAGS_HASH = hash(Flags())
 
 
-def _compiler(kind: type[JITCodeLibrary]) -> type[Compiler]:
-    class Made(Compiler):
+#: Numba's passes that kernels need: not those for closures, `with`, parallel loops and expressions of arrays.
+_PASSES = (
+    untyped_passes.TranslateByteCode,
+    untyped_passes.FixupArgs,
+    untyped_passes.IRProcessing,
+    untyped_passes.GenericRewrites,
+    untyped_passes.ReconstructSSA,
+    typed_passes.NopythonTypeInference,
+    typed_passes.PreLowerStripPhis,
+    typed_passes.IRLegalization,
+    typed_passes.AnnotateTypes,
+    typed_passes.NativeLowering,
+    typed_passes.NoPythonBackend,
+)
+
+
+def _compiler(kind: type[JITCodeLibrary]) -> type[CompilerBase]:
+    class Made(CompilerBase):
         def __init__(self, typing, target, library, args, return_type, flags, locals_):  # numba's own order
             if library is None:
                 library = kind(target.codegen(), "kernel")
                 library.enable_object_caching()
             super().__init__(typing, target, library, args, return_type, _Flags(flags), locals_)
+
+        def define_pipelines(self) -> list[PassManager]:
+            manager = PassManager("kernel")
+            for each in _PASSES:
+                manager.add_pass(each, each.__name__)
+            manager.finalize()
+            return [manager]
 
     return Made
 
@@ -157,39 +166,3 @@ class Kept(FunctionCache):
             return any(processor == here for _, processor, _ in self._cache_file._load_index())
         except OSError:
             return False
-
-
-class _PartCacheFiles(KeptFiles):
-    def get_filename_base(self, fullname: str, abiflags: str) -> str:
-        return "part-" + super().get_filename_base(fullname, abiflags)
-
-    def rebuild(self, target_context: Any, payload: Any) -> CompileResult:
-        library, description, environment, signature, *_ = payload
-        part = _Part.restored(target_context.codegen(), *library)
-        nothing = dict.fromkeys(CompileResult._fields)
-        given = {
-            "typing_context": target_context.typing_context,
-            "target_context": target_context,
-            "entry_point": target_context.get_executable(part, description, environment),
-            "signature": signature,
-            "objectmode": False,
-            "lifted": (),
-            "fndesc": description,
-            "library": part,
-            "environment": environment,
-            "reload_init": [],
-            "referenced_envs": [],
-        }
-        return CompileResult(**(nothing | given))
-
-
-class PartCache(Kept):
-    """Of one part. What is not shared is not written: it would be compiled code of all that a part calls."""
-
-    _impl_class = _PartCacheFiles
-
-    def save_overload(self, sig: Any, data: Any) -> None:
-        pass
-
-    def share(self, sig: Any, data: Any) -> None:
-        super().save_overload(sig, data)

@@ -151,7 +151,9 @@ def write_path_names(path, size, names, names_max, token_key, distinct, mixed, c
         if place < 0:
             fresh += 1
             place = at + names * NAME_BYTES
-            write_name(token, g, counts[found] if found >= 0 else 0, flags, host, host_many, out, place)
+            # of the types of the other calls: `write_name` is compiled once
+            count = counts[found] if found >= 0 else np.uint32(0)
+            write_name(token, g, count, U8(flags), host, host_many, out, place)
             names += 1
         out[place + 7] |= IN_PATH
     return np.int64(names)

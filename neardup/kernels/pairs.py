@@ -23,6 +23,8 @@ from neardup.kernels.urls import deeper, same_but_digits, same_but_numbers, same
 U64 = np.uint64
 U8 = np.uint8
 _ZERO = U64(0)
+#: Sets of flags of names. Numba makes a uint64 of `U8 | U8`, and would compile functions for both types.
+_IN_EITHER, _NOT_WORDS, _NOT_NAMES = IN_TITLE | IN_HEADING, OWN_HOST | ALL_DIGITS, OWN_HOST | ANY_DIGIT
 
 #: Header fields that `score_pairs` reads, in the order of its argument `at` (their byte offsets in a record).
 FIELDS = (
@@ -122,7 +124,7 @@ def _title_only(buf, at, names, other_at, other_names):
     """Of the names at buf[at], not all digits, that the other title lacks: greatest number of occurrences, 0: none."""
     most = 0
     for j in range(at, at + names * NAME_BYTES, NAME_BYTES):
-        if not buf[j + 7] & IN_TITLE or buf[j + 7] & (ALL_DIGITS | OWN_HOST) or np.int64(buf[j + 6]) <= most:
+        if not buf[j + 7] & IN_TITLE or buf[j + 7] & _NOT_WORDS or np.int64(buf[j + 6]) <= most:
             continue
         fingerprint = fingerprint_at(buf, j)
         for k in range(other_at, other_at + other_names * NAME_BYTES, NAME_BYTES):
@@ -159,17 +161,15 @@ def _differs(buf, at, names, only, but_not, other_at, other_names, there):
 @lean_kernel
 def _heading_veto(buf, a, a_names, b, b_names):
     """Each heading has a token that the other page's heading and title lack: 1 a word, 2 digits alone on one side."""
-    either = IN_TITLE | IN_HEADING
     if not (
-        _differs(buf, a, a_names, IN_HEADING, OWN_HOST, b, b_names, either)
-        and _differs(buf, b, b_names, IN_HEADING, OWN_HOST, a, a_names, either)
+        _differs(buf, a, a_names, IN_HEADING, OWN_HOST, b, b_names, _IN_EITHER)
+        and _differs(buf, b, b_names, IN_HEADING, OWN_HOST, a, a_names, _IN_EITHER)
     ):
         return 0
-    words = OWN_HOST | ALL_DIGITS
     return (
         1
-        if _differs(buf, a, a_names, IN_HEADING, words, b, b_names, either)
-        and _differs(buf, b, b_names, IN_HEADING, words, a, a_names, either)
+        if _differs(buf, a, a_names, IN_HEADING, _NOT_WORDS, b, b_names, _IN_EITHER)
+        and _differs(buf, b, b_names, IN_HEADING, _NOT_WORDS, a, a_names, _IN_EITHER)
         else 2
     )
 
@@ -187,7 +187,7 @@ def _own_path(buf, at, names, other_at, other_names):
             if buf[k + 7] & IN_PATH and fingerprint_at(buf, k) == fingerprint:
                 break
         else:
-            most = max(most, 1 if buf[j + 7] & (ANY_DIGIT | OWN_HOST) else (3 if buf[j + 6] else 2))
+            most = max(most, 1 if buf[j + 7] & _NOT_NAMES else (3 if buf[j + 6] else 2))
     return most
 
 
@@ -211,7 +211,7 @@ def _own_words(buf, at, names, other_at, other_names, filter_at, filter_size, sa
     """
     found = 0
     for j in range(at, at + names * NAME_BYTES, NAME_BYTES):
-        if not buf[j + 7] & IN_PATH or buf[j + 7] & (OWN_HOST | ALL_DIGITS) or buf[j + 6] == 0:
+        if not buf[j + 7] & IN_PATH or buf[j + 7] & _NOT_WORDS or buf[j + 6] == 0:
             continue
         fingerprint = fingerprint_at(buf, j)
         for k in range(other_at, other_at + other_names * NAME_BYTES, NAME_BYTES):
@@ -237,10 +237,9 @@ def _told_apart(mine, theirs, words, other_words, more):
 @lean_kernel
 def _named_by_path(buf, at, names):
     """Whether at least half of the words of title and heading, without digits, stand in the path of the URL."""
-    either = IN_TITLE | IN_HEADING
     told = 0
     for j in range(at, at + names * NAME_BYTES, NAME_BYTES):
-        if buf[j + 7] & either and not buf[j + 7] & (ANY_DIGIT | OWN_HOST):
+        if buf[j + 7] & _IN_EITHER and not buf[j + 7] & _NOT_NAMES:
             told += 1 if buf[j + 7] & IN_PATH else -1
     return told >= 0
 
@@ -271,16 +270,15 @@ def _common_names(buf, a, a_names, b, b_names):
     many the page with fewer of them has.
     """
     both = mine = theirs = 0
-    but_not = OWN_HOST | ALL_DIGITS
     for k in range(b, b + b_names * NAME_BYTES, NAME_BYTES):
-        theirs += (buf[k + 7] & (IN_TITLE | IN_HEADING)) != 0 and not buf[k + 7] & but_not
+        theirs += (buf[k + 7] & _IN_EITHER) != 0 and not buf[k + 7] & _NOT_WORDS
     for j in range(a, a + a_names * NAME_BYTES, NAME_BYTES):
-        if not buf[j + 7] & (IN_TITLE | IN_HEADING) or buf[j + 7] & but_not:
+        if not buf[j + 7] & _IN_EITHER or buf[j + 7] & _NOT_WORDS:
             continue
         mine += 1
         fingerprint = fingerprint_at(buf, j)
         for k in range(b, b + b_names * NAME_BYTES, NAME_BYTES):
-            if buf[k + 7] & (IN_TITLE | IN_HEADING) and not buf[k + 7] & but_not:
+            if buf[k + 7] & _IN_EITHER and not buf[k + 7] & _NOT_WORDS:
                 both += fingerprint_at(buf, k) == fingerprint
     return both, min(mine, theirs)
 
@@ -406,24 +404,21 @@ def score_pair(buf, a, b, at, header, scratch, out):
                     *(filter_a, bytes_a, full_a, names_a, all_a),
                 ),
             )
-    but_not = ANY_DIGIT | OWN_HOST
     at_a, at_b = names_a + title_a * NAME_BYTES, names_b + title_b * NAME_BYTES
     out[HEAD_VETO] = _both(
-        _own_name(buf, at_a, head_a, _HEAD_THRICE, U8(0), but_not, filter_b, bytes_b, full_b, names_b, all_b),
-        _own_name(buf, at_b, head_b, _HEAD_THRICE, U8(0), but_not, filter_a, bytes_a, full_a, names_a, all_a),
+        _own_name(buf, at_a, head_a, _HEAD_THRICE, U8(0), _NOT_NAMES, filter_b, bytes_b, full_b, names_b, all_b),
+        _own_name(buf, at_b, head_b, _HEAD_THRICE, U8(0), _NOT_NAMES, filter_a, bytes_a, full_a, names_a, all_a),
     )
     out[SAME_TAIL] = word_at(buf, a + at[_TAIL]) == word_at(buf, b + at[_TAIL])
     out[SAME_PLACE] = same_site and word_at(buf, a + at[_PLACE]) == word_at(buf, b + at[_PLACE])
     naming = word_at(buf, a + at[_NAMING])
-    either = IN_TITLE | IN_HEADING
-    out[NAMED] = _has(buf, names_a, title_a, either) and _has(buf, names_b, title_b, either)
+    out[NAMED] = _has(buf, names_a, title_a, _IN_EITHER) and _has(buf, names_b, title_b, _IN_EITHER)
     # First words name pages of one site that nothing else names; of two sites they say nothing.
     out[SAME_NAMING] = naming == word_at(buf, b + at[_NAMING]) and (same_site or out[NAMED] != 0.0)
     out[SAME_TITLE] = word_at(buf, a + at[_TITLING]) == word_at(buf, b + at[_TITLING])
-    digits = ALL_DIGITS | OWN_HOST
     out[SAME_WORDS] = not (
-        _differs(buf, names_a, title_a, IN_TITLE, digits, names_b, title_b, IN_TITLE)
-        or _differs(buf, names_b, title_b, IN_TITLE, digits, names_a, title_a, IN_TITLE)
+        _differs(buf, names_a, title_a, IN_TITLE, _NOT_WORDS, names_b, title_b, IN_TITLE)
+        or _differs(buf, names_b, title_b, IN_TITLE, _NOT_WORDS, names_a, title_a, IN_TITLE)
     )
     out[HEADING_VETO] = _heading_veto(buf, names_a, title_a, names_b, title_b)
     url_a, url_b = _half(buf, a + at[_URL]), _half(buf, b + at[_URL])

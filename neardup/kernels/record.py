@@ -61,7 +61,6 @@ ARTICLE_HEADER_BYTES = 5
 #: What is left to Python: references that have to be resolved, and rare forms of a language.
 CANONICAL_LEFT, LANG_LEFT = 1, 2
 #: Of the hash of a URL, which anybody may look up.
-_NO_KEY = np.zeros(0, dtype=np.uint64)
 
 
 @lean_kernel
@@ -203,7 +202,6 @@ def write_record(batch, page, shape, space, at, end, title_bytes, words, numbers
     site_end = batch.host_ends[page]
     facts = batch.facts[page]
 
-    texts = end
     for text in range(6):
         before = end
         if text == 0:
@@ -231,7 +229,8 @@ def write_record(batch, page, shape, space, at, end, title_bytes, words, numbers
         _put(out, at + places[_TEXTS + text], U64(end - before), 2)
 
     _put(out, at + places[_SIZE], U64(end - at), 4)
-    first, second = blake2b(out, texts, texts + (url_end - url_start), _NO_KEY, shape.person, space.state)
+    no_key = shape.opaque[:0]  # of the type of a key, and read-only bytes: `blake2b` is compiled once
+    first, second = blake2b(batch.urls, url_start, url_end, no_key, shape.person, space.state)
     _put(out, at + places[_URL_HASH], first, 8)
     _put(out, at + places[_URL_HASH] + 8, second, 8)
     _copy(batch.hosts, host, host + 8, out, at + places[_SITE])

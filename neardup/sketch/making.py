@@ -2,9 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from itertools import pairwise
-from typing import Any
 from urllib.parse import urljoin
 
 import numpy as np
@@ -79,19 +77,7 @@ def sketch_pages(
     return [record for part in done for record in part]
 
 
-def sketch_words(words: Sequence[str], scheme: Scheme, **given: Any) -> bytes:
-    """Makes the record of a page of these tokens (lower-case words) with one space between them. For tests and
-    experiments.
-
-    given: as for `of_words`. Raises BadPage for a bad URL.
-    """
-    with of_words(words, scheme, **given) as arguments:
-        batches.record_of(*arguments)
-        return _records(arguments[0], 0, 1)[0]
-
-
-@contextmanager
-def of_words(
+def sketch_words(
     words: Sequence[str],
     scheme: Scheme,
     *,
@@ -99,11 +85,11 @@ def of_words(
     title_words: int = 0,
     links: Sequence[int] = (),
     blocks: Sequence[int] | None = None,
-) -> Iterator[tuple[Any, ...]]:
-    """Returns the arguments of `record_of` for a page of these words.
+) -> bytes:
+    """Makes the record of a page of these tokens (lower-case words) with one space between them.
 
-    The first title_words form the title; links: indices of words in links; blocks: the block number of each word.
-    Raises BadPage for a bad URL, ValueError for more words than the scheme allows.
+    For tests and experiments. The first title_words form the title; links: indices of words in links; blocks: the
+    block number of each word. Raises BadPage for a bad URL, ValueError for more words than the scheme allows.
     """
     if len(words) > scheme.tokens_max:
         raise ValueError(f"{len(words)} words, of which the scheme takes {scheme.tokens_max}")
@@ -129,7 +115,9 @@ def of_words(
         out = space.out(named.bytes_of(0, 1) + record_bytes_max(scheme))
         batch = decode_into(_batch(named, headers), [None], [""], 0, scheme.body_bytes_max)[0]._replace(out=out)
         heading = (np.int64(0), np.int64(0))
-        yield batch, 0, tokens, n, heading, text, len(title), shape_of(scheme), space.work, space.page, 0
+        page = (tokens, n, heading, text, len(title))
+        batches.record_of(batch, 0, *page, shape_of(scheme), space.work, space.page, 0)
+        return _records(batch, 0, 1)[0]
 
 
 def _calls(bodies: Sequence[bytes | None]) -> Iterator[tuple[int, int]]:

@@ -1,4 +1,4 @@
-"""How kernels are compiled: once for all that call them, and for other processes."""
+"""Compilation of kernels: once for all callers, and for later processes."""
 
 import ctypes
 import os
@@ -8,10 +8,9 @@ import sys
 from pathlib import Path
 
 import numba
-import numpy as np
 import pytest
 
-from neardup.kernels import keeping, lean_kernel, prepare
+from neardup.kernels import keeping
 
 _PR_CAPBSET_DROP, _CAP_DAC_OVERRIDE = 24, 1
 
@@ -78,50 +77,23 @@ def test_what_a_kernel_calls_becomes_machine_code_with_it_alone(tmp_path: Path) 
     assert again == [first[0], "0 0", first[2]], "what is kept is whole"
 
 
-def test_to_prepare_compiles_what_callers_take() -> None:
-    @lean_kernel
-    def apart(x):  # type: ignore[no-untyped-def]
-        return x + 1
-
-    @lean_kernel
-    def caller(x):  # type: ignore[no-untyped-def]
-        return apart(x)
-
-    prepare(apart, np.uint64(1))
-    assert [str(found[0]) for found in apart.part().signatures] == ["uint64"]
-    assert not apart.signatures
-    before = apart.part().overloads.copy()
-    assert caller(np.uint64(41)) == 42
-    assert apart.part().overloads == before
-
-
-_MODULE = """
-from neardup.kernels import lean_kernel, share
-
-@lean_kernel
-def _leaf(x):
-    return 3 * x
-
-@lean_kernel
-def middle(x):
-    return _leaf(x) + 1
-
-@lean_kernel
-def top(x):
-    return middle(x) + _leaf(x)
+_TWO_FLAGS = """
+import numpy as np
+from neardup.kernels.pairs import score_pairs
+from neardup.kernels.record import write_record
+from neardup.warm import warm
+warm()
+from neardup.kernels import blake2b, names, pairs
+for each in (blake2b.blake2b, names.write_name, pairs._differs, pairs._own_name, pairs._has):
+    print(each.part().__name__, len(each.part().overloads))
 """
 
 
 @pytest.mark.slow
-def test_a_shared_part_is_not_compiled_again(tmp_path: Path) -> None:
-    cache = tmp_path / "cache"
-    hits = "print(sum(made.middle.part()._cache_hits.values()))"
-    assert run(tmp_path, _MODULE, f"print(made.top(5), len(made._leaf.overloads)); {hits}") == "31 1\n0"
-    for file in cache.rglob("made.top*"):
-        file.unlink()
-    assert not any(cache.rglob("part-*")), "kept without being asked"
-    assert run(tmp_path, _MODULE, "print(made.middle(5)); made.share(made.middle)") == "16"
-    assert run(tmp_path, _MODULE, f"print(made.top(5)); {hits}") == "31\n1"
+def test_a_function_that_many_kernels_call_is_compiled_for_one_set_of_types(tmp_path: Path) -> None:
+    """Another type of one argument, for instance `U8(1) | U8(2)`, which numba takes for uint64, compiles it again."""
+    counts = run(tmp_path, "", _TWO_FLAGS, NUMBA_OPT="0").splitlines()
+    assert counts == ["blake2b 1", "write_name 1", "_differs 1", "_own_name 1", "_has 1"]
 
 
 _CACHED = "print(made.total.stats.cache_hits and 'kept' or 'compiled', made.keeping.KEPT)"

@@ -28,10 +28,9 @@ def test_a_cache_that_cannot_be_written_costs_time_alone() -> None:
     assert version.startswith("neardup ")
 
 
-@pytest.mark.parametrize("part", warm._PARTS)
-def test_each_process_that_compiles_ends_well(part: str) -> None:
+def test_the_process_that_compiles_for_judging_ends_well() -> None:
     """A command that only judges compiles in its own process: an error there ends the command's first run."""
-    warm.main([part])
+    warm.main(["judging"])
 
 
 def test_what_needs_no_kernel_waits_for_no_import(shell: Shell) -> None:
@@ -141,20 +140,20 @@ def test_kernels_are_compiled_ahead_of_time(shell: Shell) -> None:
 def test_who_waits_is_told_what_it_costs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(warm, "_held", lambda kernel: False)
     monkeypatch.setattr(warm, "KEPT", True)
-    for cores, told in (({0}, "on 1 core here"), ({0, 1}, "on 2 cores here"), (set(range(64)), "on 3 cores here")):
+    for cores, told in (({0}, "on 1 core here"), ({0, 1}, "on 2 cores here"), (set(range(64)), "on 2 cores here")):
         monkeypatch.setattr(os, "sched_getaffinity", lambda pid, cores=cores: cores)
         assert told in warm.notice()
     assert "on 1 core here" in warm.notice(("judging",)), "nobody helps there"
     monkeypatch.setattr(warm, "_held", lambda kernel: kernel is not warm.sketch_batch)
     (seconds,) = re.findall(r"machine: (\d+) seconds", warm.notice())
-    assert 17 <= int(seconds) <= 17 * 1.25, "what is there already is not counted"
+    assert 17 <= int(seconds) <= 17 + 2, "what is there already is not counted"
 
 
 def test_how_much_is_compiled_is_told_by_what_it_costs(monkeypatch: pytest.MonkeyPatch) -> None:
     held: set[object] = set()
     monkeypatch.setattr(warm, "_held", lambda kernel: kernel in held)
     seen = []
-    for kernel in (warm.find_hosts, warm.extract, warm.tokenise, warm.sniff, warm.gb18030, warm.sketch_batch):
+    for kernel in (warm.find_hosts, warm.tokenise, warm.sniff, warm.gb18030, warm.sketch_batch):
         held.add(kernel)
         seen.append(warm.share_done(("sketching",)))
         assert warm.is_warm(("sketching",)) == (seen[-1] == 1.0) == (kernel is warm.sketch_batch)
