@@ -62,23 +62,39 @@ class IndexSnapshot:
         self._first_decider = kept_decider(directory) or Decider(self.scheme.digest)
         scratch = Path(self._held.enter_context(tempfile.TemporaryDirectory(prefix="neardup-ask-")))
         try:
-            self._store = RocksSnapshot(directory / "index", scratch)
-            self._held.callback(self._store.close)
-            self._matcher = Matcher(self._store, self._first_decider)
-            if self._matcher.decider.epoch:
-                raise StateError(f"{directory} is a judge's: it compares no pages; ask beside a single matcher")
+            self._open(directory / "index", scratch)
         except BaseException:
             self._held.close()
             raise
+
+    def _open(self, path: Path, scratch: Path) -> None:
+        identity = _identity(path)
+        self._store = RocksSnapshot(path, scratch)
+        self._scratch, self._identity = scratch, identity
+        self._store_held = self._held.enter_context(ExitStack())
+        self._store_held.callback(self._store.close)
+        self._read_progress()
+        if self._matcher.decider.epoch:
+            raise StateError(f"{path.parent} is a judge's: it compares no pages; ask beside a single matcher")
+
+    def _read_progress(self) -> None:
+        self._matcher = Matcher(self._store, self._first_decider)
         self._caught_up = time.monotonic()
+
+    def _catch_up(self) -> None:
+        """Take in the newest flush. A matcher that restored a checkpoint has replaced the index: open the new one."""
+        if _identity(self._store.path) == self._identity:
+            self._store.catch_up()
+            self._read_progress()
+        else:
+            self._store_held.close()
+            self._open(self._store.path, self._scratch)
 
     def query(self, page: Page) -> Answer:
         """Return the verdict that adding the page would give. Raises StateError."""
         with self._lock:
             if time.monotonic() - self._caught_up > CATCH_UP_S:
-                self._store.catch_up()
-                self._matcher = Matcher(self._store, self._first_decider)
-                self._caught_up = time.monotonic()
+                self._catch_up()
             matcher = self._matcher
             times = [max(matcher.log_time, page.fetched_at or 0)]
             batch = [(page_id(matcher.next_offset, 0), sketch_pages([page], self.scheme, log_times=times)[0])]
@@ -90,3 +106,12 @@ class IndexSnapshot:
         """Close the index."""
         with self._lock:
             self._held.close()
+
+
+def _identity(index: Path) -> tuple[int, int, int] | None:
+    """What changes when another index takes the place of this one; None: there is none at the moment."""
+    try:
+        file = (index / "IDENTITY").stat()
+        return index.stat().st_ino, file.st_ino, file.st_mtime_ns
+    except OSError:
+        return None

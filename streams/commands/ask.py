@@ -1,6 +1,7 @@
 """`neardup ask`."""
 
 import asyncio
+import threading
 from pathlib import Path
 from typing import Annotated
 
@@ -12,11 +13,10 @@ from streams.config.settings import ASK_PORT, Settings
 
 
 class Options(Given):
-    state: Annotated[
-        Path, Arg("DIR", "The state directory of a scan or a matcher, which may be running.", check=must_be_state)
-    ]
+    state: Annotated[Path, Arg("DIR", "The state directory of a scan or a matcher, which may be running.")]
     host: Annotated[str, Opt("Address to serve at; a public one needs a token.", metavar="HOST")] = "127.0.0.1"
     port: Annotated[int, Opt("Port; 0: any free one.", low=0, high=65_535)] = ASK_PORT
+    wait: Annotated[bool, Opt("Wait until the directory has an index.")] = False
     settings: Annotated[Settings, Flags(())]
 
 
@@ -32,6 +32,11 @@ def ask(options: Options) -> None:
     from streams.ask.snapshot import IndexSnapshot
     from streams.views.web import listen
 
+    if options.wait:
+        if not _waited(options.state):
+            return
+    else:
+        must_be_state(options.state)
     token = options.settings.ask_token
     sock = listen(options.host, options.port, token, "NEARDUP_ASK_TOKEN(_FILE)")
     try:
@@ -42,6 +47,18 @@ def ask(options: Options) -> None:
             index.close()
     finally:
         sock.close()
+
+
+def _waited(directory: Path) -> bool:
+    """Return whether the directory has an index; False: a signal ended the wait."""
+    from streams.process.shutdown import stopped_by_signals
+
+    stop = threading.Event()
+    needed = (directory / "scheme.json", directory / "index" / "CURRENT")
+    with stopped_by_signals(stop):
+        while not (found := all(path.is_file() for path in needed)) and not stop.wait(1):
+            pass
+    return found
 
 
 def _ready(url: str) -> None:

@@ -75,6 +75,12 @@ MATRIX: Mapping[str, Mapping[str, Any]] = {
         "views": {"enabled": True, "replicas": 3, "token": {"secret": "views"}, "labelling": True},
         "networkPolicy": {"viewsPeers": [{"ipBlock": {"cidr": "10.0.0.0/8"}}]},
     },
+    "asked": {
+        "ask": {"enabled": True, "token": {"secret": "ask"}},
+        "monitoring": {"serviceMonitor": {"enabled": True}},
+        "networkPolicy": {"askPeers": [{"ipBlock": {"cidr": "10.0.0.0/8"}}], "metricsPeers": [{"podSelector": {}}]},
+    },
+    "asked through a forwarded port": {"ask": {"enabled": True}},
     "with a standby": {"matcher": {"standby": True, "newDecider": True, "checkpoints": {"url": "s3://crawl/neardup"}}},
     "kept on a claim": {
         "matcher": {"checkpoints": {"existingClaim": "copies"}},

@@ -145,15 +145,15 @@ def test_pods_are_as_restricted_as_can_be(tmp_path: Path, name: str) -> None:
         assert spec["enableServiceLinks"] is False
         assert spec["securityContext"]["runAsNonRoot"] is True
         assert spec["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
-        (container,) = spec["containers"]
-        assert container["securityContext"] == {
-            "allowPrivilegeEscalation": False,
-            "readOnlyRootFilesystem": True,
-            "capabilities": {"drop": ["ALL"]},
-        }
-        assert container["resources"]["requests"] or container["resources"]["limits"]
-        for mount in container["volumeMounts"]:
-            assert mount.get("readOnly") or mount["mountPath"] in ("/tmp", "/var/lib/neardup", "/var/lib/checkpoints")
+        for container in spec["containers"]:
+            assert container["securityContext"] == {
+                "allowPrivilegeEscalation": False,
+                "readOnlyRootFilesystem": True,
+                "capabilities": {"drop": ["ALL"]},
+            }
+            assert container["resources"]["requests"] or container["resources"]["limits"]
+            written = {mount["mountPath"] for mount in container["volumeMounts"] if not mount.get("readOnly")}
+            assert written <= {"/tmp", "/var/lib/neardup", "/var/lib/checkpoints"}
     assert seen >= {"sketch", "match", "Pod"}
 
 
@@ -165,6 +165,35 @@ def test_nobody_but_a_forwarded_port_reaches_views_without_a_token(tmp_path: Pat
         services = [each for each in found if each["kind"] == "Service" and each["metadata"]["name"].endswith("-views")]
         ports = [port["port"] for rule in of(found, "NetworkPolicy")["spec"]["ingress"] for port in rule["ports"]]
         assert bool(services) is (8379 in ports) is (host == "0.0.0.0")
+
+
+def test_ask_reads_the_volume_of_the_matcher_and_a_token_opens_it_to_others(tmp_path: Path) -> None:
+    for name, host in (("asked", "0.0.0.0"), ("asked through a forwarded port", "127.0.0.1")):
+        found = documents(template(tmp_path, MATRIX[name]))
+        matcher, container = of(found, "StatefulSet")["spec"]["template"]["spec"]["containers"]
+        (state,) = [each["value"] for each in matcher["env"] if each["name"] == "NEARDUP_STATE"]
+        assert container["args"] == ["ask", state, "--wait", "--host", host]
+        assert {"name": "state", "mountPath": "/var/lib/neardup", "readOnly": True} in container["volumeMounts"]
+        mounts = {each["mountPath"] for each in container["volumeMounts"]}
+        assert not mounts & {"/etc/neardup/seed", "/etc/neardup/sasl"}, "no secret of the stream"
+        variables = {each["name"]: str(tmp_path / "token") for each in container.get("env", [])}
+        (tmp_path / "token").write_text("1234567890123456")
+        reached = host == "0.0.0.0"
+        assert (load(variables).ask_token is not None) is reached
+        rules = [
+            rule
+            for rule in of(found, "NetworkPolicy")["spec"]["ingress"]
+            if {"port": 8380, "protocol": "TCP"} in rule["ports"]
+        ]
+        services = [each["metadata"]["name"] for each in found if each["kind"] == "Service"]
+        assert (bool(rules), "r-neardup-ask" in services) == (reached, reached)
+        if reached:
+            assert rules[0]["from"] == [{"ipBlock": {"cidr": "10.0.0.0/8"}}, {"podSelector": {}}]
+            assert of(found, "Service", "-ask")["spec"]["ports"][0]["targetPort"] == "ask"
+            scraped = [each["port"] for each in of(found, "ServiceMonitor")["spec"]["endpoints"]]
+            assert scraped == ["metrics", "ask"]
+            assert {each["name"] for each in of(found, "Service", "-metrics")["spec"]["ports"]} == set(scraped)
+    assert len(of(documents(template(tmp_path, {})), "StatefulSet")["spec"]["template"]["spec"]["containers"]) == 1
 
 
 def test_several_views_reach_each_other_by_their_own_names(tmp_path: Path) -> None:
@@ -269,6 +298,7 @@ REFUSED = {
     ),
     "credentials for no store": ({"matcher": {"checkpoints": {"secret": "s"}}}, r"matcher\.checkpoints\.secret"),
     "a folder of the pod": ({"matcher": {"checkpoints": {"url": "/tmp/x"}}}, r"checkpoints.*url"),
+    "a token for nobody": ({"ask": {"token": {"secret": "ask"}}}, r"ask\.token\.secret is set, but ask\.enabled"),
     "views that cannot ask each other": ({"views": {"enabled": True, "replicas": 2}}, r"views\.replicas"),
     "no views": ({"views": {"enabled": True, "replicas": 0}}, r"views.*replicas"),
     "names that nobody reaches": ({"views": {"enabled": True, "names": ["a.example"]}}, r"views\.names"),

@@ -20,7 +20,7 @@ from tools import Tool
 from neardup.verdict import Kind
 
 VIEWS_PORT = 8379
-PROFILES = ("demo", "dev", "views", "tools")
+PROFILES = ("demo", "dev", "views", "ask", "tools")
 #: What a crawl publishes of the demo's site under one name; articles in three ways.
 ARTICLES, PRODUCTS, OLD, OTHER = 24, 12, 6, 2
 
@@ -31,7 +31,7 @@ def test_compose_understands_the_file(tool: Tool) -> None:
     services = composed.config(*PROFILES)["services"]
     alone = composed.config()["services"]
     assert set(alone) == {"kafka", "seed", "topics", "sketcher", "matcher", "prometheus", "grafana"}
-    assert set(services) - set(alone) == {"site", "crawler", "verdicts", "dev", "views", "checkpoints"}
+    assert set(services) - set(alone) == {"site", "crawler", "verdicts", "dev", "views", "ask", "checkpoints"}
     for name, service in services.items():
         if "build" in service:
             assert service["read_only"], name

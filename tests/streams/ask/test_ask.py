@@ -2,7 +2,10 @@
 
 import asyncio
 import json
+import shutil
 import socket
+import subprocess
+import sys
 import threading
 import urllib.error
 import urllib.request
@@ -123,6 +126,45 @@ def test_bad_questions_get_a_sentence(tmp_path: Path, monkeypatch: pytest.Monkey
         assert post(url, {"url": "http://a.example/", "body": "x" * size}, TOKEN)[0] == 413
         monkeypatch.setattr(service, "WAITING_MAX", 0)
         assert post(url, good, TOKEN)[0] == 503
+
+
+def test_an_index_that_a_restored_checkpoint_replaced_is_opened_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(snapshot, "CATCH_UP_S", 0)
+    asked, path = Page("http://b.example/", page(1).body), tmp_path / "state" / "index"
+    with neardup.open_index(tmp_path / "state"):
+        pass
+    shutil.copytree(tmp_path / "state", tmp_path / "other")
+    for name, pages in (("state", range(2, 40)), ("other", range(3))):
+        for number in pages:
+            with neardup.open_index(tmp_path / name) as index:
+                index.add([page(number)])
+    ask = IndexSnapshot(tmp_path / "state")
+    try:
+        assert ask.query(asked).verdict.verdict == "unique"
+        path.rename(tmp_path / "outlived")
+        with pytest.raises(StateError):
+            ask.query(asked)
+        (tmp_path / "other" / "index").rename(path)
+        assert ask.query(asked).verdict.verdict == "exact_duplicate"
+    finally:
+        ask.close()
+
+
+def test_the_service_waits_for_the_first_index_where_it_is_told_to(tmp_path: Path) -> None:
+    command = [Path(sys.executable).parent / "neardup", "ask", str(tmp_path / "state"), "--port", "0", "--wait"]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None
+        try:
+            assert process.poll() is None
+            with neardup.open_index(tmp_path / "state") as index:
+                index.add([page(1)])
+            url = next(line for line in process.stderr if "serving" in line).split()[2].rstrip(",")
+            assert post(url, as_json(page(1)))[1]["verdict"]["verdict"] == "unchanged"
+        finally:
+            process.terminate()
+            assert process.wait(30) == 0
 
 
 def test_a_directory_without_an_index_is_named(tmp_path: Path, shell: Shell) -> None:
