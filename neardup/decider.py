@@ -132,8 +132,8 @@ class Decider:
         int, (1, 64), Shapes.CANDIDATES, "A key with more pages turns hot and finds no candidates any more"
     ] = 64
     hot_postings_kept: Annotated[
-        int, (0, 8), Shapes.INDEX, "Oldest pages of a hot key that pages of other sites still find; 0: none"
-    ] = 2
+        int, (0, 8), Shapes.INDEX, "Sites of which a hot key keeps a page, for pages of other sites; 0: none"
+    ] = 8
     # unrelated pages agree in half of the bits, give or take 30; near-duplicates in more than 300
     hot_c_min: Annotated[
         int, (0, 384), Shapes.CANDIDATES, "Agreeing bits of simhashes that candidates of hot keys need"

@@ -49,6 +49,7 @@ _SECONDS: Mapping[Need, Mapping[Any, float]] = {
     "judging": {
         score_pairs: 7.1,
         postings.load: 0.3,
+        postings.find_restless: 0.2,
         postings.gather_many: 1.0,
         postings.holds_many: 0.2,
         postings.post_many: 0.2,

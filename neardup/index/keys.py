@@ -5,12 +5,13 @@ mean equal pages there.
 
 A posting list, oldest posting first. Lengths are `neardup.sketch.header.log_length`; numbers are big-endian.
 
-    +---+-------------+-----------------+-------------------------+-----
-    | 1 | page id (6) | tape length (1) | content tape length (1) | ...
-    +---+-------------+-----------------+-------------------------+-----
+    +---+-------------+-----------------+-------------------------+--------------+-----
+    | 3 | page id (6) | tape length (1) | content tape length (1) | site tag (1) | ...
+    +---+-------------+-----------------+-------------------------+--------------+-----
 
-A hot list has format 2 and keeps its first few postings: pages of other sites still have them as candidates, so that a
-site that makes a key hot hides no older page.
+A list that grows too long turns hot for ever: format 4. A hot list keeps one posting a site, of a few sites (`admit`).
+Pages of other sites still have them as candidates. So one site that makes a key hot hides no page of another site,
+older or newer.
 """
 
 import struct
@@ -40,47 +41,60 @@ def more_prefix(digest: bytes) -> bytes:
 
 # ---- posting lists -------------------------------------------------------------------------------------------------
 
-_LIST, _HOT = b"\x01", b"\x02"
-HOT = _HOT
-POSTING_BYTES = 8
-_POSTING = struct.Struct(">Q")
+_LIST, HOT = b"\x03", b"\x04"
+POSTING_BYTES = 9
+_POSTING = struct.Struct(">QB")
+_SPREAD, _MIX = 0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9  # SplitMix64 (Steele, Lea, Flood 2014)
 
 
-def posting(page_id: int, header: Header) -> bytes:
-    """8 bytes: page id, log-length of the tape, log-length of the content tape."""
-    return _POSTING.pack(word_of(page_id, header))
+def posting(page_id: int, header: Header, key: bytes) -> bytes:
+    """A page's posting under a key."""
+    return _POSTING.pack(word_of(page_id, header), header.site * salt_of(key[0]) % 2**64 >> 56)
 
 
 def word_of(page_id: int, header: Header) -> int:
-    """A page's posting as a number: page id << 16 | tape log-length << 8 | content log-length."""
+    """A page's posting without the tag: page id << 16 | tape log-length << 8 | content log-length."""
     tape, content = header.tape_logs
     return page_id << 16 | tape << 8 | content
 
 
-def postings(row: bytes | None) -> Sequence[int]:
-    """The postings of a row as words: page id << 16 | tape log-length << 8 | content log-length; of a hot one the few
-    that it keeps.
+def salt_of(first: int) -> int:
+    """Factor of the site tags under keys with this first byte. A site's tag is the high byte of fingerprint * salt.
+
+    Salts differ within a family, so two sites whose tags are equal under one key differ under the others.
     """
-    if row is None or row == _HOT:
-        return ()
-    if len(row) % POSTING_BYTES != 1 or row[:1] not in (_LIST, _HOT):
-        raise CorruptRecord(f"not a posting list of a known format: {row[:9].hex()}, {len(row)} bytes")
-    return struct.unpack_from(f">{len(row) // POSTING_BYTES}Q", row, 1)
+    word = _SPREAD * ((first & 15) + 1) % 2**64
+    word = (word ^ word >> 30) * _MIX % 2**64
+    return word ^ word >> 27 | 1
+
+
+def postings(row: bytes | None) -> Sequence[int]:
+    """The postings of a row as words (`word_of`); of a hot row the few that it keeps."""
+    return [word for word, _ in _POSTING.iter_unpack(b"".join(_entries(row)))]
 
 
 def is_hot(row: bytes | None) -> bool:
-    return row is not None and row[:1] == _HOT
+    return row is not None and row[:1] == HOT
 
 
 def with_posting(row: bytes | None, entry: bytes, postings_max: int, kept: int) -> bytes:
-    """The row after one more posting; hot, for ever, if there would be more than `postings_max`: the first are kept."""
-    if row is None:
-        return _LIST + entry if postings_max else _HOT
-    if is_hot(row):
-        return row
-    if len(row) // POSTING_BYTES >= postings_max:
-        return _HOT + row[1 : 1 + POSTING_BYTES * kept]
-    return row + entry
+    """The row after one more posting; hot, for ever, if there would be more than `postings_max`.
+
+    kept: number of sites of which a hot row keeps a posting.
+    """
+    entries = [*_entries(row), entry]
+    if not is_hot(row) and len(entries) <= postings_max:
+        return (row or _LIST) + entry
+    hot: list[bytes] = []
+    for one in entries:
+        admit(hot, one, kept)
+    return HOT + b"".join(hot)
+
+
+def admit(hot: list[bytes], entry: bytes, kept: int) -> None:
+    """Adds a posting to a hot list that has fewer than `kept`, and none of its site."""
+    if len(hot) < kept and all(one[-1] != entry[-1] for one in hot):
+        hot.append(entry)
 
 
 def without_posting(row: bytes | None, entry: bytes) -> bytes | None:
@@ -88,17 +102,19 @@ def without_posting(row: bytes | None, entry: bytes) -> bytes | None:
 
     Raises InvariantBroken if the posting is not there.
     """
-    at = -1 if row is None else _index(row, entry)
-    if row is None or at < 0:
-        if is_hot(row):
-            return row
-        raise InvariantBroken(f"posting {entry.hex()} is not where it was put")
-    left = row[:at] + row[at + POSTING_BYTES :]
-    return None if left == _LIST else left
+    entries = list(_entries(row))
+    if entry in entries:
+        entries.remove(entry)
+        assert row is not None
+        return row[:1] + b"".join(entries) if entries or is_hot(row) else None
+    if is_hot(row):
+        return row
+    raise InvariantBroken(f"posting {entry.hex()} is not where it was put")
 
 
-def _index(row: bytes, entry: bytes) -> int:
-    for at in range(1, len(row), POSTING_BYTES):
-        if row[at : at + POSTING_BYTES] == entry:
-            return at
-    return -1
+def _entries(row: bytes | None) -> Sequence[bytes]:
+    if row is None or row == HOT:
+        return ()
+    if len(row) % POSTING_BYTES != 1 or row[:1] not in (_LIST, HOT):
+        raise CorruptRecord(f"not a posting list of a known format: {row[:9].hex()}, {len(row)} bytes")
+    return [row[at : at + POSTING_BYTES] for at in range(1, len(row), POSTING_BYTES)]

@@ -7,7 +7,7 @@ begin alike. So hot keys stay as cheap as they are.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import compress
+from itertools import compress, islice
 
 import numpy as np
 
@@ -45,34 +45,30 @@ def read_many(overlay: SearchOverlay, store: Reader, page_ids: Sequence[int]) ->
 def without_unlikely(overlay: SearchOverlay, gathered: Mapping[int, Gathered]) -> dict[int, Gathered]:
     """Removes candidates that share only hot keys with a page, and are of its site or unlike it. Raises Missing."""
     # They share 0 keys that are not hot, and come last.
-    pages = [page_id for page_id, (_, shared, _) in gathered.items() if shared and not shared[-1]]
-    if not pages:
+    firsts = {page_id: shared.index(0) for page_id, (_, shared, _) in gathered.items() if shared and not shared[-1]}
+    if not firsts:
         return dict(gathered)
-    pairs = [
-        (page_id, candidate)
-        for page_id in pages
-        for candidate, times in zip(*gathered[page_id][:2], strict=True)
-        if not times
-    ]
-    unlikely = {pair for pair, likely in zip(pairs, _are_likely(overlay, pairs).tolist(), strict=True) if not likely}
+    others = {page_id: gathered[page_id][0][first:] for page_id, first in firsts.items()}
+    likely = iter(_are_likely(overlay, others).tolist())
     out = dict(gathered)
-    for page_id in pages:
+    for page_id, first in firsts.items():
         candidates, shared, cut = gathered[page_id]
-        kept = [(page_id, candidate) not in unlikely for candidate in candidates]
-        out[page_id] = list(compress(candidates, kept)), list(compress(shared, kept)), cut
+        kept = list(compress(others[page_id], islice(likely, len(candidates) - first)))
+        out[page_id] = candidates[:first] + kept, shared[:first] + [0] * len(kept), cut
     return out
 
 
-def _are_likely(overlay: SearchOverlay, pairs: list[tuple[int, int]]) -> np.ndarray:
-    """bool[pairs] of a page of the batch and a candidate: of two sites, and with enough equal bits of the simhash."""
-    numbers = {candidate: number for number, candidate in enumerate(dict.fromkeys(other for _, other in pairs))}
+def _are_likely(overlay: SearchOverlay, others: Mapping[int, list[int]]) -> np.ndarray:
+    """bool for each of the candidates of pages of the batch: of two sites, and simhashes with enough equal bits."""
+    unique, numbers = np.unique(np.concatenate(list(others.values())), return_inverse=True)
     size = HEADER.itemsize
-    starts = b"".join(overlay.header(candidate).record[:size] for candidate in numbers)
-    others = np.frombuffer(starts, dtype=HEADER)[[numbers[candidate] for _, candidate in pairs]]
-    pages = overlay.pages.headers[[overlay.pages.position(page_id) for page_id, _ in pairs]]
-    differing = np.bitwise_count(pages["simhash"] ^ others["simhash"]).sum(axis=1, dtype=np.int64)
+    starts = b"".join(overlay.header(candidate).record[:size] for candidate in unique.tolist())
+    candidates = np.frombuffer(starts, dtype=HEADER)[["site", "simhash"]][numbers]
+    positions = np.array([overlay.pages.position(page_id) for page_id in others])
+    pages = overlay.pages.headers[["site", "simhash"]][positions.repeat(list(map(len, others.values())))]
+    differing = np.bitwise_count(pages["simhash"] ^ candidates["simhash"]).sum(axis=1, dtype=np.int64)
     bits = 8 * HEADER["simhash"].itemsize
-    likely: np.ndarray = (bits - differing >= overlay.decider.hot_c_min) & (pages["site"] != others["site"])
+    likely: np.ndarray = (bits - differing >= overlay.decider.hot_c_min) & (pages["site"] != candidates["site"])
     return likely
 
 
@@ -138,7 +134,7 @@ def score_among(overlay: SearchOverlay, page_ids: Sequence[int]) -> None:
     gathered = overlay.lists.gather_many(page_ids, [page_id in likely for page_id in page_ids])
     first, last = int(overlay.pages.ids[0]), int(overlay.pages.ids[-1])
     among = {
-        page_id: [candidate for candidate in candidates if first <= candidate <= last]
-        for page_id, (candidates, _, _) in gathered.items()
+        page_id: [other for other, times in zip(candidates, shared, strict=True) if times and first <= other <= last]
+        for page_id, (candidates, shared, _) in gathered.items()
     }
     score(overlay, [(page_id, candidates) for page_id, candidates in among.items() if candidates])

@@ -27,9 +27,9 @@ class Posted:
 
     families: names of the family of each of a page's keys. keys: all keys of all pages, in byte order; the number of a
     key there is its slot. number_of: page id -> row of the following arrays, for pages with keys. slots int64[pages,
-    keys]; tape, content (log-lengths) int64[pages]; entries uint64[pages]: the page's posting; firsts bool[pages,
-    keys]: no earlier page of the batch has the key, first bool[pages]: nor any of its keys. uses int64[slots]: pages
-    with this key. read bool[slots].
+    keys]; tape, content (log-lengths) int64[pages]; entries uint64[pages]: the page's posting; sites uint64[pages]:
+    fingerprints; firsts bool[pages, keys]: no earlier page of the batch has the key, first bool[pages]: nor any of its
+    keys. uses int64[slots]: pages with this key. read bool[slots].
     """
 
     def __init__(self, pages: Pages, decider: Decider) -> None:
@@ -43,6 +43,7 @@ class Posted:
         tape, content = pages.tape_logs()
         self.tape, self.content = tape[posted], content[posted]
         self.entries = ids.astype(np.uint64) << np.uint64(16) | (self.tape << 8 | self.content).astype(np.uint64)
+        self.sites: np.ndarray = pages.headers["site"][posted].astype(np.uint64)
         owners = np.repeat(np.arange(len(ids)), columns.shape[1])
         first = np.empty(len(unique), dtype=np.int64)
         first[self.slots.reshape(-1)[::-1]] = owners[::-1]  # of several assignments the last one counts
@@ -105,23 +106,30 @@ class Lists:
         rows = posted.rows
         sizes = np.array([len(row) if row else 0 for row in rows], dtype=np.int64)
         held = sizes // keys.POSTING_BYTES
-        self._room = np.maximum(held, np.minimum(held + posted.uses, decider.postings_max))
+        most = max(decider.postings_max, decider.hot_postings_kept)
+        self._room = np.maximum(held, np.minimum(held + posted.uses, most))
         self._begin = np.cumsum(self._room) - self._room
         self._count = np.where(posted.read, 0, kernels.UNREAD)
         self._words = np.empty(int(self._room.sum()), dtype=np.uint64)
+        self._tags = np.empty(len(self._words), dtype=np.uint8)
+        self._salts = np.array([keys.salt_of(key[0]) for key in posted.keys], dtype=np.uint64)
         joined = np.frombuffer(b"".join(filter(None, rows)), dtype=np.uint8)
-        bad = kernels.load(joined, sizes, self._begin, self._count, self._words)
+        bad = kernels.load(joined, sizes, self._arrays)
         if bad >= 0:
             row = rows[bad] or b""
             raise CorruptRecord(f"not a posting list of a known format: {row[:9].hex()}, {len(row)} bytes")
         counts = self._count[posted.slots]
+        restless = np.zeros(len(rows), dtype=np.uint8)
+        kernels.find_restless(posted.slots, self._arrays, posted.sites, decider.hot_postings_kept, restless)
+        still = posted.firsts | (restless[posted.slots] == 0)
         first: np.ndarray = posted.firsts & (counts == 0)
-        lonely: np.ndarray = (first | (counts == kernels.HOT)).all(axis=1)
+        lonely: np.ndarray = (first | (still & (counts == kernels.HOT))).all(axis=1)
         self._lonely: list[bool] = lonely.tolist()
-        # Only hot keys lead to candidates, and no page is added to these lists.
-        self._quiet: np.ndarray = (first | (counts == kernels.HOT) | (counts < kernels.UNREAD)).all(axis=1)
+        # Only hot keys lead to candidates, and no earlier page of the batch is added to these lists.
+        hot = (counts == kernels.HOT) | (counts < kernels.UNREAD)
+        self._quiet: np.ndarray = (first | (still & hot)).all(axis=1)
         self._touched = False  # a page was posted or removed
-        self._disturbed = False  # a page of the store was posted
+        self._disturbed = False  # a page of the store was posted, or a hot list has room again
         self._thinned = False  # a page was removed
         self._changed = np.zeros(len(rows), dtype=np.uint8)
         self._due: list[int] = []
@@ -133,8 +141,13 @@ class Lists:
         other: Lists = object.__new__(Lists)
         other.__dict__.update(self.__dict__)
         other._due, other.turned = [], set(self.turned)
-        other._count, other._words, other._changed = self._count.copy(), self._words.copy(), self._changed.copy()
+        for name in ("_count", "_words", "_tags", "_changed"):
+            setattr(other, name, getattr(self, name).copy())
         return other
+
+    @property
+    def _arrays(self) -> tuple[np.ndarray, ...]:
+        return self._begin, self._count, self._words, self._tags, self._salts
 
     def _make_scratch(self) -> None:
         most = int(self._room[self.posted.slots].sum(axis=1).max(initial=1))
@@ -182,18 +195,14 @@ class Lists:
         if number is None:
             return [], [], False
         self._settle()
-        posted, (table, words, shared) = self.posted, self._scratch
+        posted, (_, words, shared) = self.posted, self._scratch
         many = kernels.gather(
             posted.slots[number],
-            self._begin,
-            self._count,
-            self._words,
+            self._arrays,
             posted.tape[number],
             posted.content[number],
             self._gap,
-            table,
-            words,
-            shared,
+            self._scratch,
         )
         if many == kernels.UNREAD:
             return None
@@ -223,11 +232,11 @@ class Lists:
         kernels.gather_many(
             numbers[known],
             posted.slots,
-            (self._begin, self._count.copy(), self._words),
+            (self._begin, self._count.copy(), self._words.copy(), self._tags.copy(), self._salts),
             (posted.tape, posted.content),
             self._gap,
             self._scratch,
-            (posted.entries, posting, self._most, np.empty_like(self._changed)),
+            (posted.entries, posted.sites, posting, self._most, np.empty_like(self._changed)),
             found,
             times,
             many,
@@ -251,7 +260,7 @@ class Lists:
         kernels.holds_many(
             np.array([posted.number_of[page_id] for page_id, _ in pairs], dtype=np.int64),
             posted.slots,
-            (self._begin, self._count, self._words),
+            self._arrays,
             np.array([other for _, other in pairs], dtype=np.int64),
             found,
         )
@@ -281,24 +290,22 @@ class Lists:
             self._due = []
             self._touched = True
             posted = self.posted
-            lists = self._begin, self._count, self._words
             # Empty lists and hot ones: none turns.
-            kernels.post_many(due, posted.slots, lists, posted.entries, self._most, self._changed)
+            kernels.post_many(due, posted.slots, self._arrays, posted.entries, posted.sites, self._most, self._changed)
 
-    def post(self, slots: np.ndarray, word: int, *, foreign: bool = False) -> bool:
+    def post(self, slots: np.ndarray, word: int, site: int, *, foreign: bool = False) -> bool:
         """Appends a posting to the lists of slots, int64; False, and nothing is done, if one was not read.
 
-        foreign: of a page that is not of the batch.
+        site: fingerprint of the page's site. foreign: of a page that is not of the batch.
         """
         self._settle()
         self._touched = True
         if foreign:
             self._disturbed = True
-            full = self._count[slots] + self.posted.uses[slots] >= self._room[slots]
+            full = self._left_of(slots) + self.posted.uses[slots] >= self._room[slots]
             if full.any():
                 self._grow(slots[full])
-        lists = self._begin, self._count, self._words
-        turned = kernels.post(slots, *lists, np.uint64(word), self._most, self._changed)
+        turned = kernels.post(slots, self._arrays, np.uint64(word), np.uint64(site), self._most, self._changed)
         if turned == kernels.UNREAD:
             return False
         if turned:
@@ -308,6 +315,12 @@ class Lists:
                     self.turned.add(slot)
         return True
 
+    def _left_of(self, slots: np.ndarray) -> np.ndarray:
+        """Number of postings in the lists of slots, hot ones included."""
+        counts = self._count[slots]
+        left: np.ndarray = np.where(counts >= 0, counts, np.maximum(kernels.UNREAD - counts, 0))
+        return left
+
     def are_read(self, slots: np.ndarray) -> bool:
         """Whether the lists of all of these slots were read."""
         return not (self._count[slots] == kernels.UNREAD).any()
@@ -316,9 +329,10 @@ class Lists:
         room = self._room.copy()
         room[slots] += _MORE_ROOM
         begin = np.cumsum(room) - room
-        words = np.empty(int(room.sum()), dtype=np.uint64)
-        words[np.repeat(begin - self._begin, self._room) + np.arange(len(self._words))] = self._words
-        self._room, self._begin, self._words = room, begin, words
+        places = np.repeat(begin - self._begin, self._room) + np.arange(len(self._words))
+        words, tags = np.empty(int(room.sum()), dtype=np.uint64), np.empty(int(room.sum()), dtype=np.uint8)
+        words[places], tags[places] = self._words, self._tags
+        self._room, self._begin, self._words, self._tags = room, begin, words, tags
         self._make_scratch()
 
     def unpost(self, slots: np.ndarray, word: int) -> bool:
@@ -327,7 +341,8 @@ class Lists:
         if not self.are_read(slots):
             return False
         self._thinned = self._touched = True
-        if kernels.unpost(slots, self._begin, self._count, self._words, np.uint64(word), self._changed) >= 0:
+        self._disturbed |= bool((self._count[slots] < kernels.UNREAD).any())
+        if kernels.unpost(slots, self._arrays, np.uint64(word), self._changed) >= 0:
             raise InvariantBroken(f"posting {word:016x} is not where it was put")
         return True
 
@@ -335,11 +350,9 @@ class Lists:
         """Rows that differ from what was read; None: deleted."""
         self._settle()
         changed = np.nonzero(self._changed)[0]
-        counts = self._count[changed]
-        left = np.where(counts >= 0, counts, np.maximum(kernels.UNREAD - counts, 0))
-        size = int((1 + keys.POSTING_BYTES * left).sum())
+        size = int((1 + keys.POSTING_BYTES * self._left_of(changed)).sum())
         rows, ends = np.empty(size, dtype=np.uint8), np.empty(len(changed), dtype=np.int64)
-        kernels.store(changed, self._begin, self._count, self._words, rows, ends)
+        kernels.store(changed, self._arrays, rows, ends)
         encoded = rows.tobytes()
         slots, cuts = changed.tolist(), [0, *ends.tolist()]
         names, known = self.posted.keys, self.posted.rows

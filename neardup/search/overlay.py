@@ -86,11 +86,12 @@ class SearchOverlay:
             self.lists.post_lonely(number)
             return
         header = self.header(page_id)
-        word, entry = keys.word_of(page_id, header), keys.posting(page_id, header)
         slots, others = self._slots(page_id)
-        if not self.lists.post(slots, word, foreign=page_id not in self.pages):
+        word = keys.word_of(page_id, header)
+        if not self.lists.post(slots, word, header.site, foreign=page_id not in self.pages):
             raise self.lacking(page_id)
         for key, row in others:
+            entry = keys.posting(page_id, header, key)
             after = keys.with_posting(row, entry, self.decider.postings_max, self.decider.hot_postings_kept)
             if keys.is_hot(after) and not keys.is_hot(row):
                 self._turned.append(key)
@@ -99,12 +100,11 @@ class SearchOverlay:
     def unpost(self, page_id: int) -> None:
         """Removes a founding sketch from its lists; hot ones may lack it. Raises Missing, InvariantBroken."""
         header = self.header(page_id)
-        word, entry = keys.word_of(page_id, header), keys.posting(page_id, header)
         slots, others = self._slots(page_id)
-        if not self.lists.unpost(slots, word):
+        if not self.lists.unpost(slots, keys.word_of(page_id, header)):
             raise self.lacking(page_id)
         for key, row in others:
-            self.postings.put(key, keys.without_posting(row, entry))
+            self.postings.put(key, keys.without_posting(row, keys.posting(page_id, header, key)))
 
     def require_lists(self, page_id: int) -> None:
         """Raises Missing if `post` would."""

@@ -122,16 +122,15 @@ class Checked:
         for cluster in self.clusters.values():
             header = self.headers[cluster.founding]
             for key in similarity_keys(header, self.decider):
-                wanted[key].add(int.from_bytes(keys.posting(cluster.founding, header), "big"))
+                wanted[key].add(keys.word_of(cluster.founding, header))
         for key, row in self.postings.items():
             words = keys.postings(row)
-            assert len(words) <= self.decider.postings_max
             assert len(set(words)) == len(words)
             if keys.is_hot(row):
                 assert len(words) <= self.decider.hot_postings_kept
                 assert set(words) <= wanted[key]
             else:
-                assert words
+                assert 0 < len(words) <= self.decider.postings_max
                 assert set(words) == wanted[key]
         for key, words in wanted.items():
             assert not words or key in self.postings

@@ -106,9 +106,8 @@ def _rows(records: list[bytes], first: int, decider: Decider) -> dict[Family, di
     }
     for page_id, record in enumerate(records, first + 1):
         head = Header(record)
-        entry = keys.posting(page_id, head)
         for key in similarity_keys(head, decider):
-            out[Family.KEYS][key] = keys.with_posting(None, entry, decider.postings_max, 0)
+            out[Family.KEYS][key] = keys.with_posting(None, keys.posting(page_id, head, key), decider.postings_max, 0)
         out[Family.KEYS][namings.key_of(head)] = namings.encode(NO_SIBLINGS.with_one(head))
         check = sharing.check_of(sharing.shared_part(record))
         out[Family.KEYS][keys.digest_key(head)] = DigestRow(1, page_id, 1, check, (page_id,)).encode()

@@ -111,7 +111,7 @@ def test_a_shared_sketch_outlives_the_page_that_brought_it():
     ]
     assert not story.state.sketches
     assert not story.state.digests
-    assert all(row == keys.HOT for row in story.state.postings.values())
+    assert all(keys.is_hot(row) for row in story.state.postings.values())
 
 
 def test_a_digest_keeps_count_of_more_pages_than_it_lists():
@@ -158,7 +158,8 @@ def test_a_key_of_too_many_pages_gives_no_candidates_and_stays_so():
     story = Story(*pages, *gone, pages[0], decider=few)
     counts = [story.json(i + 1)["evidence"]["candidates"] for i in range(5)]
     assert counts == [0, 1, 2, 3, 0]
-    assert [row for row in story.state.postings.values() if row == keys.HOT] == [keys.HOT]
+    (hot,) = [row for row in story.state.postings.values() if keys.is_hot(row)]
+    assert [word >> 16 for word in keys.postings(hot)] == [11], "the others are gone"
     assert story.kinds[-1] == "unique"
 
 

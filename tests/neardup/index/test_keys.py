@@ -1,6 +1,7 @@
 """Keys and rows as they lie in a store: bytes pinned, nothing lost, unknown formats refused."""
 
 import math
+import random
 
 import pytest
 from hypothesis import given
@@ -115,50 +116,84 @@ def test_log_length_has_its_pinned_values():
 # ---- posting lists -------------------------------------------------------------------------------------------------
 
 
+def some_sites(rng):
+    return [rng.getrandbits(64) for _ in range(3_000)]
+
+
+KEY = b"\x31" + bytes(6)
+
+
+def entry_of(page, site="a"):
+    return keys.posting(page, Header(record(f"http://{site}.org/", LONG)), KEY)
+
+
+def posted(row, page, site="a", kept=2):
+    return keys.with_posting(row, entry_of(page, site), 64, kept)
+
+
+def pages_of(row):
+    return [word >> 16 for word in keys.postings(row)]
+
+
 def test_a_posting_list_keeps_its_bytes():
     header = Header(record("http://a.org/", LONG))
-    entry = keys.posting(258, header)
     tape, content = header.tape_logs
-    assert entry.hex() == f"000000000102{tape:02x}{content:02x}"
-    row = keys.with_posting(keys.with_posting(None, entry, 64, 2), keys.posting(259, header), 64, 2)
-    assert row.hex() == f"01000000000102{tape:02x}{content:02x}000000000103{tape:02x}{content:02x}"
-    assert [word >> 16 for word in keys.postings(row)] == [258, 259]
-    assert keys.without_posting(row, entry).hex() == f"01000000000103{tape:02x}{content:02x}"
-    assert keys.HOT == b"\x02"
+    tag = header.site * keys.salt_of(0x31) % 2**64 >> 56
+    entry = entry_of(258)
+    assert entry.hex() == f"000000000102{tape:02x}{content:02x}{tag:02x}"
+    row = posted(posted(None, 258), 259)
+    assert row.hex() == f"03{entry.hex()}000000000103{tape:02x}{content:02x}{tag:02x}"
+    assert pages_of(row) == [258, 259]
+    assert keys.without_posting(row, entry).hex() == f"03000000000103{tape:02x}{content:02x}{tag:02x}"
+    assert keys.HOT == b"\x04"
+
+
+def test_sites_whose_tags_are_equal_under_one_key_differ_under_others_of_its_family():
+    rng = random.Random(1)
+    tags = {tuple(site * keys.salt_of(0x30 + place) % 2**64 >> 56 for place in range(8)) for site in some_sites(rng)}
+    assert len(tags) == 3_000
+    assert len({one[0] for one in tags}) == 256
 
 
 def test_the_posting_after_the_last_turns_the_key_hot_for_ever():
-    header = Header(record("http://a.org/", LONG))
     row = None
     for page in range(64):
-        row = keys.with_posting(row, keys.posting(page, header), 64, 2)
-        assert len(keys.postings(row)) == page + 1
-    assert keys.with_posting(row, keys.posting(64, header), 64, 0) == keys.HOT
-    assert keys.postings(keys.HOT) == ()
-    row = keys.with_posting(row, keys.posting(64, header), 64, 2)
-    assert row == keys.HOT + keys.posting(0, header) + keys.posting(1, header)
-    assert [word >> 16 for word in keys.postings(row)] == [0, 1]
-    assert keys.without_posting(row, keys.posting(3, header)) == row
-    assert keys.with_posting(row, keys.posting(99, header), 64, 2) == row
-    row = keys.without_posting(row, keys.posting(0, header))
-    assert row == keys.HOT + keys.posting(1, header)
-    assert keys.without_posting(row, keys.posting(1, header)) == keys.HOT
-    assert keys.with_posting(keys.HOT, keys.posting(99, header), 64, 2) == keys.HOT
+        row = posted(row, page)
+        assert pages_of(row) == list(range(page + 1))
+    assert posted(row, 64, kept=0) == keys.HOT == posted(keys.HOT, 99, kept=0)
+    assert pages_of(keys.HOT) == []
+    row = posted(row, 64)
+    assert row == keys.HOT + entry_of(0), "of one site the first"
+    assert keys.without_posting(row, entry_of(3)) == row
+    assert keys.without_posting(row, entry_of(0)) == keys.HOT
+    assert posted(keys.HOT, 99) == keys.HOT + entry_of(99)
+
+
+def test_a_hot_key_keeps_one_page_of_each_of_its_first_sites():
+    row = None
+    for page in range(64):
+        row = posted(row, page, "ab"[page == 40], kept=4)
+    found = []
+    for page, site in [(64, "a"), (65, "c"), (66, "b"), (67, "c"), (68, "d"), (69, "e")]:
+        row = posted(row, page, site, kept=4)
+        found.append(pages_of(row))
+    assert found == [[0, 40], [0, 40, 65], [0, 40, 65], [0, 40, 65], [0, 40, 65, 68], [0, 40, 65, 68]]
+    row = posted(keys.without_posting(row, entry_of(40, "b")), 70, "e", kept=4)
+    assert pages_of(row) == [0, 65, 68, 70], "a page that leaves makes room"
 
 
 def test_taking_out_what_is_not_there_is_a_broken_invariant():
-    header = Header(record("http://a.org/", LONG))
-    row = keys.with_posting(None, keys.posting(1, header), 64, 2)
-    assert keys.without_posting(row, keys.posting(1, header)) is None
+    row = posted(None, 1)
+    assert keys.without_posting(row, entry_of(1)) is None
     # The bytes of posting 0x0100 occur in the row, but across two postings.
     for absent in (2, 1 << 8, 1 << 40):
         with pytest.raises(InvariantBroken):
-            keys.without_posting(row, keys.posting(absent, header))
+            keys.without_posting(row, entry_of(absent))
     with pytest.raises(InvariantBroken):
-        keys.without_posting(None, keys.posting(1, header))
+        keys.without_posting(None, entry_of(1))
 
 
-@pytest.mark.parametrize("row", [b"", b"\x03", b"\x01abc", b"\x02\0"])
+@pytest.mark.parametrize("row", [b"", b"\x05", b"\x03abc", b"\x04\0", b"\x01" + bytes(9)])
 def test_unknown_posting_rows_are_refused(row):
     with pytest.raises(CorruptRecord):
         keys.postings(row)

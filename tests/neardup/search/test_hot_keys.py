@@ -1,4 +1,4 @@
-"""Hot keys: who turns a stranger's keys hot hides no older page, and no template meets itself for it."""
+"""Hot keys: an attacker that makes a page's keys hot hides no copies of it, and a template's pages meet none."""
 
 import random
 from dataclasses import replace
@@ -7,8 +7,8 @@ import pytest
 
 from neardup import Page, open_index
 from neardup.decider import Decider
+from neardup.index import keys
 from neardup.index.base import Family
-from neardup.index.keys import is_hot
 from neardup.index.memory import MemoryStore
 from neardup.rules.families import SIMILARITY_BYTES
 from neardup.scheme import Scheme
@@ -18,6 +18,8 @@ from tests.neardup.story import SMALL, Story, endless, folded
 
 TITLE = "Wool and how to spin it"
 SCHEME = Scheme(seed=7)
+#: Pages to index, and later pages.
+Crawl = tuple[list[Page], list[Page]]
 
 
 def made_up(rng: random.Random, count: int, letter: str) -> list[str]:
@@ -28,43 +30,61 @@ def page(url: str, words: list[str]) -> Page:
     return Page(url, f"<title>{TITLE}</title><p>{' '.join(words)}".encode(), "text/html")
 
 
-def poisoned(poison: int, repeats: int, junk: int, *, many_sites: bool) -> tuple[list[Page], list[Page]]:
-    """A page, then others that begin like it, repeat its text and add junk; and 20 later copies of it elsewhere."""
-    rng = random.Random(5)
+VICTIM = "http://victim.example/wool"
+
+
+def poisoned(poison: int, sites: int, before: int, *, repeats: int = 1, junk: int = 220, seed: int = 5) -> Crawl:
+    """Pages of an attacker that repeat a page's text and add junk, the page among them, and 20 later copies of it.
+
+    Args:
+        sites: number of sites of the attacker.
+        before: number of the attacker's pages that are crawled before the page.
+    """
+    rng = random.Random(seed)
     text = made_up(rng, 300, "w")
-    before = [page("http://victim.example/wool", text)]
-    for i in range(poison):
-        host = f"p{i}.example" if many_sites else "poison.example"
-        before.append(page(f"http://{host}/{i}", text * repeats + made_up(rng, junk, "j")))
+    pages = [page(f"http://p{i % sites}.example/{i}", text * repeats + made_up(rng, junk, "j")) for i in range(poison)]
+    pages.insert(before, page(VICTIM, text))
     copies = []
     for i in range(20):
         words = list(text)
         for place in rng.sample(range(20, 300), 8):
             words[place] = f"e{i}"
         copies.append(page(f"http://copy{i}.example/wool", words))
-    return before, copies
+    return pages, copies
+
+
+def found(pages: list[Page], copies: list[Page]) -> int:
+    """Number of copies whose representative is the page."""
+    with open_index(scheme=SCHEME) as index:
+        index.add(pages)
+        verdicts = index.add(copies)
+    kinds = [one for one in verdicts if one.verdict == "near_duplicate" and one.representative]
+    return sum(one.representative is not None and one.representative.url == VICTIM for one in kinds)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("repeats", "junk", "many_sites"), [(1, 220, False), (1, 220, True), (1, 130, True), (3, 10, False)]
-)
-def test_none_of_the_copies_of_a_page_is_missed_for_pages_that_poison_its_keys(
-    repeats: int, junk: int, many_sites: bool
-) -> None:
-    before, copies = poisoned(800, repeats, junk, many_sites=many_sites)
-    with open_index(scheme=SCHEME) as index:
-        index.add(before)
-        told = index.add(copies)
-    found = [one.representative.url for one in told if one.verdict == "near_duplicate" and one.representative]
-    assert found == ["http://victim.example/wool"] * 20
+@pytest.mark.parametrize(("repeats", "junk", "sites"), [(1, 220, 1), (1, 220, 800), (1, 130, 800), (3, 10, 1)])
+def test_poison_that_is_crawled_after_a_page_hides_no_copies(repeats: int, junk: int, sites: int) -> None:
+    assert found(*poisoned(800, sites, 0, repeats=repeats, junk=junk)) == 20
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("sites", "before"), [(1, 800), (7, 800), (7, 3), (7, 400)])
+def test_poison_of_seven_sites_that_is_crawled_before_a_page_hides_no_copies(sites: int, before: int) -> None:
+    assert found(*poisoned(800, sites, before)) == 20
+
+
+@pytest.mark.slow
+def test_poison_of_forty_sites_hides_copies() -> None:
+    """The limit that `neardup/limits.md` states."""
+    assert found(*poisoned(800, 40, 800)) < 20
 
 
 def test_without_what_hot_keys_keep_they_would_be() -> None:
-    before, copies = poisoned(200, 1, 130, many_sites=True)
+    before, copies = poisoned(200, 200, 0, junk=130)
     decider = Decider(scheme=SCHEME.digest, hot_postings_kept=0, two_sites_tape_min=0.74)  # else the copies are found
     verdicts, store = folded(sketch_pages([*before, *copies], SCHEME), endless(100), decider=decider)
-    assert b"\x02" in dict(store.scan(Family.KEYS)).values()
+    assert keys.HOT in dict(store.scan(Family.KEYS)).values()
     assert not any(one.cluster == 1 for one in verdicts[-20:])
 
 
@@ -88,10 +108,10 @@ def test_pages_of_one_site_and_pages_that_only_begin_alike_meet_nobody_through_h
 
 def test_a_page_that_a_hot_key_keeps_leaves_it_when_it_goes() -> None:
     pages = [stranger(i) for i in range(4)]
-    later = [tombstone("http://s0.org/0", at=1), stranger(9)]
+    later = [tombstone("http://s0.org/0", at=1), stranger(9), tombstone("http://s9.org/9", at=1)]
     story = Story(*pages, *later, decider=replace(FEW, hot_c_min=0))
     assert [len(trace.candidates) for trace in story.traces if trace.page_id in (4, 6)] == [1, 0]
-    assert [row for row in story.state.postings.values() if is_hot(row)] == [b"\x02"]
+    assert [row for row in story.state.postings.values() if keys.is_hot(row)] == [keys.HOT]
 
 
 @pytest.mark.slow
@@ -107,7 +127,7 @@ def test_slices_change_nothing_where_keys_turn_hot() -> None:
         records.append(record(url, " ".join(words), at=i) if rng.random() < 0.85 else tombstone(url, at=i))
     decider = replace(FEW, hot_postings_kept=2, hot_c_min=200)
     told, store = folded(records, endless(1), decider=decider)
-    assert any(len(key) == SIMILARITY_BYTES and is_hot(row) for key, row in store.scan(Family.KEYS))
+    assert any(len(key) == SIMILARITY_BYTES and keys.is_hot(row) for key, row in store.scan(Family.KEYS))
     for size in (2, 7, 60):
         again, other = folded(records, endless(size), decider=decider, store=MemoryStore())
         assert [one.to_json() for one in again] == [one.to_json() for one in told]

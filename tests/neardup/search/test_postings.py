@@ -46,25 +46,25 @@ class Rows:
         for key in similarity_keys(header, self.decider):
             row = self.rows.get(key)
             for word in keys.postings(row):
-                counts[word] = counts.get(word, 0) + (not keys.is_hot(row))
+                counts[word] = counts.get(word, 0) + (1e-3 if keys.is_hot(row) else 1)
         tape, content = header.tape_logs
         gap = self.decider.length_gap_max if self.decider.rule in ("tape", "verified") else 999
         near = [w for w in counts if abs((w >> 8 & 255) - tape) <= gap or abs((w & 255) - content) <= gap]
         ordered = sorted(near, key=lambda word: (-counts[word], word))
         kept = ordered[: self.decider.candidates_max]
-        return [word >> 16 for word in kept], [counts[word] for word in kept], len(ordered) > len(kept)
+        return [word >> 16 for word in kept], [int(counts[word]) for word in kept], len(ordered) > len(kept)
 
     def post(self, page_id, header):
         for key in similarity_keys(header, self.decider):
             row = self.rows.get(key)
             self.rows[key] = keys.with_posting(
-                row, keys.posting(page_id, header), self.decider.postings_max, self.decider.hot_postings_kept
+                row, keys.posting(page_id, header, key), self.decider.postings_max, self.decider.hot_postings_kept
             )
             self.turned += keys.is_hot(self.rows[key]) and not keys.is_hot(row)
 
     def unpost(self, page_id, header):
         for key in similarity_keys(header, self.decider):
-            after = keys.without_posting(self.rows[key], keys.posting(page_id, header))
+            after = keys.without_posting(self.rows[key], keys.posting(page_id, header, key))
             self.rows[key] = after
             if after is None:
                 del self.rows[key]
@@ -138,13 +138,13 @@ def test_lists_do_what_rows_do(seed):
             if lists.is_lonely(place) and rng.random() < 0.5:
                 lists.post_lonely(place)
             else:
-                assert lists.post(posted.slots[place], keys.word_of(page_id, header))
+                assert lists.post(posted.slots[place], keys.word_of(page_id, header), header.site)
             live[page_id] = header
         elif what < 0.8:
             fresh = rng.choice([p for p in old if p not in live] or [0])
             if fresh:
                 slots = slots_of(posted, old[fresh], decider)
-                assert lists.post(slots, keys.word_of(fresh, old[fresh]), foreign=True)
+                assert lists.post(slots, keys.word_of(fresh, old[fresh]), old[fresh].site, foreign=True)
                 rows.post(fresh, old[fresh])
                 live[fresh] = old[fresh]
         elif live:
@@ -164,12 +164,13 @@ def test_hot_keys_are_counted_once():
     posted.put(range(len(posted.keys)), [None] * len(posted.keys))
     lists = posted.lists(decider)
     for page_id in batch:
-        lists.post(posted.slots[posted.number_of[page_id]], keys.word_of(page_id, batch[page_id]))
+        header = batch[page_id]
+        lists.post(posted.slots[posted.number_of[page_id]], keys.word_of(page_id, header), header.site)
     shared = sum(uses == 3 for uses in posted.uses.tolist())
     assert len(lists.turned) == shared > 0
     rows = list(lists.writes().values())
     assert sum(map(keys.is_hot, rows)) == shared
-    assert {len(row) for row in rows} == {1 + keys.POSTING_BYTES}, "the first one stays"
+    assert {len(keys.postings(row)) for row in rows} == {1, 3}, "hot ones keep one of each site"
 
 
 def test_what_was_not_read_is_said_and_what_is_damaged_refused():
@@ -179,13 +180,13 @@ def test_what_was_not_read_is_said_and_what_is_damaged_refused():
     word = keys.word_of(1, batch[1])
     assert lists.gather(1) is None
     assert lists.gather_many([1], [True]) == {}
-    assert not lists.post(posted.slots[0], word)
+    assert not lists.post(posted.slots[0], word, 1)
     assert not lists.unpost(posted.slots[0], word)
     assert lists.writes() == {}
     assert posted.unread_of([1]) == list(range(len(posted.keys)))
     posted.learn(posted.keys[:-1], dict.fromkeys(posted.keys))
     assert posted.unread_of([1]) == [len(posted.keys) - 1]
-    posted.put([len(posted.keys) - 1], [b"\x01" + bytes(7)])
+    posted.put([len(posted.keys) - 1], [b"\x03" + bytes(7)])
     with pytest.raises(CorruptRecord, match="8 bytes"):
         posted.lists(SMALL)
     posted.put([len(posted.keys) - 1], [None])
