@@ -1,1 +1,1 @@
-"""Bytes <-> records: one file a format."""
+"""Encoders and decoders of records, one module per format."""

@@ -1,4 +1,4 @@
-"""Page bodies that travel beside Kafka: written to a folder, and read by URL under allowed prefixes alone.
+"""Page bodies stored outside Kafka: written to a folder, and read by URL below allowed prefixes only.
 
 `file:`, `http:` and `https:` are read by the standard library, other schemes by fsspec.
 """
@@ -37,9 +37,9 @@ _NAME_ERRNOS = (errno.ENAMETOOLONG, errno.EINVAL, errno.ELOOP)
 
 
 class Bodies:
-    """Reads bodies by reference. prefixes: URLs that end with a slash. bytes_max: a longer body is cut there.
+    """Reads bodies by reference. prefixes: URLs that end with a slash. bytes_max: longer bodies are cut to this length.
 
-    A prefix may have credentials. The URLs below it are written with them or without.
+    A prefix may contain credentials. References below it are accepted with or without them.
     """
 
     def __init__(self, prefixes: Sequence[str], bytes_max: int) -> None:
@@ -67,7 +67,7 @@ class Bodies:
             raise _told(error, prefix, url) from None
 
     def answers(self, url: str) -> bool:
-        """Whether the store of `url`, a body or a prefix, answers for another object: one that does not exist."""
+        """Whether the store of `url` answers for another object, one that does not exist. url: a body or a prefix."""
         found = self._prefix(url)
         if found is None:
             return False
@@ -80,7 +80,7 @@ class Bodies:
         return True
 
     def _prefix(self, url: str) -> tuple["_Prefix", str] | None:
-        """The prefix that `url` is under, and the rest of the URL."""
+        """Returns the prefix of `url`, and the rest of the URL."""
         for prefix in self._prefixes:
             for begin in (prefix.url, prefix.plain):
                 if url.startswith(begin):
@@ -103,7 +103,7 @@ class Bodies:
             return file.read(self._bytes_max + 1)
 
     def _web(self, prefix: "_Prefix", rest: str) -> bytes:
-        """Without redirects: a store that sends elsewhere would lead out of the prefix."""
+        """Reads without following redirects: a redirect could lead out of the prefix."""
         try:
             with _OPENER.open(
                 Request(prefix.plain + rest, headers=prefix.headers), timeout=_ANSWER_SECONDS_MAX
@@ -121,7 +121,7 @@ class Bodies:
             raise BadPage(f"cannot be read: {error}") from error
 
     def _whole(self, answer: IO[bytes]) -> bytes:
-        """Up to the bound, and within a bound of time: a store that drips a byte a second is away."""
+        """Reads up to the size limit, within a time limit: a store that sends a byte a second counts as away."""
         deadline = time.monotonic() + _ANSWER_SECONDS_MAX
         data = bytearray()
         while len(data) <= self._bytes_max:
@@ -145,7 +145,7 @@ class Bodies:
 
 @dataclass(frozen=True)
 class _Prefix:
-    """One allowed prefix. url: as it is set; plain: without credentials; secrets: texts that no error may show."""
+    """An allowed prefix. url: as configured; plain: without credentials; secrets: texts that no error may contain."""
 
     url: str
     plain: str
@@ -191,7 +191,7 @@ def _told(error: Exception, prefix: _Prefix, url: str) -> BadPage | BodiesAway:
 
 
 def _quoted(url: str) -> str:
-    """A URL in which credentials are found: without spaces, quotes and commas."""
+    """Cuts a URL at spaces, quotes and commas, to search it for credentials."""
     return quote(url.encode("utf-8", "replace"), safe=":/?#[]@!$&()*+;=%~")
 
 
@@ -209,10 +209,13 @@ _OPENER = build_opener(_NoRedirects, ProxyHandler({}))
 
 
 class BodyFolder:
-    """Where bodies go that no record can hold. A file is named by its content: published twice, it is there once."""
+    """A folder for bodies too large for a record.
+
+    Files are named by content, so a body published twice is stored once.
+    """
 
     def __init__(self, place: str | Path) -> None:
-        """place: a folder or a `file:` URL; it is made when the first body comes. Raises BadInput for other URLs."""
+        """place: a folder or a `file:` URL. It is created with the first body. Raises BadInput for other URLs."""
         text = str(place)
         if "://" in text and not text.startswith("file:///"):
             raise BadInput(f"bodies go to a folder or a file:/// URL, not to {text}")
@@ -220,7 +223,7 @@ class BodyFolder:
         self.url = "file://" + quote(os.fsencode(self.folder)).rstrip("/") + "/"
 
     def put(self, body: bytes) -> str:
-        """The URL of the body, which is on disk when this returns. Raises BadInput if it cannot be written."""
+        """Writes a body durably and returns its URL. Raises BadInput if it cannot be written."""
         name = sha256(body).hexdigest()
         path = self.folder / name[:2] / name
         try:

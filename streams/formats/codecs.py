@@ -1,8 +1,8 @@
-"""Pages as records of the `pages` topic and back, by the codec that the settings name.
+"""Encodes and decodes records of the `pages` topic by the configured codec.
 
-Whatever the codec, the key is the URL as the crawler has it, and a null value is a tombstone where nothing else is to
-be said of it. What one writes the other reads; `raw` tells the rest in headers, `json` and `warc` in the value.
-What cannot be read is a page with a `problem`: no record raises. Only a store of bodies that does not answer does.
+With each codec the key is the URL as the crawler has it, and a null value without other data is a tombstone. `raw`
+stores metadata in headers, `json` and `warc` in the value. Decoding raises nothing for a bad record: it returns a page
+with a `problem`. It raises only if a store of bodies does not answer.
 """
 
 from neardup.errors import BadInput, BadPage
@@ -17,7 +17,7 @@ from streams.ports import Record
 
 
 class Codec:
-    """name: of CODECS. bodies: for what is not in the records. body_bytes_max: of the scheme."""
+    """A codec. name: one of CODECS. bodies: reads bodies that are not in records. body_bytes_max: of the scheme."""
 
     def __init__(self, name: str, bodies: Bodies, body_bytes_max: int) -> None:
         check_codec(name)
@@ -26,7 +26,7 @@ class Codec:
         self._body_bytes_max = body_bytes_max
 
     def page(self, record: Record) -> Page:
-        """The page in a record; its `problem` says what is wrong with it. Raises BodiesAway."""
+        """Decodes a record; the page's `problem` describes what is wrong with it. Raises BodiesAway."""
         url = (record.key() or b"").decode("utf-8", "replace")
         value = record.value()
         try:
@@ -42,14 +42,12 @@ class Codec:
 
 
 def unreadable(record: Record, problem: str) -> Page:
-    """The page of a record that is rejected. problem: why."""
+    """Returns the rejected page of a record. problem: the reason."""
     return Page(url=(record.key() or b"").decode("utf-8", "replace"), body=b"", problem=problem)
 
 
 def fetch_time(record: Record, codec: str) -> int | None:
-    """When a page was fetched, by its record alone, in ms since the epoch; None where that is not said, or cannot be
-    read. Bodies are not looked at, and nothing is fetched.
-    """
+    """Returns the fetch time in a record, ms since the epoch; None if it is missing or invalid. Reads no body."""
     value = record.value()
     if codec == "raw":
         return raw.fetched_at(record)
@@ -59,16 +57,16 @@ def fetch_time(record: Record, codec: str) -> int | None:
 
 
 def check_codec(name: str) -> None:
-    """Raises BadInput if there is no such codec."""
+    """Raises BadInput for an unknown codec."""
     if name not in CODECS:
         raise BadInput(f"codec {name!r}: there is {', '.join(CODECS)}")
 
 
 def encode_page(page: Page, codec: str, *, reference: str = "") -> Outgoing:
-    """The record of a page; `problem` is not told. codec: raw, json or warc.
+    """Encodes a page as a record, without its `problem`. codec: raw, json or warc.
 
-    reference: the URL where the body lies; it is not in the record then. Raises BadInput for a page without URL, an
-    unknown codec, or what the codec cannot say.
+    reference: the URL of the body, which is then not in the record. Raises BadInput for a page without URL, an unknown
+    codec, or a value that the codec cannot express.
     """
     if not page.url:
         raise BadInput("a page without a URL cannot be published")
@@ -85,9 +83,9 @@ def encode_page(page: Page, codec: str, *, reference: str = "") -> Outgoing:
 
 
 def fitting(page: Page, codec: str, bytes_max: int, bodies: BodyFolder | None, topic: str) -> Outgoing:
-    """The record of a page, its body beside it in `bodies` if the record would exceed `bytes_max`.
+    """Encodes a page; stores its body in `bodies` if the record would exceed `bytes_max`.
 
-    Raises RecordTooLarge, saying what can be done, and BadInput as `encode_page`.
+    Raises RecordTooLarge with advice, and BadInput as `encode_page`.
     """
     record = encode_page(page, codec)
     if record.size <= bytes_max:

@@ -1,4 +1,4 @@
-"""Bytes of files and bodies that may be compressed, read in bounded pieces, damage reported by its place."""
+"""Reads compressed files and bodies in bounded pieces. Reports damage with its position."""
 
 import os
 import zlib
@@ -25,7 +25,7 @@ _ZSTD_SKIPPABLE = b"\x2a\x4d\x18"  # after a first byte 0x50 to 0x5f
 
 
 class Damaged(Exception):
-    """Compressed data that cannot be read on; `position` is the byte of the file where that member starts."""
+    """Compressed data that cannot be read further. position: byte of the file at which the damaged member starts."""
 
     def __init__(self, position: int, why: str) -> None:
         super().__init__(why)
@@ -33,7 +33,7 @@ class Damaged(Exception):
 
 
 def compression_of(start: bytes) -> str:
-    """`gzip`, `zstd` or `plain`, by the first bytes of a file."""
+    """Returns `gzip`, `zstd` or `plain`, by the first bytes of a file."""
     if start.startswith(_GZIP[:2]):
         return "gzip"
     if start.startswith(_ZSTD) or (start[1:4] == _ZSTD_SKIPPABLE and 0x50 <= start[0] <= 0x5F):
@@ -42,14 +42,14 @@ def compression_of(start: bytes) -> str:
 
 
 class Stream:
-    """The bytes of one file, decompressed, with the place they come from.
+    """The decompressed bytes of a file, with their position in the file.
 
-    buffer: what has been read and not taken. A *member* is a gzip member; any other file is one single member.
+    buffer: bytes that were read and not yet consumed. A *member* is a gzip member; any other file has one member.
     position: byte of the file of the buffer's first byte (plain), or of the current member's start (compressed).
     """
 
     def __init__(self, path: Path, position: int = 0) -> None:
-        """Raises OSError. position: where a member starts, as `position` said on an earlier run; 0 for zstd."""
+        """position: start of a member, from `position` of an earlier run; 0 for zstd. Raises OSError."""
         self._file: BinaryIO = path.open("rb")
         self.compression = compression_of(self._file.read(4))
         self.size = os.fstat(self._file.fileno()).st_size
@@ -200,7 +200,9 @@ class Stream:
         return b""
 
     def _salvage(self) -> bytes:
-        """What the damaged member holds before its damage and was not given: a whole piece is dropped with it."""
+        """Returns the bytes of the damaged member before its damage that `fill` has not returned: it drops a whole
+        piece.
+        """
         out, given = bytearray(), self._delivered
         with suppress(zlib.error, *_ZSTD_ERRORS):
             for data in self._unzstd() if self._zstd is not None else self._ungzip():
@@ -209,7 +211,7 @@ class Stream:
         return bytes(out)
 
     def _ungzip(self) -> Iterator[bytes]:
-        """The member again, from its start, in small pieces."""
+        """Decompresses the member again from its start, in small pieces."""
         inflater = zlib.decompressobj(31)
         self._file.seek(self._member_at)
         try:
@@ -228,7 +230,7 @@ class Stream:
                 left = max(0, left - len(piece))
 
     def _places(self, start: int, needle: bytes) -> Iterator[int]:
-        """Bytes of the file where `needle` is found, from `start` on."""
+        """Yields the positions of `needle` in the file, from `start` on."""
         at, kept = start, b""
         while True:
             self._file.seek(at)
@@ -245,10 +247,10 @@ class Stream:
 
 
 def decode_body(body: bytes, coding: str, bound: int) -> bytes | None:
-    """Undoes one Content-Encoding, up to `bound` bytes of output (a small body may unpack to gigabytes).
+    """Decodes one Content-Encoding, up to `bound` bytes of output, since a small body may decompress to gigabytes.
 
-    What can be read of a damaged body is returned; None if nothing can, or the coding is unknown. A body that is not
-    in that coding at all, as crawlers store that unpack but keep the header, comes back as it is.
+    Returns the readable part of a damaged body; None if there is none, or the coding is unknown. A body that is not
+    encoded although its header says so is returned unchanged: some crawlers decode bodies and keep the header.
     """
     coding = coding.strip().lower()
     if coding in ("", "identity"):

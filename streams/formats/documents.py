@@ -1,4 +1,4 @@
-"""Documents of JSON lines and tables whose fields have names of their own, and ids that need be no URLs."""
+"""Documents of JSON lines and tables with field names of their own, and ids that need not be URLs."""
 
 import hashlib
 from collections.abc import Collection, Mapping
@@ -17,7 +17,7 @@ ID_SCHEME = "id://"
 
 @dataclass(frozen=True, slots=True)
 class Fields:
-    """The fields that hold a document's text and its id; None: `body` and `url`, as the `json` codec has them."""
+    """The fields of a document's text and id; None: `body` and `url`, as in the `json` codec."""
 
     text: str | None = None
     id: str | None = None
@@ -33,9 +33,10 @@ BODIES = ("body", "body_base64", "body_ref")
 
 
 def guessed(fields: Fields, names: Collection[str]) -> Fields:
-    """The fields with what they leave open filled in from the names that a file has.
+    """Fills in the fields that are not set, from the field names of a file.
 
-    `url` and `body` come first. A field stays open where no name is known: `document_of` says what is missing.
+    `url` and `body` take precedence. A field stays unset if no known name is present: `document_of` then reports what
+    is missing.
     """
     identity, text = fields.id, fields.text
     if identity is None and "url" not in names:
@@ -46,7 +47,7 @@ def guessed(fields: Fields, names: Collection[str]) -> Fields:
 
 
 def document_of(row: Mapping[str, Any], fields: Fields) -> Page:
-    """The page in a row. Of a row with fields of its own, `content_type` is the one other that counts.
+    """Returns the page of a row. Besides its own fields, a row may have `content_type`.
 
     Raises BadPage for a row without an id; a row without a text gives a page with a `problem`.
     """
@@ -65,14 +66,14 @@ def document_of(row: Mapping[str, Any], fields: Fields) -> Page:
 
 
 def url_of(given: str) -> str:
-    """The id itself, if it is a URL, else one made of it: `id://DIGEST/ID`."""
+    """Returns an id that is a URL unchanged; makes a URL of any other id: `id://DIGEST/ID`."""
     if "://" in given:
         return given
     return f"{ID_SCHEME}{_digest(given)}/{quote(given, errors='replace')}"
 
 
 def id_of(url: str | None) -> str | None:
-    """The id that `url_of` made a URL of; None for other URLs, and where normalising has taken a part of it."""
+    """Returns the id of a URL that `url_of` made; None for other URLs, and if normalising removed a part of the id."""
     if url is None or not url.startswith(ID_SCHEME):
         return None
     digest, _, quoted = url.removeprefix(ID_SCHEME).partition("/")

@@ -32,7 +32,7 @@ _TYPES: dict[type | None, str] = {
 
 
 def decode(value: bytes, bodies: Bodies) -> Page:
-    """The page in a record; its URL is that of the object. Raises BadPage."""
+    """Decodes a record; its URL is that of the object. Raises BadPage."""
     page = decode_line(value)
     if b'"body_ref"' not in value:
         return page
@@ -47,7 +47,7 @@ def decode(value: bytes, bodies: Bodies) -> Page:
 
 
 def fetched_at(value: bytes) -> int | None:
-    """Of a record's value; None where it does not say it."""
+    """Returns the fetch time in a record's value; None without one."""
     try:
         found = orjson.loads(value)
         return _typed(found, "fetched_at", int) if isinstance(found, dict) else None
@@ -56,7 +56,7 @@ def fetched_at(value: bytes) -> int | None:
 
 
 def encode(page: Page, key: bytes, gone: bool, reference: str) -> Outgoing:
-    """The record of a page. gone: it is a tombstone; reference: where its body lies, or ""."""
+    """Encodes a page. gone: it is a tombstone; reference: URL of its body, or ""."""
     fields: dict[str, object] = {"url": key.decode(), "http_status": page.status}
     if page.fetched_at is not None:
         fields["fetched_at"] = page.fetched_at
@@ -75,7 +75,7 @@ def encode(page: Page, key: bytes, gone: bool, reference: str) -> Outgoing:
 
 
 def _said(body: bytes) -> object:
-    """Text where the same bytes come back from it, else base64."""
+    """Returns the body as text if that decodes to the same bytes, else as base64."""
     if body.isascii():
         return body.decode("ascii")
     return {"base64": base64.b64encode(body).decode("ascii")}
@@ -92,7 +92,7 @@ def decode_line(line: bytes) -> Page:
 
 
 def object_of(line: bytes) -> dict[str, Any]:
-    """The object that a line holds. Raises BadPage."""
+    """Parses the object of a line. Raises BadPage."""
     try:
         value = orjson.loads(line)
     except orjson.JSONDecodeError as error:
@@ -104,7 +104,10 @@ def object_of(line: bytes) -> dict[str, Any]:
 
 
 def page_of(value: Mapping[str, Any]) -> Page:
-    """The page in an object as `decode_line` has it; a table's row may have bytes as body. Raises BadPage: no url."""
+    """Returns the page of an object as in `decode_line`; a table's row may have a body of bytes.
+
+    Raises BadPage without a URL.
+    """
     url = value.get("url")
     if not isinstance(url, str) or not url:
         raise BadPage("no url")
@@ -123,7 +126,7 @@ def page_of(value: Mapping[str, Any]) -> Page:
 
 
 def _typed(value: Mapping[str, Any], name: str, kind: type) -> Any:
-    """The field, or None if it is absent or null. Raises BadPage where it has another type."""
+    """Returns the field, or None if it is absent or null. Raises BadPage for another type."""
     found = value.get(name)
     if found is None:
         return None

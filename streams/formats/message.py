@@ -68,12 +68,12 @@ class Message:
 
 
 def page_id(offset: int, place: int) -> int:
-    """The id of the page at `place` of the message at `offset`."""
+    """Returns the id of the page at index `place` of the message at `offset`."""
     return (offset << PLACE_BITS) | place
 
 
 def encode_message(message: Message) -> bytes:
-    """The bytes of `message`, laid out as the module's docstring says."""
+    """Encodes a message in the format of the module's docstring."""
     if not message.program:
         return _encode(message, _SKETCHES)
     return _encode(replace(message, records=(*message.records, message.program.encode())), _FIRST)
@@ -209,7 +209,7 @@ Word = Control | NewDecider | Forget
 
 
 def encode_control(control: Word) -> bytes:
-    """The bytes of `control`, a message of kind 1."""
+    """Encodes a control record, a message of kind 1."""
     if isinstance(control, NewDecider):
         before, after = (orjson.Fragment(each.to_json()) for each in (control.before, control.after))
         record = orjson.dumps({"control": _NEW_DECIDER, "before": before, "after": after})
@@ -224,12 +224,15 @@ def encode_control(control: Word) -> bytes:
 
 
 def is_control(data: bytes) -> bool:
-    """Whether a message is a control record; it need not be readable."""
+    """Whether a message is a control record. It need not be decodable."""
     return data[1:2] == bytes([_CONTROL])
 
 
 def decode_entry(data: bytes, offset: int) -> Message | Word:
-    """A message of any kind. Raises CorruptRecord, naming the offset; OtherVersion for a newer one's log or decider."""
+    """Decodes a message of any kind.
+
+    Raises CorruptRecord that names the offset; OtherVersion for the log or decider of a newer version.
+    """
     if not is_control(data):
         return decode_message(data, offset)
     message = _decode(data, offset, _CONTROL)
@@ -260,17 +263,17 @@ def _takedown(value: dict[str, Any]) -> Takedown:
 
 
 def encode_verdicts(source: bytes, lines: bytes) -> bytes:
-    """A frame of the verdicts that one message caused: JSON lines, in their order, each ended by a newline."""
+    """Encodes the verdicts caused by one message as a frame: JSON lines, in order, each with a newline."""
     return source + zlib.compress(lines, 1)
 
 
 def verdicts_source(frame: bytes) -> bytes:
-    """The 16 bytes that name the source of a frame."""
+    """Returns the 16 bytes that name the source of a frame."""
     return frame[:16]
 
 
 def verdict_lines(frame: bytes, offset: int) -> bytes:
-    """The JSON lines of a frame, each ended by a newline. Raises CorruptRecord."""
+    """Returns the JSON lines of a frame, each with its newline. Raises CorruptRecord."""
     try:
         return zlib.decompress(frame[16:])
     except zlib.error as error:
@@ -278,7 +281,7 @@ def verdict_lines(frame: bytes, offset: int) -> bytes:
 
 
 def decode_verdicts(frame: bytes, offset: int) -> Iterator[dict[str, Any]]:
-    """The verdicts of a frame as JSON objects. Raises CorruptRecord."""
+    """Decodes the verdicts of a frame to JSON objects. Raises CorruptRecord."""
     for line in verdict_lines(frame, offset).splitlines():
         try:
             yield orjson.loads(line)

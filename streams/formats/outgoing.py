@@ -1,4 +1,4 @@
-"""A record of the `pages` topic on its way out."""
+"""Defines a record to be written to the `pages` topic."""
 
 from typing import NamedTuple
 
@@ -6,7 +6,7 @@ from neardup.limits import KAFKA_FRAMING_BYTES
 
 
 class Outgoing(NamedTuple):
-    """One record. value: None where Kafka shall have no value."""
+    """A record to be written. value: None for a null value in Kafka."""
 
     key: bytes
     value: bytes | None
@@ -14,6 +14,6 @@ class Outgoing(NamedTuple):
 
     @property
     def size(self) -> int:
-        """Bytes, what Kafka adds included."""
+        """Size in bytes, with Kafka's overhead."""
         headers = sum(len(name) + len(text) for name, text in self.headers)
         return len(self.key) + len(self.value or b"") + headers + KAFKA_FRAMING_BYTES

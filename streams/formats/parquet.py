@@ -1,4 +1,4 @@
-"""Parquet files, row by row, and JSON lines as Parquet, by DuckDB, which is an optional dependency."""
+"""Reads and writes Parquet files by DuckDB, which is an optional dependency."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -23,11 +23,11 @@ _CONFIG: dict[str, str | bool | int | float | list[str]] = {
 
 
 class ParquetDamaged(Exception):
-    """A file that is no Parquet, or cannot be read on."""
+    """A file that is not Parquet, or cannot be read further."""
 
 
 def columns_of(path: Path) -> dict[str, str]:
-    """Names of the columns, with their types in SQL's words. Raises ParquetDamaged."""
+    """Returns the columns with their SQL types. Raises ParquetDamaged."""
     try:
         with duckdb.connect(config=_CONFIG) as database:
             found = database.execute(f"DESCRIBE SELECT * FROM {_table(path, numbered=False)}").fetchall()
@@ -37,7 +37,7 @@ def columns_of(path: Path) -> dict[str, str]:
 
 
 def count_of(path: Path) -> int:
-    """Rows of the file, as its foot says. Raises ParquetDamaged."""
+    """Returns the number of rows by the file's footer. Raises ParquetDamaged."""
     try:
         with duckdb.connect(config=_CONFIG) as database:
             (found,) = database.execute(f"SELECT count(*) FROM {_table(path, numbered=False)}").fetchall()
@@ -47,8 +47,10 @@ def count_of(path: Path) -> int:
 
 
 def rows_of(path: Path, columns: Mapping[str, str], start: int = 0) -> Iterator[tuple[int, dict[str, Any]]]:
-    """(number, values by name) of the rows from `start` on, in the file's order. columns: those wanted, by their type:
-    times come as milliseconds since the epoch, text and bytes as they are. Raises ParquetDamaged."""
+    """Yields (number, values by name) of the rows from `start` on, in order. Raises ParquetDamaged.
+
+    columns: names and types. Times are returned in milliseconds since the epoch, text and bytes unchanged.
+    """
     wanted = ", ".join(_read_as(name, kind) for name, kind in columns.items())
     sql = f"SELECT file_row_number, {wanted} FROM {_table(path, numbered=True)} WHERE file_row_number >= {start:d}"
     try:
@@ -62,9 +64,10 @@ def rows_of(path: Path, columns: Mapping[str, str], start: int = 0) -> Iterator[
 
 
 def copy_rows(files: Sequence[tuple[Path, Iterator[int]]], out: Path) -> int:
-    """Some rows of some files, by their ascending numbers, as one file of the first one's columns -> how many.
+    """Copies some rows of some files, by ascending numbers, into one file with the first file's columns. Returns their
+    number.
 
-    Raises ParquetDamaged, also where a file has not these columns.
+    Raises ParquetDamaged, also if a file lacks one of these columns.
     """
     try:
         with duckdb.connect(config=_CONFIG) as database:
@@ -85,7 +88,7 @@ def copy_rows(files: Sequence[tuple[Path, Iterator[int]]], out: Path) -> int:
 
 
 def parquet_of_lines(lines: Path, columns: Mapping[str, str], out: Path) -> None:
-    """JSON lines as Parquet, in their order. columns: names and types in SQL's words. Raises StateError."""
+    """Writes JSON lines as Parquet, in order. columns: names and SQL types. Raises StateError."""
     types = ", ".join(f"'{name}': '{kind}'" for name, kind in columns.items())
     how = f"format='newline_delimited', maximum_object_size={1 << 28}"
     try:
@@ -100,7 +103,7 @@ def parquet_of_lines(lines: Path, columns: Mapping[str, str], out: Path) -> None
 
 
 def names_wanted(wanted: Sequence[str], columns: Mapping[str, str]) -> dict[str, str]:
-    """Of the wanted columns those that there are, with their types."""
+    """Returns those of the requested columns that exist, with their types."""
     return {name: columns[name] for name in wanted if name in columns}
 
 

@@ -1,4 +1,4 @@
-"""The `raw` codec: the value is the body; headers tell the rest.
+"""The `raw` codec: the value is the body; headers contain the metadata.
 
 Headers: `content-type`, `fetched-at` (ms since the epoch), `http-status`, `score` (the crawler's, 0 to 1), and
 `body-ref`, the URL of a body that is not in the record.
@@ -16,7 +16,7 @@ _INT_DIGITS_MAX, _SCORE_CHARS_MAX = 18, 40
 
 
 def decode(url: str, value: bytes, record: Record, bodies: Bodies) -> Page:
-    """The page in a record. Raises BadPage."""
+    """Decodes a record. Raises BadPage."""
     headers = {name.lower(): text or b"" for name, text in record.headers() or ()}
     if not url:
         raise BadPage("a record without a key: its URL is not known")
@@ -37,7 +37,7 @@ def decode(url: str, value: bytes, record: Record, bodies: Bodies) -> Page:
 
 
 def fetched_at(record: Record) -> int | None:
-    """Of a record's headers alone; None where they do not say it, or not as a number."""
+    """Returns the fetch time in a record's headers; None if it is missing or no number."""
     for name, text in record.headers() or ():
         if name.lower() == "fetched-at":
             try:
@@ -48,7 +48,7 @@ def fetched_at(record: Record) -> int | None:
 
 
 def encode(page: Page, key: bytes, gone: bool, reference: str) -> Outgoing:
-    """The record of a page. gone: it is a tombstone; reference: where its body lies, or ""."""
+    """Encodes a page. gone: it is a tombstone; reference: URL of its body, or ""."""
     headers = [("http-status", b"%d" % page.status)]
     if page.fetched_at is not None:
         headers.append(("fetched-at", b"%d" % page.fetched_at))

@@ -1,4 +1,4 @@
-"""Verdicts as they lie in their topic; what others have written there is told from them, by its place."""
+"""Decodes records of the `verdicts` topic. Errors name the position of a record that is not a verdict."""
 
 from typing import Any
 
@@ -22,9 +22,9 @@ _NAME = ("verdict", "page_id", "n", "url")
 def decode_verdict(
     value: bytes | None, topic: str, partition: int, offset: int, needs: tuple[str, ...] = ()
 ) -> dict[str, Any]:
-    """needs: fields that are asked for beside those that name a verdict.
+    """Decodes a verdict. needs: required fields beside those that identify a verdict.
 
-    Raises CorruptRecord for what is no verdict, naming topic, partition and offset.
+    Raises CorruptRecord for a record that is not a verdict, with topic, partition and offset.
     """
     verdict = decode_object(value, topic, partition, offset, "verdict")
     wrong = [name for name in (*_NAME, *needs) if type(verdict.get(name)) is not _TYPES[name]]
@@ -34,7 +34,7 @@ def decode_verdict(
 
 
 def decode_object(value: bytes | None, topic: str, partition: int, offset: int, what: str) -> dict[str, Any]:
-    """Any object of JSON. what: it should be. Raises CorruptRecord, naming topic, partition and offset."""
+    """Decodes any JSON object. what: its name in errors. Raises CorruptRecord with topic, partition and offset."""
     try:
         found = orjson.loads(value or b"")
     except orjson.JSONDecodeError as error:

@@ -1,4 +1,4 @@
-"""WARC records and the pages in them: the `warc` codec, and what files of records are read with.
+"""Reads WARC records and their pages: the `warc` codec, and the functions by which files of records are read.
 
 Source: ISO 28500:2017 (WARC 1.1), sections 4 to 6, annex D. Files of many records: `streams.files.warc`.
 """
@@ -33,9 +33,10 @@ CONVERTED = ("conversion",)
 
 @dataclass(slots=True)
 class WarcRecord:
-    """position: byte where the record (or its gzip member) starts. shared: another record starts in that member too.
+    """A WARC record. position: byte at which it, or its gzip member, starts.
 
-    content: its first bytes, at most the reader's bound. damage: why the content is not whole, or "".
+    shared: another record starts in the same member. content: the first bytes, at most the reader's limit. damage: why
+    the content is incomplete, or "".
     """
 
     position: int
@@ -46,7 +47,10 @@ class WarcRecord:
 
 
 def decode(url: str, value: bytes, body_bytes_max: int) -> Page:
-    """The page in one record, plain or in one gzip member; `url` where the record names none. Raises BadPage."""
+    """Decodes the page of one record, plain or in one gzip member.
+
+    url: used if the record names none. Raises BadPage.
+    """
     page = page_of(_record(value, body_bytes_max), body_bytes_max)
     if page is None:
         raise BadPage("a WARC record that holds no page")
@@ -54,7 +58,7 @@ def decode(url: str, value: bytes, body_bytes_max: int) -> Page:
 
 
 def fetched_at(value: bytes) -> int | None:
-    """The WARC-Date of a record, plain or in one gzip member; None where there is none."""
+    """Returns the WARC-Date of a record, plain or in one gzip member; None without one."""
     if value.startswith(_GZIP):
         try:
             value = zlib.decompressobj(31).decompress(value, HEADER_BYTES_MAX)
@@ -65,7 +69,7 @@ def fetched_at(value: bytes) -> int | None:
 
 
 def encode(page: Page, key: bytes, gone: bool, reference: str) -> Outgoing:
-    """The record of a page. gone: it is a tombstone. Raises BadInput for what a WARC record cannot say."""
+    """Encodes a page. gone: it is a tombstone. Raises BadInput for values that a WARC record cannot express."""
     if reference:
         raise BadInput(f"{page.url}: the warc codec has no references to bodies; use raw or json")
     if any(ord(char) < 0x20 for char in page.url + page.content_type):
@@ -110,9 +114,9 @@ def _record(data: bytes, body_bytes_max: int) -> WarcRecord:
 
 
 def page_of(record: WarcRecord, body_bytes_max: int, *, converted: bool = False) -> Page | None:
-    """The page in a record; None if it holds none (requests, warcinfo, DNS answers and so on).
+    """Returns the page of a record; None if it contains none (requests, warcinfo, DNS answers and so on).
 
-    converted: conversion records are pages, too. Bodies are decoded from their transfer and content encodings, and cut
+    converted: conversion records are pages, too. Transfer and content encodings of bodies are decoded, and bodies cut
     after body_bytes_max + 1 bytes.
     """
     headers = record.headers
@@ -141,7 +145,7 @@ def page_of(record: WarcRecord, body_bytes_max: int, *, converted: bool = False)
 
 
 def warc_date(text: str) -> int | None:
-    """WARC-Date in ms since the epoch; None where it is no date. WARC 1.0: seconds, 1.1: up to nanoseconds."""
+    """Parses a WARC-Date to ms since the epoch; None if invalid. WARC 1.0: seconds, 1.1: up to nanoseconds."""
     try:
         moment = datetime.fromisoformat(text.strip())
         moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
@@ -194,7 +198,7 @@ def _http_page(content: bytes, url: str, fetched_at: int | None, bound: int) -> 
 
 
 def _unchunk(body: bytes) -> bytes | None:
-    """Undoes chunked transfer coding as far as it goes; a body that is not chunked comes back as it is.
+    """Decodes chunked transfer coding as far as it is valid. Returns a body that is not chunked unchanged.
 
     None for more chunks than CHUNKS_MAX.
     """
@@ -214,9 +218,9 @@ def _unchunk(body: bytes) -> bytes | None:
 
 
 def fields_of(header: bytes) -> dict[str, str]:
-    """Header lines as a dictionary of lower-case names; the first line and unreadable ones are left out.
+    """Parses header lines into a dictionary by lower-case names, without the first line and unreadable ones.
 
-    Of a name that comes twice the first value counts. Linear in the header's length, however its lines are folded.
+    The first value of a repeated name is used. Linear in the header's length, however its lines are folded.
     """
     found: dict[str, list[str]] = {}
     folding: list[str] | None = None

@@ -1,1 +1,1 @@
-"""State directories."""
+"""State directories and their checkpoints."""

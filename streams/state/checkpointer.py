@@ -1,7 +1,7 @@
-"""Making checkpoints of a state directory while it is in use, and a state directory of a checkpoint.
+"""Makes checkpoints of a state directory in use, and restores a state directory from a checkpoint.
 
-A checkpoint's folder is an image of the state directory without its lock and its secret seed: `index/` and
-`decider.json`; of a scan also `log/`, `verdicts/` and `sources/`.
+A checkpoint is an image of the state directory without its lock and its secret seed: `index/` and `decider.json`; of a
+scan also `log/`, `verdicts/` and `sources/`.
 """
 
 import shutil
@@ -31,9 +31,9 @@ RETRY_SECONDS = 30.0
 
 
 def make_image(state: Path, store: RocksStore, more: Iterator[Path] | tuple[Path, ...] = ()) -> Path:
-    """A folder in `state` that holds its index as it is now, by hard links, and what else belongs to it.
+    """Makes a folder in `state` with its index, by hard links, and with the other parts of a checkpoint.
 
-    more: folders of files that are only ever appended to or replaced whole; linked, too. Raises StateError.
+    more: folders with files that are only appended to or replaced; linked, too. Raises StateError.
     """
     image = state / IMAGE
     shutil.rmtree(image, ignore_errors=True)
@@ -49,7 +49,7 @@ def make_image(state: Path, store: RocksStore, more: Iterator[Path] | tuple[Path
 
 
 def manifest_of(matcher: Matcher, log: str, generation: str = "") -> Manifest:
-    """What a checkpoint made now says. log: the identity of the matcher's sketch log; empty for a scan's."""
+    """Returns the manifest of a checkpoint made now. log: identity of the matcher's sketch log; empty for a scan."""
     decider = matcher.decider
     return Manifest(
         matcher.next_offset,
@@ -64,12 +64,18 @@ def manifest_of(matcher: Matcher, log: str, generation: str = "") -> Manifest:
 
 
 class Checkpointer:
-    """Checkpoints of a running matcher, at fixed places of the log; copying goes on beside it.
+    """Makes checkpoints of a running matcher at fixed positions of the log. A thread of its own copies them.
 
-    every: messages of the log between two. keep: how many stay in the store. The matcher waits for the hard links
-    alone; whatever happens to the copy it goes on: `failed` has the reason until one succeeds. made: newest offset.
-    pruned: offset of the checkpoint behind which this process has pruned the store, -1 before the first prune. A
-    takedown at a greater offset may still have its pages in older checkpoints, also in those of a killed process.
+    The matcher waits for the hard links only. It continues if the copy fails: `failed` has the reason until one
+    succeeds.
+
+    Args:
+        every: number of messages between two checkpoints.
+        keep: number of checkpoints that stay in the store.
+
+    made: newest offset. pruned: offset of the checkpoint behind which this process has pruned the store, -1 before the
+    first prune. Older checkpoints, also those of a killed process, may still contain the pages of a takedown at a
+    greater offset.
     """
 
     def __init__(
@@ -97,16 +103,16 @@ class Checkpointer:
         shutil.rmtree(state / IMAGE, ignore_errors=True)
 
     def due(self, offset: int) -> bool:
-        """Whether `offset` is past the next place for one, and none is being copied."""
+        """Whether `offset` is past the position of the next checkpoint, and none is being copied."""
         if self._last is None:
             self._last = offset  # a start is no place of the log
         return offset // self._every > self._last // self._every and not self.busy
 
     def owes(self, forgot: int) -> bool:
-        """Whether checkpoints made before a takedown are to be removed now: not while one is being copied, and after a
-        failure only RETRY_SECONDS later.
+        """Whether checkpoints made before a takedown must be removed now.
 
-        forgot: the offset behind the last takedown, 0 if there was none.
+        Not while one is being copied; after a failure only RETRY_SECONDS later. forgot: the offset behind the last
+        takedown, 0 without any.
         """
         return forgot > max(0, self.pruned) and not self.busy and self._steady_s() >= self._retry_at_s
 
@@ -115,7 +121,7 @@ class Checkpointer:
         return self._thread is not None and self._thread.is_alive()
 
     def begin(self, index: RocksStore, manifest: Manifest) -> None:
-        """Links the index as it is, and copies it from another thread. Never raises for the store's or disk's sake."""
+        """Links the index, and copies it in another thread. Raises nothing if the store or the disk fails."""
         self._last = manifest.offset
         try:
             image = make_image(self._state, index)
@@ -125,14 +131,17 @@ class Checkpointer:
         self._start(lambda: self._copy(image, manifest))
 
     def prune(self, newest: int) -> None:
-        """Removes old checkpoints, from another thread: the copy behind the last takedown is there already.
+        """Removes old checkpoints in another thread, after a checkpoint behind the last takedown was copied.
 
         newest: offset of the newest checkpoint.
         """
         self._start(lambda: self._prune(newest))
 
     def wait(self, seconds: float) -> None:
-        """Until the copy is done, or so long; a copy that is cut short leaves the checkpoint before it the newest."""
+        """Waits until the copy is done, or a time limit.
+
+        If a copy is cut short, the checkpoint before it stays the newest.
+        """
         if self._thread is not None:
             self._thread.join(seconds)
 
@@ -175,12 +184,15 @@ def restore_newest(
     replace: bool = False,
     tried: set[str] | None = None,
 ) -> Checkpoint | None:
-    """Puts the newest good checkpoint that fits into `state`; None if there is none. replace: as for `restore`.
+    """Restores the newest good checkpoint that fits into `state`. Returns None if there is none.
 
-    tried: names of checkpoints that an earlier call has passed over, and this one passes over; gets more.
-    fits: why a checkpoint cannot be used here, or "". warn: gets each checkpoint that is passed over, with the reason.
-    A checkpoint that is damaged, or that its writer removes meanwhile, is passed over for the newest that is there
-    then: a store with a running writer gets newer ones. Raises StateError.
+    Args:
+        tried: names of checkpoints to pass over; gets those that this call passes over.
+        fits: returns why a checkpoint cannot be used here, or "".
+        warn: called with each checkpoint that is passed over, and the reason.
+        replace: as for `restore`.
+
+    If a checkpoint is damaged, or its writer removes it meanwhile, the newest other one is used. Raises StateError.
     """
     tried = set() if tried is None else tried
     while True:
@@ -198,7 +210,7 @@ def restore_newest(
 def _untried(
     store: CheckpointStore, tried: set[str], fits: Callable[[Manifest], str], warn: Callable[[str], None]
 ) -> Checkpoint | None:
-    """The newest that fits and was not tried; adds it, and those that do not fit, to `tried`."""
+    """Returns the newest checkpoint that fits and was not tried. Adds it, and those that do not fit, to `tried`."""
 
     def warn_once(text: str) -> None:
         if text not in tried:
@@ -224,10 +236,10 @@ def restore(
     *,
     replace: bool = False,
 ) -> None:
-    """Puts what the checkpoint holds into `state`; the index comes last, so that a crash leaves none.
+    """Restores a checkpoint into `state`. The index is moved there last, so a crash leaves none.
 
-    replace: an index that is there is removed once the copy is complete. Raises StateError if there is an index and it
-    is not to be replaced, CorruptRecord for damage.
+    replace: remove an existing index once the copy is complete. Raises StateError if there is an index and it may not
+    be replaced, CorruptRecord for damage.
     """
     if (state / "index").exists() and not replace:
         raise StateError(f"{state} has an index; name another directory, or move that index away")

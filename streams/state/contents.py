@@ -1,4 +1,4 @@
-"""`neardup inspect`: what is in a state directory or a checkpoint, and whether it fits together."""
+"""Implements `neardup inspect`: the content of a state directory or a checkpoint, and its consistency."""
 
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -29,7 +29,7 @@ MEMBERS_SHOWN = 50
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """An index that this process has open, and what folded it."""
+    """An index that this process has open, with its scheme and decider."""
 
     path: Path
     store: RocksStore
@@ -38,7 +38,7 @@ class Opened:
 
 
 def open_index(path: Path, held: ExitStack) -> Opened:
-    """Opens the index of a state directory that nobody has open. Raises StateError, BadInput."""
+    """Opens the index of a state directory that no process has open. Raises StateError, BadInput."""
     if not (path / "index").is_dir():
         raise BadInput(f"{path} holds no index; name a state directory")
     directory = Directory(path, held, more=SCAN_NAMES)
@@ -52,7 +52,7 @@ def open_index(path: Path, held: ExitStack) -> Opened:
 
 
 def overview(opened: Opened, progress: Progress) -> tuple[Inspection, dict[str, Any]]:
-    """What the index holds and what does not fit, and the same as plain values."""
+    """Returns the content of the index with its contradictions, as text and as plain values."""
     found = inspect(opened.store, progress)
     index, log = (row or b"" for row in opened.store.get_many(Family.META, [PROGRAM, LOG_PROGRAM]))
     files = {family.name.lower(): size.file_bytes for family, size in opened.store.sizes().items()}
@@ -72,7 +72,7 @@ def overview(opened: Opened, progress: Progress) -> tuple[Inspection, dict[str, 
 
 
 def of_url(store: Store, url: str) -> dict[str, Any]:
-    """What is held of a URL: its row, its sketch, its cluster. Raises BadInput if nothing is."""
+    """Returns the row, sketch and cluster of a URL. Raises BadInput if the index has none."""
     hashed = url_hash(normalise_url(url))
     (row,) = store.get_many(Family.URLS, [hashed])
     if row is None:
@@ -86,7 +86,7 @@ def of_url(store: Store, url: str) -> dict[str, Any]:
 
 
 def of_cluster(store: Store, cluster: int) -> dict[str, Any]:
-    """A cluster's row and its first members. Raises BadInput if there is none of this id."""
+    """Returns a cluster's row and its first members. Raises BadInput if there is none with this id."""
     (row,) = store.get_many(Family.CLUSTERS, [id_key(cluster)])
     if row is None:
         raise BadInput(f"there is no cluster {cluster}")
@@ -104,7 +104,7 @@ def of_cluster(store: Store, cluster: int) -> dict[str, Any]:
 
 
 def sketch_of(store: Store, page_id: int) -> dict[str, Any]:
-    """Every field of the sketch of a page. Raises BadInput if none is held."""
+    """Returns every field of the sketch of a page. Raises BadInput if the index has none."""
     (row,) = store.get_many(Family.SKETCHES, [id_key(page_id)])
     if row is None:
         raise BadInput(f"no sketch is held of page {page_id}")
@@ -114,7 +114,7 @@ def sketch_of(store: Store, page_id: int) -> dict[str, Any]:
 
 
 def shown(found: Inspection, told: dict[str, Any]) -> Group:
-    """For a terminal."""
+    """Formats the result for a terminal."""
     head = Text(f"{told['state']}: folded to offset {told['next_offset']:,} by {told['rule']} ({told['decider']})")
     begun = Text(f"begun by neardup {told['program'] or '(unknown)'}, its log by {told['log_program'] or '(unknown)'}")
     sizes = Table(box=None, pad_edge=False, header_style="bold")

@@ -36,23 +36,24 @@ class Directory:
     """A locked directory, and the files that name its scheme and decider."""
 
     def __init__(self, path: Path, held: ExitStack, *, more: Collection[str] = ()) -> None:
-        """Makes the directory if it is missing, and locks it until `held` is closed.
+        """Creates the directory if it is missing, and locks it until `held` is closed.
 
-        more: names that may lie in it besides those above. Raises StateError: in use, cannot be written, no state.
+        more: names that may lie in it besides those above. Raises StateError: in use, not writable, or not a state
+        directory.
         """
         self.path = path.absolute()
         lock_directory(self.path, _NAMES | set(more), held)
 
     def scheme(self) -> Scheme | None:
-        """The scheme that it was made with; None if there is none. Raises StateError, CorruptRecord."""
+        """Returns the scheme with which it was made; None if there is none. Raises StateError, CorruptRecord."""
         return self._read("scheme.json", "scheme", Scheme.from_json)
 
     def decider(self) -> Decider | None:
-        """The decider that it was made with; None if there is none. Raises StateError, CorruptRecord."""
+        """Returns the decider with which it was made; None if there is none. Raises StateError, CorruptRecord."""
         return self._read("decider.json", "decider", Decider.from_json)
 
     def keep(self, made: _Kept) -> _Kept:
-        """Writes a scheme or a decider, whole or not at all, and returns it. Raises StateError."""
+        """Writes a scheme or a decider atomically, and returns it. Raises StateError."""
         if isinstance(made, Scheme):
             self.write("scheme.json", made.to_json(), mode=0o600)
         else:
@@ -60,7 +61,7 @@ class Directory:
         return made
 
     def write(self, name: str, text: str, mode: int = 0o644) -> None:
-        """Replaces a file as a whole. Raises StateError."""
+        """Replaces a file atomically. Raises StateError."""
         file = self.path / name
         try:
             write_whole(file, text, mode)
@@ -87,7 +88,7 @@ class Directory:
 
 
 def kept_decider(path: Path) -> Decider | None:
-    """What decides from the log's begin on by a directory that may be in use; None if there is none."""
+    """Returns the decider at the log's start of a directory that may be in use; None if there is none."""
     try:
         return Decider.from_json((path / "decider.json").read_text())
     except (OSError, ValueError, TypeError, KeyError):
@@ -107,10 +108,10 @@ class MatcherDirectory:
         restore: Callable[[Path], None] = lambda path: None,
         outlived: Callable[["RocksStore"], bool] = lambda store: False,
     ) -> None:
-        """Makes the directory if it is missing. restore: may put an index there, where there is none, or where it is
-        outlived: the log lacks messages that it needs.
+        """Creates the directory if it is missing, and opens its store.
 
-        Raises StateError: in use, of another scheme, no state; and what `restore` raises.
+        restore: called to restore an index if there is none, or if the log lacks messages that it needs. Raises
+        StateError: in use, of another scheme, or not a state directory; and what `restore` raises.
         """
         self._held = ExitStack()
         try:
@@ -141,10 +142,10 @@ class MatcherDirectory:
             raise
 
     def close(self) -> None:
-        """Flushes the store and lets go of the directory; closing twice is harmless."""
+        """Flushes the store and unlocks the directory. May be called twice."""
         self._held.close()
 
     def first_decider(self, decider: Decider) -> Decider:
-        """What decides from the log's begin on; `decider` if nothing is folded yet. Raises StateError."""
+        """Returns the decider at the log's start; `decider` if nothing is folded yet. Raises StateError."""
         held = self._directory.decider() if folded_to(self.store) else None
         return held or self._directory.keep(decider)

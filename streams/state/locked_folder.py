@@ -1,4 +1,4 @@
-"""A directory that one process has to itself: lock, files written whole, and what to say when the disk refuses."""
+"""A directory locked by one process: lock, atomic file writes, and advice for errors of the disk."""
 
 import errno
 import fcntl
@@ -14,7 +14,7 @@ from neardup.errors import StateError
 
 
 def state_error(doing: str, path: Path, error: OSError) -> StateError:
-    """What the operator reads when the state's file system refuses: which file, why, and what to do."""
+    """Makes the error for a failure of the state's file system: the file, the reason, and what to do."""
     if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
         advice = "make room, then run the same command again: it goes on where it stopped"
     elif error.errno in (errno.EROFS, errno.EACCES, errno.EPERM):
@@ -25,7 +25,7 @@ def state_error(doing: str, path: Path, error: OSError) -> StateError:
 
 
 def free_bytes(path: Path) -> int:
-    """Free on the disk of a state directory. Raises StateError where the directory is gone."""
+    """Returns the free bytes on the disk of a state directory. Raises StateError if the directory is gone."""
     try:
         return shutil.disk_usage(path).free
     except OSError as error:
@@ -42,9 +42,10 @@ def sync_directory(directory: Path) -> None:
 
 
 def lock_directory(path: Path, names: Collection[str], held: ExitStack) -> None:
-    """Makes the directory `path` if it is missing and locks it until `held` is closed.
+    """Creates the directory `path` if it is missing, and locks it until `held` is closed.
 
-    names: what may lie there before it was ever locked. Raises StateError: in use, something else, cannot be written.
+    names: files that may lie there before it was ever locked. Raises StateError: in use, not a state directory, not
+    writable.
     """
     try:
         if path.exists() and not path.is_dir():
@@ -69,9 +70,9 @@ def lock_directory(path: Path, names: Collection[str], held: ExitStack) -> None:
 
 
 def written_alone(file: Path) -> BinaryIO:
-    """Opens `file`, emptied, for a process that writes it alone: a regular file is locked until it is closed.
+    """Opens and empties `file`, and locks it against other writers until it is closed, if it is a regular file.
 
-    Raises StateError: another process writes it so, or it cannot be written.
+    Raises StateError if another process writes it, or it is not writable.
     """
     try:
         # Emptied only once it is locked: another process may be writing it.
@@ -110,7 +111,7 @@ def whole_file(file: Path) -> Iterator[Path]:
 
 
 def write_whole(file: Path, text: str, mode: int = 0o644) -> None:
-    """Replaces `file` as a whole, also through a crash. Raises OSError."""
+    """Replaces `file` atomically and durably. Raises OSError."""
     fresh = file.with_name(file.name + ".new")
     fresh.unlink(missing_ok=True)
     handle = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
