@@ -191,7 +191,7 @@ def _told(error: Exception, prefix: _Prefix, url: str) -> BadPage | BodiesAway:
 
 
 def _quoted(url: str) -> str:
-    """Cuts a URL at spaces, quotes and commas, to search it for credentials."""
+    """Percent-encodes spaces, quotes and commas of a URL, so that its credentials can be found."""
     return quote(url.encode("utf-8", "replace"), safe=":/?#[]@!$&()*+;=%~")
 
 

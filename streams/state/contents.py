@@ -29,7 +29,7 @@ MEMBERS_SHOWN = 50
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """An index that this process has open, with its scheme and decider."""
+    """An index that this process has open, its decider, and the offset of the next message to fold."""
 
     path: Path
     store: RocksStore
@@ -52,7 +52,7 @@ def open_index(path: Path, held: ExitStack) -> Opened:
 
 
 def overview(opened: Opened, progress: Progress) -> tuple[Inspection, dict[str, Any]]:
-    """Returns the content of the index with its contradictions, as text and as plain values."""
+    """Inspects the index. Returns the result, and the same as plain values with the directory's own data."""
     found = inspect(opened.store, progress)
     index, log = (row or b"" for row in opened.store.get_many(Family.META, [PROGRAM, LOG_PROGRAM]))
     files = {family.name.lower(): size.file_bytes for family, size in opened.store.sizes().items()}
