@@ -4,9 +4,13 @@ Nothing is read and nothing committed through this membership. It is not what ke
 transactional id does. It only says to whom waits when he may begin.
 """
 
+from collections.abc import Callable
+
 from confluent_kafka import Consumer, TopicPartition
 
-from streams.kafka.connection import Cause, Connection, Setting
+from streams.kafka.admin import Admin
+from streams.kafka.connection import TRY_SECONDS_MAX, Cause, Connection, Setting, log
+from streams.kafka.stranded import Stranded, discard
 
 #: Who is not heard of for so long is dead: the least that brokers allow by default.
 SESSION_MS = 6_000
@@ -28,12 +32,27 @@ class Leader:
             "enable.auto.commit": False,
             "auto.offset.reset": "latest",
         }
-        self._consumer: Consumer = connection.make(Consumer, defaults, fixed, Cause())
-        self._consumer.subscribe([topic], on_assign=self._assigned, on_revoke=self._revoked, on_lost=self._revoked)
+        self._topic = topic
+        self._make: Callable[[], Consumer] = lambda: connection.make(Consumer, defaults, fixed, Cause())
+        admin = Admin(connection)
+        self._stranded = Stranded(topic, lambda: admin.topics([topic], TRY_SECONDS_MAX))
+        self._join()
+
+    def _join(self) -> None:
+        self._consumer = self._make()
+        callbacks = {"on_assign": self._assigned, "on_revoke": self._revoked, "on_lost": self._revoked}
+        self._consumer.subscribe([self._topic], **callbacks)
 
     def look(self, wait_s: float = 0.0) -> bool:
         """Takes news in; whether this member leads. To be called all the time."""
         self._consumer.poll(wait_s)
+        if self.leads:
+            self._stranded.heard()  # a member that has lost all brokers loses the partition, too
+        elif reason := self._stranded.reason(self._consumer):
+            log.warning("member of the group of %s has lost all brokers, and joins again: %s", self._topic, reason)
+            old = self._consumer
+            self._join()
+            discard(old)
         return self.leads
 
     def close(self) -> None:
@@ -43,8 +62,10 @@ class Leader:
     def _assigned(self, consumer: Consumer, places: list[TopicPartition]) -> None:
         consumer.incremental_assign(places)
         consumer.pause(places)
-        self.leads = self.leads or bool(places)
+        if consumer is self._consumer:
+            self.leads = self.leads or bool(places)
 
     def _revoked(self, consumer: Consumer, places: list[TopicPartition]) -> None:
         consumer.incremental_unassign(places)
-        self.leads = self.leads and not places
+        if consumer is self._consumer:
+            self.leads = self.leads and not places

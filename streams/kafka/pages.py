@@ -20,6 +20,7 @@ from streams.kafka.connection import (
     log,
 )
 from streams.kafka.reader import TopicClient, same_topic
+from streams.kafka.stranded import discard
 from streams.ports import Committed, Range, Record, TopicIds
 from streams.positions import Positions
 
@@ -50,7 +51,7 @@ class KafkaPages(TopicClient):
     """A member of the group that reads `pages`.
 
     A new group starts at the first offset of every partition, once; after that only committed offsets count. Not
-    thread-safe: rebalances happen inside `read`.
+    thread-safe: rebalances happen inside `read`. Callbacks of a replaced consumer are ignored.
     """
 
     def __init__(self, connection: Connection, topic: str, group: str, sink: Topic | None = None) -> None:
@@ -58,7 +59,6 @@ class KafkaPages(TopicClient):
         fixed: dict[str, Any] = {
             "partition.assignment.strategy": "cooperative-sticky",
             "isolation.level": "read_committed",
-            "on_commit": self._answered,
         }
         if connection.settings.get("group.protocol") == "consumer":
             del fixed["partition.assignment.strategy"]
@@ -73,14 +73,24 @@ class KafkaPages(TopicClient):
         self.rebalances = 0
         self._join()
 
+    def _make(self) -> Consumer:
+        def on_commit(error: KafkaError | None, places: list[TopicPartition]) -> None:
+            if self._consumer is made:
+                self._answered(error, places)
+
+        self._fixed["on_commit"] = on_commit
+        made = super()._make()
+        return made
+
     def _join(self) -> None:
         callbacks = {"on_assign": self._on_assign, "on_revoke": self._on_revoke, "on_lost": self._on_lost}
         self._consumer.subscribe([self.topic.name], **callbacks)
 
     def _replace(self) -> None:
-        self._on_lost(self._consumer, [self._at(partition) for partition in self.assigned()])
+        self._drop([self._at(partition) for partition in self.assigned()])
         self._asked = None
-        self._consumer = self._make()
+        old, self._consumer = self._consumer, self._make()
+        discard(old)
         self._join()
 
     def _begin_group(self) -> None:
@@ -106,7 +116,7 @@ class KafkaPages(TopicClient):
         return [TopicPartition(self.topic.name, each, offset, note[each]) for each, offset in offsets.items()]
 
     def _on_assign(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
-        if self._closing:
+        if self._closing or consumer is not self._consumer:
             # An assignment that was under way: its offsets are not to be had any more, and nobody will read.
             return
         self.topic = self._same_topic()  # it may have more partitions by now
@@ -117,11 +127,13 @@ class KafkaPages(TopicClient):
         consumer.incremental_assign([self._at(partition, offset) for partition, offset in starts.items()])
 
     def _on_revoke(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
-        self._commit_due({each.partition for each in partitions})
-        self._drop(partitions)
+        if consumer is self._consumer:
+            self._commit_due({each.partition for each in partitions})
+            self._drop(partitions)
 
     def _on_lost(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
-        self._drop(partitions)
+        if consumer is self._consumer:
+            self._drop(partitions)
 
     def _drop(self, partitions: list[TopicPartition]) -> None:
         gone = {each.partition for each in partitions}

@@ -20,15 +20,13 @@ from streams.kafka.connection import (
     log,
     repeat,
 )
+from streams.kafka.stranded import Stranded, discard
 from streams.ports import Record
 
 #: Messages asked for at once: the bytes of a batch overshoot its limit by so many messages at most.
 CHUNK = 64
 #: A wait for records that are there: so long a signal may go unseen.
 _WAIT_SECONDS = 0.5
-#: Longest time without a record before a consumer checks that it still knows a broker, and how long the check waits.
-_QUIET_SECONDS = 10.0
-_KNOWS_SECONDS = 2.0
 
 
 class TopicClient:
@@ -51,7 +49,7 @@ class TopicClient:
         self._fixed = {"group.id": group, "enable.auto.commit": False, "auto.offset.reset": "error", **fixed}
         self._cause = Cause()
         self._consumer = self._make()
-        self._heard = time.monotonic()
+        self._stranded = Stranded(topic, lambda: self._same_topic(TRY_SECONDS_MAX))
         self._held: list[Message] = []
 
     def _make(self) -> Consumer:
@@ -104,7 +102,7 @@ class TopicClient:
             except KafkaException as exception:
                 raise self._trouble(error_of(exception), None) from exception
             if got:
-                self._heard = time.monotonic()
+                self._stranded.heard()
             for message in got:
                 error = message.error()
                 if error is None:
@@ -125,32 +123,14 @@ class TopicClient:
             except NoAnswer as error:
                 log.warning("waits to read on: %s", error)
                 return []
-        elif time.monotonic() - self._heard > _QUIET_SECONDS:
-            self._replace_if_stranded()
+        elif reason := self._stranded.reason(self._consumer):
+            log.warning("consumer of %s has lost all brokers, and is replaced: %s", self.topic.name, reason)
+            self._replace()
         held, self._held = self._held, []
         return held
 
-    def _replace_if_stranded(self) -> None:
-        """Replaces a consumer that has lost all brokers while Kafka answers.
-
-        A broker whose session has expired names no broker in its metadata. librdkafka 2.15 then drops its last
-        connection and may never connect again (a race in its re-bootstrap). The consumer reports no error.
-        """
-        self._heard = time.monotonic()
-        try:
-            self._consumer.list_topics(self.topic.name, timeout=_KNOWS_SECONDS)
-            return
-        except KafkaException as exception:
-            reason = error_of(exception)
-        try:
-            self._same_topic(TRY_SECONDS_MAX)
-        except NoAnswer:
-            return  # Kafka is away for all clients
-        log.warning("consumer of %s has lost all brokers, and is replaced: %s", self.topic.name, reason)
-        self._replace()
-
     def _replace(self) -> None:
-        """Goes on with a new consumer. The old one is not closed: that waits for a broker."""
+        """Goes on with a new consumer."""
         raise NotImplementedError
 
     def _places(self, partitions: Iterable[int]) -> dict[int, int]:
@@ -245,7 +225,8 @@ class Reader(TopicClient):
 
     def _replace(self) -> None:
         starts = self.positions()
-        self._consumer = self._make()
+        old, self._consumer = self._consumer, self._make()
+        discard(old)
         self._begin(starts)
 
     def pause(self, partitions: Collection[int]) -> None:

@@ -8,14 +8,10 @@ from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
 from streams.errors import BrokerError, RecordTooLarge
 from streams.kafka.connection import Cause, Connection, Setting, error_of
+from streams.kafka.stranded import Stranded
 from streams.kafka.wording import SILENT
 
 Headers = Sequence[tuple[str, bytes]]
-
-#: Longest time without an acknowledgement before an idle writer checks that it still knows a broker, and how long the
-#: check waits (`TopicClient` says why).
-_QUIET_SECONDS = 10.0
-_KNOWS_SECONDS = 2.0
 
 
 class Writer:
@@ -68,6 +64,7 @@ class Writer:
             defaults["message.timeout.ms"] = int(delivery_s * 1000)
         self._make: Callable[[], Producer] = lambda: connection.make(Producer, defaults, fixed, self._cause)
         self._producer = self._make()
+        self._stranded = Stranded(topic, lambda: None)  # a new producer does no harm while nothing is outstanding
 
     @property
     def outstanding(self) -> int:
@@ -89,8 +86,8 @@ class Writer:
     ) -> bool:
         """Queues one record, or returns False if the queue is full. Never waits; raises RecordTooLarge, BrokerError."""
         if self.outstanding == 0:
-            if time.monotonic() - self._progress > _QUIET_SECONDS:
-                self._replace_if_stranded()
+            if self._stranded.reason(self._producer):
+                self._producer = self._make()
             self._progress = time.monotonic()
         try:
             self._producer.produce(
@@ -110,17 +107,11 @@ class Writer:
         self.sent += 1
         return True
 
-    def _replace_if_stranded(self) -> None:
-        """Replaces a producer that has lost all brokers, while nothing is outstanding."""
-        try:
-            self._producer.list_topics(self.topic, timeout=_KNOWS_SECONDS)
-        except KafkaException:
-            self._producer = self._make()
-
     def _delivered(self, error: KafkaError | None, message: Message) -> None:
         if error is None:
             self.acknowledged += 1
             self._progress = time.monotonic()
+            self._stranded.heard()
             self._cause.over()
             self.last_offset = cast(int, message.offset())
             return

@@ -12,7 +12,7 @@ from confluent_kafka import Producer
 
 from neardup.errors import BadInput
 from streams.errors import BrokerError
-from streams.kafka import Admin, Connection, KafkaLog, KafkaPages, KafkaVerdicts, Writer, reader
+from streams.kafka import Admin, Connection, KafkaLog, KafkaPages, KafkaVerdicts, Writer, stranded
 from streams.kafka.connection import log
 
 
@@ -69,7 +69,7 @@ def test_a_failed_handshake_is_told_as_such(broker: str) -> None:
 @pytest.mark.slow
 def test_consumers_go_on_after_metadata_without_any_broker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A broker whose session has expired names none, itself included; here for half a second out of two."""
-    monkeypatch.setattr(reader, "_QUIET_SECONDS", 1.0)
+    monkeypatch.setattr(stranded, "_QUIET_SECONDS", 1.0)
     sessions = {"broker.heartbeat.interval.ms": 2_000, "broker.session.timeout.ms": 1_500}
     with kafka.Cluster(tmp_path, settings=sessions) as cluster, ExitStack() as held:
         connection = Connection(cluster.bootstrap)

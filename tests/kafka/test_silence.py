@@ -6,8 +6,10 @@ and 60 s, under idle roles and busy ones: NEARDUP_TEST_SILENCE=5,20,60.
 
 import os
 import signal
+import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -22,11 +24,16 @@ from test_views import Worker
 
 from streams.config.settings import Topics
 from streams.errors import BrokerError
+from streams.kafka import Admin, Connection, KafkaPages, Writer, topics
+from streams.kafka.topics import Sizes
+from streams.ports import Range
 from streams.process.watchdog import EXIT_CODE
 
 SECONDS = [float(text) for text in os.environ.get("NEARDUP_TEST_SILENCE", "").split(",") if text]
 #: Longer than each timeout of a role: sessions, transactions, requests.
 HANGS_SECONDS = 200.0
+#: The shortest session that brokers allow by default.
+SESSION_SECONDS = 6.0
 #: What a role says that has noticed.
 WAITS = '"waits for Kafka"'
 
@@ -185,3 +192,46 @@ def test_no_role_ends_while_the_broker_is_killed_and_started(own_broker: Any, ev
     own_broker.restart()
     everything.publish(5)
     everything.check()
+
+
+@pytest.mark.skipif(not SECONDS, reason="takes half a minute: make silence")
+def test_a_consumer_whose_session_has_expired_is_replaced(own_broker: Any, names: Topics) -> None:
+    """Without `close`, two of eight such consumers never let go: librdkafka waited, and took a whole core."""
+    connection = Connection(own_broker.bootstrap, {"session.timeout.ms": int(1000 * SESSION_SECONDS)})
+    topics.create(Admin(connection), names, Sizes(partitions=2))
+    readers = [KafkaPages(connection, names.pages, f"{names.pages}.{number}") for number in range(8)]
+
+    with closing(Writer(connection, names.pages)) as writer:
+        for partition in range(2):
+            writer.send(b"page", partition=partition)
+        writer.flush()
+    batches: list[list[Range]] = [[] for _ in readers]
+
+    def read() -> bool:
+        for reader, ranges in zip(readers, batches, strict=True):
+            batch = reader.read(1, bytes_max=1, linger_s=0, wait_s=0.05)
+            ranges += batch.ranges if batch else []
+        return all(len(reader.assigned()) == 2 for reader in readers)
+
+    eventually(lambda: read() and min(map(len, batches)) == 2, "each has read both pages")
+    own_broker.pause()
+    for reader, ranges in zip(readers, batches, strict=True):
+        reader._send_commit(reader._places_of({span.partition: span.stop for span in ranges}))
+    until = time.monotonic() + SESSION_SECONDS + 4
+
+    def silence_over() -> bool:
+        for reader in readers:
+            reader._consumer.consume(1, 0.05)
+        return time.monotonic() > until
+
+    eventually(silence_over, "the session is over")
+    own_broker.resume()
+    for reader in readers:
+        reader._replace()
+
+    eventually(read, "each reads again")
+    discarded = [thread for thread in threading.enumerate() if thread.name == "discarded consumer"]
+    eventually(lambda: not any(thread.is_alive() for thread in discarded), "the former consumers are closed")
+    for reader in readers:
+        with closing(reader):
+            assert len(reader.assigned()) == 2

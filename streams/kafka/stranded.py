@@ -1,0 +1,66 @@
+"""Clients that have lost all brokers while Kafka answers others.
+
+A broker whose session has expired names no broker in its metadata. librdkafka 2.15 then drops its last connection and
+may never connect again (a race in its re-bootstrap). The client reports no error, so it has to be queried.
+"""
+
+import threading
+import time
+from collections.abc import Callable
+from typing import Protocol
+
+from confluent_kafka import Consumer, KafkaException
+
+from streams.errors import NoAnswer
+from streams.kafka.connection import error_of
+
+#: Longest time without an answer before a client is queried, and how long the query waits.
+_QUIET_SECONDS = 10.0
+_KNOWS_SECONDS = 2.0
+
+
+class Client(Protocol):
+    """A consumer or a producer of librdkafka."""
+
+    def list_topics(self, topic: str = ..., timeout: float = ...) -> object: ...
+
+
+class Stranded:
+    """Decides whether a client is to be replaced. `heard` records an answer of Kafka to the client."""
+
+    def __init__(self, topic: str, answers: Callable[[], object]) -> None:
+        """answers: raises NoAnswer if Kafka answers no client at all."""
+        self._topic, self._answers = topic, answers
+        self.heard()
+
+    def heard(self) -> None:
+        self._heard = time.monotonic()
+
+    def reason(self, client: Client) -> str:
+        """Why the client is to be replaced; "" if it is not, or was queried in the last _QUIET_SECONDS."""
+        if time.monotonic() - self._heard <= _QUIET_SECONDS:
+            return ""
+        self.heard()
+        if not self._error(client):
+            return ""
+        try:
+            self._answers()
+        except NoAnswer:
+            return ""
+        return self._error(client)  # queried again: Kafka may have come back in between
+
+    def _error(self, client: Client) -> str:
+        try:
+            client.list_topics(self._topic, timeout=_KNOWS_SECONDS)
+        except KafkaException as exception:
+            return str(error_of(exception))
+        return ""
+
+
+def discard(consumer: Consumer) -> None:
+    """Closes a replaced consumer, in a thread: it may wait for a broker.
+
+    A consumer that is not closed is destroyed with its last reference. If its session has expired, librdkafka 2.15 then
+    never returns: the main thread of the client waits for an answer to the revocation and takes a whole core.
+    """
+    threading.Thread(target=consumer.close, name="discarded consumer", daemon=True).start()
