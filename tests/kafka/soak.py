@@ -26,9 +26,7 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
-for folder in (ROOT, Path(__file__).parent):
-    if str(folder) not in sys.path:
-        sys.path.insert(0, str(folder))
+sys.path[:0] = map(str, (ROOT, Path(__file__).parent))  # before a package `tests` of another distribution
 
 from broker import kafka  # noqa: E402
 from corpus import Corpus, Event, real_pages  # noqa: E402

@@ -1,9 +1,12 @@
 """A short soak: some kills and freezes with the seed that is printed; `make soak` goes on for minutes."""
 
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
+from soak import __file__ as soak_program
 from soak import soak
 
 
@@ -18,3 +21,9 @@ def test_a_line_under_fire_gives_each_page_its_verdict(tmp_path: Path) -> None:
     # Less than this, and it would have tested nothing.
     assert run.done.total() >= 3
     assert len(run.watch.kinds) >= 8
+
+
+def test_the_program_starts_by_itself() -> None:
+    """As `make soak` starts it: in an interpreter that has not imported the tests."""
+    done = subprocess.run([sys.executable, soak_program, "--help"], capture_output=True, text=True, timeout=60)
+    assert (done.returncode, "--minutes" in done.stdout) == (0, True), done.stderr
