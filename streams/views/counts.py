@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from neardup.limits import DAY_MS
-from neardup.report import prose
+from neardup.report import prose, url_patterns
 from neardup.standing import DUPLICATES
 from streams.views import lists
 from streams.views.lists import Facts
@@ -154,6 +154,18 @@ def _of_sites(source: Source, names: Sequence[str]) -> list[Facts]:
         kinds, _ = counts_of(source.rows("counts", name))
         out.append({"site": name, "verdicts": kinds.total(), "duplicates": _duplicates(kinds)})
     return sorted(out, key=lambda each: -each["verdicts"])
+
+
+def patterns(source: Source, name: str, page: int) -> Facts:
+    """Return one page of the URL patterns that yield repeats: of a site, or of the sites with the most verdicts."""
+    name = name.strip().lower()
+    names = [name] if name and "\n" not in name else _listed_sites(source)
+    found: list[Facts] = []
+    for each in names:
+        rows = source.rows("lists", lists.patterns_key(each))
+        found += url_patterns.yielding(each, [row["patterns"] for row in rows])
+    found.sort(key=lambda one: -one["repeats"])
+    return {"site": name or None, **paged("patterns", found, page)}
 
 
 def clusters(source: Source, page: int) -> Facts:

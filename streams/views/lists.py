@@ -6,6 +6,7 @@ close, day           -> {last, items: [...]} closest calls of the day, the close
 rejected, reason     -> {last, items: [...]} newest rejected pages
 kind, kind           -> {last, items: [...]} newest verdicts of a kind, or of the pages kept apart
 suppressed, site     -> {last, items: [...], originals: {URL: pages suppressed}} newest duplicates of a site
+patterns, site       -> {last, patterns: see `neardup.report.url_patterns`} URL patterns of a site
 hot; hot, site       -> {last, families: {family: keys}, items: [...]} newest hot keys: of the crawl, of a site
 
 A site, cluster or original that enters a full list late lacks the verdicts before that. `streams.views.rows` explains
@@ -18,6 +19,7 @@ from dataclasses import replace
 from typing import Any
 
 from neardup.decider import Decider
+from neardup.report import url_patterns
 from neardup.report.prose import reason_kind
 from neardup.report.tally import nearest
 from neardup.rules.base import margin as margin_of
@@ -64,6 +66,10 @@ def suppressed_key(site: str) -> str:
     return f"suppressed\n{site}"
 
 
+def patterns_key(site: str) -> str:
+    return f"patterns\n{site}"
+
+
 def hot_key(site: str | None = None) -> str:
     """site: None for the whole crawl."""
     return _HOT if site is None else f"{_HOT}\n{site}"
@@ -84,6 +90,8 @@ def changes(verdict: Verdict, kind: str, site: str, day: int, closeness: Closene
         yield close_key(day), lambda row: _close_row(row, verdict, *close)
     if kind in DUPLICATES:
         yield suppressed_key(site), lambda row: _suppressed_row(row, verdict)
+    if site and not verdict.get("n") and url_patterns.counts_at_all(verdict):
+        yield patterns_key(site), lambda row: _patterns_row(row, verdict, site)
     if turned := [str(name) for name in (verdict.get("evidence") or {}).get("turned_hot") or ()]:
         for key in (hot_key(), hot_key(site)):
             yield key, lambda row: _hot_row(row, verdict, site, turned)
@@ -189,6 +197,10 @@ def _suppressed_row(row: Row | None, verdict: Verdict) -> Row:
     originals[original] = originals.get(original, 0) + 1
     kept = _most(originals, ORIGINALS_KEPT, lambda url: originals[url])
     return {**_newest_first(row, [item], SUPPRESSED_KEPT), "originals": kept}
+
+
+def _patterns_row(row: Row | None, verdict: Verdict, site: str) -> Row:
+    return {"patterns": url_patterns.counted(row["patterns"] if row else {}, verdict, site)}
 
 
 def _hot_row(row: Row | None, verdict: Verdict, site: str, names: Sequence[str]) -> Row:

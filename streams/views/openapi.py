@@ -78,6 +78,14 @@ TWINS = {
          "suppressed": _object(newest=_list_of(_OBJECT), originals=_COUNTS)},
     ),
     "sites": Twin("the sites with the most verdicts", {"page": _PAGE}, {"sites": _SITES, **_PAGED}),
+    "patterns": Twin(
+        "URL patterns whose pages repeat pages without them, those with the most repeats first; regex finds a pattern "
+        "in a URL; url repeats original",
+        {"site": ("a registrable domain; by default the sites with the most verdicts", False), "page": _PAGE},
+        {"site": _MAYBE_TEXT, "patterns": _list_of(_object(
+            site=_TEXT, pattern=_TEXT, kind=_TEXT, name=_TEXT, regex=_TEXT, pages=_COUNT, repeats=_COUNT,
+            share={"type": "number"}, url=_TEXT, original=_TEXT)), **_PAGED},
+    ),
     "clusters": Twin("the largest clusters", {"page": _PAGE}, {"clusters": _CLUSTERS, **_PAGED}),
     "kind": Twin(
         "the newest verdicts of a kind, or of the pages kept apart from a similar one",

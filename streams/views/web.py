@@ -100,6 +100,7 @@ class Views:
             "cluster": self._cluster,
             "site": self._site,
             "sites": self._sites,
+            "patterns": self._patterns,
             "clusters": self._clusters,
             "kind": self._kind,
             "compare": self._compare,
@@ -236,6 +237,10 @@ class Views:
 
     async def _sites(self, request: web.Request) -> _Found:
         return "sites", await asyncio.to_thread(counts.sites, self._source, _page_of(request)), ""
+
+    async def _patterns(self, request: web.Request) -> _Found:
+        name = request.query.get("site", "")
+        return "patterns", await asyncio.to_thread(counts.patterns, self._source, name, _page_of(request)), ""
 
     async def _clusters(self, request: web.Request) -> _Found:
         return "clusters", await asyncio.to_thread(counts.clusters, self._source, _page_of(request)), ""

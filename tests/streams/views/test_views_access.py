@@ -17,7 +17,8 @@ from tests.streams.views.test_views_web import TOKEN, Server
 AXE = os.environ.get("NEARDUP_TEST_AXE", "")
 URL = "https://a.example/b.html"
 PATHS = [
-    "", f"url?url={URL}", "cluster?id=0", "site?name=a.example", "sites", "close", "rejects", "health", "audits",
+    "", f"url?url={URL}", "cluster?id=0", "site?name=a.example", "sites", "patterns", "close",
+    "rejects", "health", "audits",
     f"compare?a={URL}&b=https://a.example/a.html", f"compare?a={URL}&b=https://a.example/c.html", "url?url=nowhere",
 ]  # fmt: skip
 

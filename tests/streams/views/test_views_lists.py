@@ -1,5 +1,7 @@
 """Lists, ranges and searches of the views; evidence of pages kept apart; long and right-to-left texts in a browser."""
 
+import re
+import runpy
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -161,5 +163,32 @@ def test_a_person_searches_and_chooses_a_range(browser: Any) -> None:
         page.get_by_role("heading", name="site3.example").wait_for()
         assert "from=" in page.url
         page.close()
+    finally:
+        server.close()
+
+
+def test_url_patterns_of_the_demo_site(tmp_path: Path, shell: Shell) -> None:
+    """Its articles come again as printer versions, and under session ids."""
+    demo = runpy.run_path(str(Path(__file__).parents[3] / "deploy" / "demo" / "site.py"))
+    addresses = ["/articles/{}", "/print/{}", "/articles/{}?session=77{}"]
+    urls = [address.format(n, n) for address in addresses for n in range(demo["ARTICLES"])]
+    urls += [f"/product/{n}" for n in range(demo["ITEMS"])]
+    with (tmp_path / "pages.jsonl").open("wb") as file:
+        for url in urls:
+            number = int(url.split("?")[0].rpartition("/")[2])
+            title, body = demo["product" if "product" in url else "article"](number)
+            html = demo["page"](title, body, surroundings="print" not in url).decode()
+            file.write(orjson.dumps({"url": f"http://site.example{url}", "body": html}) + b"\n")
+    assert shell("scan", str(tmp_path / "pages.jsonl"), "--state", str(tmp_path / "state")).code == 0
+    server = Server(ScanSource(tmp_path / "state"))
+    try:
+        found = orjson.loads(server.get("/patterns.json?site=site.example")[2])["patterns"]
+        named = {one["pattern"]: (one["pages"], one["repeats"]) for one in found}
+        assert named == {"?session=": (demo["ARTICLES"],) * 2, "/print": (demo["ARTICLES"],) * 2}
+        for one in found:
+            assert sum(bool(re.search(one["regex"], url)) for url in urls) == one["pages"]
+        _, _, page = server.get("/patterns")
+        assert "/print" in page
+        assert "URL patterns that yield repeats" in page
     finally:
         server.close()

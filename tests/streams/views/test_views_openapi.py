@@ -25,6 +25,7 @@ from tests.streams.views.test_views_web import Server
 A, B = ("https://a.example/a.html", "https://a.example/b.html")
 ASKED = {
     "overview": "", "url": f"?url={B}", "cluster": "?id=0", "site": "?name=a.example", "sites": "?page=1",
+    "patterns": "?site=a.example",
     "clusters": "?page=1", "kind": "?name=near_duplicate&page=1", "search": "?text=html",
     "compare": f"?a={A}&b={B}&shown=3", "close": "", "rejects": "", "health": "", "audits": "?page=1",
 }  # fmt: skip

@@ -103,6 +103,8 @@ KNOWN += ["/audits", "/clusters", "/kind?name=near_duplicate", "/search?text=evi
 KNOWN += [
     "/health",
     "/sites",
+    "/patterns",
+    "/patterns?site=evil.example",
     "/close",
     "/rejects",
     f"/rejects?reason={quote(reason_kind(HOSTILE))}&page=9",

@@ -1,0 +1,123 @@
+"""URL patterns that yield repeats: parameters, path segments and dates whose pages repeat pages without them.
+
+A repeat counts for a pattern if its URL has the pattern and its original, on the same site, has not, or has it with
+another value: `/a?sort=price` that repeats `/a`, or `/a?sort=name`. So a folder whose pages repeat each other counts
+nothing. Each URL counts for all of its patterns.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+from urllib.parse import urlsplit
+
+from neardup.standing import DUPLICATES, SHOWN
+
+#: Patterns of a URL: later segments and parameters are ignored. Longer names are rather values, such as ids.
+PER_URL_MAX, NAME_CHARS_MAX = 8, 60
+#: Patterns of a site, once there are twice as many, and characters of their examples: a row has 60 kB at most.
+PATTERNS_KEPT, EXAMPLE_CHARS_MAX = 30, 400
+#: Fewer repeats are chance.
+REPEATS_MIN = 3
+_DATE = re.compile(r"/((?:19|20)\d\d[/-](?:0?[1-9]|1[0-2])(?:[/-]\d{1,2})?)(?![\d-])")
+_DATE_REGEX = r"/(19|20)[0-9][0-9][/-](0?[1-9]|1[0-2])([/-][0-9]{1,2})?([^0-9-]|$)"
+
+#: Pattern -> [pages, repeats, URL of the latest repeat, its original].
+Counts = dict[str, list[Any]]
+
+
+class UrlPattern(NamedTuple):
+    """kind: parameter, path_parameter, segment or date. regex: finds the pattern in a URL."""
+
+    kind: str
+    name: str
+    regex: str
+
+
+def patterns_of(url: str) -> dict[str, str]:
+    """Return the patterns of a URL with their values: `?sort=` -> `price`, `;sid=` -> `1`, `/print` -> ``, `/date` -> a
+    date in the path.
+    """
+    try:
+        parts = urlsplit(url)
+    except ValueError:  # such as an IPv6 address without its bracket
+        return {}
+    found: dict[str, str] = {}
+    if date := _DATE.search(parts.path):
+        found["/YYYY/MM"] = date[1]
+    for segment in parts.path.split("/")[:PER_URL_MAX]:
+        word, *parameters = segment.split(";")
+        if word and len(word) <= NAME_CHARS_MAX and "." not in word and not word[:4].isdecimal():
+            found.setdefault(f"/{word}", "")
+        _add(found, ";", parameters)
+    _add(found, "?", parts.query.split("&", PER_URL_MAX)[:PER_URL_MAX])
+    return found
+
+
+def _add(found: dict[str, str], mark: str, parameters: Sequence[str]) -> None:
+    for parameter in parameters:
+        name, _, value = parameter.partition("=")
+        if name and len(name) <= NAME_CHARS_MAX and len(found) < 3 * PER_URL_MAX:
+            found.setdefault(f"{mark}{name}=", value)
+
+
+def described(pattern: str) -> UrlPattern:
+    """Return kind, name and regular expression of a pattern of `patterns_of`."""
+    if pattern == "/YYYY/MM":
+        return UrlPattern("date", "date", _DATE_REGEX)
+    if pattern[0] == "/":
+        return UrlPattern("segment", pattern[1:], f"{re.escape(pattern)}([/;?#]|$)")
+    name = pattern[1:-1]
+    if pattern[0] == ";":
+        return UrlPattern("path_parameter", name, f";{re.escape(name)}([=;/?#]|$)")
+    return UrlPattern("parameter", name, f"[?&]{re.escape(name)}([=&#]|$)")
+
+
+def counts_at_all(verdict: Mapping[str, Any]) -> bool:
+    """Return whether the verdict is the first of its URL, unique or a duplicate, and the URL has a pattern."""
+    return verdict["verdict"] in (*SHOWN, *DUPLICATES) and bool(patterns_of(str(verdict["url"])))
+
+
+def counted(counts: Counts, verdict: Mapping[str, Any], site: str) -> Counts:
+    """Return the counts of a site with one verdict more, for which `counts_at_all` holds."""
+    url = str(verdict["url"])
+    patterns = patterns_of(url)
+    duplicate = verdict["verdict"] in DUPLICATES
+    original = str((verdict.get("representative") or {}).get("url") or "") if duplicate else ""
+    others = patterns_of(original) if _on(site, original) else patterns
+    out = dict(counts)
+    for pattern, value in patterns.items():
+        pages, repeats, *example = out.pop(pattern, (0, 0, "", ""))
+        if others.get(pattern) != value:
+            repeats, example = repeats + 1, [url[:EXAMPLE_CHARS_MAX], original[:EXAMPLE_CHARS_MAX]]
+        out[pattern] = [pages + 1, repeats, *example]
+    if len(out) > 2 * PATTERNS_KEPT:
+        # Of equal counts the latest stay: a pattern comes again, the name of a page does not.
+        latest_first = [*out][::-1]
+        ordered = sorted(latest_first, key=lambda pattern: (-out[pattern][1], -out[pattern][0]))
+        kept = set(ordered[:PATTERNS_KEPT])
+        out = {pattern: each for pattern, each in out.items() if pattern in kept}
+    return out
+
+
+def _on(site: str, url: str) -> bool:
+    try:
+        host = urlsplit(url).hostname or ""
+    except ValueError:
+        return False
+    return bool(site) and (host == site or host.endswith(f".{site}"))
+
+
+def yielding(site: str, parts: Sequence[Counts]) -> list[dict[str, Any]]:
+    """Return the patterns of a site that yielded repeats, those with the most first. parts: counts to be added up."""
+    total: Counts = {}
+    for counts in parts:
+        for pattern, (pages, repeats, *example) in counts.items():
+            held = total.get(pattern) or [0, 0, "", ""]
+            total[pattern] = [held[0] + pages, held[1] + repeats, *(example if example[0] else held[2:])]
+    out = []
+    for pattern, (pages, repeats, url, original) in total.items():
+        if repeats >= REPEATS_MIN:
+            facts = {"site": site, "pattern": pattern, **described(pattern)._asdict()}
+            numbers = {"pages": pages, "repeats": repeats, "share": round(repeats / pages, 4)}
+            out.append({**facts, **numbers, "url": url, "original": original})
+    return sorted(out, key=lambda one: (-one["repeats"], one["pages"], one["pattern"]))

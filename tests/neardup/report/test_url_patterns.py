@@ -1,0 +1,95 @@
+"""URL patterns that yield repeats."""
+
+import re
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from neardup.report import url_patterns
+from neardup.report.url_patterns import Counts, counted, counts_at_all, described, patterns_of, yielding
+
+SITE = "a.example"
+
+
+def verdict(url: str, original: str = "") -> dict[str, Any]:
+    kind = "exact_duplicate" if original else "unique"
+    return {"verdict": kind, "url": url, "representative": {"url": original or url}}
+
+
+def tally(verdicts: list[dict[str, Any]], site: str = SITE) -> list[dict[str, Any]]:
+    counts: Counts = {}
+    for one in filter(counts_at_all, verdicts):
+        counts = counted(counts, one, site)
+    return yielding(site, [counts])
+
+
+def test_a_parameter_whose_pages_repeat_those_without_it_is_named() -> None:
+    lists = [verdict(f"http://a.example/{n}") for n in range(340)]
+    sorted_lists = [verdict(f"http://a.example/{n}?sort=up", f"http://a.example/{n}") for n in range(338)]
+    (found,) = tally([*lists, *sorted_lists, *(verdict(f"http://a.example/x{n}?sort=up") for n in range(2))])
+    assert (found["pattern"], found["kind"], found["pages"], found["repeats"]) == ("?sort=", "parameter", 340, 338)
+    assert found["url"] == found["original"] + "?sort=up"
+
+
+@pytest.mark.parametrize(
+    ("url", "original", "expected"),
+    [
+        ("http://a.example/l{}?id=7&sort=b", "http://a.example/l{}?id=7&sort=a", ["?sort="]),
+        ("http://www.a.example/l{};sid=1", "http://a.example/l{}", [";sid="]),
+        ("http://a.example/text/{}/print", "http://a.example/text/{}", ["/print"]),
+        ("http://a.example/cal/2024/05/{}", "http://a.example/cal/2023/04/{}", ["/YYYY/MM"]),
+        ("http://a.example/news/{}", "http://a.example/news/1{}", []),
+        ("http://a.example/l{}?sort=b", "http://b.example/l{}", []),
+        ("http://a.example/l{}?sort=b", "http://[a.example/l{}", []),
+    ],
+)
+def test_a_repeat_counts_for_what_its_original_lacks(url: str, original: str, expected: list[str]) -> None:
+    found = tally([verdict(url.format(n), original.format(n)) for n in range(10, 16)])
+    assert [one["pattern"] for one in found] == expected
+    assert all((one["pages"], one["repeats"]) == (6, 6) for one in found)
+
+
+def test_other_verdicts_and_few_repeats_count_nothing() -> None:
+    again = {**verdict("http://a.example/1?s=1", "http://a.example/1"), "verdict": "unchanged"}
+    assert tally([again] * 9) == []
+    assert tally([verdict(f"http://a.example/{n}?s=1", f"http://a.example/{n}") for n in range(2)]) == []
+
+
+def test_hostile_urls_stay_within_bounds_and_do_not_displace_a_pattern() -> None:
+    counts: Counts = {}
+    for n in range(2000):
+        hostile = f"http://a.example/{'/'.join(f's{n}x{i}' for i in range(50))}?" + "&".join(
+            f"p{n}x{i}={'v' * 40}" for i in range(50)
+        )
+        repeat = verdict(f"http://a.example/{n}?sort=1", f"http://a.example/{n}")
+        for one in (verdict(hostile, "http://a.example/"), repeat):
+            counts = counted(counts, one, SITE)
+        assert len(counts) <= 2 * url_patterns.PATTERNS_KEPT + 3 * url_patterns.PER_URL_MAX
+    assert sum(len(key) + len(each[2]) + len(each[3]) for key, each in counts.items()) < 100_000
+    first = yielding(SITE, [counts])[0]
+    assert (first["pattern"], first["pages"], first["repeats"]) == ("?sort=", 2000, 2000)
+
+
+def test_counts_of_partitions_add_up() -> None:
+    halves = [counted({}, verdict("http://a.example/1?s=1", "http://a.example/1"), SITE) for _ in range(4)]
+    (found,) = yielding(SITE, halves)
+    assert (found["pages"], found["repeats"], found["share"]) == (4, 4, 1.0)
+
+
+@given(
+    path=st.text("ab/;=.2-0é", max_size=30),
+    query=st.text("ab&=;?/%é", max_size=30),
+)
+def test_the_expression_of_a_pattern_finds_it(path: str, query: str) -> None:
+    url = f"http://a.example/{path}?{query}"
+    for pattern in patterns_of(url):
+        assert re.search(described(pattern).regex, url), pattern
+
+
+@given(st.text(max_size=200))
+def test_any_text_has_patterns_within_bounds(url: str) -> None:
+    found = patterns_of(url)
+    assert len(found) <= 3 * url_patterns.PER_URL_MAX
+    assert all(len(name) <= url_patterns.NAME_CHARS_MAX + 2 for name in found)
