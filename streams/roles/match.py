@@ -23,13 +23,12 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from neardup.decider import Decider
-from neardup.errors import CorruptRecord, OtherVersion
 from neardup.index.base import Store
 from neardup.index.rocks import RocksStore
 from neardup.shadow import Counts
 from neardup.sharded.records import Candidates
 from streams.config.settings import Settings
-from streams.errors import BrokerError, Fenced, SourceGap, TopicError, WrongScheme
+from streams.errors import BrokerError, Fenced, SourceGap, TopicError
 from streams.formats.pieces import cut
 from streams.pipeline.answered_log import AnsweredLog
 from streams.pipeline.audit import Audit
@@ -39,6 +38,7 @@ from streams.pipeline.matcher import Matcher, Prepared
 from streams.ports import LogFollower, VerdictTransactions
 from streams.process import logs
 from streams.roles.checkpoint import RoleCheckpoints
+from streams.roles.restart import log_advice
 from streams.roles.runtime import WAIT_SECONDS, Runtime, Silence
 from streams.state.locked_folder import free_bytes
 
@@ -254,17 +254,12 @@ class MatchRole:
 
     def _prepare(self, messages: Sequence[tuple[int, bytes]]) -> Prepared:
         try:
-            answers = answers_to(messages, self._log)
-            return self.matcher.prepare(messages, emit=not self._silent, answers=answers)
-        except SourceGap as error:
+            with log_advice(self.matcher):
+                answers = answers_to(messages, self._log)
+                return self.matcher.prepare(messages, emit=not self._silent, answers=answers)
+        except SourceGap:
             self._metrics.source_gaps.inc()
-            advice = f"if they are lost for good, accept it: neardup accept-gap {self.matcher.position}"
-            raise SourceGap(f"{error}; {advice}") from error
-        except OtherVersion:
             raise
-        except (CorruptRecord, WrongScheme) as error:
-            advice = f"restore the topic, or leave it out: neardup skip-record {self.matcher.position}"
-            raise type(error)(f"{error}; {advice}") from error
 
     def _commit(self, prepared: Prepared) -> None:
         with self._metrics.step("match", "produce"):

@@ -47,7 +47,7 @@ def replay_stream(
     from streams.kafka import Admin, KafkaLog, Writer  # a scan's replay needs no Kafka client
     from streams.roles.generations import control_topic, settings_of
     from streams.roles.match import new_matcher
-    from streams.roles.restart import check_replay
+    from streams.roles.restart import check_replay, log_advice
     from streams.roles.runtime import connect, greet
     from streams.roles.wiring import messages_from, newest_verdicts
 
@@ -79,6 +79,7 @@ def replay_stream(
         check_replay(name, first, matcher, changes, newest_verdicts(settings), known)
         present = _present(settings, topic, name, stretch) if topic else None
         writer = held.enter_context(closing(Writer(connect(settings, "match"), topic))) if topic else None
+        held.enter_context(log_advice(matcher))
         for verdicts in replayed(
             log.messages(matcher.next_offset), matcher, stretch, lambda offset: progress(offset, end)
         ):

@@ -9,20 +9,36 @@ directory or group it is found. An offset committed for a deleted verdicts' topi
 offset without topic ids was set by hand, and is valid.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 from neardup.decider import Decider
-from neardup.errors import StateError
+from neardup.errors import CorruptRecord, OtherVersion, StateError
 from neardup.limits import PLACE_BITS
-from streams.errors import LOG_LOST, NEW_GENERATION, PositionLost, TopicError
+from streams.errors import LOG_LOST, NEW_GENERATION, PositionLost, SourceGap, TopicError, WrongScheme
 from streams.pipeline.deciders import DeciderChanges, decider_at
 from streams.pipeline.matcher import Matcher
 from streams.ports import Committed, TopicIds
 
 #: The flag of `neardup match` that continues without them.
 ACCEPT_LOST = "--accept-lost-verdicts"
+
+
+@contextmanager
+def log_advice(matcher: Matcher) -> Iterator[None]:
+    """Adds to an error about a message of the log the command by which an operator continues behind it."""
+    try:
+        yield
+    except SourceGap as error:
+        advice = f"if they are lost for good, accept it: neardup accept-gap {matcher.position}"
+        raise SourceGap(f"{error}; {advice}") from error
+    except OtherVersion:
+        raise
+    except (CorruptRecord, WrongScheme) as error:
+        advice = f"restore the topic, or leave it out: neardup skip-record {matcher.position}"
+        raise type(error)(f"{error}; {advice}") from error
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,7 +31,7 @@ REAL, NEW_REAL = 25, 5
 
 
 #: Schedules that meet what the first ones do not.
-SELDOM = (667, 1146, 3926, 6432, 7853)
+SELDOM = (667, 1146, 3926, 6432, 7853, 705864)
 #: What none does, and a test of its own: an old copy of a state folder, put back after the line was begun anew with
 #: another decider (test_restart); a damaged index, one that is gone, and standbys (tests/kafka: test_lost_disk,
 #: test_lost_ground, test_standby).

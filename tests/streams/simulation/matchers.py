@@ -15,7 +15,7 @@ from streams.pipeline.control_records import OperatorDecisions
 from streams.pipeline.deciders import decider_changes_in
 from streams.pipeline.matcher import Matcher, folded_to
 from streams.roles.match import MatchRole
-from streams.roles.restart import VerdictsEnd, check_replay, verdicts_end
+from streams.roles.restart import VerdictsEnd, check_replay, log_advice, verdicts_end
 from streams.roles.start import MatcherPorts, StartOptions, start_matcher
 from streams.testing import ScriptedLog, ScriptedTopic, Transactions
 from tests.streams.simulation.folder import Disk, Folder
@@ -99,10 +99,11 @@ class Matchers(Sketchers):
             for pair in held.records[held.begin :]:
                 if pair:
                     present.add(orjson.loads(pair[1]))  # type: ignore[index]
-        for verdicts in replayed(log.messages(0), judge, stretch):
-            for verdict in present.missing(verdicts):
-                key = verdict.url.encode()
-                topic.partitions[zlib.crc32(key) % len(topic.partitions)].append((key, verdict.to_json()))
+        with log_advice(judge):
+            for verdicts in replayed(log.messages(0), judge, stretch):
+                for verdict in present.missing(verdicts):
+                    key = verdict.url.encode()
+                    topic.partitions[zlib.crc32(key) % len(topic.partitions)].append((key, verdict.to_json()))
 
     def accept(self, verdicts: Transactions) -> None:
         """Of what is not told in the topic that is there now nothing more is owed, up to the place that was known."""
