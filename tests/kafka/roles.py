@@ -30,6 +30,7 @@ from neardup.sharded.shard import Shard
 from neardup.sketch.making import sketch_pages
 from streams.config.settings import Settings
 from streams.kafka import KafkaPages, KafkaVerdicts, MergedPages, Writer
+from streams.process.watchdog import EXIT_CODE
 from streams.roles import backfill, run_backfill, run_matcher, run_single_process, run_sketcher
 from streams.roles.backfill import BackfillOptions
 from streams.roles.match import MatchRole
@@ -254,7 +255,16 @@ class Role:
         """SIGTERM; it must end by itself, well."""
         eventually(lambda: '"started"' in self.said(), "its start, from which on it hears signals")
         self.signal(signal.SIGTERM)
-        assert self.wait() == 0, self.said()
+        self.stopped()
+
+    def stopped(self) -> None:
+        """Waits for its end after SIGTERM: in order, or by its deadline if a call of librdkafka hangs.
+
+        Seen once in 12 silences of 14 s: a transaction of a busy matcher, whose call has a timeout of its own.
+        """
+        code = self.wait()
+        hung = code == EXIT_CODE and "after the stop; ending the process" in self.said()
+        assert code == 0 or hung, self.said()
 
     def refused(self) -> str:
         """Waits for its end with an error; the text of the error."""

@@ -153,7 +153,7 @@ def test_a_stop_finishes_the_batch(make: Make) -> None:
     matcher.frozen()
     matcher.signal(signal.SIGTERM)
     matcher.thaw()
-    assert matcher.wait() == 0, matcher.said()
+    matcher.stopped()
 
     line.start("match")
     line.check()
