@@ -174,3 +174,30 @@ def test_a_word_is_read_as_written() -> None:
 def test_what_changes_is_told() -> None:
     assert describe_change(FIRST, STRICT) == "tape_min 0.74 -> 0.99, noise_gaps_max 2 -> 0"
     assert json.loads(FIRST.to_json()).keys() == json.loads(STRICT.to_json()).keys()
+
+
+@pytest.mark.parametrize(
+    ("after", "reason"),
+    [
+        ({}, ""),
+        ({"tape_min": 0.99}, "each shard keeps the decider that its index was built with"),
+        (
+            {"shards": 8},
+            "4 shards with an epoch of 2 messages built the index, and 8 shards with an epoch of 2 messages",
+        ),
+        ({"epoch": 4}, "and 4 shards with an epoch of 4 messages cannot continue with it"),
+        ({"shards": 1, "epoch": 0}, "and one matcher cannot continue with it"),
+    ],
+)
+def test_a_sharded_index_keeps_its_decider(after: dict[str, Any], reason: str) -> None:
+    before = replace(FIRST, shards=4, epoch=2)
+    found = incompatibility(before, replace(before, **after))
+    assert reason in found
+    assert bool(found) == bool(reason)
+    if reason:
+        change = [(3, NewDecider(before, replace(before, **after)))]
+        assert decider_at(before, change, 4) == before  # void
+
+
+def test_one_matcher_is_not_continued_by_shards() -> None:
+    assert incompatibility(FIRST, replace(FIRST, shards=4, epoch=2)).startswith("one matcher built the index, and 4")
