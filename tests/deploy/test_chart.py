@@ -173,7 +173,7 @@ def test_ask_reads_the_volume_of_the_matcher_and_a_token_opens_it_to_others(tmp_
         matcher, container = of(found, "StatefulSet")["spec"]["template"]["spec"]["containers"]
         (state,) = [each["value"] for each in matcher["env"] if each["name"] == "NEARDUP_STATE"]
         assert container["args"] == ["ask", state, "--wait", "--host", host]
-        assert {"name": "state", "mountPath": "/var/lib/neardup", "readOnly": True} in container["volumeMounts"]
+        assert {"name": "state", "mountPath": "/var/lib/neardup"} in container["volumeMounts"]
         mounts = {each["mountPath"] for each in container["volumeMounts"]}
         assert not mounts & {"/etc/neardup/seed", "/etc/neardup/sasl"}, "no secret of the stream"
         variables = {each["name"]: str(tmp_path / "token") for each in container.get("env", [])}
