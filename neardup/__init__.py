@@ -63,4 +63,5 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return [*globals(), *__all__]
+    """Lists the public names, without what this module imports for itself."""
+    return [*__all__, *(name for name in globals() if name.startswith("__"))]

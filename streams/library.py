@@ -48,6 +48,8 @@ class Deduplicator:
         reason. Raises StateError if the directory cannot be written; then no page of the call is added, and the call
         can be repeated.
         """
+        if isinstance(pages, Page):
+            raise TypeError("add takes pages in a list: add([page])")
         pages = list(pages)
         if not pages:
             return []
@@ -96,6 +98,10 @@ class Deduplicator:
         """Write the index to disk, so that opening it after a crash does not fold the log."""
         if isinstance(self._holder, State):
             self._holder.flush()
+
+    def __repr__(self) -> str:
+        place = str(self._holder.path) if isinstance(self._holder, State) else "in memory"
+        return f"<neardup.Deduplicator: {place}, rule {self.decider.rule}>"
 
     def close(self) -> None:
         """Flush, and unlock the directory."""

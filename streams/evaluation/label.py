@@ -7,7 +7,6 @@ the page itself. Pages are shown as text, and in frames where no script runs and
 """
 
 import asyncio
-import fcntl
 import hmac
 import os
 import secrets
@@ -34,6 +33,7 @@ from neardup.evaluation.rules.audits import drawn_of, read_audits
 from streams.config.settings import LABEL_PORT
 from streams.errors import WrongUsage
 from streams.evaluation.evaluate import Progress, check_crawl, open_crawl, silent
+from streams.state.locked_folder import lock
 
 _Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
@@ -53,7 +53,7 @@ class LabelFile:
         try:
             if not stat.S_ISREG(os.fstat(self._handle).st_mode):
                 raise BadInput(f"cannot write labels to {path}: not a file")
-            fcntl.flock(self._handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            lock(self._handle)
             self._mend()
             self.labels: list[Label] = read_labels(path)
         except BlockingIOError:

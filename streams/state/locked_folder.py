@@ -1,7 +1,6 @@
 """A directory locked by one process: lock, atomic file writes, and advice for errors of the disk."""
 
 import errno
-import fcntl
 import os
 import shutil
 import stat
@@ -11,6 +10,11 @@ from pathlib import Path
 from typing import BinaryIO
 
 from neardup.errors import StateError
+
+try:
+    import fcntl
+except ImportError:  # Windows; an index in memory needs no lock
+    fcntl = None  # type: ignore[assignment]
 
 
 def state_error(doing: str, path: Path, error: OSError) -> StateError:
@@ -22,6 +26,16 @@ def state_error(doing: str, path: Path, error: OSError) -> StateError:
     else:
         advice = "mend that, then run the same command again: it goes on where it stopped"
     return StateError(f"cannot {doing} {path}: {error.strerror or error}; {advice}")
+
+
+def lock(handle: int) -> None:
+    """Locks an open file for this process alone. Raises BlockingIOError if another process holds it, StateError."""
+    if fcntl is None:
+        raise StateError(
+            "this system lacks fcntl, which locks files against other processes: use Linux, macOS or WSL, or an index "
+            "in memory"
+        )
+    fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
 def free_bytes(path: Path) -> int:
@@ -57,7 +71,7 @@ def lock_directory(path: Path, names: Collection[str], held: ExitStack) -> None:
         handle = os.open(path / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
         held.callback(os.close, handle)
         try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            lock(handle)
         except BlockingIOError:
             pid = os.read(handle, 32).decode("ascii", "replace").strip() or "unknown"
             raise StateError(
@@ -79,7 +93,7 @@ def written_alone(file: Path) -> BinaryIO:
         handle = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o666)
         try:
             if stat.S_ISREG(os.fstat(handle).st_mode):
-                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                lock(handle)
                 os.ftruncate(handle, 0)
         except BlockingIOError:
             os.close(handle)

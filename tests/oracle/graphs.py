@@ -144,7 +144,7 @@ class Graphs:
             by_b[name] = {
                 "pairs": len(bits),
                 "mean C-similarity": middle,
-                "median": bits[(len(bits) - 1) // 2] if bits else None,
+                "median": median(bits) if bits else None,
                 "standard deviation": mean((x - middle) ** 2 for x in bits) ** 0.5 if len(bits) > 1 else None,
                 "share of at least 372": share(sum(x >= 372 for x in bits), len(bits)),
             }

@@ -284,3 +284,23 @@ def test_a_verdict_is_plain_values_and_a_table_in_a_notebook():
     assert "evidence: tape_score" in shown
     assert "<script>" not in first._repr_html_() + shown
     assert "&lt;script&gt;" in shown
+
+
+def test_an_index_names_its_place_and_rule(tmp_path: Path) -> None:
+    with open_index(tmp_path / "state") as held:
+        assert repr(held) == f"<neardup.Deduplicator: {tmp_path / 'state'}, rule verified>"
+    with open_index() as index:
+        assert repr(index) == "<neardup.Deduplicator: in memory, rule verified>"
+
+
+def test_a_page_without_a_list_is_named() -> None:
+    with open_index() as index, pytest.raises(TypeError, match=r"add\(\[page\]\)"):
+        index.add(page(1))  # type: ignore[arg-type]
+
+
+def test_without_fcntl_an_index_is_in_memory_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("streams.state.locked_folder.fcntl", None)
+    with open_index() as index:
+        assert kinds(index.add([page(1)])) == ["unique"]
+    with pytest.raises(StateError, match="lacks fcntl"):
+        open_index(tmp_path / "state")

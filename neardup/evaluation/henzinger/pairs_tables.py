@@ -136,7 +136,7 @@ def between_section(study: CrawlStudy) -> Section:
         "9-c-for-b",
         "C-similarity of the pairs of each B-similarity",
         ("B-similarity", "pairs", "mean C-similarity", "median", "standard deviation", "share of at least 372"),
-        ("text", "count", "number", "count", "number", "share"),
+        ("text", "count", "number", "number", "number", "share"),
         rows,
     )
     c_joint = study.c.joint.sum(axis=0)
@@ -172,7 +172,8 @@ def _c_of_b(name: Cell, counts: np.ndarray) -> list[Cell]:
     c_levels, count = np.arange(385), int(counts.sum())
     mean = ratio(float((counts * c_levels).sum()), count)
     spread = None if mean is None or count < 2 else float(np.sqrt((counts * (c_levels - mean) ** 2).sum() / count))
-    median = int(np.searchsorted(np.cumsum(counts), count / 2)) if count else None
+    middle = np.searchsorted(np.cumsum(counts), [(count - 1) // 2 + 1, count // 2 + 1])
+    median = float(middle.mean()) if count else None
     return [name, count, mean, median, spread, ratio(int(counts[372:].sum()), count)]
 
 
