@@ -159,3 +159,21 @@ def test_lost_effects_are_made_again(line: ShardedLine) -> None:
     line.publish(story())
 
     line.check()
+
+
+def test_another_decider_is_refused(line: ShardedLine) -> None:
+    line.publish(story(8))
+    line.start("sketch")
+    line.start_shards()
+    line.start("match")
+    line.settle()
+    line.stop()
+
+    for numbers, reason in (
+        ({"tape_min": 0.9}, "each shard keeps the decider that its index was built with"),
+        ({"epoch": EPOCH + 1}, "3 shards with an epoch of 2 messages built the index, and 3 shards with an epoch of 3"),
+    ):
+        changed = {"decider_values": {**line.settings.decider_values, **numbers}}
+        said = line.start("match", settings=changed, new_decider=True).refused()
+        assert reason in said
+        assert "set the former one, or" in said
