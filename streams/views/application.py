@@ -215,7 +215,8 @@ class StreamSource:
     async def watch(self, monitor: Monitor) -> None:
         """Watch the lag; ends only by cancellation. Stops the views if they do not progress."""
         try:
-            await monitor.run(self._own_lag_of_all, lambda: (self._applied, self._changes.restored))
+            progress = lambda: (self._applied, self._changes.restored)  # noqa: E731
+            await monitor.run(self._own_lag_of_all, progress, lambda: bool(self.app.rebalancing))
         except Exception as error:  # noqa: BLE001  # this task's result is not awaited
             self._fail(error)
 

@@ -52,11 +52,21 @@ class Monitor:
         self._health.ready("serves")
         self._caught_up = True
 
-    async def run(self, lag: Callable[[], Awaitable[Mapping[int, int] | None]], progress: Callable[[], object]) -> None:
+    async def run(
+        self,
+        lag: Callable[[], Awaitable[Mapping[int, int] | None]],
+        progress: Callable[[], object],
+        rebalances: Callable[[], bool] = lambda: False,
+    ) -> None:
         """Measure the lag until cancelled. Without the broker the last lag stays; the pages show the problem.
 
-        progress: another value whenever a verdict was applied or a row restored. Raises BrokerError if verdicts wait
-        without progress for stall_ms: after some rebalances Faust silently stops consuming.
+        Raises BrokerError if, for stall_ms without progress, verdicts wait or a rebalance does not end. After some
+        rebalances Faust silently stops consuming. After a silence of the broker that was longer than the session it may
+        wait in a rebalance for ever, without partitions and so without lag.
+
+        Args:
+            progress: returns another value whenever a verdict was applied or a row restored.
+            rebalances: whether partitions were revoked and not yet assigned again and restored.
         """
         before = object()
         while True:
@@ -67,11 +77,12 @@ class Monitor:
                     self._metrics.lag["views"].set(behind)
                 except NeardupError as error:
                     _log.warning("the lag is unknown", reason=str(error))
-            now = progress()
-            if not behind or now != before:
+            now, moves = progress(), self._caught_up and rebalances()
+            if not (behind or moves) or now != before:
                 self._health.turned()
             elif self._health.silent_ms() > self._stall_ms:
-                raise BrokerError(f"{behind} verdicts wait, and none was applied for {self._stall_ms / 1000:g} s")
+                what = f"{behind} verdicts wait, and none was applied" if behind else "a rebalance of the group goes on"
+                raise BrokerError(f"{what} for {self._stall_ms / 1000:g} s; start again")
             before = now
             await asyncio.sleep(LAG_SECONDS)
 

@@ -1,6 +1,7 @@
 """A worker that was paused beyond its session writes behind whoever took over, and older rows never come back."""
 
 import os
+import re
 import signal
 from pathlib import Path
 from typing import Any
@@ -56,7 +57,7 @@ def test_rows_of_a_paused_worker_do_not_come_back(
         def has_taken(count: int) -> bool:
             """Whether the successor has, and is behind nothing. As whoever watches it does, starts it when it ends."""
             if workers[-1].process.poll() is not None:
-                assert "none was taken in for" in workers[-1].log()
+                assert re.search("none was applied|a rebalance of the group goes on", workers[-1].log())
                 succeeds()
             try:
                 seen = workers[-1]("/overview.json")

@@ -74,6 +74,27 @@ def test_who_stands_still_while_verdicts_wait_ends(monkeypatch) -> None:
     assert not health.live()[0]
 
 
+def test_a_rebalance_without_end_ends_the_views(monkeypatch) -> None:
+    """Without partitions there is no lag: the views would wait for ever, and look healthy."""
+    monkeypatch.setattr(monitoring, "LAG_SECONDS", 0)
+    clock = ManualClock()
+    health = Health(clock, stall_ms=10)
+    watch = Monitor(Metrics(), health.role("views"), 10)
+    watch.ready()
+    rounds = 0
+
+    async def lag() -> dict[int, int] | None:
+        nonlocal rounds
+        rounds += 1
+        clock.ms += 4
+        return {}
+
+    # Rows are restored; then there is no rebalance; then there is one in which nothing goes on.
+    with pytest.raises(BrokerError, match=r"^a rebalance of the group goes on for 0\.01 s; start again$"):
+        asyncio.run(watch.run(lag, lambda: min(rounds, 9), lambda: rounds < 9 or rounds > 18))
+    assert rounds == 18 + 3
+
+
 def test_an_address_that_is_taken_is_refused() -> None:
     with (
         socket.create_server(("127.0.0.1", 0)) as taken,
