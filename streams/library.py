@@ -18,6 +18,7 @@ from streams.formats.message import as_first
 from streams.pipeline.matcher import Matcher, Prepared
 from streams.pipeline.packing import pack
 from streams.ports import Range
+from streams.state.directory import refuse_shards
 
 
 class Deduplicator:
@@ -149,4 +150,9 @@ def open_index(
         return Deduplicator(scheme, Matcher(MemoryStore(), decider_of(scheme)))
     given = decider_of if wanted is not None else None
     state = State.open(Path(path), scheme=scheme, decider=given, new_decider=new_decider)
+    try:
+        refuse_shards(state.path, state.first_decider, "open_index")
+    except StateError:
+        state.close()
+        raise
     return Deduplicator(state.scheme, state)

@@ -39,12 +39,14 @@ class Shard:
     effects are in the rows.
     """
 
-    def __init__(self, number: int, store: Store, decider: Decider, *, threads: int = 1) -> None:
+    def __init__(self, number: int, store: Store, decider: Decider, *, threads: int = 1, answers_from: int = 0) -> None:
         """Raises StateError if the store is that of another shard, decider or sharding.
 
         Args:
             threads: number of threads that read and score.
+            answers_from: offset of the first message that is answered; the rows are brought up to it without answers.
         """
+        self._answers_from = answers_from
         self.number, self.sharding, self.decider = number, Sharding.of(decider), decider
         self._store, self._threads = store, threads
         self._owner = f"{number} of {self.sharding.shards}, epoch {self.sharding.epoch}, {decider.digest}"
@@ -89,6 +91,8 @@ class Shard:
             if self._unapplied[0] < self.sharding.stable_to(offset):
                 return
             self._unanswered.popleft()
+            if offset < self._answers_from:
+                continue
             yield answer(self.sharding, self.number, offset, pages, self._store, self.decider, self._threads)
 
     def advance(self) -> bool:

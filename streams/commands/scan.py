@@ -47,6 +47,14 @@ class Options(Documents, Json, Quiet):
     ] = ()
     again: Annotated[bool, Opt("Also scan sources that an earlier scan has finished.")] = False
     threads: Annotated[int, Opt("Threads of the kernels.", low=1, high=256)] = THREADS
+    shards: Annotated[
+        int,
+        Opt(
+            "Processes that find and compare candidates; 0: this one does. A state begun with some keeps shards.",
+            low=0,
+            high=256,
+        ),
+    ] = 0
 
 
 @command(
@@ -91,7 +99,9 @@ def scan(options: Options) -> int:
     where = None if options.memory else options.state
     with (
         LastWords() as last,
-        State.open(where, scheme=scheme, decider=decider, new_decider=options.new_decider) as opened,
+        State.open(
+            where, scheme=scheme, decider=decider, new_decider=options.new_decider, shards=options.shards
+        ) as opened,
     ):
         for message in opened.messages:
             complain(message)

@@ -24,6 +24,7 @@ from streams.files.state import State
 from streams.formats.message import decode_message
 from streams.pipeline.folding import fold_until
 from streams.process.terminal import folded
+from streams.state.directory import refuse_shards
 
 #: Verdicts about the URL that are listed, the latest.
 HISTORY_MAX = 20
@@ -211,6 +212,7 @@ def explain_command(
     is no such verdict; InvariantBroken if the page is judged otherwise now: log, verdicts and program contradict
     each other.
     """
+    refuse_shards(state.path, state.first_decider, "explain")
     stored, history = _stored(state, url, page_id)
     offset, place = stored["page_id"] >> PLACE_BITS, stored["page_id"] & ((1 << PLACE_BITS) - 1)
     store, decider = fold_until(state.log, offset, state.first_decider, progress, place=place)

@@ -34,6 +34,7 @@ from streams.pipeline.audit import Audit
 from streams.pipeline.matcher import Mark
 from streams.ports import SourcedPage
 from streams.process.shutdown import stopped_by_signals
+from streams.state.directory import refuse_shards
 from streams.state.locked_folder import state_error, written_alone
 
 #: Messages between the two threads: 0.9 MB each.
@@ -192,6 +193,8 @@ def scan(
     are no sources, and if `out` or `written` is one of them, before anything is changed; StateError if state or `out`
     cannot be written; InvariantBroken if the numbers of pages and verdicts differ.
     """
+    if audit is not None:
+        refuse_shards(state.path, state.first_decider, "scan --audit")
     state.catch_up()  # what an interrupted scan on this state left in the log
     run = _Scan(state, threads, progress, merge)
     run.enlist(paths, base_url, follow_links, fields, again, [*written, *([Path(out)] if out else [])])
@@ -377,6 +380,8 @@ class _Scan:
                 self.state.save_source(record)
 
     def _put(self, item: _Message | _Finished | BaseException | None) -> bool:
+        if isinstance(item, _Message) and self.state.shards is not None:
+            self.state.shards.send_ahead(item.offset, item.data)
         while not self._stop.is_set():
             try:
                 self._queue.put(item, timeout=0.1)

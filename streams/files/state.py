@@ -6,6 +6,7 @@ the log):
     log/            the sketch log, `streams.files.segments`: all else can be rebuilt from it
     verdicts/       the verdicts: one frame per message of the log, at the same offset
     sources/        one file per source: path, digest, options, finished or not
+    effects/, shards/   with shards only, `streams.files.shards`
 
 Opening recovers from a crash: it cuts torn tails and the verdicts of messages that the store does not have, and folds
 the rest of the log.
@@ -14,6 +15,7 @@ the rest of the log.
 import json
 import shutil
 import tempfile
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, replace
@@ -29,9 +31,11 @@ from neardup.index.memory import MemoryStore
 from neardup.limits import PLACE_BITS
 from neardup.page import Page
 from neardup.scheme import Scheme
+from neardup.sharded.epochs import Sharding
 from neardup.sketch.takedown import Takedown
 from neardup.verdict import Coordinates, Verdict
 from streams.files.segments import SegmentLog
+from streams.files.shards import AHEAD, DEFAULT, ScanShards
 from streams.files.sources import LocalSource, SourceRecord, digest_of, unchanged
 from streams.formats.message import (
     MANY_SOURCES,
@@ -45,7 +49,7 @@ from streams.formats.message import (
 from streams.pipeline.deciders import decider_changes_in, describe_change, incompatibility
 from streams.pipeline.matcher import Matcher, Prepared, folded_to
 from streams.pipeline.takedowns import FoldedTakedown, concerns, takedowns_of
-from streams.state.directory import SCAN_NAMES, Directory
+from streams.state.directory import SCAN_NAMES, SHARD_NAMES, Directory
 from streams.state.locked_folder import state_error
 
 #: Messages between two flushes of the store: what a crash may make the next run fold again.
@@ -92,6 +96,15 @@ class State:
         self._in_memory = in_memory
         self._held = ExitStack()
         self._readable: dict[str, bool] = {}
+        self._processes = 0
+        self.effects_log: SegmentLog | None = None
+        self._stop_shards = self._held.enter_context(ExitStack())
+
+    @property
+    def shards(self) -> ScanShards | None:
+        shards = self.matcher.shards
+        assert shards is None or isinstance(shards, ScanShards)
+        return shards
 
     @classmethod
     def open(
@@ -101,13 +114,16 @@ class State:
         scheme: Scheme | None = None,
         decider: Callable[[Scheme], Decider] | None = None,
         new_decider: bool = False,
+        shards: int = 0,
         progress: Callable[[int, int], None] = lambda done, total: None,
     ) -> "State":
         """Opens the directory `path`, made if missing, or with None a throw-away state that vanishes with `close`.
 
         scheme: by default the directory's own, or a new one with a random seed. decider: made for the scheme; by
         default the directory's own, or the default rule. new_decider: where the directory's own is another one, it is
-        this one that decides from here on. progress: messages folded, of how many, while catching up.
+        this one that decides from here on. shards: number of processes that run shards; a new directory then has shards
+        (`shards.DEFAULT`), and one that has some runs them in this process where it is 0. No verdict depends on it.
+        progress: messages folded, of how many, while catching up.
         Raises StateError if the directory is in use, cannot be written, is a matcher's on Kafka, or was made with
         another scheme or decider;
         CorruptRecord if its log is damaged.
@@ -119,8 +135,9 @@ class State:
         else:
             state = cls(path.absolute(), in_memory=False)
         try:
-            state._directory = Directory(state.path, state._held, more=SCAN_NAMES)
+            state._directory = Directory(state.path, state._held, more=(*SCAN_NAMES, *SHARD_NAMES))
             _refuse_the_streams(state.path)
+            state._processes = shards
             state._load(scheme, decider)
             state._recover(progress)
             if decider is not None:
@@ -256,21 +273,51 @@ class State:
     def _fold_on(self, progress: Callable[[int, int], None] = lambda done, total: None) -> None:
         self.verdict_log.log.truncate(folded_to(self.store))
         self.matcher = Matcher(self.store, self.first_decider, self.verdict_log)
+        if self.effects_log is not None:
+            self._start_shards(self.effects_log)
         self.catch_up(progress)
+
+    def _start_shards(self, effects: SegmentLog) -> None:
+        matcher = self.matcher
+        assert matcher.window is not None
+        effects.truncate(matcher.next_offset)
+        for offset, message in self.log.read(matcher.window.restore_from, matcher.next_offset):
+            matcher.restore_window(offset, message)
+        self._stop_shards.close()
+        folder = None if self._in_memory else self.path / "shards"
+        matcher.shards = shards = ScanShards(
+            folder, effects, self.log, matcher.decider, matcher.next_offset, self._processes
+        )
+        self._stop_shards.callback(shards.close)
 
     def catch_up(self, progress: Callable[[int, int], None] = lambda done, total: None) -> None:
         """Fold the messages that the store does not have. progress: messages folded, of how many."""
         start, end = self.matcher.next_offset, self.log.end()
-        for count, (offset, message) in enumerate(self.log.read(start), 1):
+        for count, (offset, message) in enumerate(self._sent_ahead(self.log.read(start)), 1):
             self.matcher.step(offset, message)
             if count % FLUSH_MESSAGES == 0:
                 self.flush()
             progress(count, end - start)
 
+    def _sent_ahead(self, messages: Iterator[tuple[int, bytes]]) -> Iterator[tuple[int, bytes]]:
+        """The messages; shards are given each some messages before."""
+        waiting: deque[tuple[int, bytes]] = deque()
+        for offset, message in messages:
+            if self.shards is not None:
+                self.shards.send_ahead(offset, message)
+            waiting.append((offset, message))
+            if len(waiting) > AHEAD:
+                yield waiting.popleft()
+        yield from waiting
+
     def flush(self) -> None:
         """Make all durable: the verdicts first, because an index ahead of them would have to be rebuilt."""
         self.verdict_log.log.sync()
+        if self.effects_log is not None:
+            self.effects_log.sync()
         self.store.flush()
+        if self.shards is not None:
+            self.shards.release(self.matcher.next_offset)
 
     def close(self) -> None:
         """Flush and unlock the directory; closing twice is harmless."""
@@ -292,6 +339,14 @@ class State:
         self.messages += self.log.warnings + verdicts.warnings
         self.scheme = self._load_scheme(scheme)
         self.first_decider = self._load_decider(decider)
+        if self.first_decider.epoch:
+            self.effects_log = SegmentLog(path / "effects")
+            self._held.callback(self.effects_log.close)
+            self.messages += self.effects_log.warnings
+        elif self._processes:
+            raise StateError(
+                f"{path} is judged by one matcher, without shards; leave --shards out, or name another directory"
+            )
         try:
             (path / "sources").mkdir(exist_ok=True)
             records = [(file, file.read_text()) for file in sorted((path / "sources").glob("*.json"))]
@@ -321,14 +376,20 @@ class State:
         if held is not None and (make is None or self.log.end()):
             return held
         wanted = make(self.scheme) if make else Decider(scheme=self.scheme.digest)
+        if self._processes and not wanted.epoch and not self.log.end():
+            wanted = replace(wanted, **DEFAULT._asdict())
         words = decider_changes_in(self.log.read())
         return self._directory.keep(words[0][1].before if words else wanted)
 
     def _decide_by(self, wanted: Decider, new_decider: bool) -> None:
         held = self.decider
+        if not wanted.epoch:  # options of a scan do not name it
+            wanted = replace(wanted, shards=held.shards, epoch=held.epoch)
         if held.digest == wanted.digest:
             return
         reason = incompatibility(held, wanted)
+        if held.epoch:
+            reason = f"shards keep the decider that they began with, and {Sharding.of(held)}"
         if reason or not new_decider:
             advice = reason or "or add --new-decider (open_index: new_decider=True), and it decides from here on"
             raise StateError(
@@ -354,8 +415,10 @@ class State:
             )
         if missing and end and not self._in_memory:
             self.messages.append(f"{self.path / 'index'} is missing: made again from the log ({end} messages)")
-        elif verdicts.end() < held:
-            self.messages.append(f"{self.path / 'verdicts'} has lost frames: folding the log again ({end} messages)")
+        elif verdicts.end() < held or (self.effects_log is not None and self.effects_log.end() < held):
+            self.messages.append(
+                f"{self.path / 'verdicts'} or effects have lost frames: folding the log again ({end} messages)"
+            )
             self._drop_index()
         self._fold_on(progress)
 
@@ -370,6 +433,8 @@ class State:
         # The store must not be durable ahead of the verdicts.
         self._held.callback(store.close)
         self._held.callback(self.verdict_log.log.sync)
+        if self.effects_log is not None:
+            self._held.callback(self.effects_log.sync)
         return store
 
     def _drop_index(self) -> None:

@@ -14,7 +14,7 @@ from streams.files.state import State
 from streams.pipeline.matcher import Matcher
 from streams.state.checkpoint_store import CheckpointStore, Copied, Progress
 from streams.state.checkpointer import make_image, manifest_of, restore, restore_newest
-from streams.state.directory import SCAN_NAMES, Directory
+from streams.state.directory import SCAN_NAMES, SHARD_NAMES, Directory, refuse_shards
 from streams.state.manifest import Checkpoint, Manifest
 
 
@@ -25,6 +25,7 @@ def make(state: Path, store: CheckpointStore, *, keep: int, progress: Progress =
     """
     if (state / "log").is_dir():
         with State.open(state) as opened:
+            refuse_shards(state, opened.decider, "checkpoint")
             opened.flush()
             if not isinstance(opened.store, RocksStore):
                 raise StateError(f"{state} is kept in memory alone")
@@ -70,7 +71,7 @@ def bring_back(
     with an index; CorruptRecord if the named one is damaged.
     """
     with ExitStack() as held:
-        directory = Directory(state, held, more=("restoring", *SCAN_NAMES))
+        directory = Directory(state, held, more=("restoring", *SCAN_NAMES, *SHARD_NAMES))
         kept = directory.scheme()
 
         def fits(manifest: Manifest) -> str:

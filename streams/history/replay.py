@@ -24,6 +24,7 @@ from streams.errors import PositionLost, WrongUsage
 from streams.files.state import State
 from streams.formats.message import Message, decode_entry, is_control
 from streams.pipeline.matcher import Matcher
+from streams.state.directory import refuse_shards
 
 #: Limits of a batch, as in the live matcher by default. No verdict depends on them.
 BATCH_MESSAGES_MAX = 16
@@ -186,6 +187,7 @@ def replay_scan(
     decider: another one of the same scheme: its verdicts from the log's start on, without a comparison. Raises
     BadInput, CorruptRecord, StateError.
     """
+    refuse_shards(state.path, state.first_decider, "replay")
     done, end = Replayed(), state.log.end()
     kept = state.kept_lines()
     with scratch_store() as store:

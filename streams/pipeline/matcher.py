@@ -20,6 +20,7 @@ import struct
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from importlib.metadata import version
+from typing import Protocol
 
 from neardup.clusters.choice import ComparedPage
 from neardup.clusters.overlay import MakeReads, Reads
@@ -60,6 +61,19 @@ PROGRAM, LOG_PROGRAM = b"program", b"log_program"
 _SWEEP = b"sweep"  # state of expiry, if the decider has a horizon
 _DECIDED_BY = b"decided_by"  # the decider as JSON, once a control record has changed it
 _MARK = struct.Struct("<qq")
+
+
+class ShardGroup(Protocol):
+    """The shards of a judge in the process that judges."""
+
+    def answers(self, offset: int, data: bytes) -> Sequence[Candidates]:
+        """The answers of all shards to a message of the log."""
+        ...
+
+    def learn(self, effects: Effects) -> None:
+        """Takes the effects of the message that was judged, before its verdicts are emitted."""
+        ...
+
 
 #: Called with the scored candidates of some messages, once their verdicts are out. It must not raise.
 AuditHook = Callable[[Sequence[ComparedPage]], None]
@@ -123,6 +137,7 @@ class Matcher:
     takedown, 0 without any; older checkpoints still hold the pages. decider: the one at next_offset. log_program:
     version of the program that began the log, "" if unknown. threads: threads that share a batch. heartbeat: called
     repeatedly during long work. audit: called by `step`; the caller of `prepare` passes on the outcome itself.
+    shards: of a judge, used by `step`.
     """
 
     def __init__(
@@ -158,6 +173,7 @@ class Matcher:
         self._generation = generation or None
         self._log_id = ANY_LOG if log is None else bytes.fromhex(log)
         self.audit: AuditHook | None = None
+        self.shards: ShardGroup | None = None
         names = [_LOG_TIME, _SCHEME, _DECIDER, _EMITTED_TO, _DECIDED_BY, _SWEEP, LOG_PROGRAM]
         log_time, scheme, used, emitted_to, decided_by, sweep, program = store.get_many(Family.META, names)
         self.log_program = (program or b"").decode()
@@ -192,7 +208,10 @@ class Matcher:
         assert self._sink is not None
         if offset != self.next_offset:
             raise InvariantBroken(f"the matcher is at offset {self.next_offset} of the log, and was given {offset}")
-        prepared = self.prepare([(offset, data)])  # (1), (2)
+        answers = () if self.shards is None else self.shards.answers(offset, data)
+        prepared = self.prepare([(offset, data)], answers=answers)  # (1), (2)
+        if self.shards is not None and prepared.effects is not None:
+            self.shards.learn(prepared.effects)
         self._sink.emit(offset, prepared.verdicts)  # (3)
         self.apply(prepared)  # (4)
         if self.audit is not None:

@@ -21,7 +21,7 @@ from neardup.sketch.view import Sketch
 from streams.pipeline.matcher import LOG_PROGRAM, PROGRAM, Matcher
 from streams.pipeline.takedowns import takedowns_of
 from streams.process.terminal import safe
-from streams.state.directory import SCAN_NAMES, Directory
+from streams.state.directory import SCAN_NAMES, SHARD_NAMES, Directory, refuse_shards
 from streams.state.inspection import Inspection, Progress, inspect
 
 MEMBERS_SHOWN = 50
@@ -41,10 +41,11 @@ def open_index(path: Path, held: ExitStack) -> Opened:
     """Opens the index of a state directory that no process has open. Raises StateError, BadInput."""
     if not (path / "index").is_dir():
         raise BadInput(f"{path} holds no index; name a state directory")
-    directory = Directory(path, held, more=SCAN_NAMES)
+    directory = Directory(path, held, more=(*SCAN_NAMES, *SHARD_NAMES))
     first = directory.decider()
     if first is None:
         raise StateError(f"{path / 'decider.json'} is missing; restore it")
+    refuse_shards(path, first, "inspect")
     store = RocksStore(directory.path / "index")
     held.callback(store.close)
     matcher = Matcher(store, first)

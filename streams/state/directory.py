@@ -30,6 +30,8 @@ _Kept = TypeVar("_Kept", Scheme, Decider)
 _NAMES = frozenset({"lock", "scheme.json", "decider.json", "canonical.json", "index", "inputs"})
 #: Further names in the directory of a scan.
 SCAN_NAMES = ("log", "verdicts", "sources")
+#: Further names in that of a scan with shards (`streams.files.shards`).
+SHARD_NAMES = ("effects", "shards")
 
 
 class Directory:
@@ -84,6 +86,15 @@ class Directory:
         return StateError(
             f"{self.path} was made with scheme {held.digest}, and {wanted.digest} is asked for: their sketches cannot "
             f"be compared; {way_out}",
+        )
+
+
+def refuse_shards(path: Path, decider: Decider, what: str) -> None:
+    """Raises StateError if pages of the directory are compared by shards. what: the command that cannot be used."""
+    if decider.epoch:
+        raise StateError(
+            f"{path} is judged with {decider.shards} shards, and `{what}` reads only the index of a single matcher; "
+            "scan the same sources into another directory without --shards"
         )
 
 

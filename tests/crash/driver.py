@@ -2,6 +2,7 @@
 
 `python -m tests.crash.driver random SEED FOLDER` kills children from outside, at random moments.
 `python -m tests.crash.driver steps SEED FOLDER` has children kill themselves between the numbered steps.
+`python -m tests.crash.driver shards SEED FOLDER` does so in a scan with shards.
 Each killed scan is started again until one ends; then --out, the log, the verdicts and the store must be, byte for
 byte, those of a scan that nobody killed. Exits with 1 and says what differs. RocksDB is opened in children alone: its
 threads would be missing in what is forked after it.
@@ -17,12 +18,15 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from neardup.decider import Decider
 from neardup.index.base import Family
 from neardup.index.rocks import RocksStore
+from neardup.sharded.epochs import Sharding
 from streams.files import scan as scanning
 from streams.files import sketcher, state
 from streams.files.scan import Progress, scan
 from streams.files.segments import SegmentLog
+from streams.files.shards import DeferredStore, ScanShards
 from streams.files.sketcher import Sketcher
 from streams.files.state import State, VerdictLog
 from tests.processes import die_with_parent
@@ -44,8 +48,13 @@ def archives(folder: Path) -> list[Path]:
     ]
 
 
+#: (V, E) of the scans.
+SHARDING = Sharding(1, 0)
+
+
 def run(paths: list[Path], folder: Path, progress: Callable[[Progress], None]) -> None:
-    with State.open(folder / "state", scheme=SCHEME) as opened:
+    decider = Decider(SCHEME.digest, **SHARDING._asdict())
+    with State.open(folder / "state", scheme=SCHEME, decider=lambda scheme: decider) as opened:
         scan(*(paths, opened), base_url="http://f.example/", out=str(folder / "out"), progress=progress)
 
 
@@ -59,6 +68,7 @@ def outcome(folder: Path) -> dict[str, Any]:
                 "log": list(opened.log.read()),
                 "verdicts": list(opened.verdict_log.log.read()),
                 "store": {family.name: list(opened.store.scan(family)) for family in Family},
+                "effects": list(opened.effects_log.read()) if opened.effects_log else [],
                 "sources": sorted((s.id, s.finished, s.pages) for s in opened.sources.values()),
             }
         (folder / "outcome").write_bytes(pickle.dumps(found))
@@ -163,9 +173,13 @@ STEPS: dict[str, Callable[[int], None]] = {
     "in the store, not flushed": lambda n: dying(RocksStore, "write", n, before=False),
     "verdicts synced, store not": lambda n: dying(RocksStore, "flush", 1 + n // 6, before=True),
     "flushed": lambda n: dying(RocksStore, "flush", 1 + n // 6, before=False),
+    "effects kept, not emitted": lambda n: dying(ScanShards, "learn", n, before=False),
+    "shards given rows": lambda n: dying(DeferredStore, "release", 1 + n // 6, before=False),
     "source known, not scanned": lambda n: dying(State, "save_source", 1 + n % 6, before=False),
     "source finished, not noted": lambda n: dying(State, "save_source", 4 + n % 3, before=True),
 }
+#: Of a scan with shards alone.
+OF_SHARDS = ("effects kept, not emitted", "shards given rows")
 
 
 def killed_at_steps(paths: list[Path], folder: Path, chance: random.Random) -> int:
@@ -201,7 +215,13 @@ def killed_at_one_step(paths: list[Path], folder: Path, step: str, call: int) ->
 
 def main(mode: str, seed: int, folder: Path) -> None:
     """Runs one mode; exits with 1 if a killed scan differs from the whole one."""
+    global SHARDING
     print(f"{mode}, seed {seed}")
+    if mode == "shards":
+        SHARDING = Sharding(2, 2)
+    else:
+        for step in OF_SHARDS:
+            del STEPS[step]
     sketcher.MESSAGE_PAGES_MAX = sketcher.POLL_PAGES_MAX = MESSAGE_PAGES
     state.FLUSH_MESSAGES = scanning.FLUSH_MESSAGES = 5
     paths = archives(folder / "archives")

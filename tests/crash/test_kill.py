@@ -16,7 +16,7 @@ ROOT = Path(__file__).parents[2]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("mode", ["steps", "random"])
+@pytest.mark.parametrize("mode", ["steps", "random", "shards"])
 def test_killed_and_resumed_is_as_if_uninterrupted(tmp_path: Path, mode: str) -> None:
     seed = os.environ.get("CRASH_SEED") or str(int.from_bytes(os.urandom(3), "big"))
     command = [sys.executable, "-m", "tests.crash.driver", mode, seed, str(tmp_path)]

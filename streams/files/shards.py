@@ -1,0 +1,413 @@
+"""Shards of a scan (`neardup.sharded`): in the scan's process, or in processes of their own that are joined by pipes.
+
+The state directory of a scan with shards has two more names:
+
+    effects/        one frame of effects per message of the log, at the same offset
+    shards/N/       the store of shard N; a lost one is rebuilt from log and effects
+
+A shard can answer a message only from the rows that precede it by two epochs, and a crash takes the judge's rows back
+to their last flush. So the rows of a shard stay in memory until the judge's flush is behind what they change
+(`DeferredStore`): a shard on disk is never too new for the judge on disk.
+"""
+
+import contextlib
+import queue
+import shutil
+import signal
+import threading
+import time
+from collections import deque
+from collections.abc import Iterator, Sequence
+from multiprocessing import get_context
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any
+
+from neardup.decider import Decider
+from neardup.errors import CorruptRecord, InvariantBroken, NeardupError, StateError
+from neardup.index.base import Family, Store, Writes
+from neardup.index.layered import Layered
+from neardup.index.memory import MemoryStore
+from neardup.sharded.epochs import Sharding
+from neardup.sharded.records import Candidates, Effects
+from neardup.sharded.shard import Shard
+from streams.files.segments import SegmentLog
+from streams.formats.message import Message, decode_entry
+from streams.state.locked_folder import state_error
+
+#: (V, E) of a new state directory that is made with --shards.
+DEFAULT = Sharding(16, 16)
+#: Messages that shards are given before the judge needs their answers.
+AHEAD = 4
+#: Messages and effects that wait for a process, at most; only a shard that is rebuilt has more than a few.
+_WAITING_MAX = 64
+#: How long a store may stay locked by a process of a killed scan, which ends by itself. Seconds.
+_LOCKED_S, _LOCKED_STEP_S = 20.0, 0.1
+#: How long a process has for what it was sent when a scan ends. Seconds.
+_END_S = 60.0
+#: Memory of all shards of a directory: for blocks that were read, and for rows until they are written. Bytes.
+_CACHE_BYTES, _WRITE_BYTES = 256 << 20, 128 << 20
+
+
+class DeferredStore:
+    """A store whose writes stay in memory until `release`."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._waiting: deque[Writes] = deque()
+        self._rows = Layered(store)
+
+    def get_many(self, family: Family, keys: Sequence[bytes]) -> list[bytes | None]:
+        return self._rows.get_many(family, keys)
+
+    def first(self, family: Family, prefix: bytes, limit: int, after: bytes = b"") -> list[tuple[bytes, bytes]]:
+        return self._rows.first(family, prefix, limit, after)
+
+    def scan(self, family: Family) -> Iterator[tuple[bytes, bytes]]:
+        return self._rows.scan(family)
+
+    def write(self, writes: Writes) -> None:
+        self._waiting.append(writes)
+        self._rows.add(writes)
+
+    def release(self, count: int) -> None:
+        """Write the first `count` batches to the store, in order."""
+        for _ in range(count):
+            self._store.write(self._waiting.popleft())
+        if count:
+            self._rows = Layered(self._store)
+            for writes in self._waiting:
+                self._rows.add(writes)
+
+    def flush(self) -> None:
+        self._store.flush()
+
+    def close(self) -> None:
+        """Drop what was not released."""
+        self._store.close()
+
+
+class _OwnedShard:
+    """One shard with its store. Messages before `answers_from` get no answer."""
+
+    def __init__(self, number: int, folder: Path | None, decider: Decider, answers_from: int) -> None:
+        newest = Sharding.of(decider).stable_to(answers_from)
+        self._store, self.shard = self._open(number, folder, decider, answers_from)
+        if folder is not None and self.shard.effects_position > newest:
+            # The judge's rows were lost or removed, so that they are older.
+            self._store.close()
+            try:
+                shutil.rmtree(folder)
+            except OSError as error:
+                raise state_error("delete", folder, error) from error
+            self._store, self.shard = self._open(number, folder, decider, answers_from)
+        self._positions: deque[int] = deque()  # effects_position of each write that was not released
+
+    @staticmethod
+    def _open(number: int, folder: Path | None, decider: Decider, answers_from: int) -> tuple[DeferredStore, Shard]:
+        store = DeferredStore(MemoryStore() if folder is None else _rocks(folder, decider.shards))
+        try:
+            return store, Shard(number, store, decider, answers_from=answers_from)
+        except BaseException:
+            store.close()
+            raise
+
+    def work(self) -> Iterator[Candidates]:
+        yield from self.shard.answers()
+        while self.shard.advance():
+            self._positions.append(self.shard.effects_position)
+            yield from self.shard.answers()
+
+    def release(self, position: int) -> None:
+        due = sum(each <= position for each in self._positions)
+        self._store.release(due)
+        for _ in range(due):
+            self._positions.popleft()
+
+    def close(self) -> None:
+        self._store.close()
+
+
+def _rocks(folder: Path, shards: int) -> Store:
+    from neardup.index.rocks import RocksStore  # loads RocksDB only for those who use it
+
+    deadline = time.monotonic() + _LOCKED_S
+    while True:
+        try:
+            folder.parent.mkdir(parents=True, exist_ok=True)
+            return RocksStore(folder, cache_bytes=_CACHE_BYTES // shards, write_bytes=_WRITE_BYTES // shards)
+        except OSError as error:
+            raise state_error("open", folder, error) from error
+        except StateError as error:
+            if "lock" not in str(error).lower() or time.monotonic() > deadline:
+                raise
+            time.sleep(_LOCKED_STEP_S)
+
+
+class LocalShards:
+    """Some shards in this process."""
+
+    def __init__(self, numbers: Sequence[int], folder: Path | None, decider: Decider, answers_from: int) -> None:
+        """folder: of all shards; None: in memory. Raises StateError for a store of another decider."""
+        self._scheme, self._sharding = decider.scheme, Sharding.of(decider)
+        self._shards: list[_OwnedShard] = []
+        self._answers: deque[Candidates] = deque()
+        try:
+            for number in numbers:
+                own = None if folder is None else folder / str(number)
+                self._shards.append(_OwnedShard(number, own, decider, answers_from))
+        except BaseException:
+            self.close()
+            raise
+
+    def start(self) -> int:
+        """Return the offset from which log and effects must be sent."""
+        return min(each.shard.effects_position for each in self._shards)
+
+    def send(self, offset: int, data: bytes) -> None:
+        """Take the next message of the log."""
+        records = self._records(offset, data)
+        for each in self._shards:
+            each.shard.read(offset, records)
+        self._work()
+
+    def learn(self, effects: bytes) -> None:
+        """Take the effects of the next message."""
+        decoded = Effects.decode(effects)
+        for each in self._shards:
+            each.shard.learn(decoded)
+        self._work()
+
+    def receive(self) -> Candidates:
+        """Return the next answer; a message's answers come in no order of shards."""
+        if not self._answers:
+            raise InvariantBroken("no shard can answer the next message of the log")
+        return self._answers.popleft()
+
+    def has_answers(self) -> bool:
+        return bool(self._answers)
+
+    def release(self, judged_to: int) -> None:
+        """Write rows. judged_to: the judge's next offset, as its last flush made it durable."""
+        for each in self._shards:
+            each.release(self._sharding.stable_to(judged_to))
+
+    def close(self) -> None:
+        for each in self._shards:
+            each.close()
+
+    def _work(self) -> None:
+        for each in self._shards:
+            self._answers.extend(each.work())
+
+    def _records(self, offset: int, data: bytes) -> Sequence[bytes]:
+        """The sketches of a message; none where the judge refuses or skips it."""
+        try:
+            entry = decode_entry(data, offset)
+        except CorruptRecord:
+            return ()
+        return entry.records if isinstance(entry, Message) and entry.scheme.hex() == self._scheme else ()
+
+
+class ShardProcess:
+    """Some shards in a process of their own, with the methods of `LocalShards`.
+
+    The process ends if its pipe does: neither a killed scan nor a killed shard leaves anything behind.
+    """
+
+    def __init__(self, numbers: Sequence[int], folder: Path | None, decider: Decider, answers_from: int) -> None:
+        self._numbers = numbers
+        context = get_context("spawn")  # a fork would copy locks of RocksDB and of kernels
+        self._pipe, there = context.Pipe()
+        self._process = context.Process(
+            target=_serve, args=(there, tuple(numbers), folder, decider, answers_from), daemon=True
+        )
+        self._process.start()
+        there.close()
+        self._requests: queue.Queue[tuple[str, Any]] = queue.Queue(_WAITING_MAX)
+        self._writer = threading.Thread(target=self._write, name="neardup-shards", daemon=True)
+        self._writer.start()
+        self._start: int | None = None
+        self._answers: deque[Candidates] = deque()
+
+    @property
+    def pid(self) -> int | None:
+        return self._process.pid
+
+    def start(self) -> int:
+        if self._start is None:
+            self._start = int(self._receive("start"))
+        return self._start
+
+    def send(self, offset: int, data: bytes) -> None:
+        self._request("send", (offset, data))
+
+    def learn(self, effects: bytes) -> None:
+        self._request("learn", effects)
+
+    def receive(self) -> Candidates:
+        return Candidates.decode(self._receive("answer"))
+
+    def release(self, judged_to: int) -> None:
+        self._request("release", judged_to)
+
+    def close(self) -> None:
+        """End the process once it has done what it was sent; after a while by a signal, which loses nothing."""
+        with contextlib.suppress(StateError):
+            self._request("end", None)
+        deadline = time.monotonic() + _END_S
+        while self._process.is_alive():
+            if time.monotonic() > deadline:
+                self._process.kill()
+            with contextlib.suppress(EOFError, OSError):
+                while self._pipe.poll(_LOCKED_STEP_S):  # what it sends, so that it does not wait
+                    self._pipe.recv()
+            self._process.join(_LOCKED_STEP_S)
+        self._writer.join()
+        self._pipe.close()
+
+    def _request(self, kind: str, value: Any) -> None:
+        while True:
+            if not self._writer.is_alive():
+                raise self._lost()
+            try:
+                self._requests.put((kind, value), timeout=0.1)
+                return
+            except queue.Full:
+                continue
+
+    def _write(self) -> None:
+        with contextlib.suppress(OSError):
+            kind = ""
+            while kind != "end":
+                kind, value = self._requests.get()
+                self._pipe.send((kind, value))
+
+    def _receive(self, wanted: str) -> Any:
+        try:
+            kind, value = self._pipe.recv()
+        except (EOFError, OSError) as error:
+            raise self._lost() from error
+        if kind == "error":
+            raise value
+        if kind != wanted:
+            raise InvariantBroken(f"shards {_named(self._numbers)} sent {kind}, and {wanted} was expected")
+        return value
+
+    def _lost(self) -> StateError:
+        self._process.join(5)
+        return StateError(
+            f"the process of shards {_named(self._numbers)} ended (exit code {self._process.exitcode}), perhaps for "
+            "lack of memory; nothing is lost: run the same command again, which continues from here"
+        )
+
+
+def _named(numbers: Sequence[int]) -> str:
+    return ", ".join(map(str, numbers))
+
+
+def _serve(pipe: Connection, numbers: Sequence[int], folder: Path | None, decider: Decider, answers_from: int) -> None:
+    """Run the process of some shards until the pipe ends."""
+    for one in (signal.SIGINT, signal.SIGTERM):  # the scan ends in order, and then this process
+        signal.signal(one, signal.SIG_IGN)
+    with contextlib.suppress(EOFError, OSError):
+        try:
+            with contextlib.closing(LocalShards(numbers, folder, decider, answers_from)) as shards:
+                pipe.send(("start", shards.start()))
+                while (request := pipe.recv())[0] != "end":
+                    kind, value = request
+                    if kind == "send":
+                        shards.send(*value)
+                    elif kind == "learn":
+                        shards.learn(value)
+                    else:
+                        shards.release(value)
+                    while shards.has_answers():
+                        pipe.send(("answer", shards.receive().encode()))
+        except NeardupError as error:
+            pipe.send(("error", error))
+
+
+class ScanShards:
+    """All shards of a scan, and the log of effects: what `Matcher.shards` is for a state directory."""
+
+    def __init__(
+        self, path: Path | None, effects: SegmentLog, log: SegmentLog, decider: Decider, judged_to: int, processes: int
+    ) -> None:
+        """
+        Args:
+            path: folder of the shards; None: in memory.
+            effects: of the messages before `judged_to`.
+            judged_to: the judge's next offset.
+            processes: 0: all shards in this process.
+        """
+        self._effects, self._judged_to, self._sent = effects, judged_to, judged_to
+        self._shards = decider.shards
+        self._answers: dict[int, list[Candidates]] = {}
+        count = min(processes, decider.shards)
+        self._has_processes = count > 0
+        self.groups: list[LocalShards | ShardProcess] = []
+        try:
+            if count:
+                for first in range(count):
+                    numbers = range(first, decider.shards, count)
+                    self.groups.append(ShardProcess(numbers, path, decider, judged_to))
+            else:
+                self.groups.append(LocalShards(range(decider.shards), path, decider, judged_to))
+            self._bring_up(log)
+        except BaseException:
+            self.close()
+            raise
+
+    def _bring_up(self, log: SegmentLog) -> None:
+        """Give the shards what they need of the judged messages."""
+        starts = [group.start() for group in self.groups]
+        first = min(starts)
+        frames = zip(log.read(first, self._judged_to), self._effects.read(first, self._judged_to), strict=True)
+        for (offset, data), (_, effects) in frames:
+            for group, start in zip(self.groups, starts, strict=True):
+                if offset >= start:
+                    group.send(offset, data)
+                    group.learn(effects)
+
+    def send_ahead(self, offset: int, data: bytes) -> None:
+        """Give processes a message before its answers are needed, in the log's order. May be called in one more thread.
+
+        At most AHEAD messages, or those of a scan's queue.
+        """
+        if self._has_processes:
+            self._send(offset, data)
+
+    def _send(self, offset: int, data: bytes) -> None:
+        for group in self.groups:
+            group.send(offset, data)
+        self._sent = offset + 1
+
+    def answers(self, offset: int, data: bytes) -> list[Candidates]:
+        """Return the answers of all shards to a message."""
+        if offset >= self._sent:
+            self._send(offset, data)
+        per_group = [range(i, self._shards, len(self.groups)) for i in range(len(self.groups))]
+        for group, numbers in zip(self.groups, per_group, strict=True):
+            # A group answers in order, but a shard of it may answer a later message before another shard this one.
+            while len([one for one in self._answers.get(offset, ()) if one.shard in numbers]) < len(numbers):
+                answer = group.receive()
+                self._answers.setdefault(answer.offset, []).append(answer)
+        return self._answers.pop(offset)
+
+    def learn(self, effects: Effects) -> None:
+        """Take the effects of the message that was judged. Raises StateError."""
+        encoded = effects.encode()
+        written = self._effects.append(encoded)
+        assert written == effects.offset, "one frame a message"
+        for group in self.groups:
+            group.learn(encoded)
+
+    def release(self, judged_to: int) -> None:
+        """Write the rows that no crash can make too new for the judge. judged_to: of the judge's flushed rows."""
+        for group in self.groups:
+            group.release(judged_to)
+
+    def close(self) -> None:
+        for group in self.groups:
+            group.close()

@@ -1,0 +1,200 @@
+"""A scan with shards: as the lockstep reference, whatever the number of processes, kills and lost folders."""
+
+import os
+import shutil
+import signal
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from neardup.decider import Decider
+from neardup.errors import StateError
+from neardup.scheme import Scheme
+from streams.files.scan import Progress, scan
+from streams.files.shards import ShardProcess
+from streams.files.state import State
+from streams.formats.message import verdict_lines
+from streams.library import open_index
+from tests.streams.archives import SCHEME, crawl, write_json_lines, write_warc
+from tests.streams.sharded.lockstep import Lockstep, lockstep
+from tests.streams.shell import Shell, site
+
+
+def deciding(shards: int, epoch: int) -> Callable[[Scheme], Decider]:
+    return lambda scheme: Decider(scheme.digest, shards=shards, epoch=epoch)
+
+
+def opened(path: Path, shards: int = 2, epoch: int = 2, processes: int = 0) -> State:
+    return State.open(path, scheme=SCHEME, decider=deciding(shards, epoch), shards=processes)
+
+
+@pytest.fixture
+def archive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr("streams.files.sketcher.MESSAGE_PAGES_MAX", 3)
+    monkeypatch.setattr("streams.files.sketcher.POLL_PAGES_MAX", 3)
+    monkeypatch.setattr("streams.files.state.FLUSH_MESSAGES", 5)
+    monkeypatch.setattr("streams.files.scan.FLUSH_MESSAGES", 5)
+    return write_warc(tmp_path / "a.warc.gz", crawl(40))
+
+
+def lines(state: State) -> list[bytes]:
+    return [verdict_lines(frame, offset) for offset, frame in state.verdict_log.log.read()]
+
+
+def reference(state: State) -> Lockstep:
+    return lockstep([message for _, message in state.log.read()], state.decider)
+
+
+def agrees(state: State) -> None:
+    expected = reference(state)
+    assert lines(state) == [b"".join(line + b"\n" for line in some) for some in expected.verdicts]
+    assert state.effects_log is not None
+    assert [frame for _, frame in state.effects_log.read()] == expected.effects
+
+
+@pytest.mark.parametrize(("shards", "epoch", "processes"), [(1, 1, 0), (4, 2, 0), (16, 4, 0), (4, 2, 3), (2, 1, 2)])
+def test_verdicts_are_those_of_the_lockstep_reference(
+    tmp_path: Path, archive: Path, shards: int, epoch: int, processes: int
+) -> None:
+    with opened(tmp_path / "state", shards, epoch, processes) as state:
+        scan([archive], state)
+        agrees(state)
+        assert len(list(state.log.read())) > 2 * epoch
+
+
+def test_a_scan_goes_on_with_other_processes_and_other_sources(tmp_path: Path, archive: Path) -> None:
+    for processes, name in enumerate(("a", "b", "c")):
+        source = write_json_lines(tmp_path / f"{name}.jsonl", crawl(12), base=f"http://{name}.example/")
+        with opened(tmp_path / "state", processes=processes) as state:
+            scan([source], state)
+    with State.open(tmp_path / "state") as state:
+        agrees(state)
+
+
+class Stopped(Exception):
+    """Ends a scan from its progress."""
+
+
+def killed_when(pages: int, then: Callable[[], None]) -> Callable[[Progress], None]:
+    done = []
+
+    def progress(now: Progress) -> None:
+        if now.pages >= pages and not done:
+            done.append(1)
+            then()
+
+    return progress
+
+
+@pytest.mark.parametrize("pages", [3, 30])
+def test_a_killed_shard_ends_the_scan_and_the_same_command_continues(tmp_path: Path, archive: Path, pages: int) -> None:
+    with opened(tmp_path / "state", processes=2) as state:
+        assert state.shards is not None
+        group = state.shards.groups[1]
+        assert isinstance(group, ShardProcess)
+        pid = group.pid
+        assert pid is not None
+        kill = killed_when(pages, lambda: os.kill(pid, signal.SIGKILL))
+        with pytest.raises(StateError, match=r"process of shards 1 ended .* run the same command again"):
+            scan([archive], state, progress=kill)
+    with opened(tmp_path / "state", processes=2) as state:
+        scan([archive], state)
+        agrees(state)
+
+
+@pytest.mark.parametrize("lost", ["shards/0", "shards", "index", "effects", "verdicts"])
+def test_what_is_lost_is_rebuilt_from_the_log(tmp_path: Path, archive: Path, lost: str) -> None:
+    def stop() -> None:
+        raise Stopped
+
+    with opened(tmp_path / "state") as state, pytest.raises(Stopped):
+        scan([archive], state, progress=killed_when(30, stop))
+    shutil.rmtree(tmp_path / "state" / lost)
+    with opened(tmp_path / "state") as state:
+        scan([archive], state)
+        agrees(state)
+
+
+def test_shards_of_a_scan_that_ended_lag_by_their_epochs_alone(tmp_path: Path, archive: Path) -> None:
+    with opened(tmp_path / "state") as state:
+        scan([archive], state)
+        end = state.log.end()
+    with State.open(tmp_path / "state") as state:
+        assert state.shards is not None
+        (group,) = state.shards.groups
+        assert 0 < group.start() <= end
+        assert group.start() >= end - 4 * 2
+
+
+def test_the_directory_remembers_its_shards(tmp_path: Path, archive: Path) -> None:
+    with opened(tmp_path / "state", 4, 2) as state:
+        scan([archive], state)
+    with State.open(tmp_path / "state", shards=1) as state:
+        assert (state.decider.shards, state.decider.epoch) == (4, 2)
+    for shards, epoch in ((2, 2), (4, 4)):
+        with pytest.raises(StateError, match="shards"):
+            opened(tmp_path / "state", shards, epoch)
+    with pytest.raises(StateError, match="another directory"):
+        State.open(tmp_path / "state", decider=lambda s: replace(Decider(s.digest), rule="combined"), new_decider=True)
+
+
+def test_the_command(shell: Shell, tmp_path: Path) -> None:
+    site(tmp_path / "site")
+    alone = shell("scan", "site", "--base-url", "https://a.example/", "--state", "alone", "--out", "-")
+    ended = shell("scan", "site", "--base-url", "https://a.example/", "--state", "sharded", "--shards", "2", "--json")
+    assert (alone.code, ended.code) == (0, 0)
+    refused = shell("scan", "site", "--state", "alone", "--shards", "2")
+    assert refused.code == 1
+    assert "is judged by one matcher, without shards; leave --shards out, or name another directory" in refused.err
+    assert shell("scan", "site", "--base-url", "https://a.example/", "--state", "sharded").code == 0
+    assert shell("diff", "alone", "sharded").code == 0
+
+
+WORKING = [
+    ("report", "STATE", "--out", "report.html"),
+    ("copy", "STATE", "--out", "kept.jsonl"),
+    ("export", "STATE", "--out", "urls.jsonl"),
+    ("diff", "STATE", "STATE"),
+    ("compare", "site/page0.html", "site/page0.html", "--state", "STATE"),
+    ("canonical", "--state", "STATE", "https,first-seen"),
+    ("forget", "--state", "STATE", "--site", "a.example"),
+    ("scan", "site", "--base-url", "https://a.example/", "--state", "STATE", "--again"),
+]
+REFUSED = [
+    ("explain", "https://a.example/page0.html", "STATE"),
+    ("inspect", "STATE"),
+    ("replay", "STATE", "--out", "-"),
+    ("checkpoint", "STATE", "--checkpoints", "copies"),
+    ("ask", "STATE", "--port", "0"),
+    ("scan", "site", "--state", "STATE", "--audit", "pairs.jsonl"),
+]
+
+
+def made(shell: Shell, tmp_path: Path) -> None:
+    site(tmp_path / "site")
+    (tmp_path / "site" / "a.html").rename(tmp_path / "site" / "page0.html")
+    assert shell("scan", "site", "--base-url", "https://a.example/", "--state", "STATE", "--shards", "1").code == 0
+
+
+@pytest.mark.parametrize("arguments", WORKING, ids=lambda arguments: arguments[0])
+def test_commands_work_on_a_directory_with_shards(shell: Shell, tmp_path: Path, arguments: tuple[str, ...]) -> None:
+    made(shell, tmp_path)
+    ended = shell(*arguments)
+    assert ended.code == 0, ended.err
+
+
+@pytest.mark.parametrize("arguments", REFUSED, ids=lambda arguments: arguments[0])
+def test_commands_for_a_single_matcher_refuse_shards(shell: Shell, tmp_path: Path, arguments: tuple[str, ...]) -> None:
+    made(shell, tmp_path)
+    ended = shell(*arguments)
+    assert ended.code in (1, 2)
+    assert "single matcher" in ended.err
+
+
+def test_the_library_refuses_shards(tmp_path: Path, archive: Path) -> None:
+    with opened(tmp_path / "state") as state:
+        scan([archive], state)
+    with pytest.raises(StateError, match="single matcher"):
+        open_index(tmp_path / "state")
