@@ -50,7 +50,8 @@ class Options(Documents, Json, Quiet):
     shards: Annotated[
         int,
         Opt(
-            "Processes that find and compare candidates; 0: this one does. A state begun with some keeps shards.",
+            "Processes that find and compare candidates; 0: this one does. A state begun with some keeps shards. "
+            "Slower on few cores.",
             low=0,
             high=256,
         ),
