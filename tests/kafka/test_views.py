@@ -147,6 +147,7 @@ take, batches = StreamSource._apply, []
 async def away(self, events):
     batches.append(len(events))
     if len(batches) == 1:
+        print("left out of partitions", *{event.message.partition for event in events}, flush=True)
         self.app.consumer.assignment = set
     await take(self, events)
     if len(batches) == 1:
@@ -204,7 +205,8 @@ def test_what_is_left_out_while_partitions_move_is_never_committed(
                 worker.process.wait(0.5)
         assert worker.process.wait(60) == 1
         assert "none was applied for 8 s" in worker.log()
-        assert not any(Admin(connection).committed(group, topic.name, place) for place in range(topic.partitions))
+        (places,) = re.findall("^left out of partitions (.*)", worker.log(), re.MULTILINE)  # a batch may lack some
+        assert not any(Admin(connection).committed(group, topic.name, int(place)) for place in places.split())
 
         worker = Worker(broker, made, tmp_path / "tables")
         publish(producer, made.verdicts, verdicts[60:], committed=True)  # once more, or for the first time
