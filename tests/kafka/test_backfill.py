@@ -296,11 +296,12 @@ def test_what_was_taken_down_stays_down(make: Make) -> None:
     for step, call in (("match 4 written", 2), ("takedowns repeated", 1)):
         other.start("backfill", step=step, call=call, read_pages=True).dead()
     assert control(line).read().known["second"].takedowns_at is None
+    repeated = len(other.takedowns())  # once or twice: the first kill may come before or after its repetition
     for _ in range(2):
         assert other.start("backfill", once=True, read_pages=True).wait() == 0
         # After the kill once more, and then remembered.
         assert control(line).read().known["second"].takedowns_at == 1 + max(other.takedowns())
-        assert len(other.takedowns()) == 2
+        assert len(other.takedowns()) == repeated + 1
     assert other.verdicts() == other.expected()
     with ExitStack() as held:
         store = look.open_index(Path(other.settings.state), held).store
