@@ -34,8 +34,8 @@ SECONDS = [float(text) for text in os.environ.get("NEARDUP_TEST_SILENCE", "").sp
 HANGS_SECONDS = 200.0
 #: The shortest session that brokers allow by default.
 SESSION_SECONDS = 6.0
-#: What a role says that has noticed.
-WAITS = '"waits for Kafka"'
+#: What a role logs that has noticed; a matcher may lose its group's partition before a request of it fails.
+NOTICED = ('"waits for Kafka"', '"starts again"')
 
 
 class Everything:
@@ -76,6 +76,10 @@ class Everything:
             assert role.running, role.said()
         assert self.views.process.poll() is None, self.views.log()
         assert self.client.failed == []
+
+    def have_noticed(self) -> None:
+        for role in (self.sketcher, self.active, self.run):
+            eventually(lambda role=role: any(map(role.said().count, NOTICED)) or not role.running, "it has noticed")
 
     def start_ended(self) -> None:
         """A supervisor: starts again all that have ended, each with its cause."""
@@ -186,8 +190,7 @@ def test_roles_that_hang_for_minutes_go_on_or_are_started_again(everything: Ever
 @pytest.mark.slow
 def test_no_role_ends_while_the_broker_is_silent(own_broker: Any, everything: Everything) -> None:
     own_broker.pause()
-    for role in (everything.sketcher, everything.active, everything.run):
-        eventually(lambda role=role: WAITS in role.said() or not role.running, "it has noticed")
+    everything.have_noticed()
     everything.look()
     own_broker.resume()
     everything.publish(5)
@@ -197,8 +200,7 @@ def test_no_role_ends_while_the_broker_is_silent(own_broker: Any, everything: Ev
 @pytest.mark.slow
 def test_no_role_ends_while_the_broker_is_killed_and_started(own_broker: Any, everything: Everything) -> None:
     kill_between_transactions(own_broker)
-    for role in (everything.sketcher, everything.active, everything.run):
-        eventually(lambda role=role: WAITS in role.said() or not role.running, "it has noticed")
+    everything.have_noticed()
     everything.look()
     own_broker.restart()
     everything.publish(5)
