@@ -64,7 +64,9 @@ class Decider:
     simhash64_min: Annotated[int, (0, 64), Shapes.RULING, "Agreeing bits that simhash64 demands"] = 59
     # rules on tapes
     thin_tokens: Annotated[int, (0, 10_000), Shapes.INDEX, "Pages with fewer tokens have only exact duplicates"] = 20
-    short_tokens: Annotated[int, (0, 10_000), Shapes.RULING, "Pages with fewer tokens need short_tape_min"] = 50
+    short_tokens: Annotated[
+        int, (0, 10_000), Shapes.RULING, "Pages with fewer tokens need short_tape_min; main contents have no fewer"
+    ] = 50
     tape_min: Annotated[Share, Shapes.RULING, "Tape score of a near-duplicate on one site"] = 0.74
     # two sites rarely share a template, so that less text in common is enough
     two_sites_tape_min: Annotated[Share, Shapes.RULING, "Tape score of a near-duplicate on two sites"] = 0.7
@@ -72,12 +74,7 @@ class Decider:
     strict_tape_min: Annotated[
         Share, Shapes.RULING, "Tape score where a veto cannot be proved, and of one name at two places of a site"
     ] = 0.95
-    tape_bytes_min: Annotated[
-        int, (0, 500), Shapes.RULING, "Pairs with shorter tapes are decided by the combined algorithm"
-    ] = 32
     content_tape_min: Annotated[Share, Shapes.RULING, "Score of the main contents' tapes for same_content"] = 0.74
-    content_tokens_min: Annotated[int, (0, 100_000), Shapes.RULING, "Tokens of a main content, at least"] = 50
-    content_share_min: Annotated[Share, Shapes.RULING, "Share of the page that is its main content, at least"] = 0.2
     # the default rule
     length_share_min: Annotated[
         Share, Shapes.RULING, "Tokens of the shorter page as a share of those of the longer one, at least"
@@ -86,13 +83,9 @@ class Decider:
     alike_min: Annotated[
         int, (1, 255), Shapes.RULING, "From this many pages of one name with one end of URL on, the name tells nothing"
     ] = 16
-    alike_max: Annotated[
-        int, (1, 255), Shapes.RULING, "From this many of them on, the end of the URL tells nothing either"
-    ] = 64
     # noise: one stamp above and one below, each of 2 to 8 tokens; a URL that a page prints has 3 to 8 words
     noise_gaps_max: Annotated[int, (0, 500), Shapes.RULING, "Places of the text where noise may differ"] = 2
     noise_words_max: Annotated[int, (0, 10_000), Shapes.RULING, "Words of noise that have no digits beside them"] = 8
-    noise_digits_max: Annotated[int, (0, 10_000), Shapes.RULING, "Tokens with digits of noise"] = 24
     stamp_words_max: Annotated[
         int, (0, 100), Shapes.RULING, "Words of a stamp, and at most as many as its tokens with digits; 0: no stamps"
     ] = 4

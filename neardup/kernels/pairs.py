@@ -18,7 +18,7 @@ from neardup.kernels.names import (
     is_saturated,
 )
 from neardup.kernels.record import ARTICLE_HEADER_BYTES, OWN_URL
-from neardup.kernels.urls import deeper, same_but_digits, same_but_numbers, same_but_sessions, same_owner
+from neardup.kernels.urls import deeper, same_but_numbers, same_but_sessions, same_owner
 
 U64 = np.uint64
 U8 = np.uint8
@@ -63,9 +63,8 @@ TAPE_A, TAPE_B, TAPE_SCORE, CONTENT_TOKENS_A, CONTENT_TOKENS_B, CONTENT_A, CONTE
 TITLE_VETO, HEAD_VETO, SAME_TAIL, SAME_PLACE, SAME_NAMING, SAME_TITLE, SAME_WORDS, HEADING_VETO = range(16, 24)
 GAPS, GAP_DIGITS, LOOSE_WORDS, END_DIFFERS, GAP_WORDS, SAME_ADDRESS, SAME_HEADING, TAPE_LEVEL = range(24, 32)
 OWN_URLS, SAME_BUT_SESSIONS, SAME_CANONICAL, SAME_LETTERS, PATH_VETO, NAMED, RECORDS = range(32, 39)
-NUMBERED, OWN_WORDS = range(39, 41)
-ARTICLE_TOKENS_A, ARTICLE_TOKENS_B, ARTICLE_A, ARTICLE_B, ARTICLE_SCORE, ARTICLE_RUN, ARTICLE_LEVEL = range(41, 48)
-COMMON_NAMES, FEWEST_NAMES, SAME_OWNER, COLUMNS = range(48, 52)
+ARTICLE_TOKENS_A, ARTICLE_TOKENS_B, ARTICLE_A, ARTICLE_B, ARTICLE_SCORE, ARTICLE_RUN, ARTICLE_LEVEL = range(39, 46)
+COMMON_NAMES, FEWEST_NAMES, SAME_OWNER, COLUMNS = range(46, 50)
 _OWN_URL = U8(OWN_URL)
 #: A token names what a page is about if it occurs this often: in its title, in its head.
 _TITLE_TWICE, _HEAD_THRICE = 2, 3
@@ -200,38 +199,6 @@ def _path_veto(mine, theirs, deep):
     if most < 2:
         return 0
     return 2 if deep else 3
-
-
-@lean_kernel
-def _own_words(buf, at, names, other_at, other_names, filter_at, filter_size, saturated, all_names):
-    """Words of a page's path that it says, and neither the other's path nor, as is proved, the other page: bits.
-
-    1: without digits; 2: with digits and letters; 4: one without digits that it says thrice. all_names: entries of the
-    other page, those of its head among them.
-    """
-    found = 0
-    for j in range(at, at + names * NAME_BYTES, NAME_BYTES):
-        if not buf[j + 7] & IN_PATH or buf[j + 7] & _NOT_WORDS or buf[j + 6] == 0:
-            continue
-        fingerprint = fingerprint_at(buf, j)
-        for k in range(other_at, other_at + other_names * NAME_BYTES, NAME_BYTES):
-            if buf[k + 7] & IN_PATH and fingerprint_at(buf, k) == fingerprint:
-                break
-        else:
-            if _absent(buf, fingerprint, filter_at, filter_size, saturated, other_at, all_names) == _ABSENT:
-                found |= 2 if buf[j + 7] & ANY_DIGIT else (5 if np.int64(buf[j + 6]) >= _HEAD_THRICE else 1)
-    return found
-
-
-@lean_kernel
-def _told_apart(mine, theirs, words, other_words, more):
-    """See `Pair.own_words`. mine, theirs: of `_own_path`; words, other_words: of `_own_words`; more: of `deeper`."""
-    if (words > 0) == (other_words > 0):
-        return 0
-    told, lacking = (words, theirs) if words else (other_words, mine)
-    if more == 0:
-        return 2 if told & 4 and lacking == 2 else 0
-    return 1 if told & 2 and (more > 0) == (words > 0) else 0
 
 
 @lean_kernel
@@ -429,23 +396,17 @@ def score_pair(buf, a, b, at, header, scratch, out):
     out[OWN_URLS] = (buf[a + at[_FLAGS]] & buf[b + at[_FLAGS]] & _OWN_URL) != 0
     out[SAME_BUT_SESSIONS] = same_site and same_but_sessions(buf, start_a, start_a + url_a, start_b, start_b + url_b)
     out[SAME_CANONICAL] = _same_canonical(buf, start_a, a, start_b, b, at)
-    out[PATH_VETO] = out[RECORDS] = out[NUMBERED] = out[OWN_WORDS] = 0
+    out[PATH_VETO] = out[RECORDS] = 0
     if same_site:
         end_a, end_b = start_a + url_a, start_b + url_b
         mine, theirs = (
             _own_path(buf, names_a, title_a, names_b, title_b),
             _own_path(buf, names_b, title_b, names_a, title_a),
         )
-        more = deeper(buf, start_a, end_a, start_b, end_b) if mine > 0 or theirs > 0 else np.int64(0)
         if mine > 1 or theirs > 1:
-            out[PATH_VETO] = _path_veto(mine, theirs, more == 0)
+            out[PATH_VETO] = _path_veto(mine, theirs, deeper(buf, start_a, end_a, start_b, end_b) == 0)
         elif (mine == 1 or theirs == 1) and not _named_by_path(buf, names_a, title_a):
             out[RECORDS] = same_but_numbers(buf, start_a, end_a, start_b, end_b)
-            out[NUMBERED] = same_but_digits(buf, start_a, end_a, start_b, end_b)
-        if mine > 0 or theirs > 0:
-            words = _own_words(buf, names_a, title_a, names_b, title_b, filter_b, bytes_b, full_b, all_b)
-            other_words = _own_words(buf, names_b, title_b, names_a, title_a, filter_a, bytes_a, full_a, all_a)
-            out[OWN_WORDS] = _told_apart(mine, theirs, words, other_words, more)
     text_a, text_b = start_a + url_a + _half(buf, a + at[_HOST]), start_b + url_b + _half(buf, b + at[_HOST])
     out[SAME_LETTERS] = _alike(buf, text_a, _half(buf, a + at[_TEXT]), text_b, _half(buf, b + at[_TEXT]))
     out[ARTICLE_TOKENS_A:SAME_OWNER] = 0

@@ -416,35 +416,3 @@ def same_but_numbers(text, a, a_end, b, b_end):
         a += 1
         b += 1
     return differ and not _in_path(text, a, a_end) and not _in_path(text, b, b_end)
-
-
-@lean_kernel
-def _past_digits(text, at, end):
-    while at < end and _is_digit(text[at]):
-        at += 1
-    return at
-
-
-@lean_kernel
-def same_but_digits(text, a, a_end, b, b_end):
-    """Whether the paths of two URLs differ in nothing but digits among the letters of their last segments.
-
-    /item12.html, /item7.html. In segments before the last one, digits are releases: /3.1/item.html, /3.2/item.html.
-    """
-    a, b = _path_at(text, a, a_end), _path_at(text, b, b_end)
-    differ = letters = False
-    while _in_path(text, a, a_end) and _in_path(text, b, b_end):
-        if _is_digit(text[a]) and _is_digit(text[b]):
-            stop, other = _past_digits(text, a, a_end), _past_digits(text, b, b_end)
-            differ |= stop - a != other - b
-            for i in range(min(stop - a, other - b)):
-                differ |= text[a + i] != text[b + i]
-            a, b = stop, other
-            continue
-        if text[a] != text[b] or (differ and text[a] == _SLASH):
-            return False
-        lower = text[a] | U8(32)
-        letters = text[a] != _SLASH and (letters or (lower >= U8(97) and lower <= U8(122)))
-        a += 1
-        b += 1
-    return differ and letters and not _in_path(text, a, a_end) and not _in_path(text, b, b_end)

@@ -35,12 +35,6 @@ class Pair(NamedTuple):
     has one that its own page says, or one path has, and the other, as deep, lacks nothing; else 2: any path has one,
     and they are as deep; 3: they are not. records: on one site the paths differ in nothing but segments that are digits
     alone, and fewer than half of the words of title and heading, those with digits left out, stand in the path.
-    numbered: the same of digits among letters in their last segments.
-
-    own_words: of pages of one site, one path of which has a word that its page says, and neither the other path nor the
-    other page; of the other path no word is such a one. 1: the path is the deeper one, and the word has digits and
-    letters: `v1/`; 2: the paths are as deep, the word has no digits and is said thrice, and the other path has words of
-    its own, which no page says.
 
     Of two sites alone, else 0: common_names: words of title and heading that both pages have, those of digits alone and
     of the own host left out; fewest_names: how many the page with fewer of them has. If there are any, and both pages
@@ -91,8 +85,6 @@ class Pair(NamedTuple):
     path_veto: int
     named: bool
     records: bool
-    numbered: bool
-    own_words: int
     article_tokens_a: int
     article_tokens_b: int
     article_a: int

@@ -259,7 +259,7 @@ class ReportTally:
         if kind == "near_duplicate":
             if margin(evidence) is None:
                 return
-            if self._rule.reads_tapes and not _without_tapes(evidence):
+            if self._rule.reads_tapes and evidence.get("by") != "thin":
                 self.tape_accepted[_bin(evidence["tape_score"])] += 1
             self.close_accepted.add(verdict)
 
@@ -270,7 +270,7 @@ class ReportTally:
         if above is None:
             return
         vetoed = by in REFUSALS and REFUSALS[by].veto
-        if self._rule.reads_tapes and not _without_tapes(evidence):
+        if self._rule.reads_tapes and evidence.get("by") != "thin":
             (self.tape_vetoed if vetoed else self.tape_rejected)[_bin(evidence["tape_score"])] += 1
         if not vetoed:
             self.close_rejected.add(verdict)
@@ -280,12 +280,6 @@ class ReportTally:
 
 def _margin(evidence: Mapping[str, Any]) -> float:
     return margin(evidence) or 0.0
-
-
-def _without_tapes(evidence: Mapping[str, Any]) -> bool:
-    """Whether the pages were too short for tapes, so that their tape score says nothing."""
-    by = str(evidence.get("by"))
-    return by == "thin" or by.startswith("combined")
 
 
 def nearest(verdict: Verdict) -> Mapping[str, Any]:

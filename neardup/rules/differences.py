@@ -9,11 +9,7 @@ from neardup.pairs.pair import Pair
 
 def is_noise(pair: Pair, decider: Decider) -> bool:
     """Whether the texts differ in few places and few tokens: stamps, counters, a user name."""
-    return (
-        pair.gaps <= decider.noise_gaps_max
-        and pair.loose_words <= decider.noise_words_max
-        and pair.gap_digits <= decider.noise_digits_max
-    )
+    return pair.gaps <= decider.noise_gaps_max and pair.loose_words <= decider.noise_words_max
 
 
 def is_stamp(pair: Pair, decider: Decider, words_max: int | None = None) -> bool:

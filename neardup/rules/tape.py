@@ -3,13 +3,10 @@
 Equal digests come before every rule. The default rule `verified` uses these steps and demands more of pages of a site.
 """
 
-from dataclasses import replace
-
 import numpy as np
 
 from neardup.decider import Decider
 from neardup.pairs.pair import Pair
-from neardup.rules import combined
 from neardup.rules.base import (
     Columns,
     Evidence,
@@ -29,8 +26,8 @@ from neardup.rules.families import KeyFamily
 from neardup.rules.siblings import Siblings
 from neardup.verdict import Kind
 
-#: Order of accepted candidates: pairs decided on tapes, then by `combined`, then by main content.
-BY_TAPE, _BY_COMBINED, _BY_CONTENT = 3, 2, 1
+#: Order of accepted candidates: pairs decided on whole texts, then by main content.
+BY_TAPE, _BY_CONTENT = 2, 1
 
 
 def unproved(pair: Pair) -> bool:
@@ -79,23 +76,6 @@ def _demand(pair: Pair, decider: Decider) -> float:
     return demanded(pair, decider, unproved(pair))[0]
 
 
-def without_tapes(pair: Pair, decider: Decider, siblings: Siblings) -> Ruling | None:
-    if min(pair.tape_a, pair.tape_b) >= decider.tape_bytes_min:
-        return None
-    ruling = combined.decide(pair, decider)
-    if ruling.kind is None:
-        return ruling
-    bits = _bits(decider, min(pair.tokens_a, pair.tokens_b))
-    if pair.c_similarity < bits:
-        return refused("combined: C of a short page", pair.c_similarity, bits)
-    return ruling._replace(rank=(_BY_COMBINED, float(pair.c_similarity)), demand=bits)
-
-
-def _bits(decider: Decider, fewest: int) -> int:
-    """Agreeing bits that are demanded without tapes. fewest: tokens of the shorter page."""
-    return max(decider.c_min, decider.combined_c_min) if fewest < decider.short_tokens else decider.combined_c_min
-
-
 def _tape(pair: Pair, decider: Decider, siblings: Siblings) -> Ruling | None:
     return by_tape(pair, decider, unproved(pair))
 
@@ -114,11 +94,8 @@ def content(pair: Pair, decider: Decider, siblings: Siblings) -> Ruling | None:
     score, needed = pair.content_score, decider.content_tape_min
     if score < needed:
         return None
-    if min(pair.content_tokens_a, pair.content_tokens_b) < decider.content_tokens_min:
+    if min(pair.content_tokens_a, pair.content_tokens_b) < decider.short_tokens:
         return refused("content: too short", score, needed)
-    smaller, page = min((pair.content_tokens_a, pair.tokens_a), (pair.content_tokens_b, pair.tokens_b))
-    if smaller < decider.content_share_min * page:
-        return refused("content: too small a part", score, needed)
     return Ruling(Kind.SAME_CONTENT, "content", (_BY_CONTENT, score), score, needed)
 
 
@@ -133,22 +110,12 @@ THIN = Step(
     "Below `thin_tokens` (20) words only exact duplicates count.",
     {"thin": Refusal("too few words for anything but an exact duplicate")},
 )
-WITHOUT_TAPES = Step(
-    "combined",
-    without_tapes,
-    "Texts of which the tapes hold less than `tape_bytes_min` (32) tokens are compared by the combined algorithm.",
-    {
-        "combined: C of a short page": Refusal("too few agreeing simhash bits for a short page"),
-        **combined.RULE.refusals,
-    },
-)
 TAPE_REFUSALS = {
     "unproved veto": Refusal("names may differ (a long page's filter cannot prove it), so a closer match was demanded"),
     "short tape": Refusal("a short page, for which a closer match is demanded"),
 }
 CONTENT_REFUSALS = {
     "content: too short": Refusal("the text differs, and the main content is too short to judge by"),
-    "content: too small a part": Refusal("the text differs, and the main content is too small a part of the page"),
 }
 UNLIKE = Step(
     "unlike",
@@ -170,7 +137,6 @@ STEPS = (
         "First words that name different things tell pages apart.",
         {"head veto": Refusal("the beginnings name different things", veto=True)},
     ),
-    WITHOUT_TAPES,
     Step("tape", _tape, "Tapes that agree in `tape_min` (74%) make a near-duplicate.", TAPE_REFUSALS),
     Step(
         "content",
@@ -195,18 +161,14 @@ def possible_from(least: np.ndarray, named_alike: np.ndarray, pairs: Columns, de
     """least: lowest tape score that may suffice, float64[pairs]; named_alike: no veto by names, bool[pairs]."""
     fewest = np.minimum(pairs.tokens_a, pairs.tokens_b)
     free = named_alike & (fewest >= decider.thin_tokens)
-    short = np.minimum(pairs.tape_a, pairs.tape_b) < decider.tape_bytes_min
     alike: np.ndarray = pairs.tape_score >= least
     alike |= pairs.content_score >= decider.content_tape_min
-    alike |= short & combined.possible(pairs, decider)
     alike &= free
     return alike
 
 
 def kept_apart(pair: Pair, ruling: Ruling, decider: Decider) -> bool:
-    if ruling.kind is not None or min(pair.tape_a, pair.tape_b) < decider.tape_bytes_min:
-        return False
-    return pair.tape_score >= plain_demand(pair, decider)
+    return ruling.kind is None and pair.tape_score >= plain_demand(pair, decider)
 
 
 def posts(decider: Decider) -> Posts:
@@ -230,10 +192,6 @@ def sentences(evidence: Evidence, decider: Decider) -> list[str]:
 def sentences_of(evidence: Evidence, decider: Decider, refusals: dict[str, Refusal]) -> list[str]:
     """What the score and the demand of the evidence say. refusals: of the rule."""
     by, score, demand = str(evidence.get("by", "")), evidence.get("score"), evidence.get("demand")
-    if by.startswith("combined"):
-        bits = decider.combined_c_min if by == "combined: B" or demand is None else demand
-        beside = combined.sentences(evidence, replace(decider, combined_c_min=bits))
-        return ["Too little text for a sample of it; the combined rule decides.", *beside]
     if score is None or demand is None or by in ("digest", "never_merge"):
         return similarities(evidence)
     if by == "thin":
@@ -251,9 +209,6 @@ def sentences_of(evidence: Evidence, decider: Decider, refusals: dict[str, Refus
 
 
 def in_short(pair: Pair, decider: Decider, ruling: Ruling) -> tuple[str, str]:
-    if ruling.by.startswith("combined"):
-        bits = _bits(decider, min(pair.tokens_a, pair.tokens_b))
-        return combined.RULE.in_short(pair, replace(decider, combined_c_min=bits), ruling)
     if ruling.by == "thin":
         return f"words {ruling.score:.0f}", f"words {ruling.demand:.0f}"
     score, needed = score_and_demand(ruling.score, ruling.demand)

@@ -133,11 +133,11 @@ def _path(pair: Pair, decider: Decider, siblings: Siblings) -> Ruling | None:
         return None
     if pair.path_veto == 1:
         return None if is_stamp(pair, decider) else _veto("path", pair, decider)
-    # Pages without title and heading are named by their paths. Of other pages, words that no page contains (languages,
-    # kinds of a page) mean something only beside another title.
+    # Pages without title and heading are named by the ends of their URLs. Of other pages, words that no page contains
+    # (languages, kinds of a page) mean something only beside another title.
     if not pair.named:
-        return _veto("path", pair, decider)
-    unlike = pair.path_veto == 2 and not pair.same_words and not is_stamp(pair, decider)
+        return None if pair.same_tail else _veto("path", pair, decider)
+    unlike = pair.path_veto == 2 and not (pair.same_words or pair.same_tail or is_stamp(pair, decider))
     return _veto("path", pair, decider) if unlike and pair.tape_score < decider.strict_tape_min else None
 
 
@@ -149,7 +149,7 @@ def _siblings(pair: Pair, decider: Decider, siblings: Siblings) -> Ruling | None
     if not pair.same_site:
         # A mirror keeps paths; of many pages of one name another one may be the mirrored page.
         return None if pair.same_tail else _veto("siblings", pair, decider)
-    noise = _at_home(pair, decider, siblings) and is_noise(pair, decider)
+    noise = _at_home(pair, siblings) and is_noise(pair, decider)
     return None if noise or is_stamp(pair, decider) else _veto("siblings", pair, decider)
 
 
@@ -160,11 +160,9 @@ def _crowded(pair: Pair, decider: Decider, siblings: Siblings) -> bool:
     return siblings.alike >= decider.alike_min or (not pair.same_tail and siblings.others > 0)
 
 
-def _at_home(pair: Pair, decider: Decider, siblings: Siblings) -> bool:
+def _at_home(pair: Pair, siblings: Siblings) -> bool:
     """Whether URLs allow that two of many pages of one name are one page; otherwise one word may be the difference."""
-    if pair.same_but_sessions or (pair.same_place and siblings.paths_tell):
-        return True
-    return pair.same_tail and siblings.alike < decider.alike_max
+    return pair.same_but_sessions or pair.same_tail or (pair.same_place and siblings.paths_tell)
 
 
 def _elsewhere(pair: Pair, decider: Decider, siblings: Siblings) -> Ruling | None:
@@ -197,7 +195,7 @@ def _syndicated(pair: Pair, decider: Decider, siblings: Siblings) -> Ruling | No
         return None
     if _title_holds(pair, decider) or _head_holds(pair, decider):
         return syndicated.ruling(pair, decider)
-    whole = tape.without_tapes(pair, decider, siblings) or _near(pair, decider, siblings)
+    whole = _near(pair, decider, siblings)
     if _accepts(whole or tape.content(pair, decider, siblings)) or _siblings(pair, decider, siblings) is not None:
         return None
     return syndicated.ruling(pair, decider)
@@ -208,7 +206,7 @@ def _length(pair: Pair, decider: Decider, siblings: Siblings) -> Ruling | None:
     padded_content = _padded(pair.content_tokens_a, pair.content_tokens_b, decider)
     if not padded and not padded_content:
         return None
-    whole = tape.without_tapes(pair, decider, siblings) or _near(pair, decider, siblings)
+    whole = _near(pair, decider, siblings)
     if whole is None:
         content = padded_content and _accepts(tape.content(pair, decider, siblings))
         return _veto("length", pair, decider) if content else None
@@ -223,7 +221,7 @@ def _padded(a: int, b: int, decider: Decider) -> bool:
 def _added(pair: Pair, decider: Decider, siblings: Siblings) -> Ruling | None:
     if pair.same_owner or decider.added_max >= 1 or added(pair) <= decider.added_max:
         return None
-    whole = tape.without_tapes(pair, decider, siblings) or _near(pair, decider, siblings)
+    whole = _near(pair, decider, siblings)
     return _veto("added", pair, decider) if _accepts(whole) else None
 
 
@@ -318,7 +316,6 @@ STEPS = (
             )
         },
     ),
-    tape.WITHOUT_TAPES,
     Step("tape", _near, "Tapes that agree in 74%, of two sites in 70%, make a near-duplicate.", tape.TAPE_REFUSALS),
     Step(
         "content",

@@ -8,9 +8,7 @@ from neardup.index.memory import MemoryStore
 from tests.neardup.invariants import Checked, contents_of
 
 #: The default rule for texts of a few dozen words.
-SMALL = Decider(
-    scheme="5" * 32, thin_tokens=5, short_tokens=8, tape_bytes_min=8, content_tokens_min=10, two_sites_tape_min=0.74
-)
+SMALL = Decider(scheme="5" * 32, thin_tokens=5, short_tokens=8, two_sites_tape_min=0.74)
 
 A, B, C, D = (f"http://{name}.org/" for name in "abcd")
 BASE = [f"word{i}" for i in range(60)]

@@ -4,8 +4,8 @@ about different things. A pair and its siblings are plain mappings of the fields
 
 
 def noise(pair):
-    """At most two places, as one stamp above and one below; a word or two, and digits."""
-    return pair["gaps"] < 3 and pair["loose_words"] < 9 and pair["gap_digits"] < 25
+    """At most two places, as one stamp above and one below; a word or two, and any figures."""
+    return pair["gaps"] < 3 and pair["loose_words"] < 9
 
 
 def crowded(pair, siblings):
@@ -24,14 +24,14 @@ def one_address(pair, siblings):
     reasons = [
         pair["same_but_sessions"],
         pair["same_place"] and siblings["moved"] > pages / 2,
-        pair["same_tail"] and siblings["alike"] < 64,
+        pair["same_tail"],
     ]
     return any(reasons)
 
 
 def but_urls(pair):
     """Whether pages that print their own URLs are the same but for these and a stamp at the end, tapes being whole."""
-    stamp = pair["gaps"] == 1 and pair["end_differs"] and pair["gap_digits"] < 25
+    stamp = pair["gaps"] == 1 and pair["end_differs"]
     return pair["own_urls"] and pair["tape_level"] == 0 and not pair["loose_words"] and (not pair["gaps"] or stamp)
 
 
@@ -52,8 +52,9 @@ def placed(pair):
         return "" if stamp(pair, 2) else "record"
     if pair["tape_score"] >= 0.978:
         return ""
-    wordless = pair["path_veto"] in (2, 3) and not pair["named"]
-    titled = pair["path_veto"] == 2 and not pair["same_words"] and pair["tape_score"] < 0.95
+    wordless = pair["path_veto"] in (2, 3) and not pair["named"] and not pair["same_tail"]
+    titled = pair["path_veto"] == 2 and not (pair["same_words"] or pair["same_tail"]) and pair["tape_score"] < 0.95
+    titled = titled and pair["named"]
     said = pair["path_veto"] == 1
     return "path" if wordless or ((said or titled) and not stamp(pair)) else ""
 

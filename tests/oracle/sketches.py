@@ -493,34 +493,6 @@ def records(a, b):
     return numbers and max(path_own(a, b), path_own(b, a)) == 1 and 2 * sum(words) < len(words)
 
 
-def numbered(a, b):
-    """Whether the last segments of two paths differ, and in nothing but digits among letters; named as `records`."""
-    (*above, x), (*below, y) = (segments(page["url"]) or [""] for page in (a, b))
-    words = [n[2] & 32 > 0 for n in a["title_names"] if n[2] & 24 and not n[2] & 6]
-    alike = x != y and re.sub("[0-9]+", "0", x) == re.sub("[0-9]+", "0", y) and re.search("[A-Za-z]", x)
-    named = 2 * sum(words) >= len(words)
-    return above == below and bool(alike) and max(path_own(a, b), path_own(b, a)) == 1 and not named
-
-
-def own_words(a, b):
-    """Whether one page alone says a word of its path that neither the other path nor the other page has, and how."""
-    sides = []
-    for page, other in ((a, b), (b, a)):
-        there = {n[0] for n in other["title_names"] if n[2] & 32}
-        own = [n for n in page["title_names"] if n[2] & 32 and n[1] and not n[2] & 5 and n[0] not in there]
-        told = [n for n in own if absent(n, other) == 1]
-        often = any(n[1] > 2 and not n[2] & 2 for n in told)
-        sides.append(({bool(n[2] & 2) for n in told}, path_own(other, page), often, page))
-    if bool(sides[0][0]) == bool(sides[1][0]):
-        return 0
-    digits, lacking, often, page = max(sides, key=lambda side: bool(side[0]))
-    other = b if page is a else a
-    more = len(segments(page["url"])) - len(segments(other["url"]))
-    if more == 0:
-        return 2 * (lacking == 2 and often)
-    return int(True in digits and more > 0)
-
-
 def absent(name, other):
     """Whether a page lacks a name: 0, 1, or 2 if its filter is too full to tell."""
     data = other["bloom"]
@@ -591,8 +563,6 @@ def pair(a, b, *, same_site=True, same_hen_site=True):
         path_veto(a, b) if same_site else 0,
         have_names(a, b),
         records(a, b) if same_site else False,
-        numbered(a, b) if same_site else False,
-        own_words(a, b) if same_site else 0,
         *((0, 0, 0, 0, 0.0, 0, 0, 0, 0) if same_site else one_article(a, b)),
         same_site and owner(a["url"]) == owner(b["url"]),
     )

@@ -101,7 +101,7 @@ def test_a_veto_says_whether_it_was_proved():
 
 def test_same_content_founds_a_cluster_of_its_own_and_is_found_itself():
     # Handmade content tapes are those of the whole page; a lower demand lets the content step hold.
-    loose = replace(SMALL, content_tape_min=0.4, content_share_min=0.0)
+    loose = replace(SMALL, content_tape_min=0.4)
     half = text((30, 20))
     story = Story(record(A, text()), record(B, half), record(C, half), record(B, half), decider=loose)
     assert story.kinds == ["unique", "same_content", "exact_duplicate", "unchanged"]
@@ -114,7 +114,7 @@ def test_same_content_founds_a_cluster_of_its_own_and_is_found_itself():
 
 
 def test_the_same_main_content_is_not_enough_to_stay_in_a_cluster():
-    loose = replace(SMALL, content_tape_min=0.4, content_share_min=0.0)
+    loose = replace(SMALL, content_tape_min=0.4)
     half = text((30, 20))
     alone = Story(record(A, text()), record(A, half), decider=loose)
     assert alone.kinds == ["unique", "unique"]

@@ -78,9 +78,9 @@ def test_labels_that_say_nothing_change_nothing() -> None:
 
 
 def test_numbers_that_were_set_before_are_among_the_flags() -> None:
-    found = tuned(apart, decider=replace(DECIDER, noise_gaps_max=3, alike_max=255))
+    found = tuned(apart, decider=replace(DECIDER, noise_gaps_max=3, alike_min=255))
     assert found.flags[:2] == ["--set", "two_sites_tape_min=0.6"]
-    assert {"noise_gaps_max=3", "alike_max=255"} < set(found.flags)
+    assert {"noise_gaps_max=3", "alike_min=255"} < set(found.flags)
 
 
 def test_a_proposal_that_the_other_half_contradicts_is_withdrawn() -> None:

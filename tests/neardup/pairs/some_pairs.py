@@ -46,8 +46,6 @@ SAME = Pair(
     path_veto=0,
     named=True,
     records=False,
-    numbered=False,
-    own_words=0,
     article_tokens_a=300,
     article_tokens_b=300,
     article_a=75,
@@ -80,7 +78,6 @@ _VALUES: dict[str, tuple[Any, ...]] = {
     "content_score": (0.0, 0.29, 0.3, 0.73, 0.74, 0.95),
     "title_veto": (0, 0, 0, 1, 2),
     "path_veto": (0, 0, 0, 1, 2, 3),
-    "own_words": (0, 0, 0, 1, 2),
     "head_veto": (0, 0, 0, 1, 2),
     "heading_veto": (0, 0, 1, 2),
     "gaps": (0, 1, 2, 3, 6),
@@ -98,7 +95,7 @@ _VALUES: dict[str, tuple[Any, ...]] = {
     "fewest_names": (3, 6, 7),
     **dict.fromkeys(("same_letters", "named"), (True, True, True, False)),
     **dict.fromkeys(
-        ("same_address", "same_canonical", "own_urls", "same_but_sessions", "records", "numbered"), (True, False, False)
+        ("same_address", "same_canonical", "own_urls", "same_but_sessions", "records"), (True, False, False)
     ),
 }
 _USUAL: dict[type, tuple[Any, ...]] = {bool: (True, False), int: (0, 1, 2), float: (0.0, 0.5, 1.0)}

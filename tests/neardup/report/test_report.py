@@ -337,7 +337,6 @@ def test_leaders_never_lose_the_frequent() -> None:
         ({"by": "title veto", "tape_score": 0.9}, "Ruled out: the titles name different things."),
         ({"by": "title veto", "score": 0.9, "demand": 0.74}, "in the same order; threshold 74%, but a veto stands."),
         ({"by": "content", "score": 0.8, "demand": 0.74}, "80% of the sampled main content"),
-        ({"by": "combined", "b_similarity": 3, "c_similarity": 360}, "at least 2 and 355 are needed"),
         ({"by": "tape", "tape_score": 0.8, "keys": {"head": 1, "wide": 3}}, "3 of 8 small supershingles."),
         ({"by": "tape", "tape_score": 0.8, "same_site": False}, "The pages are on different sites."),
     ],

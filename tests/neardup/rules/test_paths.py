@@ -82,57 +82,6 @@ def test_paths_that_differ_in_numbers_alone(a: str, b: str, found: bool) -> None
     assert not pair(a, b, named, named).records or "pets" not in a
 
 
-@pytest.mark.kernel
-@pytest.mark.parametrize(
-    ("a", "b", "found"),
-    [
-        ("x.example/operator_idm25025.html", "x.example/operator_idm23719.html", True),
-        ("x.example/v1/item12.html", "x.example/v1/item7.html", True),
-        ("x.example/item_1_20_3.html", "x.example/item_1_9_3.html", True),
-        ("x.example/item12", "x.example/item12", False),
-        ("x.example/item12", "x.example/item", False),
-        ("x.example/item12", "x.example/items12", False),
-        ("x.example/docs/3.1/index", "x.example/docs/3.2/index", False),  # a release
-        ("x.example/v1/item12", "x.example/v2/item7", False),
-        ("x.example/docs/3.1", "x.example/docs/3.2", False),
-        ("x.example/item12/", "x.example/item7/", False),
-        ("x.example/item12?a=1", "x.example/item7", True),
-        ("x.example/item12", "y.example/item7", False),
-    ],
-)
-def test_paths_whose_ends_differ_in_digits_alone(a: str, b: str, found: bool) -> None:
-    form = "<title>Clinic</title><h1>New Animal</h1>"
-    assert pair(a, b, form, form).numbered == found
-    named = "<title>Item</title>"
-    assert not pair("x.example/item/12a", "x.example/item/7a", named, named).numbered
-
-
-@pytest.mark.kernel
-@pytest.mark.parametrize(
-    ("a", "b", "text", "found"),
-    [
-        ("x.example/red_op/impl.html", "x.example/op/impl.html", "red red red", 0),  # redirected from another name
-        ("x.example/red_op/impl.html", "x.example/op9/impl.html", "red red red", 0),  # another machine's edition
-        ("x.example/red/impl.html", "x.example/impl.html", "red", 0),  # filed under a heading of the menu
-        ("x.example/v1/swap.html", "x.example/swap.html", "v1", 1),
-        ("x.example/swap.html", "x.example/v1/swap.html", "v1", 0),
-        ("x.example/v1/swap.html", "x.example/swap.html", "1", 0),
-        ("x.example/1/swap.html", "x.example/swap.html", "1", 0),
-        ("x.example/v1/swap.html", "x.example/v2/swap.html", "v1", 0),  # a release
-        ("x.example/red/impl.html", "x.example/gre_1_2/impl.html", "red red red", 2),
-        ("x.example/red/impl.html", "x.example/gre_1_2/impl.html", "red red", 0),
-        ("x.example/red/impl.html", "x.example/sea/impl.html", "red red red", 0),  # each says its own
-        ("x.example/red/impl.html", "y.example/gre_1_2/impl.html", "red red red", 0),
-        ("red.example/red/impl.html", "red.example/gre_1_2/impl.html", "red red red", 0),  # a host names no page
-    ],
-)
-def test_words_of_one_path_that_its_page_alone_says(a: str, b: str, text: str, found: int) -> None:
-    assert pair(a, b, text, "blue sea").own_words == found
-    if found:  # a page that says them, too, is another's edition; one too long for its filter proves nothing
-        assert pair(a, b, text, f"blue sea {text}").own_words == 0
-        assert pair(a, b, text, " ".join(f"word{i}" for i in range(9000))).own_words == 0
-
-
 def verdicts(pages: Sequence[tuple[str, str]], **decider: bool) -> list[tuple[Kind, str]]:
     """Of pages of one site by their paths and titles, one text for all: verdict, and which step said so."""
     with open_index(scheme=SCHEME, decider=Decider(SCHEME.digest, **decider)) as index:

@@ -71,33 +71,19 @@ def test_a_veto_that_a_full_filter_cannot_prove_demands_more() -> None:
     assert ruled("verified", head_veto=2, tape_score=0.1) == (None, "unproved veto")
 
 
-def test_without_a_tape_the_combined_rule_decides() -> None:
-    short = {"tape_a": 31, "tape_score": 0.0}
-    assert ruled("verified", **short) == (Kind.NEAR_DUPLICATE, "combined")
-    assert ruled("verified", c_similarity=354, **short)[0] is None
-    assert ruled("verified", b_similarity=1, **short)[0] is None
-    assert ruled("verified", tokens_a=49, tokens_b=60, c_similarity=372, **short)[0] is Kind.NEAR_DUPLICATE
-    assert ruled("verified", tokens_a=49, c_similarity=371, **short)[0] is None
-    assert ruled("verified", head_veto=1, **short)[0] is None
-
-
 def test_main_content_alone_is_another_verdict() -> None:
     apart = {"tape_score": 0.5}
     assert ruled("verified", **apart) == (Kind.SAME_CONTENT, "content")
     assert ruled("verified", content_score=0.73, **apart)[0] is None
     assert ruled("verified", content_tokens_b=49, **apart)[0] is None
-    fifth = {"content_tokens_a": 200, "content_tokens_b": 300, **apart}
-    assert ruled("verified", tokens_a=1000, **fifth)[0] is Kind.SAME_CONTENT
-    assert ruled("verified", tokens_a=1001, **fifth)[0] is None
 
 
-def test_accepted_candidates_rank_by_tape_then_combined_then_content() -> None:
+def test_accepted_candidates_rank_by_tape_then_content() -> None:
     decide = RULES["verified"].decide
     tape = decide(SAME._replace(tape_score=0.75), DECIDER).rank
     better = decide(SAME._replace(tape_score=0.76), DECIDER).rank
-    combined = decide(SAME._replace(tape_a=0), DECIDER).rank
     content = decide(SAME._replace(tape_score=0.0), DECIDER).rank
-    assert content < combined < tape < better
+    assert content < tape < better
 
 
 # what pages of one site call themselves
@@ -136,10 +122,12 @@ def test_words_of_paths_tell_pages_apart_that_differ_in_more_than_a_stamp() -> N
 
 def test_words_that_no_page_says_tell_apart_beside_another_title_and_what_has_no_name() -> None:
     for veto in (2, 3):
+        wordless = {"path_veto": veto, "same_tail": False, "named": False}
         assert ruled("verified", path_veto=veto, tape_score=0.8)[0] is Kind.NEAR_DUPLICATE  # another language's
-        assert ruled("verified", path_veto=veto, tape_score=0.977, named=False) == (None, "path")
-        assert ruled("verified", path_veto=veto, tape_score=0.978, named=False)[0] is Kind.NEAR_DUPLICATE
-    longer = {"same_words": False, "same_title": False, "tape_score": 0.94}
+        assert ruled("verified", **wordless, tape_score=0.977) == (None, "path")
+        assert ruled("verified", **wordless, tape_score=0.978)[0] is Kind.NEAR_DUPLICATE
+        assert ruled("verified", **wordless | {"same_tail": True}, tape_score=0.8)[0] is Kind.NEAR_DUPLICATE
+    longer = {"same_words": False, "same_title": False, "same_tail": False, "tape_score": 0.94}
     assert ruled("verified", path_veto=2, **longer) == (None, "path")
     assert ruled("verified", path_veto=3, **longer)[0] is Kind.NEAR_DUPLICATE  # as print/page.html
     assert ruled("verified", path_veto=2, **longer | {"tape_score": 0.95})[0] is Kind.NEAR_DUPLICATE
@@ -194,10 +182,10 @@ def among(others: int, alike: int, decider: Decider = DECIDER, **numbers: object
 
 
 def test_siblings_are_the_same_only_if_nothing_but_noise_differs() -> None:
-    noise = {"gaps": 2, "loose_words": 8, "gap_digits": 24}
+    noise = {"gaps": 2, "loose_words": 8, "gap_digits": 99}
     here = {"same_but_sessions": True, "same_tail": False}
     assert among(2, 1, **here, **noise)[0] is Kind.NEAR_DUPLICATE
-    for more in ({"gaps": 3}, {"loose_words": 9}, {"gap_digits": 25}):
+    for more in ({"gaps": 3}, {"loose_words": 9}):
         assert among(2, 1, **here, **noise | more) == (None, "siblings")
         assert among(1, 1, **here, **noise | more) == (None, "siblings")
         assert among(0, 1, **here, **noise | more)[0] is Kind.NEAR_DUPLICATE
@@ -220,16 +208,14 @@ def test_siblings_elsewhere_differ_however_little() -> None:
     assert among(7, 1, **query) == (None, "siblings")
     assert among(7, 1, moved=5, **query)[0] is Kind.NEAR_DUPLICATE  # it is the path that tells pages apart
     assert among(7, 1, moved=4, **query) == (None, "siblings")
-    assert among(0, 63)[0] is Kind.NEAR_DUPLICATE
-    assert among(0, 64) == (None, "siblings")
 
 
 def test_pages_that_print_their_own_urls_are_one_if_nothing_but_a_stamp_at_the_end_differs() -> None:
     missing = apart(own_urls=True)
     assert among(99, 99, **missing)[0] is Kind.NEAR_DUPLICATE
-    stamp = {"gaps": 1, "gap_digits": 24, "gap_words": 5, "end_differs": True}  # of too many words for a clock
+    stamp = {"gaps": 1, "gap_digits": 99, "gap_words": 5, "end_differs": True}  # of too many words for a clock
     assert among(99, 99, **missing | stamp)[0] is Kind.NEAR_DUPLICATE
-    for unlike in ({"gaps": 2}, {"gap_digits": 25}, {"end_differs": False}, {"loose_words": 1}, {"tape_level": 1}):
+    for unlike in ({"gaps": 2}, {"end_differs": False}, {"loose_words": 1}, {"tape_level": 1}):
         assert among(99, 99, **missing | stamp | unlike) == (None, "siblings")
     assert among(99, 99, **missing | stamp | {"own_urls": False}) == (None, "siblings")
     assert among(99, 99, **missing | {"same_site": False})[0] is Kind.NEAR_DUPLICATE
@@ -238,7 +224,7 @@ def test_pages_that_print_their_own_urls_are_one_if_nothing_but_a_stamp_at_the_e
 def test_equal_titles_tell_where_siblings_differ_in_theirs() -> None:
     assert among(7, 1, retitled=5, **apart())[0] is Kind.NEAR_DUPLICATE
     assert among(7, 1, retitled=4, **apart()) == (None, "siblings")
-    assert among(0, 99, retitled=60, same_title=False) == (None, "siblings")
+    assert among(0, 99, retitled=60, same_title=False, gaps=3) == (None, "siblings")
 
 
 def test_another_title_of_one_address_is_that_of_another_view() -> None:
@@ -255,7 +241,6 @@ def test_a_text_of_twice_the_length_is_another() -> None:
     assert ruled("verified", tokens_b=2000)[0] is Kind.NEAR_DUPLICATE
     assert ruled("verified", tokens_b=2001) == (None, "length")
     assert ruled("verified", same_site=False, tokens_b=2001) == (None, "length")
-    assert ruled("verified", tape_a=0, tokens_b=2001) == (None, "length")
     assert ruled("verified", tape_score=0.1, content_tokens_b=1601) == (None, "length")
     assert ruled("tape", tokens_b=9_000_000)[0] is Kind.NEAR_DUPLICATE
 
@@ -290,8 +275,6 @@ def test_an_independent_model_of_names_and_siblings_agrees() -> None:
             heading_veto=random.choice((0, 0, 0, 1, 2)),
             path_veto=random.choice((0, 0, 0, 1, 2, 3)),
             records=random.random() < 0.1,
-            numbered=random.random() < 0.1,
-            own_words=random.choice((0, 0, 0, 0, 1, 2)),
             tape_score=random.choice((0.5, 0.73, 0.74, 0.94, 0.95, 0.977, 0.978)),
             content_score=random.choice((0.29, 0.3, 0.73, 0.74, 0.95)),
             content_tokens_a=random.choice((19, 20, 800)),
