@@ -285,6 +285,7 @@ def test_a_person_finds_out_why_a_page_was_dropped(shell: Shell, tmp_path: Path,
         assert page.get_by_text("Both pages are on one site.").is_visible()
         page.get_by_role("link", name="compare").first.click()
         page.get_by_role("heading", name="Comparison").wait_for()
+        page.wait_for_load_state()  # with its style sheet
         assert page.get_by_text("0 words only in A").is_visible() or page.get_by_text("only in B").is_visible()
         assert page.get_by_role("insertion").or_(page.get_by_role("deletion")).first.is_visible()
         assert page.get_by_role("rowheader", name="simhash64").is_visible()
@@ -297,6 +298,7 @@ def test_a_person_finds_out_why_a_page_was_dropped(shell: Shell, tmp_path: Path,
         page.get_by_role("link", name="https://a.example/a.html").first.click()
         page.get_by_role("link", name="a.example", exact=True).click()
         page.get_by_text("3 verdicts about this site").wait_for()
+        page.wait_for_load_state()
         assert page.evaluate("document.documentElement.scrollWidth") <= 360
         light = page.evaluate("getComputedStyle(document.body).backgroundColor")
         page.emulate_media(color_scheme="dark")
