@@ -21,6 +21,7 @@ from statistics import fmean
 from neardup.evaluation.figures.plots import Axes, Series, plot
 from neardup.evaluation.figures.sections import Cell, Plot, ResultTable, Section, ratio
 from neardup.evaluation.pairs.labels import Judgement, Label
+from neardup.evaluation.pairs.measures import mean_share
 from neardup.partition.parameters import ROTATIONS_MAX, Parameters
 from neardup.partition.signatures import signatures_of
 from neardup.partition.texts import points, sentences, weight
@@ -51,6 +52,8 @@ Clock = Callable[[], float]
 #: A window that strains away nothing but characters that the other text lacks: the LCS is that of the whole texts.
 _WHOLE = 1
 _NEVER = ROTATIONS_MAX + 1
+#: Of the resampling for intervals.
+_SEED = 0
 _UNKNOWN = "The truth of these pages is unknown, or all pairs are of one kind: see --releases and --items."
 
 
@@ -148,22 +151,28 @@ def signature_section(pairs: Sequence[TextPair], exhausted: Exhausted) -> Sectio
         here = [(pair, meet <= rotations) for pair, meet in zip(pairs, meets, strict=True)]
         covered = _share((pair.weight, met) for pair, met in here if pair.near)
         trusted = _share((pair.weight, pair.near) for pair, met in here if met)
-        rows.append([rotations * Parameters().subsets, _mean(coverage), _mean(trust), covered, trusted])
+        means = [mean_share(shares, _SEED) for shares in (coverage, trust)]
+        by_documents = [cell for mean in means for cell in (mean.value, mean.bounds)]
+        rows.append([rotations * Parameters().subsets, *by_documents, covered, trusted])
     columns = (
         "signatures",
-        *(f"{rate} rate, {of}" for of in ("documents", "pairs") for rate in ("coverage", "trustable")),
+        *("coverage rate, documents", "coverage rate, documents, 95%"),
+        *("trustable rate, documents", "trustable rate, documents, 95%"),
+        *("coverage rate, pairs", "trustable rate, pairs"),
     )
     caption = (
         f"{len(exhausted.documents):,} documents against all of {exhausted.texts:,} texts, and {len(pairs):,} compared "
         "pairs"
     )
-    table = ResultTable("signatures", caption, columns, ("count", *["share"] * 4), rows)
+    kinds = ("count", *["share", "text"] * 2, *["share"] * 2)
+    table = ResultTable("signatures", caption, columns, kinds, rows)
     text = (
         "The paper's two rates are equal at 14 signatures. By documents: its words, every text compared. By pairs: of "
-        "those that all signatures bring together, weighted to the collection."
+        "those that all signatures bring together, weighted to the collection. Intervals are 95% bootstrap percentiles "
+        "over the drawn documents."
     )
     section = Section("signatures", "Figure 6: how many signatures", text, [table])
-    series = [Series(columns[at], [(float(row[0] or 0), float(row[at] or 0)) for row in rows], "line") for at in (1, 2)]
+    series = [Series(columns[at], [(float(row[0] or 0), float(row[at] or 0)) for row in rows], "line") for at in (1, 3)]
     svg = plot("Coverage and trustable rate", series, Axes("signatures", "rate", y_range=(0, 1)))
     if svg is not None:
         legend = [(f"s{number}", one.name) for number, one in enumerate(series)]

@@ -22,7 +22,6 @@ from neardup.evaluation.rules.rule_tables import (
     clustered,
     measured_row,
     not_measured,
-    range_text,
     rules_table,
     sites,
 )
@@ -198,7 +197,7 @@ def _steps(run: CrawlRun, study: LabelledStudy | None) -> ResultTable:
         n = right + wrong + open_ones
         found = measure(np.ones(n, bool), np.arange(n) < right, 0).precision
         row: list[Cell] = [step or "(unknown)", count, ratio(sum(merge.same_site for merge in here), count)]
-        rows.append([*row, right, wrong, open_ones, ratio(right, n), range_text(found) if 0 < right < n else None])
+        rows.append([*row, right, wrong, open_ones, ratio(right, n), found.bounds if 0 < right < n else None])
     columns = ("decided by", "near-duplicates", "of them on one site", "labelled correct", "incorrect", "undecided")
     kinds = ("text", "count", "share", "count", "count", "count", "share", "text")
     note = (

@@ -16,7 +16,7 @@ from neardup.evaluation.pairs.labels import Judgement
 from neardup.evaluation.pairs.measures import measure
 from neardup.evaluation.pairs.study import CrawlStudy, Mask
 from neardup.evaluation.pairs.texts import PageTokens
-from neardup.evaluation.rules.rule_tables import not_measured, range_text, sites
+from neardup.evaluation.rules.rule_tables import not_measured, sites
 from neardup.kernels import joins
 from neardup.sketch import shingling
 
@@ -185,7 +185,7 @@ def _row(
     found = measure(scores >= variant.threshold, truth, seed, groups=groups)
     row: list[Cell] = [variant.name, variant.threshold, found.pairs]
     for one in (found.precision, found.recall, found.f1):
-        row += [one.value, range_text(one)]
+        row += [one.value, one.bounds]
     best = best_threshold(scores[half], truth[half])
     f1_on_s2 = None if best is None else measure(scores[~half] >= best, truth[~half], seed, rounds=1).f1.value
     return [*row, best, f1_on_s2]

@@ -1,6 +1,8 @@
 """Computes precision, recall and F1 of a yes/no rule on labelled pairs, with bootstrap intervals."""
 
+from collections.abc import Sequence
 from functools import lru_cache
+from statistics import fmean
 from typing import NamedTuple
 
 import numpy as np
@@ -20,6 +22,11 @@ class Interval(NamedTuple):
     value: float | None
     low: float | None = None
     high: float | None = None
+
+    @property
+    def bounds(self) -> str | None:
+        """Formats the 95% interval for a table."""
+        return None if self.low is None or self.high is None else f"{self.low:.3f}-{self.high:.3f}"
 
 
 class Measured(NamedTuple):
@@ -62,6 +69,18 @@ def measure(
         value = ratio(2 * int(counts[0]), 2 * int(counts[0]) + int(counts[1]) + int(counts[2]))
         f1 = _interval(value, 2 * right, 2 * right + wrong + missed)
     return Measured(n, positives, taken, precision, recall, f1)
+
+
+def mean_share(shares: Sequence[float], seed: int, rounds: int = ROUNDS) -> Interval:
+    """Computes the mean of shares, 0 to 1, with its interval over resampled shares; undefined without any.
+
+    Half a share of 0 and half of 1 are added to the sample, as in `measure`.
+    """
+    if not len(shares):
+        return Interval(None)
+    weights = np.append(np.ones(len(shares)), [0.5, 0.5]) / (len(shares) + 1)
+    drawn = np.random.default_rng(seed).multinomial(len(shares), weights, size=rounds)
+    return _interval(fmean(shares), drawn @ np.append(shares, [0.0, 1.0]), np.full(rounds, float(len(shares))))
 
 
 def _resampled(

@@ -8,7 +8,7 @@ import numpy as np
 
 from neardup.evaluation.figures.sections import Cell, ResultTable, Section
 from neardup.evaluation.pairs.labels import Judgement
-from neardup.evaluation.pairs.measures import Interval, Measured, measure
+from neardup.evaluation.pairs.measures import Measured, measure
 from neardup.evaluation.pairs.runs import CrawlRun
 from neardup.evaluation.pairs.study import NO_LABELS, CrawlStudy, LabelledStudy, Mask
 from neardup.rules import RULES, Ruling, rules_for
@@ -80,12 +80,8 @@ def measured_row(name: str, found: Measured) -> list[Cell]:
     """Formats a row of the tables of this module and of the ablations."""
     row: list[Cell] = [name, found.pairs, found.correct, found.accepted]
     for one in (found.precision, found.recall, found.f1):
-        row += [one.value, range_text(one)]
+        row += [one.value, one.bounds]
     return row
-
-
-def range_text(one: Interval) -> str | None:
-    return None if one.low is None or one.high is None else f"{one.low:.3f}-{one.high:.3f}"
 
 
 def sites(study: LabelledStudy) -> Mapping[str, Mask]:

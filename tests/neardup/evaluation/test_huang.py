@@ -54,6 +54,21 @@ def test_coverage_is_of_the_near_duplicates_that_exhaustive_comparison_finds() -
     assert found[112]["coverage rate, documents"] == found[21]["coverage rate, documents"]
 
 
+def test_rates_by_documents_have_an_interval_over_the_drawn_documents() -> None:
+    """Half of the documents have all of their near-duplicates covered, half none; four times as many tell more."""
+    widths = []
+    for times in (5, 20):
+        documents = [[(True, 1)], [(True, huang._NEVER), (False, 1)]] * times
+        row = rows(huang.signature_section([], huang.Exhausted(5, documents)))[112]
+        for rate in ("coverage", "trustable"):
+            low, high = map(float, row[f"{rate} rate, documents, 95%"].split("-"))
+            assert low < row[f"{rate} rate, documents"] == 0.5 < high
+        widths.append(high - low)
+    assert widths[1] < 0.6 * widths[0]
+    none = rows(huang.signature_section(NEAR, huang.Exhausted(5)))[7]
+    assert none["coverage rate, documents"] is none["coverage rate, documents, 95%"] is None
+
+
 def test_texts_are_compared_exhaustively() -> None:
     texts = [text(1), edited(1), text(2)]
     exhausted = huang.exhaust(texts, drawn=3, clock=float)

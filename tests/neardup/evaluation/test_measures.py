@@ -9,7 +9,7 @@ from neardup.evaluation.henzinger.ablation_tables import best_threshold
 from neardup.evaluation.henzinger.choices import Cutoff, EqualCorrect, _equal, _knee, curve, equal_correct, find_knee
 from neardup.evaluation.pairs.graphs import c_graph_of_all
 from neardup.evaluation.pairs.labels import Judgement, Label, label_of
-from neardup.evaluation.pairs.measures import measure
+from neardup.evaluation.pairs.measures import mean_share, measure
 from neardup.evaluation.pairs.sampling import SAME_SITE, TWO_SITES, draw
 from tests.neardup.evaluation.crawl import crawl_of, manual
 
@@ -36,6 +36,23 @@ def test_intervals_are_about_as_wide_as_the_binomials() -> None:
     assert found.precision.high == pytest.approx(0.75 + half, abs=0.006)
     wider = measure(*masks(6, 2, 4, 8), seed=3)
     assert wider.precision.high - wider.precision.low > 4 * half
+
+
+def test_the_interval_of_a_mean_is_about_as_wide_as_its_standard_error() -> None:
+    shares = np.random.default_rng(4).random(500)
+    found = mean_share(shares.tolist(), seed=3, rounds=4000)
+    half = 1.96 * shares.std() / np.sqrt(500)
+    assert found.value == pytest.approx(shares.mean())
+    assert found.low == pytest.approx(shares.mean() - half, abs=0.003)
+    assert found.high == pytest.approx(shares.mean() + half, abs=0.003)
+    assert found == mean_share(shares.tolist(), seed=3, rounds=4000)
+
+
+def test_a_few_equal_shares_leave_room_for_others() -> None:
+    low, high = mean_share([1.0] * 5, seed=1)[1:]
+    assert (low < 0.95, high) == (True, 1.0)
+    assert mean_share([1.0] * 500, seed=1).low > 0.99
+    assert mean_share([], seed=1) == (None, None, None)
 
 
 @pytest.mark.parametrize(
