@@ -193,7 +193,7 @@ def window_section(pairs: Sequence[TextPair]) -> Section:
         reserved = [_trusted(pair, window) / most for pair, most in zip(near, whole, strict=True) if most]
         rows.append([window, _mean(away), _mean(reserved), *_WINDOW_PAPER.get(window, (None, None))])
     columns = ("window", "strain-away rate", "reserve rate", "paper: strain-away", "paper: reserve")
-    kinds = ("count", "share", "share", "share", "share")
+    kinds = ("count", "share", "share", "number", "number")
     caption = f"Of {len(apart):,} pairs that are no near-duplicates, and {len(near):,} that are"
     table = ResultTable("windows", caption, columns, kinds, rows, paper=(3, 4))
     return Section("windows", "Windows of the filtered sketch", tables=[table])
@@ -224,7 +224,7 @@ def slope_section(documents: Sequence[Sequence[TextPair]]) -> Section:
                 scores[slope].append((score, number, bool(pair.same_item)))
     rows: list[list[Cell]] = [[slope, *at_recall(found), _SLOPE_PAPER.get(slope)] for slope, found in scores.items()]
     columns = ("slope", f"precision at recall {RECALL:.2f}", "recall", "resemblance at least", "paper: precision")
-    kinds = ("number", "share", "share", "share", "share")
+    kinds = ("number", "share", "share", "share", "number")
     caption = f"Means over {len(known):,} documents with {len(every):,} compared pairs"
     section.tables.append(ResultTable("slopes", caption, columns, kinds, rows, paper=(4,)))
     return section

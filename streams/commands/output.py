@@ -74,15 +74,19 @@ def print_table(made: Any) -> None:
     widths = [
         max(map(len, [*name.split(), *(row[at] for row in cells)]), default=0) for at, name in enumerate(made.columns)
     ]
-    for number, part in enumerate(_parts(widths, Console().width)):
+    whole = [max(len(name), width) for name, width in zip(made.columns, widths, strict=True)]
+    most = Console().width
+    for number, part in enumerate(_parts(widths, most)):
+        shares = whole if sum(whole[at] + 2 for at in part) - 2 <= most else widths
         title = made.caption if not number else f"{made.caption}, continued"
         table = Table(title=title, title_justify="left", box=None, pad_edge=False)
         for at in part:
             kind = made.kinds[at]
             # names stay whole in a narrow terminal: they differ at their ends
             justify: Any = "left" if kind == "text" else "right"
+            # the exact width: where widths add up to the terminal's, rich would give one column more, another less
             table.add_column(
-                made.columns[at], justify=justify, no_wrap=kind == "text", overflow="fold", min_width=widths[at]
+                made.columns[at], justify=justify, no_wrap=kind == "text", overflow="fold", width=shares[at]
             )
         for row in cells:
             table.add_row(*(row[at] for at in part))

@@ -6,6 +6,7 @@ from dataclasses import replace
 import pytest
 
 from neardup.evaluation import huang
+from neardup.evaluation.figures.sections import shown
 from neardup.evaluation.pairs.labels import Judgement, label_of
 from tests.oracle.lcs import lcs
 
@@ -81,6 +82,19 @@ def test_rates_by_pairs_are_of_the_collection_not_of_the_sample() -> None:
     shared = [huang.TextPair(text(i), edited(i), near=False, same_item=False, weight=2.0) for i in range(4)]
     found = rows(huang.signature_section(NEAR + shared, huang.Exhausted(2)))
     assert found[112]["trustable rate, pairs"] == pytest.approx(4 / 12)
+
+
+def test_the_papers_figures_are_shown_with_all_of_their_digits() -> None:
+    """.975 and .948: two decimals would show others."""
+    windows, slopes = huang.window_section(NEAR + APART), huang.slope_section([NEAR + APART])
+    printed = [
+        shown(cell, table.kinds[at])
+        for table in (*windows.tables, *slopes.tables)
+        for row in table.rows
+        for at, cell in enumerate(row)
+        if at in table.paper and cell is not None
+    ]
+    assert printed == ["0.87", "0.975", "0.948"]
 
 
 def test_wider_windows_strain_more_away_and_reserve_less() -> None:

@@ -1,10 +1,13 @@
 """`neardup evaluate signals` over results with labels, and over pages of several releases."""
 
 import json
+import re
+from collections import Counter
 
 import pytest
 
 from neardup.evaluation.figures.sections import ResultTable
+from neardup.evaluation.huang import SystemSets, system_section
 from streams.commands.output import print_table
 from tests.measure.gate.results import write_results
 from tests.streams.batch.corpora import items, write
@@ -68,6 +71,23 @@ def test_headings_are_whole_at_80_columns(monkeypatch: pytest.MonkeyPatch, capsy
     assert max(map(len, out.splitlines())) <= 80
     assert out.count("precision") == 12 == out.count("0.25")
     assert out.count("simhash of rendered bodies") == out.count("system") == out.count("A wide table") > 1
+
+
+@pytest.mark.parametrize("width", [40, 72, 80, 81, 100, 160])
+def test_no_heading_of_the_papers_tables_is_broken_in_a_word(
+    width: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Rich leaves out letters of a heading when widths add up to those of the terminal."""
+    monkeypatch.setenv("COLUMNS", str(width))
+    systems = {name: SystemSets({"a": 1, "b": 1}, 1234.5) for name in ("tlcs", "cosine", "simhash64")}
+    items, sites = dict.fromkeys("ab", "x"), dict.fromkeys("ab", "s")
+    (table,) = system_section(systems, items, sites).tables
+    print_table(table)
+    out = capsys.readouterr().out
+    assert max(map(len, out.splitlines())) <= width
+    found = Counter(re.findall(r"[a-z:]{4,}", out))
+    for word, count in Counter(word for name in table.columns[1:] for word in re.findall(r"[a-z:]{4,}", name)).items():
+        assert found[word] >= count, word
 
 
 def test_natural_truth_labels_pages_of_several_releases(shell: Shell) -> None:
