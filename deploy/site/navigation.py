@@ -90,6 +90,7 @@ GROUPS: Sequence[tuple[str, Sequence[Entry]]] = (
             Entry("Programs that measure", "measure.html", "tests/measure/README.md"),
             Entry("Limits", "limits.html", "neardup/limits.md"),
             Entry("The papers", "papers.html", "neardup/papers.md"),
+            Entry("The papers' tables", "papers-tables.html", "neardup/evaluation/papers-tables.md"),
             Entry("Trustable LCS", "trustable-lcs.html", "neardup/partition/README.md"),
             Entry("Many signals", "many-signals.html", "neardup/signals/README.md"),
             Entry("Hashes and hostile pages", "hashes.html", "neardup/sketch/README.md"),
