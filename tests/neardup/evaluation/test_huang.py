@@ -84,6 +84,14 @@ def test_rates_by_pairs_are_of_the_collection_not_of_the_sample() -> None:
     assert found[112]["trustable rate, pairs"] == pytest.approx(4 / 12)
 
 
+def test_coverage_by_pairs_is_weighted() -> None:
+    """Of four near pairs of the collection, one has a signature in common; the sample has two of these pairs."""
+    apart = huang.TextPair(text(1), text(200), near=True, same_item=True, weight=3.0)
+    found = rows(huang.signature_section([NEAR[0], apart], huang.Exhausted(2)))
+    assert found[112]["coverage rate, pairs"] == pytest.approx(1 / 4)
+    assert found[112]["trustable rate, pairs"] == 1.0
+
+
 def test_the_papers_figures_are_shown_with_all_of_their_digits() -> None:
     """.975 and .948: two decimals would show others."""
     windows, slopes = huang.window_section(NEAR + APART), huang.slope_section([NEAR + APART])
