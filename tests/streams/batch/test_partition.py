@@ -6,6 +6,7 @@ import re
 import signal
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +47,22 @@ def test_editions_of_an_item_are_a_set(tmp_path: Path, method: Any) -> None:
     pairs = rows(tmp_path / "out" / "pairs.parquet")
     assert len(pairs) == sum(compared for compared, _ in made.counts.rounds)
     assert not (tmp_path / "out" / "work").exists()
+
+
+def test_sampled_pairs_stand_for_all_compared_pairs_of_their_stratum(tmp_path: Path) -> None:
+    """Pages of one long menu are compared, though few of them are near-duplicates."""
+    menu = sentences(500, 12)
+    texts = [edited(sentences(number // 2), number) if number < 6 else sentences(number) for number in range(14)]
+    pages = [entry(f"https://s.example/{number}", page([*menu, *text])) for number, text in enumerate(texts)]
+    partition([write(tmp_path / "crawl.jsonl", pages)], tmp_path / "out", keep=True)
+    strata = Counter(near for _, _, near, *_ in rows(tmp_path / "out" / "work" / "compared.parquet"))
+    assert strata[0] > 10 > strata[1] > 1
+    for most in (2, 10):
+        sampled = duck.sampled_pairs(tmp_path / "out", most)
+        for near, total in strata.items():
+            weights = [pair.weight for pair in sampled if pair.near == near]
+            assert len(weights) == min(most, total)
+            assert sum(weights) == pytest.approx(total)
 
 
 def test_editions_without_punctuation_are_the_same_sets(tmp_path: Path) -> None:
