@@ -6,7 +6,7 @@ split is ours) judges the pairs of one language by a model trained on the pairs 
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from statistics import fmean
+from statistics import fmean, median
 from typing import NamedTuple
 
 import numpy as np
@@ -40,6 +40,23 @@ _CONTOURS = (0.5, 0.6, 0.7, 0.8, 0.9)
 _FEW = 20  # least number of pairs of a language, of each kind
 
 
+#: Signals that need the URLs alone, no page.
+_OF_URLS = ("same_domain", "url")
+
+
+@dataclass(frozen=True)
+class StepTimes:
+    """Milliseconds of the steps that come before signals. decode: the mean over `decoded` pages.
+
+    fetch, render: of each page whose crawler, or browser, measured it.
+    """
+
+    decode: float = 0.0
+    decoded: int = 0
+    fetch: Sequence[float] = ()
+    render: Sequence[float] = ()
+
+
 class SignalCost(NamedTuple):
     """Milliseconds of a signal alone: for each page, once it is decoded, and for each pair of such pages."""
 
@@ -53,7 +70,7 @@ class SignalStudy:
 
     languages: of each pair, "" if its pages have two or none. rendered: bool[pairs], whether both pages were rendered.
     any_rendered: whether any page was. rules: decisions of the online rules by name: bool[pairs]. costs: by signal, in
-    the order in which signals are added. decoding: milliseconds to decode a page.
+    the order in which signals are added. steps: times of what comes before signals.
     """
 
     examples: Examples
@@ -61,7 +78,7 @@ class SignalStudy:
     rendered: np.ndarray
     any_rendered: bool
     costs: Mapping[str, SignalCost]
-    decoding: float = 0.0
+    steps: StepTimes = field(default_factory=StepTimes)
     rules: Mapping[str, np.ndarray] = field(default_factory=dict)
     seeds: int = SEEDS
     folds: int = FOLDS
@@ -89,10 +106,14 @@ def is_rendered(name: str) -> bool:
 
 
 def in_order(costs: Mapping[str, SignalCost]) -> list[str]:
-    """Orders signals by measured cost for a page and a pair; those over rendered bodies come last, as a browser makes
-    the bodies.
+    """Orders signals by the last step that they need, then by measured cost for a page and a pair.
+
+    The steps: none for signals of URLs, the fetch, the browser that makes rendered bodies. Each step costs more than
+    all signals before it.
     """
-    return sorted(costs, key=lambda name: (is_rendered(name), 2 * costs[name].page + costs[name].pair))
+    return sorted(
+        costs, key=lambda name: (name not in _OF_URLS, is_rendered(name), 2 * costs[name].page + costs[name].pair)
+    )
 
 
 def signal_sections(study: SignalStudy) -> list[Section]:
@@ -228,25 +249,30 @@ def contour(f: float) -> list[tuple[float, float]]:
 
 def _costs(study: SignalStudy, made: Mapping[str, LearningOutcome]) -> Section:
     """Measures F as signals are added in the order of their measured cost."""
+    fetching, rendering = (fmean(times) if times else None for times in (study.steps.fetch, study.steps.render))
     rows: list[list[Cell]] = []
     for name in in_order(study.costs):
         if f"cost {name}" in made:
             outcome, cost = made[f"cost {name}"], study.costs[name]
-            rows.append([("+ " if rows else "") + name, cost.page, cost.pair, outcome.average[2], *outcome.quartiles()])
-    columns = ("added", "ms a page", "ms a pair", "F, average", "lower quartile", "median", "upper quartile")
-    kinds = ("text", "number", "number", *["share"] * 4)
+            fetch = 0 if name in _OF_URLS else fetching
+            render = rendering if is_rendered(name) else 0
+            times: list[Cell] = [fetch, render, cost.page, cost.pair]
+            rows.append([("+ " if rows else "") + name, *times, outcome.average[2], *outcome.quartiles()])
+    columns = (
+        *("added", "ms to fetch", "ms to render", "ms a page", "ms a pair"),
+        *("F, average", "lower quartile", "median", "upper quartile"),
+    )
+    kinds = ("text", *["number"] * 4, *["share"] * 4)
     note = (
-        f"Decoding a page takes {study.decoding:.2g} ms. Not measured here: the fetch, and the browser that renders, "
-        "some seconds a page; so rendered signals come last. The paper adds domain and title, body length, simhash, "
-        "tf-idf, MCD, then rendered signals."
+        "Signals of URLs come first, those that need a browser last. A page is fetched, decoded and rendered once for "
+        "all signals that need it. The paper adds domain and title, body length, simhash, tf-idf, MCD, then rendered "
+        "signals."
     )
-    table = ResultTable("costs", _caption(study), columns, kinds, rows, note)
-    section = Section(
-        "costs", "F by cost", "Bars: quartiles over seeds and learners.", [table], missing=_missing(study)
-    )
-    points = [(float(number), float(row[5] or 0)) for number, row in enumerate(rows, 1)]
-    spans = [(float(row[4] or 0), float(row[6] or 0)) for row in rows]
-    hints = [f"{row[0]}: {row[5]:.2f}" for row in rows]
+    tables = [ResultTable("costs", _caption(study), columns, kinds, rows, note), _step_times(study.steps)]
+    section = Section("costs", "F by cost", "Bars: quartiles over seeds and learners.", tables, missing=_missing(study))
+    points = [(float(number), float(row[7] or 0)) for number, row in enumerate(rows, 1)]
+    spans = [(float(row[6] or 0), float(row[8] or 0)) for row in rows]
+    hints = [f"{row[0]}: {row[7]:.2f}" for row in rows]
     svg = plot(
         "F as signals are added",
         [Series("median F", points, "line", hints, spans=spans)],
@@ -255,6 +281,17 @@ def _costs(study: SignalStudy, made: Mapping[str, LearningOutcome]) -> Section:
     if svg is not None:
         section.plots.append(Plot("costs", "F as signals are added", svg, columns, rows))
     return section
+
+
+def _step_times(steps: StepTimes) -> ResultTable:
+    """Tabulates the times of fetching, rendering and decoding a page."""
+    rows: list[list[Cell]] = []
+    for name, times in (("fetch", steps.fetch), ("render", steps.render)):
+        rows.append([name, len(times), fmean(times) if times else None, median(times) if times else None])
+    rows.append(["decode", steps.decoded, steps.decode, None])
+    note = "Fetch and render: results with `fetch_ms` and `render_ms`. The crawler and `neardup render` write these."
+    columns, kinds = ("step", "pages", "ms, mean", "ms, median"), ("text", "count", "number", "number")
+    return ResultTable("steps", "Time of a page before its signals", columns, kinds, rows, note)
 
 
 def grouped_section(study: SignalStudy, groups: np.ndarray, by: str) -> Section:

@@ -9,7 +9,7 @@ from time import process_time
 import numpy as np
 
 from neardup.errors import BadInput
-from neardup.evaluation.huffman import SignalCost
+from neardup.evaluation.huffman import SignalCost, StepTimes
 from neardup.evaluation.pairs.graphs import b_graph, c_graph
 from neardup.evaluation.pairs.labels import Judgement, Label, LabelledPairs, join_labels, read_labels
 from neardup.evaluation.pairs.truth import RATIO_MIN, Editions
@@ -154,8 +154,8 @@ def examples_of(made: Labelled, *, sketches: bool = False, progress: Progress) -
     return Examples({name: values[:, at].copy() for at, name in enumerate(names)}, np.array(made.same, np.bool_))
 
 
-def signal_costs(made: Labelled) -> tuple[float, dict[str, SignalCost]]:
-    """Measures (ms to decode a page, cost of each signal alone).
+def signal_costs(made: Labelled) -> tuple[StepTimes, dict[str, SignalCost]]:
+    """Measures the steps before signals, and the cost of each signal alone.
 
     A signal is computed twice on new results: the second time, what a page needs for it is there already.
     """
@@ -173,7 +173,11 @@ def signal_costs(made: Labelled) -> tuple[float, dict[str, SignalCost]]:
             again = process_time() - first
             decoding, pair, page = decoding + decoded - began, pair + again, page + max(0.0, first - decoded - again)
         costs[name] = SignalCost(500 * page / len(pairs), 1000 * pair / len(pairs))
-    return 500 * decoding / len(pairs) / len(SIGNALS), costs
+    pages = {(line.query, line.page.url): line for both in made.pairs for line in both}.values()
+    fetch = [line.fetch_ms for line in pages if line.fetch_ms is not None]
+    render = [line.render_ms for line in pages if line.render_ms is not None]
+    decoded = 2 * len(pairs) * len(SIGNALS)
+    return StepTimes(1000 * decoding / decoded, decoded, fetch, render), costs
 
 
 def groups_of(made: Labelled, by: str) -> np.ndarray:

@@ -56,8 +56,8 @@ def evaluate_signals(
     rendered = np.array([a.rendered is not None and b.rendered is not None for a, b in made.pairs], np.bool_)
     any_rendered = any(line.rendered is not None for pair in made.pairs for line in pair)
     languages = [a.lang if a.lang == b.lang else "" for a, b in made.pairs]
-    decoding, costs = signal_costs(made)
-    plain = SignalStudy(examples, languages, rendered, any_rendered, costs, decoding, _rules(made), seeds, folds)
+    steps, costs = signal_costs(made)
+    plain = SignalStudy(examples, languages, rendered, any_rendered, costs, steps, _rules(made), seeds, folds)
     with over_processes(workers, progress, len(plain.sets()) * len(LEARNERS) * seeds) as each:
         study = replace(plain, each=each)
         sections = signal_sections(study)

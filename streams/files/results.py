@@ -1,9 +1,10 @@
 """Results of queries as JSON lines: a page as elsewhere, with the query that found it and its rendered body.
 
     {"query": TEXT, "url": ..., "body": TEXT or {"base64": ...}, "content_type": ..., "rendered": TEXT or
-     {"base64": ...} or null, "lang": TEXT}
+     {"base64": ...} or null, "lang": TEXT, "fetch_ms": NUMBER, "render_ms": NUMBER}
 
-All but url and body may be left out. A rendered body is the document as a browser serialises it.
+All but url and body may be left out. A rendered body is the document as a browser serialises it. fetch_ms, render_ms:
+the time that fetching and rendering the page took; the crawler and `neardup render` know it.
 """
 
 import base64
@@ -28,17 +29,21 @@ from streams.state.locked_folder import whole_file
 LINE_BYTES_MAX = 64_000_000
 #: Results of one query are compared with each other.
 RESULTS_MAX = 1000
+#: The longest time of a page: a day.
+MS_MAX = 86_400_000
 _GONE = "no body: the page is gone"
 
 
 @dataclass(frozen=True)
 class Line:
-    """A result. page: with its normalised URL. rendered: UTF-8."""
+    """A result. page: with its normalised URL. rendered: UTF-8. fetch_ms, render_ms: None if unknown."""
 
     page: Page
     query: str = ""
     rendered: bytes | None = None
     lang: str = ""
+    fetch_ms: float | None = None
+    render_ms: float | None = None
 
     def result(self) -> Result:
         rendered = None if self.rendered is None else Body.of(self.rendered, "text/html; charset=utf-8")
@@ -53,7 +58,8 @@ def decode_result(line: bytes) -> Line:
         raise BadPage(page.problem or _GONE)
     value = orjson.loads(line)
     query, lang = (_text(value, name) for name in ("query", "lang"))
-    return Line(_normal(page), query, _rendered(value.get("rendered")), lang)
+    times = (_milliseconds(value, name) for name in ("fetch_ms", "render_ms"))
+    return Line(_normal(page), query, _rendered(value.get("rendered")), lang, *times)
 
 
 def encode_result(line: Line, **more: object) -> bytes:
@@ -62,7 +68,9 @@ def encode_result(line: Line, **more: object) -> bytes:
     del fields["http_status"]
     own: dict[str, object] = {"query": line.query, "lang": line.lang}
     own["rendered"] = None if line.rendered is None else line.rendered.decode("utf-8", "replace")
-    return orjson.dumps({**fields, **{name: value for name, value in own.items() if value}, **more})
+    times = {"fetch_ms": line.fetch_ms, "render_ms": line.render_ms}
+    known = {name: value for name, value in times.items() if value is not None}
+    return orjson.dumps({**fields, **{name: value for name, value in own.items() if value}, **known, **more})
 
 
 def _normal(page: Page) -> Page:
@@ -74,6 +82,15 @@ def _text(value: dict[str, Any], name: str) -> str:
     if found is not None and not isinstance(found, str):
         raise BadPage(f"{name} is no text")
     return found or ""
+
+
+def _milliseconds(value: dict[str, Any], name: str) -> float | None:
+    found = value.get(name)
+    if found is None:
+        return None
+    if isinstance(found, bool) or not isinstance(found, int | float) or not 0 <= found <= MS_MAX:
+        raise BadPage(f"{name} is no number of milliseconds")
+    return float(found)
 
 
 def _rendered(value: Any) -> bytes | None:

@@ -52,12 +52,13 @@ class BrowserFailed(NeardupError):
 class Rendered:
     """The result for a page. html: None without a document. problem: why it is missing or may be incomplete.
 
-    url: of the document; refreshes may have changed it.
+    url: of the document; refreshes may have changed it. ms: milliseconds from the page's turn to its document.
     """
 
     html: str | None
     url: str
     problem: str = ""
+    ms: float = 0.0
 
 
 class Chromium:

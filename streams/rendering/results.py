@@ -1,6 +1,7 @@
 """`neardup render`: adds the bodies that a browser renders to results."""
 
 import asyncio
+import time
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import AsyncExitStack
@@ -108,7 +109,9 @@ async def _one(chromium: Chromium, line: Line, free: asyncio.Semaphore) -> Rende
     if not line.page.url.startswith(("http://", "https://")):
         return Rendered(None, line.page.url, "not rendered: its URL is neither http nor https")
     async with free:
-        return await chromium.render(line.page)
+        began = time.monotonic()
+        rendered = await chromium.render(line.page)
+        return replace(rendered, ms=round(1000 * (time.monotonic() - began), 1))
 
 
 def _noted(line: Line, rendered: Rendered | None, tally: Tally) -> bytes:
@@ -125,4 +128,4 @@ def _noted(line: Line, rendered: Rendered | None, tally: Tally) -> bytes:
     tally.rendered += 1
     body = rendered.html.encode("utf-8", "replace")
     moved = {} if rendered.url == line.page.url else {"rendered_url": rendered.url}
-    return encode_result(replace(line, rendered=body), **moved)
+    return encode_result(replace(line, rendered=body, render_ms=rendered.ms), **moved)

@@ -11,6 +11,7 @@ from neardup.evaluation.huffman import (
     PAPER,
     SignalCost,
     SignalStudy,
+    StepTimes,
     contour,
     curve,
     grouped_section,
@@ -35,7 +36,8 @@ def study(rendered: bool = True, count: int = 240) -> SignalStudy:
     costs = {name: SignalCost(page, 0.1) for page, name in enumerate(reversed(SIGNALS))}
     both = np.arange(count) % 4 > 0 if rendered else np.zeros(count, np.bool_)
     languages = ["xa", "xb"] * (count // 2)
-    return SignalStudy(Examples(columns, truth), languages, both, rendered, costs, 2.0, rules, seeds=1, folds=2)
+    steps = StepTimes(2.0, 240, fetch=[200.0, 150.0, 400.0])
+    return SignalStudy(Examples(columns, truth), languages, both, rendered, costs, steps, rules, seeds=1, folds=2)
 
 
 @pytest.fixture(scope="module")
@@ -80,9 +82,13 @@ def test_cost_adds_single_signals_as_measured_and_rendered_ones_last(made) -> No
     rows = section.tables[0].to_json()
     order = in_order(study().costs)
     assert [row["added"].removeprefix("+ ") for row in rows] == order
-    fetched = [name for name in SIGNALS if not name.endswith("_rendered")]
-    assert order[: len(fetched)] == fetched[::-1]
+    fetched = [name for name in SIGNALS if not name.endswith("_rendered") and name not in ("same_domain", "url")]
+    assert order[: 2 + len(fetched)] == ["url", "same_domain", *fetched[::-1]]
     assert rows[0]["ms a page"] == 0.0
+    steps = {row["added"].removeprefix("+ "): (row["ms to fetch"], row["ms to render"]) for row in rows}
+    assert steps["url"] == steps["same_domain"] == (0, 0)
+    assert steps["main_content"] == steps["mcd_fetched"] == (250.0, 0)
+    assert steps["mcd_rendered"] == (250.0, None)
     assert all(row["lower quartile"] <= row["median"] <= row["upper quartile"] for row in rows)
     at = order.index("mcd_rendered")
     assert rows[at]["median"] > 0.95 > rows[at - 1]["median"]
@@ -94,6 +100,17 @@ def test_the_best_f_has_a_contour(made) -> None:
     best = max(row["F"] for row in by_name(made)["sets"].to_json())
     section = next(one for one in made if one.key == "curve")
     assert f"best F {best:.2f}" in str(section.plots[0].svg)
+
+
+@pytest.mark.slow
+def test_the_time_of_each_step_stands_in_the_table_of_costs(made) -> None:
+    """Of some pages the crawler measured the fetch; of none a browser measured the rendering."""
+    section = next(one for one in made if one.key == "costs")
+    assert section.tables[1].to_json() == [
+        {"step": "fetch", "pages": 3, "ms, mean": 250.0, "ms, median": 200.0},
+        {"step": "render", "pages": 0, "ms, mean": None, "ms, median": None},
+        {"step": "decode", "pages": 240, "ms, mean": 2.0, "ms, median": None},
+    ]
 
 
 def few(rendered: bool = False) -> SignalStudy:

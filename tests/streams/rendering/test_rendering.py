@@ -101,7 +101,7 @@ PAGES = {
 def test_scripts_frames_and_refreshes_make_the_body(tmp_path: Path) -> None:
     (tmp_path / "world.warc.gz").write_bytes(b"".join(RECORDS))
     world = (tmp_path / "world.warc.gz", write(tmp_path / "world.jsonl", WORLD))
-    lines = [one(f"http://a.example/{name}", body) for name, body in PAGES.items()]
+    lines = [one(f"http://a.example/{name}", body, fetch_ms=12.5) for name, body in PAGES.items()]
     lines += [
         one("http://a.example/known", "<p>x", rendered="<p>as it was"),
         one("http://a.example/text", "plain", content_type="text/plain"),
@@ -129,6 +129,9 @@ def test_scripts_frames_and_refreshes_make_the_body(tmp_path: Path) -> None:
     assert "went on" in bodies["popup"]
     assert made["http://a.example/known"]["rendered"] == "<p>as it was"
     assert "rendered" not in made["http://a.example/text"]
+    assert all(made[f"http://a.example/{name}"]["render_ms"] > 0 for name in PAGES)
+    assert made["http://a.example/script"]["fetch_ms"] == 12.5
+    assert not any("render_ms" in made[f"http://a.example/{name}"] for name in ("known", "text"))
     assert (tally.rendered, tally.others, tally.failed) == (len(PAGES), 2, 1)
 
 
