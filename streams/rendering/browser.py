@@ -38,7 +38,8 @@ _NO_WAY_OUT = (
 )
 _REST = (
     "--disable-site-isolation-trials",  # the documents of all frames are read through one session
-    "--disable-features=IsolateOrigins,site-per-process",
+    # One list: a later one replaces those before it. HttpsUpgrades asks for https first, behind every interception.
+    "--disable-features=IsolateOrigins,site-per-process,HttpsUpgrades",
     "--js-flags=--max-old-space-size=512",
     "--mute-audio",
 )

@@ -135,6 +135,14 @@ def test_scripts_frames_and_refreshes_make_the_body(tmp_path: Path) -> None:
     assert (tally.rendered, tally.others, tally.failed) == (len(PAGES), 2, 1)
 
 
+def test_pages_of_http_are_rendered_under_public_domains(tmp_path: Path) -> None:
+    """Chromium asks for https first where a domain may be registered, as .com and not .example."""
+    lines = [one("http://www.a-page-of-no-one.com/x", "<p>of http<script>document.write('<p>by script')</script>")]
+    made, tally = rendered(tmp_path, lines, page_seconds=AT_REST)
+    assert tally.problems == []
+    assert "by script" in made[lines[0]["url"]]["rendered"]
+
+
 #: Pages that want to keep the browser for ever, or to fill it.
 GREEDY = {
     "timers": "<p>text</p><script>setInterval(() => fetch('/x?' + Math.random()), 200)</script>",
