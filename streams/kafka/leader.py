@@ -10,7 +10,7 @@ from confluent_kafka import Consumer, TopicPartition
 
 from streams.kafka.admin import Admin
 from streams.kafka.connection import TRY_SECONDS_MAX, Cause, Connection, Setting, log
-from streams.kafka.stranded import Stranded, discard
+from streams.kafka.stranded import Stranded, discard, leave
 
 #: Who is not heard of for so long is dead: the least that brokers allow by default.
 SESSION_MS = 6_000
@@ -52,12 +52,12 @@ class Leader:
             log.warning("member of the group of %s has lost all brokers, and joins again: %s", self._topic, reason)
             old = self._consumer
             self._join()
-            discard(old)
+            discard(lambda: leave(old))
         return self.leads
 
     def close(self) -> None:
         """Leaves the group: whoever waits need not wait for the session's end."""
-        self._consumer.close()
+        leave(self._consumer)
 
     def _assigned(self, consumer: Consumer, places: list[TopicPartition]) -> None:
         consumer.incremental_assign(places)

@@ -20,7 +20,7 @@ from streams.kafka.connection import (
     log,
 )
 from streams.kafka.reader import TopicClient, same_topic
-from streams.kafka.stranded import discard
+from streams.kafka.stranded import discard, leave
 from streams.ports import Committed, Range, Record, TopicIds
 from streams.positions import Positions
 
@@ -90,7 +90,7 @@ class KafkaPages(TopicClient):
         self._drop([self._at(partition) for partition in self.assigned()])
         self._asked = None
         old, self._consumer = self._consumer, self._make()
-        discard(old)
+        discard(lambda: leave(old))
         self._join()
 
     def _begin_group(self) -> None:
@@ -255,4 +255,4 @@ class KafkaPages(TopicClient):
     def close(self) -> None:
         """Leaves the group; other members take over at once. What was not committed is read again by them."""
         self._closing = True
-        super().close()
+        leave(self._consumer)

@@ -226,7 +226,7 @@ class Reader(TopicClient):
     def _replace(self) -> None:
         starts = self.positions()
         old, self._consumer = self._consumer, self._make()
-        discard(old)
+        discard(old.close)
         self._begin(starts)
 
     def pause(self, partitions: Collection[int]) -> None:

@@ -57,10 +57,29 @@ class Stranded:
         return ""
 
 
-def discard(consumer: Consumer) -> None:
-    """Closes a replaced consumer, in a thread: it may wait for a broker.
+#: Longest wait of `leave` for the revocation of what is assigned, and one poll of it.
+_LEAVE_SECONDS = 5.0
+_POLL_SECONDS = 0.05
+
+
+def leave(consumer: Consumer) -> None:
+    """Leaves the group and closes the consumer. Messages that were fetched are dropped.
+
+    `close` alone may never return while an assignment is queued that no poll has delivered: librdkafka 2.15 then waits
+    for an answer to the revocation after it has closed the queue that would bring it, and keeps the GIL. So the
+    assignment is delivered and revoked before.
+    """
+    consumer.unsubscribe()
+    deadline = time.monotonic() + _LEAVE_SECONDS
+    while (consumer.poll(_POLL_SECONDS) is not None or consumer.assignment()) and time.monotonic() < deadline:
+        pass
+    consumer.close()
+
+
+def discard(close: Callable[[], None]) -> None:
+    """Closes a replaced consumer by `close`, in a thread: it may wait for a broker.
 
     A consumer that is not closed is destroyed with its last reference. If its session has expired, librdkafka 2.15 then
     never returns: the main thread of the client waits for an answer to the revocation and takes a whole core.
     """
-    threading.Thread(target=consumer.close, name="discarded consumer", daemon=True).start()
+    threading.Thread(target=close, name="discarded consumer", daemon=True).start()

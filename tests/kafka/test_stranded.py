@@ -4,13 +4,13 @@ from collections.abc import Callable
 
 import pytest
 from broker import eventually
-from confluent_kafka import KafkaError, KafkaException
+from confluent_kafka import KafkaError, KafkaException, TopicPartition
 
 from streams.config.settings import Topics
 from streams.errors import NoAnswer
 from streams.kafka import Admin, Connection, stranded, topics
 from streams.kafka.leader import Leader
-from streams.kafka.stranded import Stranded
+from streams.kafka.stranded import Stranded, leave
 from streams.kafka.topics import Sizes
 
 
@@ -27,8 +27,38 @@ class Client:
     def poll(self, wait_s: float) -> None:
         pass
 
+    def unsubscribe(self) -> None:
+        pass
+
+    def assignment(self) -> list[TopicPartition]:
+        return []
+
     def close(self) -> None:
         pass
+
+
+class Member:
+    """A consumer whose assignment, then its revocation, is queued: each poll delivers one of them."""
+
+    def __init__(self) -> None:
+        self.queued, self.left, self.closed = ["assign"], False, False
+
+    def unsubscribe(self) -> None:
+        self.left = True
+
+    def assignment(self) -> list[TopicPartition]:
+        return [TopicPartition("topic", 0)] if self.queued == ["revoke"] else []
+
+    def poll(self, wait_s: float) -> None:
+        if self.queued:
+            event = self.queued.pop()
+            if event == "assign":
+                self.queued.append("revoke")
+
+    def close(self) -> None:
+        assert self.left
+        assert not self.queued, "librdkafka would wait for ever"
+        self.closed = True
 
 
 def silent() -> None:
@@ -64,3 +94,9 @@ def test_a_standby_that_has_lost_all_brokers_joins_again(
     monkeypatch.setattr(stranded, "_QUIET_SECONDS", -1.0)
     eventually(leader.look, "it leads")
     leader.close()
+
+
+def test_a_member_takes_its_assignment_before_it_closes() -> None:
+    member = Member()
+    leave(member)  # type: ignore[arg-type]
+    assert member.closed
