@@ -7,6 +7,7 @@ may never connect again (a race in its re-bootstrap). The client reports no erro
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Protocol
 
 from confluent_kafka import Consumer, KafkaException
@@ -69,10 +70,11 @@ def leave(consumer: Consumer) -> None:
     for an answer to the revocation after it has closed the queue that would bring it, and keeps the GIL. So the
     assignment is delivered and revoked before.
     """
-    consumer.unsubscribe()
-    deadline = time.monotonic() + _LEAVE_SECONDS
-    while (consumer.poll(_POLL_SECONDS) is not None or consumer.assignment()) and time.monotonic() < deadline:
-        pass
+    with suppress(KafkaException):  # of a member that another one of its name has fenced: close() returns then
+        consumer.unsubscribe()
+        deadline = time.monotonic() + _LEAVE_SECONDS
+        while (consumer.poll(_POLL_SECONDS) is not None or consumer.assignment()) and time.monotonic() < deadline:
+            pass
     consumer.close()
 
 

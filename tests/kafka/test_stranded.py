@@ -100,3 +100,14 @@ def test_a_member_takes_its_assignment_before_it_closes() -> None:
     member = Member()
     leave(member)  # type: ignore[arg-type]
     assert member.closed
+
+
+def test_a_fenced_member_closes(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fenced() -> None:
+        raise KafkaException(KafkaError(KafkaError._FATAL))
+
+    member = Member()
+    member.queued, member.left = [], True
+    monkeypatch.setattr(member, "unsubscribe", fenced)
+    leave(member)  # type: ignore[arg-type]
+    assert member.closed

@@ -55,7 +55,8 @@ def test_commands_of_the_pages_run(shell: Shell, monkeypatch: pytest.MonkeyPatch
         {"a": {"url": a}, "b": {"url": b}, "label": "correct" if "edit" in b or "copy" in b else "incorrect"}
         for a, b in pairwise(urls)
     ]
-    (shell.folder / "labels.jsonl").write_text("".join(json.dumps(pair) + "\n" for pair in pairs))
+    for name in ("labels.jsonl", "set-labels.jsonl"):
+        (shell.folder / name).write_text("".join(json.dumps(pair) + "\n" for pair in pairs))
     ran = 0
     for page in PAGES:
         for command in commands(page):
