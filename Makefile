@@ -9,7 +9,7 @@ export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
 .PHONY: help setup browser jars rewritten lint types imports check core tests-of test unit plain bounds njit gate ablation commons web corpora simulate fuzz soak silence \
-	test-axe test-large test-spark test-spark-large bench bench-large bench-curve bench-options bench-stream bench-views profile demo demo-kafka site lock clean
+	test-axe test-java test-large test-spark test-spark-large bench bench-large bench-curve bench-options bench-stream bench-views profile demo demo-kafka site lock clean
 
 help:
 	@echo "make demo        fetch real pages, scan them, write demo/report.html"
@@ -32,6 +32,7 @@ help:
 	@echo "make test-axe    the pages of the views before axe-core, which npm fetches"
 	@echo "make test-deploy image, compose file, chart and alerts, really run; installs what it needs, half an hour at first"
 	@echo "make test-release wheel and sdist, installed with all extras into fresh environments"
+	@echo "make test-java   the Java client on a real broker, and its plugin for Apache Nutch, which Maven fetches"
 	@echo "make test-spark  the partition on Spark, with real executors; test-spark-large: DOCUMENTS=100000, executors killed"
 	@echo "make site        the documentation as a website, in build/site"
 	@echo "make setup       only the environment (.venv)"
@@ -109,6 +110,10 @@ test: $(READY)
 test-axe: $(READY) browser
 	npm install --silent --no-save --prefix build/axe axe-core
 	NEARDUP_TEST_AXE=build/axe/node_modules/axe-core/axe.min.js $(BIN)/pytest -n 0 tests/streams/views/test_views_access.py
+
+# `make test` has all but the plugin of Nutch, for which Maven fetches jars.
+test-java: $(READY) jars
+	NEARDUP_TEST_JAVA=1 $(BIN)/pytest -n 0 tests/kafka/test_java_client.py
 
 # A year of a crawl, with a clock that is moved by hand: 10,000 pages of it are in `make test`.
 test-large: PAGES = 1000000

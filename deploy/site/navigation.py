@@ -45,6 +45,7 @@ GROUPS: Sequence[tuple[str, Sequence[Entry]]] = (
             Entry("Run on Kafka", "run-on-kafka.html", "deploy/run-on-kafka.md"),
             Entry("Deploy", "deploy.html", "deploy/README.md"),
             Entry("Install on Kubernetes", "kubernetes.html", "helm/neardup/README.md"),
+            Entry("Publish and read from Java", "java.html", "deploy/java/README.md"),
             Entry("Plan capacity", "plan-capacity.html", "deploy/plan-capacity.md"),
             Entry("Operate", "operate.html", "deploy/operate.md"),
             Entry("Respond to alerts", "alerts.html", "deploy/monitoring/README.md"),
