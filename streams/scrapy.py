@@ -1,4 +1,4 @@
-"""A Scrapy crawl as a source of pages: a downloader middleware that publishes what was fetched.
+"""A Scrapy crawl as a source of pages: a downloader middleware that publishes fetched pages, and can skip repeats.
 
     # settings.py
     DOWNLOADER_MIDDLEWARES = {"streams.scrapy.PublishMiddleware": 50}
@@ -15,31 +15,47 @@ At 50 it sees responses after redirects, retries and decompression, as spiders d
 | NEARDUP_KAFKA | {} | librdkafka settings (TLS, SASL) |
 | NEARDUP_BUFFER_BYTES | 67108864 | pages on their way; when it is full, downloads wait, and nothing else does |
 | NEARDUP_DELIVERY_SECONDS | 120 | a page that Kafka has not taken by then is an error |
+| NEARDUP_ASK | | URL of `neardup ask`: repeats are published, but do not reach the spider |
+| NEARDUP_ASK_TOKEN | | its token |
+| NEARDUP_ASK_SECONDS | 5 | a page without an answer by then goes on to the spider |
 
 Published is every response of status 2xx to a GET that reaches a spider, under its final URL: a redirect is followed
 first, and says nothing about the URL it was found at. 404 and 410 say that the page is gone. Left out are other
 statuses, incomplete bodies, what no spider asked for (robots.txt, files of media pipelines), and requests with
 `meta={"neardup": False}`. Of a response from Scrapy's cache the Date header is the time of the fetch.
 
+With NEARDUP_ASK, a published page that the service calls `exact_duplicate` or `near_duplicate` of another URL does not
+reach the spider: neither are its items extracted nor its links followed. A request with `meta={"neardup_skip": False}`
+reaches the spider in any case. The answer is as old as the service's index, so a repeat may get through. The spider
+gets every page while the service does not answer.
+
 Stats: `neardup/published`, `neardup/gone`, `neardup/bytes`, `neardup/acknowledged` (when the spider closes),
-`neardup/errors`, `neardup/skipped/REASON`. An error is logged with its URL, and never stops the crawl.
+`neardup/errors`, `neardup/skipped/REASON`, `neardup/repeats`, `neardup/unanswered`. An error is logged with its URL,
+and never stops the crawl.
 """
 
+import http.client
 import logging
 import time
+import urllib.request
 from email.utils import parsedate_to_datetime
 
+import orjson
 from scrapy import Request, Spider, signals
 from scrapy.crawler import Crawler
-from scrapy.exceptions import NotConfigured
+from scrapy.exceptions import IgnoreRequest, NotConfigured
 from scrapy.http import Response
 from scrapy.http.request import NO_CALLBACK
 from scrapy.utils.asyncio import create_looping_call, sleep
+from scrapy.utils.defer import maybe_deferred_to_future
+from twisted.internet.threads import deferToThread
 
 from neardup.errors import NeardupError
 from neardup.limits import GONE_STATUSES
 from neardup.page import Page
+from neardup.standing import DUPLICATES
 from streams.client import BUFFER_BYTES, PageProducer
+from streams.formats.codecs import encode_page
 
 _POLL_SECONDS = 0.1
 _log = logging.getLogger(__name__)
@@ -66,6 +82,9 @@ class PublishMiddleware:
             delivery_s=settings.getfloat("NEARDUP_DELIVERY_SECONDS", 120.0),
             on_error=self._failed,
         )
+        ask = settings.get("NEARDUP_ASK")
+        token, seconds = settings.get("NEARDUP_ASK_TOKEN"), settings.getfloat("NEARDUP_ASK_SECONDS", 5.0)
+        self._ask = _AskClient(ask, token, seconds) if ask else None
         crawler.signals.connect(self._opened, signals.spider_opened)
         crawler.signals.connect(self._closed, signals.spider_closed)
 
@@ -86,6 +105,7 @@ class PublishMiddleware:
                 self._stats.inc_value(f"neardup/skipped/{reason}")
             return response
         page = _page(response)
+        repeat_of = await self._repeat_of(request, page)
         try:
             while not self._producer.offer(page):
                 self._stats.inc_value("neardup/waits")
@@ -95,7 +115,21 @@ class PublishMiddleware:
             return response
         self._stats.inc_value("neardup/gone" if page.body is None else "neardup/published")
         self._stats.inc_value("neardup/bytes", len(page.body or b""))
+        if repeat_of:
+            self._stats.inc_value("neardup/repeats")
+            raise IgnoreRequest(f"{page.url} repeats {repeat_of}")
         return response
+
+    async def _repeat_of(self, request: Request, page: Page) -> str:
+        """Return the URL that the page repeats by the service's answer, or ""."""
+        if self._ask is None or page.body is None or request.meta.get("neardup_skip") is False:
+            return ""
+        try:
+            return await maybe_deferred_to_future(deferToThread(self._ask.repeat_of, page))
+        except (OSError, http.client.HTTPException, ValueError, KeyError, TypeError) as error:
+            self._stats.inc_value("neardup/unanswered")
+            _log.warning("no answer for %s: %s", page.url, error)
+            return ""
 
     def _poll(self) -> None:
         try:
@@ -120,6 +154,22 @@ class PublishMiddleware:
     def _failed(self, url: str, reason: str) -> None:
         self._stats.inc_value("neardup/errors")
         _log.error("not published: %s", f"{url}: {reason}" if url and not reason.startswith(url) else reason)
+
+
+class _AskClient:
+    """Asks the service of `neardup ask`. url: with its path, /ask."""
+
+    def __init__(self, url: str, token: str | None, seconds: float) -> None:
+        self._url, self._seconds = url, seconds
+        self._headers = {"Authorization": f"Bearer {token}"} if token else {}
+        self._opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))  # the crawl's proxies are not ours
+
+    def repeat_of(self, page: Page) -> str:
+        """Return the URL that the page repeats, or "". Raises OSError and others without a valid answer."""
+        request = urllib.request.Request(self._url, encode_page(page, "json").value, self._headers)
+        with self._opener.open(request, timeout=self._seconds) as answer:
+            verdict = orjson.loads(answer.read())["verdict"]
+        return str(verdict["representative"]["url"]) if verdict["verdict"] in DUPLICATES else ""
 
 
 def _left_out(request: Request, response: Response) -> str:

@@ -44,6 +44,8 @@ class Links(scrapy.Spider):
         if isinstance(response, TextResponse):
             for link in response.css("a"):
                 meta = {"neardup": False} if "private" in link.attrib["href"] else {}
+                if "wanted" in link.attrib["href"]:
+                    meta["neardup_skip"] = False
                 yield response.follow(link, meta=meta)
             for form in response.css("form"):
                 yield response.follow(form.attrib["action"], method="POST")

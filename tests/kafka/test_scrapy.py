@@ -16,9 +16,13 @@ import pytest
 from broker import PATIENCE_SECONDS
 from published import read_pages
 
+import neardup
+from neardup.page import Page
 from streams.config.settings import Topics
 from streams.kafka import Admin, Connection
 from tests import processes
+from tests.streams.archives import html, text
+from tests.streams.ask.test_ask import TOKEN, serving
 
 pytest.importorskip("scrapy")
 
@@ -256,6 +260,43 @@ def test_a_crawl_that_could_not_publish_does_not_start(
     assert (code, stats) == (1, {})
     assert "topic nowhere does not exist" in log
     assert site.asked == []
+
+
+def test_a_repeat_is_published_and_does_not_reach_the_spider(
+    broker: str, admin: Admin, names: Topics, tmp_path: Path, open_site: Callable[[dict[str, Answer]], Site]
+) -> None:
+    admin.create(names.pages, 1, 1, {})
+    known = [html(f"Page {number}", text(number)) for number in range(3)]
+
+    def repeat(number: int, link: str) -> bytes:
+        return html(f"Page {number}", text(number) + f'<a href="{link}">m</a>')
+
+    site = open_site(
+        {
+            "/": (200, HTML, links("/copy", "/wanted-copy", "/other")),
+            "/copy": (200, HTML, repeat(0, "/behind-copy")),
+            "/wanted-copy": (200, HTML, repeat(1, "/behind-wanted")),
+            "/other": (200, HTML, html("Other", text(900) + '<a href="/behind-other">m</a>')),
+            **dict.fromkeys(("/behind-copy", "/behind-wanted", "/behind-other"), (200, HTML, b"<p>end")),
+        }
+    )
+    with neardup.open_index(tmp_path / "state") as index:
+        index.add([Page(f"http://a.example/{number}", body, "text/html") for number, body in enumerate(known)])
+    settings = {"NEARDUP_PAGES_TOPIC": names.pages, "ROBOTSTXT_OBEY": False, "NEARDUP_ASK_TOKEN": TOKEN}
+    with serving(tmp_path / "state", TOKEN) as url:
+        code, stats, log = ended(start(site, broker, NEARDUP_ASK=url, **settings))
+    assert (code, log) == (0, "")
+    assert "/behind-copy" not in site.asked
+    assert {"/behind-wanted", "/behind-other"} <= set(site.asked)
+    assert stats["neardup/repeats"] == 1
+    assert f"{site.url}/copy" in read_pages(broker, names.pages, "raw"), "its verdict says what it repeats"
+
+    # Without the service, the spider gets all.
+    code, stats, log = ended(start(site, broker, NEARDUP_ASK=url, **settings, LOG_LEVEL="WARNING"))
+    assert code == 0
+    assert stats["neardup/unanswered"] == 5  # of the two with `wanted` it is not asked
+    assert f"no answer for {site.url}/copy: " in log
+    assert "/behind-copy" in site.asked
 
 
 @pytest.mark.slow
