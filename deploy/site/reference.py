@@ -107,6 +107,7 @@ def formats() -> str:
         "json": "Codec json",
         "warc": "Codec warc",
         "bodies": "Bodies outside Kafka",
+        "verdicts": "Records of verdicts",
         "message": "Messages of the sketch log",
     }
     out = ["# Formats\n"]
