@@ -1,12 +1,13 @@
 """One fetch of one URL, and what is computed from a URL: its normal form, host, site and owner."""
 
+import hashlib
 import ipaddress
 import re
 from dataclasses import dataclass
 from encodings.idna import nameprep
 from functools import lru_cache
 from typing import Any
-from urllib.parse import unquote_to_bytes
+from urllib.parse import quote, unquote, unquote_to_bytes
 
 from neardup.errors import BadPage
 from neardup.limits import URL_BYTES_MAX
@@ -45,6 +46,10 @@ class Page:
         if self.score is not None and not 0 <= self.score <= 1:
             raise BadPage("score is not a number from 0 to 1")
 
+
+#: Begin of the URL of a document whose id is no URL. Its host is a digest of the id: two such documents are not known
+#: to be of one site, so the rules must not take them for siblings of one template.
+ID_SCHEME = "id://"
 
 #: First labels of hosts that name a view of one site: the same pages for telephones, for printers.
 VIEWS = ("www", "m", "mobile", "amp", "print")
@@ -256,3 +261,33 @@ def _without_dot_segments(path: str) -> str:
     if segments[-1] in (".", ".."):
         out.append("")
     return "/".join(out)
+
+
+def url_of_id(given: str) -> str:
+    """Returns an id that is a URL unchanged; makes a URL of any other id: `id://DIGEST/ID`."""
+    if "://" in given:
+        return given
+    return f"{ID_SCHEME}{_id_digest(given)}/{quote(given, errors='replace')}"
+
+
+def id_of(url: str | None) -> str | None:
+    """Returns the id of a URL that `url_of_id` made; None for other URLs, and if normalising removed a part of it."""
+    if url is None or not url.startswith(ID_SCHEME):
+        return None
+    digest, _, quoted = url.removeprefix(ID_SCHEME).partition("/")
+    given = unquote(quoted)
+    return given if _id_digest(given) == digest else None
+
+
+def name_of(url: str) -> str:
+    """Returns what people call a page: the id of a document that has one, else the URL."""
+    return id_of(url) or url
+
+
+def named_url(given: str, url_bytes_max: int = URL_BYTES_MAX) -> str:
+    """Returns the normalised URL of a page that a person names by its URL or its id. Raises BadPage."""
+    return normalise_url(url_of_id(given), url_bytes_max)
+
+
+def _id_digest(given: str) -> str:
+    return hashlib.blake2b(given.encode("utf-8", "replace"), digest_size=8).hexdigest()

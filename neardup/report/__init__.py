@@ -17,7 +17,7 @@ from markupsafe import Markup
 
 from neardup.decider import Decider
 from neardup.errors import NeardupError
-from neardup.page import host_of, site_of
+from neardup.page import host_of, name_of, site_of
 from neardup.report import charts, prose
 from neardup.report.filters import Filter
 from neardup.report.samples import Card, ReadPage, card, instant
@@ -93,7 +93,7 @@ def visible(value: Any) -> Any:
 
 def environment(package: str) -> Environment:
     """Loads the templates of a package and of the report. Values are escaped and passed through `visible`."""
-    return Environment(
+    made = Environment(
         loader=ChoiceLoader([PackageLoader(package, "."), PackageLoader(__name__, ".")]),
         autoescape=True,
         undefined=StrictUndefined,
@@ -101,6 +101,8 @@ def environment(package: str) -> Environment:
         lstrip_blocks=True,
         finalize=visible,
     )
+    made.filters["name"] = name_of
+    return made
 
 
 #: Titles do not depend on the seed.

@@ -9,7 +9,7 @@ from typing import Any
 
 from markupsafe import Markup
 
-from neardup.page import Page
+from neardup.page import Page, name_of
 from neardup.report import charts, environment, prose
 from neardup.report.differ import compare_texts, text_words
 from neardup.report.passages import passages
@@ -113,7 +113,7 @@ def _card(pair: Mapping[str, Any], pages: Mapping[Place, Page]) -> Card:
         text = None if page is None else page_text(page)
         texts.append(text)
         if text is None:
-            out.notes.append(f"The text of {side['url']} cannot be shown: its source is gone or has changed.")
+            out.notes.append(f"The text of {name_of(side['url'])} cannot be shown: its source is gone or has changed.")
     left, right = texts
     if left is not None and right is not None:
         out.difference = compare_texts(text_words(left), text_words(right))

@@ -18,7 +18,7 @@ from neardup.standing import standing_of
 from streams.batch.engine import Progress
 from streams.batch.partition import VERSION, PartitionOptions, write_report
 from streams.batch.reading import sources_of
-from streams.batch.results import Summary, summed_up
+from streams.batch.results import Summary, named, summed_up
 from streams.batch.workers import Stopped
 from streams.batch.workspace import PartitionWorkspace
 from streams.files.scan import Progress as Where
@@ -135,4 +135,4 @@ def _line(cluster: OnlineCluster) -> dict[str, Any]:
 
 def _place(verdict: dict[str, Any]) -> dict[str, Any]:
     at = verdict["coordinates"]
-    return {"url": verdict["url"], "source": at["source"], "offset": at["offset"]}
+    return {**named(verdict["url"]), "source": at["source"], "offset": at["offset"]}

@@ -8,6 +8,7 @@ from typing import Any, BinaryIO, Literal
 
 import orjson
 
+from neardup.page import id_of
 from neardup.partition import plan
 from streams.batch.engine import Engine
 from streams.batch.reading import place_of
@@ -96,7 +97,13 @@ def sets(engine: Engine, sources: Sequence[LocalSource], kind: str) -> Iterator[
 
 def _place(doc: int, urls: dict[int, str], sources: Sequence[LocalSource]) -> dict[str, Any]:
     source, place = place_of(doc)
-    return {"url": urls[doc], "source": sources[source].record.id, "offset": place}
+    return {**named(urls[doc]), "source": sources[source].record.id, "offset": place}
+
+
+def named(url: str) -> dict[str, str]:
+    """Returns the fields that name a document: its URL, and its id if it has one."""
+    given = id_of(url)
+    return {"url": url} if given is None else {"id": given, "url": url}
 
 
 def _member(row: tuple[Any, ...], urls: dict[int, str], sources: Sequence[LocalSource]) -> dict[str, Any]:

@@ -130,6 +130,7 @@ def _print_summary(made: "Summary", out: Path) -> None:
     from rich.console import Console
     from rich.table import Table
 
+    from neardup.page import name_of
     from neardup.report.partition import unsigned
     from streams.process.terminal import safe
 
@@ -151,7 +152,7 @@ def _print_summary(made: "Summary", out: Path) -> None:
     table.add_column("largest sets")
     table.add_column("documents", justify="right")
     for url, size in made.largest[:PROBLEMS_SHOWN]:
-        table.add_row(safe(url, 100), f"{size:,}")
+        table.add_row(safe(name_of(url), 100), f"{size:,}")
     if made.largest:
         console.print(table)
     for field in made.fields_taken:

@@ -14,7 +14,7 @@ from rich.text import Text
 
 from neardup.decider import Decider
 from neardup.errors import BadInput
-from neardup.page import CONTENT_TYPES, Page, host_of, normalise_url
+from neardup.page import CONTENT_TYPES, Page, host_of, name_of, named_url
 from neardup.pairs.scoring import compare
 from neardup.report import visible
 from neardup.report.differ import Difference, compare_texts, text_words
@@ -158,7 +158,7 @@ class Comparison:
         a, b = self.sketches
         table.add_row("file", *(folded(str(path)) for path in self.files))
         if not a.url.startswith("file:") or not b.url.startswith("file:"):
-            table.add_row("URL", folded(a.url), folded(b.url))
+            table.add_row("URL", folded(name_of(a.url)), folded(name_of(b.url)))
         table.add_row("title", folded(a.title or "-"), folded(b.title or "-"))
         table.add_row("words", f"{a.tokens:,}", f"{b.tokens:,}")
         same = "the same words in the same order" if self.same_digest else "different"
@@ -263,7 +263,7 @@ def page_of_file(path: Path, url: str | None, scheme: Scheme) -> Page:
         with path.open("rb") as file:
             body = file.read(scheme.body_bytes_max + 1)
         return Page(
-            normalise_url(url) if url else path.absolute().as_uri(), body, CONTENT_TYPES.get(path.suffix.lower(), "")
+            named_url(url) if url else path.absolute().as_uri(), body, CONTENT_TYPES.get(path.suffix.lower(), "")
         )
     except OSError as error:
         raise BadInput(f"{path}: {error.strerror}") from error

@@ -13,7 +13,7 @@ from neardup.decider import Decider
 from neardup.errors import BadInput, BadPage, InvariantBroken
 from neardup.fold import Candidate, Trace, fold
 from neardup.limits import PLACE_BITS
-from neardup.page import normalise_url
+from neardup.page import name_of, named_url
 from neardup.report.prose import KINDS, found_through, kept_apart, sentences
 from neardup.report.reasons import Draft
 from neardup.report.samples import CardSide, card, instant
@@ -99,7 +99,7 @@ class Explanation:
         verdict, trace = self.verdict, self.trace
         kind = str(verdict["verdict"])
         name, meaning = KINDS.get(kind, (kind, ""))
-        yield Text.assemble((name.upper(), "bold"), "  ", folded(trace.url))
+        yield Text.assemble((name.upper(), "bold"), "  ", folded(name_of(trace.url)))
         yield Text(f"page {trace.page_id}, fetched {instant(verdict.get('fetched_at')) or 'at an unknown time'}")
         if verdict.get("title"):
             yield folded(str(verdict["title"]))
@@ -115,12 +115,12 @@ class Explanation:
         for role in ("representative", "content_of"):
             if verdict.get(role):
                 told = "the representative" if role == "representative" else "the page with the same content"
-                yield Text.assemble(f"{told}: page {verdict[role]['page_id']}, ", folded(verdict[role]["url"]))
+                yield Text.assemble(f"{told}: page {verdict[role]['page_id']}, ", folded(name_of(verdict[role]["url"])))
         for sentence in sentences(evidence, self.decider):
             yield folded(sentence)
         near = evidence.get("nearest")
         if near:
-            yield Text.assemble(f"nearest candidate: page {near['page_id']}, ", folded(near["url"]))
+            yield Text.assemble(f"nearest candidate: page {near['page_id']}, ", folded(name_of(near["url"])))
             for sentence in sentences(near, self.decider):
                 yield folded(sentence)
         if self.exact is not None:
@@ -139,7 +139,7 @@ class Explanation:
         other = standing.get("representative") or {}
         told = f"The URL stands as: {KINDS.get(kind, (kind,))[0]}"
         if other and other["url"] != self.trace.url:
-            return Text.assemble(f"{told}, represented by page {other['page_id']}, ", folded(other["url"]))
+            return Text.assemble(f"{told}, represented by page {other['page_id']}, ", folded(name_of(other["url"])))
         return Text(f"{told}.")
 
     def _weighed(self) -> RenderResult:
@@ -182,7 +182,7 @@ class Explanation:
                 str(pair.b_similarity),
                 str(pair.c_similarity),
                 Text.assemble(
-                    folded(one.url),
+                    folded(name_of(one.url)),
                     ("\n" + found_through(one.families) + "\n", "dim"),
                     (_ruling(one, chosen), "green" if one.ruling.kind else "yellow"),
                     overflow="fold",
@@ -255,13 +255,13 @@ def _difference(state: State, verdict: dict[str, Any], decider: Decider) -> tupl
 def _stored(state: State, url: str, page_id: int | None) -> tuple[dict[str, Any], list[tuple[int, str]]]:
     """The verdict to explain, and the latest verdicts about the URL."""
     try:
-        wanted = normalise_url(url, state.scheme.url_bytes_max)
+        wanted = named_url(url, state.scheme.url_bytes_max)
     except BadPage:
-        wanted = url  # a page may have been rejected for just that
+        wanted = url
     found: dict[str, Any] | None = None
     history: list[tuple[int, str]] = []
     for verdict in state.verdicts():
-        if verdict["url"] != wanted:
+        if verdict["url"] not in (wanted, url):  # a rejected page has the URL that it came with
             continue
         history = [*history, (verdict["page_id"], verdict["verdict"])][-HISTORY_MAX:]
         # A promotion (n > 0) is caused by another page, and explained by that page's verdict.
@@ -269,8 +269,8 @@ def _stored(state: State, url: str, page_id: int | None) -> tuple[dict[str, Any]
             found = verdict
     if found is None and history:
         raise BadInput(
-            f"no verdict of page {page_id} about {wanted}; there are {', '.join(str(i) for i, _ in history)}"
+            f"no verdict of page {page_id} about {name_of(wanted)}; there are {', '.join(str(i) for i, _ in history)}"
         )
     if found is None:
-        raise BadInput(f"no verdict about {wanted} in {state.path}")
+        raise BadInput(f"no verdict about {name_of(wanted)} in {state.path}")
     return found, history

@@ -19,6 +19,7 @@ import orjson
 
 from neardup.errors import BadInput, InvariantBroken
 from neardup.limits import MESSAGE_PAGES_MAX
+from neardup.page import ID_SCHEME
 from neardup.report.prose import reason_kind
 from neardup.standing import DUPLICATES
 from neardup.verdict import Kind, Verdict
@@ -28,7 +29,7 @@ from streams.files.fetching import fetched
 from streams.files.sketcher import Sketcher
 from streams.files.sources import LocalSource, SourceRecord, open_sources
 from streams.files.state import FLUSH_MESSAGES, State
-from streams.formats.documents import ID_SCHEME, Fields
+from streams.formats.documents import Fields
 from streams.formats.message import MANY_SOURCES, as_first, verdict_lines, verdicts_source
 from streams.pipeline.audit import Audit
 from streams.pipeline.matcher import Mark

@@ -1,18 +1,12 @@
 """Documents of JSON lines and tables with field names of their own, and ids that need not be URLs."""
 
-import hashlib
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import quote, unquote
 
 from neardup.errors import BadPage
-from neardup.page import Page
+from neardup.page import Page, url_of_id
 from streams.formats.json import page_of
-
-#: What the URL of a document begins with whose id is none. Its host is a digest of the id: nothing says that two such
-#: documents are of one site, so the rules must not take them for siblings of one template.
-ID_SCHEME = "id://"
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,27 +53,7 @@ def document_of(row: Mapping[str, Any], fields: Fields) -> Page:
         raise BadPage(f"no {id_field}")
     if isinstance(given, bool) or not isinstance(given, str | int):
         raise BadPage(f"{id_field} is neither text nor a whole number")
-    url = url_of(str(given))
+    url = url_of_id(str(given))
     if not isinstance(text, str | bytes):
         return Page(url=url, body=b"", problem=f"{text_field} is no text" if text is not None else f"no {text_field}")
     return page_of({"url": url, "body": text, "content_type": kind if isinstance(kind, str) else None})
-
-
-def url_of(given: str) -> str:
-    """Returns an id that is a URL unchanged; makes a URL of any other id: `id://DIGEST/ID`."""
-    if "://" in given:
-        return given
-    return f"{ID_SCHEME}{_digest(given)}/{quote(given, errors='replace')}"
-
-
-def id_of(url: str | None) -> str | None:
-    """Returns the id of a URL that `url_of` made; None for other URLs, and if normalising removed a part of the id."""
-    if url is None or not url.startswith(ID_SCHEME):
-        return None
-    digest, _, quoted = url.removeprefix(ID_SCHEME).partition("/")
-    given = unquote(quoted)
-    return given if _digest(given) == digest else None
-
-
-def _digest(given: str) -> str:
-    return hashlib.blake2b(given.encode("utf-8", "replace"), digest_size=8).hexdigest()

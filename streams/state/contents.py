@@ -15,7 +15,7 @@ from neardup.index import sharing
 from neardup.index.base import Family, Store
 from neardup.index.rocks import RocksStore
 from neardup.index.rows import decode_cluster, decode_member, decode_url, id_key
-from neardup.page import normalise_url
+from neardup.page import named_url
 from neardup.sketch.header import url_hash
 from neardup.sketch.view import Sketch
 from streams.pipeline.matcher import LOG_PROGRAM, PROGRAM, Matcher
@@ -74,12 +74,12 @@ def overview(opened: Opened, progress: Progress) -> tuple[Inspection, dict[str, 
 
 def of_url(store: Store, url: str) -> dict[str, Any]:
     """Returns the row, sketch and cluster of a URL. Raises BadInput if the index has none."""
-    hashed = url_hash(normalise_url(url))
+    hashed = url_hash(named_url(url))
     (row,) = store.get_many(Family.URLS, [hashed])
     if row is None:
         raise BadInput(f"{url}: nothing is held of it")
     held = decode_url(row)
-    told: dict[str, Any] = {"url": normalise_url(url), **held._asdict(), "standing": held.standing.value}
+    told: dict[str, Any] = {"url": named_url(url), **held._asdict(), "standing": held.standing.value}
     if held.live:
         told["cluster"] = of_cluster(store, held.cluster)
         told["sketch"] = sketch_of(store, held.page_id)

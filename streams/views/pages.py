@@ -11,7 +11,7 @@ from markupsafe import Markup
 from neardup.decider import Decider
 from neardup.errors import BadPage, NeardupError
 from neardup.evaluation.rules.audits import SAMPLES
-from neardup.page import normalise_url
+from neardup.page import name_of, normalise_url, url_of_id
 from neardup.report import environment, prose
 from neardup.report.samples import instant
 from neardup.rules import why_refused
@@ -65,7 +65,7 @@ def _row(source: Source, wanted: str) -> Row | None:
 
 def _spellings(text: str) -> list[str]:
     out = [text]
-    for full in (text, f"https://{text}", f"http://{text}"):
+    for full in (text, f"https://{text}", f"http://{text}", url_of_id(text)):
         try:
             out.append(normalise_url(full))
         except BadPage:
@@ -168,7 +168,8 @@ def _share(part: int, whole: int) -> str:
 
 
 def _short(url: str) -> str:
-    """Cut the middle of a long URL for display; links keep the whole URL."""
+    """Cut the middle of a long URL for display; links keep the whole URL. A document is shown by its id."""
+    url = name_of(url)
     return url if len(url) <= URL_CHARS_SHOWN else f"{url[: URL_CHARS_SHOWN - 60]} {CUT} {url[-50:]}"
 
 

@@ -5,11 +5,14 @@ from collections.abc import Iterable, Sequence
 
 import orjson
 
+from neardup.page import ID_SCHEME, name_of
 from streams.views.lists import Facts, cut
 
 SECONDS_MAX, FOUND_MAX, CHARS_MIN = 2.0, 50, 2
 _TITLE_CHARS = 200
 _ROWS_BETWEEN_LOOKS = 1_000
+#: The URL of a document has its id encoded.
+_ID = f'"{ID_SCHEME}'.encode()
 
 
 def search_rows(rows: Iterable[bytes], text: str, seconds_max: float = SECONDS_MAX) -> Facts:
@@ -26,10 +29,10 @@ def search_rows(rows: Iterable[bytes], text: str, seconds_max: float = SECONDS_M
             break
         count += 1
         # ASCII text is found in the bytes first: decoding each row would take ten times as long.
-        if raw.isascii() and raw not in row.lower():
+        if raw.isascii() and raw not in row.lower() and _ID not in row:
             continue
         verdict = orjson.loads(row)["verdict"]
-        if needle in str(verdict["url"]).casefold() or needle in str(verdict.get("title") or "").casefold():
+        if needle in name_of(str(verdict["url"])).casefold() or needle in str(verdict.get("title") or "").casefold():
             items.append(
                 {
                     "url": cut(verdict["url"]),

@@ -21,7 +21,7 @@ from typing import Any, BinaryIO, Protocol
 import orjson
 
 from neardup.errors import BadInput, BadPage
-from neardup.page import normalise_url
+from neardup.page import named_url
 from neardup.report.reasons import Reason
 
 LABEL_VERSION = 1
@@ -90,7 +90,7 @@ def united(*samples: str) -> str:
 def label_of(a: str, b: str, label: Judgement, **more: Any) -> Label:
     """Builds a label of two URLs in any order. Raises BadInput for invalid or equal URLs."""
     try:
-        first, second = sorted((normalise_url(a), normalise_url(b)))
+        first, second = sorted((named_url(a), named_url(b)))
     except BadPage as error:
         raise BadInput(str(error)) from error
     if first == second:

@@ -27,7 +27,7 @@ from neardup.evaluation.pairs.difference import ratio_at_most
 from neardup.evaluation.pairs.labels import LINE_BYTES_MAX, Judgement, Label, join_labels, label_of, lines_of, united
 from neardup.evaluation.pairs.texts import Texts
 from neardup.kernels import joins
-from neardup.page import normalise_url
+from neardup.page import named_url
 from neardup.report.reasons import Reason
 
 RATIO_MIN = 0.75
@@ -120,7 +120,7 @@ def _item(line: bytes, place: str) -> tuple[str, tuple[str, str]]:
         url, item, edition = value["url"], value["item"], value.get("edition", "")
         if not isinstance(item, str) or not item or not isinstance(edition, str):
             raise ValueError("item and edition must be texts, and item not empty")
-        return normalise_url(url), (item, edition)
+        return named_url(url), (item, edition)
     except (ValueError, TypeError, KeyError, AttributeError, BadPage) as error:
         raise BadInput(f'{place}: a line is {{"url": ..., "item": ...}}: {error}') from error
 

@@ -48,7 +48,7 @@ def test_a_label_survives_its_line() -> None:
         (b"[]", "not a JSON object"),
         (b'{"version": 2}', "version 2"),
         (b'{"a": 1, "b": {"url": "http://b.example/"}, "label": "correct"}', "objects with a url"),
-        (b'{"a": {"url": "b"}, "b": {"url": "http://b.example/"}, "label": "correct"}', "not an absolute URL"),
+        (b'{"a": {"url": "://b"}, "b": {"url": "http://b.example/"}, "label": "correct"}', "not an absolute URL"),
         (b'{"a": {"url": "http://b.example"}, "b": {"url": "http://b.example/"}, "label": "correct"}', "with itself"),
         (b'{"a": "http://a.example/", "b": "http://b.example/", "label": "yes"}', "correct, incorrect, undecided"),
         (b'{"a": "http://a.example/", "b": "http://b.example/"}', "label 'None'|label None"),

@@ -128,7 +128,7 @@ def test_a_file_of_items_is_believed_and_editions_are_compared(tmp_path: Path) -
         ("", "names no page"),
         ("{", "items.jsonl:1"),
         ('{"url": "https://a.example/"}', "items.jsonl:1.*item"),
-        ('{"url": "nowhere", "item": "x"}', "items.jsonl:1"),
+        ('{"url": "://nowhere", "item": "x"}', "items.jsonl:1"),
         ('{"url": "https://a.example/", "item": ""}', "not empty"),
         ('{"url": "https://a.example/", "item": "x"}\n{"url": "https://a.example", "item": "y"}', ":2.*another item"),
     ],

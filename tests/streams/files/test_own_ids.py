@@ -1,0 +1,132 @@
+"""Documents with ids of their own, through each command: ids are taken, and shown instead of internal URLs."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("aiohttp", reason="aiohttp is not installed")
+
+from neardup.evaluation.labelling.page import pair_html, pair_view
+from neardup.evaluation.labelling.rounds import Labelling
+from neardup.evaluation.pairs.graphs import b_graph, c_graph
+from neardup.evaluation.pairs.sampling import draw
+from neardup.page import url_of_id
+from streams.views.source import ScanSource
+from tests.neardup.evaluation.crawl import crawl_of
+from tests.neardup.evaluation.crawl import page as crawl_page
+from tests.neardup.evaluation.crawl import words as text_of
+from tests.streams.shell import Shell, words
+from tests.streams.views.test_views_web import Server
+
+INTERNAL = "id://"
+
+
+def document(name: str, text: str) -> str:
+    return json.dumps({"id": name, "text": text}) + "\n"
+
+
+@pytest.fixture
+def shell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Shell:
+    shell = Shell(tmp_path, monkeypatch, capsys)
+    lines = [document(f"e{number}", words(f"w{number}x")) for number in range(6)]
+    lines.append(document("copy of e5", words("w5x")))
+    lines.append(document("e5 edited", words("w5x") + " 9:41"))
+    (tmp_path / "docs.jsonl").write_text("".join(lines))
+    return shell
+
+
+@pytest.fixture
+def scanned(shell: Shell) -> Shell:
+    assert shell("scan", "docs.jsonl").code == 0
+    return shell
+
+
+def test_pages_are_explained_and_inspected_by_their_ids(scanned: Shell) -> None:
+    for name, kind in (("e5", "UNIQUE"), ("copy of e5", "EXACT DUPLICATE"), ("e5 edited", "NEAR DUPLICATE")):
+        code, out, _ = scanned("explain", name)
+        assert (code, out.splitlines()[0]) == (0, f"{kind}  {name}")
+        assert INTERNAL not in out
+    assert "page 5, e5" in out
+    code, _, err = scanned("explain", "no such id")
+    assert (code, err) == (1, f"neardup: no verdict about no such id in {scanned.folder}/neardup-state\n")
+    code, out, _ = scanned("inspect", "neardup-state", "--url", "copy of e5")
+    assert code == 0
+    assert '"standing"' in out
+
+
+def test_a_report_shows_ids(scanned: Shell) -> None:
+    assert scanned("report", "--out", "report.html").code == 0
+    text = (scanned.folder / "report.html").read_text()
+    assert "copy of e5" in text
+    assert INTERNAL not in re.sub(r"{&#34;a&#34;: .*}", "", text)  # lines for a file of labels
+
+
+@pytest.mark.parametrize("how", [(), ("--method", "tape")], ids=["texts", "online"])
+def test_a_partition_has_ids_beside_urls(shell: Shell, how: tuple[str, ...]) -> None:
+    if not how:
+        pytest.importorskip("duckdb")
+    code, out, _ = shell("partition", "docs.jsonl", "--out", "sets", *how)
+    assert code == 0
+    assert INTERNAL not in out
+    assert INTERNAL not in (shell.folder / "sets" / "report.html").read_text()
+    (line,) = (shell.folder / "sets" / "sets.jsonl").read_text().splitlines()
+    found = json.loads(line)
+    assert {found["representative"]["id"], *(each["id"] for each in found["members"])} == {
+        "e5",
+        "copy of e5",
+        "e5 edited",
+    }
+
+
+def test_labels_and_items_take_ids(shell: Shell) -> None:
+    labels = [
+        {"version": 1, "a": {"url": "e5"}, "b": {"url": "e5 edited"}, "label": "correct"},
+        {"version": 1, "a": {"url": "e1"}, "b": {"url": "e2"}, "label": "incorrect"},
+    ]
+    (shell.folder / "labels.jsonl").write_text("".join(json.dumps(each) + "\n" for each in labels))
+    items = [{"url": f"e{number}", "item": str(number)} for number in range(6)]
+    items += [{"url": name, "item": "5"} for name in ("copy of e5", "e5 edited")]
+    (shell.folder / "items.jsonl").write_text("".join(json.dumps(each) + "\n" for each in items))
+    code, out, err = shell("evaluate", "docs.jsonl", "--labels", "labels.jsonl", "--out", "ev")
+    assert code == 0, err
+    assert "labelled pairs: 1 correct, 1 incorrect" in out
+    code, out, err = shell(
+        "evaluate", "docs.jsonl", "--items", "items.jsonl", "--out", "ev2", "--labels-out", "own.jsonl"
+    )
+    assert code == 0, err
+    for folder in ("ev", "ev2"):
+        assert INTERNAL not in (shell.folder / folder / "evaluation.html").read_text()
+
+
+def test_the_label_page_shows_ids() -> None:
+    text = text_of(1, 300)
+    names = {"e5": text, "copy of e5": [*text, "more"]}
+    crawl = crawl_of([crawl_page(url_of_id(name), "", each) for name, each in names.items()])
+    labelling = Labelling(draw(crawl.corpus, b_graph(crawl.corpus), c_graph(crawl.corpus)), crawl.corpus, [], id)
+    page = pair_html(labelling, pair_view(labelling, crawl.texts, 0), "ana", "", "")
+    assert "copy of e5" in page
+    assert INTERNAL not in page
+
+
+def test_views_find_and_show_pages_by_their_ids(scanned: Shell) -> None:
+    server = Server(ScanSource(scanned.folder / "neardup-state"))
+    paths = (
+        "url?url=copy+of+e5",
+        "url?url=e5",
+        "compare?a=e5+edited&b=e5",
+        "search?text=of+e",
+        "kind?name=near_duplicate",
+        "clusters",
+        "cluster?id=5",
+    )
+    try:
+        for path in paths:
+            status, _, text = server.get(f"/{path}")
+            assert status == 200, path
+            assert "e5" in text, path
+            assert f">{INTERNAL}" not in text, path
+        assert server.get("/search?text=copy+of+e5")[0] == 303
+    finally:
+        server.close()
