@@ -29,6 +29,25 @@ def test_lint(tmp_path: Path) -> None:
         charts.helm("lint", "--strict", CHART, "--kube-version", "1.32.0", *charts.given(tmp_path, values))
 
 
+def test_lint_with_defaults_names_what_must_be_set() -> None:
+    told = subprocess.run([charts.need("helm"), "lint", CHART], capture_output=True, text=True)
+    assert "kafka.bootstrap: required: the brokers as host:port" in told.stdout + told.stderr
+
+
+def test_the_recipe_for_a_larger_disk_names_what_is_rendered(tmp_path: Path) -> None:
+    recipe = (CHART / "README.md").read_text().split("## Enlarge a disk")[1].split("\n## ")[0]
+    size = re.findall(r"--set (matcher\.persistence\.size)=(\S+)", recipe)
+    assert size == [("matcher.persistence.size", "200Gi")]
+    values = {"matcher": {"persistence": {"size": "200Gi"}}}
+    rendered = documents(template(tmp_path, values))
+    matcher = of(rendered, "StatefulSet", "matcher")
+    (claim,) = matcher["spec"]["volumeClaimTemplates"]
+    name = matcher["metadata"]["name"].replace("r-", "RELEASE-", 1)
+    assert claim["spec"]["resources"]["requests"]["storage"] == "200Gi"
+    assert f"kubectl patch pvc {claim['metadata']['name']}-{name}-0 " in recipe
+    assert f"kubectl delete statefulset {name} --cascade=orphan" in recipe
+
+
 def test_schema_and_readme_are_those_of_the_values() -> None:
     told = subprocess.run(
         [sys.executable, REPOSITORY / "deploy" / "chart.py", "--check"], capture_output=True, text=True
