@@ -14,6 +14,8 @@ from urllib.parse import quote
 #: Pages of one release at most, drawn by a hash of their paths: the same paths in each release.
 PAGES_MAX = 300
 _BYTES_MAX = 2_000_000
+#: Folders have numbers, as sites have releases at /15/ and /16/: a word there would part them in the rule's eyes.
+_FIRST_RELEASE = 15
 _HTML = re.compile(r"\.x?html?$", re.IGNORECASE)
 _VERSION = re.compile(r"\d+(?:\.\d+)+[a-z0-9~+]*")
 
@@ -37,8 +39,9 @@ def read(package: str, archives: Sequence[tuple[str, Path]], pages_max: int = PA
     host = re.sub(r"[^a-z0-9]+", "-", package.lower()).strip("-")
     releases = [dict(_files(archive)) for _, archive in archives]
     pages = []
-    for (release, _), files, keys in zip(archives, releases, _keys(releases), strict=True):
-        folder = f"{release}/" if len(archives) > 1 else ""
+    numbered = enumerate(zip(archives, releases, _keys(releases), strict=True), _FIRST_RELEASE)
+    for number, ((release, _), files, keys) in numbered:
+        folder = f"{number}/" if len(archives) > 1 else ""
         for path in sorted(keys, key=lambda path: _rank(keys[path][0]))[:pages_max]:
             key, alone = keys[path]
             pages.append(Served(f"http://{host}.example/{folder}{quote(path)}", key, release, files[path], alone))
