@@ -9,9 +9,13 @@ from typing import Any
 
 import pytest
 
+from neardup.clusters.removal import Removed
+from neardup.index.layered import Layered
+from neardup.sketch.takedown import Takedown
 from streams.errors import Unsettled
 from streams.formats.message import Message
 from streams.pipeline import accounting, matcher
+from streams.pipeline.batch_fold import BatchFold
 from streams.pipeline.matcher import Prepared
 from streams.positions import Positions
 from streams.roles import restart, start
@@ -122,6 +126,26 @@ def an_expired_place_is_a_new_line(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(restart, "_recovered", lambda found, lost: 0)
 
 
+def a_takedown_is_passed_over_where_its_verdicts_are_out(patch: pytest.MonkeyPatch) -> None:
+    take_down = BatchFold.take_down
+
+    def forgetful(self: BatchFold, takedown: Takedown, offset: int) -> Removed:
+        return take_down(self, takedown, offset) if self._emit else Removed()
+
+    patch.setattr(BatchFold, "take_down", forgetful)
+
+
+def a_takedown_is_folded_before_the_pages_of_its_batch(patch: pytest.MonkeyPatch) -> None:
+    def hasty(self: BatchFold) -> Layered:
+        pending, self._pending = self._pending, []
+        index = layered(self)
+        self._pending = pending
+        return index
+
+    layered = BatchFold._layered
+    patch.setattr(BatchFold, "_layered", hasty)
+
+
 BROKEN: Sequence[Broken] = [
     pages_that_come_again_are_judged_again,
     gaps_are_passed_over,
@@ -136,4 +160,6 @@ BROKEN: Sequence[Broken] = [
     another_log_is_taken_for_the_one_before,
     another_topic_of_verdicts_is_taken_for_the_one_before,
     an_expired_place_is_a_new_line,
+    a_takedown_is_passed_over_where_its_verdicts_are_out,
+    a_takedown_is_folded_before_the_pages_of_its_batch,
 ]

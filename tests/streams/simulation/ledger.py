@@ -6,14 +6,17 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from neardup.clusters.removal import Removed
 from neardup.decider import Decider
 from neardup.fold import Outcome
 from neardup.index.base import Family, Reader
-from neardup.page import Page
+from neardup.index.layered import Layered
+from neardup.page import Page, host_of, site_of
 from neardup.scheme import Scheme
 from neardup.sketch.header import Header
 from neardup.sketch.layout import field_at
 from neardup.sketch.making import sketch_pages
+from neardup.sketch.takedown import Takedown
 from neardup.verdict import Coordinates, Kind, Verdict
 from streams.pipeline import batch_fold
 from streams.roles import sketch
@@ -37,9 +40,10 @@ def ledger(
     verdicts: list[Verdict] = []
     for number, record in batch:
         header = Header(record)
-        known = rows.get(header.url_hash) or store.get_many(Family.URLS, [header.url_hash])[0] or b"0"
+        held = rows.get(header.url_hash) or store.get_many(Family.URLS, [header.url_hash])[0] or b"0"
+        known = held.split()[0]
         chain, told = entered(chain or b"", known, number, record, decider, header)
-        rows[header.url_hash] = b"%d" % (int(known) + 1)
+        rows[header.url_hash] = b"%d %s" % (int(known) + 1, header.url.encode())
         verdicts += told
     meta: dict[bytes, bytes | None] = {} if chain is None else {b"chain": chain}
     return Outcome(verdicts if emit else [], {Family.META: meta, Family.URLS: {**rows}}, scored_by_page=[])
@@ -60,6 +64,24 @@ def entered(
     if int(known) % 3 == 2:
         return chain, [first, replace(first, verdict=Kind.PROMOTED, n=1)]
     return chain, [first]
+
+
+def taken_down(
+    takedown: Takedown, index: Layered, decider: Decider, *, cause: int, emit: bool = True, **unused: object
+) -> Removed:
+    """Takes the place of `take_down`: the rows of the URLs go, and each has a verdict."""
+    urls = {key: row.split()[1].decode() for key, row in index.scan(Family.URLS)}
+    named = {key: url for key, url in urls.items() if takedown.names(url, site_of(host_of(url)))}
+    if not named:
+        return Removed()
+    (chain,) = index.get_many(Family.META, [b"chain"])
+    chain = hashlib.blake2b((chain or b"") + b"%d " % cause + takedown.hash, digest_size=8).digest()
+    index.add({Family.META: {b"chain": chain}, Family.URLS: dict.fromkeys(named)})
+    verdicts = [
+        Verdict(Kind.GONE, cause, n, url, 0, Coordinates(), decider.scheme, decider.digest, reason=chain.hex())
+        for n, url in enumerate(named.values(), 1)
+    ]
+    return Removed(len(named), len(named), 0, len(named), verdicts if emit else [])
 
 
 class Templates:
@@ -104,9 +126,9 @@ TEMPLATES = Templates()
 @contextlib.contextmanager
 def cheap() -> Iterator[None]:
     """Judging and sketching replaced, in this block."""
-    held = batch_fold.fold, sketch.sketch_pages
-    batch_fold.fold, sketch.sketch_pages = ledger, TEMPLATES  # type: ignore[assignment]
+    held = batch_fold.fold, batch_fold.take_down, sketch.sketch_pages
+    batch_fold.fold, batch_fold.take_down, sketch.sketch_pages = ledger, taken_down, TEMPLATES  # type: ignore[assignment]
     try:
         yield
     finally:
-        batch_fold.fold, sketch.sketch_pages = held
+        batch_fold.fold, batch_fold.take_down, sketch.sketch_pages = held

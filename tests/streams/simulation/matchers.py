@@ -9,7 +9,8 @@ import orjson
 
 from neardup.errors import InvariantBroken, NeardupError
 from neardup.index.memory import MemoryStore
-from streams.formats.message import NewDecider, encode_control
+from neardup.sketch.takedown import of_prefix, of_site, of_url
+from streams.formats.message import Forget, NewDecider, encode_control
 from streams.history.replay import Present, Stretch, replayed
 from streams.pipeline.control_records import OperatorDecisions
 from streams.pipeline.deciders import decider_changes_in
@@ -19,7 +20,8 @@ from streams.roles.restart import VerdictsEnd, check_replay, log_advice, verdict
 from streams.roles.start import MatcherPorts, StartOptions, start_matcher
 from streams.testing import ScriptedLog, ScriptedTopic, Transactions
 from tests.streams.simulation.folder import Disk, Folder
-from tests.streams.simulation.ground import DECIDERS, Crash, Ground, decided
+from tests.streams.simulation.ground import DECIDERS, SAMPLES, Crash, Ground, decided
+from tests.streams.simulation.ledger import SCHEME
 from tests.streams.simulation.sketchers import Sketchers
 
 
@@ -205,6 +207,14 @@ class Matchers(Sketchers):
             before, after = self.chance.sample(DECIDERS, 2)
             if before != deciders[-1]:
                 self.log.append(encode_control(NewDecider(before, after)))
+
+    def take_down(self) -> None:
+        """An operator takes down a URL, a site, or the URLs with a prefix."""
+        if self.names.sketches in self.broker.topics:
+            site = f"http://site{self.chance.randrange(3)}.example/"
+            url = site + self.chance.choice(SAMPLES).path
+            named = self.chance.choice([of_url(url), of_url(url), of_prefix(url[:-4]), of_site(site[7:-1])])
+            self.log.append(encode_control(Forget(bytes.fromhex(SCHEME.digest), named)))
 
     # Its folder.
 

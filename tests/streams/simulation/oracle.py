@@ -9,10 +9,12 @@ import orjson
 from neardup.decider import Decider
 from neardup.errors import CorruptRecord
 from neardup.index.base import Family
+from neardup.index.layered import Layered
 from neardup.index.memory import MemoryStore
+from neardup.page import host_of, site_of
 from neardup.sketch.header import Header
-from neardup.verdict import Coordinates
-from streams.formats.message import Control, Decision, Message, NewDecider, decode_entry, page_id
+from neardup.verdict import Coordinates, Kind, Verdict
+from streams.formats.message import Control, Decision, Forget, Message, NewDecider, decode_entry, page_id
 from streams.pipeline import batch_fold
 from streams.roles import sketch
 from streams.testing import ScriptedTopic
@@ -26,12 +28,22 @@ Place = tuple[bytes, int, int]
 
 @dataclass
 class Folded:
-    """One log, page after page: verdicts by their ids, in order; the rows that they lead to; what was taken."""
+    """One log, page after page: verdicts by their ids, in order; the rows that they lead to; what was taken.
+
+    live: URLs with a page behind their last takedown, down: those without.
+    """
 
     verdicts: dict[tuple[int, int], dict[str, Any]] = field(default_factory=dict)
     store: MemoryStore = field(default_factory=MemoryStore)
     seen: set[Place] = field(default_factory=set)
     given_up: set[Place] = field(default_factory=set)
+    live: set[str] = field(default_factory=set)
+    down: set[str] = field(default_factory=set)
+
+    def keep(self, topic: ScriptedTopic, verdicts: list[Verdict]) -> None:
+        for verdict in verdicts:
+            verdict.log, verdict.generation = topic.id.hex(), topic.name.partition(".")[2] or None
+            self.verdicts[verdict.page_id, verdict.n] = orjson.loads(verdict.to_json())
 
 
 def folded(world: World, topic: ScriptedTopic, first: Decider) -> Folded:
@@ -47,6 +59,8 @@ def folded(world: World, topic: ScriptedTopic, first: Decider) -> Folded:
     for offset, entry in enumerate(entries):
         if isinstance(entry, NewDecider) and entry.before == decider:
             decider = entry.after
+        if isinstance(entry, Forget):
+            _take_down(found, topic, entry, offset, decider)
         if not isinstance(entry, Message) or not entry.meant_for(topic.id):
             continue
         before = dict(marks)
@@ -90,9 +104,19 @@ def _judge(
             raise Wrong(f"the sketch of page {place} is not that of the page that was published")
         outcome = batch_fold.fold([(page_id(offset, number), record)], found.store, decider)
         found.store.write(outcome.writes)
-        for verdict in outcome.verdicts:
-            verdict.log, verdict.generation = topic.id.hex(), topic.name.partition(".")[2] or None
-            found.verdicts[verdict.page_id, verdict.n] = orjson.loads(verdict.to_json())
+        found.keep(topic, outcome.verdicts)
+        found.live.add(header.url)
+        found.down.discard(header.url)
+
+
+def _take_down(found: Folded, topic: ScriptedTopic, entry: Forget, offset: int, decider: Decider) -> None:
+    index = Layered(found.store)
+    removed = batch_fold.take_down(entry.takedown, index, decider, cause=page_id(offset, 0))
+    found.store.write(index.changes)
+    found.keep(topic, removed.verdicts)
+    named = {url for url in found.live if entry.takedown.names(url, site_of(host_of(url)))}
+    found.live -= named
+    found.down |= named
 
 
 def check(world: World) -> None:
@@ -107,6 +131,7 @@ def check(world: World) -> None:
     fold = folds.get(log) or folded(world, by_id[log], world.folder.kept or world.decider)
     _check_pages(world, fold)
     _check_index(world, fold)
+    _check_taken_down(fold)
     _check_indexer(world)
 
 
@@ -128,9 +153,11 @@ def _check_told(
     # Of another log than this one all are deleted by now, or one of them would be among the newest ones.
     log = current or next((bytes.fromhex(verdict["log"]) for verdict in held or told), None)
     told = [verdict for verdict in told if log is not None and verdict["log"] == log.hex()]
-    # Where nothing was left to say what had been told, all of it was told again, maybe by another decider.
+    # Where nothing was left to say what had been told, all of it was told again, maybe by another decider: the last of
+    # an id counts, also where retention took that one, too.
     left = _ids(held)
-    told = held + [verdict for verdict in told if (verdict["page_id"], verdict["n"]) not in left]
+    trimmed = {(verdict["page_id"], verdict["n"]): verdict for verdict in told}
+    told = held + [verdict for name, verdict in trimmed.items() if name not in left]
     if log is None or not (told or log in folds):
         return
     if told:
@@ -181,6 +208,16 @@ def _check_index(world: World, found: Folded) -> None:
     for key, value in found.store.scan(Family.META):
         if world.folder.store.get_many(Family.META, [key]) != [value]:
             raise Wrong(f"the index differs from the fold's in {key!r}")
+
+
+def _check_taken_down(found: Folded) -> None:
+    """The last word about a URL that was taken down is that it is gone."""
+    last = {}
+    for verdict in found.verdicts.values():
+        if verdict["verdict"] not in (Kind.STALE, Kind.REJECTED):
+            last[verdict["url"]] = verdict["verdict"]
+    if shown := [url for url in found.down if last.get(url, Kind.GONE) != Kind.GONE]:
+        raise Wrong(f"the verdicts show URLs that were taken down: {sorted(shown)}")
 
 
 def _check_indexer(world: World) -> None:

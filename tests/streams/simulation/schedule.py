@@ -60,18 +60,23 @@ STEPS: Mapping[str, tuple[float, Callable[[World], None]]] = {
     "garbage": (0.2, World.garbage),
     "add_partition": (0.1, World.add_partition),
     "jump_clock": (0.3, World.jump_clock),
+    "take_down": (0, World.take_down),  # see `schedule`
 }
 
 
 def schedule(seed: int) -> list[Step]:
     """The steps of a seed: swarms of faults, for all of them at once hide each other."""
     chance = random.Random(f"steps {seed}")
-    weights = {name: weight * chance.choice([0, 0.3, 1, 1, 3]) for name, (weight, _) in STEPS.items()}
+    weights = {name: weight * chance.choice([0, 0.3, 1, 1, 3]) for name, (weight, _) in STEPS.items() if weight}
     for name in ("publish", "sketch", "match", "restart", "operate"):
         weights[name] = STEPS[name][0] * chance.choice([0.5, 1, 2])
     count = chance.choice([10, 30, 60, 60, 120, 200])
     names = chance.choices(list(weights), list(weights.values()), k=count)
-    return [(name, chance.getrandbits(32)) for name in names]
+    steps = [(name, chance.getrandbits(32)) for name in names]
+    # Drawn apart, so that the other steps stay those of their seeds.
+    for _ in range(chance.choice([0, 0, 1, 2, 5])):
+        steps.insert(chance.randrange(len(steps) + 1), ("take_down", chance.getrandbits(32)))
+    return steps
 
 
 def play(world: World, steps: Sequence[Step]) -> None:

@@ -451,7 +451,7 @@ def test_tidying_that_is_killed_at_any_step_leaves_whole_checkpoints(
     assert held == {file.digest for one in store.usable() for file in one.manifest.files}
 
 
-@pytest.mark.parametrize("trouble", [errno.ENOSPC, errno.EIO, errno.ENOENT, errno.ETIMEDOUT])
+@pytest.mark.parametrize("trouble", [errno.ENOSPC, errno.EIO, errno.ENOENT, errno.ETIMEDOUT, errno.EACCES, errno.EROFS])
 def test_whatever_becomes_of_the_store_the_matcher_goes_on(state: Path, tmp_path: Path, trouble: int) -> None:
     """Full, broken, gone, or no longer there: it is told, and the next one is made."""
     index = RocksStore(state / "index")
