@@ -292,9 +292,13 @@ class StreamSource:
         return out
 
     async def _own_lag_of_all(self) -> Mapping[int, int]:
-        """Return `own_lag`; stop the views if partitions were added to the topic."""
-        now = (await asyncio.to_thread(self._admin.topics, [self._topic.name])).get(self._topic.name)
-        if now is not None and now.id == self._topic.id and now.partitions > self.partitions:
+        """Return `own_lag`; stop the views if the topic was deleted or recreated, or has more partitions."""
+        known = self._topic
+        now = (await asyncio.to_thread(self._admin.topics, [known.name])).get(known.name)
+        if now is None or now.id != known.id:
+            advice = "once it is there, start the views again: they consume the new one, into new tables"
+            self._fail(TopicError.anew(known.name, known.id, now.id if now else None, advice))
+        elif now.partitions > self.partitions:
             self._fail(
                 TopicError(
                     f"topic {now.name} has {now.partitions} partitions now, and these views consume {self.partitions}; "

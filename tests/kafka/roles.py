@@ -61,7 +61,10 @@ def freeze(*_: Any) -> None:
 
 
 def full_disk(*_: Any) -> None:
-    """From now on no file grows over 4 kB: RocksDB cannot flush any more. Lasts as long as the process."""
+    """From now on no file grows over 4 kB: RocksDB cannot flush any more. Lasts as long as the process, whose log starts
+    anew: it may not grow either.
+    """
+    os.ftruncate(1, 0)
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
 
@@ -140,7 +143,7 @@ def _at_other_speeds(seed: int, how: How) -> None:
     MatchRole._judge = late  # type: ignore[method-assign]
 
 
-#: A backfill has the steps of both.
+#: A backfill and `run` have the steps of both.
 BACKFILL_STEPS: dict[str, Callable[[int, How], None]] = {
     "reads at other speeds": _at_other_speeds,
     "takedowns repeated": lambda n, how: dying(backfill, "repeat_takedowns", n, before=False, how=how),
@@ -159,7 +162,11 @@ def _play(role: str, settings: Settings, log: Path, step: str, call: int, how: H
         os.dup2(out.fileno(), 2)
     faulthandler.register(signal.SIGUSR1)
     if step:
-        arm = BACKFILL_STEPS[step] if role == "backfill" else {**STEPS, **SHARD_STEPS, **CHECKPOINT_STEPS}[role, step]
+        arm = (
+            BACKFILL_STEPS[step]
+            if role in ("backfill", "run")
+            else {**STEPS, **SHARD_STEPS, **CHECKPOINT_STEPS}[role, step]
+        )
         arm(call, how)
     try:
         ROLES[role](settings, **options)
