@@ -30,6 +30,10 @@ from streams.kafka.connection import (
 )
 from streams.ports import Committed
 
+#: Setting of every topic of this program: the clock of a machine that writes decides neither the log time, nor whether
+#: brokers accept a record, nor when retention removes it.
+BROKER_TIME = ("message.timestamp.type", "LogAppendTime")
+
 
 @dataclass(frozen=True)
 class Topic:

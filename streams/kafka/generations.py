@@ -21,7 +21,7 @@ import orjson
 from neardup.errors import CorruptRecord
 from neardup.sketch.takedown import Named, Takedown
 from streams.errors import TopicError
-from streams.kafka.admin import Admin
+from streams.kafka.admin import BROKER_TIME, Admin
 from streams.kafka.connection import Connection
 from streams.kafka.reader import Reader
 from streams.kafka.writer import Writer
@@ -112,7 +112,7 @@ class ControlTopic:
 
     def create(self, replicas: int = 1) -> bool:
         """Makes the topic; False if it is there already. Raises TopicError if it is not compacted, BrokerError."""
-        settings = {"cleanup.policy": "compact", "unclean.leader.election.enable": "false"}
+        settings = dict([("cleanup.policy", "compact"), ("unclean.leader.election.enable", "false"), BROKER_TIME])
         if replicas >= 3:
             settings["min.insync.replicas"] = "2"
         if self._admin.create(self.name, 1, replicas, settings):

@@ -8,6 +8,7 @@ from streams.config.retention import PAGES_MS, SKETCHES_MS, VERDICTS_MS
 from streams.config.settings import Topics
 from streams.errors import TopicError
 from streams.kafka import Admin, Topic
+from streams.kafka.admin import BROKER_TIME
 
 VERDICT_BYTES_MIN = 262_144
 
@@ -91,6 +92,12 @@ _NO_UNCLEAN = _exactly(
 )
 
 
+#: Of all topics but `pages`, which has a reason of its own.
+_BROKER_TIME = _exactly(
+    *BROKER_TIME,
+    "with CreateTime brokers refuse the records of a machine whose clock is ahead, and retention soon removes those of "
+    "one whose clock is behind",
+)
 _NO_LIMIT_IN_BYTES = _exactly(
     "retention.bytes", "-1", "a limit in bytes can delete records that are needed for a rebuild"
 )
@@ -113,6 +120,7 @@ def _plans(names: Topics, sizes: Sizes) -> tuple[_Plan, ...]:
         1,
         "",
         (
+            _BROKER_TIME,
             _retention(sizes.verdicts_retention_ms, DAY_MS, "pairs could go before anybody has looked at them"),
             _NO_COMPACTION,
             _NO_UNCLEAN,
@@ -123,7 +131,7 @@ def _plans(names: Topics, sizes: Sizes) -> tuple[_Plan, ...]:
         sizes.sketches_retention_ms,
         "it must be kept as long as the sketch log, or shards and judge cannot be restored from their checkpoints",
     )
-    of_shards = [_NO_LIMIT_IN_BYTES, _NO_COMPACTION, _NO_UNCLEAN]
+    of_shards = [_BROKER_TIME, _NO_LIMIT_IN_BYTES, _NO_COMPACTION, _NO_UNCLEAN]
     record_bytes = _at_least("max.message.bytes", 1_048_588, LOG_RECORD_BYTES_MIN, "a full record would not fit")
     return (
         *([audit] if names.audit else []),
@@ -134,8 +142,7 @@ def _plans(names: Topics, sizes: Sizes) -> tuple[_Plan, ...]:
             "",
             (
                 _exactly(
-                    "message.timestamp.type",
-                    "LogAppendTime",
+                    *BROKER_TIME,
                     "it is the log time, and with CreateTime a producer with a wrong clock could write the future",
                 ),
                 _at_least("max.message.bytes", page_bytes, page_bytes, "the broker would refuse large pages"),
@@ -149,6 +156,7 @@ def _plans(names: Topics, sizes: Sizes) -> tuple[_Plan, ...]:
             sizes.partitions,
             "",
             (
+                _BROKER_TIME,
                 _at_least(
                     "max.message.bytes",
                     page_bytes + REJECTED_EXTRA_BYTES,
@@ -164,6 +172,7 @@ def _plans(names: Topics, sizes: Sizes) -> tuple[_Plan, ...]:
             1,
             "its one partition is the order of the crawl, and page ids are its offsets",
             (
+                _BROKER_TIME,
                 _at_least(
                     "max.message.bytes", 1_048_588, LOG_RECORD_BYTES_MIN, "a full message of sketches would not fit"
                 ),
@@ -182,6 +191,7 @@ def _plans(names: Topics, sizes: Sizes) -> tuple[_Plan, ...]:
             sizes.partitions,
             "",
             (
+                _BROKER_TIME,
                 _at_least("max.message.bytes", 1_048_588, VERDICT_BYTES_MIN, "a verdict with its evidence may not fit"),
                 _retention(sizes.verdicts_retention_ms, DAY_MS, "verdicts could go before a stopped indexer is back"),
                 # The newest verdict of a partition, which a matcher starts by, is never compacted away.

@@ -27,6 +27,7 @@ from streams.config.settings import Settings
 from streams.errors import BrokerError, TopicError
 from streams.evaluation.label import LabelFile
 from streams.kafka import Admin, Topic
+from streams.kafka.admin import BROKER_TIME
 from streams.process import logs
 from streams.roles.runtime import connect
 from streams.views.audit_topic import TopicAudits
@@ -375,9 +376,9 @@ def make_changelogs(settings: Settings, topic: Topic) -> None:
 
     They need as many partitions as the topic of verdicts, also after some were added there.
     """
-    admin = Admin(connect(settings, "views"))
+    admin, wanted = Admin(connect(settings, "views")), dict([("cleanup.policy", "compact"), BROKER_TIME])
     for each in changelogs(name_of(settings, topic)):
-        if not admin.create(each, topic.partitions, topic.replicas, {"cleanup.policy": "compact"}):
+        if not admin.create(each, topic.partitions, topic.replicas, wanted):
             admin.grow(each, topic.partitions)
 
 

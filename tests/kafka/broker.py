@@ -9,8 +9,10 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, TypeVar
 
+from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource
+
 from streams.errors import TopicError
-from streams.kafka import Connection, Reader
+from streams.kafka import Admin, Connection, Reader
 
 T = TypeVar("T")
 
@@ -99,3 +101,13 @@ def eventually(look: Callable[[], T], what: str, seconds: float = PATIENCE_SECON
         assert time.monotonic() < deadline, f"not within {seconds} s: {what}"
         time.sleep(pause)
         pause = min(1.5 * pause, _PAUSE_MAX)  # looks ask the broker, and what is waited for needs the processor, too
+
+
+def alter(bootstrap: str, topic: str, setting: str, value: str) -> None:
+    """Sets a topic's setting."""
+    entry = ConfigEntry(setting, value, incremental_operation=AlterConfigOpType.SET)
+    resource = ConfigResource(ConfigResource.Type.TOPIC, topic, incremental_configs=[entry])
+    client = AdminClient({"bootstrap.servers": bootstrap})
+    client.incremental_alter_configs([resource])[resource].result(30)
+    admin = Admin(Connection(bootstrap))
+    eventually(lambda: admin.settings(topic)[setting] == value, "the setting")

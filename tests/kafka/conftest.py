@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from broker import Own, kafka
+from broker import Own, alter, kafka
 from line import Line, Make
 
 from streams.config.settings import Topics
@@ -88,9 +88,10 @@ def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> 
 
 
 @pytest.fixture
-def made(admin: Admin, names: Topics) -> Topics:
-    """Topics of this test's own, with two partitions."""
+def made(broker: str, admin: Admin, names: Topics) -> Topics:
+    """Topics of this test's own, with two partitions; a test may stamp verdicts with times of its own."""
     topics.create(admin, names, Sizes(partitions=2))
+    alter(broker, names.verdicts, "message.timestamp.type", "CreateTime")
     return names
 
 

@@ -8,9 +8,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from broker import eventually
+from broker import alter, eventually
 from confluent_kafka import Consumer, ConsumerGroupTopicPartitions, KafkaError, KafkaException, TopicPartition
-from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource
+from confluent_kafka.admin import AdminClient
 from roles import How, Role
 
 from neardup.clusters.removal import take_down
@@ -205,10 +205,7 @@ class Line:
         self._client.delete_records([place])[place].result(30)
 
     def alter(self, topic: str, setting: str, value: str) -> None:
-        entry = ConfigEntry(setting, value, incremental_operation=AlterConfigOpType.SET)
-        resource = ConfigResource(ConfigResource.Type.TOPIC, topic, incremental_configs=[entry])
-        self._client.incremental_alter_configs([resource])[resource].result(30)
-        eventually(lambda: self.admin.settings(topic)[setting] == value, "the setting")
+        alter(self.bootstrap, topic, setting, value)
 
     def append(self, message: bytes) -> int:
         """Writes to the sketch log whatever it is; its offset."""

@@ -12,6 +12,7 @@ import random
 import resource
 import signal
 import sys
+import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable
@@ -61,12 +62,58 @@ def freeze(*_: Any) -> None:
 
 
 def full_disk(*_: Any) -> None:
-    """From now on no file grows over 4 kB: RocksDB cannot flush any more. Lasts as long as the process, whose log starts
-    anew: it may not grow either.
+    """From now on no file grows over 4 kB: RocksDB cannot flush any more. Lasts as long as the process.
+
+    The log of the process starts anew: it may not grow either.
     """
     os.ftruncate(1, 0)
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
+
+
+class _Stamping:
+    """A producer that stamps records by the clock of this process."""
+
+    def __init__(self, producer: Any) -> None:
+        self._producer = producer
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._producer, name)
+
+    def produce(self, *given: Any, **more: Any) -> None:
+        self._producer.produce(*given, **more, timestamp=time.time_ns() // 1_000_000)
+
+
+def _jump(ms: int) -> None:
+    """The clock of the process jumps: the one that it reads, and the one by which its producers stamp records.
+
+    The waits of the Kafka client are not distorted: they use a clock that cannot be set.
+    """
+    seconds, nanoseconds = time.time, time.time_ns
+    time.time = lambda: seconds() + ms / 1000
+    time.time_ns = lambda: nanoseconds() + ms * 1_000_000
+
+    def stamp(kind: Any, name: str) -> None:
+        call = getattr(kind, name)
+
+        def stamped(self: Any, *given: Any, **more: Any) -> Any:
+            if not isinstance(self._producer, _Stamping):
+                self._producer = _Stamping(self._producer)
+            return call(self, *given, **more)
+
+        setattr(kind, name, stamped)
+
+    stamp(Writer, "try_send")
+    stamp(KafkaVerdicts, "_produce")
+
+
+def clock_ahead(*_: Any) -> None:
+    """By more than the hour that brokers accept by default."""
+    _jump(2 * 3_600_000)
+
+
+def clock_back(*_: Any) -> None:
+    _jump(-2 * 3_600_000)
 
 
 How = Callable[..., None]

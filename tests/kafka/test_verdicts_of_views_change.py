@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from broker import eventually
+from broker import alter, eventually
 from confluent_kafka import Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 from test_views import Worker, assert_alike, publish
@@ -42,6 +42,7 @@ class Stage:
         self.client.delete_topics([name])[name].result(30)
         eventually(lambda: not self.admin.topics([name]), "the topic's end")
         topics.create(self.admin, self.names, Sizes(partitions=2))
+        alter(self.broker, name, "message.timestamp.type", "CreateTime")
 
     def trim(self) -> None:
         """As retention does: half of each partition."""
