@@ -25,6 +25,17 @@ def test_a_full_disk(make: Make) -> None:
     line.check()
 
 
+def test_a_sketcher_needs_no_disk(make: Make) -> None:
+    """No file of it may grow, and its `state` is a path where no folder can be made."""
+    line = make()
+    line.publish(story())
+    (line.folder / "file").touch()
+    where = {"state": str(line.folder / "file" / "state")}
+    line.start("sketch", step="1 polled", call=1, how=full_disk, settings=where)
+    line.start("match")
+    line.check()
+
+
 def test_a_deleted_directory_is_folded_anew(make: Make) -> None:
     line = make()
     line.publish(story(8))

@@ -2,6 +2,8 @@
 
 import re
 import sqlite3
+import subprocess
+import sys
 from collections.abc import Iterator, Mapping
 from functools import partial
 from pathlib import Path
@@ -98,6 +100,29 @@ def test_each_verdict_is_taken_once_over_restarts(broker: str, made: Topics, mat
     for url in range(5):
         of_one_url = [page_id for page_id, _ in store.taken if page_id % 5 == url]
         assert of_one_url == sorted(of_one_url)
+
+
+#: No file of this process may grow; what it prints goes into a pipe.
+NO_DISK = """
+import resource, sys
+from streams.client import VerdictConsumer
+
+class Store:
+    def load(self):
+        return {}
+
+resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
+with VerdictConsumer(sys.argv[1], Store(), sys.argv[2]) as consumer:
+    print(sum(len(batch.verdicts) for batch in consumer.batches(follow=False)))
+"""
+
+
+def test_a_client_needs_no_disk(broker: str, made: Topics, matcher: Matcher, tmp_path: Path) -> None:
+    matcher.say(*range(10))
+    command = [sys.executable, "-c", NO_DISK, broker, made.verdicts]
+    told = subprocess.run(command, capture_output=True, check=True, cwd=tmp_path)
+    assert told.stdout.split() == [b"10"]
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_batch_that_was_not_stored_comes_again(broker: str, made: Topics, matcher: Matcher) -> None:
