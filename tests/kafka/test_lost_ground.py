@@ -3,6 +3,7 @@
 import re
 import shutil
 from pathlib import Path
+from signal import SIGTERM
 
 from broker import eventually
 from confluent_kafka.admin import NewPartitions
@@ -31,8 +32,11 @@ def test_a_sketcher_needs_no_disk(make: Make) -> None:
     line.publish(story())
     (line.folder / "file").touch()
     where = {"state": str(line.folder / "file" / "state")}
-    line.start("sketch", step="1 polled", call=1, how=full_disk, settings=where)
+    sketcher = line.start("sketch", step="1 polled", call=1, how=full_disk, settings=where)
     line.start("match")
+    line.settle()
+    sketcher.signal(SIGTERM)
+    sketcher.stopped()
     line.check()
 
 
