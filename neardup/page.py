@@ -53,6 +53,8 @@ ID_SCHEME = "id://"
 
 #: First labels of hosts that name a view of one site: the same pages for telephones, for printers.
 VIEWS = ("www", "m", "mobile", "amp", "print")
+#: First folders of paths whose next folder names a user: what lies below it is that user's.
+USER_FOLDERS = ("user", "users", "u", "people", "member", "members", "profile", "profiles")
 _DEFAULT_PORTS = {"http": "80", "https": "443", "ftp": "21", "ws": "80", "wss": "443"}
 
 # What RFC 3986 lets stand in a path or query, without "%"; brackets stand there too, as in browsers: encoded and raw
@@ -123,12 +125,19 @@ def owner_of(url: str) -> str:
     """Returns the owner of the pages below a normalised URL, as far as the URL names it: the host, and the user in the
     path.
 
-    On a site whose users have hosts (`ann.example.com`) or folders (`/@ann/`, `/~ann/`) each user is an owner. The
-    public suffix list contains few such sites. A first label that names a view of a site (VIEWS: `www.`, `m.`,
-    `print.`) is removed, because its pages have the same owner.
+    On a site whose users have hosts (`ann.example.com`) or folders (`/@ann/`, `/~ann/`, `/users/ann/`: USER_FOLDERS)
+    each user is an owner. The public suffix list contains few such sites. A first label that names a view of a site
+    (VIEWS: `www.`, `m.`, `print.`) is removed, because its pages have the same owner.
     """
     host, path = host_of(url), url[url.index("://") + 3 :].partition("?")[0].partition("/")[2]
-    user = path.partition("/")[0] if path[:1] in ("@", "~") else ""
+    first, _, rest = path.partition("/")
+    name, slash, _ = rest.partition("/")
+    if first[:1] in ("@", "~"):
+        user = first
+    elif first in USER_FOLDERS and name and slash:
+        user = f"{first}/{name}"
+    else:
+        user = ""
     label, dot, rest = host.partition(".")
     return f"{rest if dot and label in VIEWS else host}/{user}"
 

@@ -9,7 +9,7 @@ import hashlib
 import struct
 
 from neardup.errors import CorruptRecord
-from neardup.page import owner_of
+from neardup.page import USER_FOLDERS, owner_of
 from neardup.rules.families import KeyFamily
 from neardup.rules.siblings import COUNT_MAX, Siblings
 from neardup.sketch.header import Header
@@ -43,6 +43,7 @@ def decode(row: bytes) -> Siblings:
 #: Fingerprints of owners by site and by what of a URL names one; emptied when there are so many.
 _OWNERS: dict[tuple[int, bytes], int] = {}
 _OWNERS_MAX = 1 << 16
+_USER_FOLDERS = frozenset(folder.encode() for folder in USER_FOLDERS)
 
 
 def owner(site: int, url: bytes) -> int:
@@ -50,8 +51,8 @@ def owner(site: int, url: bytes) -> int:
 
     site: the fingerprint in its record. url: normalised.
     """
-    _, _, host, user, *_ = url.split(b"/", 4)
-    known = site, host if user[:1] not in (b"@", b"~") else b"/".join((host, user.partition(b"?")[0]))
+    host, path = url.split(b"/", 3)[2:]
+    known = site, host + b"/" + user if (user := _user(path)) else host
     found = _OWNERS.get(known)
     if found is None:
         if len(_OWNERS) >= _OWNERS_MAX:
@@ -60,6 +61,16 @@ def owner(site: int, url: bytes) -> int:
         found = int.from_bytes(hashlib.blake2b(name, digest_size=8, key=key).digest(), "little")
         _OWNERS[known] = found
     return found
+
+
+def _user(path: bytes) -> bytes:
+    """Returns what names a user in a path and query without their first slash, as `owner_of` finds it; else b""."""
+    if path[:1] in (b"@", b"~"):
+        return path.partition(b"/")[0].partition(b"?")[0]
+    first, *rest = path.split(b"/", 2)
+    if first not in _USER_FOLDERS or len(rest) < 2 or not rest[0] or b"?" in rest[0]:
+        return b""
+    return first + b"/" + rest[0]
 
 
 def key_of(header: Header) -> bytes:

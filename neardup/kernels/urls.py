@@ -31,6 +31,8 @@ _AT, _TILDE, _BRACKET = 0x40, 0x7E, 0x5B
 _HTTP = np.frombuffer(b"http", np.uint8).copy()
 #: First labels of hosts that name a view of a site, not an owner: `neardup.page.VIEWS`.
 _VIEWS = np.frombuffer(b"www.m.mobile.amp.print.", np.uint8).copy()
+#: First folders of paths whose next folder names a user: `neardup.page.USER_FOLDERS`.
+_USER_FOLDERS = np.frombuffer(b"user/users/u/people/member/members/profile/profiles/", np.uint8).copy()
 
 
 @lean_kernel
@@ -322,18 +324,29 @@ def deeper(text, a, a_end, b, b_end):
 
 
 @lean_kernel
-def _view(text, first, stop):
-    """Bytes of the first label of the host text[first:stop], with its dot, if it names a view; else 0."""
+def _one_of(names, sign, text, first, stop):
+    """How many bytes text[first:stop] begins with that are one of `names`, its sign included; 0 if it is none.
+
+    names: uint8 array, each name followed by the sign.
+    """
     at = 0
-    while at < len(_VIEWS):
+    while at < len(names):
         same, length = True, 0
-        while _VIEWS[at + length] != _DOT:
-            same &= first + length < stop and text[first + length] == _VIEWS[at + length]
+        while names[at + length] != sign:
+            same &= first + length < stop and text[first + length] == names[at + length]
             length += 1
-        if same and first + length < stop and text[first + length] == _DOT:
+        if same and first + length < stop and text[first + length] == sign:
             return length + 1
         at += length + 1
     return 0
+
+
+@lean_kernel
+def _segment_end(text, at, end):
+    """The end of the segment of a path that begins at text[at]."""
+    while at < end and text[at] != _SLASH and text[at] != _QUESTION:
+        at += 1
+    return at
 
 
 @lean_kernel
@@ -353,13 +366,16 @@ def _owner(text, start, end):
     while stop < at and (bracket or text[stop] != _COLON):
         bracket = bracket and text[stop] != _BRACKET + 2
         stop += 1
-    first += _view(text, first, stop)
+    first += _one_of(_VIEWS, _DOT, text, first, stop)
     user = at + 1
-    if user >= end or text[at] != _SLASH or (text[user] != _AT and text[user] != _TILDE):
+    if user >= end or text[at] != _SLASH:
         return first, stop, end, end
-    at = user
-    while at < end and text[at] != _SLASH and text[at] != _QUESTION:
-        at += 1
+    if text[user] == _AT or text[user] == _TILDE:
+        return first, stop, user, _segment_end(text, user, end)
+    name = user + _one_of(_USER_FOLDERS, _SLASH, text, user, end)
+    at = _segment_end(text, name, end)
+    if name == user or at in (name, end) or text[at] != _SLASH:
+        return first, stop, end, end
     return first, stop, user, at
 
 

@@ -513,8 +513,11 @@ def same_heading(a, b):
 
 def owner(url):
     """Its host, and the user that its path begins with."""
+    folder = "users?|u|people|members?|profiles?"
     found = re.match(
-        r"[^:]+://(?:[^/?]*@)?(?:(?:www|m|mobile|amp|print)\.)?(\[[^]]*\]|[^/?:]*)[^/?]*(?:/([@~][^/?]*))?", url
+        r"[^:]+://(?:[^/?]*@)?(?:(?:www|m|mobile|amp|print)\.)?(\[[^]]*\]|[^/?:]*)[^/?]*"
+        rf"(?:/([@~][^/?]*|(?:{folder})/[^/?]+(?=/)))?",
+        url,
     )
     return found[1], found[2] or ""
 

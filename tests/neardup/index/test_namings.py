@@ -316,6 +316,7 @@ USERS = {
     "hosts": ("https://ann.tumblr.com/a", "https://ann.tumblr.com/b", "https://bob.tumblr.com/z"),
     "hosts, www": ("https://ann.substack.com/a", "https://www.ann.substack.com/b", "https://bob.substack.com/z"),
     "users": ("https://medium.com/@ann/a", "https://medium.com/@ann/b", "https://medium.com/@bob/z"),
+    "folders": ("https://forum.test/users/ann/a", "https://forum.test/users/ann/b", "https://forum.test/users/bob/z"),
     "homes": ("http://www.uni.example/~ann/a", "http://uni.example/~ann/b", "http://uni.example/~bob/z"),
 }
 

@@ -18,6 +18,7 @@ OWNERS = {
     "two hosts of a site": ("https://ann.tumblr.com/wool", "https://bob.tumblr.com/wool"),
     "two users of a host": ("https://medium.com/@ann/wool", "https://medium.com/@bob/wool"),
     "two homes": ("https://www.uni.example/~ann/wool.html", "https://www.uni.example/~bob/wool.html"),
+    "two users' folders": ("https://forum.example/users/ann/wool", "https://forum.example/users/bob/wool"),
 }
 
 
@@ -127,6 +128,13 @@ def test_how_much_may_be_added_is_a_number_of_the_decider():
         ("https://www.a.example:8080/@ann/wool?x=/~bob", "a.example/@ann"),
         ("http://user@a.example/~ann", "a.example/~ann"),
         ("http://[::1]:80/a/@ann", "[::1]/"),
+        ("https://www.a.example/users/ann/wool?x=/y", "a.example/users/ann"),
+        ("https://a.example/people/ann/", "a.example/people/ann"),
+        ("https://a.example/users/ann", "a.example/"),
+        ("https://a.example/user/install.html?x=/", "a.example/"),
+        ("https://a.example/users//ann/", "a.example/"),
+        ("https://a.example/users-of/ann/wool", "a.example/"),
+        ("https://a.example/en/users/ann/wool", "a.example/"),
         ("http://www.a/", "a/"),
         ("file:///home/x", "/"),
     ],

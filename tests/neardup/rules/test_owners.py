@@ -9,7 +9,7 @@ from neardup.errors import BadPage
 from neardup.index import namings
 from neardup.kernels import urls
 from neardup.kernels.urls import same_owner
-from neardup.page import VIEWS, Page, normalise_url, owner_of
+from neardup.page import USER_FOLDERS, VIEWS, Page, normalise_url, owner_of
 from neardup.scheme import Scheme
 from neardup.sketch.header import Header
 from neardup.sketch.layout import RecordSection
@@ -43,7 +43,12 @@ _HOSTS = st.sampled_from(
     )
 )
 _PATHS = st.lists(
-    st.sampled_from(("/", "/", "@", "~", "@ann", "~bob", "?", "#", "%40", "%7E", "%2F", "..", ".", ":", "a", "[", "ü")),
+    st.sampled_from(
+        (
+            *("/", "/", "@", "~", "@ann", "~bob", "users/", "u/", "user", "?", "#"),
+            *("%40", "%7E", "%2F", "..", ".", ":", "a", "[", "ü"),
+        )
+    ),
     max_size=6,
 ).map("".join)
 
@@ -70,10 +75,19 @@ def test_views_of_a_site_are_of_one_owner():
     assert owner_of("https://ann.a.example/") != owner_of("https://a.example/")
 
 
+def test_kernels_know_the_folders_of_users():
+    assert bytes(urls._USER_FOLDERS).decode() == "".join(f"{folder}/" for folder in USER_FOLDERS)
+    for folder in USER_FOLDERS:
+        one, other, home = (f"https://a.example/{folder}/{rest}" for rest in ("ann/wool", "bob/wool", "ann/"))
+        assert (_one_owner(one, other), _one_owner(one, home)) == (False, True)
+
+
 @given(_urls(), _urls())
 @example("http://www./", "file:///")
 @example("http://u:p@www.a:8080/~ann?x", "https://a/~ann/")
 @example("http://[::1]:80/@ann", "http://[::1]/@ann?/")
+@example("http://a/users/ann/?x", "http://a/users/ann?/")
+@example("http://a/u/ann/x", "http://a/u/ann")
 def test_all_agree_on_owners(a, b):
     expected = owner_of(a) == owner_of(b)
     assert _one_owner(a, b) == expected
