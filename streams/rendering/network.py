@@ -22,6 +22,9 @@ _PIECE_BYTES = 1 << 16
 
 #: Networks whose addresses embed an IPv4 address at their end: mapped, compatible, translated, NAT64.
 _IPV4_AT_END = tuple(map(ipaddress.IPv6Network, ("::ffff:0:0/96", "::/96", "::ffff:0:0:0/96", "64:ff9b::/96")))
+#: Networks without sites that Python 3.11 takes for public: protocol assignments (Oracle Cloud has its metadata at
+#: 192.0.0.192), Azure's service for its machines, relays of 6to4, documentation.
+_NO_SITES = tuple(map(ipaddress.ip_network, ("192.0.0.0/24", "168.63.129.16/32", "192.88.99.0/24", "3fff::/20")))
 _GLOBAL_UNICAST = ipaddress.IPv6Network("2000::/3")
 
 
@@ -36,6 +39,8 @@ def is_public(address: str) -> bool:
             return is_public(str(inner))
         if found not in _GLOBAL_UNICAST:
             return False
+    if any(found in network for network in _NO_SITES):
+        return False
     return found.is_global and not found.is_multicast
 
 
