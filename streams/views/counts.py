@@ -87,7 +87,7 @@ def _in_time(source: Source, name: str, first_ms: int, last_ms: int, start: str,
     if -1 in wanted:
         return "A day must be given as YYYY-MM-DD"
     if not last_ms:
-        return {"first": None, "last": None, "from": None, "to": None, "span_hours": 0, "spans": []}
+        return {"first": None, "last": None, "from": None, "to": None, "kinds": {}, "span_hours": 0, "spans": []}
     first, last = first_ms // DAY_MS, last_ms // DAY_MS
     stop = last if wanted[1] is None else wanted[1]
     begin = max(first, stop + 1 - DAYS_SHOWN) if wanted[0] is None else wanted[0]
@@ -108,11 +108,15 @@ def _in_time(source: Source, name: str, first_ms: int, last_ms: int, start: str,
             for each in range(day, min(day + length, stop + 1)):
                 kinds.update(blocks[each // BLOCK_DAYS].get(each % BLOCK_DAYS, {}))
             spans.append(_span(day * DAY_MS, kinds))
+    total = Counter[str]()
+    for span in spans:
+        total.update(span["kinds"])
     return {
         "first": _date(first),
         "last": _date(last),
         "from": _date(begin),
         "to": _date(stop),
+        "kinds": by_kind(total),
         "span_hours": 1 if days <= HOURS_DAYS_MAX else 24 * length,
         "spans": spans,
     }

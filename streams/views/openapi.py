@@ -25,7 +25,12 @@ _COUNTED = {
     "rejected": _COUNTS,
     "kept_apart": _COUNT,
     "time": _object(
-        first=_MAYBE_TEXT, last=_MAYBE_TEXT, span_hours=_COUNT, spans=_SPANS, **{"from": _MAYBE_TEXT, "to": _MAYBE_TEXT}
+        first=_MAYBE_TEXT,
+        last=_MAYBE_TEXT,
+        kinds=_COUNTS,
+        span_hours=_COUNT,
+        spans=_SPANS,
+        **{"from": _MAYBE_TEXT, "to": _MAYBE_TEXT},
     ),
 }
 _HOT = _object(total=_COUNT, families=_COUNTS, newest=_list_of(_OBJECT))

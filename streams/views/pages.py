@@ -87,7 +87,7 @@ def evidence_words(verdict: Verdict, decider: Decider) -> tuple[list[str], bool]
     if evidence.get("by"):
         words += prose.sentences(evidence, decider)
     if near := evidence.get("nearest"):
-        words.append(f"Nearest candidate, rejected: page {near['page_id']}, {near['url']}")
+        words.append(f"Nearest candidate, rejected: page {near['page_id']}, {_short(near['url'])}")
         words += prose.sentences(near, decider)
     if not words:
         words.append(_NOT_COMPARED.get(str(verdict["verdict"]), "This verdict compares no pages."))

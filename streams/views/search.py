@@ -1,12 +1,17 @@
-"""Search for a part of a URL or of a title in the rows of the table `urls`. It reads rows for a bounded time."""
+"""Search for a part of a URL or of a title in the rows of the table `urls`. It reads rows for a bounded time.
+
+The words `site:a.example` and `kind:near_duplicate` narrow a search to the URLs of a site, or to those with a verdict
+of a kind among their newest twenty; `kind:kept_apart` finds the pages kept apart.
+"""
 
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import orjson
 
 from neardup.page import ID_SCHEME, name_of
-from streams.views.lists import Facts, cut
+from streams.views.lists import KEPT_APART, Facts, cut, kept_apart
 
 SECONDS_MAX, FOUND_MAX, CHARS_MIN = 2.0, 50, 2
 _TITLE_CHARS = 200
@@ -15,13 +20,52 @@ _ROWS_BETWEEN_LOOKS = 1_000
 _ID = f'"{ID_SCHEME}'.encode()
 
 
+class Query(NamedTuple):
+    """text: to be found in URL or title, folded. site, kind: "" for any."""
+
+    text: str
+    site: str
+    kind: str
+
+    @property
+    def parts(self) -> list[bytes]:
+        """Return the bytes that the row of a match contains, in lower case."""
+        return [
+            part for part in (orjson.dumps(self.text)[1:-1], self.site.encode(), self.kind.encode()) if part.isascii()
+        ]
+
+    def fits(self, row: Mapping[str, Any]) -> bool:
+        verdict = row["verdict"]
+        if self.site and self.site != verdict.get("site"):
+            return False
+        if self.kind == KEPT_APART:
+            if not kept_apart(verdict):
+                return False
+        elif self.kind and all(self.kind != kind for _, _, kind, _ in row["history"]):
+            return False
+        texts = (name_of(str(verdict["url"])), str(verdict.get("title") or ""))
+        return any(self.text in text.casefold() for text in texts)
+
+
+def query_of(text: str) -> Query:
+    """Parse what a person typed."""
+    words, narrowed = list[str](), {"site": "", "kind": ""}
+    for word in text.casefold().split(" "):
+        name, colon, value = word.partition(":")
+        if colon and value and name in narrowed:
+            narrowed[name] = value
+        else:
+            words.append(word)
+    return Query(" ".join(words).strip(), **narrowed)
+
+
 def search_rows(rows: Iterable[bytes], text: str, seconds_max: float = SECONDS_MAX) -> Facts:
     """Return {items, rows: searched, complete: whether all were searched}. rows: JSON of `urls` rows.
 
     Upper and lower case are equal. FOUND_MAX items at most.
     """
-    needle = text.strip().casefold()
-    raw = orjson.dumps(needle)[1:-1]
+    query = query_of(text)
+    parts = query.parts
     deadline, count, items, complete = time.monotonic() + seconds_max, 0, list[Facts](), True
     for row in rows:
         if len(items) == FOUND_MAX or (count % _ROWS_BETWEEN_LOOKS == 0 and time.monotonic() > deadline):
@@ -29,10 +73,12 @@ def search_rows(rows: Iterable[bytes], text: str, seconds_max: float = SECONDS_M
             break
         count += 1
         # ASCII text is found in the bytes first: decoding each row would take ten times as long.
-        if raw.isascii() and raw not in row.lower() and _ID not in row:
+        low = row.lower()
+        if any(part not in low for part in parts) and _ID not in row:
             continue
-        verdict = orjson.loads(row)["verdict"]
-        if needle in name_of(str(verdict["url"])).casefold() or needle in str(verdict.get("title") or "").casefold():
+        found = orjson.loads(row)
+        verdict = found["verdict"]
+        if query.fits(found):
             items.append(
                 {
                     "url": cut(verdict["url"]),

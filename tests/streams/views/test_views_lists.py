@@ -95,6 +95,69 @@ def test_a_search_finds_parts_of_urls_and_titles_and_ends_in_time(monkeypatch: p
     assert search.search_rows(many, "example", seconds_max=-1) == {"items": [], "rows": 0, "complete": False}
 
 
+def test_a_search_is_narrowed_to_a_site_and_a_kind() -> None:
+    held = Held(
+        [
+            unique(1, "https://a.example/wool", title="Von Schafen"),
+            apart(2, "https://a.example/2"),
+            {**BASE, "page_id": 3, "url": "https://b.example/wool", "site": "b.example"},
+            {**unique(4, "https://b.example/4"), "verdict": "unchanged", "standing": {"verdict": "unique"}},
+        ]
+    )
+    sites = {3: "b.example", 4: "b.example"}
+    for row in held._rows.tables["urls"].values():
+        row["verdict"]["site"] = sites.get(row["verdict"]["page_id"], "a.example")
+
+    def found(text: str) -> list[int]:
+        return [one["page_id"] for one in held.search(text)["items"]]
+
+    assert found("site:a.example") == [1, 2]
+    assert found("wool site:b.example") == [3]
+    assert found("kind:unique") == [1, 2]
+    assert found("kind:unchanged SITE:B.example") == [4]
+    assert found(f"kind:{lists.KEPT_APART}") == [2]
+    assert found("site:a.example kind:near_duplicate") == []
+    assert found("von schafen") == [1]
+
+
+def test_each_number_of_a_site_leads_to_the_pages_that_it_counts() -> None:
+    held = Held(said(300))
+    site = counts.sites(held, 1)["sites"][0]["site"]
+    facts = counts.site(held, site)
+    assert not isinstance(facts, str)
+    html = pages.html("site", facts)
+    for name, count in facts["kinds"].items():
+        assert f'<a href="search?text=site%3A{site}%20kind%3A{name}">{count}</a>' in html
+        assert held.search(f"site:{site} kind:{name}")["items"]
+
+
+def test_a_range_has_counts_of_its_own_by_kind() -> None:
+    held = Held([*said(300), apart(10_000, "https://a.example/1")])
+    whole = counts.overview(held, None)
+    assert not isinstance(whole, str)
+    assert whole["time"]["kinds"] == whole["kinds"]
+    assert "in the range" not in pages.html("overview", whole)
+    day = whole["time"]["first"]
+    part = counts.overview(held, None, start=day, end=day)
+    assert not isinstance(part, str)
+    assert sum(part["time"]["kinds"].values()) == sum(span["verdicts"] for span in part["time"]["spans"])
+    if whole["time"]["last"] != day:
+        assert "in the range" in pages.html("overview", part)
+
+
+def test_a_long_url_is_cut_with_a_sign_and_can_be_read_whole() -> None:
+    near = {**NEAR, "url": LONG + "0"}
+    held = Held([unique(1, LONG + "1", evidence={"candidates": 3, "kept_apart": "title", "nearest": near})])
+    facts = pages.url(held, LONG + "1", DECIDER)
+    assert facts is not None
+    assert all(len(words) < 2 * pages.URL_CHARS_SHOWN for words in facts["words"])
+    html = pages.html("url", facts)
+    assert "<summary>Whole URL</summary>" in html
+    assert LONG + "1" in html
+    short = pages.url(Held([apart(1, "https://a.example/1")]), "https://a.example/1", DECIDER)
+    assert "Whole URL" not in pages.html("url", short)
+
+
 def test_lists_with_the_longest_urls_stay_below_a_message() -> None:
     made = [{**apart(n, f"{LONG}{n}"), "title": "W" * 5_000} for n in range(60)]
     made += [{**BASE, "page_id": 100 + n, "url": f"{LONG}{n}?d", "cluster": n, "cluster_size": 2} for n in range(300)]
