@@ -19,7 +19,7 @@ import numpy as np
 
 from neardup.decider import Decider
 from neardup.errors import CorruptRecord, InvariantBroken, StateError
-from neardup.index.base import Family, Store
+from neardup.index.base import Family, Reader, Store
 from neardup.limits import PLACE_BITS
 from neardup.sharded.answering import answer
 from neardup.sharded.changing import changes
@@ -30,6 +30,12 @@ from neardup.sketch.layout import RecordKind
 
 _OWNER, _EFFECTS = b"shard", b"effects"
 _POSITION = struct.Struct(">Q")
+
+
+def applied_to(store: Reader) -> int:
+    """The offset behind the last message whose effects are in the rows; 0 for empty ones."""
+    (position,) = store.get_many(Family.META, [_EFFECTS])
+    return int(_POSITION.unpack(position)[0]) if position else 0
 
 
 class Shard:
@@ -50,10 +56,10 @@ class Shard:
         self.number, self.sharding, self.decider = number, Sharding.of(decider), decider
         self._store, self._threads = store, threads
         self._owner = f"{number} of {self.sharding.shards}, epoch {self.sharding.epoch}, {decider.digest}"
-        owner, position = store.get_many(Family.META, [_OWNER, _EFFECTS])
+        (owner,) = store.get_many(Family.META, [_OWNER])
         if owner is not None and owner.decode() != self._owner:
             raise StateError(f"this is the index of shard {owner.decode()}, and this run is shard {self._owner}")
-        self.effects_position = _POSITION.unpack(position)[0] if position else 0
+        self.effects_position = applied_to(store)
         self.log_position = self.effects_position
         self._unapplied: deque[int] = deque()  # offsets of messages that were read, with effects not in the rows
         self._unanswered: deque[tuple[int, list[tuple[int, bytes]]]] = deque()  # offset, pages

@@ -45,6 +45,8 @@ TASKS: Mapping[str, Mapping[str, str]] = {
         "run": "Run sketcher and matcher in one process.",
         "sketch": "Run a sketcher: pages in, sketches to the log.",
         "match": "Run the matcher: the log in, verdicts out, exactly once.",
+        "shard": "Run some shards, which find candidates for a judge.",
+        "judge": "Run the judge of shards, in place of the matcher.",
         "publish": "Publish the pages of files.",
         "ping": "Send a page through the stream.",
         "accept-gap": "Continue past pages that are missing.",

@@ -4,6 +4,7 @@ from typing import Annotated
 
 from streams.commands.options import MATCH, Flags, Given, Opt, command, values
 from streams.config.settings import Settings
+from streams.errors import WrongUsage
 
 
 class Decisions(Given):
@@ -32,4 +33,9 @@ def match(options: Options) -> None:
     """
     from streams.roles import run_matcher
 
+    if options.settings.is_sharded:
+        raise WrongUsage(
+            f"the generation has {options.settings.shards} shards: run `neardup judge` with the same options, beside "
+            "`neardup shard`; or set shards to 0, for a generation of one matcher"
+        )
     run_matcher(options.settings, **values(options, "settings"))

@@ -98,6 +98,7 @@ PANELS: Mapping[str, Sequence[str]] = {
     "Batches": ("batch_pages", "batch_ms", "batch_bytes", "inflight_batches", "buffer_bytes_max", "threads"),
     "Matching": ("state", "match_messages", "flush_ms", "transaction_timeout_ms", "transaction_deadline_ms"),
     "Decider": ("decider.rule", "decider.sites", "set"),
+    "Shards": ("shards", "epoch", "candidates_topic", "effects_topic"),
     "Checkpoints": ("checkpoints", "checkpoint_messages", "checkpoints_kept"),
     "Audits and shadow rules": ("audit", "audit_rate", "audit_bytes_max", "shadow", "shadow_set"),
     "Monitoring": (
@@ -109,11 +110,12 @@ TOPICS = PANELS["Connection and topics"]
 PAGES = ("codec", "body_ref_prefixes", "message_bytes_max")
 SKETCHES = ("body_bytes_max",)
 DECIDER = PANELS["Decider"]
+SHARDS = PANELS["Shards"]
 MONITORING = PANELS["Monitoring"][:-2]
 TRACING = PANELS["Monitoring"][-2:]
 SKETCH = (*TOPICS, *PAGES, *PANELS["Batches"], *SKETCHES, *MONITORING, *TRACING)
 MATCH = (
-    *(*TOPICS, *SKETCHES, *PANELS["Matching"], *PANELS["Checkpoints"], *DECIDER),
+    *(*TOPICS, *SKETCHES, *PANELS["Matching"], *PANELS["Checkpoints"], *DECIDER, *SHARDS),
     *(*PANELS["Audits and shadow rules"], *MONITORING, *TRACING),
 )
 #: Metavars of numbers; click adds their limits.

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import click
 
-from streams.commands.options import TOPICS, Flags, Given, Opt, command
+from streams.commands.options import SHARDS, TOPICS, Flags, Given, Opt, command
 from streams.config.settings import Settings
 
 if TYPE_CHECKING:
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class Check(Given):
-    settings: Annotated[Settings, Flags(TOPICS, connects="topics")]
+    settings: Annotated[Settings, Flags((*TOPICS, *SHARDS), connects="topics")]
 
 
 class Create(Check):
@@ -36,7 +36,12 @@ def create(options: Create) -> None:
     from streams.roles.generations import control_topic
 
     settings = options.settings
-    sizes = Sizes(partitions=options.partitions, replicas=options.replicas, compact_verdicts=options.compact_verdicts)
+    sizes = Sizes(
+        partitions=options.partitions,
+        shards=max(1, settings.shards),
+        replicas=options.replicas,
+        compact_verdicts=options.compact_verdicts,
+    )
     made = make(_admin(settings), settings.topics, sizes)
     control = control_topic(settings, "topics")
     if control.create(options.replicas):
@@ -53,11 +58,14 @@ def create(options: Create) -> None:
 )
 def check(options: Check) -> int:
     """Print what is wrong with the topics, and why it matters."""
+    from streams.kafka.topics import Sizes
     from streams.kafka.topics import check as problems_of
     from streams.roles.generations import control_topic
 
     settings = options.settings
-    problems = [str(each) for each in problems_of(_admin(settings), settings.topics)]
+    problems = [
+        str(each) for each in problems_of(_admin(settings), settings.topics, Sizes(shards=max(1, settings.shards)))
+    ]
     problems += filter(None, [control_topic(settings, "topics").problem()])
     for problem in problems:
         click.echo(problem)

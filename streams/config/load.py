@@ -52,7 +52,7 @@ _SERVICE_LINK = re.compile(r"NEARDUP(_\w+)?_(SERVICE_HOST|SERVICE_PORT(_\w+)?|PO
 _TESTS = PREFIX + "TEST_"
 
 _TABLES = ("decider", "kafka")
-_NEEDED: Mapping[str, tuple[str, ...]] = {"sketch": ("seed",), "match": ("seed",)}
+_NEEDED: Mapping[str, tuple[str, ...]] = {"sketch": ("seed",), "match": ("seed",), "shard": ("seed",)}
 
 
 def load(environ: Mapping[str, str], *, flags: Mapping[str, Any] | None = None, role: str = "") -> Settings:
@@ -250,7 +250,9 @@ class _Given:
         named = list(filter(None, settings.topics))
         if len(set(named)) < len(named):
             self._together(
-                "different names", "pages_topic", "rejected_topic", "sketches_topic", "verdicts_topic", "audit_topic"
+                "different names",
+                *("pages_topic", "rejected_topic", "sketches_topic", "verdicts_topic", "audit_topic"),
+                *(("candidates_topic", "effects_topic") if settings.is_sharded else ()),
             )
         if max(map(len, (*settings.topics, settings.generations_topic))) > TOPIC_CHARS_MAX:
             self._together(

@@ -28,6 +28,8 @@ HIDDEN = "***"
 
 #: Most addresses of metrics.
 ADDRESSES_MAX = 32
+#: Partitions of one topic that a judge reads together.
+SHARDS_MAX = 1024
 _CORES = min(len(os.sched_getaffinity(0)), 256)
 #: Kafka's limit of a topic's name.
 TOPIC_CHARS_MAX = 249
@@ -185,9 +187,8 @@ class Settings:
     rejected_topic: Annotated[str, _TOPIC, "Topic of rejected pages"] = "pages.rejected"
     sketches_topic: Annotated[str, _TOPIC, "Topic of sketches, the order of the crawl"] = "sketches"
     verdicts_topic: Annotated[str, _TOPIC, "Topic of verdicts"] = "verdicts"
-    # Between shards and judge. No settings yet, since no command runs a shard on Kafka.
-    candidates_topic: str = "candidates"
-    effects_topic: str = "effects"
+    candidates_topic: Annotated[str, _TOPIC, "Topic of the shards' answers to the judge"] = "candidates"
+    effects_topic: Annotated[str, _TOPIC, "Topic of the judge's changes for the shards"] = "effects"
     state: Annotated[str, _text(r"[^\0]+", "a folder"), "State directory with the index; one per generation"] = (
         "neardup-state"
     )
@@ -209,6 +210,14 @@ class Settings:
         int, _whole(1_000, 100_000_000), "Bytes of a body that are sketched; the rest is ignored"
     ] = BODY_BYTES_MAX
     decider_values: Mapping[str, Any] = field(default_factory=dict)
+    shards: Annotated[
+        int,
+        _whole(0, SHARDS_MAX),
+        "Virtual shards of the generation, which find candidates for a judge; 0: one matcher does both",
+    ] = 0
+    epoch: Annotated[
+        int, _whole(1, 10_000), "Messages of the log in an epoch: shards answer from the index of two epochs before"
+    ] = 16
 
     # Performance: changes no verdict.
     batch_pages: Annotated[int, _whole(1, MESSAGE_PAGES_MAX), "Most pages in a batch, and in a message of the log"] = (
@@ -335,7 +344,7 @@ class Settings:
     @property
     def is_sharded(self) -> bool:
         """Whether the decider names shards, and the matcher is their judge."""
-        return bool(self.decider_values.get("epoch"))
+        return self.shards > 0
 
     @property
     def generations_topic(self) -> str:
@@ -358,7 +367,8 @@ class Settings:
         return Scheme(seed=seed, body_bytes_max=self.body_bytes_max)
 
     def decider(self, scheme: Scheme) -> Decider:
-        return Decider(scheme=scheme.digest, **self.decider_values)
+        sharding: dict[str, Any] = {"shards": self.shards, "epoch": self.epoch} if self.is_sharded else {}
+        return Decider(scheme=scheme.digest, **self.decider_values, **sharding)
 
     def kafka(self, role: Role) -> dict[str, str]:
         """librdkafka settings of a role. They hold secrets: pass them to the client only."""

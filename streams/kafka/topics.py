@@ -113,7 +113,8 @@ class _Plan:
     needs: Sequence[_Need]
 
 
-def _plans(names: Topics, sizes: Sizes) -> tuple[_Plan, ...]:
+def _plans(names: Topics, sizes: Sizes, log_retention_ms: int) -> tuple[_Plan, ...]:
+    """log_retention_ms: of the sketch log as it is."""
     page_bytes = sizes.page_bytes_max
     audit = _Plan(
         names.audit,
@@ -127,8 +128,8 @@ def _plans(names: Topics, sizes: Sizes) -> tuple[_Plan, ...]:
         ),
     )
     kept_as_sketches = _retention(
-        sizes.sketches_retention_ms,
-        sizes.sketches_retention_ms,
+        log_retention_ms,
+        log_retention_ms,
         "it must be kept as long as the sketch log, or shards and judge cannot be restored from their checkpoints",
     )
     of_shards = [_BROKER_TIME, _NO_LIMIT_IN_BYTES, _NO_COMPACTION, _NO_UNCLEAN]
@@ -216,7 +217,7 @@ def create(admin: Admin, names: Topics | None = None, sizes: Sizes | None = None
     Raises TopicError with every problem of those (nothing is made then), BrokerError.
     """
     names, sizes = names or Topics(), sizes or Sizes()
-    plans = _plans(names, sizes)
+    plans = _plans(names, sizes, _log_retention_ms(admin, names, sizes))
     present = admin.topics([plan.name for plan in plans])
     problems = list(_problems(admin, [plan for plan in plans if plan.name in present], present))
     if problems:
@@ -239,8 +240,17 @@ def check(
     only: of these topics, by their names; others are not even asked about. Partition counts other than that of the
     sketch log are free, and so are larger limits. Raises BrokerError.
     """
-    plans = [plan for plan in _plans(names or Topics(), sizes or Sizes()) if only is None or plan.name in only]
+    names, sizes = names or Topics(), sizes or Sizes()
+    plans = _plans(names, sizes, _log_retention_ms(admin, names, sizes))
+    plans = tuple(plan for plan in plans if only is None or plan.name in only)
     return list(_problems(admin, plans, admin.topics([plan.name for plan in plans])))
+
+
+def _log_retention_ms(admin: Admin, names: Topics, sizes: Sizes) -> int:
+    """Of the sketch log where it exists, since topics of shards are kept as long; else what a new one gets."""
+    if names.effects and admin.topics([names.sketches]):
+        return int(admin.settings(names.sketches)["retention.ms"])
+    return sizes.sketches_retention_ms
 
 
 def compacted(admin: Admin, topic: str) -> bool:

@@ -78,19 +78,19 @@ class Lockstep:
         return sorted(number for number, shard in self._shards.items() if self._lacks(shard))
 
     def describe(self) -> str:
-        """Name the awaited shards, and say whether they have written later answers already; "" if none is awaited."""
+        """Name the awaited shards, and what to do if their answers were lost; "" if none is awaited."""
         lacking = self.awaited()
         if not lacking:
             return ""
-        text = f"waits for the answer to message {self._first} of shard " + ", ".join(map(str, lacking))
-        behind = [number for number in lacking if self._shards[number].newest > self._first]
-        for number in behind:
-            text += (
-                f"; {self._source.name(number)} has an answer to message {self._shards[number].newest} and may lack "
-                f"this one: shard {number} answers it again if it starts from a checkpoint before it, or with an "
-                "empty state folder"
-            )
-        return text
+        numbers = ",".join(map(str, lacking))
+        text = f"waits for the answer to message {self._first} of shard {numbers.replace(',', ', ')}"
+        for number in lacking:
+            if self._shards[number].newest > self._first:
+                text += f"; {self._source.name(number)} has an answer to message {self._shards[number].newest}"
+        return (
+            f"{text}; a shard that runs and does not write it has written it before, and the topic has lost it: start "
+            f"that shard once with --answer-from {self._first}"
+        )
 
     def positions(self) -> dict[int, int]:
         """Return by partition the position from which all answers from the required message on can be read again."""

@@ -24,6 +24,7 @@ from neardup.verdict import Kind
 STEPS: Final[Mapping[str, tuple[str, ...]]] = {
     "sketch": ("poll", "decode", "sketch", "produce", "acknowledge", "commit"),
     "match": ("poll", "judge", "produce", "commit", "write", "flush"),
+    "shard": ("poll", "answer", "acknowledge", "apply", "flush"),
 }
 #: Why a role began again at its committed position without a new process.
 RESTARTS: Final = (("sketch", "rebalance"), ("match", "abort"))
@@ -92,10 +93,15 @@ class Metrics:
         roles = tuple(STEPS)
 
         # What a crawl is made of.
-        pages = Counter("neardup_pages", "Pages read (sketch) or judged (match)", ["role"], registry=registry)
+        pages = Counter(
+            "neardup_pages",
+            "Pages read (sketch), judged (match) or answered by each shard",
+            ["role"],
+            registry=registry,
+        )
         size = Counter(
             "neardup_read_bytes",
-            "Bytes of page bodies (sketch) or of sketches (match) read",
+            "Bytes of page bodies (sketch) or of sketches (match, shard) read",
             ["role"],
             registry=registry,
         )
@@ -119,7 +125,7 @@ class Metrics:
         )
         self.batch_pages = {role: batch.labels(role) for role in roles}
         self.steps = {(role, name): step.labels(role, name) for role in roles for name in STEPS[role]}
-        self.lag = {role: lag.labels(role) for role in (*roles, "shard", "views")}
+        self.lag = {role: lag.labels(role) for role in (*roles, "views")}
 
         # What the index meets.
         self.candidates = BatchHistogram(

@@ -1,7 +1,7 @@
-"""A matcher's checkpoints: when they are made, and which ones its log admits."""
+"""Checkpoints of a matcher or a shard: when they are made, and which ones its log admits."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from neardup.decider import Decider
@@ -11,15 +11,18 @@ from neardup.index.rocks import RocksStore
 from streams.config.settings import Settings
 from streams.errors import NEW_GENERATION
 from streams.kafka import KafkaLog
-from streams.pipeline.matcher import Matcher, folded_to
+from streams.pipeline.matcher import folded_to
 from streams.process import logs
 from streams.process.metrics import Metrics
 from streams.roles.runtime import Runtime
 from streams.state.checkpoint_store import CheckpointStore, Copied
-from streams.state.checkpointer import Checkpointer, manifest_of, restore_newest
+from streams.state.checkpointer import Checkpointer, Folded, manifest_of, restore_newest
 from streams.state.manifest import Manifest
 
 _log = logs.get("match")
+
+#: Finds the first offset of the log from which an index can be continued, and the topic that begins there.
+Begin = Callable[[], tuple[int, str]]
 
 #: Between two searches of a standby for a checkpoint that fits.
 _LOOK_SECONDS = 2.0
@@ -31,25 +34,33 @@ def identity(log: KafkaLog) -> str:
 
 
 class RoleCheckpoints:
-    """Makes checkpoints beside a role, which calls `look` after each round. A failure never stops the role."""
+    """Makes checkpoints beside a role, which calls `look` after each round. A failure never stops the role.
+
+    newest: offset of the newest checkpoint, 0 without any. behind: messages that it lacks, in intervals. made_ms: when
+    this process made it, None if it made none. bytes: copied so far. failed: why the last attempt failed, "" if it did
+    not.
+    """
 
     def __init__(
         self,
         settings: Settings,
         state: Path,
         log: str,
-        metrics: Metrics,
         now_ms: Callable[[], int],
         *,
+        url: str = "",
         steady_s: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Raises BadInput for a URL of an unknown scheme."""
-        self._metrics, self._log_identity, self._now_ms = metrics, log, now_ms
-        self._generation = settings.generation
+        """url: of the store; by default that of the settings. Raises BadInput for a URL of an unknown scheme."""
+        self._log_identity, self._now_ms = log, now_ms
+        self._generation, self._state = settings.generation, str(state)
         self._every = settings.checkpoint_messages
-        self._warned = ""
-        store = CheckpointStore(settings.checkpoints)
-        self._newest = self._found(store)
+        self.failed = ""
+        self.made_ms: int | None = None
+        self.bytes = 0
+        self.behind = 0.0
+        store = CheckpointStore(url or settings.checkpoints)
+        self.newest = self._found(store)
         keep = settings.checkpoints_kept
         self._maker = Checkpointer(store, state, every=self._every, keep=keep, told=self._made, steady_s=steady_s)
 
@@ -63,32 +74,31 @@ class RoleCheckpoints:
             _log.error("the store of checkpoints cannot be read", reason=str(error))
             return 0
 
-    def look(self, matcher: Matcher, store: RocksStore) -> None:
+    def look(self, folded: Folded, store: RocksStore) -> None:
         """Reports the result of the last checkpoint, and begins one if one is due, or a takedown followed the last one.
 
         A takedown is settled once a prune behind it has succeeded in this process, because a killed process may have
         left checkpoints, or files of them, that hold the pages. So each start with a takedown in its index prunes.
         """
         maker = self._maker
-        if maker.failed != self._warned and not maker.busy:
-            self._warned = maker.failed
+        if maker.failed != self.failed and not maker.busy:
+            self.failed = maker.failed
             if maker.failed:
                 _log.error("no checkpoint was made, or old ones were not removed", reason=maker.failed)
-            self._metrics.checkpoint_failed.set(bool(maker.failed))
-        self._metrics.checkpoint_behind.set(max(0, matcher.next_offset - self._newest) / self._every)
-        owed = maker.owes(matcher.takedowns_to)
-        if maker.due(matcher.next_offset) or (owed and self._newest < matcher.takedowns_to):
-            maker.begin(store, manifest_of(matcher, self._log_identity, self._generation))
+        self.behind = max(0, folded.next_offset - self.newest) / self._every
+        owed = maker.owes(folded.takedowns_to)
+        if maker.due(folded.next_offset) or (owed and self.newest < folded.takedowns_to):
+            maker.begin(store, manifest_of(folded, self._log_identity, self._generation))
         elif owed:
-            maker.prune(self._newest)
+            maker.prune(self.newest)
 
     def _made(self, copied: Copied, seconds: float) -> None:
-        self._newest = int(copied.checkpoint.partition("-")[0])
-        self._metrics.checkpoint_offset.set(self._newest)
-        self._metrics.checkpoint_time.set(self._now_ms() / 1000)
-        self._metrics.checkpoint_bytes.inc(copied.bytes)
+        self.newest = int(copied.checkpoint.partition("-")[0])
+        self.made_ms = self._now_ms()
+        self.bytes += copied.bytes
         _log.info(
             "checkpoint made",
+            state=self._state,
             checkpoint=copied.checkpoint,
             copied_files=copied.files,
             copied_bytes=copied.bytes,
@@ -99,6 +109,20 @@ class RoleCheckpoints:
     def close(self, seconds: float) -> None:
         """Waits at most `seconds` for a checkpoint that is being copied."""
         self._maker.wait(seconds)
+
+
+def report(metrics: Metrics, each: Sequence[RoleCheckpoints]) -> None:
+    """Set the gauges of checkpoints. each: of the roles of this process; the worst one counts."""
+    metrics.checkpoint_failed.set(any(one.failed for one in each))
+    metrics.checkpoint_behind.set(max((one.behind for one in each), default=0))
+    times = [one.made_ms for one in each]
+    made = [time_ms for time_ms in times if time_ms is not None]
+    if made and len(made) == len(each):
+        metrics.checkpoint_offset.set(min(one.newest for one in each))
+        metrics.checkpoint_time.set(min(made) / 1000)
+    for one in each:
+        copied, one.bytes = one.bytes, 0
+        metrics.checkpoint_bytes.inc(copied)
 
 
 class Restoring:
@@ -116,26 +140,44 @@ class Restoring:
         decider: Decider,
         runtime: Runtime,
         active: Callable[[], bool] = lambda: False,
+        *,
+        url: str = "",
+        position: Callable[[Store], int] = folded_to,
+        begin: Begin | None = None,
+        newest: int | None = None,
+        role: str = "match",
     ) -> None:
+        """
+        Args:
+            url: of the checkpoints; by default that of the settings.
+            position: returns the offset that an index was folded to.
+            begin: by default that of the log.
+            newest: greatest offset of an index that serves; by default the log's end.
+            role: for health.
+        """
         self._settings, self._log, self._decider = settings, log, decider
         self._stop, self._active = runtime.stop, active
-        self._health = runtime.health.role("match")
+        self._url, self._position = url or settings.checkpoints, position
+        self._newest = newest
+        self._begin = begin or (lambda: (log.begin(), settings.topics.sketches))
+        self._health = runtime.health.role(role)
 
     def outlived(self, store: Store) -> bool:
-        """Whether an index of this log and generation, or an empty one, needs messages that the log lacks."""
-        if folded_to(store) >= self._log.begin():
+        """Whether an index of this log and generation, or an empty one, is too new or needs messages that are gone."""
+        position = self._position(store)
+        if position >= self._begin()[0] and (self._newest is None or position <= self._newest):
             return False
         cluster, topic, generation = store.get_many(Family.META, [b"cluster_id", b"topic_id", b"generation"])
         held = f"{(cluster or b'').decode()}/{(topic or b'').decode()}", (generation or b"").decode()
-        return not folded_to(store) or held == (identity(self._log), self._settings.generation)
+        return not position or held == (identity(self._log), self._settings.generation)
 
-    def restore(self, state: Path) -> None:
+    def restore(self, state: Path) -> bool:
         """Restores a checkpoint that fits, if there is one, into `state`; it replaces an index there.
 
-        Raises StateError if there is no index, and the log alone cannot build one.
+        Returns whether one was restored. Raises StateError if there is no index, and the log alone cannot build one.
         """
-        begin, url, there = self._log.begin(), self._settings.checkpoints, (state / "index").exists()
-        lacks = f"{state} has no index that topic {self._settings.topics.sketches} can continue, which begins at offset"
+        (begin, topic), url, there = self._begin(), self._url, (state / "index").exists()
+        lacks = f"{state} has no index that topic {topic} can continue, which begins at offset"
         if not url:
             if begin and self._active():
                 raise StateError(
@@ -143,14 +185,14 @@ class Restoring:
                     "start them again: this one waits for a checkpoint of the active matcher; or copy here the state "
                     "folder of the stopped active matcher",
                 )
-            return
+            return False
         store, tried, warned = CheckpointStore(url), set[str](), False
         while not self._stop.is_set():
             found = restore_newest(store, state, self._fits, _log.warning, self._progress, replace=there, tried=tried)
             if found is not None:
                 size, offset = found.manifest.size, found.manifest.offset
                 _log.info("index restored", checkpoint=found.name, bytes=size, offset=offset, replaced=there)
-                return
+                return True
             if not begin or not self._active():
                 break
             why = (
@@ -165,9 +207,10 @@ class Restoring:
             self._stop.wait(_LOOK_SECONDS)
         if begin and not there and not self._stop.is_set():
             raise StateError(
-                f"{state} has no index, topic {self._settings.topics.sketches} begins at offset {begin}, and no "
-                f"checkpoint at {url} fits: see neardup checkpoints; {NEW_GENERATION}",
+                f"{state} has no index, topic {topic} begins at offset {begin}, and no checkpoint at {url} fits: see "
+                f"neardup checkpoints; {NEW_GENERATION}",
             )
+        return False
 
     def _progress(self, done: int, total: int) -> None:
         self._health.turned()
@@ -182,8 +225,12 @@ class Restoring:
             return f"it is of another log, {manifest.log}"
         if manifest.scheme != self._decider.scheme:
             return f"it is of another scheme, {manifest.scheme}"
-        if self._settings.judges_anew and manifest.decider != self._decider.digest:
+        one_decider = self._settings.judges_anew or self._settings.is_sharded
+        if one_decider and manifest.decider != self._decider.digest:
             return f"it was judged by another decider, {manifest.decider}"
-        if not log.begin() <= manifest.offset <= log.end():
-            return f"it ends at offset {manifest.offset}, and the log holds {log.begin()} to {log.end() - 1}"
+        begin, topic = self._begin()
+        if self._newest is not None and manifest.offset > self._newest:
+            return f"it ends at offset {manifest.offset}, and one that ends at {self._newest} or before is required"
+        if not begin <= manifest.offset <= log.end():
+            return f"it ends at offset {manifest.offset}, and topic {topic} holds {begin} to {log.end() - 1}"
         return ""

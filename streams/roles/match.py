@@ -37,6 +37,7 @@ from streams.pipeline.deciders import describe_change
 from streams.pipeline.matcher import Matcher, Prepared
 from streams.ports import LogFollower, VerdictTransactions
 from streams.process import logs
+from streams.roles import checkpoint
 from streams.roles.checkpoint import RoleCheckpoints
 from streams.roles.restart import log_advice
 from streams.roles.runtime import WAIT_SECONDS, Runtime, Silence
@@ -125,6 +126,7 @@ class MatchRole:
         self._answered = log if isinstance(log, AnsweredLog) else None
         self._effects_to = effects_to
         self._awaited_since: float | None = None
+        self._warned = False  # whether the log names the shards that do not answer
         self._settings = runtime.settings
         self._log, self._verdicts, self._store = log, verdicts, store
         self._metrics = runtime.metrics
@@ -174,6 +176,7 @@ class MatchRole:
         self._flush_when_due()  # (5)
         if self._checkpoints is not None and isinstance(self._store, RocksStore):
             self._checkpoints.look(self.matcher, self._store)
+            checkpoint.report(self._metrics, [self._checkpoints])
         self._report_health()
         return bool(messages)
 
@@ -344,11 +347,18 @@ class MatchRole:
         """Names the shards that have not answered the next message for a while; "" if there are none."""
         awaited = self._answered.awaits() if self._answered is not None else ""
         if not awaited:
-            self._awaited_since = None
+            if self._warned:
+                _log.info("shards answer again")
+            self._awaited_since, self._warned = None, False
             return ""
         if self._awaited_since is None:
             self._awaited_since = self._steady_s()
-        return awaited if self._steady_s() - self._awaited_since >= _ANSWERS_SECONDS else ""
+        if self._steady_s() - self._awaited_since < _ANSWERS_SECONDS:
+            return ""
+        if not self._warned:
+            _log.warning("waits for shards", reason=awaited)
+        self._warned = True
+        return awaited
 
     def _report_health(self) -> None:
         if self._silence.reason:

@@ -33,7 +33,7 @@ WAIT_SECONDS = 0.2
 
 
 #: Kernels that a role needs; others need all.
-_NEEDS: Mapping[str, Sequence[Need]] = {"sketch": ("sketching",), "match": ("judging",)}
+_NEEDS: Mapping[str, Sequence[Need]] = {"sketch": ("sketching",), "match": ("judging",), "shard": ("judging",)}
 
 #: Errors that a restart does not repair, with their label in the metrics. The first class that fits counts.
 _CAUSES: Mapping[type[NeardupError], str] = {

@@ -8,22 +8,31 @@ Answers are written at least once: the judge uses the first one of a message. Ne
 was made of would be gone. A crash anywhere leaves rows of some earlier epoch behind: the next start reads the log from
 there, and answers again what it may have answered before. Two processes with copies of one shard do no harm, since
 they write the same answers.
+
+A checkpoint has the rows and both positions. The pages of a takedown leave the rows with its effects, two epochs later;
+then a checkpoint follows, and older ones are removed.
 """
 
+import json
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from typing import Protocol
 
+from neardup.decider import Decider
 from neardup.errors import CorruptRecord, OtherVersion
-from neardup.index.base import Store
+from neardup.index.base import Family, Store
+from neardup.index.rocks import RocksStore
 from neardup.sharded.epochs import Sharding
 from neardup.sharded.records import Candidates, Effects
+from neardup.sketch.header import Header
 from streams.errors import BrokerError, PositionLost, TopicError
-from streams.formats.message import Message, decode_entry
+from streams.formats.message import Forget, Message, decode_entry
 from streams.formats.pieces import cut
 from streams.pipeline.effects import EffectsReader
 from streams.ports import LogFollower, RecordWriter
 from streams.process import logs
+from streams.roles.checkpoint import RoleCheckpoints
 from streams.roles.runtime import Runtime, Silence
 
 _log = logs.get("shard")
@@ -31,6 +40,8 @@ _log = logs.get("shard")
 #: Messages of the log that are read together; each has 1 MB at most.
 _MESSAGES = 16
 _BYTES_MAX = 16 << 20
+#: Offsets behind takedowns, in the META family: the last one whose effects are in the rows, and those behind it.
+_TAKEDOWNS = b"takedowns"
 #: How often the topics are checked, with or without work.
 _TOPICS_SECONDS = 1.0
 #: A shard that waits for effects for longer is not ready.
@@ -40,6 +51,7 @@ _PATIENCE_SECONDS = 10.0
 class Answering(Protocol):
     """`neardup.sharded.shard.Shard`."""
 
+    decider: Decider
     log_position: int
     effects_position: int
 
@@ -53,6 +65,33 @@ class AnswerWriter(RecordWriter, Protocol):
     def flush(self) -> None:
         """Return once all records are acknowledged."""
         ...
+
+
+class FoldedShard:
+    """What the rows of a shard were folded from; see `streams.state.checkpointer.Folded`."""
+
+    def __init__(self, shard: Answering, store: Store) -> None:
+        self.decider = shard.decider
+        self.log_time = 0
+        self._shard, self._store = shard, store
+        (row,) = store.get_many(Family.META, [_TAKEDOWNS])
+        self._takedowns: list[int] = json.loads(row) if row is not None else []
+
+    @property
+    def next_offset(self) -> int:
+        return self._shard.effects_position
+
+    @property
+    def takedowns_to(self) -> int:
+        return max((behind for behind in self._takedowns if behind <= self.next_offset), default=0)
+
+    def take_down(self, offset: int) -> None:
+        """Note the takedown at this offset of the log, before its effects are in the rows. May be repeated."""
+        if offset + 1 in self._takedowns:
+            return
+        last = self.takedowns_to
+        self._takedowns = [behind for behind in self._takedowns if behind >= last] + [offset + 1]
+        self._store.write({Family.META: {_TAKEDOWNS: json.dumps(self._takedowns).encode()}})
 
 
 class ShardRole:
@@ -71,6 +110,7 @@ class ShardRole:
         runtime: Runtime,
         *,
         log_id: bytes,
+        checkpoints: RoleCheckpoints | None = None,
     ) -> None:
         """
         Args:
@@ -81,8 +121,10 @@ class ShardRole:
             log_id: topic id of the log; messages that were meant for another one have no pages.
         """
         self.number = number
+        self.checkpoints, self._folded = checkpoints, FoldedShard(shard, store)
         self._shard, self._store, self._sharding, self._scheme = shard, store, sharding, scheme
         self._log, self._effects, self._answers, self._log_id = log, effects, answers, log_id
+        self._metrics = runtime.metrics
         self._flush_s = runtime.settings.flush_ms / 1000
         self._steady_s: Callable[[], float] = runtime.steady_s
         self._unanswered: deque[int] = deque()
@@ -94,12 +136,20 @@ class ShardRole:
     def round(self, wait_s: float = 0.0) -> bool:
         """One round; False if nothing was answered or applied. Raises PositionLost, TopicError, BrokerError."""
         self._check_topics()
-        self._read(wait_s)  # (1)
-        self._learn()
-        worked = self._answer()  # (2)
-        self._answers.flush()  # (3)
-        worked = self._shard.advance() or worked  # (4)
+        with self._metrics.step("shard", "poll"):
+            self._read(wait_s)  # (1)
+            self._learn()
+        with self._metrics.step("shard", "answer"):
+            worked = self._answer()  # (2)
+        with self._metrics.step("shard", "acknowledge"):
+            self._answers.flush()  # (3)
+        with self._metrics.step("shard", "apply"):
+            if self._shard.advance():  # (4)
+                worked = True
+                self._effects.keep_position(self._store, self._shard.effects_position)
         self._flush_when_due()  # (5)
+        if self.checkpoints is not None and isinstance(self._store, RocksStore):
+            self.checkpoints.look(self._folded, self._store)
         if worked:
             self._worked = self._steady_s()
         return worked
@@ -133,7 +183,11 @@ class ShardRole:
         found = self._log.poll(min(room, _MESSAGES), bytes_max=_BYTES_MAX, wait_s=0 if self._unanswered else wait_s)
         for offset, data in found:
             self._begin = offset if self._begin is None else self._begin
-            self._shard.read(offset, self._records(offset, data))
+            records = self._records(offset, data)
+            self._shard.read(offset, records)
+            self._metrics.pages["shard"].inc(len(records))
+            self._metrics.bytes["shard"].inc(len(data))
+            self._metrics.batch_pages["shard"].observe(len(records))
             # Answers from rows of a later view were acknowledged before these were written.
             if self._sharding.stable_to(offset) >= self._shard.effects_position:
                 self._unanswered.append(offset)
@@ -146,9 +200,14 @@ class ShardRole:
             raise
         except CorruptRecord:
             return ()
-        if not isinstance(entry, Message) or entry.scheme.hex() != self._scheme:
+        if isinstance(entry, Forget):
+            self._folded.take_down(offset)
+        if not isinstance(entry, Message) or entry.scheme.hex() != self._scheme or not entry.meant_for(self._log_id):
             return ()
-        return entry.records if entry.meant_for(self._log_id) else ()
+        with suppress(ValueError, CorruptRecord):  # a record that cannot be read is the judge's matter
+            if entry.records:
+                self._folded.log_time = Header(entry.records[-1]).log_time
+        return entry.records
 
     def _learn(self) -> None:
         """Take the effects that the unanswered messages need, as far as they are there."""
@@ -186,8 +245,8 @@ class ShardRole:
             self._flush()
 
     def _flush(self) -> None:
-        self._effects.keep_position(self._store, self._shard.effects_position)
-        self._store.flush()
+        with self._metrics.step("shard", "flush"):
+            self._store.flush()
         self._flushed = self._steady_s()
 
     def _check_topics(self) -> None:

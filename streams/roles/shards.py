@@ -1,23 +1,39 @@
 """Connects shards to Kafka: a process with any number of them."""
 
 from collections.abc import Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from pathlib import Path
 
-from neardup.errors import BadInput
+from neardup.errors import BadInput, StateError
+from neardup.index.base import Family
+from neardup.index.rocks import RocksStore
 from neardup.sharded.epochs import Sharding
-from neardup.sharded.shard import Shard
+from neardup.sharded.shard import Shard, applied_to
 from streams.config.settings import Settings
+from streams.errors import NEW_GENERATION
+from streams.formats.pieces import decode_piece
 from streams.kafka import Admin, KafkaLog, Writer
 from streams.kafka.topics import Sizes, require
 from streams.pipeline.effects import EffectsReader
 from streams.process import logs
-from streams.roles.runtime import Runtime, connect, serving
+from streams.process.shutdown import SystemClock
+from streams.roles import checkpoint
+from streams.roles.checkpoint import Begin, Restoring, RoleCheckpoints, identity
+from streams.roles.generations import generation_served
+from streams.roles.runtime import STOP_SECONDS_MAX, Runtime, connect, serving
 from streams.roles.shard import ShardRole
 from streams.roles.sketch import check_scheme
+from streams.state.checkpointer import remove_index
 from streams.state.directory import MatcherDirectory
+from streams.state.locked_folder import free_bytes
 
 _log = logs.get("shard")
+
+#: Between two rounds in which no shard had anything to do.
+_IDLE_SECONDS = 0.02
+_GAUGES_SECONDS = 5.0
+#: Keys of the META family: the log that the rows were folded from.
+_CLUSTER, _LOG, _GENERATION = b"cluster_id", b"topic_id", b"generation"
 
 
 class PartitionWriter(Writer):
@@ -41,51 +57,71 @@ def shard_state(settings: Settings, number: int) -> Path:
     return Path(f"{settings.state}.shards") / str(number)
 
 
-def run_shards(settings: Settings, runtime: Runtime | None = None, *, shards: Sequence[int]) -> None:
+def shard_checkpoints(settings: Settings, number: int) -> str:
+    """Where the checkpoints of a shard are, in the folder of the judge's; "" if none are made."""
+    return f"{settings.checkpoints.rstrip('/')}/shards/{number}" if settings.checkpoints else ""
+
+
+def run_shards(
+    settings: Settings, runtime: Runtime | None = None, *, shards: Sequence[int], answer_from: int | None = None
+) -> None:
     """Answers the sketch log for some shards until it is stopped.
 
-    Raises BadInput for a decider without shards or a number that is none of them, TopicError, StateError, and what
+    answer_from: message of the log that must be answered, by the operator's decision, because its answer was lost. A
+    shard whose index is too new for that takes a checkpoint, or builds its index from the log's start.
+
+    Raises BadInput for a generation without shards or a number that is none of them, TopicError, StateError, and what
     ShardRole.round raises. Restarting is always safe, also on another machine, with or without the state directory.
     """
+    if not settings.is_sharded:
+        raise BadInput("the generation has no shards: name their number by --of or NEARDUP_SHARDS")
+    if not shards or not all(0 <= number < settings.shards for number in shards):
+        named = ", ".join(map(str, shards)) or "none"
+        raise BadInput(f"shards {named} are to run, and the generation has shards 0 to {settings.shards - 1}")
     if runtime is None:
         with serving(settings, "shard") as made:
-            run_shards(settings, made, shards=shards)
+            run_shards(settings, made, shards=shards, answer_from=answer_from)
         return
-    scheme = settings.scheme()
-    decider = settings.decider(scheme)
-    if not decider.epoch or not all(0 <= number < decider.shards for number in shards):
-        known = f"shards 0 to {decider.shards - 1}" if decider.epoch else "no shards (epoch is 0)"
-        raise BadInput(f"shards {', '.join(map(str, shards))} are to run, and the decider has {known}")
     names = settings.topics
-    require(
-        Admin(connect(settings, "shard", runtime)),
-        names,
-        *(names.sketches, names.candidates, names.effects),
-        sizes=Sizes(shards=decider.shards),
-    )
-    health, metrics = runtime.health.role("shard"), runtime.metrics
     with ExitStack() as held:
-        roles = [_start(settings, runtime, number, held) for number in shards]
-        while not runtime.stop.is_set():
-            health.turned()
-            worked = [role.round() for role in roles]
-            reasons = [reason for role in roles if (reason := role.awaits())]
-            if reasons:
-                health.not_ready("; ".join(reasons))
-            else:
-                health.ready(f"answers for shards {', '.join(map(str, shards))}")
-            metrics.lag["shard"].set(max(role.lag() for role in roles))
-            if not any(worked):
-                runtime.stop.wait(_IDLE_SECONDS)
+        held.enter_context(generation_served(settings, "shard", runtime))
+        require(
+            Admin(connect(settings, "shard", runtime)),
+            names,
+            *(names.sketches, names.candidates, names.effects),
+            sizes=Sizes(shards=settings.shards),
+        )
+        roles = [_start(settings, runtime, number, answer_from, held) for number in shards]
+        _run(settings, runtime, roles)
         for role in roles:
             role.close()
 
 
-#: Between two rounds in which no shard had anything to do.
-_IDLE_SECONDS = 0.02
+def _run(settings: Settings, runtime: Runtime, roles: Sequence[ShardRole]) -> None:
+    health, metrics = runtime.health.role("shard"), runtime.metrics
+    answered = f"answers for shards {', '.join(str(role.number) for role in roles)}"
+    checkpoints = [role.checkpoints for role in roles if role.checkpoints is not None]
+    gauged = runtime.steady_s()
+    while not runtime.stop.is_set():
+        worked = False
+        for role in roles:
+            health.turned()
+            worked = role.round() or worked
+        reasons = [reason for role in roles if (reason := role.awaits())]
+        if reasons:
+            health.not_ready("; ".join(reasons))
+        else:
+            health.ready(answered)
+        metrics.lag["shard"].set(max(role.lag() for role in roles))
+        if runtime.steady_s() - gauged >= _GAUGES_SECONDS:
+            gauged = runtime.steady_s()
+            checkpoint.report(metrics, checkpoints)
+            metrics.state_free.set(min(free_bytes(shard_state(settings, role.number)) for role in roles))
+        if not worked:
+            runtime.stop.wait(_IDLE_SECONDS)
 
 
-def _start(settings: Settings, runtime: Runtime, number: int, held: ExitStack) -> ShardRole:
+def _start(settings: Settings, runtime: Runtime, number: int, answer_from: int | None, held: ExitStack) -> ShardRole:
     """One shard, which continues where its rows and the log allow."""
     scheme = settings.scheme()
     decider = settings.decider(scheme)
@@ -93,11 +129,36 @@ def _start(settings: Settings, runtime: Runtime, number: int, held: ExitStack) -
     log = KafkaLog(connect(settings, "shard", runtime, reading=True), names.sketches)
     held.callback(log.close)
     check_scheme(names.sketches, log.first(), scheme)
+    begin = _begin(settings, runtime, log)
+    url = shard_checkpoints(settings, number)
+    newest = None if answer_from is None else sharding.stable_to(answer_from)
+    restoring = Restoring(
+        settings, log, decider, runtime, url=url, position=applied_to, begin=begin, newest=newest, role="shard"
+    )
+
+    def fill(state: Path) -> None:
+        if restoring.restore(state) or newest is None or not (state / "index").exists():
+            return
+        first, topic = begin()
+        if first:
+            raise StateError(
+                f"shard {number} is to answer message {answer_from}, its index in {state} is newer, topic {topic} "
+                f"begins at message {first}, and no checkpoint at {url or '(none set)'} fits; {NEW_GENERATION}"
+            )
+        _log.warning("removes an index that is too new, and builds it from the log", shard=number, state=str(state))
+        remove_index(state)
+
+    directory = MatcherDirectory(shard_state(settings, number), scheme, restore=fill, outlived=restoring.outlived)
+    held.callback(directory.close)
+    _bind(directory.store, log, settings, str(directory.path))
+    shard = Shard(number, directory.store, decider, threads=settings.threads)
+    directory.first_decider(decider)  # part of each checkpoint
+    checkpoints = None
+    if url:
+        checkpoints = RoleCheckpoints(settings, directory.path, identity(log), SystemClock().now_ms, url=url)
+        held.callback(checkpoints.close, STOP_SECONDS_MAX / 2)
     effects = KafkaLog(connect(settings, "shard", runtime, reading=True), names.effects, committed_only=True)
     held.callback(effects.close)
-    directory = MatcherDirectory(shard_state(settings, number), scheme)
-    held.callback(directory.close)
-    shard = Shard(number, directory.store, decider, threads=settings.threads)
     answers = PartitionWriter(
         connect(settings, "shard", runtime),
         names.candidates,
@@ -120,4 +181,39 @@ def _start(settings: Settings, runtime: Runtime, number: int, held: ExitStack) -
         answers,
         runtime,
         log_id=log.topic.id,
+        checkpoints=checkpoints,
     )
+
+
+def _begin(settings: Settings, runtime: Runtime, log: KafkaLog) -> Begin:
+    """Finds where the log begins that still has its effects, and the topic that begins there."""
+
+    def find() -> tuple[int, str]:
+        names, begin = settings.topics, log.begin()
+        with closing(
+            KafkaLog(connect(settings, "shard", runtime, reading=True), names.effects, committed_only=True)
+        ) as effects:
+            first = effects.first()
+        if first is None:
+            return begin, names.sketches
+        piece = decode_piece(first[1], f"the first record of topic {names.effects}")
+        whole = piece.offset + bool(piece.number)
+        return (whole, names.effects) if whole > begin else (begin, names.sketches)
+
+    return find
+
+
+def _bind(store: RocksStore, log: KafkaLog, settings: Settings, state: str) -> None:
+    """Writes the log that the rows belong to into them. Raises StateError for rows of another log or generation."""
+    wanted = {_CLUSTER: log.cluster_id, _LOG: log.topic.id.hex(), _GENERATION: settings.generation}
+    held = dict(zip(wanted, store.get_many(Family.META, list(wanted)), strict=True))
+    for key, value in held.items():
+        if value is not None and value.decode() != wanted[key]:
+            raise StateError(
+                f"the index in {state} was folded from a log of {key.decode()} {value.decode() or '(unnamed)'}, and "
+                f"topic {log.topic.name} has {wanted[key] or '(unnamed)'}: the log was deleted and recreated, or a "
+                f"name is set that is another's; set what belongs together, or {NEW_GENERATION}"
+            )
+    if not any(held.values()):
+        store.write({Family.META: {key: value.encode() for key, value in wanted.items()}})
+        store.flush()

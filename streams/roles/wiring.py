@@ -184,7 +184,7 @@ def _match(settings: Settings, runtime: Runtime, new_decider: bool, accept_lost_
         checkpoints = None
         if settings.checkpoints:
             now_ms = SystemClock().now_ms
-            checkpoints = RoleCheckpoints(settings, directory.path, identity(log), runtime.metrics, now_ms)
+            checkpoints = RoleCheckpoints(settings, directory.path, identity(log), now_ms)
             held.callback(checkpoints.close, STOP_SECONDS_MAX / 2)
         followed: SketchLog = log
         if settings.is_sharded:

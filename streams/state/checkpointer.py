@@ -11,12 +11,13 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from importlib.metadata import version
 from pathlib import Path
+from typing import Protocol
 
+from neardup.decider import Decider
 from neardup.errors import CorruptRecord, NeardupError, StateError
 from neardup.index.rocks import RocksStore
-from streams.pipeline.matcher import Matcher
 from streams.state.checkpoint_store import CheckpointStore, Copied, Progress
-from streams.state.locked_folder import sync_directory
+from streams.state.locked_folder import state_error, sync_directory
 from streams.state.manifest import Checkpoint, Manifest
 
 #: The image that is being copied lies here, in the state directory; what a crash left of one goes at the next.
@@ -48,17 +49,34 @@ def make_image(state: Path, store: RocksStore, more: Iterator[Path] | tuple[Path
     return image
 
 
-def manifest_of(matcher: Matcher, log: str, generation: str = "") -> Manifest:
-    """Returns the manifest of a checkpoint made now. log: identity of the matcher's sketch log; empty for a scan."""
-    decider = matcher.decider
+class Folded(Protocol):
+    """What an index was folded from: a `Matcher`, or a shard's.
+
+    next_offset: of the message to fold next. log_time: of the last page folded, in ms. takedowns_to: offset behind the
+    last takedown that it has folded, 0 without any.
+    """
+
+    @property
+    def next_offset(self) -> int: ...
+    @property
+    def log_time(self) -> int: ...
+    @property
+    def takedowns_to(self) -> int: ...
+    @property
+    def decider(self) -> Decider: ...
+
+
+def manifest_of(folded: Folded, log: str, generation: str = "") -> Manifest:
+    """Returns the manifest of a checkpoint made now. log: identity of the sketch log; empty for a scan."""
+    decider = folded.decider
     return Manifest(
-        matcher.next_offset,
-        matcher.log_time,
+        folded.next_offset,
+        folded.log_time,
         decider.scheme,
         decider.digest,
         log,
         version("neardup"),
-        forgot=matcher.takedowns_to,
+        forgot=folded.takedowns_to,
         generation=generation,
     )
 
@@ -259,6 +277,17 @@ def restore(
         shutil.rmtree(outlived, ignore_errors=True)
     except OSError as error:
         raise StateError(f"cannot restore into {state}: {error.strerror or error}") from error
+
+
+def remove_index(state: Path) -> None:
+    """Removes an index, which the log can build again. A crash leaves it whole, or none. Raises StateError."""
+    outlived = state / _OUTLIVED
+    try:
+        shutil.rmtree(outlived, ignore_errors=True)
+        (state / "index").rename(outlived)
+        shutil.rmtree(outlived)
+    except OSError as error:
+        raise state_error("remove", state / "index", error) from error
 
 
 def _remove(path: Path) -> None:

@@ -116,7 +116,7 @@ class MatcherDirectory:
         path: Path,
         scheme: Scheme,
         *,
-        restore: Callable[[Path], None] = lambda path: None,
+        restore: Callable[[Path], object] = lambda path: None,
         outlived: Callable[["RocksStore"], bool] = lambda store: False,
     ) -> None:
         """Creates the directory if it is missing, and opens its store.

@@ -150,7 +150,7 @@ def test_every_setting_can_be_given(tmp_path: Path) -> None:
         "ask_token",
     }
     own |= {"checkpoints", "checkpoint_messages", "checkpoints_kept", "views_state", "topic_prefix"}
-    own |= {"views_token", "ask_token"}
+    own |= {"views_token", "ask_token", "shards", "epoch"}
     topics = {name for name in OPTIONS if name.endswith("_topic")}
     assert given == set(OPTIONS) - own - topics
 

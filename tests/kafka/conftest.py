@@ -2,13 +2,14 @@
 
 import os
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from broker import Own, alter, kafka
 from line import Line, Make
+from sharded_line import ShardedLine
 
 from streams.config.settings import Topics
 from streams.kafka import Admin, Connection, topics
@@ -102,6 +103,20 @@ def make(broker: str, names: Topics, tmp_path: Path) -> Iterator[Make]:
 
     def line(**settings: Any) -> Line:
         made.append(Line(settings.pop("bootstrap", broker), names, tmp_path, **settings))
+        return made[-1]
+
+    yield line
+    for each in made:
+        each.close()
+
+
+@pytest.fixture
+def make_sharded(broker: str, names: Topics, tmp_path: Path) -> Iterator[Callable[..., ShardedLine]]:
+    """Makes a line with shards and a judge, with settings of its own if given."""
+    made: list[ShardedLine] = []
+
+    def line(**settings: Any) -> ShardedLine:
+        made.append(ShardedLine(broker, names, tmp_path, **settings))
         return made[-1]
 
     yield line

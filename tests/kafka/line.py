@@ -58,12 +58,12 @@ class Line:
     """Topics of one test, with two partitions of pages. `published`: what each record holds, by (source, partition)."""
 
     def __init__(
-        self, bootstrap: str, names: Topics, folder: Path, *, partitions: int = 2, shards: int = 1, **settings: Any
+        self, bootstrap: str, names: Topics, folder: Path, *, partitions: int = 2, shards: int = 0, **settings: Any
     ) -> None:
         self.bootstrap, self.folder = bootstrap, folder
         self.connection = Connection(bootstrap)
         self.admin = Admin(self.connection)
-        self.names, self.sizes = names, Sizes(partitions=partitions, shards=shards)
+        self.names, self.sizes = names, Sizes(partitions=partitions, shards=max(1, shards))
         topics.create(self.admin, names, self.sizes)
         self.settings = Settings(
             bootstrap=bootstrap,
@@ -75,6 +75,7 @@ class Line:
             candidates_topic=names.candidates or "candidates",
             effects_topic=names.effects or "effects",
             state=str(folder / "state"),
+            shards=shards,
             seed=7,
             **{"batch_pages": 5, "batch_ms": 5, "match_messages": 2, "threads": 1, "kafka_values": SOON, **settings},
         )

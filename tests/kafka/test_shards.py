@@ -1,57 +1,27 @@
 """Shards and a judge on a real broker: killed at every step, their verdicts are those of a lockstep."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-import orjson
 import pytest
 from broker import eventually
-from line import Line, story
+from line import story
 from roles import SHARD_STEPS, STEPS
+from sharded_line import EPOCH, SHARDS, ShardedLine
 
-from neardup.decider import Decider
 from neardup.index.base import Family
 from neardup.index.rocks import RocksStore
 from neardup.sketch.takedown import of_url
-from streams.config.settings import Topics
-from streams.kafka import KafkaLog
 from streams.roles import forget
 from streams.roles.shards import shard_state
-from tests.streams.sharded.lockstep import lockstep
-
-SHARDS, EPOCH = 3, 2
-
-
-class ShardedLine(Line):
-    """With three shards, each in a process of its own."""
-
-    def decider(self) -> Decider:
-        return self.settings.decider(self.settings.scheme())
-
-    def start_shards(self, *left_out: int) -> None:
-        for number in set(range(SHARDS)) - set(left_out):
-            self.start("shard", shards=[number])
-
-    def expected(self) -> list[dict[str, Any]]:
-        """Verdicts of a lockstep of the log's messages."""
-        with closing(KafkaLog(self.connection, self.names.sketches)) as log:
-            found = list(log.messages(0))
-        assert [offset for offset, _ in found] == list(range(len(found)))
-        told = {"log": self.admin.topic(self.names.sketches).id.hex()}
-        by_message = lockstep([data for _, data in found], self.decider()).verdicts
-        return [{**orjson.loads(verdict), **told} for verdicts in by_message for verdict in verdicts]
 
 
 @pytest.fixture
-def line(broker: str, names: Topics, tmp_path: Path) -> Iterator[ShardedLine]:
-    names = names._replace(candidates=f"{names.pages}.candidates", effects=f"{names.pages}.effects")
-    numbers = {"shards": SHARDS, "epoch": EPOCH}
-    made = ShardedLine(broker, names, tmp_path, shards=SHARDS, decider_values=numbers, flush_ms=50)
-    yield made
-    made.close()
+def line(make_sharded: Callable[..., ShardedLine]) -> ShardedLine:
+    return make_sharded()
 
 
 #: (steps of shards 0 and 1, step of the judge) where they die in one story.
@@ -170,10 +140,9 @@ def test_another_decider_is_refused(line: ShardedLine) -> None:
     line.stop()
 
     for numbers, reason in (
-        ({"tape_min": 0.9}, "each shard keeps the decider that its index was built with"),
+        ({"decider_values": {"tape_min": 0.9}}, "each shard keeps the decider that its index was built with"),
         ({"epoch": EPOCH + 1}, "3 shards with an epoch of 2 messages built the index, and 3 shards with an epoch of 3"),
     ):
-        changed = {"decider_values": {**line.settings.decider_values, **numbers}}
-        said = line.start("match", settings=changed, new_decider=True).refused()
+        said = line.start("match", settings=numbers, new_decider=True).refused()
         assert reason in said
         assert "set the former one, or" in said

@@ -12,7 +12,6 @@ from neardup.errors import StateError
 from neardup.index.base import Family
 from neardup.index.rocks import RocksStore
 from streams.config.settings import Settings
-from streams.process.metrics import Metrics
 from streams.roles.checkpoint import RoleCheckpoints
 from streams.state.checkpoint_store import CheckpointStore
 from streams.state.checkpointer import RETRY_SECONDS
@@ -41,9 +40,7 @@ class Matcher:
 
     def start(self) -> RoleCheckpoints:
         settings = Settings(bootstrap="", checkpoints=self.store.url, checkpoint_messages=EVERY, checkpoints_kept=3)
-        self.checkpoints = RoleCheckpoints(
-            settings, self.state, "log", Metrics(), lambda: 0, steady_s=lambda: self.now_s
-        )
+        self.checkpoints = RoleCheckpoints(settings, self.state, "log", lambda: 0, steady_s=lambda: self.now_s)
         return self.checkpoints
 
     def fold(self, offset: int) -> None:

@@ -1,0 +1,61 @@
+"""`neardup shard`."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Annotated
+
+from streams.commands.options import DECIDER, MONITORING, PANELS, SHARDS, SKETCHES, TOPICS, Flags, Given, Opt, command
+from streams.config.settings import SHARDS_MAX, Settings
+from streams.errors import WrongUsage
+
+_OF_SHARD = (
+    *(*TOPICS, *SKETCHES, "state", "flush_ms", "threads", "buffer_bytes_max", "message_bytes_max"),
+    *(*PANELS["Checkpoints"], *DECIDER, *(name for name in SHARDS if name != "shards"), *MONITORING),
+)
+
+
+def shards_of(text: str) -> tuple[int, ...]:
+    """Numbers of shards, as 0-3 or 0,2,5-7. Raises ValueError."""
+    found: set[int] = set()
+    for part in text.split(","):
+        ends = re.fullmatch(r"\s*([0-9]{1,4})(?:-([0-9]{1,4}))?\s*", part)
+        first, last = (int(ends[1]), int(ends[2] or ends[1])) if ends else (1, 0)
+        if not first <= last < SHARDS_MAX:
+            raise ValueError(f"{text[:40]!r}: numbers of shards from 0 to {SHARDS_MAX - 1}, as 0-3 or 0,2,5-7")
+        found.update(range(first, last + 1))
+    return tuple(sorted(found))
+
+
+class Options(Given):
+    shards: Annotated[Sequence[int], Opt("Shards of this process, as 0-3 or 0,2,5-7.", metavar="LIST", parse=shards_of)]
+    of: Annotated[int | None, Opt("Shards of the generation; by default NEARDUP_SHARDS.", low=1, high=SHARDS_MAX)] = (
+        None
+    )
+    answer_from: Annotated[
+        int | None, Opt("Answer again from this message of the log on, because answers to it were lost.", low=0)
+    ] = None
+    settings: Annotated[Settings, Flags(_OF_SHARD, role="shard")]
+
+
+@command(
+    "shard",
+    "NEARDUP_SEED_FILE=seed neardup shard --shards 0-3 --of 16 --state DIR",
+    "neardup shard --shards 4-7 --of 16 --state DIR --checkpoints s3://bucket/neardup",
+)
+def shard(options: Options) -> None:
+    """Run some shards: they find and score the candidates that `neardup judge` decides.
+
+    Each shard has an index of its own, in the folder DIR.shards, and checkpoints of its own. A shard may run in any
+    process, and in several at once: verdicts do not depend on it. SIGTERM stops the shards after their batch.
+    """
+    from streams.roles.shards import run_shards
+
+    settings = options.settings if options.of is None else replace(options.settings, shards=options.of)
+    if not settings.is_sharded:
+        raise WrongUsage("the number of the generation's shards is not set: name it by --of or NEARDUP_SHARDS")
+    if options.shards[-1] >= settings.shards:
+        raise WrongUsage(
+            f"shard {options.shards[-1]} is to run, and the generation has shards 0 to {settings.shards - 1}"
+        )
+    run_shards(settings, shards=options.shards, answer_from=options.answer_from)

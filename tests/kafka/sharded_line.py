@@ -1,0 +1,71 @@
+"""A line with shards and a judge on a real broker, and what a lockstep of its log says."""
+
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import orjson
+from line import Line
+from roles import Role
+
+from neardup.decider import Decider
+from streams.config.settings import Topics
+from streams.formats.pieces import decode_piece
+from streams.kafka import KafkaLog
+from streams.kafka.reader import Reader
+from tests.streams.sharded.lockstep import lockstep
+
+SHARDS, EPOCH = 3, 2
+
+
+class ShardedLine(Line):
+    """With three shards, each in a process of its own."""
+
+    def __init__(self, bootstrap: str, names: Topics, folder: Path, **settings: Any) -> None:
+        names = names._replace(candidates=f"{names.pages}.candidates", effects=f"{names.pages}.effects")
+        self._trimmed: dict[int, bytes] = {}  # messages that the log no longer holds
+        super().__init__(bootstrap, names, folder, **{"shards": SHARDS, "epoch": EPOCH, "flush_ms": 50, **settings})
+
+    judge: Role
+
+    def answered(self) -> list[int]:
+        """The newest message that each shard has answered; -1 for none."""
+        with closing(Reader(self.connection, self.names.candidates, committed_only=False)) as reader:
+            last = reader.last()
+        newest = [last.get(number) for number in range(SHARDS)]
+        return [decode_piece(one.value() or b"", "").offset if one is not None else -1 for one in newest]
+
+    def decider(self) -> Decider:
+        return self.settings.decider(self.settings.scheme())
+
+    def start_shards(self, *left_out: int) -> None:
+        for number in set(range(SHARDS)) - set(left_out):
+            self.start("shard", shards=[number])
+
+    def expected(self) -> list[dict[str, Any]]:
+        """Verdicts of a lockstep of the log's messages."""
+        messages = self._log_messages()
+        assert list(messages) == list(range(len(messages)))
+        told = {"log": self.admin.topic(self.names.sketches).id.hex()}
+        by_message = lockstep(list(messages.values()), self.decider()).verdicts
+        return [{**orjson.loads(verdict), **told} for verdicts in by_message for verdict in verdicts]
+
+    def _log_messages(self) -> dict[int, bytes]:
+        with closing(KafkaLog(self.connection, self.names.sketches)) as log:
+            return {**self._trimmed, **dict(log.messages(log.begin()))}
+
+    def trim(self, before: int) -> None:
+        """Removes messages before an offset from the log, and their effects, as retention does."""
+        self._trimmed = self._log_messages()
+        self.delete_before(self.names.sketches, 0, before)
+        self.trim_pieces(self.names.effects, 0, before)
+
+    def trim_pieces(self, topic: str, partition: int, before: int) -> None:
+        """Removes effects of, or answers to, messages before an offset."""
+        with closing(Reader(self.connection, topic, committed_only=True)) as reader:
+            kept = [
+                record.offset()
+                for record in reader.to_end()
+                if record.partition() == partition and decode_piece(record.value() or b"", topic).offset >= before
+            ]
+        self.delete_before(topic, partition, kept[0])

@@ -1,0 +1,135 @@
+"""Shards and a judge whose disks are lost, after retention has removed the log's begin: they restore checkpoints."""
+
+import re
+import shutil
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from broker import eventually
+from line import story
+from sharded_line import EPOCH, SHARDS, ShardedLine
+
+from neardup.index.base import Family
+from neardup.index.rocks import RocksStore
+from neardup.sketch.takedown import of_url
+from streams.roles import forget
+from streams.roles.shards import shard_checkpoints, shard_state
+from streams.state.checkpoint_store import CheckpointStore
+
+
+def offsets(url: str) -> list[int]:
+    """Of the checkpoints, newest first."""
+    return [one.manifest.offset for one in CheckpointStore(url).usable()]
+
+
+@pytest.fixture
+def line(make_sharded: Callable[..., ShardedLine], tmp_path: Path) -> ShardedLine:
+    """Judged, with checkpoints of all shards and the judge."""
+    made = make_sharded(checkpoints=str(tmp_path / "kept"), checkpoint_messages=2, checkpoints_kept=2)
+    made.publish(story())
+    made.start("sketch")
+    made.start_shards()
+    made.judge = made.start("match")
+    made.settle()
+    for number in range(SHARDS):
+        eventually(lambda number=number: offsets(shard_checkpoints(made.settings, number)), "a checkpoint of a shard")
+    eventually(lambda: offsets(made.settings.checkpoints), "a checkpoint of the judge")
+    return made
+
+
+def lose(line: ShardedLine, *shards: int, judge: bool = False) -> None:
+    """These disks, and all of the log that their newest checkpoints do not need."""
+    urls = [shard_checkpoints(line.settings, number) for number in shards]
+    states = [shard_state(line.settings, number) for number in shards]
+    if judge:
+        urls, states = [*urls, line.settings.checkpoints], [*states, Path(line.settings.state)]
+    for state in states:
+        shutil.rmtree(state)
+    # A shard continues from its own position, and a judge also needs its window.
+    begin = min(offsets(url)[0] for url in urls) - judge * 2 * EPOCH
+    assert begin > 0
+    line.trim(begin)
+
+
+def test_a_shard_restores_its_checkpoint_while_the_others_go_on(line: ShardedLine) -> None:
+    line.stop()
+    lose(line, 1)
+    line.start_shards(1)
+    line.start("match")
+    line.start("sketch")
+    line.publish(story())
+    restored = line.start("shard", shards=[1])
+
+    line.check()
+
+    assert '"index restored"' in restored.said()
+
+
+def test_all_disks_are_lost(line: ShardedLine) -> None:
+    line.stop()
+    lose(line, *range(SHARDS), judge=True)
+    line.publish(story())
+    line.start_shards()
+    line.start("match")
+    line.start("sketch")
+
+    line.check()
+
+
+def test_no_checkpoint_serves(line: ShardedLine) -> None:
+    """The shard names the topic, and writes nothing."""
+    line.stop()
+    lose(line, 2)
+    said = line.start("shard", shards=[2], settings={"checkpoints": str(line.folder / "none")}).refused()
+    assert f"state.shards/2 has no index, topic {line.names.sketches} begins at offset" in said
+    assert "no checkpoint at" in said
+    said = line.start("shard", shards=[2], settings={"checkpoints": ""}).refused()
+    assert f"topic {line.names.sketches}, partition 0: offset 0 is to be read, and the topic holds" in said
+
+
+def test_checkpoints_of_shards_lose_a_page_that_is_taken_down(line: ShardedLine) -> None:
+    url = next(verdict["url"] for verdict in line.verdicts() if verdict["verdict"] == "unique")
+    ids = {verdict["page_id"] for verdict in line.verdicts() if verdict["url"] == url}
+    at = forget(line.settings, of_url(url))
+    line.publish(story())  # its effects reach the rows two epochs later
+    line.publish(story())
+    line.settle()
+
+    for number in range(SHARDS):
+        kept = shard_checkpoints(line.settings, number)
+        eventually(lambda kept=kept: min(offsets(kept), default=0) > at, "no checkpoint before the takedown")
+        folder = line.folder / f"restored-{number}"
+        store = CheckpointStore(kept)
+        store.restore(next(store.usable()), folder)
+        with closing(RocksStore(folder / "index")) as index:
+            held = {int.from_bytes(key) for key, _ in index.scan(Family.SKETCHES)}
+        assert held
+        assert not held & ids
+    line.check()
+
+
+@pytest.mark.parametrize("whole", [True, False], ids=["whole log", "trimmed log"])
+def test_lost_answers_are_given_again(line: ShardedLine, whole: bool) -> None:
+    """The judge names message and shards; as it says, they start again, from a checkpoint or from the log's begin."""
+    line.judge.stop()
+    judged = line.committed("match", line.names.sketches, 1)[0]
+    line.publish(story())  # shards go on for as long as they have effects, and their indexes become too new
+    eventually(lambda: min(line.answered()) > judged, "answers ahead of the judge")
+    line.stop()
+    settings = {"checkpoints": ""} if whole else {}
+    if not whole:
+        line.trim(min(offsets(shard_checkpoints(line.settings, number))[-1] for number in range(SHARDS)))
+    line.recreate(line.names.candidates)
+    line.start("sketch")
+    judge = line.start("match", settings=settings)
+    shards = [line.start("shard", shards=[number], settings=settings) for number in range(SHARDS)]
+    eventually(lambda: "--answer-from" in judge.said(), "what the judge waits for")
+    (message,) = set(re.findall(r"--answer-from ([0-9]+)", judge.said()))
+    assert int(message) == judged
+    for number, shard in enumerate(shards):
+        shard.stop()
+        line.start("shard", shards=[number], answer_from=judged, settings=settings)
+
+    line.check()
