@@ -10,6 +10,7 @@ from markupsafe import Markup
 
 from neardup.decider import Decider
 from neardup.errors import BadPage, NeardupError
+from neardup.evaluation.labelling.criteria import NAMES
 from neardup.evaluation.rules.audits import SAMPLES
 from neardup.page import name_of, normalise_url, url_of_id
 from neardup.report import environment, prose
@@ -178,6 +179,7 @@ _environment.globals["share"] = _share
 _environment.globals["family_name"] = lists.family_name
 _environment.globals["ago"] = ago
 _environment.globals["refusal"] = why_refused
+_environment.globals["judgement_names"] = NAMES
 _environment.filters["short"] = _short
 
 

@@ -213,13 +213,13 @@ def a_pair_is_labelled(walk: Walk, labels: Path) -> None:
     page.get_by_label("Your name").fill("ana")
     page.keyboard.press("Enter")
     page.locator("#judge[data-ready]").wait_for()
-    page.keyboard.press("c")
+    page.keyboard.press("d")
     page.keyboard.press("Enter")
     page.get_by_role("heading", name="Pair 2 of").wait_for()
     assert [str(label.label) for label in read_labels(labels)] == ["correct"]
     # The sandbox that shows both pages as they are speaks up of each script that it stops.
     walk.wrong[:] = [told for told in walk.wrong if "sandbox" not in told]
-    walk.go("audits").sees("correct")
+    walk.go("audits").sees("duplicates")
 
 
 def a_rejected_page_is_sent_again(walk: Walk, worker: Worker) -> None:

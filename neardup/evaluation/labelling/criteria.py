@@ -14,6 +14,12 @@ JUDGEMENTS: dict[Judgement, str] = {
     Judgement.INCORRECT: "The main item differs, as two products in one shop's template do.",
     Judgement.UNDECIDED: "A prefilled form or a minor item differs, or the pair cannot be evaluated.",
 }
+#: Names of the judgements on the pages; the first letter is the key.
+NAMES: dict[Judgement, str] = {
+    Judgement.CORRECT: "duplicates",
+    Judgement.INCORRECT: "not duplicates",
+    Judgement.UNDECIDED: "undecided",
+}
 MEANINGS: dict[Reason, str] = {
     Reason.SESSION_ID: "an id of the visit, in the text or in links",
     Reason.TIME_STAMP: "a date or a time",
@@ -36,7 +42,7 @@ MEANINGS: dict[Reason, str] = {
     Reason.REST: "something else",
 }
 #: Keys with other functions on the page of a pair.
-TAKEN = frozenset("ciusazv?")
+TAKEN = frozenset("dnusazv?")
 
 
 def _keys(reasons: tuple[Reason, ...]) -> dict[Reason, str]:

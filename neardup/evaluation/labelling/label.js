@@ -1,5 +1,5 @@
 "use strict";
-// Keys: c, i, u choose a judgement; each of its reasons has a toggle key; a accepts the draft; Enter saves; z undoes;
+// Keys: d, n, u choose a judgement; each of its reasons has a toggle key; a accepts the draft; Enter saves; z undoes;
 // s skips; v folds the frames with the pages, ? the criteria.
 (() => {
   const form = document.getElementById("judge");

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from importlib import resources
 
 from neardup.errors import NeardupError
-from neardup.evaluation.labelling.criteria import JUDGEMENTS, KEYS, MEANINGS
+from neardup.evaluation.labelling.criteria import JUDGEMENTS, KEYS, MEANINGS, NAMES
 from neardup.evaluation.labelling.rounds import Labelling
 from neardup.evaluation.pairs.labels import REASONS
 from neardup.evaluation.pairs.texts import Texts
@@ -34,7 +34,7 @@ HEADERS: Mapping[str, str] = {
 }
 
 _templates = environment("neardup.evaluation.labelling")
-_CRITERIA = {"judgements": JUDGEMENTS, "reasons": REASONS, "meanings": MEANINGS, "keys": KEYS}
+_CRITERIA = {"judgements": JUDGEMENTS, "reasons": REASONS, "meanings": MEANINGS, "names": NAMES, "keys": KEYS}
 
 
 @dataclass

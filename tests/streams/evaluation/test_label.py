@@ -20,7 +20,7 @@ pytest.importorskip("aiohttp", reason="aiohttp is not installed")
 from aiohttp import web
 
 from neardup.errors import BadInput
-from neardup.evaluation.labelling.criteria import JUDGEMENTS, KEYS, MEANINGS, TAKEN
+from neardup.evaluation.labelling.criteria import JUDGEMENTS, KEYS, MEANINGS, NAMES, TAKEN
 from neardup.evaluation.labelling.rounds import Labelling
 from neardup.evaluation.pairs.graphs import b_graph, c_graph
 from neardup.evaluation.pairs.labels import REASONS, Judgement, read_labels
@@ -406,7 +406,7 @@ def test_a_person_labels_with_the_keyboard(browser: Any, server: Server, tmp_pat
     assert view.locator('input[value="visitor_count"]').is_checked()
     view.keyboard.press("Enter")
     arrived(view, 2)
-    view.keyboard.press("i")
+    view.keyboard.press("n")
     assert view.locator('fieldset[data-for="incorrect"]').is_visible()
     view.keyboard.press("1")
     view.keyboard.press("Enter")
@@ -460,6 +460,9 @@ def test_pages_are_seen_as_by_a_visitor_and_reach_nothing(browser: Any, server: 
         assert frame.locator("h1").evaluate("h => getComputedStyle(h).fontWeight") == "700", "a heading, not a text"
         frame.wait_for_load_state("networkidle")
     assert view.locator("#visitor iframe").first.is_visible()
+    assert view.locator(".words").first.bounding_box()["y"] < view.locator("#visitor").bounding_box()["y"]  # type: ignore[index]
+    for choice in ("duplicates d", "not duplicates n", "undecided u"):
+        assert view.locator("#judge").get_by_text(choice).first.is_visible()
 
     # A click into a frame goes nowhere, and takes no keys along.
     view.evaluate("addEventListener('blur', () => { window.left = true })")
@@ -470,7 +473,7 @@ def test_pages_are_seen_as_by_a_visitor_and_reach_nothing(browser: Any, server: 
     view.focus("#visitor summary")
     view.keyboard.press("Tab")
     assert view.evaluate("document.activeElement.tagName") not in ("IFRAME", "BODY"), "keys pass the frames by"
-    for key, judgement in (("c", "correct"), ("u", "undecided"), ("i", "incorrect")):
+    for key, judgement in (("d", "correct"), ("u", "undecided"), ("n", "incorrect")):
         view.keyboard.press(key)
         assert view.locator(f'input[value="{judgement}"]').is_checked()
     assert view.url == f"http://{server.host}/pair?labeller=ana&place=0"
@@ -487,7 +490,7 @@ def test_pages_are_seen_as_by_a_visitor_and_reach_nothing(browser: Any, server: 
     assert view.frames[1].locator("text=a link").evaluate("a => a.matches(':any-link')"), "it looks like one"
     view.goto(view.url)  # what was on its way has come
     for name, reasons in REASONS.items():
-        view.keyboard.press(name[0])
+        view.keyboard.press(NAMES[name][0])
         for reason in reasons:
             box = view.locator(f'fieldset[data-for="{name}"] input[value="{reason}"]')
             assert box.is_visible()

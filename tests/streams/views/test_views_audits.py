@@ -178,14 +178,14 @@ def test_a_person_labels_an_audited_pair_with_the_keyboard(round_: Round, browse
     page.get_by_label("Your name").fill("ana")
     page.keyboard.press("Enter")
     page.locator("#judge[data-ready]").wait_for()
-    page.keyboard.press("c")
+    page.keyboard.press("d")
     page.keyboard.press("Enter")
     page.get_by_role("heading", name="Pair 2 of").wait_for()
     assert page.title() != "hurt"
     (label,) = read_labels(round_.labels)
     assert (str(label.label), label.labeller) == ("correct", "ana")
     page.goto(round_.server.url + "audits")
-    page.get_by_text("correct").first.wait_for()
+    page.get_by_text("duplicates").first.wait_for()
     # The sandbox of the frames speaks up of each script that it stops.
     assert [told for told in complaints if "sandbox" not in told] == []
     page.close()
