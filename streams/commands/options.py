@@ -118,6 +118,11 @@ MATCH = (
     *(*TOPICS, *SKETCHES, *PANELS["Matching"], *PANELS["Checkpoints"], *DECIDER, *SHARDS),
     *(*PANELS["Audits and shadow rules"], *MONITORING, *TRACING),
 )
+#: What a shell completes for a metavar: names of files or of folders.
+_PATHS: Mapping[str, str] = {
+    **dict.fromkeys(("PATH", "FILE", "A", "B", "BEFORE", "AFTER", "LABELS", "MODEL", "RESULTS"), "file"),
+    "DIR": "dir",
+}
 #: Metavars of numbers; click adds their limits.
 _METAVARS: Mapping[Any, str] = {int: "N", float: "NUMBER"}
 #: Flags that take several values and are no single setting.
@@ -210,19 +215,21 @@ def _parameters(field: Field[Any], kind: Any, spec: Any) -> Iterator[click.Param
         "metavar": spec.metavar or _METAVARS.get(kind),
         "envvar": spec.env or None,
     }
+    metavar = spec.metavar.strip("[].")
+    if spec.completes:
+        common["shell_complete"] = _completing(spec.completes)
+    elif metavar in _PATHS:
+        common["shell_complete"] = _completing_paths(_PATHS[metavar])
     if spec.is_argument:
         name = f"{field.name}_argument" if spec.flags else field.name
         required = field.default is MISSING and not spec.flags
         text = f"{spec.help} [or {spec.flags}]" if spec.flags else spec.help
-        yield Argument(
-            [name], help=text, nargs=-1 if many else 1, required=required, type=common["type"], metavar=spec.metavar
-        )
+        given = {**common, "metavar": spec.metavar, "envvar": None}
+        yield Argument([name], help=text, nargs=-1 if many else 1, required=required, **given)
         if not spec.flags:
             return
-        common["metavar"] = spec.metavar.strip("[].")
+        common["metavar"] = metavar
     names = spec.flags.split() or ["--" + field.name.replace("_", "-")]
-    if spec.completes:
-        common["shell_complete"] = _completing(spec.completes)
     if default is not None and not many:
         common["default"] = default  # an explicit None would satisfy `required`
     if kind is bool:
@@ -241,6 +248,17 @@ def _parameters(field: Field[Any], kind: Any, spec: Any) -> Iterator[click.Param
 
 def _completing(words: Sequence[str]) -> Any:
     return lambda context, parameter, incomplete: [word for word in words if word.startswith(incomplete)]
+
+
+def _completing_paths(kind: str) -> Any:
+    """kind: "file" or "dir"."""
+
+    def complete(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[Any]:
+        from click.shell_completion import CompletionItem
+
+        return [CompletionItem(incomplete, type=kind)]
+
+    return complete
 
 
 def _type(kind: Any, spec: Opt) -> Any:
@@ -283,21 +301,31 @@ def _of_settings(spec: Flags) -> Iterator[click.Parameter]:
     if spec.argument:
         option = OPTIONS[spec.argument]
         yield Argument([f"{option.parameter}_argument"], help=f"{option.help} [or {option.flag}]", required=False,
-                       metavar="[DIR]")  # fmt: skip
+                       metavar="[DIR]", shell_complete=_completing_paths("dir"))  # fmt: skip
     for name in (*spec.names, "kafka"):
         if name in _REPEATED:
             metavar, text = _REPEATED[name]
             made = click.Option([name, f"--{name}"], metavar=metavar, help=text, multiple=True)
         else:
             option = OPTIONS[name]
-            _, one_of, words = option.kind.allowed.partition("one of ")
+            allowed = option.kind.allowed
+            _, one_of, words = allowed.partition("one of ")
             complete = _completing(words.split(", ")) if one_of else None
+            if allowed.startswith("a folder"):
+                complete = _completing_paths("dir")
+            elif "a file" in allowed:
+                complete = _completing_paths("file")
             made = click.Option(
                 [option.parameter, option.flag], metavar="VALUE", help=option.usage, shell_complete=complete
             )
         made.panel = _PANEL_OF.get(name, "Options")  # type: ignore[attr-defined]
         yield made
-    yield click.Option(["config", "--config"], metavar="FILE", help="File of settings, as TOML [NEARDUP_CONFIG]")
+    yield click.Option(
+        ["config", "--config"],
+        metavar="FILE",
+        help="File of settings, as TOML [NEARDUP_CONFIG]",
+        shell_complete=_completing_paths("file"),
+    )
 
 
 def _settings(spec: Flags, given: Mapping[str, Any]) -> Any:

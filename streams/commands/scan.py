@@ -8,7 +8,7 @@ from typing import Annotated
 
 import click
 
-from neardup.decider import RULE_NAMES
+from neardup.decider import ONLINE_RULES
 from neardup.scheme import Scheme
 from streams.commands.deciders import RULES, decider_of
 from streams.commands.options import Opt, command
@@ -24,9 +24,9 @@ class Options(Documents, Json, Quiet):
         Path, Opt("State directory; made if missing.", metavar="DIR", env="NEARDUP_STATE", check=must_be_folder)
     ] = STATE
     memory: Annotated[bool, Opt("Keep the state in memory, and discard it.")] = False
-    rule: Annotated[str | None, Opt(f"One of {RULES}; by default verified.", metavar="RULE", completes=RULE_NAMES)] = (
-        None
-    )
+    rule: Annotated[
+        str | None, Opt(f"One of {RULES}; by default verified.", metavar="RULE", completes=ONLINE_RULES)
+    ] = None
     numbers: Numbers = ()
     sites: Annotated[Path | None, Opt("Numbers of single sites, as TOML or JSON.", metavar="FILE")] = None
     new_decider: Annotated[bool, Opt("Replace the rule and numbers of the state by these, from here on.")] = False
@@ -39,9 +39,10 @@ class Options(Documents, Json, Quiet):
         Path | None, Writes("Append pairs for people to check, and counts, to this file as JSON lines.")
     ] = None
     audit_rate: Annotated[float, Opt("Share of the pages from which pairs are drawn.", metavar="SHARE")] = 0.1
-    shadow: Annotated[str | None, Opt("Rule that decides nothing; its disagreements are counted.", metavar="RULE")] = (
-        None
-    )
+    shadow: Annotated[
+        str | None,
+        Opt("Rule that decides nothing; its disagreements are counted.", metavar="RULE", completes=ONLINE_RULES),
+    ] = None
     shadow_numbers: Annotated[
         tuple[str, ...], Opt("A number of the shadow rule; may be repeated.", "--shadow-set", metavar="NAME=NUMBER")
     ] = ()

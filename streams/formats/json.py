@@ -1,7 +1,7 @@
 """The `json` codec: a page as one JSON object; also a line of a file of pages.
 
-    {"url": ..., "body": text or {"base64": ...} or null, "body_base64": ..., "content_type": ..., "fetched_at": ms,
-     "http_status": ..., "score": the crawler's, 0 to 1, "body_ref": URL}
+    {"url": ..., "body": text or {"base64": ...} or null, "body_base64": ..., "content_type": ...,
+     "fetched_at": ms since 1970 or ISO 8601, "http_status": ..., "score": the crawler's, 0 to 1, "body_ref": URL}
 
 Text and base64 are two ways to say a body; null is a tombstone, unless the status tells of a failed fetch.
 """
@@ -19,6 +19,7 @@ from neardup.limits import GONE_STATUSES
 from neardup.page import Page
 from streams.formats.bodies import Bodies
 from streams.formats.outgoing import Outgoing
+from streams.formats.warc import warc_date
 
 _TYPES: dict[type | None, str] = {
     str: "text",
@@ -50,7 +51,7 @@ def fetched_at(value: bytes) -> int | None:
     """Returns the fetch time in a record's value; None without one."""
     try:
         found = orjson.loads(value)
-        return _typed(found, "fetched_at", int) if isinstance(found, dict) else None
+        return _fetched_at(found) if isinstance(found, dict) else None
     except (orjson.JSONDecodeError, BadPage):
         return None
 
@@ -82,9 +83,9 @@ def _said(body: bytes) -> object:
 
 
 def decode_line(line: bytes) -> Page:
-    """A page of the `json` codec: one object of `url`; `body` (text, or {"base64": ...}) or `body_base64`;
-    `content_type`, `fetched_at` (ms), `http_status`. A body that is null is a tombstone, unless the status tells of a
-    failed fetch.
+    """A page of the `json` codec, with the fields that the module lists but `body_ref`.
+
+    A body that is null is a tombstone, unless the status tells of a failed fetch.
 
     Raises BadPage if it is no such object. A readable object with a bad field gives a page with a `problem`.
     """
@@ -117,7 +118,7 @@ def page_of(value: Mapping[str, Any]) -> Page:
             url=url,
             body=_body(value),
             content_type=_typed(value, "content_type", str) or "",
-            fetched_at=_typed(value, "fetched_at", int),
+            fetched_at=_fetched_at(value),
             status=200 if status is None else status,
             score=_score(value),
         )
@@ -133,6 +134,15 @@ def _typed(value: Mapping[str, Any], name: str, kind: type) -> Any:
     if not isinstance(found, kind) or isinstance(found, bool):
         raise BadPage(f"{name} is {_TYPES.get(type(found), type(found).__name__)}, and {_TYPES[kind]} is wanted")
     return found
+
+
+def _fetched_at(value: Mapping[str, Any]) -> int | None:
+    found = value.get("fetched_at")
+    if found is None or type(found) is int:
+        return found
+    if isinstance(found, str) and (time := warc_date(found)) is not None:
+        return time
+    raise BadPage("fetched_at is neither ms since 1970 nor a time as 2026-03-01T12:00:00Z")
 
 
 def _score(value: Mapping[str, Any]) -> float | None:

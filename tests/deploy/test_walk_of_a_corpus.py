@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.streams.archives import crawl, write_warc
-from tests.streams.typist import ROOT, Typist, commands
+from tests.streams.typist import ROOT, Typist, commands, strangers
 
 duckdb = pytest.importorskip("duckdb")
 
@@ -23,6 +23,7 @@ def test_a_corpus_loses_its_repeats_and_says_which(tmp_path: Path, monkeypatch: 
         # Polars is the walker's own.
         told = typist(look.replace("duckdb, polars", "duckdb").replace('polars.read_parquet("kept.parquet")', "0"))
     assert "near_duplicate" in told
+    assert strangers(tmp_path) == set()
     monkeypatch.chdir(tmp_path)
     kept = duckdb.sql("SELECT * FROM 'kept.parquet'")
     assert kept.columns == ["doc_id", "text"]

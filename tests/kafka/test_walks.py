@@ -11,7 +11,7 @@ from broker import eventually, kafka
 from streams.client import VerdictConsumer
 from streams.config.settings import Topics
 from tests.streams.archives import Sample, html, text, write_warc
-from tests.streams.typist import ROOT, Typist, commands
+from tests.streams.typist import ROOT, Typist, commands, strangers
 
 pytest.importorskip("scrapy")
 
@@ -91,7 +91,7 @@ def test_the_walks_of_a_crawler_and_of_an_indexer(typist: Typist, broker: str, n
     eventually(lambda: f"{site}inheritance.html" in told("exact_duplicate"), "the crawl is judged")
     assert f"{NEW}inheritance.html\t{OLD}inheritance.html" in typist(crawl[-1])
 
-    fill, find, gone, promoted, take, find_again = commands("indexer-engineer")
+    fill, find, gone, promoted, take, find_again, stop = commands("indexer-engineer")
     assert "3 texts" in typist(fill)
     assert typist(find).split() == [f"{OLD}inheritance.html"]
     typist(gone)
@@ -100,3 +100,7 @@ def test_the_walks_of_a_crawler_and_of_an_indexer(typist: Typist, broker: str, n
     assert "promoted" in typist(promoted)
     typist(take)
     assert typist(find_again).split() == [shown]
+    typist(stop)
+    typist("wait")  # until both have ended
+    assert not typist.answers("127.0.0.1", typist.instead["8765"])
+    assert strangers(typist.folder) == set()

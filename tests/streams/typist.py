@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Mapping
+from fnmatch import fnmatch
 from pathlib import Path
 from types import TracebackType
 
@@ -35,11 +36,18 @@ def commands(walk: str) -> list[str]:
     return out
 
 
+def strangers(folder: Path) -> set[str]:
+    """What a walk has left in its folder and git would report in a clone."""
+    ignored = {line.strip("/") for line in (ROOT / ".gitignore").read_text().splitlines() if line.startswith("/")}
+    patterns = [*ignored, "deploy"]
+    return {path.name for path in folder.iterdir() if not any(fnmatch(path.name, pattern) for pattern in patterns)}
+
+
 class Typist:
     """One shell for all commands of a walk. instead: what a test types in place of what stands there."""
 
     def __init__(self, folder: Path, environment: Mapping[str, str], instead: Mapping[str, str] | None = None) -> None:
-        self.instead = dict(instead or {})
+        self.instead, self.folder = dict(instead or {}), folder
         path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
         self._shell: subprocess.Popen[str] = start(
             ["bash", "-eu", "-o", "pipefail"],

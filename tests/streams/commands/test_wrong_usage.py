@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from neardup import warm
+from neardup.decider import ONLINE_RULES
 from neardup.errors import NeardupError
 from streams.commands.app import SHORT, TASKS, all_commands
 from tests.streams.shell import Shell, site
@@ -143,6 +144,14 @@ print(json.dumps([name for name in heavy if name in sys.modules]))
         ("train --by t", "tree"),
         ("match --rule ta", "tape"),
         ("scan --rule ver", "verified"),
+        ("scan --shadow ta", "tape"),
+        ("scan cra", "file,cra"),
+        ("scan one.warc t", "file,t"),
+        ("copy neardup", "dir,neardup"),
+        ("compare a.html b", "file,b"),
+        ("export --out ver", "file,ver"),
+        ("match --state wa", "dir,wa"),
+        ("match --config ne", "file,ne"),
     ],
 )
 def test_a_shell_completes_commands_options_and_values(start: str, told: str) -> None:
@@ -151,3 +160,12 @@ def test_a_shell_completes_commands_options_and_values(start: str, told: str) ->
     command = [sys.executable, "-c", "from streams.commands import main; main()"]
     ended = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
     assert told in ended.stdout
+
+
+def test_a_shell_completes_no_rule_that_a_scan_refuses() -> None:
+    environment = {"_NEARDUP_COMPLETE": "bash_complete", "COMP_WORDS": "neardup scan --rule s", "COMP_CWORD": "3"}
+    command = [sys.executable, "-c", "from streams.commands import main; main()"]
+    ended = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    assert [line.removeprefix("plain,") for line in ended.stdout.split()] == [
+        rule for rule in ONLINE_RULES if rule.startswith("s")
+    ]

@@ -12,6 +12,7 @@ from neardup.scheme import Scheme
 from neardup.sketch.layout import RecordKind
 from neardup.sketch.making import sketch_pages
 from neardup.sketch.view import Sketch
+from streams.formats import json
 from streams.formats.json import decode_line
 from streams.formats.message import (
     Message,
@@ -169,6 +170,15 @@ def test_json_that_is_no_page(line: bytes) -> None:
 
 
 @pytest.mark.parametrize(
+    "time",
+    [b"1772366400500", b'"2026-03-01T12:00:00.500Z"', b'"2026-03-01 14:00:00.5+02:00"', b'"2026-03-01T12:00:00.5"'],
+)
+def test_a_fetch_time_of_json_may_be_a_date(time: bytes) -> None:
+    line = b'{"url":"http://a/","body":"x","fetched_at":' + time + b"}"
+    assert decode_line(line).fetched_at == json.fetched_at(line) == 1_772_366_400_500
+
+
+@pytest.mark.parametrize(
     ("rest", "problem"),
     [
         (b"", "no body"),
@@ -176,8 +186,8 @@ def test_json_that_is_no_page(line: bytes) -> None:
         (b',"body":{"base64":7}', "base64 of the body"),
         (b',"body":{}', "base64 of the body"),
         (b',"body_base64":"a"', "not base64"),
-        (b',"body":"x","fetched_at":"now"', "fetched_at is text, and an integer is wanted"),
-        (b',"body":"x","fetched_at":1.5', "fetched_at is a fraction"),
+        (b',"body":"x","fetched_at":"now"', "fetched_at is neither ms since 1970 nor a time as 2026-03-01T12:00:00Z"),
+        (b',"body":"x","fetched_at":1.5', "fetched_at is neither ms since 1970"),
         (b',"body":"x","http_status":true', "http_status is true or false"),
         (b',"body":"x","content_type":[]', "content_type is an array, and text is wanted"),
     ],
