@@ -24,7 +24,7 @@ class Served(NamedTuple):
     """One page.
 
     key: what it is called in every release. release: which one, or an empty string. alone: whether no other release has
-    the key.
+    the key. path: in its archive, if it is from one.
     """
 
     url: str
@@ -32,6 +32,7 @@ class Served(NamedTuple):
     release: str
     body: bytes
     alone: bool = False
+    path: str = ""
 
 
 def read(package: str, archives: Sequence[tuple[str, Path]], pages_max: int = PAGES_MAX) -> list[Served]:
@@ -44,7 +45,7 @@ def read(package: str, archives: Sequence[tuple[str, Path]], pages_max: int = PA
         folder = f"{number}/" if len(archives) > 1 else ""
         for path in sorted(keys, key=lambda path: _rank(keys[path][0]))[:pages_max]:
             key, alone = keys[path]
-            pages.append(Served(f"http://{host}.example/{folder}{quote(path)}", key, release, files[path], alone))
+            pages.append(Served(f"http://{host}.example/{folder}{quote(path)}", key, release, files[path], alone, path))
     return sorted(pages, key=lambda page: _rank(page.url))
 
 

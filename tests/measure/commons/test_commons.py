@@ -60,6 +60,25 @@ def test_relations_come_from_paths_releases_and_texts() -> None:
     assert truth.repeats[5] == ("distinct", [])
 
 
+def test_pages_of_a_package_folder_that_moved_are_editions_and_languages_are_twins() -> None:
+    def page(path: str, release: str, main: str, key: str = "") -> Served:
+        return _page(key or path, release, main)._replace(path=path)
+
+    truth = Truth(
+        [
+            page("a-dev/x.html", "1", _words(80)),
+            page("a-doc/x.html", "2", _words(100)),
+            page("a-doc/y.html", "2", _words(100)),
+            page("a/us/x.html", "1", _words(100), "*/x.html"),
+            page("a/fr/x.html", "1", _words(100) + " x"),
+            page("a/x.ro.html", "1", _words(100) + " y"),
+            page("a/x.ja.html", "1", _words(100) + " z"),
+        ]
+    )
+    assert [truth.of(0, other) for other in (1, 2)] == [Relation.EDITION, Relation.OTHER]
+    assert truth.of(3, 4) is truth.of(5, 6) is Relation.TWIN
+
+
 def test_signs_and_boilerplate_count_as_they_should() -> None:
     pages = [_page(f"{i}", "1", f"{_words(5, 10 * i)} +") for i in range(30)]
     truth = Truth([*pages, _page("x", "1", f"{_words(5)} *"), _page("7", "2", f"{_words(5, 70)} +")])
@@ -136,13 +155,13 @@ def _result(generator: str, wrong: int, without: int) -> dict[str, object]:
     usual = {"pages": 10, "distinct": 10, "wrong": wrong, "near": 4, "near_found": 4}
     counts = {rules.DEFAULT: usual, "tape": usual}
     for name in rules.forms():
-        counts.setdefault(name, usual | ({"wrong": without} if name == "without title" else {}))
+        counts.setdefault(name, usual | ({"wrong": without} if name == "without names" else {}))
     return {"stream": generator, "generator": generator, "kind": "package", "counts": counts, "pairs": {}}
 
 
 def test_a_step_is_judged_where_it_was_not_chosen() -> None:
     results = [_result("one", 0, 5), _result("two", 0, 0), _result("three", 1, 0)]
-    line = next(line for line in tables.left_out(results).splitlines() if line.startswith("| title"))
+    line = next(line for line in tables.left_out(results).splitlines() if line.startswith("| names"))
     cells = [cell.strip() for cell in line.strip("| ").split("|")]
     # Without "one" the others would drop the step, which would cost "one" its five pages.
     assert cells[1:4] == ["+4", "+0", "2 of 3"]

@@ -2,9 +2,9 @@
 
 * SAME: equal texts, signs and case included; or one path in two releases, and main contents that agree: |LCS| /
   (|A| + |B| - |LCS|) of their tokens (*LJ*) is at least .9.
-* EDITION: one path in two releases, and the multisets of tokens of their main contents or of the whole pages have a
-  Jaccard of .5 at least. So have pages of one file name where no other release has one of the paths. Both
-  answers are accepted.
+* EDITION: one path in two releases, or one path below the packages' folders and one title; the multisets of tokens of
+  their main contents or of the whole pages have a Jaccard of .5 at least. So have pages of one file name where no other
+  release has one of the paths. Both answers are accepted.
 * TWIN: other paths, one title, an LJ of .75, and equal prose, signs and case included, but for dates and clocks; or an
   LJ of .9 in two releases, if one title, or a path that only its release has; or of .75 where paths differ in the name
   of a language alone. The truth does not know whether such pages are one page that is served twice, that was renamed or
@@ -34,7 +34,7 @@ SAME_MIN, TWIN_MIN, EDITION_MIN = 0.9, 0.75, 0.5
 #: A line that so many pages of a release have is boilerplate; releases of fewer pages have none.
 BOILERPLATE_SHARE, BOILERPLATE_PAGES = 0.25, 20
 
-_LANGUAGE = re.compile(r"[a-z]{2}(?:[-_][A-Za-z]{2})?(?:\.html)?")
+_LANGUAGE = re.compile(r"[a-z]{2}(?:[-_][A-Za-z]{2})?")
 _TOKEN = re.compile(r"\w+")
 _MONTH = r"(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*"
 _STAMP = re.compile(
@@ -109,9 +109,12 @@ class Truth:
         renamed = one.release != other.release and (one.alone or other.alone)
         if renamed and likeness >= EDITION_MIN and _file(one) == _file(other):
             return Relation.EDITION
+        moved = one.release != other.release and one_title and _below(one) == _below(other) != ""
+        if moved and max(likeness, self.whole_likeness(a, b)) >= EDITION_MIN:
+            return Relation.EDITION
         if one_title and likeness >= TWIN_MIN and self._said(a) == self._said(b) != "":
             return Relation.TWIN
-        translated = _translated(one.key, other.key) and likeness >= TWIN_MIN
+        translated = _translated(one.path or one.key, other.path or other.key) and likeness >= TWIN_MIN
         numbered = one.release != other.release and one_title
         near = (renamed or numbered) and likeness >= SAME_MIN
         return Relation.TWIN if translated or near else Relation.OTHER
@@ -142,14 +145,16 @@ def _file(page: Served) -> str:
     return page.key.rpartition("/")[2].lower()
 
 
+def _below(page: Served) -> str:
+    """The path without its first folder, which is a package's: `libdap-dev/` becomes `libdap-doc/`."""
+    return page.path.partition("/")[2]
+
+
 def _translated(a: str, b: str) -> bool:
-    """Whether paths differ in the names of languages alone."""
-    differ = [pair for pair in zip(a.split("/"), b.split("/"), strict=False) if pair[0] != pair[1]]
-    return (
-        a.count("/") == b.count("/")
-        and bool(differ)
-        and all(_LANGUAGE.fullmatch(name) for pair in differ for name in pair)
-    )
+    """Whether paths differ in the names of languages alone: `fr/a.html`, `a.fr.html`."""
+    one, other = (re.split("[/.]", path) for path in (a, b))
+    differ = [pair for pair in zip(one, other, strict=False) if pair[0] != pair[1]]
+    return len(one) == len(other) and bool(differ) and all(map(_LANGUAGE.fullmatch, sum(differ, ())))
 
 
 def _likeness(one: npt.NDArray[np.uint64], other: npt.NDArray[np.uint64]) -> float:
