@@ -83,9 +83,10 @@ class Decider:
     alike_min: Annotated[
         int, (1, 255), Shapes.RULING, "From this many pages of one name with one end of URL on, the name tells nothing"
     ] = 16
-    # noise: one stamp above and one below, each of 2 to 8 tokens; a URL that a page prints has 3 to 8 words
-    noise_gaps_max: Annotated[int, (0, 500), Shapes.RULING, "Places of the text where noise may differ"] = 2
-    noise_words_max: Annotated[int, (0, 10_000), Shapes.RULING, "Words of noise that have no digits beside them"] = 8
+    # noise: one stamp above and one below
+    noise_gaps_max: Annotated[
+        int, (0, 500), Shapes.RULING, "Places of the text where noise may differ, each in as many words as a stamp has"
+    ] = 2
     stamp_words_max: Annotated[
         int, (0, 100), Shapes.RULING, "Words of a stamp, and at most as many as its tokens with digits; 0: no stamps"
     ] = 4

@@ -64,7 +64,7 @@ TITLE_VETO, HEAD_VETO, SAME_TAIL, SAME_PLACE, SAME_NAMING, SAME_TITLE, SAME_WORD
 GAPS, GAP_DIGITS, LOOSE_WORDS, END_DIFFERS, GAP_WORDS, SAME_ADDRESS, SAME_HEADING, TAPE_LEVEL = range(24, 32)
 OWN_URLS, SAME_BUT_SESSIONS, SAME_CANONICAL, SAME_LETTERS, PATH_VETO, NAMED, RECORDS = range(32, 39)
 ARTICLE_TOKENS_A, ARTICLE_TOKENS_B, ARTICLE_A, ARTICLE_B, ARTICLE_SCORE, ARTICLE_RUN, ARTICLE_LEVEL = range(39, 46)
-COMMON_NAMES, FEWEST_NAMES, SAME_OWNER, COLUMNS = range(46, 50)
+COMMON_NAMES, FEWEST_NAMES, SAME_OWNER, TITLES_APART, COLUMNS = range(46, 51)
 _OWN_URL = U8(OWN_URL)
 #: A token names what a page is about if it occurs this often: in its title, in its head.
 _TITLE_TWICE, _HEAD_THRICE = 2, 3
@@ -119,11 +119,13 @@ def _both(a, b):
 
 
 @lean_kernel
-def _title_only(buf, at, names, other_at, other_names):
-    """Of the names at buf[at], not all digits, that the other title lacks: greatest number of occurrences, 0: none."""
+def _title_only(buf, at, names, but_not, other_at, other_names):
+    """Of the names at buf[at], none with the flags but_not, that the other title lacks: greatest number of occurrences,
+    0: none.
+    """
     most = 0
     for j in range(at, at + names * NAME_BYTES, NAME_BYTES):
-        if not buf[j + 7] & IN_TITLE or buf[j + 7] & _NOT_WORDS or np.int64(buf[j + 6]) <= most:
+        if not buf[j + 7] & IN_TITLE or buf[j + 7] & but_not or np.int64(buf[j + 6]) <= most:
             continue
         fingerprint = fingerprint_at(buf, j)
         for k in range(other_at, other_at + other_names * NAME_BYTES, NAME_BYTES):
@@ -135,10 +137,13 @@ def _title_only(buf, at, names, other_at, other_names):
 
 
 @lean_kernel
-def _same_site_titles(buf, a, a_names, b, b_names):
-    """Veto of two titles of one site, 0 or 1: both have a word of their own, or one has one that its page repeats."""
-    mine = _title_only(buf, a, a_names, b, b_names)
-    theirs = _title_only(buf, b, b_names, a, a_names)
+def _same_site_titles(buf, a, a_names, b, b_names, but_not):
+    """Veto of two titles of one site, 0 or 1: both have a word of their own, or one has one that its page repeats.
+
+    but_not: flags of names that are no words.
+    """
+    mine = _title_only(buf, a, a_names, but_not, b, b_names)
+    theirs = _title_only(buf, b, b_names, but_not, a, a_names)
     return (mine > 0 and theirs > 0) or mine >= _TITLE_TWICE or theirs >= _TITLE_TWICE
 
 
@@ -159,7 +164,7 @@ def _differs(buf, at, names, only, but_not, other_at, other_names, there):
 
 @lean_kernel
 def _heading_veto(buf, a, a_names, b, b_names):
-    """Each heading has a token that the other page's heading and title lack: 1 a word, 2 digits alone on one side."""
+    """Each heading has a token that the other page's heading and title lack: 1 a word, 2 with digits on one side."""
     if not (
         _differs(buf, a, a_names, IN_HEADING, OWN_HOST, b, b_names, _IN_EITHER)
         and _differs(buf, b, b_names, IN_HEADING, OWN_HOST, a, a_names, _IN_EITHER)
@@ -167,8 +172,8 @@ def _heading_veto(buf, a, a_names, b, b_names):
         return 0
     return (
         1
-        if _differs(buf, a, a_names, IN_HEADING, _NOT_WORDS, b, b_names, _IN_EITHER)
-        and _differs(buf, b, b_names, IN_HEADING, _NOT_WORDS, a, a_names, _IN_EITHER)
+        if _differs(buf, a, a_names, IN_HEADING, _NOT_NAMES, b, b_names, _IN_EITHER)
+        and _differs(buf, b, b_names, IN_HEADING, _NOT_NAMES, a, a_names, _IN_EITHER)
         else 2
     )
 
@@ -356,10 +361,17 @@ def score_pair(buf, a, b, at, header, scratch, out):
     filter_a, filter_b = names_a + all_a * NAME_BYTES, names_b + all_b * NAME_BYTES
     bytes_a, bytes_b = _half(buf, a + at[_BLOOM]), _half(buf, b + at[_BLOOM])
     full_a, full_b = is_saturated(buf, filter_a, bytes_a), is_saturated(buf, filter_b, bytes_b)
-    out[TITLE_VETO] = 0
+    out[TITLE_VETO] = out[TITLES_APART] = 0
     if _has(buf, names_a, title_a, IN_TITLE) and _has(buf, names_b, title_b, IN_TITLE):
         if same_site:
-            out[TITLE_VETO] = _same_site_titles(buf, names_a, title_a, names_b, title_b)
+            out[TITLE_VETO] = _same_site_titles(buf, names_a, title_a, names_b, title_b, _NOT_WORDS)
+            if _same_site_titles(buf, names_a, title_a, names_b, title_b, _NOT_NAMES):
+                out[TITLES_APART] = 1
+            elif out[TITLE_VETO] != 0.0 or (
+                _differs(buf, names_a, title_a, IN_TITLE, OWN_HOST, names_b, title_b, IN_TITLE)
+                and _differs(buf, names_b, title_b, IN_TITLE, OWN_HOST, names_a, title_a, IN_TITLE)
+            ):
+                out[TITLES_APART] = 2
         else:
             out[TITLE_VETO] = _both(
                 _own_name(

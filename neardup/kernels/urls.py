@@ -411,9 +411,12 @@ def _number_end(text, at, end):
 
 @lean_kernel
 def same_but_numbers(text, a, a_end, b, b_end):
-    """Whether the paths of two URLs differ, and in nothing but segments that are digits alone: /pets/12, /pets/7."""
+    """Whether the paths of two URLs differ, and in nothing but segments that are digits alone: /pets/12, /pets/7.
+
+    A path that ends with a file's name, which has a dot, names its page: /15/app.html is a release of /16/app.html.
+    """
     a, b = _path_at(text, a, a_end), _path_at(text, b, b_end)
-    differ = False
+    differ = dotted = False
     begins = True
     while _in_path(text, a, a_end) and _in_path(text, b, b_end):
         if begins:
@@ -429,6 +432,7 @@ def same_but_numbers(text, a, a_end, b, b_end):
         if text[a] != text[b]:
             return False
         begins = text[a] == _SLASH
+        dotted = not begins and (dotted or text[a] == _DOT)
         a += 1
         b += 1
-    return differ and not _in_path(text, a, a_end) and not _in_path(text, b, b_end)
+    return differ and not dotted and not _in_path(text, a, a_end) and not _in_path(text, b, b_end)

@@ -14,7 +14,7 @@ class Pair(NamedTuple):
     site and under one naming; same_naming: the words of title and heading are equal, those of digits alone left out,
     or on one site, where there are none, the first words; same_title: the titles are equal, punctuation included;
     same_words: no title has a word that the other lacks. heading_veto: each heading has a token that is neither in the
-    other's heading nor title; 1: a word, 2: at least on one side digits alone.
+    other's heading nor title; 1: a word, 2: at least on one side none without digits.
 
     gaps: where the texts differ, on the tapes: runs of tokens that lie in no common run of 3. gap_digits:
     tokens with digits in them; loose_words: words in them beyond 3 for each token with digits of the same gap, as in
@@ -44,6 +44,9 @@ class Pair(NamedTuple):
 
     same_owner: on one site the hosts are equal, "www." left out, and so are the users that the paths name, if any: see
     `neardup.page.owner_of`.
+
+    titles_apart: of two titles of one site: 1: each has a word without digits that the other lacks, or one has one that
+    its page repeats; else 2: the same of tokens with digits and letters, or each has a token that the other lacks.
     """
 
     same_digest: bool
@@ -95,3 +98,4 @@ class Pair(NamedTuple):
     common_names: int
     fewest_names: int
     same_owner: bool
+    titles_apart: int

@@ -167,7 +167,7 @@ def evidence_of(
         "tokens": [pair.tokens_a, pair.tokens_b],
         **(more or {}),
     }
-    names = {"title": pair.title_veto, "head": pair.head_veto, **(vetoes or {})}
+    names = {"title": pair.title_veto, **(vetoes or {})}
     held = {name: "holds" if veto == 1 else "unproved" for name, veto in names.items() if veto}
     return out | {"vetoes": held} if held else out
 

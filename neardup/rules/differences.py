@@ -9,7 +9,8 @@ from neardup.pairs.pair import Pair
 
 def is_noise(pair: Pair, decider: Decider) -> bool:
     """Whether the texts differ in few places and few tokens: stamps, counters, a user name."""
-    return pair.gaps <= decider.noise_gaps_max and pair.loose_words <= decider.noise_words_max
+    few = pair.loose_words <= decider.noise_gaps_max * decider.stamp_words_max
+    return pair.gaps <= decider.noise_gaps_max and few
 
 
 def is_stamp(pair: Pair, decider: Decider, words_max: int | None = None) -> bool:

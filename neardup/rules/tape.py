@@ -226,7 +226,7 @@ RULE = Rule(
     refusals=REFUSALS,
     sentences=sentences,
     in_short=in_short,
-    evidence=evidence_of,
+    evidence=lambda pair, ruling: evidence_of(pair, ruling, vetoes={"head": pair.head_veto}),
     drawn=lambda decider: {"tape_score": decider.tape_min},
     kept_apart=kept_apart,
     steps=STEPS,

@@ -50,47 +50,38 @@ def _is_other_view(pair: Pair, decider: Decider) -> bool:
 
 
 def _is_renamed(pair: Pair, decider: Decider) -> bool:
-    """Whether pages of two sites have different names and nearly all of their texts in common.
+    """Whether pages of two sites have different titles and nearly all of their texts in common.
 
     On one site that is a template; on two sites it is rather a copy in which one word was replaced everywhere.
     """
-    vetoed = pair.title_veto == 1 or pair.head_veto == 1
-    return vetoed and not pair.same_site and 0 < decider.renamed_tape_min <= pair.tape_score
+    return pair.title_veto == 1 and not pair.same_site and 0 < decider.renamed_tape_min <= pair.tape_score
 
 
 def _title_holds(pair: Pair, decider: Decider) -> bool:
-    return pair.title_veto == 1 and not _is_renamed(pair, decider) and not _is_other_view(pair, decider)
+    if pair.same_site:
+        return pair.titles_apart == 1 and not _is_other_view(pair, decider)
+    return pair.title_veto == 1 and not _is_renamed(pair, decider)
 
 
-def _head_holds(pair: Pair, decider: Decider) -> bool:
-    return pair.head_veto == 1 and not _is_renamed(pair, decider)
+def _is_unproved(pair: Pair) -> bool:
+    """Whether titles of two sites would veto if a saturated filter could prove it."""
+    return pair.title_veto == 2
 
 
-def _unproved(pair: Pair, decider: Decider) -> bool:
-    """Whether a veto would hold if a saturated filter could prove it."""
-    return pair.head_veto == 2 or (pair.title_veto == 2 and not _is_other_view(pair, decider))
+def _is_retitled(pair: Pair) -> bool:
+    """Whether titles differ in numbers, case or signs, as those of releases do, whose URLs end alike."""
+    return pair.titles_apart == 2 or (pair.same_words and not (pair.same_title and pair.same_letters))
 
 
 def _veto(by: str, pair: Pair, decider: Decider) -> Ruling:
-    return refused(by, pair.tape_score, tape.demanded(pair, decider, _unproved(pair, decider))[0])
+    return refused(by, pair.tape_score, tape.demanded(pair, decider, _is_unproved(pair))[0])
 
 
-def _title(pair: Pair, decider: Decider, siblings: Siblings) -> Ruling | None:
-    return _veto("title veto", pair, decider) if _title_holds(pair, decider) else None
-
-
-def _head(pair: Pair, decider: Decider, siblings: Siblings) -> Ruling | None:
-    return _veto("head veto", pair, decider) if _head_holds(pair, decider) else None
-
-
-def _retitled(pair: Pair, decider: Decider, siblings: Siblings) -> Ruling | None:
-    # A release changes digits of its titles, but not the ends of its URLs.
-    if not pair.same_site or pair.same_tail or not pair.same_words:
-        return None
-    return None if pair.same_title and pair.same_letters else _veto("retitled", pair, decider)
-
-
-def _heading(pair: Pair, decider: Decider, siblings: Siblings) -> Ruling | None:
+def _names(pair: Pair, decider: Decider, siblings: Siblings) -> Ruling | None:
+    if _title_holds(pair, decider):
+        return _veto("title veto", pair, decider)
+    if pair.same_site and not pair.same_tail and _is_retitled(pair) and not _is_other_view(pair, decider):
+        return _veto("retitled", pair, decider)
     return _veto("heading veto", pair, decider) if _headings_apart(pair, decider) else None
 
 
@@ -118,18 +109,13 @@ def _may_be_placed(pair: Pair) -> bool:
     return pair.same_site and not (pair.own_urls or one_address(pair) or pair.same_but_sessions)
 
 
-def _is_record(pair: Pair) -> bool:
-    return pair.records and pair.named and pair.same_naming and pair.same_title
-
-
-def _record(pair: Pair, decider: Decider, siblings: Siblings) -> Ruling | None:
-    if not _is_record(pair) or not _may_be_placed(pair) or is_stamp(pair, decider, decider.stamp_words_max // 2):
-        return None
-    return _veto("record", pair, decider)
-
-
 def _path(pair: Pair, decider: Decider, siblings: Siblings) -> Ruling | None:
-    if not pair.path_veto or pair.tape_score >= decider.path_tape_max or not _may_be_placed(pair) or _is_record(pair):
+    if not _may_be_placed(pair):
+        return None
+    if pair.records and pair.named and pair.same_naming and pair.same_title:
+        stamp = is_stamp(pair, decider, decider.stamp_words_max // 2)
+        return None if stamp else _veto("record", pair, decider)
+    if not pair.path_veto or pair.tape_score >= decider.path_tape_max:
         return None
     if pair.path_veto == 1:
         return None if is_stamp(pair, decider) else _veto("path", pair, decider)
@@ -180,7 +166,7 @@ def _elsewhere(pair: Pair, decider: Decider, siblings: Siblings) -> Ruling | Non
 
 def _near(pair: Pair, decider: Decider, siblings: Siblings) -> Ruling | None:
     """The ruling of the whole texts; None if they are unlike."""
-    ruling = tape.by_tape(pair, decider, _unproved(pair, decider))
+    ruling = tape.by_tape(pair, decider, _is_unproved(pair))
     if ruling is not None and ruling.kind is not None and _is_renamed(pair, decider):
         return ruling._replace(by="renamed", demand=max(ruling.demand, decider.renamed_tape_min))
     return ruling
@@ -193,7 +179,7 @@ def _accepts(ruling: Ruling | None) -> bool:
 def _syndicated(pair: Pair, decider: Decider, siblings: Siblings) -> Ruling | None:
     if not pair.article_run or not syndicated.holds(pair, decider):
         return None
-    if _title_holds(pair, decider) or _head_holds(pair, decider):
+    if _title_holds(pair, decider):
         return syndicated.ruling(pair, decider)
     whole = _near(pair, decider, siblings)
     if _accepts(whole or tape.content(pair, decider, siblings)) or _siblings(pair, decider, siblings) is not None:
@@ -201,28 +187,23 @@ def _syndicated(pair: Pair, decider: Decider, siblings: Siblings) -> Ruling | No
     return syndicated.ruling(pair, decider)
 
 
-def _length(pair: Pair, decider: Decider, siblings: Siblings) -> Ruling | None:
-    padded = _padded(pair.tokens_a, pair.tokens_b, decider)
-    padded_content = _padded(pair.content_tokens_a, pair.content_tokens_b, decider)
-    if not padded and not padded_content:
-        return None
+def _added(pair: Pair, decider: Decider, siblings: Siblings) -> Ruling | None:
     whole = _near(pair, decider, siblings)
     if whole is None:
-        content = padded_content and _accepts(tape.content(pair, decider, siblings))
-        return _veto("length", pair, decider) if content else None
-    return _veto("length", pair, decider) if padded and _accepts(whole) else None
+        # The main contents may decide.
+        padded = _padded(pair.content_tokens_a, pair.content_tokens_b, decider)
+        return _veto("length", pair, decider) if padded and _accepts(tape.content(pair, decider, siblings)) else None
+    if not _accepts(whole):
+        return None
+    if _padded(pair.tokens_a, pair.tokens_b, decider):
+        return _veto("length", pair, decider)
+    copied = not pair.same_owner and decider.added_max < 1 and added(pair) > decider.added_max
+    return _veto("added", pair, decider) if copied else None
 
 
 def _padded(a: int, b: int, decider: Decider) -> bool:
     """Whether one text is so much longer that tapes, which keep 8 occurrences of a token, leave most of it out."""
     return min(a, b) < decider.length_share_min * max(a, b)
-
-
-def _added(pair: Pair, decider: Decider, siblings: Siblings) -> Ruling | None:
-    if pair.same_owner or decider.added_max >= 1 or added(pair) <= decider.added_max:
-        return None
-    whole = _near(pair, decider, siblings)
-    return _veto("added", pair, decider) if _accepts(whole) else None
 
 
 def added(pair: Pair) -> float:
@@ -245,44 +226,27 @@ STEPS = (
         {},
     ),
     Step(
-        "title",
-        _title,
-        "Titles that name different things tell pages apart.",
-        {"title veto": Refusal("the titles name different things", veto=True)},
-    ),
-    Step(
-        "head",
-        _head,
-        "First words that name different things tell pages apart.",
-        {"head veto": Refusal("the beginnings name different things", veto=True)},
-    ),
-    Step(
-        "retitled",
-        _retitled,
-        "Titles that differ in digits, case or signs tell pages apart whose URLs end differently.",
-        {"retitled": Refusal("the titles differ in numbers or signs, and the URLs end differently", veto=True)},
-    ),
-    Step(
-        "heading",
-        _heading,
-        "Headings that each have a word of their own tell pages apart.",
-        {"heading veto": Refusal("the headings name different things", veto=True)},
-    ),
-    Step(
-        "record",
-        _record,
-        "Numbers in paths tell pages of one title apart where nothing else in the URL names them.",
+        "names",
+        _names,
+        "Titles or headings that name different things tell pages apart: by a word of each, or by numbers, case and "
+        "signs where the URLs end differently.",
         {
-            "record": Refusal(
-                "the URLs differ in numbers alone, as of records, and more than a stamp differs", veto=True
-            )
+            "title veto": Refusal("the titles name different things", veto=True),
+            "retitled": Refusal("the titles differ in numbers or signs, and the URLs end differently", veto=True),
+            "heading veto": Refusal("the headings name different things", veto=True),
         },
     ),
     Step(
         "path",
         _path,
-        "Words of paths that their own pages contain tell pages apart, unless only a stamp differs.",
-        {"path": Refusal("words of the pages' paths tell them apart, and more than a stamp differs", veto=True)},
+        "What paths name tells pages apart, unless only a stamp differs: a word that its own page contains, or the "
+        "number of a record.",
+        {
+            "record": Refusal(
+                "the URLs differ in numbers alone, as of records, and more than a stamp differs", veto=True
+            ),
+            "path": Refusal("words of the pages' paths tell them apart, and more than a stamp differs", veto=True),
+        },
     ),
     Step(
         "siblings",
@@ -301,19 +265,15 @@ STEPS = (
         {"elsewhere": Refusal("one name at two places, so a closer match was demanded")},
     ),
     Step(
-        "length",
-        _length,
-        "A text twice as long as the other is no duplicate: tapes leave out words that are repeated many times.",
-        {"length": Refusal("one page is much longer: words repeated many times, which the samples leave out")},
-    ),
-    Step(
         "added",
         _added,
-        "An older page of another owner that adds more than 16% to the new page does not hide it.",
+        "A page that adds as much again to the other's text does not repeat it, and an older page of another owner "
+        "that adds more than 16% does not hide it.",
         {
+            "length": Refusal("one page is much longer: words repeated many times, which the samples leave out"),
             "added": Refusal(
                 "an older page of another owner adds too much to this one, and may be made of it", veto=True
-            )
+            ),
         },
     ),
     Step("tape", _near, "Tapes that agree in 74%, of two sites in 70%, make a near-duplicate.", tape.TAPE_REFUSALS),
@@ -345,7 +305,7 @@ def _signs(url: str) -> tuple[str, ...]:
 def possible(pairs: Columns, decider: Decider) -> np.ndarray:
     address = (pairs.same_address != 0) | (pairs.same_canonical != 0)
     least = tape.least_demanded(pairs, decider)
-    named_alike = ((pairs.title_veto != 1) | address) & (pairs.head_veto != 1)
+    named_alike = np.where(pairs.same_site != 0, pairs.titles_apart != 1, pairs.title_veto != 1) | address
     if decider.renamed_tape_min:
         named_alike |= (pairs.same_site == 0) & (pairs.tape_score >= decider.renamed_tape_min)
     alike = tape.possible_from(least, named_alike, pairs, decider)
@@ -364,8 +324,11 @@ def _evidence(pair: Pair, ruling: Ruling) -> dict[str, Any]:
         numbers = more | syndicated.evidence(pair, ruling)
         return evidence_of(pair, ruling, numbers, {"heading": int(ruling.by == "heading veto")})
     gaps = [pair.gaps, pair.gap_digits, pair.loose_words]
-    heading = int(pair.heading_veto == 1 or (pair.heading_veto == 2 and not pair.same_tail))
-    return evidence_of(pair, ruling, more | {"gaps": gaps}, {"heading": heading})
+    held = {
+        name: int(apart == 1 or (apart == 2 and not pair.same_tail))
+        for name, apart in (("title", pair.titles_apart), ("heading", pair.heading_veto))
+    }
+    return evidence_of(pair, ruling, more | {"gaps": gaps}, held)
 
 
 def _sentences(evidence: Evidence, decider: Decider) -> list[str]:

@@ -181,7 +181,7 @@ def test_kinds_of_disagreement(live, shadow, kind):
         (pair_of(SMALL.tape_min + MARGIN + 0.001), None),
         (pair_of(SMALL.tape_min - MARGIN + 0.001), "rejected"),
         (pair_of(SMALL.tape_min - MARGIN - 0.001), None),
-        (pair_of(0.99, title_veto=1, same_site=True), "refused"),
+        (pair_of(0.99, title_veto=1, titles_apart=1, same_site=True), "refused"),
         (pair_of(0.99, head_veto=1, same_site=True), "refused"),
         (pair_of(SMALL.tape_min - 0.01, title_veto=1), "rejected"),
     ],
@@ -193,7 +193,8 @@ def test_why_a_pair_is_drawn(pair, sample):
 
 def test_pairs_of_a_page_and_of_a_batch_are_bounded():
     pages = [
-        weighed(i, *[(j, pair_of(0.99, title_veto=1, same_site=True)) for j in range(10)]) for i in range(100, 200)
+        weighed(i, *[(j, pair_of(0.99, title_veto=1, titles_apart=1, same_site=True)) for j in range(10)])
+        for i in range(100, 200)
     ]
     auditor = Auditor(SMALL, None, 1.0)
     lines = auditor.look(pages)
@@ -206,7 +207,7 @@ def test_pairs_of_a_page_and_of_a_batch_are_bounded():
 
 
 def test_bounds_leave_out_vetoes_first():
-    vetoed = [(j, pair_of(0.99, title_veto=1, same_site=True)) for j in range(10)]
+    vetoed = [(j, pair_of(0.99, title_veto=1, titles_apart=1, same_site=True)) for j in range(10)]
     pages = [weighed(i, *vetoed, (50, pair_of(SMALL.tape_min - 0.01))) for i in range(100, 300)]
     pages.append(weighed(400, (0, pair_of(0.5)), (1, pair_of(0.85))))
     lines = [orjson.loads(line) for line in Auditor(SMALL, STRICT, 1.0).look(pages)]

@@ -96,9 +96,10 @@ def refused(pair, siblings):
         return refused_elsewhere(pair, siblings)
     one = pair["same_address"] or pair["same_canonical"]
     view = one and pair["same_heading"] and max(pair["tape_score"], pair["content_score"]) >= 0.95
-    if pair["title_veto"] == 1 and not view:
+    if pair["titles_apart"] == 1 and not view:
         return "title veto"
-    if pair["same_words"] and not (pair["same_title"] and pair["same_letters"]) and not pair["same_tail"]:
+    written = pair["same_words"] and not (pair["same_title"] and pair["same_letters"])
+    if (pair["titles_apart"] == 2 or written) and not pair["same_tail"] and not view:
         return "retitled"
     if pair["heading_veto"] == 1 or (pair["heading_veto"] and not pair["same_tail"]):
         return "heading veto"

@@ -413,9 +413,26 @@ def namings(a, b, same_site):
     """Same tail, place and naming, and the veto of headings."""
     naming = a["naming"] == b["naming"] and (same_site or have_names(a, b))
     same = a["tail"] == b["tail"], same_site and a["place"] == b["place"], naming
-    words = [own_names(x, y, 16, 4 | 1, 24) for x, y in ((a, b), (b, a))]
+    words = [own_names(x, y, 16, 4 | 2, 24) for x, y in ((a, b), (b, a))]
     tokens = [own_names(x, y, 16, 4, 24) for x, y in ((a, b), (b, a))]
     return *same, 1 if all(words) else 2 if all(tokens) else 0
+
+
+def titles_apart(a, b):
+    """How two titles of one site name different things: 1 by words, 2 by what has digits."""
+    titles = [[n for n in page["title_names"] if n[2] & 8] for page in (a, b)]
+    if not all(titles):
+        return 0
+
+    def veto(but_not, times):
+        known = [{n[0] for n in title} for title in titles]
+        own = [
+            [n[1] for n in title if not n[2] & but_not and n[0] not in other]
+            for title, other in zip(titles, known[::-1], strict=True)
+        ]
+        return all(own) or max([0, *own[0], *own[1]]) >= times
+
+    return 1 if veto(4 | 2, 2) else 2 if veto(4 | 1, 2) or veto(4, 256) else 0
 
 
 def extends(a, b):
@@ -483,10 +500,10 @@ def path_veto(a, b):
 
 
 def records(a, b):
-    """Whether paths differ in whole numbers alone, and do not say half of what title and heading say."""
+    """Whether paths differ in whole numbers alone, end with no file, and say less than half of title and heading."""
     pairs = list(zip(segments(a["url"]), segments(b["url"]), strict=False))
     unlike = [x + "/" + y for x, y in pairs if x != y]
-    if len(segments(a["url"])) != len(segments(b["url"])) or not unlike:
+    if len(segments(a["url"])) != len(segments(b["url"])) or not unlike or "." in segments(a["url"])[-1]:
         return False
     numbers = all(re.fullmatch("[0-9]+/[0-9]+", each) for each in unlike)
     words = [n[2] & 32 > 0 for n in a["title_names"] if n[2] & 24 and not n[2] & 6]
@@ -568,4 +585,5 @@ def pair(a, b, *, same_site=True, same_hen_site=True):
         records(a, b) if same_site else False,
         *((0, 0, 0, 0, 0.0, 0, 0, 0, 0) if same_site else one_article(a, b)),
         same_site and owner(a["url"]) == owner(b["url"]),
+        titles_apart(a, b) if same_site else 0,
     )

@@ -39,7 +39,7 @@ NUMBERS = (
     Number("path_tape_max", (0.95, 0.99)),
     Number("length_share_min", (0.3, 0.7)),
     Number("content_tape_min", (0.65, 0.85)),
-    Number("noise_words_max", (4, 16)),
+    Number("noise_gaps_max", (1, 4)),
     Number("stamp_words_max", (2, 8)),
     Number("alike_min", (8, 32)),
 )

@@ -42,10 +42,10 @@ def test_every_step_but_the_last_is_taken_away() -> None:
 @pytest.mark.parametrize(
     ("step", "generate"),
     [
-        ("title", items.records),
+        ("names", items.records),
         ("siblings", boards.shop),
         ("path", names.second_pages),
-        ("record", names.rest_records),
+        ("path", names.rest_records),
     ],
 )
 def test_without_a_step_more_is_wrong(step: str, generate: object) -> None:
@@ -62,7 +62,7 @@ def test_a_rule_that_cannot_see_something_is_put_back_whatever_happens() -> None
     source = stream("none", [])
     source.measure = fails
     with pytest.raises(ValueError):
-        without(STEP["title"], source)
+        without(STEP["names"], source)
     assert RULES["verified"] is verified.RULE
 
 

@@ -56,6 +56,7 @@ SAME = Pair(
     common_names=5,
     fewest_names=5,
     same_owner=True,
+    titles_apart=0,
 )
 
 _TOKENS = (10, 19, 20, 49, 50, 200, 500, 1000, 1001)
@@ -77,6 +78,7 @@ _VALUES: dict[str, tuple[Any, ...]] = {
     "content_b": (200,),
     "content_score": (0.0, 0.29, 0.3, 0.73, 0.74, 0.95),
     "title_veto": (0, 0, 0, 1, 2),
+    "titles_apart": (0, 0, 0, 0, 1, 2),
     "path_veto": (0, 0, 0, 1, 2, 3),
     "head_veto": (0, 0, 0, 1, 2),
     "heading_veto": (0, 0, 1, 2),

@@ -81,6 +81,21 @@ def test_titles_of_one_site():
 
 
 @pytest.mark.kernel
+def test_titles_that_words_or_numbers_tell_apart():
+    def apart(title_a, title_b, body=TEXT, other_url=HERE):
+        return check(page(title_a, body), page(title_b, TEXT, other_url)).titles_apart
+
+    assert apart("red chair", "blue chair") == 1
+    assert apart("red chair", "chair", "red " + TEXT) == 1
+    assert apart("red chair", "chair") == 0
+    assert apart("page 7", "page 8") == apart("node v18", "node v20") == 2
+    assert apart("node v18", "node", "v18 " + TEXT) == 2
+    assert apart("node v18", "node") == apart("page 7", "page", "7 " + TEXT) == 0
+    assert apart("release 8", "no release") == 2  # a number of one, a word of the other
+    assert apart("red chair", "blue chair", other_url=THERE) == 0
+
+
+@pytest.mark.kernel
 def test_titles_of_different_sites():
     def veto(title_a, title_b, body_a=TEXT, body_b=TEXT):
         return title_veto(title_a, title_b, other_url=THERE, body_a=body_a, body_b=body_b)

@@ -68,6 +68,8 @@ def test_paths_that_say_what_their_pages_say(a: str, b: str, found: int) -> None
         ("x.example/owners/10/pets/new", "x.example/owners/10/7/pets/new", False),
         ("x.example/owners/10/pets/new", "x.example/owners/7/pets/old", False),
         ("x.example/docs/3.1/index", "x.example/docs/3.2/index", False),  # a release
+        ("x.example/15/guide/app.html", "x.example/16/guide/app.html", False),  # likewise: a file names its page
+        ("x.example/a.b/15/app", "x.example/a.b/16/app", True),
         ("x.example/amd64/index", "x.example/arm64/index", False),
         ("x.example/pets?id=10", "x.example/pets?id=7", False),
         ("x.example/owners/10/pets/", "x.example/owners/7/pets", False),

@@ -59,16 +59,20 @@ def test_a_short_page_needs_more_and_never_goes_on_to_main_content() -> None:
 
 
 def test_a_veto_is_final_whatever_the_scores() -> None:
-    assert ruled("verified", title_veto=1) == (None, "title veto")
-    assert ruled("verified", head_veto=1) == (None, "head veto")
-    assert ruled("verified", title_veto=2, head_veto=1) == (None, "head veto")
-    assert ruled("verified", title_veto=1, tape_score=0.1) == (None, "title veto")
+    assert ruled("verified", titles_apart=1) == (None, "title veto")
+    assert ruled("verified", titles_apart=1, tape_score=0.1) == (None, "title veto")
+    assert ruled("verified", same_site=False, title_veto=1, tape_score=0.9, article_run=0) == (None, "title veto")
+    assert ruled("tape", title_veto=1) == (None, "title veto")
+    assert ruled("tape", head_veto=1) == (None, "head veto")
+    assert ruled("tape", title_veto=2, head_veto=1) == (None, "head veto")
+    assert ruled("verified", head_veto=1)[0] is Kind.NEAR_DUPLICATE  # first words are no name
 
 
 def test_a_veto_that_a_full_filter_cannot_prove_demands_more() -> None:
     assert ruled("verified", title_veto=2, tape_score=0.95)[0] is Kind.NEAR_DUPLICATE
     assert ruled("verified", title_veto=2, tape_score=0.94) == (None, "unproved veto")
-    assert ruled("verified", head_veto=2, tape_score=0.1) == (None, "unproved veto")
+    assert ruled("tape", head_veto=2, tape_score=0.1) == (None, "unproved veto")
+    assert ruled("verified", head_veto=2, tape_score=0.74)[0] is Kind.NEAR_DUPLICATE
 
 
 def test_main_content_alone_is_another_verdict() -> None:
@@ -99,6 +103,12 @@ def test_retitled_pages_at_other_places_differ() -> None:
     assert ruled("verified", same_title=False)[0] is Kind.NEAR_DUPLICATE  # a release: the URLs end alike
     assert ruled("verified", **apart(same_title=False, same_words=False))[0] is Kind.NEAR_DUPLICATE
     assert ruled("verified", **apart(same_title=False, same_site=False))[0] is Kind.NEAR_DUPLICATE
+
+
+def test_versions_in_titles_tell_apart_where_urls_end_otherwise() -> None:
+    assert ruled("verified", **apart(titles_apart=2, same_words=False)) == (None, "retitled")
+    assert ruled("verified", titles_apart=2, same_words=False, title_veto=1)[0] is Kind.NEAR_DUPLICATE
+    assert ruled("verified", **apart(titles_apart=2, same_address=True))[0] is Kind.NEAR_DUPLICATE  # another view
 
 
 def test_titles_that_differ_in_case_or_signs_alone_tell_apart_where_urls_end_otherwise() -> None:
@@ -228,12 +238,11 @@ def test_equal_titles_tell_where_siblings_differ_in_theirs() -> None:
 
 
 def test_another_title_of_one_address_is_that_of_another_view() -> None:
-    view = {"title_veto": 1, "same_address": True, "same_tail": False, "same_naming": False}
+    view = {"titles_apart": 1, "title_veto": 1, "same_address": True, "same_tail": False, "same_naming": False}
     assert ruled("verified", **view, content_score=0.1, tape_score=0.95)[0] is Kind.NEAR_DUPLICATE
     assert ruled("verified", **view, content_score=0.95, tape_score=0.5)[0] is Kind.SAME_CONTENT
     for unlike in ({"same_address": False}, {"same_heading": False}, {"tape_score": 0.94, "content_score": 0.94}):
         assert ruled("verified", **view | unlike) == (None, "title veto")
-    assert ruled("verified", **view, head_veto=1) == (None, "head veto")
     assert ruled("tape", **view) == (None, "title veto")
 
 
@@ -272,6 +281,7 @@ def test_an_independent_model_of_names_and_siblings_agrees() -> None:
         pair = SAME._replace(
             **flags,
             title_veto=random.choice((0, 0, 0, 1)),
+            titles_apart=random.choice((0, 0, 0, 0, 1, 2)),
             heading_veto=random.choice((0, 0, 0, 1, 2)),
             path_veto=random.choice((0, 0, 0, 1, 2, 3)),
             records=random.random() < 0.1,
