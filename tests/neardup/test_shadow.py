@@ -182,7 +182,7 @@ def test_kinds_of_disagreement(live, shadow, kind):
         (pair_of(SMALL.tape_min - MARGIN + 0.001), "rejected"),
         (pair_of(SMALL.tape_min - MARGIN - 0.001), None),
         (pair_of(0.99, title_veto=1, titles_apart=1, same_site=True), "refused"),
-        (pair_of(0.99, head_veto=1, same_site=True), "refused"),
+        (pair_of(0.99, heading_veto=1, same_site=True), "refused"),
         (pair_of(SMALL.tape_min - 0.01, title_veto=1), "rejected"),
     ],
 )

@@ -94,7 +94,7 @@ def test_the_nearest_candidate_is_the_one_with_the_highest_score():
 def test_a_veto_says_whether_it_was_proved():
     header = Header(record(A, text()))
     (pair,) = compare_records(header.record, [header.record])
-    pair = pair._replace(title_veto=2, heading_veto=1, head_veto=1)
+    pair = pair._replace(same_site=False, title_veto=2, heading_veto=1, head_veto=1)
     told = evidence.of_pair(SMALL, header, header, pair, Ruling(None, "heading veto"))
     assert told["vetoes"] == {"title": "unproved", "heading": "holds"}
     told = evidence.of_pair(replace(SMALL, rule="tape"), header, header, pair, Ruling(None, "head veto"))
