@@ -14,6 +14,8 @@ What its options really do was tried on rocksdict 0.3.29; each of these had surp
 * On a full disk a flush that somebody asked for fails, and so does all that follows until the database is opened again;
   it then stands at its last flush. But if a flush of its own accord fails, writes wait for room without end, with the
   interpreter's lock held. So writes must not wait (`no_slowdown`): here they are tried again while nothing has failed.
+* A flush, also that of `close`, waits until compactions have caught up. On a full disk they fail, are tried again, and
+  the flush waits without end. Once one has failed, options end this wait, and the index can only be closed.
 """
 
 import contextlib
@@ -21,6 +23,7 @@ import gc
 import os
 import re
 import shutil
+import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice, takewhile
@@ -42,9 +45,15 @@ _FLUSH_KEY = b"flush"
 #: How long a write waits for flushes and compactions to catch up, and between two tries. Seconds.
 _STALL_S_MAX = 600.0
 _STALL_STEP_S = 0.01
+#: Between two looks whether compactions fail while a flush waits for them. Seconds.
+_LOOK_S = 0.5
 #: From so many keys on, a family without filters in memory is noticed at opening.
 _FILTERED_KEYS_MIN = 100_000
 _OWNER = rocksdict.AccessType.read_write()
+#: Count of flushes and compactions that have failed.
+_ERRORS = "rocksdb.background-errors"
+#: Options with which a flush waits neither for compactions nor for other flushes.
+_NO_STALLS = {"disable_auto_compactions": "true", "max_write_buffer_number": "1000"}
 
 
 class FamilySize(NamedTuple):
@@ -65,6 +74,7 @@ class RocksStore:
         """Opens or makes the directory. Raises StateError: locked, read-only, full, a file, or no index."""
         self.path = path
         self.stalled_s = 0.0  # that writes have waited for RocksDB, all in all
+        self._compacts_no_more = False
         self._db: Any = None
         self._families: dict[Family, Any] = {}
         self._handles: dict[Family, Any] = {}
@@ -113,8 +123,17 @@ class RocksStore:
     def flush(self) -> None:
         self._open(Family.META)
         self._apply([(None, {_FLUSH_KEY: b""}, [_FLUSH_KEY])])
-        with _explained("write", self.path):
-            self._db.compact_range(_FLUSH_KEY, _FLUSH_KEY)
+        done = threading.Event()
+        watch = threading.Thread(target=self._end_stalls_on_errors, args=(done,), name="flush", daemon=True)
+        watch.start()
+        try:
+            with _explained("write", self.path):
+                self._db.compact_range(_FLUSH_KEY, _FLUSH_KEY)
+        finally:
+            done.set()
+            watch.join()
+        if self._compacts_no_more:
+            self._check_background()
 
     def close(self) -> None:
         if self._db is None:
@@ -198,13 +217,30 @@ class RocksStore:
             self.stalled_s += _STALL_STEP_S
 
     def _check_background(self) -> None:
-        """Raises StateError if flushes or compactions fail: RocksDB would wait for the disk to become free."""
-        if self._property(Family.META, "rocksdb.background-errors"):
+        """Raises StateError if flushes or compactions fail: RocksDB would wait for the disk to become free.
+
+        RocksDB counts the errors of all families in its default family, which has no rows.
+        """
+        if self._db.property_int_value(_ERRORS):
             free = shutil.disk_usage(self.path).free
             raise StateError(
                 f"cannot write the index {self.path}: {free >> 20} MB are free on the disk, too little or none of it"
                 " writable; make room and start again, nothing that the log holds is lost"
             )
+
+    def _end_stalls_on_errors(self, done: threading.Event) -> None:
+        """Lets a flush of another thread go on that waits for a compaction which fails."""
+        while not done.wait(_LOOK_S):
+            if self._db.property_int_value(_ERRORS):
+                self._end_stalls()
+                return
+
+    def _end_stalls(self) -> None:
+        """Sets options with which no flush waits. The index can only be closed then: it is compacted no more."""
+        self._compacts_no_more = True
+        for family in (self._db, *self._families.values()):
+            with contextlib.suppress(Exception):  # set, and not kept on a full disk
+                family.set_options(_NO_STALLS)
 
     def _check_filters(self) -> None:
         for family in Family:
@@ -218,6 +254,8 @@ class RocksStore:
                 )
 
     def _let_go(self) -> None:
+        if self._db is not None and self._db.property_int_value(_ERRORS):
+            self._end_stalls()
         db, self._db = self._db, None
         self._families.clear()
         self._handles.clear()
