@@ -7,7 +7,6 @@ from pathlib import Path
 from neardup.decider import Decider
 from neardup.errors import NeardupError, StateError
 from neardup.index.base import Family, Store
-from neardup.index.rocks import RocksStore
 from streams.config.settings import Settings
 from streams.errors import NEW_GENERATION
 from streams.kafka import KafkaLog
@@ -16,7 +15,7 @@ from streams.process import logs
 from streams.process.metrics import Metrics
 from streams.roles.runtime import Runtime
 from streams.state.checkpoint_store import CheckpointStore, Copied
-from streams.state.checkpointer import Checkpointer, Folded, manifest_of, restore_newest
+from streams.state.checkpointer import Checkpointer, CopyableIndex, Folded, manifest_of, restore_newest
 from streams.state.manifest import Manifest
 
 _log = logs.get("match")
@@ -74,7 +73,7 @@ class RoleCheckpoints:
             _log.error("the store of checkpoints cannot be read", reason=str(error))
             return 0
 
-    def look(self, folded: Folded, store: RocksStore) -> None:
+    def look(self, folded: Folded, store: CopyableIndex) -> None:
         """Reports the result of the last checkpoint, and begins one if one is due, or a takedown followed the last one.
 
         A takedown is settled once a prune behind it has succeeded in this process, because a killed process may have

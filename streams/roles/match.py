@@ -41,6 +41,7 @@ from streams.roles import checkpoint
 from streams.roles.checkpoint import RoleCheckpoints
 from streams.roles.restart import log_advice
 from streams.roles.runtime import WAIT_SECONDS, Runtime, Silence
+from streams.state.checkpointer import CopyableIndex
 from streams.state.locked_folder import free_bytes
 
 _log = logs.get("match")
@@ -174,7 +175,7 @@ class MatchRole:
             self._write(prepared)  # (4)
             self._dirty = True
         self._flush_when_due()  # (5)
-        if self._checkpoints is not None and isinstance(self._store, RocksStore):
+        if self._checkpoints is not None and isinstance(self._store, CopyableIndex):
             self._checkpoints.look(self.matcher, self._store)
             checkpoint.report(self._metrics, [self._checkpoints])
         self._report_health()

@@ -11,11 +11,10 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from importlib.metadata import version
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from neardup.decider import Decider
 from neardup.errors import CorruptRecord, NeardupError, StateError
-from neardup.index.rocks import RocksStore
 from streams.state.checkpoint_store import CheckpointStore, Copied, Progress
 from streams.state.locked_folder import state_error, sync_directory
 from streams.state.manifest import Checkpoint, Manifest
@@ -31,7 +30,16 @@ _DECIDER = "decider.json"
 RETRY_SECONDS = 30.0
 
 
-def make_image(state: Path, store: RocksStore, more: Iterator[Path] | tuple[Path, ...] = ()) -> Path:
+@runtime_checkable
+class CopyableIndex(Protocol):
+    """An index that can be copied while it is in use, as `RocksStore`."""
+
+    def checkpoint(self, path: Path) -> None:
+        """Makes `path`, which must not exist, an index as it is now. Raises StateError."""
+        ...
+
+
+def make_image(state: Path, store: CopyableIndex, more: Iterator[Path] | tuple[Path, ...] = ()) -> Path:
     """Makes a folder in `state` with its index, by hard links, and with the other parts of a checkpoint.
 
     more: folders with files that are only appended to or replaced; linked, too. Raises StateError.
@@ -138,7 +146,7 @@ class Checkpointer:
     def busy(self) -> bool:
         return self._thread is not None and self._thread.is_alive()
 
-    def begin(self, index: RocksStore, manifest: Manifest) -> None:
+    def begin(self, index: CopyableIndex, manifest: Manifest) -> None:
         """Links the index, and copies it in another thread. Raises nothing if the store or the disk fails."""
         self._last = manifest.offset
         try:

@@ -33,9 +33,8 @@ REAL, NEW_REAL = 25, 5
 #: Schedules that meet what the first ones do not.
 SELDOM = (667, 1146, 3926, 6432, 7853, 705864)
 #: What none does, and a test of its own: an old copy of a state folder, put back after the line was begun anew with
-#: another decider (test_restart); a damaged index, one that is gone, and standbys (tests/kafka: test_lost_disk,
-#: test_lost_ground, test_standby).
-RARE = ("name the `state` folder", "it is damaged", "its directory is gone", "overtaken this standby")
+#: another decider (test_restart); a damaged index (test_lost_disk), and one that is gone (test_lost_ground).
+RARE = ("name the `state` folder", "it is damaged", "its directory is gone")
 
 
 #: A simulation of the whole stream: the quick check goes without.
@@ -88,6 +87,11 @@ def test_schedules_meet_what_they_are_about(happened: Counter[str]) -> None:
         assert happened[what] > 3, happened
     for what in ("second matcher at sent", "recreate verdicts at sent", "recreate pages at commits"):
         assert happened[what] > 3, happened
+    for what in ("restored", "restored by a standby", "damaged checkpoints"):
+        assert happened[what] > 10, happened
+    for what in ("killed", "ended", "slow"):
+        assert happened[f"a standby takes over from one that is {what}"] > 30, happened
+    assert happened["folded by a standby"] > 300, happened
 
 
 def test_all_advice_is_followed(happened: Counter[str]) -> None:

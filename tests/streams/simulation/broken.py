@@ -5,6 +5,7 @@ Each replaces one thing of the program; `patch` is pytest's `MonkeyPatch`.
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -18,8 +19,10 @@ from streams.pipeline import accounting, matcher
 from streams.pipeline.batch_fold import BatchFold
 from streams.pipeline.matcher import Prepared
 from streams.positions import Positions
-from streams.roles import restart, start
+from streams.roles import restart, standby, start
 from streams.roles.match import MatchRole
+from streams.state.checkpoint_store import CheckpointStore
+from streams.state.manifest import Checkpoint, Manifest, StoredFile
 from streams.testing import ScriptedWriter
 from tests.streams.simulation import run
 
@@ -146,6 +149,28 @@ def a_takedown_is_folded_before_the_pages_of_its_batch(patch: pytest.MonkeyPatch
     patch.setattr(BatchFold, "_layered", hasty)
 
 
+def a_standby_folds_what_is_not_committed(patch: pytest.MonkeyPatch) -> None:
+    fold = standby._fold
+    patch.setattr(standby, "_fold", lambda ports, matcher, upto, over: fold(ports, matcher, upto + 1, over))
+
+
+def a_standby_passes_takedowns_over(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(standby, "through_first_control", lambda messages: messages)
+
+
+def a_damaged_checkpoint_is_restored(patch: pytest.MonkeyPatch) -> None:
+    """Whatever its files hold."""
+
+    def get(self: CheckpointStore, checkpoint: Checkpoint, file: StoredFile, target: Path) -> None:
+        target.write_bytes(self._fs.cat_file(f"{self._root}/files/{file.digest}"))
+
+    patch.setattr(CheckpointStore, "_get", get)
+
+
+def checkpoints_outlive_takedowns(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Manifest, "is_stale", lambda self, newest: False)
+
+
 BROKEN: Sequence[Broken] = [
     pages_that_come_again_are_judged_again,
     gaps_are_passed_over,
@@ -162,4 +187,8 @@ BROKEN: Sequence[Broken] = [
     an_expired_place_is_a_new_line,
     a_takedown_is_passed_over_where_its_verdicts_are_out,
     a_takedown_is_folded_before_the_pages_of_its_batch,
+    a_standby_folds_what_is_not_committed,
+    a_standby_passes_takedowns_over,
+    a_damaged_checkpoint_is_restored,
+    checkpoints_outlive_takedowns,
 ]

@@ -1,5 +1,6 @@
 """A matcher's state folder on a disk that may be full."""
 
+import pickle
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -7,6 +8,7 @@ from typing import Any
 
 from neardup.decider import Decider
 from neardup.errors import StateError
+from neardup.index.base import Family
 from streams.pipeline.matcher import folded_to
 from streams.testing import ForgetfulStore
 
@@ -31,6 +33,19 @@ class Disk(ForgetfulStore):
         if self.full:
             raise StateError("cannot write the index in state: No space left on device")
 
+    def checkpoint(self, path: Path) -> None:
+        self._must_have_room()
+        ForgetfulStore.flush(self)
+        path.mkdir()
+        for family in Family:
+            (path / family.name).write_bytes(pickle.dumps(list(self.scan(family))))
+
+    def holding(self, image: Path) -> "Disk":
+        """This disk with the index that `checkpoint` has made."""
+        found = Disk({family: dict(pickle.loads((image / family.name).read_bytes())) for family in Family})
+        found.around, found.full = self.around, self.full
+        return found
+
     def durable(self) -> "Disk":
         """As the next process finds it."""
         found = Disk()
@@ -42,15 +57,25 @@ class Disk(ForgetfulStore):
 
 @dataclass
 class Folder:
-    """A state folder: `neardup.state.matcher.Directory` without files."""
+    """A state folder: `streams.state.directory.MatcherDirectory` without files.
+
+    image: where its checkpoints are made.
+    """
 
     store: Disk
     kept: Decider | None = None
     path: Path = Path("state")
+    image: Path | None = None
+
+    @property
+    def is_empty(self) -> bool:
+        return not any(True for family in Family for _ in self.store.scan(family))
 
     def first_decider(self, decider: Decider) -> Decider:
         if self.kept is None or not folded_to(self.store):
             self.kept = decider
+        if self.image is not None:
+            (self.image / "decider.json").write_text(self.kept.to_json())
         return self.kept
 
     def copied(self) -> "Folder":

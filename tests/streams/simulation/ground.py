@@ -21,6 +21,7 @@ from streams.process.metrics import Metrics
 from streams.roles.runtime import Runtime
 from streams.testing import Broker, ManualClock, ScriptedPartition, ScriptedTopic
 from tests.streams.archives import crawl
+from tests.streams.simulation.checkpoints import Checkpoints
 from tests.streams.simulation.indexer import Indexer
 from tests.streams.simulation.ledger import SCHEME
 
@@ -51,6 +52,7 @@ class Ground:
     def __init__(self, seed: int) -> None:
         self.chance = random.Random(f"sizes {seed}")
         draw = self.chance.choice
+        self.checkpoints = Checkpoints(seed)
         self.partitions = draw([1, 2, 3, 3, 5])
         self.pages_max = draw([1, 2, 3, 8])  # in a message
         self._base = Settings(
@@ -75,7 +77,7 @@ class Ground:
         self.happened: Counter[str] = Counter()
         self.armed: tuple[str, str] | None = None
         self.told: Callable[[str], None] = lambda text: None
-        self.generation = -1
+        self.settings, self.generation = self._base, -1
         self.begin_generation()
 
     # Generations and topics.
@@ -83,7 +85,12 @@ class Ground:
     def begin_generation(self) -> None:
         """Its settings and its topics; nobody is at work."""
         self.generation += 1
-        self.settings = replace(self._base, generation=f"g{self.generation}" if self.generation else "")
+        self.checkpoints.turn(self.settings, away=False)
+        self.settings = replace(
+            self._base,
+            generation=f"g{self.generation}" if self.generation else "",
+            **self.checkpoints.settings(self.generation),  # type: ignore[arg-type]
+        )
         health = Health(self.wall, self.settings.stall_ms)
         self.runtime = Runtime(self.settings, METRICS, health, Event(), lambda: self.steady_s)
         self.names = self.settings.topics

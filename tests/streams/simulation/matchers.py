@@ -19,8 +19,9 @@ from streams.roles.match import MatchRole
 from streams.roles.restart import VerdictsEnd, check_replay, log_advice, verdicts_end
 from streams.roles.start import MatcherPorts, StartOptions, start_matcher
 from streams.testing import ScriptedLog, ScriptedTopic, Transactions
+from tests.streams.simulation.checkpoints import JoinedCheckpoints
 from tests.streams.simulation.folder import Disk, Folder
-from tests.streams.simulation.ground import DECIDERS, SAMPLES, Crash, Ground, decided
+from tests.streams.simulation.ground import DECIDERS, SAMPLES, Crash, Ground, Wrong, decided
 from tests.streams.simulation.ledger import SCHEME
 from tests.streams.simulation.sketchers import Sketchers
 
@@ -66,7 +67,15 @@ class Matchers(Sketchers):
             lost, new = self.accept_lost, self.new_decider
             if lost:
                 self.accept(verdicts)
-            made = start_matcher(ports, folder, StartOptions(self.decider, new, lost), self.runtime)
+            if self.checkpoints.restore(self.settings, folder, log, self.decider, self.runtime, active=False):
+                self.happened["restored"] += 1
+            made = start_matcher(
+                ports,
+                folder,
+                StartOptions(self.decider, new, lost),
+                self.runtime,
+                checkpoints=self.checkpoints.make(self.settings, folder, log, self.runtime),
+            )
             self.accept_lost = self.new_decider = False
             self.matcher = made
             self.complaints.pop("match", None)  # nobody mends what is at work
@@ -76,6 +85,16 @@ class Matchers(Sketchers):
             self.attempt("match", start)
         except Crash:
             self.crash_matcher()
+
+    def heed_checkpoints(self) -> None:
+        """An operator reads in the log of the matcher why no checkpoint was made."""
+        made = self.matcher._checkpoints if self.matcher is not None else None
+        failed = made.refusal if isinstance(made, JoinedCheckpoints) else ""
+        if "name another folder, or remove those" in failed:
+            self.checkpoints.clear(self.settings)
+            self.happened["removed checkpoints of another log"] += 1
+        elif failed and "No space left on device" not in failed and "Not a directory" not in failed:
+            raise Wrong(f"checkpoints: {failed}")
 
     def replay(self, start: int, stop: int, name: str) -> None:
         """`neardup replay --from START --to STOP --to-topic NAME`: no transaction, and nothing that runs is touched."""

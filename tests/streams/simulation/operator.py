@@ -5,6 +5,7 @@ An error without an entry here is a fault of the program, and ends the simulatio
 
 import re
 from collections.abc import Callable, Mapping
+from functools import partial
 
 from streams.formats.message import Control, Decision, encode_control
 from streams.pipeline.matcher import folded_to
@@ -88,6 +89,16 @@ def _set_aside(world: World, said: re.Match[str]) -> None:
     world.lose_folder()
 
 
+def _copy_to_standby(world: World, said: re.Match[str]) -> None:
+    """The state folder of the active matcher, which is stopped meanwhile."""
+    world.stop_matcher()
+    world.standby = world.folder.copied()
+
+
+def _mend_store(world: World, said: re.Match[str]) -> None:
+    world.checkpoints.turn(world.settings, away=False)
+
+
 def _start_again(world: World, said: re.Match[str]) -> None:
     """Nothing: the supervisor restarts the process."""
 
@@ -119,6 +130,10 @@ ADVICE: Mapping[str, Act] = {
     r"it is damaged, or not of this version; set it aside": _set_aside,
     r"its directory is gone; mount its file system again .*, and start again": _set_aside,
     r"retention has overtaken this standby; start it again": _start_again,
+    r"cannot list checkpoints at .*; mend that and try again": _mend_store,
+    r"is of another log: name another directory": _set_aside,
+    r"is decided by (?P<held>\w+) from its begin on, .*: give it the rule and numbers of the active one": _set_decider,
+    r"or copy here the state folder of the stopped active matcher": _copy_to_standby,
     # Their classes say that starting again is safe.
     r"\A(?:BrokerError|NoAnswer|Unsettled|Stopped): ": _start_again,
 }
@@ -130,5 +145,7 @@ def follow(world: World, role: str, said: str) -> None:
         found = re.search(text, said, re.DOTALL)
         if found is not None:
             world.happened[f"followed: {text}"] += 1
+            if role == "standby" and act is not _copy_to_standby:
+                return world.at_the_standby(partial(act, world, found))
             return act(world, found)
     raise Wrong(f"{role}: no action is known for: {said}")

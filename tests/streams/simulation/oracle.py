@@ -16,6 +16,7 @@ from neardup.sketch.header import Header
 from neardup.verdict import Coordinates, Kind, Verdict
 from streams.formats.message import Control, Decision, Forget, Message, NewDecider, decode_entry, page_id
 from streams.pipeline import batch_fold
+from streams.pipeline.matcher import folded_to
 from streams.roles import sketch
 from streams.testing import ScriptedTopic
 from tests.streams.simulation.ground import DECIDERS, Wrong
@@ -130,7 +131,9 @@ def check(world: World) -> None:
             _check_told(world, each, by_id, folds, log if each.id == sink else None)
     fold = folds.get(log) or folded(world, by_id[log], world.folder.kept or world.decider)
     _check_pages(world, fold)
-    _check_index(world, fold)
+    _check_index(world.folder.store, fold)
+    if world.standby is not None and folded_to(world.standby.store) == world.log.end:
+        _check_index(world.standby.store, fold)
     _check_taken_down(fold)
     _check_indexer(world)
 
@@ -200,13 +203,13 @@ def _check_pages(world: World, found: Folded) -> None:
                 raise Wrong(f"page {offset} of partition {partition} was never judged")
 
 
-def _check_index(world: World, found: Folded) -> None:
+def _check_index(store: MemoryStore, found: Folded) -> None:
     """The index is that of the fold, page by page."""
     for family in Family:
-        if family is not Family.META and list(world.folder.store.scan(family)) != list(found.store.scan(family)):
+        if family is not Family.META and list(store.scan(family)) != list(found.store.scan(family)):
             raise Wrong(f"the index differs from the fold's in {family.name}")
     for key, value in found.store.scan(Family.META):
-        if world.folder.store.get_many(Family.META, [key]) != [value]:
+        if store.get_many(Family.META, [key]) != [value]:
             raise Wrong(f"the index differs from the fold's in {key!r}")
 
 

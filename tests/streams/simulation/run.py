@@ -75,6 +75,7 @@ def simulated(
         settle(world)
         check(world)
     finally:
+        world.checkpoints.close()
         sketch.pack = held
         logging.disable(quiet)
     return world

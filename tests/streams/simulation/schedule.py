@@ -3,6 +3,7 @@
 import random
 from collections.abc import Callable, Mapping, Sequence
 
+from streams.pipeline.matcher import folded_to
 from streams.ports import TopicIds
 from tests.streams.simulation.ground import Wrong
 from tests.streams.simulation.operator import follow
@@ -60,7 +61,26 @@ STEPS: Mapping[str, tuple[float, Callable[[World], None]]] = {
     "garbage": (0.2, World.garbage),
     "add_partition": (0.1, World.add_partition),
     "jump_clock": (0.3, World.jump_clock),
-    "take_down": (0, World.take_down),  # see `schedule`
+    # See `schedule`.
+    "take_down": (0, World.take_down),
+    "stand_by": (0, World.stand_by),
+    "take_over": (0, World.take_over),
+    "lose_standby": (0, World.lose_standby),
+    "fill_disk_of_standby": (0, World.fill_disk_of_standby),
+    "damage_checkpoints": (0, World.damage_checkpoints),
+    "turn_store": (0, World.turn_store),
+}
+
+
+#: How often what happens that is drawn apart.
+_APART: Mapping[str, Sequence[int]] = {
+    "take_down": (0, 0, 1, 2, 5),
+    "stand_by": (0, 0, 0, 5, 20),
+    "take_over": (0, 0, 1, 3),
+    "lose_standby": (0, 0, 0, 1),
+    "fill_disk_of_standby": (0, 0, 0, 1),
+    "damage_checkpoints": (0, 0, 1, 5),
+    "turn_store": (0, 0, 0, 1, 2),
 }
 
 
@@ -74,8 +94,9 @@ def schedule(seed: int) -> list[Step]:
     names = chance.choices(list(weights), list(weights.values()), k=count)
     steps = [(name, chance.getrandbits(32)) for name in names]
     # Drawn apart, so that the other steps stay those of their seeds.
-    for _ in range(chance.choice([0, 0, 1, 2, 5])):
-        steps.insert(chance.randrange(len(steps) + 1), ("take_down", chance.getrandbits(32)))
+    for name, counts in _APART.items():
+        for _ in range(chance.choice(counts)):
+            steps.insert(chance.randrange(len(steps) + 1), (name, chance.getrandbits(32)))
     return steps
 
 
@@ -92,6 +113,7 @@ def play(world: World, steps: Sequence[Step]) -> None:
 def settle(world: World) -> None:
     """No more faults: whoever ended begins again, the operator does what is said, until all is read and judged."""
     world.armed = None
+    world.checkpoints.turn(world.settings, away=False)
     for _ in range(ROUNDS_MAX):
         if _settled_round(world):
             return
@@ -102,6 +124,7 @@ def _settled_round(world: World) -> bool:
     """Everybody does all that there is to do; True once there is nothing left."""
     while world.complaints:
         operate(world)
+    world.heed_checkpoints()
     world.restart()
     for sketcher in world.sketchers:
         sketcher.pages.deaf = False
@@ -112,6 +135,8 @@ def _settled_round(world: World) -> bool:
     for zombie in world.zombies:
         zombie.writer.deliver(1_000)
     world.steady_s += 10
+    if world.standby is not None:
+        world.stand_by()
     before = world.matcher
     while world.matcher is not None and world.matcher is before and _judges(world):
         pass
@@ -139,4 +164,8 @@ def _standing(world: World) -> str:
             return f"partition {partition} is read up to {known}, of {held.end}"
     if world.matcher.matcher.next_offset < world.log.end:
         return f"judged up to {world.matcher.matcher.next_offset}, of {world.log.end}"
+    if world.standby is not None and not world.standby_waits and folded_to(world.standby.store) < world.log.end:
+        return f"the standby has folded up to {folded_to(world.standby.store)}, of {world.log.end}"
+    if world.checkpoints.stale(world.settings, world.matcher.matcher.takedowns_to):
+        return "checkpoints from before a takedown are still there"
     return ""

@@ -8,19 +8,19 @@ from streams.ports import Committed
 from streams.testing import ForgetfulStore
 from tests.streams.simulation.folder import Disk, Folder
 from tests.streams.simulation.ground import Crash, decided
-from tests.streams.simulation.matchers import Matchers
+from tests.streams.simulation.standbys import Standbys
 
 #: A schedule that makes one generation after the other would test only that.
 GENERATIONS_MAX = 4
 
 
-class World(Matchers):
+class World(Standbys):
     """With all that happens around the roles."""
 
     def next_generation(self) -> None:
         """What `begin another generation` asks for."""
         self.end_all()
-        self.folder, self.copy = Folder(Disk()), None
+        self.folder, self.copy, self.standby = Folder(Disk()), None, None
         self.begin_generation()
 
     def end_all(self) -> None:
@@ -104,6 +104,14 @@ class World(Matchers):
             )  # type: ignore[call-overload]
             data[self.chance.randrange(len(data))] ^= 1 << self.chance.randrange(8)
             self.log.append(bytes(data))
+
+    def damage_checkpoints(self) -> None:
+        if self.checkpoints.damage(self.chance):
+            self.happened["damaged checkpoints"] += 1
+
+    def turn_store(self) -> None:
+        """The store of checkpoints goes away, or comes back."""
+        self.checkpoints.turn(self.settings, away=not self.checkpoints.away)
 
     def read_verdicts(self) -> None:
         count, batches = self.chance.randrange(1, 9), self.chance.randrange(1, 4)
