@@ -125,16 +125,21 @@ class Line:
     def total(self) -> int:
         return sum(map(len, self.published.values()))
 
-    def settle(self, *, judged: bool = True) -> None:
-        """Waits until everything published is read, and everything in the log is judged."""
+    def settle(self, *, judged: bool = True, look: Callable[[], object] = lambda: None) -> None:
+        """Waits until everything published is read, and everything in the log is judged.
+
+        look: called all the time meanwhile.
+        """
 
         def read() -> bool:
             self._look_after()
+            look()
             ends = self.ends(self.names.pages)
             return self.committed("sketch", self.names.pages, len(ends)) == ends
 
         def all_judged() -> bool:
             self._look_after()
+            look()
             return self.committed("match", self.names.sketches, 1) == self.ends(self.names.sketches)
 
         eventually(read, "all pages read")
