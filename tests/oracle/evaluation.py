@@ -305,9 +305,11 @@ class Evaluation(Graphs):
             (shares[ends],) = self.shares([self.of_level("wide", ["C", "wide"], 1, *ends)])
         rows, total, right = {}, 0, 0
         for (low, high), part in shares.items():
+            pairs, labelled = self.of_level("wide", ["C", "wide"], 1, low, high)
             for level in range(high, low - 1, -1):
-                n = self.of_level("wide", [], 1, level, level)[0]
-                total, right = total + n, None if None in (right, part) else right + n * part
+                n, own = self.of_level("wide", ["C", "wide"], 1, level, level)
+                more = sum(map(self.correct, own)) if len(labelled) == pairs else None if part is None else n * part
+                total, right = total + n, None if None in (right, more) else right + more
                 rows[level] = {"pairs": total, "estimated correct": right}
         told = {
             level: cells["estimated correct"] for level, cells in rows.items() if cells["estimated correct"] is not None

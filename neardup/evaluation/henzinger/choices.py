@@ -4,6 +4,7 @@ Henzinger 2006, sections 3.1 to 3.5.
 
 **t**: the C-similarity at which algorithm C returns as many correct pairs as algorithm B. Both numbers are estimates:
 pairs of each level of similarity in the whole graph, times the share of correct ones among that level's labelled pairs.
+In a range of C-similarities whose pairs are all labelled, the correct ones of each C-similarity are counted.
 If samples have equal numbers of pairs on one site and on two, both parts are estimated separately. A level with fewer
 than LABELS_MIN labelled pairs is merged with the next ones.
 
@@ -200,7 +201,7 @@ def _b_correct(study: CrawlStudy, uniform: bool) -> float | None:
 
 def _c_correct(study: CrawlStudy, graph: Graph, uniform: bool) -> dict[int, list[float | None]]:
     """Estimates the correct pairs of each C-similarity, for each part that was sampled evenly."""
-    drawn = study.drawn("C", "wide")
+    drawn, correct = study.drawn("C", "wide"), study.judged(Judgement.CORRECT)
     out: dict[int, list[float | None]] = {level: [] for level in range(graph.least, 385)}
     for sites, joint in _strata(study, graph):
         by_level = joint.sum(axis=0)
@@ -214,9 +215,14 @@ def _c_correct(study: CrawlStudy, graph: Graph, uniform: bool) -> dict[int, list
                 )
                 for low, high in ranges
             ]
-            for (low, high), right in zip(ranges, _shares(study, levels, together), strict=True):
+            shares = _shares(study, levels, together)
+            for (low, high), (pairs, labelled), right in zip(ranges, levels, shares, strict=True):
+                counted = int(labelled.sum()) == pairs
                 for level in range(low, high + 1):
-                    out[level].append(None if right is None else int(by_level[level]) * right)
+                    if counted:
+                        out[level].append(float((labelled & correct & (study.c_similarity == level)).sum()))
+                    else:
+                        out[level].append(None if right is None else int(by_level[level]) * right)
     return out
 
 
