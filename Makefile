@@ -155,7 +155,7 @@ ablation: $(READY)
 # or generator has this; QUICK=1: the default rule and tape alone. A run goes on where it ended.
 commons: $(READY)
 	$(BIN)/python -m tests.measure.commons fetch
-	nice $(BIN)/python -m tests.measure.commons run --only "$(ONLY)" $(if $(SETS),--data $(SETS)) $(if $(QUICK),--quick)
+	nice $(BIN)/python -m tests.measure.commons run --only "$(ONLY)" $(if $(SETS),--data $(SETS)) $(if $(QUICK),--quick) $(if $(STEPS),--steps)
 
 # All rules on pages whose truth is known: a made-up web (docs beside it: see tests/measure/gate/web.py), and public archives.
 PAGES ?= 10000

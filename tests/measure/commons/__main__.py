@@ -22,6 +22,7 @@ def main() -> None:
     options.add_argument("--data", type=Path, default=Path("../shared/data"), help="folder of the public sets")
     options.add_argument("--only", default="", help="streams whose name, kind or generator has this")
     options.add_argument("--quick", action="store_true", help="the default rule and tape alone")
+    options.add_argument("--steps", action="store_true", help="these two, and the default rule without each step")
     options.add_argument("--count", type=int, default=200, help="pairs to draw")
     options.add_argument("--seed", type=int, default=1, help="of the pairs to draw")
     options.add_argument("--processes", type=int, default=2)
@@ -44,7 +45,8 @@ def main() -> None:
         for pair in reading.drawn(streams, given.count, given.seed):
             print(pair, flush=True)
         return
-    forms = rules.RULES[:2] if given.quick else [*rules.forms(), "texts"]
+    few = [*rules.RULES[:2], *(f"without {step.name}" for step in rules.DROPPED if given.steps)]
+    forms = few if given.quick or given.steps else [*rules.forms(), "texts"]
     results = run.results(
         streams, forms, given.cache, given.processes, given.minutes, lambda line: print(line, flush=True)
     )

@@ -192,5 +192,7 @@ def report(results: Sequence[Result]) -> str:
         generators(results),
     ]
     if all(f"without {step.name}" in packages[0]["counts"] for step in rules.DROPPED):
-        parts += [left_out(results), numbers(results)]
+        parts.append(left_out(results))
+    if all(f"{number.name}={number.values[0]}" in packages[0]["counts"] for number in rules.NUMBERS):
+        parts.append(numbers(results))
     return "\n".join(parts)
