@@ -254,7 +254,8 @@ STEPS = (
         "Of many pages with one name, two are one page only if their URLs allow it and only noise differs.",
         {
             "siblings": Refusal(
-                "other pages of this site go by this name, and more than a stamp differs, or the place", veto=True
+                "other pages of the site have this name, and these two differ in more than a stamp or in their place",
+                veto=True,
             )
         },
     ),
@@ -270,7 +271,9 @@ STEPS = (
         "A page that adds as much again to the other's text does not repeat it, and an older page of another owner "
         "that adds more than 16% does not hide it.",
         {
-            "length": Refusal("one page is much longer: words repeated many times, which the samples leave out"),
+            "length": Refusal(
+                "one page is twice as long: it repeats words many times, which the samples leave out", veto=True
+            ),
             "added": Refusal(
                 "an older page of another owner adds too much to this one, and may be made of it", veto=True
             ),
