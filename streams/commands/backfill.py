@@ -7,7 +7,7 @@ from typing import Annotated
 from streams.commands.options import MATCH, SKETCH, Arg, Flags, Given, Opt, command
 from streams.commands.output import complain
 from streams.commands.paths import must_exist
-from streams.commands.shared import INPUTS
+from streams.commands.shared import INPUTS, ShardProcesses
 from streams.config.settings import Settings
 from streams.errors import WrongUsage
 
@@ -19,12 +19,14 @@ class Options(Given):
     rate: Annotated[float, Opt("Most pages a second; 0: no limit.", low=0, metavar="N")] = 0.0
     once: Annotated[bool, Opt("End when it has caught up, instead of following the live topic.")] = False
     read_pages: Annotated[bool, Opt("Read the pages, even if the existing sketches fit.")] = False
+    shard_processes: ShardProcesses = None
     settings: Annotated[Settings, Flags(tuple(dict.fromkeys((*SKETCH, *MATCH))), role="match", connects="match")]
 
 
 @command(
     "backfill",
     "neardup backfill --generation second --rule tape",
+    "neardup backfill --generation second --shards 16 --sketches-of ''",
     "neardup backfill --generation second --body-bytes-max 1000000 --rate 500 --threads 1 --once",
     "neardup backfill --generation second crawl-2024.warc.gz crawl-2025.warc.gz",
     codes="Exit codes: 0 caught up, 1 an error, 2 wrong usage, 130 stopped before (the same command continues).",
@@ -48,7 +50,11 @@ def backfill(options: Options) -> int:
     if not settings.generation:
         raise WrongUsage("a backfill fills a generation of its own: name it, as --generation second")
     chosen = BackfillOptions(
-        rate=options.rate, once=options.once, read_pages=options.read_pages, archives=options.archives
+        rate=options.rate,
+        once=options.once,
+        read_pages=options.read_pages,
+        archives=options.archives,
+        shard_processes=options.shard_processes,
     )
     if not settings.origins.get("state", "").startswith("flag"):
         state = Path(settings.state)

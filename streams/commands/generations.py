@@ -5,7 +5,7 @@ from typing import Annotated
 
 import click
 
-from streams.commands.options import CONNECTION, Arg, Flags, Given, command
+from streams.commands.options import CONNECTION, SHARDS, Arg, Flags, Given, command
 from streams.commands.output import print_json, print_rich
 from streams.commands.shared import Json
 from streams.config.settings import Settings
@@ -23,7 +23,8 @@ class Options(Json):
 
 class Remove(Named):
     settings: Annotated[
-        Settings, Flags((*CONNECTION, "rejected_topic", "sketches_topic", "verdicts_topic"), connects="topics")
+        Settings,
+        Flags((*CONNECTION, "rejected_topic", "sketches_topic", "verdicts_topic", *SHARDS[2:]), connects="topics"),
     ]
 
 

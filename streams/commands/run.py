@@ -8,10 +8,12 @@ from neardup.errors import BadInput
 from neardup.scheme import Scheme
 from streams.commands.match import Decisions
 from streams.commands.options import MATCH, SKETCH, Flags, command, values
+from streams.commands.shared import ShardProcesses
 from streams.config.settings import Settings
 
 
 class Options(Decisions):
+    shard_processes: ShardProcesses = None
     settings: Annotated[Settings, Flags(tuple(dict.fromkeys((*SKETCH, *MATCH))))]
 
 
@@ -19,7 +21,8 @@ class Options(Decisions):
 def run(options: Options) -> None:
     """Run sketcher and matcher in one process: for trying the stream, and for small deployments.
 
-    Without NEARDUP_SEED, the seed of a new state directory is drawn at random and kept there.
+    With --shards, the matcher is the judge of so many shards, which processes beside this one run. Without
+    NEARDUP_SEED, the seed of a new state directory is drawn at random and kept there.
     """
     from streams.roles import run_single_process
 

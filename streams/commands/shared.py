@@ -51,6 +51,10 @@ Audits = Annotated[
 ]
 Seeds = Annotated[int, Opt("Cross-validations of each learner.", low=1, high=99)]
 Folds = Annotated[int, Opt("Folds of each cross-validation.", low=2, high=100)]
+ShardProcesses = Annotated[
+    int | None,
+    Opt("Processes that run the shards, beside this one; 0: `neardup shard` runs them.", low=0, high=256),
+]
 Workers = Annotated[int, Opt("Number of processes.", low=1, high=256)]
 Adjudicator = Annotated[str, Opt("The labeller whose label counts where labels differ.", metavar="NAME")]
 Numbers = Annotated[

@@ -32,6 +32,7 @@ from streams.roles.backfill_progress import BackfillProgress, Shown
 from streams.roles.generations import check_own, control_topic, settings_of, shown
 from streams.roles.operator import repeat_takedowns
 from streams.roles.runtime import STOP_SECONDS_MAX, Runtime, connect, serving
+from streams.roles.shard_processes import shards_beside
 from streams.roles.single_process import run_single_process
 from streams.roles.wiring import run_matcher, run_sketcher
 
@@ -45,12 +46,14 @@ LOOK_SECONDS = 1.0
 class BackfillOptions:
     """rate: most pages per second; 0: no limit. once: end at the present end instead of following the live topic.
     read_pages: read pages even if existing sketches fit. archives: paths and URLs to read before the pages.
+    shard_processes: see `streams.roles.shard_processes.shards_beside`.
     """
 
     rate: float = 0.0
     once: bool = False
     read_pages: bool = False
     archives: tuple[str, ...] = ()
+    shard_processes: int | None = None
 
 
 def run_backfill(
@@ -93,9 +96,10 @@ def run_backfill(
     thread.start()
     try:
         if settings.judges_anew:
-            run_matcher(settings, runtime)
+            with shards_beside(settings, runtime, options.shard_processes):
+                run_matcher(settings, runtime)
         else:
-            run_single_process(settings, runtime, sketcher=sketch)
+            run_single_process(settings, runtime, sketcher=sketch, shard_processes=options.shard_processes)
     finally:
         runtime.stop.set()
         thread.join(LOOK_SECONDS + STOP_SECONDS_MAX)
@@ -199,6 +203,7 @@ def _sizes(admin: Admin, settings: Settings, recorded: Generations) -> Sizes:
     pages = admin.topic(settings.topics.pages)
     sizes = Sizes(
         partitions=pages.partitions,
+        shards=max(1, settings.shards),
         replicas=pages.replicas,
         page_bytes_max=int(admin.settings(pages.name)["max.message.bytes"]),
     )

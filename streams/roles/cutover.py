@@ -166,11 +166,10 @@ def removed(settings: Settings, name: str) -> list[str]:
     users = [other for other, each in recorded.known.items() if each.sketches_of == name]
     if users:
         raise BadInput(f"generation {shown(name)}: its sketches are judged by {', '.join(users)}; remove these first")
-    own = settings_of(settings, recorded, name)
-    topics = [own.topics.verdicts]
+    own, admin = settings_of(settings, recorded, name), Admin(connect(settings, "topics"))
+    topics = [own.topics.verdicts, *_between(own, admin)]
     if known is None or known.sketches_of is None:
         topics += [own.topics.rejected, own.topics.sketches]
-    admin = Admin(connect(settings, "topics"))
     groups = own.group_of("sketch"), own.group_of("views"), presence_of(own), own.group_of("match")
     served = [f"{member.client_id} at {member.host}" for group in groups for member in admin.members(group)]
     if served:
@@ -183,6 +182,12 @@ def removed(settings: Settings, name: str) -> list[str]:
     admin.forget(own.group_of("match"), topics)
     control.forget(name)
     return topics
+
+
+def _between(settings: Settings, admin: Admin) -> list[str]:
+    """The topics between shards and judge, if the generation has shards."""
+    names = replace(settings, shards=1).topics
+    return sorted(admin.topics([names.candidates, names.effects]))
 
 
 def shown_table(rows: list[Described]) -> Table:

@@ -203,6 +203,7 @@ def _play(role: str, settings: Settings, log: Path, step: str, call: int, how: H
     # The fork server ends when nobody but its own children could ask it for more; else they would wait for each other.
     os.close(forkserver._forkserver._forkserver_alive_fd)
     die_with_parent()
+    multiprocessing.current_process()._config["daemon"] = False  # type: ignore[attr-defined]  # it may start shards
     assert _IN_SERVER, "the fork server has loaded nothing: each role would for itself, for a second"
     with open(log, "ab", buffering=0) as out:
         os.dup2(out.fileno(), 1)

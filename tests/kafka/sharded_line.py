@@ -8,7 +8,6 @@ import orjson
 from line import Line
 from roles import Role
 
-from neardup.decider import Decider
 from streams.config.settings import Topics
 from streams.formats.pieces import decode_piece
 from streams.kafka import KafkaLog
@@ -16,6 +15,22 @@ from streams.kafka.reader import Reader
 from tests.streams.sharded.lockstep import lockstep
 
 SHARDS, EPOCH = 3, 2
+
+
+def messages_of(line: Line) -> dict[int, bytes]:
+    with closing(KafkaLog(line.connection, line.names.sketches)) as log:
+        return dict(log.messages(log.begin()))
+
+
+def lockstep_of(line: Line, messages: dict[int, bytes]) -> list[dict[str, Any]]:
+    """Verdicts of a lockstep of the log's messages."""
+    assert list(messages) == list(range(len(messages)))
+    settings = line.settings
+    told = {"log": line.admin.topic(line.names.sketches).id.hex()}
+    if settings.generation:
+        told["generation"] = settings.generation
+    by_message = lockstep(list(messages.values()), settings.decider(settings.scheme())).verdicts
+    return [{**orjson.loads(verdict), **told} for verdicts in by_message for verdict in verdicts]
 
 
 class ShardedLine(Line):
@@ -35,24 +50,15 @@ class ShardedLine(Line):
         newest = [last.get(number) for number in range(SHARDS)]
         return [decode_piece(one.value() or b"", "").offset if one is not None else -1 for one in newest]
 
-    def decider(self) -> Decider:
-        return self.settings.decider(self.settings.scheme())
-
     def start_shards(self, *left_out: int) -> None:
         for number in set(range(SHARDS)) - set(left_out):
             self.start("shard", shards=[number])
 
     def expected(self) -> list[dict[str, Any]]:
-        """Verdicts of a lockstep of the log's messages."""
-        messages = self._log_messages()
-        assert list(messages) == list(range(len(messages)))
-        told = {"log": self.admin.topic(self.names.sketches).id.hex()}
-        by_message = lockstep(list(messages.values()), self.decider()).verdicts
-        return [{**orjson.loads(verdict), **told} for verdicts in by_message for verdict in verdicts]
+        return lockstep_of(self, self._log_messages())
 
     def _log_messages(self) -> dict[int, bytes]:
-        with closing(KafkaLog(self.connection, self.names.sketches)) as log:
-            return {**self._trimmed, **dict(log.messages(log.begin()))}
+        return {**self._trimmed, **messages_of(self)}
 
     def trim(self, before: int) -> None:
         """Removes messages before an offset from the log, and their effects, as retention does."""

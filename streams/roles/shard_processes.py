@@ -1,0 +1,160 @@
+"""Shards in processes of their own, beside a judge in this one: for `neardup run` and backfills."""
+
+import contextlib
+import os
+import signal
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from multiprocessing import get_context
+from multiprocessing.connection import Connection
+
+from neardup.errors import NeardupError, StateError
+from streams.config.settings import Settings
+from streams.errors import Stopped
+from streams.process import logs
+from streams.process.health import Health
+from streams.process.metrics import Metrics
+from streams.process.shutdown import SteadyClock
+from streams.roles.runtime import END_SECONDS_MAX, STOP_SECONDS_MAX, Runtime
+from streams.roles.shards import run_shards
+
+_log = logs.get("shard")
+
+#: How often a process reports its health, in seconds; its own watch over the pipe has the same period.
+_REPORT_SECONDS = 0.5
+
+
+@contextmanager
+def shards_beside(settings: Settings, runtime: Runtime, processes: int | None) -> Iterator[None]:
+    """Runs all shards of the generation in processes of their own, until the block ends or the runtime is stopped.
+
+    If a process fails, the runtime is stopped, and its error is raised at the end. The processes end with this one,
+    however that ends.
+
+    Args:
+        processes: their number; by default one for each core but one, and not more than shards. 0: none, other
+            processes run the shards. Of no account without shards.
+    """
+    if processes is None:
+        processes = max(1, len(os.sched_getaffinity(0)) - 1)
+    count = min(processes, settings.shards)
+    if not count:
+        yield
+        return
+    each = [_Shards(settings, runtime, range(first, settings.shards, count)) for first in range(count)]
+    stopped: Stopped | None = None
+    try:
+        yield
+    except Stopped as error:  # perhaps because shards failed
+        stopped = error
+    finally:
+        runtime.stop.set()
+        for one in each:
+            one.end()
+    for failed in (*(one.failed for one in each), stopped):
+        if failed is not None:
+            raise failed
+
+
+class _Shards:
+    """One process, and the thread that passes its health on."""
+
+    def __init__(self, settings: Settings, runtime: Runtime, numbers: Sequence[int]) -> None:
+        self.failed: NeardupError | None = None
+        self._runtime, self._numbers = runtime, numbers
+        self._health = runtime.health.role("shard")
+        context = get_context("spawn")  # a fork would copy threads of Kafka's clients and locks of RocksDB
+        self._pipe, there = context.Pipe()
+        self._process = context.Process(target=_serve, args=(there, _plain(settings), tuple(numbers)), daemon=True)
+        self._process.start()
+        there.close()
+        self._thread = threading.Thread(target=self._watch, name="neardup-shards", daemon=True)
+        self._thread.start()
+
+    def end(self) -> None:
+        """Lets the process finish its batch; kills it if that takes too long, which loses nothing."""
+        with contextlib.suppress(OSError):
+            self._pipe.send("end")
+        self._process.join(STOP_SECONDS_MAX)
+        if self._process.is_alive():
+            self._process.kill()
+        self._process.join()
+        self._thread.join()
+        self._pipe.close()
+
+    def _watch(self) -> None:
+        lag = self._runtime.metrics.lag["shard"]
+        try:
+            while True:
+                what = self._pipe.recv()
+                if isinstance(what, NeardupError):
+                    self.failed = what
+                    break
+                is_ready, reason, behind = what
+                self._health.turned()
+                (self._health.ready if is_ready else self._health.not_ready)(reason)
+                lag.set(behind)
+        except (EOFError, OSError):
+            if not self._runtime.stop.is_set():
+                self._process.join(STOP_SECONDS_MAX)
+                numbers = ", ".join(map(str, self._numbers))
+                self.failed = StateError(
+                    f"the process of shards {numbers} ended (exit code {self._process.exitcode}), perhaps for lack of "
+                    "memory; nothing is lost: start this again"
+                )
+        if self.failed is not None:
+            self._runtime.stop.set()
+
+
+def _plain(settings: Settings) -> Settings:
+    """The settings without views of mappings, which no process can be sent."""
+    return replace(
+        settings,
+        decider_values=dict(settings.decider_values),
+        kafka_values=dict(settings.kafka_values),
+        origins=dict(settings.origins),
+    )
+
+
+def _serve(pipe: Connection, settings: Settings, numbers: Sequence[int]) -> None:
+    """The process."""
+    for one in (signal.SIGINT, signal.SIGTERM):  # the judge's process ends in order, and then this one
+        signal.signal(one, signal.SIG_IGN)
+    secrets, stop = settings.secrets(), threading.Event()
+    health, metrics = Health(SteadyClock(), settings.stall_ms, logs.Redactor(secrets)), Metrics()
+    watch = threading.Thread(target=_report, args=(pipe, settings, stop, health, metrics), daemon=True)
+    with logs.configured(settings.log_level, settings.log_format, secrets=secrets):
+        watch.start()
+        failed: NeardupError | None = None
+        try:
+            run_shards(settings, Runtime(settings, metrics, health, stop), shards=numbers)
+        except Stopped as error:
+            _log.warning("stopped in the middle of its work", reason=str(error))
+        except NeardupError as error:
+            failed = error
+    stop.set()
+    watch.join()
+    with contextlib.suppress(OSError):
+        if failed is not None:
+            pipe.send(failed)
+    pipe.close()
+
+
+def _report(pipe: Connection, settings: Settings, stop: threading.Event, health: Health, metrics: Metrics) -> None:
+    """Reports health while the shards' loop turns; stops the shards when the judge's process says so, or ends."""
+    role, name = health.role("shard"), {"role": "shard"}
+    try:
+        while not stop.is_set():
+            is_ready, reason = role.state()
+            if role.silent_ms() <= settings.stall_ms:
+                pipe.send((is_ready, reason, metrics.registry.get_sample_value("neardup_lag_records", name)))
+            if pipe.poll(_REPORT_SECONDS):
+                pipe.recv()
+                break
+    except (EOFError, OSError):  # that process was killed
+        late = threading.Timer(END_SECONDS_MAX, os._exit, (1,))
+        late.daemon = True
+        late.start()
+    stop.set()

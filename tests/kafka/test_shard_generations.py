@@ -1,0 +1,89 @@
+"""From one matcher to four shards and back, and from four to sixteen: backfills and cut-overs, as the pages say."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from broker import eventually
+from line import Line, Make, story
+from sharded_line import lockstep_of, messages_of
+from test_backfill import beside, control, live
+from test_cutover import Reader, ids
+
+from streams.kafka import Stage
+from streams.roles.cutover import cut_over, removed
+
+
+def sharded(line: Line, name: str, shards: int, **settings: Any) -> Line:
+    """A generation with shards that judges the sketches of the one without a name."""
+    between = {"candidates_topic": f"{line.names.pages}.candidates", "effects_topic": f"{line.names.pages}.effects"}
+    return beside(line, name, **{"shards": shards, "epoch": 2, "sketches_of": "", **between, **settings})
+
+
+def whole(line: Line) -> list[dict[str, Any]]:
+    """Its verdicts, which are those of a lockstep of the log."""
+    found = line.verdicts()
+    assert found == lockstep_of(line, messages_of(line))
+    return found
+
+
+def caught_up(line: Line, name: str) -> bool:
+    known = control(line).read().known.get(name)
+    return known is not None and known.stage is Stage.CAUGHT_UP
+
+
+def test_one_matcher_to_four_shards_under_load_and_back(make: Make) -> None:
+    line = live(make, story())
+    for role in ("sketch", "match"):
+        line.start(role)
+    with reading(line) as reader:
+        go_and_return(line, reader)
+
+
+@contextmanager
+def reading(line: Line) -> Iterator[Reader]:
+    reader = Reader(line)
+    reader.start()
+    try:
+        yield reader
+    finally:
+        reader.stop()
+
+
+def go_and_return(line: Line, reader: Reader) -> None:
+    other = sharded(line, "second", 4)
+    backfill = other.start("backfill", shard_processes=2)
+    line.publish(story())
+    eventually(lambda: caught_up(line, "second"), "it has caught up")
+    assert cut_over(line.settings, "second") == ""
+    backfill.stop()
+
+    other.start("match")
+    for numbers in ([0, 1], [2, 3]):
+        other.start("shard", shards=numbers)
+    line.publish(story())
+    line.settle()
+    log = other.names.sketches
+    eventually(lambda: other.committed("match", log, 1) == other.ends(log), "all sketches judged")
+    verdicts = ids(whole(other))
+    eventually(lambda: reader.of("second") == verdicts, "all verdicts of shards and judge")
+
+    assert cut_over(line.settings, "") == "second"
+    line.publish(story(4))
+    line.settle()
+    first = ids(line.verdicts())
+    eventually(lambda: reader.of("") == first, "back, and on where it was")
+    line.stop()
+
+
+def test_four_shards_to_sixteen_in_one_process_group(make: Make) -> None:
+    line = live(make, story())
+    four, sixteen = sharded(line, "four", 4), sharded(line, "sixteen", 16)
+    assert four.start("backfill", once=True, shard_processes=1).wait() == 0
+    assert cut_over(line.settings, "four") == ""
+    assert sixteen.start("backfill", once=True, shard_processes=1).wait() == 0
+    assert cut_over(line.settings, "sixteen") == "four"
+    assert ids(whole(four)) == ids(whole(sixteen))
+
+    assert "was begun with decider" in four.start("backfill", settings={"shards": 8}, once=True).refused()
+    assert set(removed(four.settings, "four")) == {four.names.verdicts, four.names.candidates, four.names.effects}
