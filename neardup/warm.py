@@ -4,7 +4,7 @@ The cache depends on the CPU model, the version of numba and the sources of the 
 compiled in a second process: they share little with those for sketching.
 
 `python -m neardup.warm levels`, when an image is built, compiles for every level of processors of this architecture,
-into the package: see `neardup.kernels.keeping`. This machine need not have the level.
+into the package: see `neardup.kernels.kernel_cache`. This machine need not have the level.
 """
 
 import gc
@@ -26,7 +26,7 @@ from neardup import kernels
 from neardup.decider import Decider
 from neardup.fold import fold
 from neardup.index.memory import MemoryStore
-from neardup.kernels import KEPT, PLAIN, keeping, postings
+from neardup.kernels import KEPT, PLAIN, kernel_cache, postings
 from neardup.kernels.batch import sketch_batch
 from neardup.kernels.gb18030 import gb18030
 from neardup.kernels.pairs import score_pairs
@@ -39,11 +39,11 @@ from neardup.scheme import Scheme
 from neardup.sketch.layout import HEADER, SKETCH_VERSION, RecordKind
 from neardup.sketch.making import sketch_pages
 
-#: What a command does: it makes sketches of pages, or judges sketches, or both.
+#: The work of a command: sketching pages, judging sketches, or both.
 Need = Literal["sketching", "judging"]
 ALL: tuple[Need, ...] = ("sketching", "judging")
-#: The kernels that Python calls then, with the seconds of a processor that each takes to compile in one process (2023).
-#: Other processors took up to twice as long.
+#: The kernels that Python calls for it, and the seconds that each takes to compile in one process, on a processor of
+#: 2023. Other processors took up to twice as long.
 _SECONDS: Mapping[Need, Mapping[Any, float]] = {
     "sketching": {find_hosts: 1.1, tokenise: 3.2, sniff: 0.4, gb18030: 0.3, sketch_batch: 17.0},
     "judging": {
@@ -58,9 +58,9 @@ _SECONDS: Mapping[Need, Mapping[Any, float]] = {
         postings.post: 0.2,
     },
 }
-#: Seconds of a processor that the second process takes to import what it needs.
+#: Processor seconds of the imports of the second process.
 _IMPORTS = 2.0
-#: Objects between two collections of garbage while the compiler runs: by default they take a tenth of its time.
+#: Objects between two garbage collections while the compiler runs. With the default they take a tenth of its time.
 _COLLECT_EVERY = 100_000
 
 
@@ -73,16 +73,17 @@ def _held(kernel: Any) -> bool:
 
 
 def is_warm(needs: Sequence[Need] = ALL) -> bool:
-    """Whether the cache of these sources holds all kernels of these needs for this processor.
+    """Whether the cache has all kernels of these needs for this processor.
 
-    True with plain kernels, of which numba keeps each when it is first called.
+    True with plain kernels: numba caches each of them at its first call.
     """
     return PLAIN or all(map(_held, _seconds(needs)))
 
 
 def share_done(needs: Sequence[Need] = ALL) -> float:
-    """Of the work of compiling these, the part that is done: 1 if the cache is complete. A kernel counts once it is
-    kept, so it goes in steps, the greatest of two fifths.
+    """The share of the compilation that is done, 0 to 1.
+
+    A kernel counts when it is cached; the largest has two fifths.
     """
     seconds = _seconds(needs)
     done = sum(each for kernel, each in seconds.items() if _held(kernel))
@@ -90,7 +91,7 @@ def share_done(needs: Sequence[Need] = ALL) -> float:
 
 
 def notice(needs: Sequence[Need] = ALL) -> str:
-    """What somebody who waits for the compiler is told, or ""."""
+    """The message for a user who waits for the compiler; empty if there is nothing to compile."""
     if numba.config.DISABLE_JIT:  # type: ignore[attr-defined]
         return ""
     if is_warm(needs):
@@ -98,8 +99,8 @@ def notice(needs: Sequence[Need] = ALL) -> str:
     if not KEPT:
         place = numba.config.CACHE_DIR  # type: ignore[attr-defined]
         return (
-            f"compiling the kernels for this run alone, those that it needs: {place} cannot be written; "
-            "NUMBA_CACHE_DIR names another place"
+            f"compiling the kernels that this run needs, for this run only, because {place} cannot be written; "
+            "set NUMBA_CACHE_DIR to another directory"
         )
     lacking = sum(seconds for kernel, seconds in _seconds(needs).items() if not _held(kernel))
     sides = min(2 if "sketching" in needs and "judging" in needs else 1, len(os.sched_getaffinity(0)))
@@ -111,17 +112,17 @@ def notice(needs: Sequence[Need] = ALL) -> str:
     )
 
 
-def make_ready(tell: Callable[[str], None], needs: Sequence[Need] = ALL) -> None:
-    """Where kernels have to be compiled: says so and how long it takes, and does it, in processes side by side."""
-    if told := notice(needs):
-        tell(told)
+def make_ready(show: Callable[[str], None], needs: Sequence[Need] = ALL) -> None:
+    """Compiles the kernels that the cache lacks, in two processes. show: called before, with the time that it takes."""
+    if message := notice(needs):
+        show(message)
         if KEPT:
             warm(needs)
 
 
 @contextmanager
 def _fewer_collections() -> Iterator[None]:
-    """The compiler makes millions of objects, nearly all of which stay."""
+    """Collects garbage less often: the compiler makes millions of objects, and nearly all of them stay."""
     before = gc.get_threshold()
     gc.set_threshold(_COLLECT_EVERY, *before[1:])
     try:
@@ -134,7 +135,7 @@ _CHINESE = "羊毛".encode("gbk")
 
 
 def _judging() -> None:
-    """On records that are headers with a URL."""
+    """Runs the kernels of judging, on records that consist of a header and a URL."""
     headers, url = np.zeros(5, HEADER), b"https://a.example/"
     headers["version"], headers["size"], headers["tokens"] = SKETCH_VERSION, HEADER.itemsize + len(url), 100
     headers["url_bytes"] = len(url)
@@ -146,7 +147,7 @@ def _judging() -> None:
 
 
 def _judge(records: Sequence[bytes]) -> None:
-    """One founds a cluster, one is near it, one is equal, and the first goes."""
+    """Judges four messages: a page founds a cluster, one is a near-duplicate, one is equal, and the first page goes."""
     store = MemoryStore()
     compare_records(records[0], records[1:2])
     for number, record in enumerate(records, 1):
@@ -183,7 +184,7 @@ Calls = Mapping[tuple[str, str], Sequence[Any]]
 
 
 def _calls() -> Calls:
-    """Of every kernel that Python has called in this process."""
+    """The calls of all kernels that Python has called in this process."""
     found = {}
     for module in pkgutil.iter_modules(kernels.__path__):
         for each in vars(import_module(f"{kernels.__name__}.{module.name}")).values():
@@ -196,20 +197,20 @@ def warm_levels() -> None:
     """Compiles for the levels of this architecture, into the package. Raises CalledProcessError."""
     warm()
     calls = pickle.dumps(_calls())
-    for name, level in keeping.LEVELS.items():
+    for name, level in kernel_cache.LEVELS.items():
         if level.machine != platform.machine():
             continue
         processor = {
             "NUMBA_CPU_NAME": level.cpu,
             "NUMBA_CPU_FEATURES": "",
-            "NUMBA_CACHE_DIR": str(keeping.shipped(name)),
+            "NUMBA_CACHE_DIR": str(kernel_cache.shipped(name)),
         }
         command = [sys.executable, "-m", "neardup.warm", "calls"]
         subprocess.run(command, input=calls, env={**os.environ, **processor}, check=True)
 
 
 def compile_for(calls: Calls) -> None:
-    """Without running any of it: this processor may not be able to."""
+    """Compiles kernels without running them, because this processor may lack the level's instructions."""
     for (module, name), signatures in calls.items():
         kernel = getattr(import_module(module), name)
         for signature in signatures:

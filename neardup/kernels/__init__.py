@@ -1,7 +1,7 @@
 """The hot path: numba functions on arrays and scalars, one file per stage.
 
-Compiled code is kept for the next process (see `neardup.kernels.keeping`). Where it cannot be written, what is not
-there each process compiles for itself.
+Compiled code is cached for the next process (see `neardup.kernels.kernel_cache`). If the cache cannot be written, each
+process compiles the kernels that the cache lacks.
 """
 
 from collections.abc import Callable
@@ -11,7 +11,7 @@ from typing import Any
 import numba
 from numba import types
 
-from neardup.kernels.keeping import KEPT, PLAIN
+from neardup.kernels.kernel_cache import KEPT, PLAIN
 
 if not PLAIN:
     from numba.core.dispatcher import Dispatcher
@@ -22,10 +22,10 @@ __all__ = ["KEPT", "PLAIN", "inlined_kernel", "kernel", "lean_kernel"]
 
 
 def _decorator(**options: Any) -> Any:
-    """A decorator that compiles a function once for all constants it is called with, and with no more than it needs.
+    """Return a decorator that compiles a function once, whatever constants it is called with.
 
-    Numba would compile `find(buf, at, end, 60)` for each last argument; LLVM puts constants into what it inlines
-    anyway. What begins with an underscore is called by kernels alone and needs no way in from Python.
+    Numba would compile `find(buf, at, end, 60)` once for each last argument. LLVM inserts constants anyway where it
+    inlines. A function whose name begins with an underscore is called by kernels only, so it gets no Python wrapper.
     """
     options |= {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
 

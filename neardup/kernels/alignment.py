@@ -1,7 +1,8 @@
 """The edit script of two texts by Myers' O(ND) algorithm in linear space (Myers 1986, section 4b).
 
-From both ends of a piece the furthest reaching paths of d edits are followed until two of them meet: where they do, a
-middle snake of a shortest script lies, and the two pieces beside it are aligned in the same way.
+The algorithm follows the furthest reaching paths of d edits from both ends of a piece, for d = 0, 1, 2, ... Where two
+paths meet lies the middle snake of a shortest script. The pieces before and after the snake are aligned in the same
+way.
 """
 
 import numpy as np
@@ -11,10 +12,10 @@ from neardup.kernels import kernel
 
 @kernel
 def align(a, b, limit, partner):
-    """Fill int32[len(b)] with the place in a that each character of b is matched with, or -1 -> int64 edits.
+    """Align two texts -> int64, the number of edits; -1 if there are more than `limit` (partner is undefined then).
 
-    -1 if a shortest script has more than `limit` edits; partner is undefined then. a, b: uint32. Time grows with
-    (n + m) * edits. Of several shortest scripts always the same one is found.
+    a, b: uint32 code points. partner: int32[len(b)] out, the index in a of the character that matches b[i], or -1.
+    Time grows with (len(a) + len(b)) * edits. Of several shortest scripts the result is always the same one.
     """
     n, m = len(a), len(b)
     partner[:] = -1
@@ -59,9 +60,10 @@ def align(a, b, limit, partner):
 
 @kernel
 def _middle_snake(a, a0, a1, b, b0, b1, forward, backward, middle, limit):
-    """Edits of a piece, and its middle snake from (x, y) to (u, v); edits -1 if there are more than `limit`.
+    """(edits, x, y, u, v) of the piece a[a0:a1], b[b0:b1]: its middle snake goes from (x, y) to (u, v).
 
-    forward, backward: int32 scratch; entry middle + k is how far into a a path on diagonal k reaches.
+    edits is -1 if there are more than `limit`. forward, backward: int32 scratch; element middle + k holds the index in
+    a that the furthest path on diagonal k has reached.
     """
     n, m = a1 - a0, b1 - b0
     delta = n - m
@@ -69,7 +71,7 @@ def _middle_snake(a, a0, a1, b, b0, b1, forward, backward, middle, limit):
     forward[middle + 1] = backward[middle + 1] = 0
     d = np.int64(0)
     while 2 * d - 1 <= limit:
-        low, high = -(d - 2 * max(0, d - m)), d - 2 * max(0, d - n)  # diagonals that leave the piece lead nowhere
+        low, high = -(d - 2 * max(0, d - m)), d - 2 * max(0, d - n)  # other diagonals lie outside the piece
         for k in range(low, high + 1, 2):
             x = _step(forward, middle, d, k)
             y = x - k
@@ -98,7 +100,7 @@ def _middle_snake(a, a0, a1, b, b0, b1, forward, backward, middle, limit):
 
 @kernel
 def _step(reached, middle, d, k):
-    """Where the path of d edits on diagonal k begins its snake: one edit beyond that of a neighbour."""
+    """Start of the snake of the path with d edits on diagonal k: one edit beyond the better of its two neighbours."""
     if k == -d or (k != d and reached[middle + k - 1] < reached[middle + k + 1]):
         return np.int64(reached[middle + k + 1])
     return np.int64(reached[middle + k - 1]) + 1

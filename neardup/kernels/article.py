@@ -1,11 +1,11 @@
 """The article of a page: the run of text blocks that holds the most text and the least navigation.
 
-Maximum subsequence segmentation (Pasternack, Roth 2009) on the blocks of `neardup.kernels.content`. A block is worth
-its tokens, less LINK_PRICE for each of them that lies in a link, less BLOCK_PRICE: menus are links, and what stands
-around a text is in short pieces, while a paragraph is worth much. The article is the run of blocks that is worth most,
-without those of which more than a third lies in links. Comments that follow a text stand between names, dates and
-buttons, whose prices cut them off if the comments are short. All are integers, so every CPU decides alike; of equal
-runs the one that ends first, and of these the shortest, counts.
+Maximum subsequence segmentation (Pasternack, Roth 2009) on the blocks of `neardup.kernels.content`. The value of a
+block is its number of tokens, minus LINK_PRICE per token in a link, minus BLOCK_PRICE. So menus (links) and short
+blocks have negative values, and paragraphs have high ones. The article is the run of blocks with the highest sum,
+without the blocks of which more than a third is links. Names, dates and buttons between the comments below a text have
+negative values, too, so short comments do not join the article. All values are integers, so the result is the same on
+every CPU. Of runs with equal sums the one that ends first counts, and of these the shortest.
 """
 
 import numpy as np
@@ -13,13 +13,13 @@ import numpy as np
 from neardup.kernels import lean_kernel
 
 U8 = np.uint8
-#: In tokens; chosen on half of the pages whose main contents people marked: `tests/measure/bench/README.md`.
+#: In tokens. Chosen on half of the pages whose main content is labelled by hand: `tests/measure/bench/README.md`.
 LINK_PRICE, BLOCK_PRICE = 2, 6
 
 
 @lean_kernel
 def _run(many, starts, ends, linked):
-    """(first, end) of the run of blocks that is worth most, int64; (0, 0) if none is worth anything (Kadane)."""
+    """(first, end) of the run of blocks with the highest value (Kadane), int64; (0, 0) if no value is > 0."""
     best = worth = np.int64(0)
     first = best_first = best_end = np.int64(0)
     for j in range(many):
@@ -35,8 +35,8 @@ def _run(many, starts, ends, linked):
 def choose_article(many, starts, ends, linked, chosen):
     """Mark the blocks of the article -> int64, tokens in them. chosen uint8[>= many] out, 1 or 0.
 
-    starts, ends, linked: as `neardup.kernels.content.blocks` gives them. A page of a single block has nothing to
-    compare it with: the block is the article unless it consists of links.
+    starts, ends, linked: see `neardup.kernels.content.blocks`. The only block of a page is the article unless more than
+    a third of it is links.
     """
     tokens = np.int64(0)
     first, end = _run(many, starts, ends, linked)

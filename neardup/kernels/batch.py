@@ -17,33 +17,36 @@ from neardup.kernels.writing import BLOCK
 
 U64 = np.uint64
 U8 = np.uint8
-#: What a page is to `sketch_batch`: the first two are modes of `extract`; an opaque body is only digested.
+#: Kinds of bodies for `sketch_batch`. The first two are modes of `extract`; an opaque body only gets a digest.
 HTML, PLAIN, OPAQUE, NOTHING = 0, 1, OPAQUE_MODE, 3
 
 
 class Batch(NamedTuple):
-    """Pages in and their records out. Texts stand one after another, followed by 256 zero bytes."""
+    """The input of `sketch_batch` (pages) and its output (records).
+
+    Variable-length values are joined in one array each, with the end of each value in another array.
+    """
 
     buffer: Any  # uint8: bodies, each followed by 256 zero bytes
     starts: Any  # int64[pages]
     ends: Any  # int64[pages]
     modes: Any  # int64[pages]: HTML, PLAIN, OPAQUE, NOTHING
-    hosts: Any  # uint8: what is known of each page's host, see `neardup.sketch.addresses`
+    hosts: Any  # uint8: one entry per page, see `HOST_WORDS` of `neardup.kernels.record`
     host_ends: Any  # int64[pages]
     urls: Any  # uint8: normal forms of the pages' URLs
     url_ends: Any  # int64[pages]
     reasons: Any  # uint8: why pages are rejected
     reason_ends: Any  # int64[pages]
-    headers: Any  # uint8: for each page a header with what is known beforehand
+    headers: Any  # uint8: one header per page, with the fields that do not depend on the body
     facts: Any  # int64[pages, FACTS] out
-    left: Any  # uint8[pages] out: what the record lacks, see `neardup.kernels.record`
+    left: Any  # uint8[pages] out: fields that Python must fill in, see CANONICAL_LEFT in `neardup.kernels.record`
     record_ends: Any  # int64[pages] out
     out: Any  # uint8: records, one after another
 
 
 @lean_kernel
 def _host_tokens(batch, page, space):
-    """Tokens of the page's host in space.host -> how many; place of the host's name and its end."""
+    """Copy the tokens of the page's host to space.host -> (their number, start, end of the host in batch.hosts)."""
     start = batch.host_ends[page - 1] if page > 0 else np.int64(0)
     many = min(np.int64(word_at(batch.hosts, start + 32)), len(space.host))
     at = start + 8 * HOST_WORDS
@@ -55,7 +58,7 @@ def _host_tokens(batch, page, space):
 
 @lean_kernel
 def _blocks_until(text, at, end):
-    """Block boundaries in text[at:end]."""
+    """Number of block boundaries in text[at:end]."""
     many = np.int64(0)
     while at < end:
         many += ones(find_byte(text, at, U8(BLOCK)) & below(end - at))
@@ -65,7 +68,7 @@ def _blocks_until(text, at, end):
 
 @lean_kernel
 def _first_from(block, low, high, ordinal):
-    """The first of the tokens low to high - 1 in block `ordinal` or behind it, or high."""
+    """Binary search: the first of tokens low to high - 1 whose block number is at least `ordinal`; high if none."""
     while low < high:
         middle = (low + high) >> np.int64(1)
         if np.int64(block[middle]) < ordinal:
@@ -77,7 +80,7 @@ def _first_from(block, low, high, ordinal):
 
 @lean_kernel
 def _tokens_in(block, n, first, end):
-    """First and end of the tokens of blocks first to end - 1; 0, 0 if there is no such block."""
+    """(first, end) of the tokens in blocks first to end - 1; (0, 0) if first == end."""
     if first == end:
         return np.int64(0), np.int64(0)
     start = _first_from(block, np.int64(0), n, first)
@@ -108,7 +111,7 @@ def sketch_batch(batch, first, last, tables, shape, work, space):
     """Records of pages first to last - 1 of a batch. work and space: scratch that fits the largest of them."""
     at = np.int64(0)
     most = shape.limits[TOKENS_MAX]
-    room = min(most + 1, len(space.fp))  # one more, to know whether there are more
+    room = min(most + 1, len(space.fp))  # one token more than the limit shows that the page was truncated
     tokens = (space.fp[:room], space.flags[:room], space.block[:room], space.span_start[:room], space.span_end[:room])
     for page in range(first, last):
         facts = batch.facts[page]
@@ -134,7 +137,7 @@ def sketch_batch(batch, first, last, tables, shape, work, space):
             title_start, title_end = facts[TITLE_START], facts[TITLE_END]
             if title_start >= 0:
                 title = write_title(space.text, title_start, title_end, space.title)
-            # A heading by its blocks: folding may move the text.
+            # The heading is located by its blocks: folding in `tokenise` may move the text.
             first = end = np.int64(0)
             if facts[HEADING_START] >= 0:
                 first = _blocks_until(space.text, np.int64(0), facts[HEADING_START])

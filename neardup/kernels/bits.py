@@ -1,7 +1,8 @@
-"""Words of 64 bits: loads from any place, counts, and masks made of them.
+"""Operations on 64-bit words: unaligned loads, bit counts, masks.
 
-Small intrinsics that build LLVM IR; no target intrinsics, so the same source gives the same bits on every CPU. With the
-JIT off Python stands in. Under NUMBA_BOUNDSCHECK every load checks its range, as plain indexing does.
+They are small intrinsics that build LLVM IR. None is specific to a processor, so the same source gives the same bits on
+every CPU. With the JIT off, Python functions replace them. Under NUMBA_BOUNDSCHECK every load checks its range, as
+plain indexing does.
 """
 
 import numba
@@ -22,20 +23,20 @@ I8, I32, I64 = ir.IntType(8), ir.IntType(32), ir.IntType(64)
 
 
 def pointer_to(context, builder, array_type, array, index, element):
-    """Pointer to array[index] as one to an element of this LLVM type."""
+    """Pointer to array[index], cast to a pointer to the LLVM type `element`."""
     data = context.make_array(array_type)(context, builder, array).data
     return builder.bitcast(builder.gep(data, [index]), element.as_pointer())
 
 
 def load_from(context, builder, array_type, array, index, element):
-    """Load from any address."""
+    """Load an `element` from array[index]; the address need not be aligned."""
     load = builder.load(pointer_to(context, builder, array_type, array, index, element))
     load.align = 1
     return load
 
 
 def store_to(context, builder, array_type, array, index, value):
-    """Store to any address."""
+    """Store a value at array[index]; the address need not be aligned."""
     builder.store(value, pointer_to(context, builder, array_type, array, index, value.type)).align = 1
 
 
@@ -137,7 +138,7 @@ def ones(word):
 
 @lean_kernel
 def below(count):
-    """uint64 with the lowest `count` bits set, all of them from 64 on. (A shift by 64 has no defined result.)"""
+    """uint64 with the lowest `count` bits set; all bits if count >= 64. (A shift by 64 has no defined result.)"""
     if count >= 64:
         return _ALL
     return (_ONE << U64(count)) - _ONE
@@ -145,7 +146,7 @@ def below(count):
 
 @lean_kernel
 def odd_up_to(word):
-    """Bit i is set if an odd number of bits of word, up to and with bit i, are set."""
+    """Prefix parity: bit i of the result is set if an odd number of bits 0 to i of word are set."""
     for shift in (1, 2, 4, 8, 16, 32):
         word ^= word << U64(shift)
     return word
@@ -169,12 +170,12 @@ def put_quad(array, index, value):
 
 @lean_kernel
 def prefetch(array, index):
-    """Ask for the cache line of array[index], which need not exist."""
+    """Prefetch the cache line of array[index]. The index may lie beyond the array."""
     _prefetch(array, index)
 
 
 if numba.config.DISABLE_JIT:
-    # Plain stand-ins with the same contracts; a range error shows as IndexError here too.
+    # Python replacements with the same contracts. They raise IndexError for a range error, too.
 
     def view(array, index, count):
         """array[index : index + count], which must lie in it."""

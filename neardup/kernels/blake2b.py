@@ -1,4 +1,4 @@
-"""BLAKE2b (RFC 7693), 16 bytes of digest: the hash of a URL, and under a key that of a body. Arithmetic wraps."""
+"""BLAKE2b (RFC 7693) with a digest of 16 bytes: hashes URLs, and with a key the bodies of pages. Arithmetic wraps."""
 
 import numpy as np
 
@@ -68,7 +68,7 @@ def blake2b(buf, start, end, key, person, state):
     keyed = len(key) > 0
     while True:
         size = min(left, np.int64(_BLOCK))
-        if keyed:  # a block of its own
+        if keyed:  # the key is the first block
             keyed = False
             size = np.int64(0)
             m[:] = U64(0)

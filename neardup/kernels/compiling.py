@@ -1,8 +1,8 @@
-"""How kernels become machine code: each kernel that Python calls is compiled as a whole, with all that it calls.
+"""Compiles kernels: each kernel that Python calls becomes machine code once, together with the functions it calls.
 
-Numba optimises each function together with all that it calls, makes machine code of that, and does both again for each
-caller: the deeper the calls, the more often. Here a function that a kernel calls stays as it was translated until the
-kernel at the top, the one that Python calls, is optimised with everything below it, once.
+Numba alone would optimise a function and make machine code of it once for each of its callers. Deep calls repeat that
+work many times. Here the functions that a kernel calls stay in LLVM's intermediate form. Only the kernel that Python
+calls is optimised, together with everything below it.
 
 This module uses private parts of numba, and may break with any version of it:
 
@@ -31,7 +31,7 @@ from numba.core.compiler import CompilerBase, Flags
 from numba.core.compiler_machinery import PassManager
 from numba.core.registry import cpu_target
 
-from neardup.kernels.keeping import KEPT, folder
+from neardup.kernels.kernel_cache import KEPT, folder
 
 
 def _closed(libraries: Iterable[CodeLibrary]) -> list[CodeLibrary]:
@@ -46,14 +46,14 @@ def _closed(libraries: Iterable[CodeLibrary]) -> list[CodeLibrary]:
 
 
 class _NoEngine:
-    """Stands for what runs machine code, where there is none."""
+    """A stand-in for the engine that runs machine code: a `_Part` has none."""
 
     def set_env(self, name: str, environment: Any) -> None:
         pass
 
 
 class _Part(JITCodeLibrary):
-    """A function that kernels call: it is no machine code, and callers optimise it with their own."""
+    """A function that kernels call. It has no machine code of its own: the calling kernel includes it."""
 
     @property
     def codegen(self) -> _NoEngine:
@@ -77,7 +77,7 @@ class _Whole(JITCodeLibrary):
 
 
 class _Flags(Flags):
-    """Numba's, compared by what is set first: it looks implementations up by them, several for every operation."""
+    """Numba's flags with a faster comparison: numba looks up implementations by flags several times per operation."""
 
     __slots__ = ()
 
@@ -91,7 +91,7 @@ class _Flags(Flags):
 _FLAGS_HASH = hash(Flags())
 
 
-#: Numba's passes that kernels need: not those for closures, `with`, parallel loops and expressions of arrays.
+#: The passes of numba that kernels need. Left out are those for closures, `with`, parallel loops and array expressions.
 _PASSES = (
     untyped_passes.TranslateByteCode,
     untyped_passes.FixupArgs,
@@ -129,7 +129,7 @@ PartCompiler, WholeCompiler = _compiler(_Part), _compiler(_Whole)
 
 
 class _Locator(UserProvidedCacheLocator):
-    """The same place wherever the package is installed; and a directory that cannot be written will do."""
+    """The cache directory of kernels. It does not depend on where the package is installed, and may be read-only."""
 
     def __init__(self, py_func: Any, py_file: str) -> None:
         super().__init__(py_func, py_file)
@@ -145,7 +145,7 @@ class KeptFiles(CompileResultCacheImpl):
 
 
 class Kept(FunctionCache):
-    """Of one kernel. A directory that cannot even be read holds nothing."""
+    """The cache of one kernel. A directory that cannot be read counts as empty."""
 
     _impl_class = KeptFiles
 
@@ -160,7 +160,7 @@ class Kept(FunctionCache):
             super().save_overload(sig, data)
 
     def holds(self) -> bool:
-        """Whether it is kept for this processor, for whatever arguments."""
+        """Whether the cache has this kernel for this processor, for any argument types."""
         here = cpu_target.target_context.codegen().magic_tuple()
         try:
             return any(processor == here for _, processor, _ in self._cache_file._load_index())

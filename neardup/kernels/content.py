@@ -1,8 +1,9 @@
-"""Main content, told from boilerplate by the densities of text blocks (Kohlschuetter, Fankhauser, Nejdl 2010).
+"""Main content, separated from boilerplate by the densities of text blocks (Kohlschuetter, Fankhauser, Nejdl 2010).
 
-A block is a run of tokens with one block number; title tokens belong to none. Its link density is the share of its
-tokens that lie in links; its text density is its number of tokens, if its text fits in a line of 80 characters, else
-its tokens per 80 characters. Densities are compared as fractions of integers, so every CPU decides alike.
+A block is a run of tokens with one block number. Title tokens belong to no block. The link density of a block is the
+share of its tokens that lie in links. The text density of a block is its number of tokens per line of 80 characters; a
+block that is shorter than a line counts as one line. Densities are compared as fractions of integers, so the result is
+the same on every CPU.
 """
 
 import numpy as np
@@ -17,7 +18,7 @@ U32 = np.uint32
 U8 = np.uint8
 _IN_TITLE, _IN_LINK = U8(points.IN_TITLE), U8(points.IN_LINK)
 _ZERO, _ONE = U64(0), U64(1)
-#: Characters of a line.
+#: Characters per line.
 _LINE = 80
 
 
@@ -31,9 +32,9 @@ def _denser(tokens, width, limit):
 
 @lean_kernel
 def _is_content(before, here, after, before_width, here_width, after_width, before_linked, here_linked):
-    """The paper's decision tree (its figure of the densitometric classifier) on a block and its two neighbours.
+    """Apply the paper's decision tree (figure of the densitometric classifier) to a block and its two neighbours.
 
-    Tokens, widths in characters, tokens in links, int64; a missing neighbour is a block of 0 tokens.
+    Arguments are int64: tokens, width in characters and tokens in links of a block. A missing neighbour has 0 tokens.
     """
     if 3 * here_linked > here:  # link density over .333333
         return False
@@ -46,7 +47,7 @@ def _is_content(before, here, after, before_width, here_width, after_width, befo
 
 @lean_kernel
 def _is_ascii(text, start, end):
-    """Whether all is ASCII. Reads up to 63 bytes beyond it."""
+    """Whether text[start:end] is ASCII. Reads up to 63 bytes beyond `end`."""
     seen = _ZERO
     while start + 64 <= end:
         seen |= word_masks(text, start)[5]
@@ -56,13 +57,15 @@ def _is_ascii(text, start, end):
 
 @lean_kernel
 def blocks(flags, block, n, text, span_start, span_end, starts, ends, linked, widths):
-    """Cut tokens into blocks -> how many, first title token, end of title tokens (0, 0: none), int64 each.
+    """Group tokens into blocks -> int64 number of blocks, first title token, end of title tokens (0, 0: no title).
 
-    n > 0. starts, ends, linked, widths uint32[>= n] out, by block: token range, tokens in links, characters from its
-    first token to its last. Token i is text[span_start[i] : span_end[i]], followed by 64 bytes or more; spans never go
-    back.
+    n: number of tokens, > 0. Token i is text[span_start[i] : span_end[i]]; spans ascend, and at least 64 bytes follow
+    the last one.
+    starts, ends, linked, widths: uint32[>= n] out, one element per block: token range, tokens in links, characters from
+    the first token to the last.
     """
-    # runs of one block number, titles apart; where a run ends is not to be foreseen, so there is no branch on it
+    # A run has one block number, and titles form runs of their own. The end of a run cannot be predicted, so the loop
+    # has no branch on it.
     runs = _ZERO
     previous = (U64(block[0]) << _ONE) | U64(flags[0] & _IN_TITLE)
     links = _ZERO
@@ -96,9 +99,9 @@ def blocks(flags, block, n, text, span_start, span_end, starts, ends, linked, wi
 
 @lean_kernel
 def choose(many, starts, ends, linked, widths, chosen):
-    """Mark the blocks of the main content -> int64, tokens in them. chosen uint8[>= many] out, 1 or 0.
+    """Mark the blocks of the main content -> int64, the tokens in them. chosen uint8[>= many] out: 1 or 0 per block.
 
-    A page of a single block has nothing to compare it with: the block is the content unless it consists of links.
+    A single block has no neighbours to compare with. It is the main content unless more than a third of it is links.
     """
     tokens = np.int64(0)
     before = before_width = before_linked = np.int64(0)
@@ -124,9 +127,11 @@ def choose(many, starts, ends, linked, widths, chosen):
 
 @lean_kernel
 def occurrences_in(ids, n, all_counts, many_blocks, starts, ends, chosen, tokens, counts, many):
-    """counts uint32[many] out: occurrences of each numbered token in the chosen blocks, which have so many tokens.
+    """Count the occurrences of each distinct token in the chosen blocks -> counts, uint32[many] out.
 
-    n, all_counts: those of the page. Whatever is less is counted, what is chosen or what is not.
+    ids: number of each token's distinct token. n, all_counts: tokens of the page, and their occurrences by number.
+    tokens: number of tokens in the chosen blocks. The function counts the smaller part of the page, the chosen or the
+    other blocks, and derives the result from it.
     """
     if 2 * tokens <= n:
         for i in range(U64(many)):

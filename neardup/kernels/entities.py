@@ -12,13 +12,13 @@ NAME_BYTES_MAX = 32  # CounterClockwiseContourIntegral has 31
 LEGACY_BYTES_MAX = 6  # the longest name that needs no semicolon
 REPLACEMENT = 0xFFFD
 
-#: The table of names, uint32: a header that says where offsets, points, legacy flags and names (a byte an element)
-#: begin, then the slots of an open-addressing table (number + 1; 0: empty).
+#: The table of names, uint32: a header with the starts of offsets, points, legacy flags and names (one byte per
+#: element), then the slots of an open-addressing table (number + 1; 0: empty).
 ENTITY_HEADER = 4
 ENTITY_SLOTS = 8192
 _OFFSETS, _POINTS, _LEGACY, _NAMES = range(4)
 
-#: What the numbers 0x80 to 0x9F mean in practice: windows-1252 (the standard's table).
+#: The code points of the numbers 0x80 to 0x9F: windows-1252 (table of the HTML standard).
 _WINDOWS_1252 = np.array(
     [
         *(0x20AC, 0x81, 0x201A, 0x0192, 0x201E, 0x2026, 0x2020, 0x2021),
@@ -32,7 +32,7 @@ _WINDOWS_1252 = np.array(
 
 @lean_kernel
 def byte_at(buf, at, end):
-    """buf[at] as int64, 0 from `end` on: bytes beyond a page are never looked at."""
+    """buf[at] as int64; 0 if at >= end, so that bytes beyond a page are never read."""
     if at < end:
         return np.int64(buf[at])
     return np.int64(0)
@@ -47,7 +47,7 @@ def is_alnum(c):
 
 @lean_kernel
 def fnv_step(h, c):
-    """One byte of FNV-1a, 64 bits."""
+    """Add one byte to a 64-bit FNV-1a hash."""
     return (h ^ U64(c)) * _FNV_PRIME
 
 
@@ -113,7 +113,7 @@ def _numeric(buf, at, end):
 def reference(buf, at, end, in_attribute, entities):
     """(length, code point, second code point or 0) of the reference at buf[at] == `&`; length 0: plain text.
 
-    Looks at no more than NAME_BYTES_MAX bytes of a name; digits of a number are all consumed.
+    Reads at most NAME_BYTES_MAX bytes of a name, but all digits of a number.
     """
     zero = np.int64(0)
     if byte_at(buf, at + 1, end) == 35:
@@ -126,7 +126,7 @@ def reference(buf, at, end, in_attribute, entities):
     while length < NAME_BYTES_MAX and is_alnum(byte_at(buf, start + length, end)):
         length += 1
     if byte_at(buf, start + length, end) == 59:
-        # The longest match of all, and nearly every reference that is written.
+        # A name with its semicolon: the longest possible match, and nearly all references of real pages.
         h = _FNV_START
         for i in range(length):
             h = fnv_step(h, buf[start + i])

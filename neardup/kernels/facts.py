@@ -1,4 +1,8 @@
-"""What a page says of itself: places in the array of facts, and the tags that fill them."""
+"""Facts of a page: byte ranges of its title, heading, canonical URL, base URL and language, with their tags.
+
+The array of facts is int64[FACTS]. A range is a start and an end; -1 means missing. Elements 8 to 12 belong to
+`markup.attributes`, the last three to the base URL (`neardup.kernels.terms`).
+"""
 
 import numpy as np
 
@@ -7,14 +11,13 @@ from neardup.kernels import markup as mk
 
 U64 = np.uint64
 
-#: Places in the array of facts, int64[FACTS]: ranges, -1 where missing. 8 to 12 are those of `attributes`, and the last
-#: three those of a <base>.
+#: Indices in the array of facts.
 TITLE_START, TITLE_END = 0, 1
 CANONICAL_START, CANONICAL_END = 2, 3
 BASE_START, BASE_END = 4, 5
 LANG_START, LANG_END = 6, 7
 HEADING_START, HEADING_END = 13, 14
-_HEADING_KIND = 15  # of the heading that the range is of
+_HEADING_KIND = 15  # HEADING or SUBHEADING: the kind of the heading whose range is stored
 FACTS = 19
 
 _CANONICA = U64(int.from_bytes(b"canonica", "little"))
@@ -24,15 +27,15 @@ _REFRESH = U64(int.from_bytes(b"refresh", "little"))
 
 @lean_kernel
 def clear(facts):
-    """Nothing is known yet."""
+    """Set all facts to missing."""
     facts[:] = -1
     facts[mk.FIRST_START : mk.SELF_CLOSING + 1] = 0
     facts[_HEADING_KIND + 1 :] = 0
 
 
 @lean_kernel
-def wanted(kind):
-    """The two attributes that tell something about a tag of this kind: (word, length, word, length)."""
+def attributes_of(kind):
+    """The two attributes that matter for a tag of this kind: (name word, length, name word, length)."""
     if kind == mk.ANCHOR:
         return mk.HREF, 4, mk.NO_NAME, -1
     if kind == mk.IMAGE or kind == mk.FRAME or kind == mk.IFRAME:
@@ -52,7 +55,7 @@ def wanted(kind):
 
 @lean_kernel
 def link_fact(buf, facts):
-    """Take down the address of a <link rel=canonical>: rel is a set of words."""
+    """Store the range of the href of the first <link rel=canonical>. The value of rel is a set of words."""
     at, end = facts[mk.FIRST_START], facts[mk.FIRST_END]
     if at < 0 or facts[mk.SECOND_START] < 0 or facts[CANONICAL_START] >= 0:
         return
@@ -72,7 +75,7 @@ def link_fact(buf, facts):
 
 @lean_kernel
 def heading_fact(text, start, end, kind, facts):
-    """Take down the range of a heading that has any text: of the first h1, or of the first h2 while there is none."""
+    """Store the range of the first h1 with text; of the first h2 with text as long as there is no h1."""
     if facts[_HEADING_KIND] >= 0 and (facts[_HEADING_KIND] == mk.HEADING or kind == mk.SUBHEADING):
         return
     for i in range(start, end):

@@ -1,9 +1,9 @@
-"""Fingerprints of texts that anybody may choose: tokens, titles, ends of URLs. 64 bits, under a secret key.
+"""Fingerprints of texts that an attacker can choose (tokens, titles, ends of URLs): 64 bits, under a secret key.
 
-A text of fewer than 16 bytes: two multilinear functions of its four words of 32 bits (Lemire and Kaser 2014, "Strongly
-universal string hashing is fast", section 3), the upper half of each, and mix() of both, which is a bijection. Any two
-such texts have one fingerprint under one key in 2**64. A longer text: SipHash-1-3 (Aumasson and Bernstein 2012), a
-keyed pseudo-random function. Why not XXH64: see neardup/sketch/README.md.
+A text of fewer than 16 bytes is hashed by two multilinear functions of its four 32-bit words (Lemire and Kaser 2014,
+"Strongly universal string hashing is fast", section 3). The upper halves of the two results form a word, and mix(), a
+bijection, of that word is the fingerprint. Two such texts collide under one key of 2**64. A longer text is hashed by
+SipHash-1-3 (Aumasson and Bernstein 2012), a keyed pseudo-random function. neardup/sketch/README.md says why not XXH64.
 """
 
 import numpy as np
@@ -13,7 +13,7 @@ from neardup.kernels.bits import word_at
 from neardup.kernels.mix import mix
 
 U64 = np.uint64
-#: From so many bytes on a text is long.
+#: A text of at least this many bytes is hashed by SipHash.
 SHORT = 16
 #: Words of a key: five for each multilinear function, two for SipHash.
 KEY_WORDS = 12
@@ -82,9 +82,9 @@ def _multilinear(low, high, key, at):
 
 @lean_kernel
 def fingerprint(buf, start, end, key):
-    """Fingerprint of buf[start:end], uint8[...], uint64. key uint64[KEY_WORDS]. Reads no byte outside the range.
+    """Fingerprint of buf[start:end] -> uint64. buf uint8; key uint64[KEY_WORDS]. Reads no byte outside the range.
 
-    A short text is two words: its first 8 bytes; those behind them, with its length in the last byte.
+    A short text becomes two words: its first 8 bytes, and the remaining bytes with the length in the last byte.
     """
     start, end = np.int64(start), np.int64(end)
     if end - start >= SHORT:

@@ -1,11 +1,11 @@
-"""Foreign content of a page: how deep the tokenizer is in svg and math, without a tree."""
+"""Foreign content (svg and math): a stack of the open foreign elements, in place of a tree."""
 
 import numpy as np
 
 from neardup.kernels import lean_kernel
 from neardup.kernels import markup as mk
 
-# The stack of foreign content: 4 bits an entry, the innermost lowest. Deeper nesting than 15 is not followed.
+# The stack is one int64 with 4 bits per entry, the innermost entry lowest. Nesting deeper than 15 is not followed.
 _SVG, _MATH, _POINT_SVG, _POINT_TITLE, _POINT_MATH = 1, 2, 3, 4, 5
 _STACK_FULL = 0x0FFFFFFFFFFFFFFF >> 4
 
@@ -15,7 +15,7 @@ _XHTML = np.frombuffer(b"application/xhtml+xml", np.uint8)
 
 @lean_kernel
 def is_foreign(stack):
-    """Whether the innermost entry is svg or math, not a point where HTML goes on inside them."""
+    """Whether the innermost entry is svg or math, as opposed to an integration point, where HTML continues."""
     top = stack & 15
     return top in (_SVG, _MATH)
 
@@ -30,7 +30,7 @@ def pop_to_html(stack):
 
 @lean_kernel
 def _pop_to(stack, kind):
-    """The stack without the innermost entry of a kind and all above it; unchanged if it has none."""
+    """The stack without the innermost entry of this kind and the entries above it; unchanged if there is none."""
     rest = stack
     while rest != 0:
         top = rest & 15
@@ -46,19 +46,19 @@ def _html_encoding(buf, start, end):
     length = end - start
     if start < 0 or (length != 9 and length != 21):
         return False
-    wanted = _TEXT_HTML if length == 9 else _XHTML
+    expected = _TEXT_HTML if length == 9 else _XHTML
     for i in range(length):
         c = buf[start + i]
         if c >= 65 and c <= 90:
             c |= 32
-        if c != wanted[i]:
+        if c != expected[i]:
             return False
     return True
 
 
 @lean_kernel
 def push_foreign(buf, kind, stack, facts):
-    """The stack after a start tag in foreign content, or of svg and math."""
+    """The stack after a start tag of svg or math, or after any start tag in foreign content."""
     entry = 0
     top = stack & 15
     if kind == mk.SVG:

@@ -1,14 +1,16 @@
-"""HTML bytes to text with marks: a state machine shaped like the tokenizer of the HTML standard, without a tree.
+"""HTML bytes to text with marks: a state machine like the tokenizer of the HTML standard, which builds no tree.
 
-A tag separates words where a browser begins a new block, line or box. Other markup vanishes: formatting and unknown
-tags, comments, and script, style and template with their contents. URLs of images and frames are terms. Foreign content
-(svg, math) is followed by a small stack, because raw text, CDATA and the title depend on it. Where a tree would move or
-drop text, the order of the bytes counts. Attributes and style sheets that hide an element are not read.
+* A tag separates words if a browser begins a new block, line or box there. Formatting and unknown tags leave no trace,
+  nor do comments, and script, style and template with their contents.
+* URLs of images and frames are terms.
+* A small stack tracks foreign content (svg, math), because raw text, CDATA and the title depend on it.
+* Text keeps the order of the bytes, also where a tree would move or drop it.
+* Attributes and style sheets that hide an element are ignored.
 """
 
 import numpy as np
 
-from neardup.kernels import facts as told
+from neardup.kernels import facts as page_facts
 from neardup.kernels import lean_kernel
 from neardup.kernels import markup as mk
 from neardup.kernels.bits import put_quad
@@ -33,9 +35,9 @@ def text_bytes_needed(page_bytes: int) -> int:
 
 @lean_kernel
 def _declaration(buf, at, end, foreign, text, o, limit):
-    """Pass the comment, doctype, CDATA section or stray `<` at buf[at]; (position in text, position in buf).
+    """Skip the comment, doctype or CDATA section at buf[at] -> (position in text, position in buf) after it.
 
-    What is no tag vanishes, and a `<` that begins nothing stays text.
+    The content of CDATA is copied. A `<` that begins no markup is text.
     """
     c = byte_at(buf, at + 1, end)
     if c == 33:
@@ -65,7 +67,7 @@ _CDATA = np.frombuffer(b"[CDATA[", np.uint8)
 
 @lean_kernel
 def _name_length(buf, name, end):
-    """Bytes of the name of a tag."""
+    """Bytes of the tag name at buf[name]."""
     at = min(name + name_length(buf, name), end)
     while at < end and not (mk.is_space(buf[at]) or buf[at] == 47 or buf[at] == 62):
         at += 1
@@ -74,35 +76,37 @@ def _name_length(buf, name, end):
 
 @lean_kernel
 def extract(buf, start, end, mode, host, host_start, host_end, tables, text, facts):
-    """Text of one page, with marks.
+    """Write the text of one page, with marks -> its bytes, at most 1.2 * (end - start) + 33000.
 
-    buf: uint8[...], buf[start:end] is the page in UTF-8, at least PADDING_BYTES follow it, their content never counts.
-    mode: 0 HTML, 1 plain text. host[host_start:host_end]: uint8, the page's own host in lower case. tables: of
-    `neardup.text.tables`. text: uint8[>= text_bytes_needed(end - start)], overwritten. facts: int64[told.FACTS],
-    overwritten. Returns the length of the text, at most 1.2 * (end - start) + 33000. Raises ValueError if padding or
-    capacity are missing. Bytes that are no UTF-8 stay and separate tokens.
+    Bytes that are not UTF-8 are copied, and separate tokens. Raises ValueError if padding or capacity are missing.
+    buf uint8: buf[start:end] is the page in UTF-8. At least PADDING_BYTES of any content follow.
+    mode: 0 HTML, 1 plain text.
+    host[host_start:host_end] uint8: the page's own host in lower case.
+    tables: see `neardup.text.tables`.
+    text uint8[>= text_bytes_needed(end - start)]: out.
+    facts int64[FACTS]: out, see `neardup.kernels.facts`.
     """
     begin, end = np.int64(start), np.int64(end)
     host_start, host_end = np.int64(host_start), np.int64(host_end)
     tags, entities = tables[0], tables[1]
-    if end + PADDING_BYTES > buf.size or text.size < 2 * (end - begin) + 65536 or facts.size < told.FACTS:
+    if end + PADDING_BYTES > buf.size or text.size < 2 * (end - begin) + 65536 or facts.size < page_facts.FACTS:
         raise ValueError("extract: padding or capacity missing")
     index = np.int64(text.size - BASE_BYTES_MAX - INDEX_BYTES)
     limit = index - _SLACK_BYTES
-    told.clear(facts)
+    page_facts.clear(facts)
     o = np.int64(0)
     if mode != 0:
         return copy(buf, begin, end, text, o, limit)
     stack = np.int64(0)  # of foreign content
-    point_fresh = False  # no tag since an integration point opened: still in its own namespace
+    point_fresh = False  # an integration point opened, and no tag followed yet: still in its own namespace
     in_link = np.int64(0)
-    heading_from = np.int64(-1)  # where the text of an open heading begins
+    heading_from = np.int64(-1)  # start of the text of an open heading
     templates = np.int64(0)
-    hidden = np.int64(-1)  # the kind that hides: TEMPLATE, or SCRIPT and STYLE in svg
-    hidden_from = np.int64(0)  # what is written from here on will be taken back
-    hidden_in = np.int64(0)  # the stack where SCRIPT or STYLE began to hide: they end when less of it is left
+    hidden = np.int64(-1)  # the kind of the open element that hides text: TEMPLATE, or SCRIPT and STYLE in svg
+    hidden_from = np.int64(0)  # start of the hidden text, which is removed at the end of the element
+    hidden_in = np.int64(0)  # the stack at the start of a hiding SCRIPT or STYLE; the element ends with the stack's
     at = begin
-    place, indexed = index, begin  # of the index of markup
+    place, indexed = index, begin  # next position, and indexed bytes, of the index of markup (`stretch`)
     put_quad(text, index, NO_MORE)
     while True:
         kinds_max = np.int64(mk.BLOCK if stack == 0 else -1)  # in foreign content every tag needs care
@@ -130,8 +134,8 @@ def extract(buf, start, end, mode, host, host_start, host_end, tables, text, fac
             at = name + length + 1
             facts[mk.FIRST_START], facts[mk.SECOND_START], facts[mk.SELF_CLOSING] = -1, -1, 0
         else:
-            wanted, wanted_length, also, also_length = told.wanted(kind)
-            at = mk.attributes(buf, min(name + length, end), end, wanted, wanted_length, also, also_length, facts)
+            names = page_facts.attributes_of(kind)
+            at = mk.attributes(buf, min(name + length, end), end, *names, facts)
         if at < 0:
             break  # the page ends inside a tag: the tag is dropped
         point_fresh = False
@@ -144,7 +148,7 @@ def extract(buf, start, end, mode, host, host_start, host_end, tables, text, fac
             if stack < hidden_in:
                 o, hidden, hidden_in = hidden_from, np.int64(-1), np.int64(0)
 
-        # What the tag leaves in the text.
+        # The mark that the tag leaves in the text.
         if kind == mk.FORMAT:
             continue
         if kind == mk.ANCHOR:
@@ -160,7 +164,7 @@ def extract(buf, start, end, mode, host, host_start, host_end, tables, text, fac
             o = put_byte(text, o, SPACE)
         if kind == mk.HEADING or kind == mk.SUBHEADING:
             if closing and heading_from >= 0 and hidden < 0:
-                told.heading_fact(text, heading_from, o, kind, facts)
+                page_facts.heading_fact(text, heading_from, o, kind, facts)
             heading_from = np.int64(-1) if closing or hidden >= 0 else o
         if closing:
             if hidden == kind:
@@ -181,8 +185,8 @@ def extract(buf, start, end, mode, host, host_start, host_end, tables, text, fac
                 hidden, hidden_from, hidden_in, templates = kind, o, stack, np.int64(1)
             continue
 
-        # Start tags of HTML that tell or contain something.
-        is_refresh = kind == mk.META and value >= 0 and told.is_refresh(buf, value, value_end)
+        # Start tags of HTML that carry facts or content.
+        is_refresh = kind == mk.META and value >= 0 and page_facts.is_refresh(buf, value, value_end)
         if is_refresh:
             value, value_end = facts[mk.SECOND_START], facts[mk.SECOND_END]
         if kind == mk.IMAGE or kind == mk.FRAME or kind == mk.IFRAME or is_refresh:
@@ -192,16 +196,16 @@ def extract(buf, start, end, mode, host, host_start, host_end, tables, text, fac
                 )
         elif kind == mk.LINK:
             if shown:
-                told.link_fact(buf, facts)
+                page_facts.link_fact(buf, facts)
         elif kind == mk.BASE:
-            if shown and value >= 0 and facts[told.BASE_START] < 0:
-                facts[told.BASE_START] = value
-                facts[told.BASE_END] = value_end
+            if shown and value >= 0 and facts[page_facts.BASE_START] < 0:
+                facts[page_facts.BASE_START] = value
+                facts[page_facts.BASE_END] = value_end
                 set_base(buf, value, value_end, entities, host, host_start, host_end, text, facts)
         elif kind == mk.HTML:
-            if shown and value >= 0 and facts[told.LANG_START] < 0:
-                facts[told.LANG_START] = value
-                facts[told.LANG_END] = value_end
+            if shown and value >= 0 and facts[page_facts.LANG_START] < 0:
+                facts[page_facts.LANG_START] = value
+                facts[page_facts.LANG_END] = value_end
         elif kind == mk.TEMPLATE:
             if shown:
                 hidden, hidden_from, templates = kind, o, np.int64(0)
@@ -215,9 +219,9 @@ def extract(buf, start, end, mode, host, host_start, host_end, tables, text, fac
             stop = mk.raw_end(buf, at, end, first, second, length)
             title = o
             o = copy_references(buf, at, stop, entities, text, o, limit)
-            if kind == mk.TITLE and shown and facts[told.TITLE_START] < 0:
-                facts[told.TITLE_START] = title
-                facts[told.TITLE_END] = o
+            if kind == mk.TITLE and shown and facts[page_facts.TITLE_START] < 0:
+                facts[page_facts.TITLE_START] = title
+                facts[page_facts.TITLE_END] = o
             at = stop
         elif kind == mk.RAW or kind == mk.IFRAME:
             stop = mk.raw_end(buf, at, end, first, second, length)
@@ -229,6 +233,6 @@ def extract(buf, start, end, mode, host, host_start, host_end, tables, text, fac
     if hidden >= 0:
         o = hidden_from
     o = min(o, limit)
-    facts[told.TITLE_END] = min(facts[told.TITLE_END], o)
-    facts[told.HEADING_END] = min(facts[told.HEADING_END], o)
+    facts[page_facts.TITLE_END] = min(facts[page_facts.TITLE_END], o)
+    facts[page_facts.HEADING_END] = min(facts[page_facts.HEADING_END], o)
     return o

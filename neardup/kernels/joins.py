@@ -1,8 +1,9 @@
 # mypy: ignore-errors
-"""Kernels of the all-pairs joins: count first, then collect, so that memory is known before it is taken.
+"""All-pairs joins. A first pass counts the pairs, a second one writes them, so memory is allocated once.
 
-Pages that share a piece (a supershingle, a block of a simhash) at one place are compared in full; a pair that shares
-several is taken at the first place, so that no pair comes twice and none must be remembered.
+A *piece* is a supershingle, or a block of a simhash; its *column* is its index in the sketch. Pages that share the
+piece of a column are compared in full. A pair that shares several pieces is counted at the first such column only, so
+no pair comes twice and no set of pairs is needed.
 """
 
 import numpy as np
@@ -18,15 +19,16 @@ B_SIZE, C_SIZE = 7, 385
 
 @kernel
 def chosen(a, b, seed):
-    """A word that decides whether the pair of pages a < b is in a sample: a function of pages and seed alone."""
+    """Hash of the pair of pages a < b, which decides whether a sample has it. Depends on pages and seed only."""
     return mix((U64(a) << U64(32) | U64(b)) ^ U64(seed))
 
 
 @kernel
 def _take(a, b, supershingles, simhash, site, b_min, c_min, degrees, joint, limit, seed, out_a, out_b, at):
-    """Counts the pair if it is similar enough; writes it if it is chosen and there is room -> int64, the next place.
+    """Count the pair if it is similar enough, and write it if it is sampled -> int64, the next `at`.
 
-    With room for nothing it still counts those that would be written.
+    A sampled pair is written to out_a[at], out_b[at].
+    Beyond the end of out_a nothing is written, but `at` still advances: so a first pass counts the sampled pairs.
     """
     b_similarity = 0
     for i in range(6):
@@ -54,11 +56,13 @@ def _take(a, b, supershingles, simhash, site, b_min, c_min, degrees, joint, limi
 def join_place(
     pieces, place, order, supershingles, simhash, site, b_min, c_min, degrees, joint, limit, seed, out_a, out_b
 ):
-    """Joins the pages that share piece `place` and none before it -> int64, the number of chosen pairs.
+    """Join the pages that share the piece in column `place` and no earlier one -> int64, the number of sampled pairs.
 
-    pieces uint64[n, places]; order int64[n]: pages sorted by pieces[:, place]; supershingles, simhash uint64[n, 6];
-    site int32[n]. Taken are pairs of B-similarity >= b_min and C-similarity >= c_min. degrees int64[n or 0] and joint
-    int64[2, 7, 385] are added to (not with degrees of length 0); chosen pairs (hash <= limit) go to out_a < out_b.
+    pieces uint64[n, columns]; order int64[n]: pages sorted by pieces[:, place]; supershingles, simhash uint64[n, 6];
+    site int32[n].
+    b_min, c_min: least B- and C-similarity of a counted pair.
+    degrees int64[n], joint int64[2, 7, 385]: counters that the function adds to; degrees of length 0: none is counted.
+    limit, seed: pairs whose hash (`chosen`) is at most `limit` are sampled, and written to out_a < out_b.
     """
     n, at, start = len(order), 0, 0
     while start < n:
@@ -83,7 +87,7 @@ def join_place(
 
 @kernel
 def join_all(first, last, supershingles, simhash, site, b_min, c_min, degrees, joint, limit, seed, out_a, out_b):
-    """The same for all pairs a < b with first <= a < last: no pieces, nothing missed, n * n / 2 comparisons."""
+    """`join_place` over all pairs a < b with first <= a < last. It needs no pieces, and compares n * n / 2 pairs."""
     at = 0
     for a in range(first, last):
         for b in range(a + 1, len(site)):

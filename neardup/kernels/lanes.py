@@ -1,8 +1,8 @@
-"""Eight 64-bit words at a time, in portable LLVM vector IR.
+"""Operations on vectors of eight 64-bit words, in portable LLVM vector IR.
 
-LLVM's own vectoriser keeps to half of the width that the widest CPUs have; explicit vectors use all of it, become two
-or four narrower ones elsewhere, and give the same bits everywhere. With the JIT off numpy stands in. Indices are
-trusted, but under NUMBA_BOUNDSCHECK each one is checked. Arithmetic wraps.
+LLVM's own vectoriser uses only half of the width of the widest CPUs. Explicit vectors use all of it. On other CPUs they
+become two or four narrower vectors, with the same bits. With the JIT off, numpy replaces them. Indices are checked
+under NUMBA_BOUNDSCHECK only. Arithmetic wraps.
 """
 
 import numba
@@ -17,9 +17,9 @@ from neardup.kernels.bits import CHECK, check_range
 
 U64 = np.uint64
 LANES = 8
-#: Words that `lower` takes at once, and `least_pieces` and `least_turned`.
+#: Words per call: of `lower` (GROUP), of `least_pieces` and `least_turned` (BLOCK).
 GROUP, BLOCK = 8, 64
-#: Pieces of 16 bits of 8 words.
+#: Number of 16-bit pieces in 8 words.
 PIECES = 4 * LANES
 _I64 = ir.IntType(64)
 VECTOR = ir.VectorType(_I64, LANES)
@@ -45,7 +45,7 @@ def load(context, builder, array_type, array, index, offset=0):
 
 
 def store(context, builder, array_type, array, index, value, offset=0):
-    """The other way."""
+    """Store 8 words to an array, from index + offset on."""
     pointer = _pointer(context, builder, array_type, array, index, offset)
     builder.store(value, builder.bitcast(pointer, VECTOR.as_pointer())).align = 8
 
@@ -63,7 +63,7 @@ def _put_pieces(context, builder, array_type, array, index, value):
 
 
 def splat(builder, word):
-    """8 times the same word."""
+    """A vector with the same word in all 8 lanes."""
     undefined = ir.Constant(VECTOR, ir.Undefined)
     one = builder.insert_element(undefined, word, ir.Constant(ir.IntType(32), 0))
     zeros = ir.Constant(ir.VectorType(ir.IntType(32), LANES), [0] * LANES)
@@ -196,9 +196,10 @@ def shingle(tokens, at, factors, out):
 
 @lean_kernel
 def lower(words, index, multiplier, at, fronts, first, step):
-    """fronts[first + j * step + w] = min(itself, y with piece j turned to the front), for the 8 words from index on.
+    """Lower fronts[first + j * step + w] to the least rotated value of the 8 words from index on, for w < 8, j < 4.
 
-    y = z ^ (z >> 32), z = word * multiplier[at + w], for 8 products w; 4 pieces of 16 bits j, 0 the lowest.
+    The value is y = z ^ (z >> 32) with z = word * multiplier[at + w], rotated so that piece j is at the front. A word
+    has 4 pieces of 16 bits; piece 0 is the lowest.
     """
     if CHECK:
         check_range(words, index, GROUP)
@@ -209,9 +210,10 @@ def lower(words, index, multiplier, at, fronts, first, step):
 
 @lean_kernel
 def least_pieces(words, index, multiplier, at, pieces, to, leading, first):
-    """pieces[to + 4 w + j] = min of pieces j of y over the 64 words from index on; lowers leading[first : + 32] to it.
+    """pieces[to + 4 w + j] = the least piece j of y over the 64 words from index on.
 
-    y and its pieces as in `lower`. pieces, leading uint16.
+    Also lowers leading[first + 4 w + j] to it.
+    y and its pieces are those of `lower`. pieces, leading uint16.
     """
     if CHECK:
         check_range(words, index, BLOCK)
@@ -223,7 +225,7 @@ def least_pieces(words, index, multiplier, at, pieces, to, leading, first):
 
 @lean_kernel
 def equal_pieces(pieces, at, leading, first):
-    """uint32: bit i is 1 if pieces[at + i] == leading[first + i]."""
+    """Mask of equal elements, uint32: bit i is 1 if pieces[at + i] == leading[first + i]."""
     if CHECK:
         check_range(pieces, at, PIECES)
         check_range(leading, first, PIECES)
@@ -232,14 +234,17 @@ def equal_pieces(pieces, at, leading, first):
 
 @lean_kernel
 def least_turned(words, index, factor, turn):
-    """uint64: the least, over the 64 words from index on, of rotate_left(y, turn), z = word * factor; turn < 64."""
+    """The least rotate_left(y, turn) over the 64 words from index on, uint64; y as in `lower`, z = word * factor.
+
+    turn < 64.
+    """
     if CHECK:
         check_range(words, index, BLOCK)
     return _least_turned(words, index, factor, turn)
 
 
 if numba.config.DISABLE_JIT:
-    # Plain stand-ins with the same contracts; a range error shows as IndexError here too.
+    # numpy replacements with the same contracts. They raise IndexError for a range error, too.
 
     from neardup.kernels.bits import view
 

@@ -1,6 +1,6 @@
-"""How alike two tapes are: what both have in runs of 3, and how much of that stands in the same order.
+"""Similarity of two tapes: the bytes in windows of 3 that both have (straining), and their LCS.
 
-A page is compared with many others, so what of its tape does not depend on them is kept from pair to pair.
+A page is compared with many candidates, so its part of the work (the table of its windows) is kept from pair to pair.
 """
 
 import numpy as np
@@ -12,15 +12,16 @@ U64 = np.uint64
 U32 = np.uint32
 U8 = np.uint8
 _ZERO, _ONE = U64(0), U64(1)
-#: A sampled run of this many bytes must occur in both tapes (Huang 2008's filtered sketch, in tokens).
+#: Bytes of a window. A byte is kept if a window around it occurs in both tapes (Huang 2008's filtered sketch, in
+#: tokens).
 RUN = 3
-#: In a stretch that two texts have in common, tokens of both that one token of its own outweighs (after the slope of
-#: Huang 2008's trustable regions).
+#: Common tokens of a stretch that one token outside the common part cancels (after the slope of Huang 2008's trustable
+#: regions).
 STRAY = 3
-#: Words that one token with digits has about it in a time stamp, a counter, a session's name.
+#: Words that surround one token with digits in a time stamp, a counter or a session id.
 _WORDS_BY_DIGITS = 3
-#: What is known of the tape that was entered: where it lies, how it was brought to the compared level, its bytes
-#: there, tokens with digits among them; and the number of the pair, which stamps what the other tape has, too.
+#: Indices in the state of the tape in the table: its offset, its thinning and shift to the compared level, its bytes
+#: there, its tokens with digits; and the number of the pair, which marks the windows that the other tape has.
 _WHERE, _HOW, _SIZE, _WITH_DIGITS, _PAIR = 0, 1, 2, 3, 4
 
 
@@ -39,13 +40,16 @@ def _at_level(buf, at, many, thin, shift, out):
 
 @lean_kernel
 def _place(window):
-    """Where to begin to look for a window of 3 bytes."""
+    """Hash of a window of 3 bytes: the slot where a look-up begins."""
     return (window * U64(0x9E3779B97F4A7C15)) >> U64(40)
 
 
 @lean_kernel
 def _enter(x, size, table, places):
-    """Fill table uint32[a power of two of at least 4 * size] with the windows of x + 1 -> places: where each lies."""
+    """Insert the windows of x into the table (as window + 1) -> places: the slot of each window.
+
+    table: uint32, its length a power of two of at least 4 * size.
+    """
     mask = U64(len(table) - 1)
     table[:] = U32(0)
     window = (U64(x[0]) << U64(8)) | (U64(x[1]) << U64(16))
@@ -61,7 +65,7 @@ def _enter(x, size, table, places):
 
 @lean_kernel
 def _meet(table, stamps, stamp, y, size, keep):
-    """Stamp what the table has of the windows of y, and mark in keep (uint8) where they lie -> how many there are."""
+    """Stamp the windows of y that the table has, and mark their bytes in keep (uint8) -> the number of such windows."""
     mask = U64(len(table) - 1)
     keep[:size] = U8(0)
     window = (U64(y[0]) << U64(8)) | (U64(y[1]) << U64(16))
@@ -82,7 +86,7 @@ def _meet(table, stamps, stamp, y, size, keep):
 
 @lean_kernel
 def _met(stamps, stamp, places, size, keep):
-    """Mark in keep where windows lie that were stamped."""
+    """Mark in keep the bytes of the windows whose slots carry the stamp."""
     keep[:size] = U8(0)
     for i in range(size - (RUN - 1)):
         if stamps[places[i]] == stamp:
@@ -91,7 +95,7 @@ def _met(stamps, stamp, places, size, keep):
 
 @lean_kernel
 def _keep(data, size, keep, out):
-    """Copy the marked bytes to out -> how many."""
+    """Copy the marked bytes to out -> their number."""
     many = 0
     for i in range(size):
         out[many] = data[i]
@@ -101,10 +105,10 @@ def _keep(data, size, keep, out):
 
 @lean_kernel
 def _gaps(data, size, keep, digits):
-    """Runs of positions not kept -> int64: runs, tokens with digits in them, words beyond those about digits, words.
+    """Measure the gaps, which are runs of bytes that are not kept.
 
-    Behind them whether the last run is the end of the tape.
-
+    -> int64: gaps; tokens with digits in them; words in them beyond _WORDS_BY_DIGITS per token with digits; all words
+    in them; whether a gap is at the end of the tape.
     digits: mask of the two bits that are 0 in the bytes of tokens with digits.
     """
     gaps = with_digits = loose = every = np.int64(0)
@@ -129,7 +133,7 @@ def _gaps(data, size, keep, digits):
 
 @lean_kernel
 def _with_digits(data, size, digits):
-    """Tokens with digits; see `_gaps`."""
+    """Number of tokens with digits; see `_gaps`."""
     many = np.int64(0)
     for i in range(size):
         many += np.int64(data[i] & digits == U8(0))
@@ -138,7 +142,7 @@ def _with_digits(data, size, digits):
 
 @lean_kernel
 def _stretch(keep, size):
-    """Tokens kept in the stretch that has most of them, each one that is not kept counting against STRAY of them."""
+    """Kept tokens of the best stretch: the highest sum of +1 per kept token and -STRAY per other token."""
     best = worth = kept = here = np.int64(0)
     for i in range(size):
         if worth <= 0:
@@ -152,13 +156,17 @@ def _stretch(keep, size):
 
 @lean_kernel
 def compare_tapes(buf, a, a_size, a_level, b, b_size, b_level, first, room, out, size_at, score_at, gaps_at, run_at):
-    """LJ = |LCS| / (|A| + |B| - |LCS|) of the tapes at buf[a], buf[b] -> out[score_at]; 0 if two levels apart.
+    """Compare the tapes at buf[a] and buf[b]: LJ = |LCS| / (|A| + |B| - |LCS|) -> out[score_at].
 
-    |A| and |B|, the bytes at the compared level before straining, go to out[size_at] and out[size_at + 1].
-    Where the texts differ goes to out[gaps_at : gaps_at + 5], unless gaps_at is -1: see `neardup.pairs.pair.Pair`.
-    The tokens of the stretch that both have, and the compared level, to out[run_at], out[run_at + 1], unless it is -1.
-    first, room: see `neardup.pairs.tapes.tape_room`; first holds what is known of the tape at buf[a]
-    from the pair before.
+    LJ is 0 if the levels differ by two or more. |A| and |B| are the bytes at the compared level, before straining.
+
+    a_size, b_size, a_level, b_level: bytes and level of each tape.
+    first, room: scratch, see `neardup.pairs.tapes.tape_room`. first keeps the state of the tape at buf[a] between
+    pairs.
+    size_at: |A| and |B| go to out[size_at], out[size_at + 1].
+    gaps_at: the gaps go to out[gaps_at : gaps_at + 5], see `neardup.pairs.pair.Pair`; -1: not wanted.
+    run_at: the tokens of the longest common stretch, and the compared level, go to out[run_at], out[run_at + 1]; -1:
+    not wanted.
     """
     x, places, table, stamps, known = first
     y, keep_x, keep_y, kept_x, kept_y, rows, state = room
@@ -209,7 +217,7 @@ def compare_tapes(buf, a, a_size, a_level, b, b_size, b_level, first, room, out,
     m = _keep(x, x_size, keep_x, kept_x)
     n = _keep(y, y_size, keep_y, kept_y)
     kept = min(m, n)
-    # what both begin and end with belongs to some longest common subsequence
+    # a common prefix and suffix belong to some longest common subsequence
     start = 0
     while start < m and start < n and kept_x[start] == kept_y[start]:
         start += 1

@@ -1,19 +1,19 @@
 """The longest common subsequence in the fewest runs (Huang 2008; neardup/partition/README.md, step 6).
 
-Two texts have many longest common subsequences. Which of them is taken decides how many of its characters lie in
-trustable regions, so the choice is part of the method. A *run* is a maximal stretch of matched characters that are
-neighbours in both texts. Fewest runs means longest runs: the matches are not scattered over the edits.
+Two texts have many longest common subsequences. The choice decides how many matched characters lie in trustable
+regions, so it is part of the method. A *run* is a maximal stretch of matched characters that are neighbours in both
+texts. The subsequence with the fewest runs has the longest ones: its matches are not scattered over the edits.
 """
 
 import numpy as np
 
 from neardup.kernels import kernel
 
-#: A score is _LENGTH * (matched characters) - runs: it orders by length, then by runs. Texts have fewer characters.
+#: score = _LENGTH * matched characters - runs, which orders by length, then by runs: texts are shorter than _LENGTH.
 _LENGTH = 1 << 15
 _NONE = -(1 << 30)
-#: Bits of a cell of the table: its best path ends with a match; the run of that match began earlier; the best path
-#: without a match at the cell passes over a character of a.
+#: Bits of a cell of the table: (1) its best path ends with a match; (2) the run of that match began before the cell;
+#: (3) the best path without a match at the cell skips a character of a.
 _MATCH, _CONTINUED, _OVER_A = 1, 2, 4
 
 
@@ -21,13 +21,12 @@ _MATCH, _CONTINUED, _OVER_A = 1, 2, 4
 def align(a, b, common, partner):
     """Fill int32[len(b)] with the position in a of each character of b in their LCS, or -1.
 
-    a, b: uint32, each shorter than 32,768. common: the length of their LCS. Of several LCS it takes one of the fewest
-    runs: read from the ends, a character is matched where that is possible, else one of a is passed over where that is
-    possible, else one of b. Time and memory are len(b) * (len(a) + len(b) - 2 * common + 1) cells of four bits, and at
-    most (len(a) + 1) * len(b).
+    a, b: uint32, each shorter than 32,768. common: the length of their LCS. The result is an LCS with the fewest runs.
+    Ties are broken from the ends: match a character if possible, else skip one of a if possible, else skip one of b.
+    Time and memory: len(b) * (len(a) + len(b) - 2 * common + 1) cells of four bits, at most (len(a) + 1) * len(b).
     """
     n, m = len(a), len(b)
-    over_a, over_b = n - common, m - common  # of each text, characters outside the LCS: they bound the diagonals
+    over_a, over_b = n - common, m - common  # characters of each text outside the LCS: they bound the diagonals
     width = min(n, over_a + over_b) + 1
     table = np.zeros((m * width + 1) // 2 + 1, np.uint8)
     best, run = np.full(n + 1, _NONE, np.int32), np.full(n + 1, _NONE, np.int32)
@@ -40,10 +39,10 @@ def align(a, b, common, partner):
 
 @kernel
 def _row(a, character, first, last, cells, table, best, run):
-    """Compute the cells first..last of the next row in place, from those of the row before.
+    """Replace the cells first..last of a row by those of the next row.
 
-    best[i], run[i]: the score of the best path to the cell after i characters of a, and of the best one that ends with
-    a match there.
+    best[i]: score of the best path to the cell after i characters of a. run[i]: score of the best path that ends there
+    with a match.
     """
     before_best, before_run = np.int32(_NONE), np.int32(_NONE)
     if first > 0:

@@ -1,6 +1,6 @@
-"""Tags as the HTML standard's tokenizer sees them: kinds of names, attributes, ends of raw text and comments.
+"""Tags, as the tokenizer of the HTML standard reads them: kinds of names, attributes, ends of raw text and comments.
 
-Every scan here moves forward over what it looked at, so hostile input (unclosed comments, quotes, CDATA) stays linear.
+No scan reads a byte twice, so hostile input (unclosed comments, quotes, CDATA) takes linear time.
 """
 
 import numpy as np
@@ -21,7 +21,8 @@ TAG_SLOTS = 1024
 _S63 = U64(63)
 NAME_BYTES_MAX = 16
 
-#: Kinds of tag names. OTHER is every name that needs no care: an inline element for a browser, so it leaves nothing.
+#: Kinds of tag names. OTHER is every name without special treatment: an inline element, which leaves no mark in the
+#: text.
 (
     OTHER,
     FORMAT,
@@ -54,7 +55,7 @@ NAME_BYTES_MAX = 16
 #: Added to a kind: the start tag of such a name ends foreign content (svg, math).
 BREAKOUT = 32
 
-#: Where `attributes` leaves what it found, in the array of facts.
+#: Indices of the results of `attributes` in the array of facts.
 FIRST_START, FIRST_END, SECOND_START, SECOND_END, SELF_CLOSING = 8, 9, 10, 11, 12
 
 # Names of attributes as little-endian words of their first 8 bytes.
@@ -88,9 +89,9 @@ def is_letter(c):
 
 @lean_kernel
 def name_words(buf, at, length):
-    """The name's first and next 8 bytes, lower-cased, 0 beyond its length (at most 16).
+    """Bytes 0 to 7 and 8 to 15 of a name as two words, lower-cased, 0 beyond its length (at most 16).
 
-    Setting bit 5 lower-cases letters; other bytes may fall together with `-` and digits, never with a letter.
+    Setting bit 5 lower-cases letters. It may turn other bytes into `-` or digits, but never into letters.
     """
     first = (word_at(buf, at) | _CASE) & below(8 * min(length, 8))
     if length <= 8:
@@ -100,9 +101,9 @@ def name_words(buf, at, length):
 
 @lean_kernel
 def tag_kind(first, second, tags):
-    """Kind of the tag name with these words: one probe of a perfect hash.
+    """Kind of a tag name, given by its words, from one probe of a perfect hash table.
 
-    tags: uint64[2 + 3 * TAG_SLOTS], two multipliers, then (first word, second word, kind) of each slot.
+    tags: uint64[2 + 3 * TAG_SLOTS]: two multipliers, then (first word, second word, kind) of each slot.
     """
     slot = np.int64((first * tags[0] + second * tags[1]) >> _SLOT_SHIFT)
     at = 2 + 3 * slot
@@ -113,7 +114,7 @@ def tag_kind(first, second, tags):
 
 @lean_kernel
 def short_tag_kind(buf, name, length, tags):
-    """Kind of a tag name of 1 to 8 bytes, which lies in one word; without BREAKOUT."""
+    """Kind of a tag name of 1 to 8 bytes, without the flag BREAKOUT."""
     first = (word_at(buf, name) | _CASE) & (_ALL >> U64(64 - 8 * length))
     at = U64(2) + U64(3) * (first * tags[0] >> _SLOT_SHIFT)
     known = (tags[at] == first) & (tags[at + _ONE] == _ZERO)
@@ -138,16 +139,17 @@ def _is_name(buf, at, length, name, name_length):
     first = (word_at(buf, at) | _CASE) & below(8 * min(length, 8))
     if first != name:
         return False
-    # The one wanted name longer than a word is http-equiv.
+    # The only attribute longer than a word is http-equiv.
     return length <= 8 or (buf[at + 8] | 32 == 105 and buf[at + 9] | 32 == 118)
 
 
 @lean_kernel
 def attributes(buf, at, end, first, first_length, second, second_length, facts):
-    """Read a tag's attributes from the end of its name on; the position after its `>`, or -1 if it has none.
+    """Read a tag's attributes -> the position after its `>`, or -1 if the page ends first.
 
-    Ranges of the values of the two wanted attributes go to facts[FIRST_START] .. facts[SECOND_END], -1 where missing;
-    the first of several counts. facts[SELF_CLOSING] is 1 for `/>`.
+    at: the end of the tag's name. first, second (with their lengths): names of two attributes, whose value ranges go to
+    facts[FIRST_START] .. facts[SECOND_END]; -1 where missing. Of repeated attributes the first one counts.
+    facts[SELF_CLOSING] is 1 for `/>`.
     """
     facts[FIRST_START] = -1
     facts[SECOND_START] = -1
@@ -162,7 +164,7 @@ def attributes(buf, at, end, first, first_length, second, second_length, facts):
         if buf[at] == 62:
             facts[SELF_CLOSING] = slash
             return at + 1
-        # One window usually holds the whole attribute. Its first byte belongs to the name, even a `=`.
+        # One window usually holds the whole attribute. Its first byte belongs to the name, even if it is `=`.
         name = at
         name_end, _, double, single, equals, _ = tag_masks(buf, at)
         rest = below(end - at)
@@ -203,27 +205,28 @@ def attributes(buf, at, end, first, first_length, second, second_length, facts):
 
 @lean_kernel
 def simple_tag_end(buf, at, end, link):
-    """(position after the `>` that ends a tag, 1 if it has an href with a value) for most tags.
+    """(position after the `>` that ends a tag, 1 if the tag has an href with a value), for most tags.
 
-    at: where its name ends. A position beyond `end` means that `attributes` must look. link: 1 asks for the href.
+    at: the end of the tag's name. link: whether to look for an href. A returned position beyond `end` means that the
+    tag is too complex, and the caller must use `attributes`.
     """
     last = buf[U64(at)]
     _, greater, double, single, equals, letters = tag_masks(buf, at)
     first = greater & (_ZERO - greater)
-    before = first - _ONE  # all, if there is no end here
+    before = first - _ONE  # all bits, if this window has no `>`
     double &= before
     single &= before
-    # If quotes that follow a `=` open values and all others close them, the difference of the two has the values' bits.
+    # If each quote after a `=` opens a value and each other quote closes one, closing - opening sets the values' bits.
     opening = double & (equals << _ONE)
     quoted = (double ^ opening) - opening
     signs = equals & ~quoted & before
-    odd = (quoted ^ (quoted << _ONE)) ^ double  # else it is not so
+    odd = (quoted ^ (quoted << _ONE)) ^ double  # not 0: the quotes do not pair up like this
     odd |= quoted & first
     odd |= single & ~quoted
     odd |= signs & ~(letters << _ONE)
     odd |= (signs << _ONE) ^ opening
     if double | single == _ZERO:
-        # The first `>` of a tag without quotes ends it; its values are not looked at.
+        # The first `>` ends a tag without quotes, whatever its values are.
         odd = signs = _ZERO
     if first == _ZERO or odd != _ZERO or not (is_space(last) or last == 47):
         return _quoted_tag_end(buf, at, end)
@@ -234,7 +237,7 @@ def simple_tag_end(buf, at, end, link):
 
 @lean_kernel
 def _has_href(buf, name_end, at, signs):
-    """1 if one of these `=` of the window at buf[at] follows ` href`."""
+    """1 if one of the `=` signs (a mask of the window at buf[at]) follows ` href`, else 0."""
     while signs != _ZERO:
         sign = at + trailing_zeros(signs)
         signs &= signs - _ONE
@@ -245,10 +248,10 @@ def _has_href(buf, name_end, at, signs):
 
 @lean_kernel
 def _quoted_tag_end(buf, name_end, end):
-    """`simple_tag_end` for tags of several windows, and those with a `>` in quotes.
+    """`simple_tag_end` for tags of several windows, and for tags with a `>` in quotes.
 
-    Every `=` outside quotes must follow a letter and precede a `"`, every opening quote must follow such a `=`: then
-    the first `>` outside quotes ends the tag. (An href without a value may be there where none is told.)
+    Every `=` outside quotes must follow a letter and precede a `"`, and every opening quote must follow such a `=`.
+    Then the first `>` outside quotes ends the tag. An href without a value is not reported.
     """
     quoted_last = sign_last = letter_last = _ZERO
     href = np.int64(0)
@@ -281,7 +284,7 @@ def _quoted_tag_end(buf, name_end, end):
 
 @lean_kernel
 def _closes(buf, at, end, first, second, length):
-    """Whether a tag name with these words, and its end, follow at buf[at]."""
+    """Whether buf[at:] starts with this tag name (given by its words) and a byte that ends a name."""
     if at + length >= end:
         return False
     a, b = name_words(buf, at, length)
@@ -291,7 +294,7 @@ def _closes(buf, at, end, first, second, length):
 
 @lean_kernel
 def raw_end(buf, at, end, first, second, length):
-    """Index of the `</name` that ends raw text, `end` if nothing does."""
+    """Index of the `</name` that ends raw text, `end` if there is none."""
     while True:
         at = find(buf, at, end, 60)
         if at >= end:
@@ -303,7 +306,10 @@ def raw_end(buf, at, end, first, second, length):
 
 @lean_kernel
 def script_end(buf, at, end, first):
-    """Index of the `</script` that ends a script. Inside `<!-- <script>` one such end tag does not count."""
+    """Index of the `</script` that ends a script, `end` if none does.
+
+    After `<!-- <script` one `</script` is skipped.
+    """
     escaped = 0  # 1: after <!--, 2: after <script in it
     dashes = at  # where dashes of a closing --> may begin
     while at < end:
@@ -339,7 +345,7 @@ def script_end(buf, at, end, first):
 
 @lean_kernel
 def comment_end(buf, at, end):
-    """Index after a comment whose text begins at `at`, after `<!--`."""
+    """Index after the end of a comment. at: the byte after its `<!--`."""
     start = at
     if byte_at(buf, at, end) == 62:
         return at + 1
@@ -357,7 +363,7 @@ def comment_end(buf, at, end):
 
 @lean_kernel
 def cdata_end(buf, at, end):
-    """Index of the `]]>` that ends a CDATA section whose text begins at `at`, `end` if nothing does."""
+    """Index of the `]]>` that ends a CDATA section whose text begins at `at`, `end` if there is none."""
     start = at
     while True:
         at = find(buf, at, end, 62)

@@ -1,7 +1,7 @@
-"""The 64-bit finaliser that everything else hashes with.
+"""mix: the 64-bit finaliser that all hashes of the sketch use.
 
-mix(x) is the output step of splitmix64 (Steele, Lea, Flood 2014): a bijection of 64-bit words whose bits all depend
-on all bits of x. Arithmetic wraps.
+mix(x) is the output step of splitmix64 (Steele, Lea, Flood 2014): a bijection of 64-bit words. Each bit of the result
+depends on all bits of x. Arithmetic wraps.
 """
 
 import numpy as np

@@ -1,10 +1,11 @@
-"""Names: what a page's title, heading and first tokens say it is about, and the filter that proves a token absent.
+"""Names (tokens of title, heading, URL and first tokens of a page), and the filter that proves a token absent.
 
-A name is 8 bytes: the low 48 bits of mix(token), little-endian; occurrences in the page, at most 255; flags: 1 all
-digits, 2 any digit, 4 own host, and of the names of title, heading and URL 8 in the title, 16 in the heading, 32 in
-the URL's path: such a name may occur in its page 0 times. The filter is
-a Bloom filter of all distinct tokens: of the name's 48 bits the low and the high 24, x and y, give 4 probes
-x + i * (y | 1) modulo its size (Kirsch and Mitzenmacher 2006).
+A name is 8 bytes: the low 48 bits of mix(token), little-endian; occurrences in the page, at most 255; flags. The flags
+are 1 all digits, 2 any digit, 4 own host, 8 in the title, 16 in the heading, 32 in the path of the URL. A name of the
+path may occur 0 times in its page.
+
+The filter is a Bloom filter of all distinct tokens. Let x and y be the low and the high 24 of a name's 48 bits: the 4
+probes are x + i * (y | 1) modulo the size of the filter in bits (Kirsch and Mitzenmacher 2006).
 """
 
 import numpy as np
@@ -31,7 +32,7 @@ _TOP_TWO, _SECOND = U64(3 << 62), U64(1 << 62)
 
 @lean_kernel
 def marked(g, has_digit):
-    """mix(token) with its top two bits 00 if the token has a digit, and not 00 if it has none: tapes show which."""
+    """mix(token) with the top two bits 00 if and only if the token has a digit, so that tapes show it."""
     if has_digit:
         return g & ~_TOP_TWO
     return g if g & _TOP_TWO != U64(0) else g | _SECOND
@@ -56,9 +57,9 @@ def write_name(token, mixed, count, token_flags, host, host_many, out, at):
 
 @lean_kernel
 def write_names(fp, flags, ids, end, mixed, counts, host, host_many, out, at):
-    """Names of the distinct tokens of fp[:end], in order of first appearance -> int64 names written.
+    """Write the names of the distinct tokens of fp[:end] to out[at:], by first appearance -> int64, names written.
 
-    ids, mixed, counts: numbers of tokens, and by number mix(token) and occurrences. Written to uint8 out from `at` on.
+    ids: number of each token; mixed, counts: by number, mix(token) and occurrences. out uint8.
     """
     many = 0
     for i in range(end):
@@ -76,11 +77,14 @@ def write_names(fp, flags, ids, end, mixed, counts, host, host_many, out, at):
 
 @lean_kernel
 def write_namings(fp, flags, ids, parts, names_max, mixed, counts, distinct, seen, host, host_many, out, at):
-    """Names of title and heading -> int64 names written, uint64 fingerprint of those that are not all digits (0: none).
+    """Write the names of title and heading to out[at:] -> int64, names written; uint64, the naming.
 
-    parts: first and end of the title's tokens in fp, then of the heading's. Of each part the first names_max distinct
-    tokens count; a token of both has both flags. Images and frames name nothing. seen uint8[>= distinct] scratch, by
-    number of token: a title of a million words is no slower than others. The rest as in `write_names`.
+    The naming is the fingerprint of the names that are not all digits, 0 if there are none. A token of both parts gets
+    both flags. Terms (URLs of images and frames) are skipped.
+    parts: first and end of the title's tokens in fp, then of the heading's.
+    names_max: distinct tokens of a part that count.
+    seen uint8[>= distinct] scratch, by number of token: it keeps a title of a million words linear.
+    Other arguments: see `write_names`.
     """
     many = np.int64(0)
     naming = U64(0)
@@ -117,11 +121,11 @@ def write_namings(fp, flags, ids, parts, names_max, mixed, counts, distinct, see
 
 @lean_kernel
 def write_path_names(path, size, names, names_max, token_key, distinct, mixed, counts, many, host, host_many, out, at):
-    """Add the words of a URL's path, path[:size] as `neardup.kernels.urls.write_path` has it -> int64 names there are.
+    """Add the words of a URL's path to the names at out[at:] -> int64, names there now.
 
-    The last distinct ones count, names_max at most, of twice as many words. distinct, mixed, counts: the page's `many`
-    tokens, marked mix of them, and their occurrences. out[at:] has `names` names already; a word among them gets the
-    flag.
+    path[:size]: the words, as `neardup.kernels.urls.write_path` writes them. Of the last 2 * names_max words the last
+    names_max distinct ones are added. names: names at out[at:] before the call; a word among them only gets the flag.
+    distinct, mixed, counts: the page's `many` distinct tokens, their mix (see `marked`) and their occurrences.
     """
     fresh = 0
     end = size
@@ -151,7 +155,7 @@ def write_path_names(path, size, names, names_max, token_key, distinct, mixed, c
         if place < 0:
             fresh += 1
             place = at + names * NAME_BYTES
-            # of the types of the other calls: `write_name` is compiled once
+            # same types as in the other calls, so that `write_name` is compiled once
             count = counts[found] if found >= 0 else np.uint32(0)
             write_name(token, g, count, U8(flags), host, host_many, out, place)
             names += 1
@@ -173,11 +177,11 @@ def fingerprint_at(names, at):
 
 @lean_kernel
 def write_filter(mixed, many, bits_min, bits_max, marks, out, at):
-    """Bloom filter of mixed[:many] at out[at:] -> int64 bytes: the smallest power of two of at least 8 bits a token.
+    """Write a Bloom filter of mixed[:many] to out[at:] -> int64, its bytes; 0 if there are no tokens.
 
-    Bits at least bits_min, at most bits_max, both powers of two, at least 64 and at most 2**24. No tokens: no filter.
-    marks uint8[>= bits_max] scratch: a byte a bit. Storing a byte waits for nothing, setting a bit for the byte it is
-    in; 64 bytes become 64 bits at once.
+    The filter has the smallest power of two of at least 8 bits per token, limited by bits_min and bits_max (powers of
+    two from 64 to 2**24). marks uint8[>= bits_max] scratch with a byte per bit: storing a byte needs no earlier load,
+    unlike setting a bit; 64 bytes become 64 bits in one step.
     """
     if many == 0:
         return np.int64(0)
@@ -201,7 +205,7 @@ def write_filter(mixed, many, bits_min, bits_max, marks, out, at):
 
 @lean_kernel
 def in_filter(mixed, data, at, size):
-    """Whether the filter data[at : at + size] may hold the token of these 48 bits; False proves it absent."""
+    """Whether the filter data[at : at + size] may contain the token with these 48 bits; False proves it absent."""
     mask = U64(size * 8 - 1)
     x = mixed & _LOW24
     y = ((mixed >> U64(24)) & _LOW24) | _ONE
@@ -215,7 +219,7 @@ def in_filter(mixed, data, at, size):
 
 @lean_kernel
 def is_saturated(data, at, size):
-    """Whether more than half of the bits of data[at : at + size] are set; size: of a filter, no bytes or 8 or more."""
+    """Whether more than half of the bits of the filter data[at : at + size] are set. size: 0, or at least 8 bytes."""
     many = np.int64(0)
     for i in range(at, at + size - 7, 8):
         many += ones(word_at(data, i))

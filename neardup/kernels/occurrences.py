@@ -8,17 +8,17 @@ from neardup.kernels.bits import trailing_zeros
 U64 = np.uint64
 U32 = np.uint32
 _ZERO, _ONE = U64(0), U64(1)
-#: Least size of the hash table's scratch; sizes of the table before it grows, for short and for long pages. It stays
-#: in the nearest caches for most.
+#: Least size of the hash table's scratch; initial sizes of the table for short and for long pages. So the table of most
+#: pages fits in the first-level cache.
 FIRST_SLOTS = 4096
 _SLOTS_MIN, _SLOTS_MAX = U64(1024), U64(16384)
-#: Tokens that are looked up before new ones among them are put in.
+#: Tokens that are looked up together before the new ones among them are inserted.
 _STEP = U64(32)
 
 
 @lean_kernel
 def _fill(distinct, many, slots, mask):
-    """Put the numbered tokens into an empty table."""
+    """Insert the tokens distinct[:many] into an empty table."""
     slots[: mask + _ONE] = U32(0)
     for j in range(many):
         place = distinct[j] & mask
@@ -29,10 +29,10 @@ def _fill(distinct, many, slots, mask):
 
 @lean_kernel
 def _look_up(fp, at, count, slots, mask, distinct, ids):
-    """Numbers of the tokens fp[at : at + count] that stand at their first places -> ids; a mask of the others.
+    """Look up fp[at : at + count] at their first slots -> ids of those found there; returns a mask of the others.
 
-    Without a branch, for which tokens are new is not to be foreseen. An empty place is taken for that of token 0, which
-    it cannot be: the first token of all stands at its first place.
+    There is no branch, because new tokens cannot be predicted. An empty slot reads as token 0. That is harmless: token
+    0 is always found at its first slot, so a comparison with it fails for every other token.
     """
     others = _ZERO
     for j in range(count):
@@ -48,9 +48,11 @@ def _look_up(fp, at, count, slots, mask, distinct, ids):
 def occurrences(fp, flags, n, ids, slots, distinct, counts, kinds):
     """Number the distinct tokens of fp[:n] in order of first appearance -> int64, how many there are.
 
-    ids uint32[>= n] out: the number of each token. distinct uint64, counts uint32, kinds uint8 [>= n] out: token,
-    occurrences, and the flags of its first one, by number. slots uint32[>= max(4096, 8 n)] scratch, any content: an
-    open-addressing table that holds number + 1 and is doubled when a quarter full.
+    ids uint32[>= n] out: the number of each token.
+    distinct uint64, counts uint32, kinds uint8, each [>= n] out: by number, the token, its occurrences, and the flags
+    of its first occurrence.
+    slots uint32[>= max(4096, 8 n)] scratch with any content: an open-addressing table of (number + 1), doubled when a
+    quarter of it is used.
     """
     if n == 0:
         return np.int64(0)
@@ -86,7 +88,7 @@ def occurrences(fp, flags, n, ids, slots, distinct, counts, kinds):
             size <<= _ONE
             mask = size - _ONE
             _fill(distinct, many, slots, mask)
-    # counted in a loop of its own: stores to places just looked up would hold up the look-ups that follow
+    # a separate loop: stores to slots that were just read would delay the look-ups that follow
     for j in range(many):
         counts[j] = U32(0)
     for i in range(end):

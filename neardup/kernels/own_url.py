@@ -1,4 +1,4 @@
-"""Where a page prints its own URL: what error pages and printer versions do, and no record of a database."""
+"""Finds a page's own URL in its text. Error pages and printer versions print it; records of a database do not."""
 
 import numpy as np
 
@@ -10,14 +10,14 @@ from neardup.kernels.windows import find_byte
 U64 = np.uint64
 U8 = np.uint8
 _SLASH, _QUESTION, _DOT, _COLON = U8(0x2F), U8(0x3F), U8(0x2E), U8(0x3A)
-#: Shorter paths, slash included, are too likely to be something else.
+#: Least bytes of a path, slash included. A shorter one is too likely to be ordinary text.
 PATH_BYTES_MIN = 4
-#: Places of a text that are looked at closely: a bound for texts that are made to begin a long URL again and again.
+#: Matches of the start of the URL that are examined: a bound for hostile texts that repeat the start of a long URL.
 _PLACES_MAX = 256
 
 
 def _joins():
-    """What goes on with a URL if it stands behind it: the page then prints another one, below or beside its own."""
+    """Table of the bytes that continue a URL. If one follows the page's URL, the text contains a longer, other URL."""
     out = np.zeros(256, np.uint8)
     for byte in b"./?&=-_%+~#@:":
         out[byte] = 1
@@ -75,7 +75,7 @@ def _byte(text, at, limit):
 
 @lean_kernel
 def _end(text, at, limit, urls, first, last, url_end):
-    """Where the URL ends that is printed from its path, at text[at:limit], on; -1 if it is another one."""
+    """End of the URL whose path begins at text[at]; -1 if the text continues to another URL."""
     if not _prints(text, at, limit, urls, first, last):
         return np.int64(-1)
     at += last - first
@@ -93,7 +93,7 @@ def _end(text, at, limit, urls, first, last, url_end):
 
 @lean_kernel
 def _next_place(text, at, limit, before, begin):
-    """The first place from `at` on where text[:limit] has `begin`, and `before` in front of it; limit if none."""
+    """The first index >= at where text[:limit] has the byte `begin` after the byte `before`; limit if none."""
     while at < limit:
         found = find_byte(text, at - 1, before) & find_byte(text, at, begin) & below(limit - at)
         if found != U64(0):
@@ -106,8 +106,8 @@ def _next_place(text, at, limit, before, begin):
 def write_others(ids, n, text, span_start, span_end, urls, path, url_end, words_max, left, byte, out, at, stop):
     """Append the bytes of tokens to out[at:stop], as `neardup.kernels.tape.write` does, but for those of the own URL.
 
-    Its first words_max tokens in all places together are left out, not more: else whoever chooses a URL chooses how
-    much of his text counts as nothing.
+    At most words_max tokens of the URL are left out per page. Without this bound, the author of a page could exclude
+    any amount of text by his choice of the URL.
 
     text uint8, lower case; span_start, span_end uint32[n]: where tokens begin and end in it. urls[path[0]:path[1]]: the
     path of the page's URL, empty for none; url_end: where the URL ends. Returns the new end, and whether the URL is
@@ -118,7 +118,7 @@ def write_others(ids, n, text, span_start, span_end, urls, path, url_end, words_
     printed = False
     if words_max > 0 and first < last and n > 0:
         limit = np.int64(span_end[n - 1])
-        # the first token of the path, and what precedes it there
+        # the first byte of the path's first token, and the byte before it
         lead = np.int64(0)
         while first + lead < last and not _is_word(_lower(urls[first + lead])):
             lead += 1

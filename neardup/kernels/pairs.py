@@ -57,7 +57,7 @@ FIELDS = (
 _DIGEST, _SITE, _HEN_SITE, _B, _C, _TOKENS, _CONTENT_TOKENS = range(7)
 _TAPE_LEVEL, _CONTENT_LEVEL, _TITLE, _HEAD, _TAPE, _CONTENT, _BLOOM = range(7, 14)
 _TAIL, _PLACE, _NAMING, _TITLING, _URL, _HOST, _TEXT, _CANONICAL, _FLAGS, _SIZE, _ARTICLE = range(14, 25)
-#: Columns of the answer: the fields of `neardup.pairs.pair.Pair`, in their order.
+#: Columns of the result: the fields of `neardup.pairs.pair.Pair`, in their order.
 SAME_DIGEST, SAME_SITE, SAME_HEN_SITE, B_SIMILARITY, C_SIMILARITY, SIMHASH64_AGREE, TOKENS_A, TOKENS_B = range(8)
 TAPE_A, TAPE_B, TAPE_SCORE, CONTENT_TOKENS_A, CONTENT_TOKENS_B, CONTENT_A, CONTENT_B, CONTENT_SCORE = range(8, 16)
 TITLE_VETO, HEAD_VETO, SAME_TAIL, SAME_PLACE, SAME_NAMING, SAME_TITLE, SAME_WORDS, HEADING_VETO = range(16, 24)
@@ -66,9 +66,9 @@ OWN_URLS, SAME_BUT_SESSIONS, SAME_CANONICAL, SAME_LETTERS, PATH_VETO, NAMED, REC
 ARTICLE_TOKENS_A, ARTICLE_TOKENS_B, ARTICLE_A, ARTICLE_B, ARTICLE_SCORE, ARTICLE_RUN, ARTICLE_LEVEL = range(39, 46)
 COMMON_NAMES, FEWEST_NAMES, SAME_OWNER, TITLES_APART, COLUMNS = range(46, 51)
 _OWN_URL = U8(OWN_URL)
-#: A token names what a page is about if it occurs this often: in its title, in its head.
+#: Least occurrences in a page of a token of its title, and of its head, that counts as a name for a veto.
 _TITLE_TWICE, _HEAD_THRICE = 2, 3
-#: Answers about a token in another page.
+#: Whether another page has a token.
 _PRESENT, _ABSENT, _UNPROVABLE = 0, 1, 2
 
 
@@ -80,7 +80,7 @@ def _half(buf, at):
 
 @lean_kernel
 def _absent(buf, fingerprint, filter_at, filter_size, saturated, names_at, names):
-    """Whether a page lacks a token: _PRESENT (or maybe), _ABSENT, or _UNPROVABLE with a saturated filter."""
+    """Whether a page has a token: _PRESENT (or possibly), _ABSENT, or _UNPROVABLE if the filter is saturated."""
     if not saturated:
         if filter_size > 0 and in_filter(fingerprint, buf, filter_at, filter_size):
             return _PRESENT
@@ -93,10 +93,10 @@ def _absent(buf, fingerprint, filter_at, filter_size, saturated, names_at, names
 
 @lean_kernel
 def _own_name(buf, at, names, count_min, only, but_not, filter_at, filter_size, saturated, names_at, other_names):
-    """Whether one of the names at buf[at] with the flags `only`, none of but_not, and count_min occurrences is lacking
-    in the other page.
+    """Whether the other page lacks one of the names at buf[at].
 
-    -> _ABSENT if that is proved of one, else _UNPROVABLE if nothing speaks against one, else _PRESENT.
+    Counted are names with all flags of `only`, no flag of but_not, and at least count_min occurrences.
+    -> _ABSENT if one is proved absent; else _UNPROVABLE if a saturated filter leaves one open; else _PRESENT.
     """
     answer = _PRESENT
     for j in range(at, at + names * NAME_BYTES, NAME_BYTES):
@@ -120,8 +120,9 @@ def _both(a, b):
 
 @lean_kernel
 def _title_only(buf, at, names, but_not, other_at, other_names):
-    """Of the names at buf[at], none with the flags but_not, that the other title lacks: greatest number of occurrences,
-    0: none.
+    """The greatest number of occurrences of a title token at buf[at] that the other title lacks; 0 if there is none.
+
+    but_not: flags of tokens that do not count.
     """
     most = 0
     for j in range(at, at + names * NAME_BYTES, NAME_BYTES):
@@ -138,9 +139,10 @@ def _title_only(buf, at, names, but_not, other_at, other_names):
 
 @lean_kernel
 def _same_site_titles(buf, a, a_names, b, b_names, but_not):
-    """Veto of two titles of one site, 0 or 1: both have a word of their own, or one has one that its page repeats.
+    """Title veto for two pages of one site, 0 or 1.
 
-    but_not: flags of names that are no words.
+    It holds if each title has a word that the other lacks, or if one has such a word that its page repeats.
+    but_not: flags of tokens that are no words.
     """
     mine = _title_only(buf, a, a_names, but_not, b, b_names)
     theirs = _title_only(buf, b, b_names, but_not, a, a_names)
@@ -149,7 +151,10 @@ def _same_site_titles(buf, a, a_names, b, b_names, but_not):
 
 @lean_kernel
 def _differs(buf, at, names, only, but_not, other_at, other_names, there):
-    """Whether one of the names at buf[at] with the flag `only`, none of but_not, is no name with a flag of `there`."""
+    """Whether one of the names at buf[at] is missing among the other page's names with a flag of `there`.
+
+    Counted are names with the flag `only` and no flag of but_not.
+    """
     for j in range(at, at + names * NAME_BYTES, NAME_BYTES):
         if not buf[j + 7] & only or buf[j + 7] & but_not:
             continue
@@ -164,7 +169,10 @@ def _differs(buf, at, names, only, but_not, other_at, other_names, there):
 
 @lean_kernel
 def _heading_veto(buf, a, a_names, b, b_names):
-    """Each heading has a token that the other page's heading and title lack: 1 a word, 2 with digits on one side."""
+    """Heading veto: each heading has a token that the other page's heading and title lack.
+
+    -> 0 no veto; 1 a word on both sides; 2 one side has only tokens with digits.
+    """
     if not (
         _differs(buf, a, a_names, IN_HEADING, OWN_HOST, b, b_names, _IN_EITHER)
         and _differs(buf, b, b_names, IN_HEADING, OWN_HOST, a, a_names, _IN_EITHER)
@@ -180,8 +188,9 @@ def _heading_veto(buf, a, a_names, b, b_names):
 
 @lean_kernel
 def _own_path(buf, at, names, other_at, other_names):
-    """What the other's path lacks of a page's: 0 nothing; 1 words with digits, or of the host; 2 others, 3 one that the
-    page says."""
+    """Words of a page's path that the other page's path lacks -> the highest class that occurs.
+
+    0 none; 1 words with digits or of the host; 2 other words; 3 other words that occur in the page's text."""
     most = 0
     for j in range(at, at + names * NAME_BYTES, NAME_BYTES):
         if not buf[j + 7] & IN_PATH:
@@ -197,7 +206,10 @@ def _own_path(buf, at, names, other_at, other_names):
 
 @lean_kernel
 def _path_veto(mine, theirs, deep):
-    """See `Pair.path_veto`. mine, theirs: of `_own_path`; deep: whether both paths have as many segments."""
+    """See `Pair.path_veto`.
+
+    mine, theirs: results of `_own_path`; deep: whether both paths have equally many segments.
+    """
     least, most = min(mine, theirs), max(mine, theirs)
     if least == 3 or (least == 0 and most == 3 and deep):
         return 1
@@ -208,12 +220,12 @@ def _path_veto(mine, theirs, deep):
 
 @lean_kernel
 def _named_by_path(buf, at, names):
-    """Whether at least half of the words of title and heading, without digits, stand in the path of the URL."""
-    told = 0
+    """Whether the path of the URL has at least half of the words (without digits) of title and heading."""
+    balance = 0
     for j in range(at, at + names * NAME_BYTES, NAME_BYTES):
         if buf[j + 7] & _IN_EITHER and not buf[j + 7] & _NOT_NAMES:
-            told += 1 if buf[j + 7] & IN_PATH else -1
-    return told >= 0
+            balance += 1 if buf[j + 7] & IN_PATH else -1
+    return balance >= 0
 
 
 @lean_kernel
@@ -227,7 +239,7 @@ def _has(buf, at, names, flag):
 
 @lean_kernel
 def _same_heading(buf, a, a_names, b, b_names):
-    """Whether both pages have headings, and of the same words and numbers."""
+    """Whether both pages have headings with the same words and numbers."""
     return (
         _has(buf, a, a_names, IN_HEADING)
         and _has(buf, b, b_names, IN_HEADING)
@@ -238,8 +250,9 @@ def _same_heading(buf, a, a_names, b, b_names):
 
 @lean_kernel
 def _common_names(buf, a, a_names, b, b_names):
-    """Of the words of title and heading, the own host's and digits alone left out: how many both pages have, and how
-    many the page with fewer of them has.
+    """(words of title and heading that both pages have, words of the page with fewer of them).
+
+    Words of the own host and numbers do not count.
     """
     both = mine = theirs = 0
     for k in range(b, b + b_names * NAME_BYTES, NAME_BYTES):
@@ -257,7 +270,7 @@ def _common_names(buf, a, a_names, b, b_names):
 
 @lean_kernel
 def _extends(buf, a, a_size, b, b_size):
-    """Whether one of the URLs at buf[a], buf[b] is the other with more of a query."""
+    """Whether one of the URLs at buf[a], buf[b] is the other one with a query, or with a longer query."""
     size = min(a_size, b_size)
     if size == 0 or a_size == b_size:
         return False
@@ -270,9 +283,9 @@ def _extends(buf, a, a_size, b, b_size):
 
 @lean_kernel
 def _address(buf, url, at, record):
-    """(first byte, bytes) of the URL that a page wants to go by: rel=canonical, or its own, which starts at buf[url].
+    """(start, bytes) of the URL that a page claims: its rel=canonical, or its own URL at buf[url].
 
-    A site that has its front page for a canonical URL everywhere has made a mistake, so that one does not count.
+    A canonical URL that is a front page does not count: sites set it on all pages by mistake.
     """
     own = _half(buf, record + at[_URL])
     start = url + own + _half(buf, record + at[_HOST]) + _half(buf, record + at[_TEXT])
@@ -287,7 +300,7 @@ def _address(buf, url, at, record):
 
 @lean_kernel
 def _same_canonical(buf, url_a, a, url_b, b, at):
-    """Whether the pages of two records, of two URLs, want to go by one URL."""
+    """Whether the records at buf[a] and buf[b] claim the same URL."""
     size_a, size_b = _half(buf, a + at[_URL]), _half(buf, b + at[_URL])
     if _alike(buf, url_a, size_a, url_b, size_b):
         return False
@@ -306,7 +319,7 @@ def _alike(buf, a, a_size, b, b_size):
 
 @lean_kernel
 def _compare_articles(buf, a, b, at, first, room, out):
-    """What the articles of two records have in common, if both have one."""
+    """Compare the articles of two records, if both have one -> columns ARTICLE_* of out."""
     size_a, size_b = _half(buf, a + at[_ARTICLE]), _half(buf, b + at[_ARTICLE])
     if min(size_a, size_b) <= ARTICLE_HEADER_BYTES:
         return
@@ -392,7 +405,7 @@ def score_pair(buf, a, b, at, header, scratch, out):
     out[SAME_PLACE] = same_site and word_at(buf, a + at[_PLACE]) == word_at(buf, b + at[_PLACE])
     naming = word_at(buf, a + at[_NAMING])
     out[NAMED] = _has(buf, names_a, title_a, _IN_EITHER) and _has(buf, names_b, title_b, _IN_EITHER)
-    # First words name pages of one site that nothing else names; of two sites they say nothing.
+    # Within a site, first words name pages that have no other name. Between two sites they mean nothing.
     out[SAME_NAMING] = naming == word_at(buf, b + at[_NAMING]) and (same_site or out[NAMED] != 0.0)
     out[SAME_TITLE] = word_at(buf, a + at[_TITLING]) == word_at(buf, b + at[_TITLING])
     out[SAME_WORDS] = not (
@@ -425,7 +438,7 @@ def score_pair(buf, a, b, at, header, scratch, out):
     out[SAME_OWNER] = same_site and same_owner(buf, start_a, start_a + url_a, start_b, start_b + url_b)
     if not same_site:
         out[COMMON_NAMES], out[FEWEST_NAMES] = _common_names(buf, names_a, title_a, names_b, title_b)
-        # last, as most pairs of two sites have no word of a headline in common
+        # last, because most pairs of two sites have no word of a headline in common
         if out[COMMON_NAMES] > 0:
             _compare_articles(buf, a, b, at, article, room, out)
 
@@ -434,9 +447,11 @@ def score_pair(buf, a, b, at, header, scratch, out):
 def score_pairs(buf, a, b, at, header, scratch, out):
     """Score the pairs of records at byte offsets a[i], b[i] of buf (uint8) -> out float64[pairs, COLUMNS].
 
-    Columns are the fields of `neardup.pairs.pair.Pair` in their order, truth as 0 or 1. at int64[25]: byte offsets of
-    FIELDS in a record, header: bytes of its header. scratch: see `neardup.pairs.scoring.pair_scratch`; of buf alone.
-    Pairs of one a are best side by side. Pages without tokens have B-, C- and 64-bit similarity 0, whatever their bits.
+    The columns are the fields of `neardup.pairs.pair.Pair` in their order, booleans as 0 or 1. The similarities B, C
+    and 64-bit of pages without tokens are 0, whatever their bits.
+    at int64[25]: byte offsets of FIELDS in a record. header: bytes of a record's header.
+    scratch: see `neardup.pairs.scoring.pair_scratch`; valid for one buf only. Adjacent pairs with the same a are
+    faster.
     """
     for i in range(len(a)):
         score_pair(buf, a[i], b[i], at, header, scratch, out[i])

@@ -1,8 +1,8 @@
 """Bit-sliced counters, eight 64-bit words at a time, in portable LLVM vector IR (see `neardup.kernels.lanes`).
 
-Binary digits of counters lie in *planes* of 8 words: bit i of word w of plane p is digit p of the counter of bit i of
-word w. One counter for each of 512 bits; adding a row of bits costs a few operations on whole planes. Places in arrays
-are in words. Indices are trusted, but under NUMBA_BOUNDSCHECK each one is checked.
+There is one counter for each of 512 bits. Digit p (binary) of all counters is *plane* p, of 8 words: bit i of word w of
+plane p is digit p of the counter for bit i of word w. So adding a row of 512 bits costs a few operations on planes.
+Offsets in arrays are in words. Indices are checked under NUMBA_BOUNDSCHECK only.
 """
 
 import numba
@@ -16,7 +16,7 @@ from neardup.kernels import lean_kernel
 from neardup.kernels.lanes import CHECK, LANES, VECTOR, load, mix_lanes, splat, store
 
 U64 = np.uint64
-#: Tokens that `add_tokens` takes at once.
+#: Tokens per call of `add_tokens`.
 STEP = 16
 #: Least planes that `add_tokens` needs.
 STEP_PLANES = 4
@@ -24,7 +24,7 @@ _I64 = ir.IntType(64)
 
 
 def _projection(context, builder, kinds, args, place):
-    """Of the token tokens[order[place]]; args: tokens, order, at, offsets, ..."""
+    """The projection of the token tokens[order[place]]. args: those of `_add_tokens`."""
     token = context.make_array(kinds[0])(context, builder, args[0]).data
     order = context.make_array(kinds[1])(context, builder, args[1]).data
     number = builder.zext(builder.load(builder.gep(order, [place])), _I64)
@@ -119,9 +119,8 @@ def _check_tokens(tokens, order, at, count, offsets, planes, digits):
 def add_tokens(tokens, order, at, offsets, planes, digits):
     """Add the projections of the 16 tokens[order[at : at + 16]] to the counters planes[: 8 * digits].
 
-    Word w of a projection is mix(token + offsets[w]). digits: at least 4, and enough for the sums. A tree of carry-save
-    adders: 8 + 4 + 2 + 1 of them, each of which turns three bits of one weight into a sum and a carry; what they carry
-    beyond 4 digits ripples on.
+    Word w of a projection is mix(token + offsets[w]). digits: at least 4, and enough for the sums. A tree of 8 + 4 + 2
+    + 1 carry-save adders turns three bits of one weight into a sum and a carry; the carry out of digit 4 ripples on.
     """
     if CHECK:
         _check_tokens(tokens, order, at, STEP, offsets, planes, max(digits, STEP_PLANES))
@@ -130,7 +129,7 @@ def add_tokens(tokens, order, at, offsets, planes, digits):
 
 @lean_kernel
 def add_token(tokens, order, at, offsets, planes, digits):
-    """The same with the one token tokens[order[at]] and any number of digits."""
+    """`add_tokens` for one token, tokens[order[at]], and any number of digits."""
     if CHECK:
         _check_tokens(tokens, order, at, 1, offsets, planes, digits)
     _add_token(tokens, order, at, offsets, planes, digits)
@@ -138,7 +137,7 @@ def add_token(tokens, order, at, offsets, planes, digits):
 
 @lean_kernel
 def add_planes(planes, source, digits, target, top):
-    """Add the counters at planes[source], of so many digits, to those at planes[target], of `top` >= digits digits."""
+    """Add the counters at planes[source] (`digits` digits) to those at planes[target] (`top` >= digits digits)."""
     if CHECK:
         below = source < 0 or target < 0 or digits < 0 or top < digits
         if below or source + digits * LANES > len(planes) or target + top * LANES > len(planes):
@@ -147,7 +146,7 @@ def add_planes(planes, source, digits, target, top):
 
 
 if numba.config.DISABLE_JIT:
-    # Plain stand-ins with the same contracts; a range error shows as IndexError here too.
+    # numpy replacements with the same contracts. They raise IndexError for a range error, too.
     from neardup.kernels.bits import view
     from neardup.kernels.lanes import mixed
 

@@ -1,4 +1,4 @@
-"""Tokens of a text one code point at a time: what `neardup.kernels.tokens` does not do 64 bytes at a time."""
+"""Tokenises one code point at a time the texts that `neardup.kernels.tokens` cannot process 64 bytes at a time."""
 
 import numpy as np
 
@@ -85,7 +85,7 @@ def entry_of(point, points):
 
 @lean_kernel
 def emit(start, end, tag, ordinal, n, flags, block, span_start, span_end):
-    """Append the token text[start:end]; the new number of tokens. Drops it where the arrays are full."""
+    """Append the token text[start:end] -> the new number of tokens. Full arrays drop it."""
     if end <= start or n >= flags.size:
         return n
     flags[n] = tag
@@ -97,14 +97,14 @@ def emit(start, end, tag, ordinal, n, flags, block, span_start, span_end):
 
 @lean_kernel
 def digit_flags(count, digits):
-    """Flags of a token of so many characters, of which so many are digits."""
+    """Digit flags of a token of `count` characters, `digits` of which are digits."""
     tag = ANY_DIGIT if digits > 0 else 0
     return tag | ALL_DIGITS if digits == count else tag
 
 
 @lean_kernel
 def _blank(text, start, end):
-    """Write spaces to text[start:end], which a token has left over; end."""
+    """Write spaces to text[start:end], the bytes that a folded token no longer needs -> end."""
     for i in range(start, end):
         text[i] = _SPACE
     return end
@@ -112,11 +112,12 @@ def _blank(text, start, end):
 
 @lean_kernel
 def _spread(text, at, length, n_text, free, first, points):
-    """Put the characters that stand for the character text[at:at + length] where it ends, before what is unread.
+    """Replace the character text[at:at + length] by the several characters that it folds to.
 
-    free: text[free:at] may be overwritten. first: where `points` has the bytes of these characters. Returns (at,
-    n_text, shift): the characters begin at `at` of a text of `n_text` bytes, whose unread rest was moved by `shift` to
-    the end of its array if there was no room. Without any room the character becomes a space.
+    The new characters end where the old one ended, directly before the unread text. If text[free:at] is too short for
+    them, the unread text moves to the end of its array. If that has no room either, the character becomes a space.
+    free: text[free:at] may be overwritten. first: index in `points` of the bytes of the new characters.
+    -> (start of the new characters, bytes of the text, bytes by which the unread text moved).
     """
     size = np.int64(points[first])
     end = at + length
@@ -137,25 +138,26 @@ def _spread(text, at, length, n_text, free, first, points):
 def code_points(
     text, at, stop, n_text, title_start, title_end, points, ordinal, link, write, n, flags, block, span_start, span_end
 ):  # fmt: skip
-    """Tokenise from a token boundary on, at least to `stop`, up to the next ASCII separator.
+    """Tokenise from a token boundary on, to the first ASCII separator at or after `stop`.
 
-    Returns (at, n_text, ordinal, link, write, n). Tokens are written folded where they were read, and spaces where that
-    leaves bytes over. Some characters grow: two capital letters (U+023A, U+023E) and compatibility characters. Where
-    they would run over unread text, the rest of the text moves to the end of its array once: n_text changes then, and
-    tokens and separators are written one after another from `write` >= 0 on. Ends early where the arrays are full.
+    Folded tokens replace the text in place; spaces fill bytes that a fold frees. Some characters become longer: two
+    capital letters (U+023A, U+023E) and compatibility characters. If one would overwrite unread text, the unread text
+    moves to the end of its array, once. From then on n_text is greater, and tokens and separators are written one after
+    another at `write` >= 0. Stops early if the arrays are full.
+    -> (at, n_text, ordinal, link, write, n), the new values of these arguments.
     """
-    shift = np.int64(0)  # how far this call moved the text
-    run = np.int64(NONE)  # class of the run that is open
+    shift = np.int64(0)  # bytes by which this call moved the unread text
+    run = np.int64(NONE)  # class of the open run
     run_start, run_end = at, at
     run_tag, count, digits = np.int64(0), np.int64(0), np.int64(0)
-    # Of the character before, in a run of a script without word breaks:
+    # The previous character, in a run of a script without word breaks:
     previous_start, previous_tag, previous_digit = at, np.int64(0), np.int64(0)
     in_term = False
-    spread = np.int64(-1)  # the last byte of a character that others stand for
+    spread = np.int64(-1)  # the last byte of a character that folded to several
     while at < n_text and n < flags.size:
         c = np.int64(text[at])
         if c == 4 or c == 5:
-            # A link's border may lie within a token.
+            # The start or end of a link may lie within a token.
             link ^= 1
             at += 1
             continue
@@ -175,7 +177,7 @@ def code_points(
                 at += length
                 continue
             else:
-                # In a URL, what a fold would drop or lengthen stays.
+                # In a URL, a character stays if folding would drop or lengthen it.
                 lower = lower if kind != NONE and kind < FOLD else point
                 kind = np.int64(WORD)
         elif kind == IGNORED:
@@ -223,7 +225,7 @@ def code_points(
         if run_end + size > at:
             room = text.size - n_text
             if room <= 0:
-                # Not with the capacity that the interface asks for: keep the capital.
+                # Only if the array is smaller than `text_bytes_needed`: keep the capital letter.
                 lower, size = point, length
             else:
                 for i in range(n_text - 1, at - 1, -1):

@@ -1,9 +1,10 @@
-"""Posting lists of a batch's keys as arrays: the candidates that a page finds there, and the pages that are posted.
+"""Posting lists of a batch's keys as arrays: look-up of candidates, and changes of the lists.
 
-A *slot* is one key. Its list lies in words[begin[slot] :], count[slot] of them, oldest first; a word is page id << 16 |
-log-length of the tape << 8 | log-length of the main content's. tags (uint8) are the site tags of words, salts (uint64)
-the factors of the slots' tags (`neardup.index.keys.salt_of`). begin leaves room for all that the batch can add. Of a
-hot key a few words are left (`hot`, `left_of`), one a site. *Lists* are (begin, count, words, tags, salts).
+A *slot* is the number of a key in the batch. Its list is words[begin[slot] : begin[slot] + count[slot]], oldest first.
+begin leaves room for all postings of the batch. A word (uint64) is page id << 16 | log-length of the tape << 8 |
+log-length of the content tape. tags (uint8) holds the site tag of each word, salts (uint64) the factor of each slot's
+tags (`neardup.index.keys.salt_of`). A hot key keeps a few words, one per site (`hot`, `left_of`). The argument `lists`
+of the functions is (begin, count, words, tags, salts).
 """
 
 import numpy as np
@@ -11,20 +12,21 @@ import numpy as np
 from neardup.kernels import lean_kernel
 
 U64 = np.uint64
-#: Instead of a count: the key is hot, and nothing is left of its list; its list was not read. Below them: hot, too.
+#: Values of count[slot] below 0. HOT: the key is hot, its list empty. UNREAD: the list was not read. UNREAD - n: the
+#: key is hot, and n words are left.
 HOT, UNREAD = -1, -2
 _WORD_BYTES = 8
 _POSTING_BYTES = _WORD_BYTES + 1
 #: Formats of rows: `neardup.index.keys`.
 _LIST_FORMAT, _HOT_FORMAT = 3, 4
-#: Added for a shared key that is not hot; a hot one adds 1, which only orders candidates.
+#: Added to a candidate's count for each shared key that is not hot. A hot key adds 1, which only orders candidates.
 _COLD = 1 << 16
 _SPREAD = U64(0x9E3779B97F4A7C15)
 
 
 @lean_kernel
 def hot(many):
-    """The count of a hot key of which so many pages are left."""
+    """count[slot] of a hot key with `many` words left."""
     return HOT if many == 0 else UNREAD - many
 
 
@@ -35,15 +37,15 @@ def is_hot(count):
 
 @lean_kernel
 def left_of(count):
-    """How many words a list has, hot or not."""
+    """Number of words of a list, hot or not."""
     return count if count >= 0 else max(UNREAD - count, 0)
 
 
 @lean_kernel
 def load(rows, sizes, lists):
-    """Decode the lists of rows (uint8, joined, sizes[slot] bytes each, 0: none) into words, tags and count.
+    """Decode rows into words, tags and count -> the first slot whose row has an unknown format, or -1.
 
-    -> the first slot whose row has no known format, or -1.
+    rows uint8: the rows of all slots, joined. sizes: bytes of each row, 0: no row.
     """
     begin, count, words, tags, _ = lists
     at = 0
@@ -67,9 +69,9 @@ def load(rows, sizes, lists):
 
 @lean_kernel
 def store(changed, lists, rows, ends):
-    """Encode the lists of the slots `changed`, one after another -> rows (uint8) and where each ends; bytes, all told.
+    """Encode the lists of the slots in `changed` -> the number of bytes.
 
-    An empty list has no bytes.
+    rows uint8 out: the rows, joined. ends out: end of each row. An empty list has no bytes.
     """
     begin, count, words, tags, _ = lists
     at = 0
@@ -94,7 +96,7 @@ def _tag(site, salt):
 
 @lean_kernel
 def _has_room(first, many, tags, tag, kept):
-    """Whether a hot list of so many words takes one of this site."""
+    """Whether a hot list of `many` words admits one with this site tag: at most `kept` words, one per tag."""
     for j in range(first, first + many):
         if tags[j] == tag:
             return False
@@ -103,7 +105,7 @@ def _has_room(first, many, tags, tag, kept):
 
 @lean_kernel
 def _admit(first, many, words, tags, word, tag, kept):
-    """Add a word to a hot list of so many words, if it takes it -> how many there are then."""
+    """Add a word to a hot list of `many` words, if `_has_room` -> the new number of words."""
     if _has_room(first, many, tags, tag, kept):
         words[first + many], tags[first + many] = word, tag
         many += 1
@@ -112,9 +114,9 @@ def _admit(first, many, words, tags, word, tag, kept):
 
 @lean_kernel
 def find_restless(keys, lists, sites, kept, restless):
-    """Mark hot slots whose lists pages of the batch would change: restless[slot] = 1.
+    """Set restless[slot] = 1 for each hot slot whose list a page of the batch would change.
 
-    keys: slots of all pages, int64[pages, keys]; sites: their sites, uint64[pages].
+    keys: slots of all pages, int64[pages, keys]; sites uint64[pages].
     """
     begin, count, _, tags, salts = lists
     for page in range(len(keys)):
@@ -126,10 +128,10 @@ def find_restless(keys, lists, sites, kept, restless):
 
 @lean_kernel
 def post(slots, lists, word, site, most, changed):
-    """Append a word to the lists of slots; a list that would become longer than most[0] turns hot, and keeps words of
-    most[1] sites.
+    """Append a word to the lists of slots -> number of keys that turned hot; UNREAD (and no change) if one is not read.
 
-    -> how many turned, or UNREAD and nothing is done. changed uint8[all slots]: 1 where a list is another now.
+    A list that would exceed most[0] words turns hot, and keeps words of most[1] sites.
+    changed uint8[all slots]: set to 1 for each list that changed.
     """
     begin, count, words, tags, salts = lists
     turned = 0
@@ -160,7 +162,7 @@ def post(slots, lists, word, site, most, changed):
 
 @lean_kernel
 def post_many(pages, keys, lists, entries, sites, most, changed):
-    """`post` of entries[page] under the slots keys[page], for each of `pages` -> how many keys turned hot."""
+    """`post` entries[page] to the slots keys[page], for each of `pages` -> number of keys that turned hot."""
     turned = 0
     for page in pages:
         turned += post(keys[page], lists, entries[page], sites[page], most, changed)
@@ -169,9 +171,9 @@ def post_many(pages, keys, lists, entries, sites, most, changed):
 
 @lean_kernel
 def unpost(slots, lists, word, changed):
-    """Take a word out of the lists of slots -> the first slot that lacks it or was not read, or -1.
+    """Remove a word from the lists of slots -> the first slot that lacks it or was not read, or -1.
 
-    Order of the others is kept. Hot lists may lack it.
+    The other words keep their order. A hot list may lack the word.
     """
     begin, count, words, tags, _ = lists
     for i in range(len(slots)):
@@ -193,7 +195,7 @@ def unpost(slots, lists, word, changed):
 
 @lean_kernel
 def holds(slots, lists, page_id, found):
-    """Whether page_id is posted in the list of slots[i] -> found[i] uint8."""
+    """found[i] uint8 = whether the list of slots[i] has page_id."""
     begin, count, words, _, _ = lists
     for i in range(len(slots)):
         slot = slots[i]
@@ -205,7 +207,7 @@ def holds(slots, lists, page_id, found):
 
 @lean_kernel
 def holds_many(pages, keys, lists, page_ids, found):
-    """`holds` of page_ids[i] in the lists of the slots keys[pages[i]] -> found[i], uint8[pages, keys]."""
+    """`holds` page_ids[i] in the slots keys[pages[i]] -> found[i], uint8[pages, keys]."""
     for i in range(len(pages)):
         holds(keys[pages[i]], lists, page_ids[i], found[i])
 
@@ -217,7 +219,7 @@ def _before(shared_a, word_a, shared_b, word_b):
 
 @lean_kernel
 def _sink(words, shared, i, many):
-    """Let entry i of a heap sink; on top lies the one that comes last."""
+    """Restore the heap order from entry i down. The top entry is the one that sorts last."""
     word, times = words[i], shared[i]
     while True:
         child = 2 * i + 1
@@ -245,12 +247,14 @@ def _order(words, shared, many):
 
 @lean_kernel
 def gather(slots, lists, tape, content, gap, scratch):
-    """Count in how many lists of slots, hot ones excepted, each word is; the most shared come first, then
-    those with the most hot lists, then the oldest.
+    """Find the candidates of a page -> their number, or UNREAD if a list was not read.
 
-    Words whose log-lengths both differ by more than gap from tape and content are left out, unless gap is negative.
-    scratch: table int64[a power of two of at least twice the words there can be], all -1 before and after; words_out,
-    shared_out: room for as many words. -> how many, or UNREAD.
+    words_out holds the candidates' words, shared_out the number of lists (without hot ones) that each one is in. They
+    are sorted by this number, then by the number of hot lists, both descending, then by age, oldest first.
+    tape, content, gap: log-lengths of the page's tapes; a word whose two log-lengths both differ from them by more than
+    gap is left out. A negative gap leaves out none.
+    scratch: (table, words_out, shared_out). table int64, its length a power of two of at least twice the number of
+    words, all -1 before and after the call.
     """
     begin, count, words, _, _ = lists
     table, words_out, shared_out = scratch
@@ -293,7 +297,7 @@ def gather(slots, lists, tape, content, gap, scratch):
 
 @lean_kernel
 def _forget(word, table, mask):
-    """Empty the run of places of the table from a word's on."""
+    """Clear the slots of the table from the first slot of this word to the next empty one."""
     place = (word * _SPREAD >> U64(32)) & mask
     while table[place] >= 0:
         table[place] = -1
@@ -302,12 +306,14 @@ def _forget(word, table, mask):
 
 @lean_kernel
 def gather_many(pages, keys, lists, lengths, gap, scratch, posted, found, times, many):
-    """`gather` for each of `pages`, one after another: the first words -> found[i], in how many lists each is ->
-    times[i], how many there are -> many[i].
+    """`gather` for each of `pages`, in order, and post each page before the next one is looked up.
 
-    keys: slots of all pages, int64[pages, keys]; lengths: tape, content of all pages; scratch: as for `gather`.
-    posted: entries uint64, sites uint64 and posts (whether a page is posted before the next one looks) of all pages,
-    most as for `post`, changed. Of pages whose lists were not read many[i] is UNREAD.
+    found[i], times[i] out: the first candidates of pages[i], and the number of lists of each. many[i] out: the number
+    of candidates, or UNREAD.
+    keys: slots of all pages, int64[pages, keys]. lengths: (tape, content) log-lengths of all pages.
+    scratch: see `gather`.
+    posted: (entries uint64, sites uint64, posts, most, changed). posts: whether a page is posted; most, changed: see
+    `post`.
     """
     tape, content = lengths
     _, words_out, shared_out = scratch

@@ -1,4 +1,4 @@
-"""The bytes of a sketch record around what kernels computed: header and texts (layout: `neardup.sketch.layout`)."""
+"""Writes the header and the texts of a sketch record (layout: `neardup.sketch.layout`)."""
 
 import numpy as np
 
@@ -37,7 +37,7 @@ from neardup.kernels.writing import DELETE
 U64 = np.uint64
 U8 = np.uint8
 
-#: Header fields that are written here; `Shape.header` holds their places in a record, in this order.
+#: Header fields that this module writes. `Shape.header` holds their offsets in a record, in this order.
 FIELDS = (
     *("size", "url_hash", "site", "hen_site", "tail", "titling", "naming", "place", "digest", "head", "supershingles"),
     *("simhash", "wide", "logtf", *NUMBER_FIELDS),
@@ -48,19 +48,19 @@ _DIGEST, _HEAD = 8, 9
 _NUMBERS = 14
 _TEXTS = _NUMBERS + len(NUMBER_FIELDS)
 FLAGS = _TEXTS + 6
-#: Bytes of the fields from the first of NUMBER_FIELDS on.
+#: Bytes of each field of NUMBER_FIELDS.
 _WIDTHS = np.array([4, 4, 4, 1, 1, 2, 2, 1, 1, 2], dtype=np.int64)
-#: Of a host (`Batch.hosts`): fingerprints of its sites, lengths of host and site, tokens; then tokens, host, site.
+#: Words at the start of an entry of `Batch.hosts`: two fingerprints of sites, bytes of host and of site, number of
+#: tokens. Tokens, host and site follow.
 HOST_WORDS = 5
 #: Flags of a record, those of `neardup.sketch.layout.RecordFlag`.
 OPAQUE, TRUNCATED, OWN_URL = 1, 2, 4
-#: The mode of an opaque body, see `neardup.kernels.batch`.
+#: The mode of an opaque body (`neardup.kernels.batch.OPAQUE`).
 OPAQUE_MODE = 2
-#: Tokens of the article, 4 bytes, and the level of its tape, which follows.
+#: Header of the article's section: tokens of the article (4 bytes), level of its tape. The tape follows.
 ARTICLE_HEADER_BYTES = 5
-#: What is left to Python: references that have to be resolved, and rare forms of a language.
+#: Fields that are left to Python: a canonical URL that must be resolved, an unusual form of a language.
 CANONICAL_LEFT, LANG_LEFT = 1, 2
-#: Of the hash of a URL, which anybody may look up.
 
 
 @lean_kernel
@@ -78,7 +78,7 @@ def _copy(source, start, end, out, at):
 
 @lean_kernel
 def _is_space(point):
-    """White space by Unicode, as `str.split` has it."""
+    """Whether a code point is Unicode white space, as in `str.split`."""
     if point < 0x80:
         return point == 0x20 or (point >= 9 and point <= 13) or (point >= 28 and point <= 31)
     if point < 0x2000:
@@ -90,9 +90,9 @@ def _is_space(point):
 
 @lean_kernel
 def write_title(text, start, end, title):
-    """text[start:end] to title with white space collapsed -> int64 bytes. uint8 both.
+    """Copy text[start:end] to title (uint8), with white space collapsed -> int64, bytes written.
 
-    Control characters and malformed bytes are left out. At most as many bytes are read as `title` has.
+    Control characters and malformed bytes are left out. At most len(title) bytes are read.
     """
     end = min(end, start + len(title))
     n = np.int64(0)
@@ -115,9 +115,9 @@ def write_title(text, start, end, title):
 
 @lean_kernel
 def _titling(title, n, points, line, key):
-    """Fingerprint of a title, folded as tokens are; separators stay as they are. 0 for none.
+    """Fingerprint of a title, 0 for an empty one. Letters are folded as in tokens; separators are not.
 
-    line: scratch, twice as long as the title.
+    line uint8: scratch, twice as long as the title.
     """
     if n == 0:
         return U64(0)
@@ -161,7 +161,7 @@ def _write_decimal(value, out, at):
 
 @lean_kernel
 def _is_tag(buffer, start, end):
-    """Whether a language consists of letters, digits and hyphens alone."""
+    """Whether a language tag consists of letters, digits and hyphens only."""
     for i in range(start, end):
         c = buffer[i] | U8(32)
         letter = c >= U8(97) and c <= U8(122)
@@ -173,7 +173,7 @@ def _is_tag(buffer, start, end):
 
 @lean_kernel
 def _write_article(numbers, tape, out, at):
-    """The article's section (`neardup.sketch.layout`), if there is one -> where it ends."""
+    """Write the article's section (`neardup.sketch.layout`), if the page has an article -> its end."""
     if numbers[ARTICLE_BYTES] == 0:
         return at
     _put(out, at, U64(numbers[ARTICLE_TOKENS]), 4)
@@ -183,11 +183,11 @@ def _write_article(numbers, tape, out, at):
 
 @lean_kernel
 def write_record(batch, page, shape, space, at, end, title_bytes, words, numbers, tape):
-    """Finish the record at out[at:], whose sections end at `end` -> int64, its end.
+    """Complete the record at out[at:], whose sections end at `end` -> int64, the end of the record.
 
-    batch, page: see `neardup.kernels.batch`. title_bytes: of space.title. words, numbers: see `neardup.kernels.sketch`;
-    tape uint8: the article's.
-    Marks in batch.left what it leaves out.
+    batch, page: see `neardup.kernels.batch`. title_bytes: bytes of space.title. words, numbers: see
+    `neardup.kernels.sketch`. tape uint8: the article's tape.
+    Fields that are left to Python are marked in batch.left.
     """
     out, places, limits = batch.out, shape.header, shape.limits
     size = len(batch.headers) // len(batch.record_ends)
@@ -229,13 +229,13 @@ def write_record(batch, page, shape, space, at, end, title_bytes, words, numbers
         _put(out, at + places[_TEXTS + text], U64(end - before), 2)
 
     _put(out, at + places[_SIZE], U64(end - at), 4)
-    no_key = shape.opaque[:0]  # of the type of a key, and read-only bytes: `blake2b` is compiled once
+    no_key = shape.opaque[:0]  # an empty key of the same type as other keys, so that `blake2b` is compiled once
     first, second = blake2b(batch.urls, url_start, url_end, no_key, shape.person, space.state)
     _put(out, at + places[_URL_HASH], first, 8)
     _put(out, at + places[_URL_HASH] + 8, second, 8)
     _copy(batch.hosts, host, host + 8, out, at + places[_SITE])
     _copy(batch.hosts, host + 8, host + 16, out, at + places[_HEN_SITE])
-    # what the page calls itself, in title, heading and URL
+    # the names that the page gives itself, in title, heading and URL
     line, key = space.line, shape.names
     _put(out, at + places[_TITLING], _titling(space.title, title_bytes, shape.points, line, key), 8)
     _put(out, at + places[_NAMING], words[NAMING], 8)
@@ -246,7 +246,7 @@ def write_record(batch, page, shape, space, at, end, title_bytes, words, numbers
     segment, stop = write_end(batch.urls, url_start, url_end, line, start + 1)
     _put(out, at + places[_TAIL], fingerprint(line, start + 1, stop, key), 8)
     _put(out, at + places[_PLACE], fingerprint(line, 0, segment, key), 8)
-    # the sketch: words stand in the order of their fields, and so do numbers
+    # the sketch: words and numbers have the order of their fields
     _put(out, at + places[_DIGEST], words[DIGEST], 8)
     _put(out, at + places[_DIGEST] + 8, words[DIGEST + 1], 8)
     _put(out, at + places[_HEAD], words[HEAD], 8)

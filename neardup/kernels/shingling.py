@@ -11,13 +11,13 @@ U64 = np.uint64
 U32 = np.uint32
 U16 = np.uint16
 _ONES = U64(0xFFFFFFFFFFFFFFFF)
-#: Up to so many shingles are computed in full: a measured optimum, it changes no bit.
+#: Up to this many shingles all values are computed in full. A measured optimum; it changes no bit.
 _FULL = 512
-#: Of more than so many shingles repeats are dropped first, those that a table of so many places (a power of two) tells.
-#: It costs a fifth of what a shingle costs, and a page that long either repeats itself or does so on purpose.
+#: A page with more shingles than this is searched for repeated shingles first, with a table of so many slots (a power
+#: of two). The search costs a fifth of a shingle's cost. A page of this length usually repeats itself.
 _LONG, SEEN = 8192, 4096
-#: With more places than this, and one in each block, where 28 functions may have their minima, looking there one by one
-#: does not pay: the text repeats itself. Changes no bit, bounds the time.
+#: If the minima of a group of functions may be in more places than this, and in every block, the text repeats itself,
+#: and looking at single places costs more than computing all values. Changes no bit; bounds the time.
 _PLACES = 96
 
 
@@ -32,9 +32,9 @@ def chain(values, start, count, seed):
 
 @lean_kernel
 def shingles(fp, n, factors, out):
-    """Shingle i = mix(sum over j < k of fp[i + j] * factors[j]), k = len(factors), wrap-around -> int64, how many.
+    """out[i] = mix(sum over j < k of fp[i + j] * factors[j]), k = len(factors), mod 2**64 -> int64, number of shingles.
 
-    n < k tokens make one shingle of all of them, no tokens none. fp uint64[n]; out uint64[>= max(1, n)].
+    1 to k - 1 tokens make one shingle; no tokens make none. fp uint64[n]; out uint64[>= max(1, n)].
     """
     k = U64(len(factors))
     if n == 0:
@@ -61,7 +61,7 @@ def shingles(fp, n, factors, out):
 
 @lean_kernel
 def _compute_in_full(shingled, many, multiplier, at, fronts, low):
-    """low[f] of functions 4 at to 4 at + 31 from shingled[:many], whole groups."""
+    """Compute low[f] of functions 4 at to 4 at + 31 from all of shingled[:many], a multiple of the group size."""
     products = len(multiplier)
     for j in range(4):
         fronts[j * products + at : j * products + at + LANES] = _ONES
@@ -73,7 +73,10 @@ def _compute_in_full(shingled, many, multiplier, at, fronts, low):
 
 @lean_kernel
 def _look_up(shingled, blocks, multiplier, at, pieces, leading, low):
-    """low[f] of functions 4 at to 4 at + 31 from the blocks that hold a least leading piece -> whether it was done."""
+    """Compute low[f] of functions 4 at to 4 at + 31 from the blocks that have a least leading piece.
+
+    -> False if it gave up because there are too many such places.
+    """
     rest = _PLACES + blocks
     for f in range(4 * at, min(4 * (at + LANES), len(low))):
         low[f] = _ONES
@@ -95,13 +98,14 @@ def _look_up(shingled, blocks, multiplier, at, pieces, leading, low):
 
 @lean_kernel
 def _drop_repeats(shingled, many, seen):
-    """Close the gaps that repeats of earlier shingles leave in shingled[:many] -> int64, how many are left.
+    """Remove repeated shingles from shingled[:many] -> int64, the number left.
 
-    seen uint64[SEEN] scratch: the last shingle of each place. What falls on another's place in between is kept.
+    seen uint64[SEEN] scratch: the last shingle of each slot. A repeat stays if another shingle used its slot in
+    between.
     """
     mask = U64(SEEN - 1)
     seen[:] = U64(0)
-    seen[U64(0)] = U64(1)  # no shingle that would be looked for there
+    seen[U64(0)] = U64(1)  # a value that never belongs in slot 0
     kept = U64(0)
     for s in range(U64(many)):
         shingle = shingled[s]
@@ -117,15 +121,18 @@ def _drop_repeats(shingled, many, seen):
 def minvalues(shingled, many, multiplier, fronts, leading, pieces, seen, low):
     """low[f] = min over s of f(shingled[s]); all ones if there are no shingles.
 
-    Function 4 w + j: with z = s * multiplier[w], y = z ^ (z >> 32), it is y with its piece of bits 16 j to 16 j + 15
-    turned to the front: rotate_left(y, 48 - 16 j). Each is a bijection of 64-bit words (multipliers are odd); those of
-    one product are ordered by different bits of it. So one product serves four functions. Of many shingles first only
-    the leading pieces are compared, 32 of them at once, in blocks of 64 shingles (Broder 1997 computes leading bits
-    first, too); then the whole values of the few blocks that hold a least one.
+    Function 4 w + j of a shingle s: let z = s * multiplier[w] and y = z ^ (z >> 32); the value is rotate_left(y, 48 -
+    16 j), so that bits 16 j to 16 j + 15 of y come first. It is a bijection of 64-bit words, because multipliers are
+    odd. The four functions of one product order it by different bits, so one product serves four functions.
 
-    shingled uint64[>= many, rounded up to 64], overwritten beyond many; multiplier uint64[words], a multiple of 8;
-    fronts uint64[4 * words], leading uint16[4 * words], pieces uint16[>= many / 2 + 32], seen uint64[SEEN] scratch; low
-    uint64[functions <= 4 * words].
+    Many shingles take two passes (Broder 1997 computes leading bits first, too): the first one compares only the
+    leading pieces, 32 at a time, in blocks of 64 shingles; the second one computes whole values of the few blocks that
+    have a least piece.
+
+    shingled uint64[>= many, rounded up to 64]: overwritten beyond many.
+    multiplier uint64[words], words a multiple of 8.
+    fronts uint64[4 * words], leading uint16[4 * words], pieces uint16[>= many / 2 + 32], seen uint64[SEEN]: scratch.
+    low uint64[functions <= 4 * words]: out.
     """
     if many == 0:
         low[:] = _ONES
@@ -150,9 +157,9 @@ def minvalues(shingled, many, multiplier, fronts, leading, pieces, seen, low):
 
 @lean_kernel
 def supershingles(low, per, seed, out):
-    """out[i] = fingerprint of minvalues i * per to (i + 1) * per - 1, for each place of out; uint64.
+    """out[i] = chain(low, i * per, per, mix(seed + i)), uint64: the fingerprint of the i-th group of `per` minvalues.
 
-    Each is `chain(low, i * per, per, mix(seed + i))`; all go on side by side, for a step waits for the one before.
+    All chains advance together, because each step of a chain waits for the one before.
     """
     many, each = U64(len(out)), U64(per)
     for i in range(many):

@@ -1,8 +1,8 @@
 """Signatures of a document from the fingerprints of its sentences (Huang 2008; neardup/partition/README.md, step 2).
 
-A fingerprint is a number of 128 bits, high half first. Its rotation by r bytes moves the r first bytes to the end. By
-its remainder mod `subsets` it falls into one subset of each rotation; of each subset the `smallest` least fingerprints
-vote: bit b of the signature is 1 if the sum of w over those with bit b set exceeds the sum over those without.
+A fingerprint has 128 bits, high half first. Its rotation by r bytes moves the first r bytes to the end. For each
+rotation, the fingerprints are divided into subsets by their remainder mod `subsets`. The `smallest` least fingerprints
+of a subset vote with their weights: bit b of the signature is 1 if the fingerprints with bit b set outweigh the others.
 """
 
 import numpy as np
@@ -16,9 +16,9 @@ _BITS = 64
 
 @kernel
 def sign(prints, weights, rotations, subsets, smallest, out):
-    """Write signatures to uint64[rotations * subsets, 2] -> how many; subsets of too few fingerprints give none.
+    """Write signatures to out, uint64[rotations * subsets, 2] -> their number. Subsets that are too small give none.
 
-    prints uint64[n, 2], distinct; weights int64[n], below 2**56 / smallest. By rotation, then by remainder.
+    prints uint64[n, 2], distinct; weights int64[n], below 2**56 / smallest. Ordered by rotation, then by remainder.
     """
     n = len(prints)
     high, low = prints[:, 0].copy(), prints[:, 1].copy()
@@ -49,7 +49,7 @@ def sign(prints, weights, rotations, subsets, smallest, out):
 
 @kernel
 def _keep_smallest(high, low, number, subset, smallest, chosen_high, chosen_low, chosen, sizes):
-    """Put a fingerprint among the least of its subset, which are kept in order; drop the greatest where it is full."""
+    """Insert a fingerprint into the sorted list of the least ones of its subset; a full list drops its greatest."""
     at = sizes[subset]
     if at == smallest:
         at -= 1
@@ -70,7 +70,7 @@ def _keep_smallest(high, low, number, subset, smallest, chosen_high, chosen_low,
 
 @kernel
 def _vote(words, weights, numbers):
-    """One half of a signature: by bit, whether the weight of the words that have it exceeds that of the others."""
+    """Half a signature: bit b is set if the words with bit b outweigh the others."""
     total = np.int64(0)
     for number in numbers:
         total += weights[number]

@@ -1,11 +1,12 @@
 """Algorithm C: random projections of a page's tokens (Charikar 2002), counted in bit-sliced vertical counters.
 
-The plain equation: bit i = 1 if sum over distinct tokens t of weight(t) * (+1 if projection(t)[i] else -1) > 0, that
-is, if the weights of the tokens whose projection has the bit sum to more than half of all weights. Word w of a token's
-projection is mix(t + offsets[w]).
+The plain equation: bit i = 1 if sum over distinct tokens t of weight(t) * (+1 if projection(t)[i] else -1) > 0. In
+other
+words: if the tokens whose projection has the bit have more than half of all weight. Word w of a token's projection is
+mix(t + offsets[w]).
 
-Tokens that occur equally often have equal weights: their projections are summed first, and the sum is added to the
-counters of the page once for each binary digit of the weight (see `neardup.kernels.planes`).
+Tokens with equal numbers of occurrences have equal weights. Their projections are summed first, and the sum is added to
+the counters of the page once for each binary digit of the weight (see `neardup.kernels.planes`).
 """
 
 import numpy as np
@@ -17,9 +18,9 @@ from neardup.kernels.planes import STEP, STEP_PLANES, add_planes, add_token, add
 
 U64 = np.uint64
 U32 = np.uint32
-#: Digits of a sum of weights that a counter can hold.
+#: Binary digits of a counter.
 _DIGITS = 40
-#: Words of counters: of a group, of the raw sums, of the log-tf sums.
+#: Words of the counters: those of a group, of the raw sums, and of the log-tf sums.
 _RAW_AT = _DIGITS * LANES
 _LOG_AT = 2 * _RAW_AT
 COUNTERS = 3 * _RAW_AT
@@ -33,7 +34,7 @@ def _digits(number):
 
 @lean_kernel
 def _add(counters, digits, weight, at, top):
-    """Add the group's counters, so many times, to the `top` planes at `at`."""
+    """Add the group's counters `weight` times to the `top` planes at `at`."""
     while weight != _ZERO:
         digit = np.int64(trailing_zeros(weight))
         add_planes(counters, 0, digits, at + digit * LANES, top - digit)
@@ -42,7 +43,7 @@ def _add(counters, digits, weight, at, top):
 
 @lean_kernel
 def _sum(tokens, order, start, end, offsets, counters):
-    """Projections of tokens[order[start:end]] in the group's counters -> their digits."""
+    """Sum the projections of tokens[order[start:end]] in the group's counters -> digits used."""
     digits = _digits(end - start)
     counters[: max(digits, STEP_PLANES) * LANES] = _ZERO
     at = start
@@ -57,7 +58,7 @@ def _sum(tokens, order, start, end, offsets, counters):
 
 @lean_kernel
 def _finish(counters, planes, used, total, out):
-    """out[w] = the bits whose counters exceed total / 2."""
+    """Set in out[w] the bits whose counters exceed total / 2."""
     half = U64(total) >> _ONE
     for w in range(len(out)):
         greater = _ZERO
@@ -73,10 +74,11 @@ def _finish(counters, planes, used, total, out):
 
 @lean_kernel
 def _by_count(counts, many, last, place, order, others):
-    """Sort numbers 0 to many - 1 by min(counts, last) -> order uint32, place int64: where each count ends; most, total.
+    """Sort token numbers 0 to many - 1 by min(counts, last) -> (greatest count, sum of counts).
 
-    others uint32[>= many] scratch. Most tokens occur once: they are told from the others without a branch, and without
-    a counter that each of them would have to wait for.
+    order uint32 out: the sorted numbers. place int64 out: end of each count's numbers in order.
+    others uint32[>= many] scratch. Most tokens occur once. They are separated from the others without a branch, and
+    without a histogram counter, on which each of them would have to wait.
     """
     ones = rest = _ZERO
     total = most = _ZERO
@@ -105,12 +107,13 @@ def _by_count(counts, many, last, place, order, others):
 
 @lean_kernel
 def simhashes(tokens, counts, many, weights, offsets, place, order, others, counters, raw_out, log_out):
-    """Two simhashes of one page -> raw_out, log_out uint64[words <= 8]; bit 0 = lowest bit of word 0.
+    """Two simhashes of a page -> raw_out, log_out uint64[words <= 8]. Bit 0 is the lowest bit of word 0.
 
-    tokens uint64[>= many] distinct, counts uint32[>= many] their occurrences, in all below 2**32. A token that occurs c
-    times counts c in raw_out (algorithm C) and weights[min(c, last)] in log_out (uint64, below 2**7). offsets
-    uint64[8]. Scratch: place int64[len(weights) + 1], order, others uint32[>= many], counters uint64[COUNTERS]. No
-    tokens give zero.
+    A token that occurs c times has weight c in raw_out (algorithm C) and weights[min(c, last)] in log_out. A page
+    without tokens gives zero.
+    tokens uint64[>= many]: distinct tokens. counts uint32[>= many]: their occurrences, whose sum is below 2**32.
+    weights uint64, below 2**7. offsets uint64[8].
+    place int64[len(weights) + 1], order, others uint32[>= many], counters uint64[COUNTERS]: scratch.
     """
     last = U64(len(weights) - 1)
     most, raw_total = _by_count(counts, many, last, place, order, others)
@@ -125,7 +128,7 @@ def simhashes(tokens, counts, many, weights, offsets, place, order, others, coun
     start = np.int64(0)
     for c in range(_ONE, most + _ONE):
         while start < place[c]:
-            # those that occur still more often differ
+            # beyond the table of weights, equal weights have different counts
             end = place[c] if c < last else start + 1
             digits = _sum(tokens, order, start, end, offsets, counters)
             _add(counters, digits, U64(counts[order[start]]), _RAW_AT, raw_top)

@@ -1,4 +1,4 @@
-"""Everything of a sketch that follows from a page's tokens, in one call."""
+"""Computes, in one call, all parts of a sketch that follow from a page's tokens."""
 
 from typing import Any, NamedTuple
 
@@ -23,7 +23,7 @@ _ANY_DIGIT = U8(points.ANY_DIGIT)
 
 
 class Shape(NamedTuple):
-    """What the scheme says, as arrays (uint64 unless noted); made by `neardup.sketch.shape.shape_of`."""
+    """The scheme as arrays (uint64 unless noted). `neardup.sketch.shape.shape_of` makes it."""
 
     token: Any  # [12] key of token fingerprints
     digest: Any  # [2] seeds
@@ -36,25 +36,25 @@ class Shape(NamedTuple):
     names: Any  # [12] key of fingerprints of titles and URLs
     person: Any  # [2] of the hash of a URL
     body: Any  # [2] of the digest of an opaque body, as person
-    header: Any  # int64: places in a record, see `neardup.kernels.record.FIELDS`
-    limits: Any  # int64[16]: see below
+    header: Any  # int64: offsets in a record, see `neardup.kernels.record.FIELDS`
+    limits: Any  # int64[16]: see TOKENS_MAX and the constants beside it
     points: Any  # uint32: the table of `neardup.text.unicode`
 
 
-#: Places in Shape.limits.
+#: Indices in Shape.limits.
 PER_SUPERSHINGLE, PER_WIDE, TAPE_MAX, CONTENT_MAX, OCCURRENCES_MAX = 0, 1, 2, 3, 4
 HEAD_TOKENS, HEAD_KEY_TOKENS, TITLE_NAMES_MAX, BLOOM_MIN, BLOOM_MAX = 5, 6, 7, 8, 9
 TITLE_MAX, URL_MAX, LANG_MAX = 10, 11, 12
-#: How many words of what a page prints of its own URL tapes leave out; how many tokens of a page count.
+#: Tokens of the page's own URL that its tapes leave out, at most; tokens of a page that count, at most.
 OWN_URL_WORDS_MAX, TOKENS_MAX = 13, 14
 #: Bytes of the article's tape; 0: records hold none.
 ARTICLE_MAX = 15
-#: Fewer tokens are no article: the least stretch that two sites have in common is longer.
+#: Least tokens of an article: a shorter one cannot have the common stretch that a rule needs for two sites.
 ARTICLE_TOKENS_MIN = 100
 
 
 class Workspace(NamedTuple):
-    """Scratch arrays of one thread, for pages of up to `tokens` tokens; made by `neardup.sketch.shape`."""
+    """Scratch arrays of one thread, for pages of up to `tokens` tokens. `neardup.sketch.shape` makes them."""
 
     ids: Any  # uint32[tokens]
     slots: Any  # uint32[8 * tokens]
@@ -82,7 +82,7 @@ class Workspace(NamedTuple):
 
 
 class PageSpace(NamedTuple):
-    """Scratch of one thread for text and tokens of a page; made by `neardup.sketch.shape`."""
+    """Scratch arrays of one thread for text and tokens of a page. `neardup.sketch.shape` makes them."""
 
     text: Any  # uint8[bytes]
     fp: Any  # uint64[tokens]
@@ -98,7 +98,7 @@ class PageSpace(NamedTuple):
     numbers: Any  # int64[NUMBERS]
 
 
-#: Places in the words (uint64) and the numbers (int64) of a page.
+#: Indices in the words (uint64) and the numbers (int64) of a page.
 DIGEST, HEAD, B, C, WIDE, LOGTF, NAMING, WORDS = 0, 2, 3, 9, 15, 23, 26, 27
 TOKENS, DISTINCT, CONTENT_TOKENS, TAPE_LEVEL, CONTENT_LEVEL = 0, 1, 2, 3, 4
 TAPE_BYTES, CONTENT_BYTES, TITLE_NAMES, HEAD_NAMES, BLOOM_BYTES = 5, 6, 7, 8, 9
@@ -112,7 +112,10 @@ NUMBER_FIELDS = (
 
 @lean_kernel
 def _write_article(n, parts, many, most, bytes_max, work, numbers):
-    """The tape of the article to work.article, if there is one. parts: blocks, many: distinct tokens of the page."""
+    """Write the article's tape to work.article, if there is an article.
+
+    parts: number of blocks; many: distinct tokens.
+    """
     starts, ends, chosen, counts = work.starts, work.ends, work.chosen, work.content_counts
     tokens = choose_article(parts, starts, ends, work.linked, chosen)
     if tokens < ARTICLE_TOKENS_MIN:
@@ -128,14 +131,16 @@ def _write_article(n, parts, many, most, bytes_max, work, numbers):
 
 @lean_kernel
 def sketch_tokens(tokens, n, heading, text, url, host, host_many, shape, work, words, numbers, out, at):
-    """Sketch of one page's tokens.
+    """Sketch one page's tokens -> (end of the sections in out, whether the page prints its own URL).
 
-    tokens: (fp uint64, flags uint8, block int32, span_start uint32, span_end uint32), each [>= n], spans in text
-    (uint8). heading: first and end of the heading's tokens. url: (uint8 array, first, end) of the page's own.
+    tokens: (fp uint64, flags uint8, block int32, span_start uint32, span_end uint32), each [>= n]; spans in text,
+    uint8.
+    heading: first and end of the heading's tokens.
+    url: (uint8 array, start, end) of the page's own URL.
     host uint64[host_many]: tokens of the page's own host.
-    Out: words uint64[27], numbers int64[13] (places above); to uint8 out from `at` on: tape, content tape, title names,
-    head names and filter, one after another; to work.article the article's tape. Returns where the former end, and
-    whether the page prints its own URL.
+    words uint64[27], numbers int64[13]: out, with the indices above.
+    out uint8: from `at` on, the sections tape, content tape, title names, head names and filter.
+    work.article: out, the article's tape.
     """
     fp, flags, block, span_start, span_end = tokens
     limits = shape.limits
@@ -167,7 +172,7 @@ def sketch_tokens(tokens, n, heading, text, url, host, host_many, shape, work, w
         words[C : C + 6],
         words[LOGTF : LOGTF + 3],
     )
-    # equal tokens are equal strings: what the first one says of digits holds for all
+    # equal tokens are equal strings, so the digit flags of the first occurrence hold for all
     for i in range(U64(many)):
         work.mixed[i] = marked(mix(work.distinct[i]), work.left[i] & _ANY_DIGIT != U8(0))
     numbers[TOKENS], numbers[DISTINCT] = n, many

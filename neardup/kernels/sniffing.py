@@ -1,4 +1,4 @@
-"""Which bodies need no decoding: told for a whole batch by looking at bytes, not at charsets."""
+"""Finds the bodies of a batch that need no decoding, by their bytes alone."""
 
 import numba
 import numpy as np
@@ -15,12 +15,12 @@ _ZERO = U64(0)
 _FTYP = U64(int.from_bytes(b"ftyp", "little"))
 _WINDOW = 64
 _VECTOR = ir.VectorType(ir.IntType(8), _WINDOW)
-#: What a content type claims: HTML or plain text in UTF-8; the same, charset unknown or another; nothing; neither.
+#: Claims of a content type: HTML or plain text in UTF-8; the same with no or another charset; no claim; another type.
 HTML_UTF8, PLAIN_UTF8, HTML_ANY, PLAIN_ANY, UNKNOWN, OPAQUE_TYPE = 0, 1, 2, 3, 4, 5
 HTML, PLAIN, OPAQUE = 0, 1, 2
-#: What is left to look at, bits: whether the first bytes are a magic number, whether there are tags, everything.
+#: Bits of what Python must still check: whether the first bytes are a magic number; whether there are tags; everything.
 MAGIC, LOOK_FOR_TAGS, LOOK = 1, 2, 4
-#: How far binary bytes are looked for (see `neardup.text.decoding`).
+#: Bytes at the start of a body that are searched for binary data (see `neardup.text.decoding`).
 SAMPLE = 4096
 
 
@@ -49,8 +49,10 @@ def _strange(typing_context, array, index):
 
 @lean_kernel
 def strange(array, index):
-    """Masks of the 64 bytes from `index` on: control characters of no text; beyond ASCII, or shifting beyond it; those
-    that continue a UTF-8 character.
+    """Three masks of the 64 bytes from `index` on.
+
+    They mark control characters that no text has; bytes that are not ASCII, or shift to another character set; and
+    bytes that continue a UTF-8 character.
     """
     if CHECK:
         check_range(array, index, _WINDOW)
@@ -61,7 +63,7 @@ if numba.config.DISABLE_JIT:
     from neardup.kernels.bits import view
 
     def strange(array, index):
-        """A plain stand-in."""
+        """The replacement with the JIT off."""
         window = view(array, index, _WINDOW)
         binary = (window < 0x20) & ~np.isin(window, (9, 10, 12, 13, 27))
         beyond = (window >= 0x80) | np.isin(window, (14, 15, 27))
@@ -80,7 +82,10 @@ def _has_binary(buffer, start, end):
 
 @lean_kernel
 def is_plain_ascii(buffer, start, end):
-    """Whether all is ASCII and nothing shifts into another character set. Reads up to 63 bytes beyond it."""
+    """Whether buffer[start:end] is ASCII without a shift to another character set.
+
+    Reads up to 63 bytes beyond `end`.
+    """
     seen = _ZERO
     for at in range(start, end, _WINDOW):
         seen |= strange(buffer, at)[1] & below(end - at)
@@ -89,7 +94,7 @@ def is_plain_ascii(buffer, start, end):
 
 @lean_kernel
 def characters(text, start, end):
-    """Bytes of text[start:end] that do not continue a UTF-8 character, int64. Reads as far as the above."""
+    """Characters of the UTF-8 text[start:end], int64: bytes that continue none. Reads up to 63 bytes beyond `end`."""
     continuing = np.int64(0)
     for at in range(start, end, _WINDOW):
         continuing += np.int64(ones(strange(text, at)[2] & below(end - at)))
@@ -98,10 +103,11 @@ def characters(text, start, end):
 
 @lean_kernel
 def sniff(buffer, starts, ends, claims, first_bytes, modes, doubts):
-    """modes int64[bodies]: HTML, PLAIN or OPAQUE; doubts uint8[bodies]: what is left to look at, see above.
+    """Guess the kind of each body.
 
-    buffer uint8: bodies at starts to ends, each followed by 64 bytes or more. claims int64[bodies]. first_bytes
-    uint8[256]: 1 for those that a magic number may begin with, 2 for those of a byte order mark.
+    buffer uint8: bodies at starts to ends, each followed by at least 64 bytes. claims int64[bodies]: see above.
+    first_bytes uint8[256]: 1 for the first bytes of magic numbers, 2 for those of byte order marks.
+    modes int64[bodies] out: HTML, PLAIN or OPAQUE. doubts uint8[bodies] out: bits of what Python must still check.
     """
     for i in range(len(starts)):
         start, end, claim = starts[i], ends[i], claims[i]
@@ -113,7 +119,7 @@ def sniff(buffer, starts, ends, claims, first_bytes, modes, doubts):
             doubts[i] = LOOK
             continue
         kind = first_bytes[buffer[start]]
-        # the brand of an MPEG-4 file comes after four bytes
+        # an MPEG-4 file has its brand after four bytes
         if kind & U8(1) or word_at(buffer, start) >> U64(32) == _FTYP:
             doubts[i] |= U8(MAGIC)
         if kind & U8(2) or _has_binary(buffer, start, min(end, start + SAMPLE)):

@@ -1,7 +1,8 @@
 """Fingerprints of many short spans of a text: eight at a time, in portable LLVM vector IR.
 
-Lengths of tokens cannot be predicted, so nothing here depends on them but a mask. Spans of 16 bytes and more, one token
-in fifty, go one by one. With the JIT off all do. The bits are those of `fingerprint`.
+The lengths of tokens cannot be predicted, so they only select a mask, and there is no branch. Spans of 16 or more
+bytes, one token in fifty, are hashed one by one; with the JIT off, all spans are. The results equal those of
+`fingerprint`.
 """
 
 import numba
@@ -19,7 +20,7 @@ _LANES = 8
 _I8, _I32, _I64 = ir.IntType(8), ir.IntType(32), ir.IntType(64)
 _WORDS = ir.VectorType(_I64, _LANES)
 _HALVES = ir.VectorType(_I32, _LANES)
-#: Of mix().
+#: Constants of mix().
 _GAMMA, _M1, _M2 = 0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB
 
 
@@ -40,7 +41,10 @@ def _mix(builder, x):
 
 
 def _short_hash(builder, low, high, length, key):
-    """Fingerprints of spans of less than 16 bytes, given as little-endian words with any bytes beyond their length."""
+    """Fingerprints of spans of fewer than 16 bytes.
+
+    low, high: their bytes as words; bytes beyond the length are ignored.
+    """
     wide = builder.sext(builder.icmp_unsigned(">=", length, _all(8)), _WORDS)
     rest = builder.shl(builder.and_(length, _all(7)), _all(3))
     rest = builder.sub(builder.shl(_all(1), rest), _all(1))
@@ -92,7 +96,7 @@ def _hash_short(typing_context, text, starts, ends, at, key, out):
 
 @lean_kernel
 def hash_short(text, starts, ends, at, key, out):
-    """out[at : at + 8] = fingerprints of eight spans; the bits of the answer tell which are too long: nothing yet."""
+    """out[at : at + 8] = fingerprints of 8 spans -> a mask of the spans that are too long; their results are void."""
     if CHECK:
         check_range(starts, at, _LANES)
         check_range(ends, at, _LANES)
@@ -114,7 +118,7 @@ def hash_spans(text, starts, ends, many, key, out):
     while i < many:
         at = i
         if many - i < _LANES:
-            at = many - _LANES  # the last eight, some of them once more
+            at = many - _LANES  # the last eight; some of them are hashed twice
         if at < 0 or np.int64(starts[at + _LANES - 1]) > size:
             out[i] = fingerprint(text, starts[i], ends[i], key)
             i += 1

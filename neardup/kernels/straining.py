@@ -1,7 +1,7 @@
 """The filtered sketch of a pair (Huang 2008; neardup/partition/README.md, step 5): windows that both texts hold.
 
-A window begins at each character and reaches as far as it must to count `window` bytes or more; a text that counts
-less is one window. Windows are compared by hashes: of two that differ, one pair in 2**64 would be kept in vain.
+A window begins at each character, and is as short as possible with at least `window` bytes. A shorter text is one
+window. Windows are compared by 64-bit hashes, so a false match has a probability of 2**-64.
 """
 
 import numpy as np
@@ -10,16 +10,16 @@ from neardup.kernels import kernel
 
 U64 = np.uint64
 _ZERO, _ONE = U64(0), U64(1)
-#: Of the rolling hash: sum of (c + 1) * _BASE**(places to the window's end), mod 2**64, then mixed.
+#: Base of the rolling hash: sum of (c + 1) * _BASE**(characters to the window's end), mod 2**64, then mixed.
 _BASE = U64(0x9E3779B97F4A7C15)
 _MIX = U64(0xFF51AFD7ED558CCD)
 
 
 @kernel
 def strain(a, b, widths_a, widths_b, window, keep_a, keep_b):
-    """Mark in uint8[len(a)], uint8[len(b)] which characters lie in a window that the other text holds, too.
+    """Mark the characters that lie in a window of both texts -> int64 each, marked characters of a and of b.
 
-    a, b: uint32 code points; widths uint8: bytes that each counts, 1 or 2. -> int64: how many are kept of each.
+    a, b: uint32 code points. widths_a, widths_b uint8: bytes of each character, 1 or 2. keep_a, keep_b uint8 out.
     """
     hash_a, ends_a = _windows(a, widths_a, window)
     hash_b, ends_b = _windows(b, widths_b, window)
@@ -57,7 +57,10 @@ def strain(a, b, widths_a, widths_b, window, keep_a, keep_b):
 
 @kernel
 def _windows(text, widths, window):
-    """Hashes uint64[windows], none 0, and ends int32[windows] of a text's windows; that of place i begins at i."""
+    """(hashes uint64[windows], ends int32[windows]) of a text's windows. Window i begins at character i.
+
+    No hash is 0.
+    """
     n = len(text)
     hashes, ends = np.empty(n, np.uint64), np.empty(n, np.int32)
     powers = np.empty(window + 1, np.uint64)

@@ -1,6 +1,6 @@
-"""Stretches of a page that need no care: text, references, and tags that leave a mark or nothing.
+"""The fast path of `extract`: text, references, and tags that leave one mark or none in the text.
 
-They make up nearly all of a page, so this loop knows little, and has hardly a branch to mispredict.
+They make up nearly all of a page, so this loop handles only them, with few branches that can be mispredicted.
 """
 
 import numpy as np
@@ -15,28 +15,28 @@ U64 = np.uint64
 _ZERO = U64(0)
 _ONE = U64(1)
 
-#: Positions of `<` and `&` are found for so many bytes at a time, ahead of the state machine: where the next tag begins
-#: is known then before the last one is understood, and the CPU works on both. 4 bytes each, behind the text.
+#: Bytes whose `<` and `&` are indexed at a time, ahead of the state machine. So the start of the next tag is known
+#: before the last one is processed, and the CPU works on both. A position has 4 bytes and is stored after the text.
 CHUNK_BYTES = 4096
 INDEX_BYTES = 4 * CHUNK_BYTES + 32
-#: After the last position: more than any distance in a page.
+#: The end mark of the positions, greater than any of them.
 NO_MORE = 0xFFFFFFFF
 
 
 @lean_kernel
 def _index_markup(buf, begin, at, stop, text, place):
-    """Write the positions of `<` and `&` in buf[at:stop], as distances from begin, at text[place].
+    """Write the positions of `<` and `&` in buf[at:stop], relative to begin, to text[place:].
 
-    Of `<<<` and `&&&` only the last can begin anything; the others are text.
+    Of `<<<` and `&&&` only the last can begin a tag or a reference, so the others are left out: they are text.
     """
     while at < stop:
-        prefetch(buf, at + CHUNK_BYTES)  # for the next call
+        prefetch(buf, at + CHUNK_BYTES)  # the bytes of the next call
         mask = markup_mask(buf, at) & below(stop - at)
         mask &= ~(mask >> _ONE)
         to = place
         place += 4 * ones(mask)
         base = at - begin
-        # Four at once, needed or not: how many a window has cannot be predicted.
+        # Always four per step, because the number of bits in a window cannot be predicted.
         for _ in range(4):
             put_quad(text, to, base + trailing_zeros(mask))
             mask &= mask - _ONE
@@ -51,15 +51,16 @@ def _index_markup(buf, begin, at, stop, text, place):
 
 @inlined_kernel
 def stretch(buf, begin, at, end, text, o, limit, tags, entities, kinds_max, in_link, index, place, indexed):
-    """Write text from buf[at] on, up to a tag that needs care, the end, or the limit of the text.
+    """Copy text from buf[at] on, up to a tag that needs the state machine, the end, or the limit of the text.
 
-    begin: where the page begins. kinds_max: greater kinds of tags need care. in_link: int64, 1 in a link. Positions of
-    markup lie at text[index:]; place: the next of them; indexed: up to where in buf they are known. Returns (at, o,
-    in_link, place, indexed); buf[at] is a `<`, unless at >= end or o >= limit.
+    begin: start of the page in buf. kinds_max: tags of a greater kind need the state machine. in_link: int64, 1 in a
+    link. index: start of the positions of markup in text; place: the next position; indexed: the end of the indexed
+    bytes of buf.
+    -> (at, o, in_link, place, indexed), the new values; buf[at] is `<`, unless at >= end or o >= limit.
     """
     while o < limit:
         if buf[U64(at)] & 0xC0 == 0x80 and at < end:
-            # A character cut in two by markup must not be joined.
+            # A character that markup cuts in two must not be joined.
             o = put_byte(text, o, SPACE)
         # Text up to the next `<` or `&`.
         stop = begin + quad_at(text, place)
@@ -84,7 +85,7 @@ def stretch(buf, begin, at, end, text, o, limit, tags, entities, kinds_max, in_l
         if buf[U64(at)] == 38:
             o, at = put_reference(buf, at, end, entities, text, o)
             continue
-        # A tag. What lies beyond the page is no part of it, but can be read.
+        # A tag. Bytes beyond the page do not belong to it, but can be read.
         closing = np.int64(buf[U64(at + 1)] == 47)
         name = at + 1 + closing
         length = name_length(buf, name)
@@ -116,6 +117,6 @@ def stretch(buf, begin, at, end, text, o, limit, tags, entities, kinds_max, in_l
     return at, o, in_link, place, indexed
 
 
-#: What a tag of each kind leaves, and how many bytes that is, from the lowest bits up; kinds are small numbers.
+#: The mark that a tag of each kind leaves, and its number of bytes; the entry of the lowest kind in the lowest bits.
 _MARKS = BLOCK << 8 * mk.BLOCK | SPACE << 8 * mk.BREAK
 _LENGTHS = 1 << mk.BLOCK | 1 << mk.BREAK

@@ -1,8 +1,9 @@
 """Tapes: samples of a page's tokens that keep their order, and the longest common subsequence of two of them.
 
-With g = mix(token), a token is kept at level s if the low s bits of g are 0; its byte is bit s of g (bit 0) and the top
-7 bits of g (bits 1 to 7); of a token with digits the top two are 00 (see `neardup.kernels.sketch`), of others never. So
-a tape of level s becomes one of level s + 1 by dropping the bytes whose bit 0 is set.
+Let g = mix(token). A token is on the tape of level s if the low s bits of g are 0. Its byte has bit s of g as bit 0,
+and the top 7 bits of g as bits 1 to 7. The top two bits are 00 for tokens with digits, and for no others (see
+`neardup.kernels.names.marked`). So dropping the bytes whose bit 0 is set turns a tape of level s into one of level s +
+1.
 """
 
 import numpy as np
@@ -11,16 +12,16 @@ from neardup.kernels import lean_kernel
 
 U64 = np.uint64
 U8 = np.uint8
-#: Levels: a 64-bit word has at most this many low zero bits that a byte can still follow.
+#: Number of levels: the low zero bits that a 64-bit word can have so that a byte still follows them.
 LEVELS = 64
 _ZERO, _ONE = U64(0), U64(1)
-#: Tokens that `write` reads before it looks whether anything is left.
+#: Tokens that `write` reads between two checks whether the tape is complete.
 _AT_ONCE = U64(256)
 
 
 @lean_kernel
 def _kept(mixed, counts, many, most, level):
-    """Tokens on a tape of this level."""
+    """Number of tokens on a tape of this level."""
     mask = (_ONE << U64(level)) - _ONE
     kept = _ZERO
     for i in range(U64(many)):
@@ -30,17 +31,20 @@ def _kept(mixed, counts, many, most, level):
 
 @lean_kernel
 def prepare(mixed, counts, many, occurrences_max, bytes_max, left, byte):
-    """Choose the level of a tape -> int64 s, the smallest that keeps at most bytes_max tokens; and how many it keeps.
+    """Choose the level of a tape -> (level, tokens at this level), int64.
 
-    mixed uint64[many], counts uint32[many] (0: not there): distinct tokens, of each the first occurrences_max count.
-    left uint8[many] out: how many of each are on the tape; byte uint8[many] out: each one's byte.
+    It is the lowest with at most bytes_max tokens.
+
+    mixed uint64[many], counts uint32[many]: mix of the distinct tokens, and their occurrences (0: not on the tape).
+    occurrences_max: occurrences of a token that count, the first ones.
+    left uint8[many] out: occurrences of each token on the tape. byte uint8[many] out: its byte.
     """
     most, limit = U64(occurrences_max), U64(bytes_max)
     level = np.int64(0)
-    # each pass is a fraction of what a histogram costs, whose places would have to wait for each other
+    # passes over the tokens are cheaper than a histogram, whose counters would have to wait for each other
     kept = _kept(mixed, counts, many, most, level)
     if kept > limit:
-        # each level keeps about half of the one below, so the search begins where the right one may be
+        # each level keeps about half of the tokens of the one below, so the search begins at the expected level
         while level < LEVELS - 1 and kept >> U64(level) > limit:
             level += 1
         kept = _kept(mixed, counts, many, most, level)
@@ -62,16 +66,16 @@ def prepare(mixed, counts, many, occurrences_max, bytes_max, left, byte):
 
 @lean_kernel
 def write(ids, start, end, left, byte, out, at, stop):
-    """Append the bytes of tokens ids[start:end] that are left to out[at:stop] -> the new end; left is counted down.
+    """Append the bytes of the tokens ids[start:end] with left[id] > 0 to out[at:stop] -> the new end. Decrements left.
 
-    stop: where nothing can be left; the text is read no further than some tokens beyond the last one kept.
+    stop: the end of the complete tape. Reading stops a few tokens after it is reached.
     """
     to, end_of_tape = U64(at), U64(stop)
     i, last = U64(start), U64(end)
     while i < last and to < end_of_tape:
         until = min(i + _AT_ONCE, last)
         while i < until:
-            # without a branch: which tokens are sampled is not to be foreseen
+            # no branch: sampled tokens cannot be predicted
             token = U64(ids[i])
             more = left[token]
             on = U8(more != U8(0))

@@ -1,7 +1,7 @@
-"""URLs that are one token each: sources of images and frames, targets of refreshes (Henzinger 2006, section 2).
+"""Terms: URLs that are one token each (Henzinger 2006, section 2): sources of images and frames, targets of refreshes.
 
-On the page's own host the term is the file name (the last segment of the path), on another host the whole URL without
-its fragment. `text` serves as scratch: a foreign <base> lies in its last BASE_BYTES_MAX bytes.
+If the URL is on the page's own host, the term is the file name (the last segment of the path). On another host, it is
+the whole URL without its fragment. A <base> on another host is kept in the last BASE_BYTES_MAX bytes of `text`.
 """
 
 import numpy as np
@@ -13,9 +13,9 @@ from neardup.kernels.windows import copy_text, url_masks
 
 TERM_START, TERM_END = 1, 2
 BASE_BYTES_MAX = 2048
-#: Resolving against a foreign <base> repeats the base in every term: no more than this many bytes of a page do.
+#: Resolving against a foreign <base> repeats it in every term. This many bytes per page may be added that way.
 BASE_BUDGET_BYTES = 32768
-# Places in the array of facts that nothing else may use.
+# Indices in the array of facts (`neardup.kernels.facts`) that belong to this module.
 BASE_SPENT, BASE_LENGTH, BASE_CUTS = 16, 17, 18
 
 U64 = np.uint64
@@ -28,7 +28,7 @@ _RELATIVE, _ROOTED, _HOSTED, _ABSOLUTE, _OPAQUE = range(5)
 
 @lean_kernel
 def _decode(buf, start, end, entities, text, o):
-    """Write an attribute's value at text[o], references resolved; its end. Tabs and line ends stay as they are."""
+    """Write an attribute's value with resolved references to text[o:] -> its end. Tabs and line ends are kept."""
     while start < end:
         c = np.int64(buf[start])
         if c == 38:
@@ -51,9 +51,10 @@ def _decode(buf, start, end, entities, text, o):
 
 @lean_kernel
 def _clean(text, begin, start, end):
-    """Move text[start:end] to `begin`, without tabs and line ends, trimmed, without the fragment; its end there.
+    """Move the URL text[start:end] to `begin` -> its new end.
 
-    Backslashes before the query become slashes, as in browsers.
+    Tabs, line ends, outer spaces and the fragment are removed. Backslashes before the query become slashes, as in
+    browsers.
     """
     o = begin
     query = False
@@ -114,7 +115,7 @@ def _same_host(buf, at, end, host, host_start, host_end):
 
 @lean_kernel
 def _is_host(text, start, end, host, host_start, host_end):
-    """Whether the authority text[start:end] names the host, whatever its user and port."""
+    """Whether the authority text[start:end] is the host; user and port are ignored."""
     for i in range(start, end):
         if text[i] == 64:
             start = i + 1
@@ -141,7 +142,7 @@ def _is_data(text, start, end):
 
 @lean_kernel
 def _keep_file_name(text, begin, end):
-    """Move the last segment of the path, without query, to text[begin]; its end there."""
+    """Move the last segment of the path of text[begin:end], without the query, to text[begin] -> its new end."""
     stop = begin
     while stop < end and text[stop] != 63:
         stop += 1
@@ -158,9 +159,9 @@ def _keep_file_name(text, begin, end):
 
 @lean_kernel
 def _remove_dots(text, path, end):
-    """Resolve `.` and `..` segments of the path text[path:end], which may have a query; the new end.
+    """Resolve `.` and `..` in the path text[path:end], which may have a query -> the new end (RFC 3986, section 5.2.4).
 
-    RFC 3986, section 5.2.4. Each segment is written once and taken back once at most.
+    Each segment is written once and removed at most once, so time is linear.
     """
     if byte_at(text, path, end) != 47:
         return end
@@ -197,7 +198,7 @@ def _remove_dots(text, path, end):
 
 @lean_kernel
 def set_base(buf, start, end, entities, host, host_start, host_end, text, facts):
-    """Take down a <base href>: only one on another host matters, for it makes relative URLs foreign."""
+    """Store a <base href> that is on another host: it puts relative URLs on that host. Others are ignored."""
     facts[BASE_LENGTH] = 0
     if end - start > BASE_BYTES_MAX // 2:
         return
@@ -217,14 +218,14 @@ def set_base(buf, start, end, entities, host, host_start, host_end, text, facts)
     while folder > path and text[folder - 1] != 47:
         folder -= 1
     facts[BASE_LENGTH] = stop - begin
-    # Where the scheme ends, the authority, the folder, the path: 12 bits each.
+    # The ends of scheme, authority, folder and path: 12 bits each.
     scheme = authority - 2 - begin
     facts[BASE_CUTS] = scheme | (path - begin) << 12 | (folder - begin) << 24 | (query - begin) << 36
 
 
 @lean_kernel
 def _resolve(text, begin, end, shape, facts):
-    """Put what a reference takes from the foreign base before text[begin:end]; the new end."""
+    """Insert the part of the foreign base that a reference needs before text[begin:end] -> the new end."""
     cuts = facts[BASE_CUTS]
     if shape == _HOSTED:
         length = cuts & 4095
@@ -237,7 +238,7 @@ def _resolve(text, begin, end, shape, facts):
     if facts[BASE_SPENT] + length + 1 > BASE_BUDGET_BYTES:
         return end
     facts[BASE_SPENT] += length + 1
-    # A base without a path ("http://host") needs the slash between.
+    # A base without a path ("http://host") needs a slash before the reference.
     join = 1 if shape == _RELATIVE and text[begin] != 63 and length == (cuts >> 12) & 4095 else 0
     for i in range(end - 1, begin - 1, -1):
         text[i + length + join] = text[i]
@@ -251,7 +252,7 @@ def _resolve(text, begin, end, shape, facts):
 
 @lean_kernel
 def _refresh_target(text, start, end):
-    """Range of the URL in the content of a meta refresh; empty if it names none (HTML standard, 4.2.5.3)."""
+    """(start, end) of the URL in the content of a meta refresh; empty if there is none (HTML standard, 4.2.5.3)."""
     at = start
     while at < end and text[at] <= 32:
         at += 1
@@ -286,7 +287,7 @@ def _refresh_target(text, start, end):
 
 @lean_kernel
 def _put_plain(buf, start, end, host, host_start, host_end, text, o):
-    """`put_term` for most URLs, those of one window and nothing unusual, without a foreign base; -1 for the others."""
+    """`put_term` for ordinary URLs of at most 64 bytes, on a page without a foreign base; -1 for other URLs."""
     odd, slashes, dots, colons = url_masks(buf, start)
     length = end - start
     inside = below(length)
@@ -308,9 +309,9 @@ def _put_plain(buf, start, end, host, host_start, host_end, text, o):
         if path == authority or colons & below(path) & ~below(authority) != _ZERO:
             return np.int64(-1)
         if _same_host(buf, start + authority, start + path, host, host_start, host_end):
-            name = path  # at least
+            name = path  # the file name begins there or later
         elif (slashes << _ONE) & dots & inside & ~below(path) != _ZERO:
-            return np.int64(-1)  # perhaps dot segments
+            return np.int64(-1)  # there may be dot segments
     if authority == 0 or name > 0:
         name = max(name, 64 - leading_zeros(slashes))
         if name == length:
@@ -326,10 +327,10 @@ def _put_plain(buf, start, end, host, host_start, host_end, text, o):
 
 @lean_kernel
 def put_term(buf, start, end, is_refresh, entities, host, host_start, host_end, text, o, limit, facts):
-    """Write the term of the URL buf[start:end] at text[o] between its marks; the position after it.
+    """Write the term of the URL buf[start:end], between its marks, to text[o:] -> the position after it.
 
-    is_refresh: the value is the content of a meta refresh, which names a URL. Nothing is written for an empty term, a
-    `data:` URL, or where text[o:limit] might not hold it.
+    is_refresh: buf[start:end] is the content of a meta refresh, which contains a URL. Nothing is written for an empty
+    term, for a `data:` URL, and if text[o:limit] might be too short.
     """
     while start < end and buf[start] <= 32:
         start += 1

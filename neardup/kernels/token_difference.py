@@ -12,10 +12,10 @@ _ONE, _ALL = U64(1), U64(0xFFFFFFFFFFFFFFFF)
 
 @kernel
 def common(first, following, b, places):
-    """Length of the longest common subsequence -> int64; bit-parallel, n * m / 64 steps (Hyyro 2004).
+    """Length of the longest common subsequence of a and b -> int64; bit-parallel, n * m / 64 steps (Hyyro 2004).
 
-    Sequence a of `places` tokens is given by its places: of token t the first place is first[t], of place p the next
-    one of the same token following[p]; -1 ends. b int64[m] are tokens, -1 for one that a lacks.
+    Sequence a has `places` tokens and is given by its positions: first[t] is the first position of token t,
+    following[p] the next position of the token at p; -1 ends. b int64[m]: tokens, -1 for a token that a lacks.
     """
     words = (places + 63) // 64
     open_bits, match = np.full(words, _ALL, np.uint64), np.zeros(words, np.uint64)

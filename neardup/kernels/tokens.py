@@ -1,13 +1,12 @@
 """Text to token fingerprints: maximal runs of letters, marks and digits, folded, and their fingerprints.
 
-Folded means lower case, the compatibility characters of Unicode as what they stand for (fullwidth and mathematical
-letters, ligatures), and nothing for characters that a browser does not show (soft hyphens, joiners, variation
-selectors): see `neardup.text.unicode`. In a URL that is one token, ignored characters and those that stand for several
-stay as they are.
+Folding (`neardup.text.unicode`) lower-cases letters, replaces the compatibility characters of Unicode (fullwidth and
+mathematical letters, ligatures), and drops characters that a browser does not show (soft hyphens, joiners, variation
+selectors). In a term (a URL that is one token), characters that would be dropped or lengthened stay.
 
-Windows of 64 bytes are cut by masks; letters that are not ASCII are put into them one by one. What does not fit in,
-scripts without word breaks above all, goes code point by code point. Both give the same tokens. Lower-casing happens in
-`text` itself, so that a span read after the call is the token's string.
+Text is split 64 bytes at a time with bit masks; letters that are not ASCII are added to the masks one by one. All other
+text, mainly scripts without word breaks, is split one code point at a time. Both ways give the same tokens. `text` is
+folded in place, so after the call a span of it is the token's string.
 """
 
 import numpy as np
@@ -41,27 +40,28 @@ _ZERO = U64(0)
 _ONE = U64(1)
 _ALL = U64(0xFFFFFFFFFFFFFFFF)
 
-#: From so many bytes that are not ASCII in a window on, a script without word breaks has all of it code point by code
-#: point. Changes no bit.
+#: A window in a script without word breaks that has more bytes beyond ASCII than this is split one code point at a time
+#: to its end. Changes no bit.
 _FOREIGN = 12
-#: Bytes behind the text that `tokenise` reads, and as many at the end of its array that it writes.
+#: Bytes after the text that `tokenise` reads, and bytes at the end of its array that it writes.
 _SPARE_BYTES = 64
-#: The first byte that is looked up; `neardup.kernels.writing` writes it for control characters.
+#: The first byte that needs a table look-up; `neardup.kernels.writing` writes it for control characters.
 _DELETE = 0x7F
 
 
 def tokens_needed(text_bytes: int) -> int:
-    """Tokens of a text of this length, at most. Two tokens of three bytes are the densest: U+3358 is two."""
+    """Upper bound of the tokens of a text. The densest character is U+3358, with two tokens from three bytes."""
     return text_bytes + 2
 
 
 @lean_kernel
 def _letters(text, at, n_text, high, points):
-    """(word, digits, rest) of a window: bits of letters and of digits that are not ASCII, and the first bit that no
-    window can tell anything of (0: none). high: the bytes that are not ASCII.
+    """(word, digits, rest) of the bytes of a window that are not ASCII (the mask `high`).
 
-    Letters are written lower-cased. Those whose lower case has another length, scripts without word breaks, characters
-    that fold to several, and ignored ones are of the rest; so is a character that goes over the window's end.
+    word, digits: masks of letters and digits and of digits. rest: the first character that masks cannot handle, as one
+    bit; 0: none. Masks cannot handle a letter whose lower case has another length, scripts without word breaks,
+    characters that fold to several or to none, and a character that crosses the end of the window. Letters before
+    `rest` are lower-cased in place.
     """
     word = digits = _ZERO
     while high != _ZERO:
@@ -88,9 +88,9 @@ def _letters(text, at, n_text, high, points):
 
 @lean_kernel
 def _long_run(text, start, n_text, in_term):
-    """(end, flags of digits) of a run of ASCII that begins at `start`; an end of -1 if it must go by code points.
+    """(end, digit flags) of the ASCII token that begins at `start`; end -1 if it needs the code point path.
 
-    in_term: of a term, up to its mark of end; else of a word of many windows.
+    in_term: the token is a term and ends at its mark; else it is a word that is longer than a window.
     """
     at = start
     any_digit = False
@@ -117,15 +117,19 @@ def _long_run(text, start, n_text, in_term):
 def tokenise(
     text, n_text, title_start, title_end, key, tables, fp, flags, block, span_start, span_end
 ):  # fmt: skip
-    """Tokens of the text that `extract` wrote; their number.
+    """Tokenise the text that `extract` wrote -> the number of tokens.
 
-    text: uint8[...], text[:n_text] is read and folded in place; with the capacity of `text_bytes_needed` every
-    character finds room for its fold. The last 64 bytes of the array are scratch, unless the text needs them.
-    title_start, title_end: the title's range in it, or -1. key: see `neardup.kernels.fingerprint`. Output arrays hold
-    `tokens_needed(n_text)` tokens, or the first ones of them if they are smaller: fp uint64 (fingerprint of the folded
-    UTF-8), flags uint8 (IN_TITLE, IN_LINK by the token's first character, ALL_DIGITS, ANY_DIGIT, TERM), block int32
-    (ordinal, from 0, never falling), span_start, span_end uint32. After the call text[span_start:span_end] is the
-    token's string. Scripts without word breaks give overlapping pairs of characters.
+    text uint8: text[:n_text] is read and folded in place. With a capacity of `text_bytes_needed` every fold has room.
+    The last 64 bytes of the array are scratch, unless the text reaches them.
+    title_start, title_end: range of the title in text, or -1.
+    key: see `neardup.kernels.fingerprint`.
+    The other arrays are output, one element per token. They hold up to `tokens_needed(n_text)` tokens; smaller arrays
+    get the first tokens.
+    fp uint64: fingerprint of the folded UTF-8.
+    flags uint8: ALL_DIGITS, ANY_DIGIT, TERM; IN_TITLE, IN_LINK by the token's first character.
+    block int32: number of the block, from 0, ascending.
+    span_start, span_end uint32: after the call text[span_start:span_end] is the token's string.
+    Scripts without word breaks give overlapping pairs of characters.
     """
     n_text = np.int64(n_text)
     points = tables[2]
@@ -135,7 +139,7 @@ def tokenise(
     room = np.int64(flags.size)
     wide = n_text + 2 * _SPARE_BYTES <= size
     scratch = U64(size - _SPARE_BYTES)
-    # In a pass of its own: a window that was just written cannot be read again before it has left for the cache.
+    # A separate pass: reading a window right after writing it would wait until the write has reached the cache.
     for i in range(0, min(n_text, size - 63), 64):
         lower_case(text, i)
     while at < n_text and n < room:
@@ -157,7 +161,7 @@ def tokenise(
             stops |= unknown
         stop = trailing_zeros(stops)
         valid &= below(stop)
-        # Whole tokens only: up to the last separator before a stop, or to the end of the text, or to a term.
+        # Take whole tokens only: up to a term, to the end of the text, or to the last separator before a stop.
         if stop == 64 and rest < 64:
             cut = rest
         elif stop < 64 and terms >> U64(stop) & _ONE:
@@ -167,7 +171,7 @@ def tokenise(
         used = below(cut)
         w = words & used
         b = borders & used
-        # A link's border with word characters on both sides lies within a token.
+        # The start or end of a link with word characters on both sides lies within a token.
         glued = (b + (b & (w << _ONE))) & ~b & w
         if cut == 0 or glued != _ZERO:
             if cut == 0 and (stop == 0 or words == _ALL):
@@ -182,7 +186,7 @@ def tokenise(
                     n = emit(begin, end, tag, ordinal, n, flags, block, span_start, span_end)
                     at = end + 1 if in_term else end
                     continue
-            # No further than need be, except in a script that is not ASCII's.
+            # As few bytes as possible, except in text that is mostly not ASCII.
             stop = at + 64 if ones(high) > _FOREIGN else min(at + stop + 1, at + 64)
             at, n_text, ordinal, link, write, n = code_points(
                 text, at, stop, n_text, title_start, title_end, points, ordinal, link, write, n,
@@ -194,8 +198,8 @@ def tokenise(
         breaks &= used
         linked = odd_up_to(b) ^ (_ZERO - U64(link))
         starts = w & ~(w << _ONE)
-        ends = ~w & (w << _ONE)  # below bit 64: a separator or the end of the text lies in the window
-        # Adding a token's first bit carries through its digits; if it comes out at the token's end, there is no other.
+        ends = ~w & (w << _ONE)  # never bit 64: the window contains a separator or the end of the text
+        # Adding a token's first bit carries through its digits. If the carry reaches the token's end, all are digits.
         all_digits = (digits + (starts & digits)) & ends
         no_digit = (letters + (starts & letters)) & ends
         flag_bytes(text, scratch, linked, all_digits >> _ONE, (ends & ~no_digit) >> _ONE)
@@ -203,7 +207,7 @@ def tokenise(
         k = U64(n)
         n += ones(starts)
         while starts != _ZERO:
-            # Four at once, there or not: how many a window has cannot be predicted.
+            # Always four per step, because the number of tokens in a window cannot be predicted.
             for _ in range(4):
                 start, end = trailing_zeros(starts), trailing_zeros(ends)
                 flags[k] = text[scratch + U64(end - 1 & 63)]

@@ -1,8 +1,8 @@
 """The trustable regions of an edit script (Huang 2008; neardup/partition/README.md, step 7).
 
-The script of a text S against a text T is told by S's characters: which are matched, and how many characters of T are
-passed over before each. A range of S has as many edits as it has unmatched characters, and passes over in T between its
-first and its last matched character.
+The edit script of a text S against a text T is given for each character of S: whether it is matched, and the number of
+characters of T that are skipped before it. The edits of a range of S are its unmatched characters, and the characters
+of T that are skipped between its first and its last matched character.
 """
 
 import numpy as np
@@ -12,15 +12,15 @@ from neardup.kernels import kernel
 
 @kernel
 def regions(partner, slope_max, blocks, most, found):
-    """Write the chosen regions to int32[most, 2], start and end in S -> (how many, matched characters in them).
+    """Write the chosen regions to found, int32[most, 2]: start and end in S -> (their number, matched characters).
 
-    partner int32[n]: of each character of S the place in T that it is matched with, or -1; n > 0. slope_max: edits a
-    character that a region may have. blocks: S is cut into so many, or into its characters if it has fewer.
+    partner int32[n], n > 0: for each character of S the index in T of its match, or -1. slope_max: edits per character
+    that a region may have. blocks: number of blocks that S is divided into, at most one per character.
     """
     n = len(partner)
-    matched = np.zeros(n + 1, np.int64)  # before each place
-    central = np.zeros(n + 1, np.int64)  # the weight of those
-    passed = np.zeros(n + 1, np.int64)  # by matched character: of T, between the first one and it
+    matched = np.zeros(n + 1, np.int64)  # by position: matched characters before it
+    central = np.zeros(n + 1, np.int64)  # by position: the weight of the matched characters before it
+    passed = np.zeros(n + 1, np.int64)  # by matched character: characters of T skipped between the first one and it
     many, last = 0, np.int64(-1)
     for x in range(n):
         if partner[x] >= 0:
@@ -47,7 +47,7 @@ def regions(partner, slope_max, blocks, most, found):
 
 @kernel
 def _edits(matched, passed, start, end):
-    """Edits of a range of S that has a matched character; -1 for one that has none."""
+    """Edits of a range of S; -1 if it has no matched character."""
     first, last = matched[start], matched[end] - 1
     if first > last:
         return np.int64(-1)
@@ -56,7 +56,7 @@ def _edits(matched, passed, start, end):
 
 @kernel
 def _free(start, end, taken, found):
-    """Whether a range overlaps none of the regions taken."""
+    """Whether a range overlaps none of the regions chosen so far."""
     for i in range(taken):  # noqa: SIM110  (numba has no generator expressions)
         if start < found[i, 1] and found[i, 0] < end:
             return False
@@ -65,9 +65,10 @@ def _free(start, end, taken, found):
 
 @kernel
 def _heaviest(matched, central, passed, n, slope_max, blocks, taken, found):
-    """The range of blocks that weighs most of those that are trustable, reach into the middle half of S, and are free.
+    """(start, end) of the heaviest range of blocks; (0, 0) if there is none.
 
-    Of equal ones the one of fewest blocks, then the first. (0, 0) if there is none.
+    Only ranges count that are trustable, overlap the middle half of S, and overlap no chosen region. Of equal weights
+    the range with the fewest blocks counts, then the first.
     """
     best = np.int64(0)
     best_start = best_end = np.int64(0)
@@ -87,7 +88,7 @@ def _heaviest(matched, central, passed, n, slope_max, blocks, taken, found):
 
 @kernel
 def _extended(matched, passed, n, slope_max, start, end, taken, found):
-    """The range with its ends moved out by single places, first the end, then the start, while it is trustable."""
+    """Extend a range by single characters, first at its end, then at its start, while it stays trustable."""
     while end < n and _free(end, end + 1, taken, found):
         if _edits(matched, passed, start, end + 1) > slope_max * (end + 1 - start):
             break

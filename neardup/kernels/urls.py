@@ -1,4 +1,4 @@
-"""URLs as bytes: whether one is in its normal form already, how its path ends, what in it names no page."""
+"""URLs as bytes: normal form, end of the path, parameters that do not identify a page, owner."""
 
 import numpy as np
 
@@ -6,7 +6,8 @@ from neardup.kernels import lean_kernel
 
 U64 = np.uint64
 U8 = np.uint8
-#: What a byte may be in a URL, bits: in a host's label; in a path or query; a character that needs no encoding.
+#: Classes of bytes in a URL: allowed in a label of a host; in a path or query; unreserved (needs no encoding); hex
+#: digit.
 _LABEL, _SAFE, _UNRESERVED, _HEX = 1, 2, 4, 8
 
 
@@ -37,7 +38,7 @@ _USER_FOLDERS = np.frombuffer(b"user/users/u/people/member/members/profile/profi
 
 @lean_kernel
 def _dots_only(text, at, end):
-    """Whether a segment that begins here is `.` or `..`."""
+    """Whether the segment that begins at text[at] is `.` or `..`."""
     n = 0
     while at < end and n < 3 and text[at] == _DOT:
         at += 1
@@ -52,9 +53,9 @@ def _digit(c):
 
 @lean_kernel
 def normal_host(text, start, end):
-    """(first, end) of the host of a URL in normal form, http or https without a port; (0, 0) for every other text.
+    """(start, end) of the host of an http or https URL in normal form without a port; (0, 0) for any other text.
 
-    What `neardup.page.normalise_url` leaves as it is, and sees first.
+    `neardup.page.normalise_url` changes nothing in such a URL, and checks this first.
     """
     none = (np.int64(0), np.int64(0))
     if end - start < 9:
@@ -106,9 +107,9 @@ def normal_host(text, start, end):
 
 @lean_kernel
 def find_hosts(text, ends, first, last):
-    """Hosts of URLs that stand one after another: first, last int64[urls] out, places within each; 0, 0: not normal.
+    """Find the host of each URL: first[i], last[i] int64 out, relative to the URL's start; 0, 0: not in normal form.
 
-    text uint8, ends int64[urls]: where each URL ends.
+    text uint8: the URLs, joined. ends int64[urls]: end of each URL.
     """
     start = np.int64(0)
     for i in range(len(ends)):
@@ -120,7 +121,7 @@ def find_hosts(text, ends, first, last):
 
 @lean_kernel
 def is_plain(text, start, end):
-    """Whether resolving this URL against another and normalising it changes nothing, as can be told at once."""
+    """Whether resolving and normalising this URL certainly changes nothing. False: it may or may not."""
     if normal_host(text, start, end)[1] == 0 or text[end - 1] == _QUESTION:
         return False
     plain = True
@@ -140,8 +141,8 @@ def _is_index(text, start, end):
 
 
 @lean_kernel
-def _tells(text, start, end):
-    """Whether a segment may name a page: it has a letter, or an encoded one, and is no index."""
+def _may_name_a_page(text, start, end):
+    """Whether a segment of a path may name a page: it has a letter or an encoded byte, and is no index page."""
     if _is_index(text, start, end):
         return False
     for i in range(start, end):
@@ -153,9 +154,9 @@ def _tells(text, start, end):
 
 @lean_kernel
 def write_end(text, start, end, out, at):
-    """The last segment of a URL's path, "?", and its query, to out[at:] -> end of the segment, end of all.
+    """Write the last segment of a URL's path, "?" and the query to out[at:] -> (end of the segment, end of the query).
 
-    A number or an index page counts with the segment before it.
+    If the last segment is a number or an index page, the segment before it is included.
     """
     path = start
     while path < end and text[path] != _QUESTION:
@@ -166,7 +167,7 @@ def write_end(text, start, end, out, at):
     last = path
     while last > start and text[last - 1] != _SLASH:
         last -= 1
-    if not _tells(text, last, path):
+    if not _may_name_a_page(text, last, path):
         before = max(last - 1, start)
         first = before
         while first > start and text[first - 1] != _SLASH:
@@ -188,20 +189,20 @@ def write_end(text, start, end, out, at):
     return segment, at
 
 
-#: Letters and digits that the value of a session's parameter has at least: a record's number has fewer.
+#: Least letters and digits of a session id: the number of a record has fewer.
 _SESSION_BYTES_MIN = 16
 _EQUALS = 0x3D
 
 
 @lean_kernel
 def _divides(c):
-    """Whether this byte stands before a parameter."""
+    """Whether this byte separates parameters."""
     return c in (_QUESTION, _AMPERSAND, _SEMICOLON)
 
 
 @lean_kernel
 def _names_session(text, start, end):
-    """Whether the name of a parameter has `sess` in it, or ends with `sid`: PHPSESSID, jsessionid, osCsid, sid."""
+    """Whether a parameter's name contains `sess` or ends with `sid`: PHPSESSID, jsessionid, osCsid, sid."""
     word = U64(0)
     for i in range(start, end):
         word = (word << U64(8)) | U64(text[i] | U8(32))
@@ -212,7 +213,7 @@ def _names_session(text, start, end):
 
 @lean_kernel
 def _names_campaign(text, start, end):
-    """Whether a parameter says where its reader came from, whatever its value: utm_source, gclid, fbclid, msclkid."""
+    """Whether a parameter's name is one of campaigns and click ids: utm_source, gclid, fbclid, msclkid."""
     if end - start < 5:
         return False
     first = last = U64(0)
@@ -220,13 +221,13 @@ def _names_campaign(text, start, end):
         first = (first << U64(8)) | U64(text[start + i] | U8(32))
         last = (last << U64(8)) | U64(text[end - 4 + i] | U8(32))
     bing = end - start == 7 and first == U64(0x6D73636C) and last == U64(0x6C6B6964)
-    # The underscore has the bit of lower case added, too.
+    # `_` has the bit of lower case set, too.
     return first == U64(0x75746D7F) or last == U64(0x636C6964) or bing
 
 
 @lean_kernel
 def _past_sessions(text, at, end):
-    """Behind the parameters that name sessions or campaigns, if text[at] stands before one, else `at`."""
+    """The position after the parameters of sessions and campaigns that begin at text[at]; `at` if there are none."""
     while at < end and _divides(text[at]):
         equals = at + 1
         while equals < end and text[equals] != _EQUALS and not _divides(text[equals]):
@@ -250,7 +251,7 @@ def _past_sessions(text, at, end):
 
 @lean_kernel
 def same_but_sessions(text, a, a_end, b, b_end):
-    """Whether the URLs text[a:a_end], text[b:b_end] are equal but for parameters that name sessions or campaigns."""
+    """Whether the URLs text[a:a_end], text[b:b_end] are equal without parameters of sessions and campaigns."""
     while True:
         a = _past_sessions(text, a, a_end)
         b = _past_sessions(text, b, b_end)
@@ -269,10 +270,10 @@ def _hex(c):
 
 @lean_kernel
 def write_path(text, start, end, out):
-    """The words of the path of the URL text[start:end] to out, each behind or before a space -> int64 bytes.
+    """Write the words of the path of the URL text[start:end] to out, separated by spaces -> int64, bytes written.
 
-    Encoded bytes are decoded, ASCII letters folded; all other ASCII divides words. Of what is no URL in normal form
-    nothing is written. out uint8[>= end - start].
+    Encoded bytes are decoded and ASCII letters lower-cased. All other ASCII characters separate words. A URL that is
+    not in normal form has no words. out uint8[>= end - start].
     """
     at = start
     slashes = 0
@@ -296,7 +297,7 @@ def write_path(text, start, end, out):
 
 @lean_kernel
 def _path_at(text, start, end):
-    """Where the path of the URL text[start:end] begins: behind its third slash."""
+    """Start of the path of the URL text[start:end]: after its third slash."""
     slashes = 0
     while start < end and slashes < 3:
         slashes += text[start] == _SLASH
@@ -311,7 +312,7 @@ def _in_path(text, at, end):
 
 @lean_kernel
 def deeper(text, a, a_end, b, b_end):
-    """How many segments more the path of the URL text[a:a_end] has than that of text[b:b_end] -> int64."""
+    """Segments of the path of the URL text[a:a_end] minus those of text[b:b_end] -> int64."""
     more = np.int64(0)
     a, b = _path_at(text, a, a_end), _path_at(text, b, b_end)
     while _in_path(text, a, a_end):
@@ -325,7 +326,7 @@ def deeper(text, a, a_end, b, b_end):
 
 @lean_kernel
 def _one_of(names, sign, text, first, stop):
-    """How many bytes text[first:stop] begins with that are one of `names`, its sign included; 0 if it is none.
+    """Bytes of the name that text[first:stop] begins with, its sign included; 0 if it begins with none of `names`.
 
     names: uint8 array, each name followed by the sign.
     """
@@ -351,7 +352,7 @@ def _segment_end(text, at, end):
 
 @lean_kernel
 def _owner(text, start, end):
-    """Of the URL text[start:end]: (first, end) of the host without a view's label, (first, end) of its user."""
+    """(start, end) of the host without the label of a view, (start, end) of the user, of the URL text[start:end]."""
     at = start
     while at < end and text[at] != _COLON:
         at += 1
@@ -402,7 +403,7 @@ def _is_digit(c):
 
 @lean_kernel
 def _number_end(text, at, end):
-    """Behind a segment that begins at text[at] and is digits alone; `at` if it is none."""
+    """End of the segment that begins at text[at] if it has digits only; else `at`."""
     stop = at
     while stop < end and text[stop] >= U8(48) and text[stop] <= U8(57):
         stop += 1
@@ -411,9 +412,10 @@ def _number_end(text, at, end):
 
 @lean_kernel
 def same_but_numbers(text, a, a_end, b, b_end):
-    """Whether the paths of two URLs differ, and in nothing but segments that are digits alone: /pets/12, /pets/7.
+    """Whether the paths of two URLs differ, and only in segments that are numbers: /pets/12, /pets/7.
 
-    A path that ends with a file's name, which has a dot, names its page: /15/app.html is a release of /16/app.html.
+    False for a path that ends with a file name (with a dot), which names its page: /15/app.html is a release of
+    /16/app.html.
     """
     a, b = _path_at(text, a, a_end), _path_at(text, b, b_end)
     differ = dotted = False

@@ -1,8 +1,8 @@
-"""Windows of 64 bytes as masks, in portable LLVM vector IR.
+"""Masks of 64-byte windows, in portable LLVM vector IR.
 
-A window is 64 bytes from an index on; bit i of a mask speaks of byte i of the window. The same source runs as AVX-512,
-AVX2, SSE or NEON and gives the same bits. With the JIT off numpy stands in. Under NUMBA_BOUNDSCHECK every load checks
-its range.
+A window is the 64 bytes from an index on; bit i of a mask describes byte i of the window. The same source compiles to
+AVX-512, AVX2, SSE or NEON, with the same bits. With the JIT off, numpy replaces it. Under NUMBA_BOUNDSCHECK every load
+checks its range.
 """
 
 import numba
@@ -236,9 +236,7 @@ def markup_mask(array, index):
 
 @lean_kernel
 def url_masks(array, index):
-    """Masks of a window: what takes more than a look in a URL (controls, white space, # & ? @ and backslash), `/`,
-    `.`, `:`.
-    """
+    """Masks of a window: bytes that make a URL unusual (controls, white space, # & ? @ backslash), `/`, `.`, `:`."""
     if CHECK:
         check_range(array, index, 64)
     return _url_masks(array, index)
@@ -254,8 +252,10 @@ def lower_case(array, index):
 
 @lean_kernel
 def word_masks(array, index):
-    """Masks of a window without ASCII capitals: ASCII alphanumerics, ASCII digits, byte 3, bytes 4 and 5,
-    bytes 1 and 2, and what is not ASCII or is U+007F.
+    """Masks of a window without ASCII capitals.
+
+    In order: ASCII letters and digits; ASCII digits; byte 3 (block boundary); bytes 4 and 5 (start and end of a link);
+    bytes 1 and 2 (start and end of a term); bytes from 0x7F on.
     """
     if CHECK:
         check_range(array, index, 64)
@@ -271,7 +271,7 @@ def flag_bytes(array, index, two, four, eight):
 
 
 if numba.config.DISABLE_JIT:
-    # Plain stand-ins with the same contracts; a range error shows as IndexError here too.
+    # numpy replacements with the same contracts. They raise IndexError for a range error, too.
 
     from neardup.kernels.bits import view
 

@@ -1,4 +1,4 @@
-"""What goes into the text of a page: copies of its bytes, what its references stand for, and marks."""
+"""Writes the text of a page: copied bytes, resolved character references, marks."""
 
 import numpy as np
 
@@ -10,8 +10,8 @@ from neardup.kernels.windows import copy_text
 
 U64 = np.uint64
 
-#: Marks in the text. White space of the input below 0x20 has become spaces; other control characters, which browsers do
-#: not show, have become U+007F, which tokens leave out.
+#: Marks in the text. They cannot come from the page: its white space below 0x20 becomes spaces, and its other control
+#: characters, which browsers do not show, become U+007F, which tokens leave out.
 TERM_START, TERM_END, BLOCK, ANCHOR_START, ANCHOR_END = 1, 2, 3, 4, 5
 SPACE, DELETE = 0x20, 0x7F
 
@@ -21,14 +21,14 @@ _LT, _GT, _AMP, _NBSP = (U64(int.from_bytes(name, "little")) for name in (b"lt;"
 
 @lean_kernel
 def put_byte(text, o, value):
-    """Write one byte; the position after it."""
+    """Write one byte -> the position after it."""
     text[U64(o)] = value
     return o + 1
 
 
 @lean_kernel
 def copy(buf, at, end, text, o, limit):
-    """Copy buf[at:end] with white space as spaces and other controls as DELETE; the position after it in text."""
+    """Copy buf[at:end] to text[o:] -> the end in text. White space becomes spaces, other controls become DELETE."""
     while at < end and o < limit:
         copy_text(buf, at, text, o)
         step = min(end - at, 64)
@@ -39,8 +39,8 @@ def copy(buf, at, end, text, o, limit):
 
 @lean_kernel
 def put_reference(buf, at, end, entities, text, o):
-    """Write what the `&` at buf[at] stands for; (position in text, position in buf) after it."""
-    if at + 6 <= end:  # the four that make up most
+    """Resolve the reference at buf[at] == `&` -> (position in text, position in buf) after it."""
+    if at + 6 <= end:  # the four most frequent references
         word = word_at(buf, at + 1)
         if word & _BYTES5 == _NBSP:
             return put_byte(text, o, SPACE), at + 6
@@ -52,7 +52,7 @@ def put_reference(buf, at, end, entities, text, o):
     if length == 0:
         return put_byte(text, o, 38), at + 1
     if point == 0xA0:
-        # The commonest reference of all. It separates tokens anyway, and ASCII keeps the tokeniser on its fast path.
+        # &nbsp;, the most frequent reference, becomes a space: it separates tokens, too, and ASCII is the fast path.
         return put_byte(text, o, SPACE), at + length
     if point < SPACE and (point < 9 or point > 13):
         point = np.int64(DELETE)
@@ -64,11 +64,11 @@ def put_reference(buf, at, end, entities, text, o):
 
 @lean_kernel
 def copy_references(buf, at, end, entities, text, o, limit):
-    """As `copy`, character references resolved: the content of title and textarea."""
+    """`copy` with character references resolved, for the content of title and textarea."""
     while at < end and o < limit:
         stop = find(buf, at, end, 38)
         while stop + 1 < end and buf[stop + 1] == 38:
-            stop += 1  # of `&&&` only the last can begin a reference
+            stop += 1  # only the last of `&&&` can begin a reference
         o = copy(buf, at, stop, text, o, limit)
         at = stop
         if at < end and o < limit:

@@ -1,4 +1,7 @@
-"""XXH64 (Collet, xxHash specification 0.1.1) of a page's fingerprints, which nobody can choose. Arithmetic wraps."""
+"""XXH64 (Collet, xxHash specification 0.1.1) of a page's fingerprints.
+
+These are keyed, so no author can choose them.
+"""
 
 import numpy as np
 
@@ -45,9 +48,9 @@ def _avalanche(h):
 
 @lean_kernel
 def xxh64_twice(words, n, first_seed, second_seed, products):
-    """XXH64 of the little-endian bytes of words[:n], uint64, under two seeds: a third of the work is the same for both.
+    """XXH64 of the little-endian bytes of words[:n] under two seeds, uint64 each. A third of the work serves both.
 
-    products uint64[>= n] scratch for it: those multiplications wait for nothing, so several are done at once.
+    products uint64[>= n] scratch for the shared part: its multiplications are independent, so they run in parallel.
     """
     count = U64(n)
     for k in range(count):

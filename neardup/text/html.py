@@ -1,4 +1,4 @@
-"""Page bytes to text and facts, one page at a time: for people, reports and tests. Batches use the kernels."""
+"""Page bytes to text and facts, one page at a time, for reports and tests. Batches use the kernels."""
 
 import html
 import re
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from neardup.kernels import facts as told
+from neardup.kernels import facts as page_facts
 from neardup.kernels import writing
 from neardup.text.extraction import Extracted, extract_page
 
@@ -21,7 +21,7 @@ _REFERENCE = re.compile(r"&(?:#[xX][0-9a-fA-F]+;?|#[0-9]+;?|[A-Za-z0-9]{1,32};|[
 
 @dataclass(frozen=True)
 class Facts:
-    """What a page says of itself; None where it says nothing. References are resolved, white space is collapsed."""
+    """Facts that a page states about itself; None if missing. References are resolved, white space is collapsed."""
 
     title: str | None
     canonical: str | None
@@ -34,7 +34,7 @@ def _named(term: re.Match[bytes]) -> bytes:
 
 
 def text_of(page: bytes, mode: int = 0, *, terms: bool = False) -> str:
-    """The text of a page for people: a line for each block, images and frames as `[img]`, or with `terms` by name."""
+    """The text of a page for reading: one line per block; images and frames as `[img]`, or with `terms` by name."""
     extracted = extract_page(page, mode)
     marked = extracted.text[: extracted.n_text].tobytes()
     plain = _TERM.sub(_named if terms else b" [img] ", marked).translate(None, _NOT_SHOWN)
@@ -58,17 +58,17 @@ def facts_of(page: bytes, *, title_bytes_max: int = 512) -> Facts:
 
     return Facts(
         title_text(extracted.text, extracted.facts, title_bytes_max),
-        value(told.CANONICAL_START),
-        value(told.BASE_START),
-        value(told.LANG_START),
+        value(page_facts.CANONICAL_START),
+        value(page_facts.BASE_START),
+        value(page_facts.LANG_START),
     )
 
 
 def title_text(text: npt.NDArray[np.uint8], facts: npt.NDArray[np.int64], bytes_max: int) -> str | None:
     """The title in the kernel's text (before `tokenise` folds it), at most `bytes_max` bytes; None without a title."""
-    start, end = facts[told.TITLE_START : told.TITLE_END + 1].tolist()
+    start, end = facts[page_facts.TITLE_START : page_facts.TITLE_END + 1].tolist()
     if start < 0:
         return None
-    # White space may be long; what is cut in the middle of a character is dropped.
+    # White space may be long; a character that the limit cuts in two is dropped.
     collapsed = b" ".join(text[start:end].tobytes().replace(bytes([writing.DELETE]), b"").split())
     return collapsed[:bytes_max].decode("utf-8", "ignore")

@@ -1,4 +1,4 @@
-"""The image: linted, built, looked into; and each role run in it, as nobody special and with nothing to write to."""
+"""The image: linted, built, inspected; each role run in it as an unprivileged user with a read-only root."""
 
 import json
 import os
@@ -16,7 +16,7 @@ from broker import PATIENCE_SECONDS, eventually, kafka
 from images import REPOSITORY, Container
 from tools import Tool
 
-from neardup.kernels.keeping import LEVELS
+from neardup.kernels.kernel_cache import LEVELS
 
 LOCKED = REPOSITORY / "deploy" / "image" / "locked.py"
 VERSION = "9.9.9"
@@ -24,16 +24,16 @@ COMPILED = "/opt/neardup/lib/python3.11/site-packages/neardup/compiled"
 
 
 def test_the_dockerfile_is_clean(tool: Tool) -> None:
-    told = subprocess.run([tool("hadolint"), REPOSITORY / "deploy" / "Dockerfile"], capture_output=True, text=True)
-    assert told.returncode == 0, told.stdout
+    result = subprocess.run([tool("hadolint"), REPOSITORY / "deploy" / "Dockerfile"], capture_output=True, text=True)
+    assert result.returncode == 0, result.stdout
 
 
 def locked(*extras: str) -> set[str]:
     command = [sys.executable, LOCKED, REPOSITORY / "pyproject.toml", REPOSITORY / "requirements.lock", *extras]
-    told = subprocess.run(command, capture_output=True, text=True)
-    assert told.returncode == 0, told.stderr
-    assert len(re.findall(r"--hash=", told.stdout)) >= len(re.findall(r"^\S+==", told.stdout, re.MULTILINE))
-    return set(re.findall(r"^([a-z0-9-]+)==", told.stdout, re.MULTILINE))
+    result = subprocess.run(command, capture_output=True, text=True)
+    assert result.returncode == 0, result.stderr
+    assert len(re.findall(r"--hash=", result.stdout)) >= len(re.findall(r"^\S+==", result.stdout, re.MULTILINE))
+    return set(re.findall(r"^([a-z0-9-]+)==", result.stdout, re.MULTILINE))
 
 
 def test_what_is_locked_for_running_is_whole_and_no_more() -> None:
@@ -77,8 +77,8 @@ def test_it_says_what_it_is(image: Container) -> None:
     assert config["User"] == "10001:10001"
     assert config["Entrypoint"] == ["neardup"]
     assert config["Healthcheck"]["Test"][0] == "CMD"
-    told = run(image, "--version")
-    assert re.fullmatch(r"neardup \d+\.\d+\.\d+\S*\n", told.stdout), told.stderr
+    result = run(image, "--version")
+    assert re.fullmatch(r"neardup \d+\.\d+\.\d+\S*\n", result.stdout), result.stderr
 
 
 @pytest.mark.deploy
@@ -92,8 +92,8 @@ def test_nothing_in_it_compiles_or_can_be_written(image: Container) -> None:
         assert status.st_uid == 0, path
         assert path.is_symlink() or not status.st_mode & 0o022, path
     for place in ("/opt/neardup/x", "/etc/x", "/var/lib/neardup/x", "/run/neardup/x"):
-        told = run(image, "-c", f"open({place!r}, 'w')", entrypoint=["python3"])
-        assert "Read-only file system" in told.stderr, place
+        result = run(image, "-c", f"open({place!r}, 'w')", entrypoint=["python3"])
+        assert "Read-only file system" in result.stderr, place
 
 
 @pytest.mark.deploy
@@ -120,33 +120,33 @@ SCAN = ("scan", "/var/lib/neardup/site", "--base-url", "https://a.example/", "--
 
 
 def scanned(image: Container, folder: Path, *, empty: Sequence[str] = ("/tmp",)) -> tuple[list[dict[str, Any]], str]:
-    told = run(image, *SCAN, volumes={"/var/lib/neardup": folder}, empty=empty, environment={"NEARDUP_SEED": "7"})
-    assert told.returncode == 0, told.stderr
-    return [json.loads(line) for line in told.stdout.splitlines()], told.stderr
+    result = run(image, *SCAN, volumes={"/var/lib/neardup": folder}, empty=empty, environment={"NEARDUP_SEED": "7"})
+    assert result.returncode == 0, result.stderr
+    return [json.loads(line) for line in result.stdout.splitlines()], result.stderr
 
 
 @pytest.mark.deploy
 def test_a_scan_compiles_nothing_on_any_level_and_says_the_same(image: Container, tmp_path: Path) -> None:
     folder = crawl(tmp_path / "state")
-    here, told = scanned(image, folder)
+    here, values = scanned(image, folder)
     assert [row["verdict"] for row in here] == ["unique", "near_duplicate", "exact_duplicate"]
-    assert "compiling" not in told
+    assert "compiling" not in values
     levels = [name for name, level in LEVELS.items() if (image.root / f"{COMPILED}/{name}".lstrip("/")).is_dir()]
     assert levels == ["x86-64-v4", "x86-64-v3"] or levels == ["arm64"]
     hidden: list[str] = []
     for best in levels[:-1]:  # as on a processor that does not have it
         hidden.append(f"{COMPILED}/{best}")
-        lower, told = scanned(image, folder, empty=("/tmp", *hidden))
+        lower, values = scanned(image, folder, empty=("/tmp", *hidden))
         assert lower == here
-        assert "compiling" not in told
+        assert "compiling" not in values
     assert not (folder / ".cache").exists(), "something was compiled after all"
 
 
 @pytest.mark.deploy
 def test_a_processor_of_no_level_compiles_and_says_so(image: Container, tmp_path: Path) -> None:
     folder = crawl(tmp_path / "state")
-    rows, told = scanned(image, folder, empty=("/tmp", COMPILED))
-    assert "compiling the kernels, once on this machine" in told
+    rows, values = scanned(image, folder, empty=("/tmp", COMPILED))
+    assert "compiling the kernels, once on this machine" in values
     assert [row["verdict"] for row in rows] == ["unique", "near_duplicate", "exact_duplicate"]
     assert (folder / ".cache" / "neardup").exists(), "kept in the volume"
 
@@ -188,11 +188,11 @@ def test_the_roles_run_in_it(image: Container, tmp_path: Path) -> None:
         finally:
             for process in running.values():
                 process.terminate()
-            said = {role: process.communicate(timeout=60)[0] for role, process in running.items()}
+            output = {role: process.communicate(timeout=60)[0] for role, process in running.items()}
         for role, process in running.items():
-            assert process.returncode == 0, said[role]
-            assert "compiling" not in said[role]
-            assert '"stopped"' in said[role]
+            assert process.returncode == 0, output[role]
+            assert "compiling" not in output[role]
+            assert '"stopped"' in output[role]
         state = tmp_path / "match" / "state"
         assert sorted(path.name for path in state.iterdir() if path.name != "lock") >= ["decider.json"]
         assert (state / "index").stat().st_uid == 10001
@@ -206,8 +206,8 @@ def test_the_crawler_is_an_image_too(image: Container) -> None:
     tag = "localhost/neardup-crawler:test"
     images.build("crawler", tag, VERSION=VERSION, REVISION="f00")
     with Container(tag) as crawler:
-        told = run(crawler, "/opt/demo/crawl.py", "--help")
-        assert told.returncode == 2
-        assert "NEARDUP_BOOTSTRAP" in told.stdout, told.stderr
-        told = run(crawler, "-c", "import scrapy, streams.scrapy, neardup.kernels.keeping as k; print(k.KEPT)")
-        assert told.stdout == "False\n", told.stderr
+        result = run(crawler, "/opt/demo/crawl.py", "--help")
+        assert result.returncode == 2
+        assert "NEARDUP_BOOTSTRAP" in result.stdout, result.stderr
+        result = run(crawler, "-c", "import scrapy, streams.scrapy, neardup.kernels.kernel_cache as k; print(k.KEPT)")
+        assert result.stdout == "False\n", result.stderr

@@ -10,7 +10,7 @@ from pathlib import Path
 import numba
 import pytest
 
-from neardup.kernels import keeping
+from neardup.kernels import kernel_cache
 
 _PR_CAPBSET_DROP, _CAP_DAC_OVERRIDE = 24, 1
 
@@ -96,7 +96,7 @@ def test_a_function_that_many_kernels_call_is_compiled_for_one_set_of_types(tmp_
     assert counts == ["blake2b 1", "write_name 1", "_differs 1", "_own_name 1", "_has 1"]
 
 
-_CACHED = "print(made.total.stats.cache_hits and 'kept' or 'compiled', made.keeping.KEPT)"
+_CACHED = "print(made.total.stats.cache_hits and 'kept' or 'compiled', made.kernel_cache.KEPT)"
 _USED = f"import numpy as np; made.total(np.zeros(5, np.int64), 21); {_CACHED}"
 _OTHER = {"NUMBA_CPU_NAME": "nehalem", "NUMBA_CPU_FEATURES": ""}
 
@@ -107,7 +107,7 @@ def files(folder: Path) -> dict[Path, bytes]:
 
 @pytest.mark.slow
 def test_what_is_kept_is_used_where_nothing_can_be_written(tmp_path: Path) -> None:
-    module = _CALLS + "from neardup.kernels import keeping\n"
+    module = _CALLS + "from neardup.kernels import kernel_cache\n"
     assert run(tmp_path, module, _USED) == "compiled True"
     before = files(tmp_path / "cache")
     for folder in (*(tmp_path / "cache").rglob("*"), tmp_path / "cache"):
@@ -123,7 +123,7 @@ def test_what_is_kept_is_used_where_nothing_can_be_written(tmp_path: Path) -> No
 
 @pytest.mark.slow
 def test_what_is_kept_for_another_processor_is_not_ours(tmp_path: Path) -> None:
-    module = _CALLS + "from neardup.kernels import keeping\n"
+    module = _CALLS + "from neardup.kernels import kernel_cache\n"
     holds = "print(made.total._cache.holds())"
     assert run(tmp_path, module, _USED, **_OTHER) == "compiled True"
     assert run(tmp_path, module, holds, **_OTHER) == "True"
@@ -135,18 +135,18 @@ def test_what_is_kept_for_another_processor_is_not_ours(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_kernels_are_compiled_for_processors_that_are_not_here(tmp_path: Path) -> None:
     """As an image's are: by the types of the calls that this machine made, without a call there."""
-    module = _CALLS + "from neardup.kernels import keeping\n"
-    told = run(tmp_path, module, f"import pickle; {_USED}; print(pickle.dumps(made.total.signatures).hex())")
-    (signature,) = pickle.loads(bytes.fromhex(told.splitlines()[1]))
+    module = _CALLS + "from neardup.kernels import kernel_cache\n"
+    result = run(tmp_path, module, f"import pickle; {_USED}; print(pickle.dumps(made.total.signatures).hex())")
+    (signature,) = pickle.loads(bytes.fromhex(result.splitlines()[1]))
     assert len(signature) == 2
-    calls = f"pickle.loads(bytes.fromhex({told.splitlines()[1]!r}))"
+    calls = f"pickle.loads(bytes.fromhex({result.splitlines()[1]!r}))"
     compile_only = f"import pickle; from neardup import warm; warm.compile_for({{('made', 'total'): {calls}}})"
     run(tmp_path, module, compile_only, **_OTHER)
     assert run(tmp_path, module, _USED, **_OTHER) == "kept True"
 
 
-V3 = keeping.LEVELS["x86-64-v3"].needs
-V4 = keeping.LEVELS["x86-64-v4"].needs
+V3 = kernel_cache.LEVELS["x86-64-v3"].needs
+V4 = kernel_cache.LEVELS["x86-64-v4"].needs
 
 
 @pytest.mark.parametrize(
@@ -162,31 +162,31 @@ V4 = keeping.LEVELS["x86-64-v4"].needs
     ],
 )
 def test_the_best_level_that_a_processor_has(machine: str, features: set[str], wanted: str | None) -> None:
-    assert keeping.suiting(keeping.LEVELS, machine, features) == wanted
+    assert kernel_cache.suiting(kernel_cache.LEVELS, machine, features) == wanted
 
 
 def test_what_came_with_the_package_is_taken_if_its_sources_are_these(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(keeping, "shipped", lambda level: tmp_path / level)
-    monkeypatch.setattr(keeping.platform, "machine", lambda: "x86_64")
-    monkeypatch.setattr(keeping, "_features", lambda: V3)
+    monkeypatch.setattr(kernel_cache, "shipped", lambda level: tmp_path / level)
+    monkeypatch.setattr(kernel_cache.platform, "machine", lambda: "x86_64")
+    monkeypatch.setattr(kernel_cache, "_features", lambda: V3)
     for name in ("NUMBA_CACHE_DIR", "NUMBA_CPU_NAME"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("XDG_CACHE_HOME", "/elsewhere")
     own = ("/elsewhere/neardup", None)
-    assert keeping.choose() == own
+    assert kernel_cache.choose() == own
     for level in ("x86-64-v4", "x86-64-v3"):
         (tmp_path / level / "kernels-0123456789abcdef").mkdir(parents=True)
-    assert keeping.choose() == own, "of other sources"
-    (tmp_path / "x86-64-v4" / f"kernels-{keeping.digest()}").mkdir()
-    assert keeping.choose() == own, "this processor has no such instructions"
-    (tmp_path / "x86-64-v3" / f"kernels-{keeping.digest()}").mkdir()
-    assert keeping.choose() == (str(tmp_path / "x86-64-v3"), "x86-64-v3")
+    assert kernel_cache.choose() == own, "of other sources"
+    (tmp_path / "x86-64-v4" / f"kernels-{kernel_cache.digest()}").mkdir()
+    assert kernel_cache.choose() == own, "this processor has no such instructions"
+    (tmp_path / "x86-64-v3" / f"kernels-{kernel_cache.digest()}").mkdir()
+    assert kernel_cache.choose() == (str(tmp_path / "x86-64-v3"), "x86-64-v3")
     monkeypatch.setenv("NUMBA_CPU_NAME", "haswell")
-    assert keeping.choose() == own
+    assert kernel_cache.choose() == own
     monkeypatch.setenv("NUMBA_CACHE_DIR", "/given")
-    assert keeping.choose() == ("/given", None)
+    assert kernel_cache.choose() == ("/given", None)
 
 
 _DIGESTS = """

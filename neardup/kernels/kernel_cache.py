@@ -1,10 +1,11 @@
-"""Where compiled kernels are kept, and which of those that came with the package this processor runs.
+"""The cache of compiled kernels: its directory, and the choice among code that was compiled for levels of processors.
 
-Compiled code is for one processor, as LLVM names it. Where a package was installed for many machines, an image for
-instance, `python -m neardup.warm LEVEL...` compiled for levels of processors, into a folder of each beside the
-kernels; the highest that this processor has is used, as it is: nothing needs to be written. Else every machine keeps
-its own, in a directory of the user. `NUMBA_CACHE_DIR` names another place for all of it. In each the folder is named by
-a digest of the sources, because numba notices a changed file but not a changed file that it calls.
+Compiled code fits one processor, as LLVM names it. Without further steps each machine caches its own code in a
+directory of the user; the variable `NUMBA_CACHE_DIR` names another one. A package for many machines, such as an image,
+can bring
+compiled code: `python -m neardup.warm LEVEL...` compiles for levels of processors into one folder per level beside the
+kernels. Then the highest level that the processor has is used, and nothing is written. In each directory the folder is
+named by a digest of the sources, because numba notices a changed file, but not a change in a file that it calls.
 """
 
 import hashlib
@@ -25,7 +26,7 @@ PLAIN = os.environ.get("NEARDUP_PLAIN_KERNELS", "") not in ("", "0")
 
 @dataclass(frozen=True, slots=True)
 class Level:
-    """What a range of processors has in common. cpu: LLVM's name for it; needs: the features it rests on, by LLVM's."""
+    """A level of processors. cpu: its name in LLVM; needs: LLVM's names of the features that its code uses."""
 
     machine: str
     cpu: str
@@ -33,7 +34,7 @@ class Level:
 
 
 _V3 = frozenset({"avx2", "bmi", "bmi2", "f16c", "fma", "lzcnt", "movbe"})
-#: By name, the best first: the levels of the x86-64 ABI from Haswell on, and all 64-bit ARM processors.
+#: Levels by name, the highest first: the levels of the x86-64 ABI from Haswell on, and all 64-bit ARM processors.
 LEVELS: Mapping[str, Level] = {
     "x86-64-v4": Level("x86_64", "x86-64-v4", _V3 | {"avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"}),
     "x86-64-v3": Level("x86_64", "x86-64-v3", _V3),
@@ -43,7 +44,7 @@ LEVELS: Mapping[str, Level] = {
 
 @cache
 def digest() -> str:
-    """Of all that compiled code depends on but for the processor."""
+    """Digest of everything that compiled code depends on, except the processor."""
     found = hashlib.blake2b(digest_size=8)
     for path in sorted(Path(__file__).parent.glob("*.py")):
         found.update(path.read_bytes())
@@ -52,17 +53,17 @@ def digest() -> str:
 
 
 def shipped(level: str) -> Path:
-    """The directory of what came with the package for a level."""
+    """The directory of the code that the package brings for a level."""
     return Path(__file__).parent.with_name("compiled") / level
 
 
 def folder(directory: str | Path) -> Path:
-    """Where in a directory the kernels of these sources are."""
+    """The folder in a cache directory for the kernels of these sources."""
     return Path(directory) / f"kernels-{digest()}"
 
 
 def suiting(levels: Collection[str], machine: str, features: Collection[str]) -> str | None:
-    """The best of the levels that a processor with these features runs."""
+    """The highest of the levels that a processor with these features can run; None if there is none."""
     for name, level in LEVELS.items():
         if name in levels and level.machine == machine and level.needs <= set(features):
             return name
@@ -77,7 +78,7 @@ def _features() -> set[str]:
 
 
 def choose() -> tuple[str, str | None]:
-    """The directory, and the level whose code is in it."""
+    """The cache directory, and the level of the code in it; None: code of this processor."""
     given = os.environ.get("NUMBA_CACHE_DIR")
     if given:
         return given, None
@@ -100,10 +101,11 @@ def _writable(directory: Path) -> bool:
 
 
 def _begin() -> None:
-    """Once, before anything is compiled."""
+    """Set numba's cache directory and processor. Runs once, before the first compilation."""
     numba.config.CACHE_DIR, level = choose()
     if PLAIN:
-        # Numba's cache does not notice a changed file that a kernel calls: each state of the sources has its own.
+        # Numba's cache does not notice a change in a file that a kernel calls, so each state of the sources has its
+        # own.
         numba.config.CACHE_DIR = str(folder(numba.config.CACHE_DIR))
     if level is not None:
         numba.config.CPU_NAME, numba.config.CPU_FEATURES = LEVELS[level].cpu, ""
@@ -111,5 +113,5 @@ def _begin() -> None:
 
 _begin()
 
-#: Whether what is compiled now is kept for the next process. What is there is used in any case.
+#: Whether newly compiled code is written to the cache. Code in the cache is used in any case.
 KEPT = _writable(folder(numba.config.CACHE_DIR))
