@@ -25,7 +25,7 @@ help:
 	@echo "make corpora     the same on real pages, SETS=folder of the public archives"
 	@echo "make bench       speed against peers, as ratios, ONLY=group; bench-large: with 10,000,000 pages"
 	@echo "make simulate    the stream's roles under faults that seeds draw, SEEDS=10000"
-	@echo "make fuzz        a search for bytes that break whoever reads them, MINUTES=5, ONLY=targets"
+	@echo "make fuzz        a search for bytes that break a reader, MINUTES=5, ONLY=targets"
 	@echo "make soak        the stream under kills, zombies, torn copies, MINUTES=5; test-cluster: with one of three brokers lost"
 	@echo "make silence     every role under a broker that does not answer for 5, 20 and 60 s"
 	@echo "make test-large  a year of a crawl in one process, PAGES=1000000: restarts, expiry, takedowns, new schemes"
@@ -235,8 +235,8 @@ demo-kafka: $(READY)
 site: $(READY)
 	$(BIN)/python deploy/site/website.py build/site
 
-# The lock file again, after a dependency has changed: needs uv. What is pinned stays pinned where it can. Spark brings
-# an engine of 480 MB: only who tests it fetches it. Annotated: deploy/image/locked.py reads who needs what.
+# Renews the lock file after a change of dependencies; needs uv. Pinned versions stay if possible. Spark's engine has
+# 480 MB, so it is not among them: only its tests fetch it. The lock is annotated for deploy/image/locked.py.
 LOCKED := kafka scrapy label batch signals render views traces
 lock:
 	uv pip compile pyproject.toml $(foreach extra,$(LOCKED),--extra $(extra)) --group dev --universal --python-version 3.11 --generate-hashes \

@@ -1,5 +1,5 @@
 #!/bin/sh
-# A Chromium for the tests that look at the report: the one there is, else Debian's, else one clear line.
+# Finds Chromium for the tests of the report: an installed one, else Debian's package; else prints one line of advice.
 set -u
 command -v chromium >/dev/null && exit 0
 if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then

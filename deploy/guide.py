@@ -16,8 +16,8 @@ _BLOCK = re.compile(r"^```\n\$ (neardup plan [^\n]*)\n.*?^```$", re.MULTILINE | 
 _COLUMNS = "118"
 
 
-def told(command: str) -> str:
-    """What a command of ours prints."""
+def output_of(command: str) -> str:
+    """Returns the output of a command of neardup."""
     words = [sys.executable, "-c", "from streams.commands import main; main()", *shlex.split(command)[1:]]
     environment = {**os.environ, "COLUMNS": _COLUMNS}
     done = subprocess.run(words, env=environment, cwd=GUIDE.parents[1], capture_output=True, text=True, check=True)
@@ -25,7 +25,7 @@ def told(command: str) -> str:
 
 
 def written(text: str) -> str:
-    return _BLOCK.sub(lambda found: f"```\n$ {found[1]}\n{told(found[1])}\n```", text)
+    return _BLOCK.sub(lambda found: f"```\n$ {found[1]}\n{output_of(found[1])}\n```", text)
 
 
 def main() -> int:

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Makes the environment VENV for PYTHON from requirements.lock, with uv where present, else with pip.
-# With names of extras: neardup with these alone, without the tools of development.
+# With names of extras: only neardup with these extras, without development tools.
 set -eu
 python=$1 venv=$2
 shift 2
@@ -16,7 +16,7 @@ fi
 echo "installing neardup and $(grep -c == "$lock") packages into $venv"
 if command -v uv >/dev/null; then
   [ -x "$venv/bin/python" ] || uv venv --quiet --seed --python "$python" "$venv"
-  # Bytecode now, as pip does: where it may not be written later, each start would compile numba's sources, for .7 s.
+  # Bytecode is written now, as pip does: in a read-only folder each start would compile numba's sources, for .7 s.
   if [ $# -gt 0 ]; then
     VIRTUAL_ENV=$(realpath "$venv") uv pip install --quiet --compile-bytecode --require-hashes --no-deps -r "$lock"
   else

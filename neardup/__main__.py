@@ -1,4 +1,4 @@
-"""Runs the command `neardup`: `python -m neardup`. The command belongs to `streams`, and is found by its name alone."""
+"""Runs the command `neardup` as `python -m neardup`. The command is in `streams`, and is looked up by name."""
 
 from importlib.metadata import entry_points
 

@@ -32,12 +32,12 @@ class Member:
     fetched_at: int = 0
 
 
-#: Of all members of a cluster, how each ranks: what compares as less is better.
+#: Ranks all members of a cluster; a member whose value compares as less is better.
 Ranks = Callable[[Sequence[Member]], Sequence[Any]]
 
 
 class Criterion(NamedTuple):
-    """words: what holds for a member that it keeps, as a sentence about "it"."""
+    """A criterion. words: what holds for a member that it keeps, as the end of a sentence that begins with "it"."""
 
     words: str
     ranks: Ranks

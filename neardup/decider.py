@@ -1,4 +1,4 @@
-"""What decides on sketches: rule, thresholds, caps, named by a digest."""
+"""The decider: rule, thresholds and limits that can change a verdict, named by a digest."""
 
 import hashlib
 import json
@@ -10,15 +10,15 @@ from typing import Annotated, NamedTuple, get_args, get_origin, get_type_hints
 
 from neardup.written import later, newer, read, written
 
-#: Online rules: `neardup.rules` has one of each name. A command that only names rules need not import them.
+#: Names of the online rules of `neardup.rules`. So a command that only lists them need not import the rules.
 ONLINE_RULES = ("shingling", "simhash", "combined", "site-split", "simhash64", "tape", "verified")
-#: Beside these the rule of a learned model, for the partition.
+#: These rules, and that of a learned model, which only the partition has.
 RULE_NAMES = (*ONLINE_RULES, "signals")
 
 
 @dataclass(frozen=True)
 class SiteOverride:
-    """What one registrable domain wants otherwise. never_merge: only exact duplicates count for its pages."""
+    """Numbers that differ for one registrable domain. never_merge: only exact duplicates count for its pages."""
 
     never_merge: bool = False
     tape_min: float | None = None
@@ -29,7 +29,7 @@ RULE_VERSION = 1
 
 
 class Shapes(Enum):
-    """What a number of the decider shapes; stands on the field. Settings, shadow rules and tuning follow from it.
+    """What a number of the decider shapes. The field's annotation names it; settings, shadow rules and tuning use it.
 
     A shadow rule can change RULING numbers only, since it has the live rule's index, candidates and clusters. An index
     can be continued under another decider if all INDEX numbers are equal.
@@ -147,7 +147,7 @@ class Decider:
 
     @cached_property
     def digest(self) -> str:
-        """32 hex digits that name the decider."""
+        """The name of the decider: 32 hex digits."""
         return hashlib.blake2b(self.to_json().encode(), digest_size=16, person=b"neardup-decide").hexdigest()
 
     def to_json(self) -> str:
@@ -155,10 +155,10 @@ class Decider:
 
     @classmethod
     def from_json(cls, text: str, where: str = "the decider") -> "Decider":
-        """where: what the text is of, for errors.
+        """Read a decider. where: origin of the text, for errors.
 
-        Raises OtherVersion for numbers, a rule or a version of it that this program does not know or no longer has,
-        ValueError for what is no decider.
+        Raises OtherVersion for numbers, a rule or a rule version that this program does not know, ValueError for a text
+        that is not a decider.
         """
         values = json.loads(text)
         values = read(cls, values, where)
@@ -174,7 +174,7 @@ class Decider:
 
 
 class Number(NamedTuple):
-    """What the annotation of one field of the decider says. limits: () for what is no whole number or share."""
+    """The annotation of a field of the decider. limits: () for fields that are neither whole numbers nor shares."""
 
     kind: type
     limits: tuple[int, ...]
@@ -194,5 +194,5 @@ def numbers() -> Mapping[str, Number]:
 
 
 def shaping(*shapes: Shapes) -> list[str]:
-    """The names of all fields that shape one of these."""
+    """The names of all fields that shape one of the given things."""
     return [name for name, number in numbers().items() if number.shapes in shapes]

@@ -1,4 +1,4 @@
-"""Every error that neardup raises on purpose. Each class says what the operator does about it."""
+"""All errors that neardup raises on purpose. Each class states what an operator does about it."""
 
 
 class NeardupError(Exception):
@@ -10,7 +10,7 @@ class BadPage(NeardupError):
 
 
 class BadInput(NeardupError):
-    """A file, folder or flag that cannot be used. Mend what the text names and run again."""
+    """A file, folder or flag that cannot be used. Correct the item that the text names, and run again."""
 
 
 class CorruptRecord(NeardupError):
@@ -18,15 +18,15 @@ class CorruptRecord(NeardupError):
 
 
 class OtherVersion(CorruptRecord):
-    """Something that another version of neardup wrote, with fields that this one has not. Run that version."""
+    """Data of another version of neardup, with fields that this version does not know. Run that version."""
 
 
 class StateError(NeardupError):
-    """A state directory that cannot be used as it is: locked, read-only, full, or of another scheme or decider.
+    """A state directory that cannot be used: locked, read-only, full, or of another scheme or decider.
 
-    The text says which of these and what to do.
+    The text names the problem and what to do.
     """
 
 
 class InvariantBroken(NeardupError):
-    """The program found its own state contradictory and stopped. Report it; rebuild the index from the log."""
+    """A contradiction in the program's own state, which stopped it. Report it; rebuild the index from the log."""

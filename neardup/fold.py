@@ -80,11 +80,11 @@ class Outcome:
     cut: int = 0
     hot_turned: int = 0
     scored_by_page: list[int] = field(default_factory=list)
-    #: Pages with candidates, if `keep_compared`.
+    #: The compared pages, those with candidates, if `keep_compared`.
     compared: list[ComparedPage] = field(default_factory=list, compare=False)
     #: (passes of `judge`, rows read). Depends on how the log is cut into batches, unlike all fields above.
     effort: tuple[int, int] = field(default=(1, 0), compare=False)
-    #: For shards, in order; none where the index has lists of its own.
+    #: Effects for the shards, in order; empty if the index has its own lists.
     effects: list[Effect] = field(default_factory=list)
 
 
@@ -107,7 +107,7 @@ def fold(
         keep_compared: return the compared pages in the outcome. Changes nothing else.
         emit: if False, compute no verdicts. Used when refolding messages whose verdicts are already committed.
         threads: number of threads that read and score.
-        make_reads: another than `Reads` where candidates come from shards.
+        make_reads: replaces `Reads` if candidates come from shards.
 
     Raises CorruptRecord, InvariantBroken, StateError.
     """

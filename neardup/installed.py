@@ -12,9 +12,9 @@ from pathlib import Path
 import webencodings
 from webencodings.labels import LABELS
 
-#: Where Python's codec of a name is not the one that web pages mean.
+#: Python's codecs for charsets whose names mean another codec on the web.
 _CODECS = {"gbk": "gb18030", "shift_jis": "cp932", "euc-kr": "cp949", "big5": "big5hkscs"}
-#: Charsets of more than one byte a character, but for the Unicode ones.
+#: Charsets with more than one byte per character, except those of Unicode.
 WIDE = ("gbk", "gb18030", "big5", "euc-jp", "iso-2022-jp", "shift_jis", "euc-kr")
 _BYTES = [bytes([byte]) for byte in range(256)]
 _HIGH, _LOW, _DIGITS = _BYTES[0x80:], _BYTES[0x21:0x7F], _BYTES[0x30:0x3A]
@@ -50,18 +50,18 @@ def charsets() -> str:
     """Digest of the meaning of each charset label and of each character of each charset in Python's codecs, 16 hex
     digits.
     """
-    told = [f"{label} {name}" for label, name in sorted(LABELS.items())]
-    # gbk is read as gb18030; of the others Unicode says enough.
+    meanings = [f"{label} {name}" for label, name in sorted(LABELS.items())]
+    # gbk is read as gb18030; the other charsets are covered by their names.
     others = {"gbk", "utf-8", "utf-16le", "utf-16be", "replacement", "x-user-defined"}
     pairs = b"\n".join(lead + trail for lead in _HIGH for trail in _BYTES[0x30:])
     for name in sorted(set(LABELS.values()) - others):
         parts = [pairs, *_more(name)] if name in WIDE else _BYTES
-        told += [name, *(codec_of(name).decode(part, "replace")[0] for part in parts)]
-    return _digest(*told)
+        meanings += [name, *(codec_of(name).decode(part, "replace")[0] for part in parts)]
+    return _digest(*meanings)
 
 
 def _more(charset: str) -> list[bytes]:
-    """Bytes that have what a wide charset has besides pairs; a line end is part of no character."""
+    """The byte sequences of a wide charset besides pairs, separated by line ends, which belong to no character."""
     if charset == "euc-jp":
         return [b"\n".join(b"\x8f" + lead + trail for lead in _HIGH for trail in _HIGH)]
     if charset == "iso-2022-jp":

@@ -9,28 +9,28 @@ PLACE_BITS = 12
 PAGE_ID_MAX = (1 << PAGE_ID_BITS) - 1
 OFFSET_MAX = PAGE_ID_MAX >> PLACE_BITS
 
-#: A message of the sketch log ends at so many pages or so many bytes of records, whichever is first.
+#: Limits of a message of the sketch log: pages, and bytes of records.
 MESSAGE_PAGES_MAX = 512
 MESSAGE_BYTES_MAX = 900_000
-#: What a message has besides its records: a head of 48 bytes, 4 for each length, 36 for each of up to 1,000 ranges.
+#: Bytes of a message besides its records: a head of 48, 4 for each length, 36 for each of up to 1,000 ranges.
 MESSAGE_FRAMING_BYTES = 48 + 4 * MESSAGE_PAGES_MAX + 36 * 1_000
-#: What the client and the topic of the sketch log take at least; a broker's own default is 48,588 more.
+#: Message size that the client and the topic of the sketch log must admit. A broker's default is 48,588 greater.
 LOG_RECORD_BYTES_MIN = 1_000_000
-#: What Kafka may add to key, value and headers: the batch's header and its own lengths are under 200 bytes.
+#: Bytes that Kafka may add to key, value and headers: the batch's header and the lengths are under 200 bytes.
 KAFKA_FRAMING_BYTES = 1_024
 
-#: Of a body; more of it is not sketched. The scheme's default.
+#: Bytes of a body that are sketched. The scheme's default.
 BODY_BYTES_MAX = 10_000_000
-#: Of a URL, normalised; a longer one is rejected. The scheme's default.
+#: Bytes of a normalised URL; a longer one is rejected. The scheme's default.
 URL_BYTES_MAX = 2_048
-#: A record of `pages`: such a body with its URL and headers. One of `pages.rejected` has the reason and source on top.
+#: Bytes of a record of `pages`: a body of that size, its URL and headers. `pages.rejected` adds the reason and source.
 PAGE_RECORD_BYTES_MAX = 10_485_760
 REJECTED_EXTRA_BYTES = 65_536
 
 #: Fetch and log times are milliseconds since 1970.
 DAY_MS = 24 * 60 * 60 * 1000
 
-#: HTTP statuses that say that a URL is gone for good.
+#: HTTP statuses of a URL that is gone for good.
 GONE_STATUSES = (404, 410)
 
 assert MESSAGE_PAGES_MAX <= 1 << PLACE_BITS, "each page of a message has a place"

@@ -47,23 +47,23 @@ class Page:
             raise BadPage("score is not a number from 0 to 1")
 
 
-#: Begin of the URL of a document whose id is no URL. Its host is a digest of the id: two such documents are not known
-#: to be of one site, so the rules must not take them for siblings of one template.
+#: Start of the URL of a document whose id is not a URL. Its host is a digest of the id, because two such documents are
+#: not known to be of one site: the rules must not treat them as siblings of one template.
 ID_SCHEME = "id://"
 
-#: First labels of hosts that name a view of one site: the same pages for telephones, for printers.
+#: First labels of hosts that name a view of a site: the same pages for telephones or for printers.
 VIEWS = ("www", "m", "mobile", "amp", "print")
 #: First folders of paths whose next folder names a user: what lies below it is that user's.
 USER_FOLDERS = ("user", "users", "u", "people", "member", "members", "profile", "profiles")
 _DEFAULT_PORTS = {"http": "80", "https": "443", "ftp": "21", "ws": "80", "wss": "443"}
 
-# What RFC 3986 lets stand in a path or query, without "%"; brackets stand there too, as in browsers: encoded and raw
-# they are different reserved characters, so neither form may be turned into the other.
+# Characters that RFC 3986 admits in a path or query, without "%". Brackets are admitted, too, as in browsers: encoded
+# and raw brackets are different reserved characters, so neither form may be converted to the other.
 _SAFE = r"A-Za-z0-9\-._~!$&'()*+,;=:@/\[\]"
 # A percent-encoding in normal form: upper-case, and not of an unreserved character.
 _ENCODED = r"%(?:[0189A-F][0-9A-F]|2[0-9A-CF]|3[A-F]|40|5[B-E]|60|7[B-DF])"
-# Most URLs of a crawl are normal already; this tells so in about a microsecond. Possessive quantifiers (`++`) keep it
-# linear on hostile input.
+# Most URLs of a crawl are in normal form; this pattern recognises them in about a microsecond. Possessive quantifiers
+# (`++`) keep it linear on hostile input.
 _NORMAL = re.compile(
     r"https?://[a-z0-9_-]++(?:\.[a-z0-9_-]++)*+"
     rf"/(?!\.{{1,2}}(?:[/?]|\Z))(?:[{_SAFE.replace('/', '')}]|{_ENCODED}|/(?!\.{{1,2}}(?:[/?]|\Z)))*+"
@@ -75,7 +75,7 @@ _PERCENT = re.compile(rf"%[0-9A-Fa-f]{{2}}|%|[^{_SAFE}?%]++")
 _UNRESERVED = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
 _HOST = re.compile(r"[a-z0-9_-]++(?:\.[a-z0-9_-]++)*+\.?\Z")
 _IDNA_DOTS = re.compile("[\u3002\uff0e\uff61]")
-# Sharp s, final sigma and the two joiners: IDNA 2003 mapped them away, IDNA 2008 tells faß.de from fass.de.
+# Sharp s, final sigma and the two joiners: IDNA 2003 replaced them; in IDNA 2008 faß.de and fass.de differ.
 _KEPT_BY_IDNA_2008 = re.compile("([\u00df\u03c2\u200c\u200d])")
 _IPV4 = re.compile(r"(?:(?:25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])(?:\.|\Z)){4}\Z")
 

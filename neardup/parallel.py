@@ -6,7 +6,7 @@ from concurrent.futures import Future, ThreadPoolExecutor, wait
 from functools import lru_cache
 from itertools import pairwise
 
-#: More of them would wait for the interpreter's lock, which they all take now and then.
+#: More threads would wait for the interpreter's lock, which each of them takes now and then.
 _THREADS_MAX = 8
 
 
@@ -32,6 +32,6 @@ def spread(run: Callable[[int, int], None], size: int, threads: int, least: int)
     try:
         run(*cuts[:2])
     finally:
-        wait(others)  # nobody may go on with what a thread still writes
+        wait(others)  # the caller must not continue while a thread still writes
     for part in others:
         part.result()

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-#: Seed of commands that keep no sketch: two runs over the same files agree. "neardup" in ASCII.
+#: Seed of commands that store no sketches, so that two runs over the same files agree. "neardup" in ASCII.
 FIXED_SEED = 0x6E656172647570
 _MASK = (1 << 64) - 1
 
@@ -102,7 +102,7 @@ class Scheme:
 @lru_cache(maxsize=64)
 def constants(seed: int, what: str, count: int) -> npt.NDArray[np.uint64]:
     """Returns what `Scheme.constants` returns for a scheme with this seed."""
-    import numpy as np  # not needed to know a scheme, and slow to import
+    import numpy as np  # slow to import, and not needed for the other methods
 
     start = int.from_bytes(hashlib.blake2b(what.encode(), digest_size=8).digest(), "little") ^ (seed & _MASK)
     words = np.array([_splitmix((start + i * 0x9E3779B97F4A7C15) & _MASK) for i in range(count)], dtype=np.uint64)

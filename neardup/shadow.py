@@ -36,7 +36,7 @@ class Disagreement(StrEnum):
     LIVE_MERGES = "live_merges"
     SHADOW_MERGES = "shadow_merges"
     OTHER_REPRESENTATIVE = "other_representative"
-    #: Neither merges, and they differ in whose main content it is.
+    #: Neither merges, and they name different pages with the same main content.
     OTHER_CONTENT = "other_content"
 
 
@@ -88,7 +88,7 @@ def shadow_of(live: Decider, rule: str | None, numbers: Mapping[str, int | float
     return shadow
 
 
-#: What goes first where a bound leaves pairs out: disagreements are few, and templates are full of vetoes.
+#: The order in which pairs are sampled until a bound is reached: disagreements are rare, vetoes are many in templates.
 _ORDER: dict[str, int] = dict.fromkeys(Disagreement, 0) | {Stratum.ACCEPTED: 1, Stratum.REJECTED: 1, Stratum.REFUSED: 2}
 
 
@@ -184,9 +184,9 @@ class Auditor:
             "live": {"rule": self.live.rule, "decider": self.live.digest, **_ruling(scored, one.choice.best)},
         }
         if self.shadow is not None and rulings is not None:
-            told = scored._replace(ruling=rulings[at])
+            by_shadow = scored._replace(ruling=rulings[at])
             best = _best(one.choice.scored, rulings)
-            out["shadow"] = {"rule": self.shadow.rule, "decider": self.shadow.digest, **_ruling(told, best)}
+            out["shadow"] = {"rule": self.shadow.rule, "decider": self.shadow.digest, **_ruling(by_shadow, best)}
             if kind is not None:
                 out["disagreement"] = kind
         return orjson.dumps(out) + b"\n"
@@ -210,7 +210,7 @@ def _target(best: Scored | None) -> tuple[Kind, int] | None:
 
 def _best(scored: Sequence[Scored], rulings: Sequence[Ruling]) -> Scored | None:
     """Chooses as the live rule does: the greatest rank, then the oldest."""
-    accepted = [one._replace(ruling=said) for one, said in zip(scored, rulings, strict=True) if said.kind]
+    accepted = [one._replace(ruling=ruling) for one, ruling in zip(scored, rulings, strict=True) if ruling.kind]
     return max(accepted, key=lambda one: (one.ruling.rank, -one.page_id), default=None)
 
 

@@ -11,7 +11,7 @@ from neardup.verdict import Kind
 
 Verdict = Mapping[str, Any]
 
-#: Kinds of standings that an index shows, and those of a page that has another one in its place.
+#: Kinds of standings that an index shows, and kinds of a page that an index replaces by another one.
 SHOWN = (Kind.UNIQUE.value, Kind.SAME_CONTENT.value)
 DUPLICATES = (Kind.EXACT_DUPLICATE.value, Kind.NEAR_DUPLICATE.value)
 

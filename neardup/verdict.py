@@ -94,8 +94,8 @@ class Verdict:
     candidates_cut: bool = False
     rel_canonical: str | None = None  # the URL that the page names as canonical, if it is another than its own
     score: float | None = None  # of the page, as the crawler gave it
-    log: str | None = None  # whose places page ids are; None where a state directory's own
-    generation: str | None = None  # that judged, where it has a name
+    log: str | None = None  # the log that page ids are positions of; None: that of the state directory
+    generation: str | None = None  # the generation that judged; None if it has no name
 
     def to_json(self) -> bytes:
         """Returns one line of JSON without the newline: fields in a fixed order, without empty ones."""
@@ -112,9 +112,9 @@ class Verdict:
 
     def _repr_html_(self) -> str:
         """Renders the verdict as a table for notebooks. All text from pages is escaped."""
-        told = self.to_dict()
-        evidence = told.pop("evidence", {})
-        shown = {name: told[name] for name in _SHOWN if told.get(name) is not None}
+        fields = self.to_dict()
+        evidence = fields.pop("evidence", {})
+        shown = {name: fields[name] for name in _SHOWN if fields.get(name) is not None}
         shown |= {f"evidence: {name}": value for name, value in evidence.items() if not isinstance(value, dict)}
         if "nearest" in evidence:
             shown["evidence: nearest"] = evidence["nearest"]
@@ -122,7 +122,7 @@ class Verdict:
         return f"<table>{rows}</table>"
 
 
-#: Fields of a verdict that a notebook shows; the others are for machines.
+#: The fields of a verdict that a notebook shows.
 _SHOWN = (
     *("verdict", "url", "title", "reason", "representative", "content_of", "canonical", "cluster", "cluster_size"),
     *("standing", "site", "lang", "page_id"),

@@ -78,7 +78,7 @@ from streams.formats.bodies import BodyFolder
 from streams.formats.codecs import check_codec, fitting
 from streams.formats.outgoing import Outgoing
 from streams.formats.verdicts import decode_verdict
-from streams.kafka import Admin, Connection, ControlReader, ControlTopic, Reader, Writer
+from streams.kafka import Admin, Connection, ControlReader, ControlTopic, TopicReader, Writer
 from streams.kafka.connection import TRY_SECONDS_MAX, Setting, log
 from streams.process.traces import HEADER_BYTES, Traces
 
@@ -401,8 +401,8 @@ class VerdictConsumer:
     def _decoded(self, record: Any) -> dict[str, Any]:
         return decode_verdict(record.value(), record.topic(), record.partition(), record.offset())
 
-    def _open(self, topic: str) -> Reader:
-        return Reader(self._connection, topic, committed_only=True, lost=LOST)
+    def _open(self, topic: str) -> TopicReader:
+        return TopicReader(self._connection, topic, committed_only=True, lost=LOST)
 
     def __enter__(self) -> "VerdictConsumer":
         return self

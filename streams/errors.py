@@ -73,15 +73,15 @@ class PositionLost(NeardupError):
     """
 
     @classmethod
-    def of(cls, topic: str, partition: int, wanted: int, held: range, advice: str) -> "PositionLost":
+    def of(cls, topic: str, partition: int, required: int, held: range, advice: str) -> "PositionLost":
         """held: the offsets that the topic has."""
-        if wanted < held.start:
-            why = f"records {wanted} to {held.start - 1} were deleted (retention, or by hand) before they were read"
+        if required < held.start:
+            why = f"records {required} to {held.start - 1} were deleted (retention, or by hand) before they were read"
         else:
             why = "it ends before that, so records were lost with a broker"
         return cls(
-            f"topic {topic}, partition {partition}: offset {wanted} is to be read, and the topic holds {held.start} to "
-            f"{held.stop - 1}: {why}; {advice}"
+            f"topic {topic}, partition {partition}: offset {required} is to be read, and the topic holds "
+            f"{held.start} to {held.stop - 1}: {why}; {advice}"
         )
 
 
@@ -126,9 +126,9 @@ class NoVerdict(NeardupError):
     """A published page got no verdict in time. Check the roles that the text names."""
 
 
-def pages_lost(bootstrap: str, group: str, topic: str, partition: int, wanted: int, held: range) -> str:
+def pages_lost(bootstrap: str, group: str, topic: str, partition: int, required: int, held: range) -> str:
     """Return the advice for a position that the topic does not hold."""
-    if wanted > held.stop:
+    if required > held.stop:
         # The next records would get offsets that are accounted for already, and be dropped as duplicates.
         return NEW_GENERATION
     return (

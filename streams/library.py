@@ -136,9 +136,9 @@ def open_index(
     Raises BadInput for an unknown rule; StateError if the directory has another scheme or decider, is in use, belongs
     to `neardup match`, or cannot be written; CorruptRecord if its log is damaged.
     """
-    wanted = decider.rule if decider else rule
-    if wanted is not None and wanted not in RULES:
-        raise BadInput(f"there is no rule {wanted!r}; there is {', '.join(RULES)}")
+    required = decider.rule if decider else rule
+    if required is not None and required not in RULES:
+        raise BadInput(f"there is no rule {required!r}; there is {', '.join(RULES)}")
 
     def decider_of(known: Scheme) -> Decider:
         if decider is not None and decider.scheme != known.digest:
@@ -148,7 +148,7 @@ def open_index(
     if path is None:
         scheme = scheme or Scheme.new()
         return Deduplicator(scheme, Matcher(MemoryStore(), decider_of(scheme)))
-    given = decider_of if wanted is not None else None
+    given = decider_of if required is not None else None
     state = State.open(Path(path), scheme=scheme, decider=given, new_decider=new_decider)
     try:
         refuse_shards(state.path, state.first_decider, "open_index")

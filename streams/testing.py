@@ -280,7 +280,7 @@ class ScriptedPages:
 
 
 class ScriptedWriter:
-    """A producer to one partition of a topic. Its records arrive, in order, when `deliver` is called, or when somebody
+    """A producer to one partition of a topic. Its records arrive, in order, when `deliver` is called, or when a caller
     waits for them; `acknowledge` is when it hears of it.
 
     at_once: they arrive as soon as they are sent.

@@ -34,7 +34,7 @@ RELEASES = [
 SEED = 7
 
 
-class Document(NamedTuple):
+class DocumentationPage(NamedTuple):
     url: str
     fetched_at: int  # seconds since the epoch
     body: bytes
@@ -63,7 +63,7 @@ def fetch(package: str, version: str, folder: Path) -> Path:
     return next(target.iterdir())
 
 
-def documents(archive: Path, package: str, version: str) -> Iterator[Document]:
+def documents(archive: Path, package: str, version: str) -> Iterator[DocumentationPage]:
     """The HTML files of a source package, as pages of a site of its own."""
     with tarfile.open(archive) as tar:
         for member in sorted(tar.getmembers(), key=lambda m: m.name):
@@ -73,10 +73,10 @@ def documents(archive: Path, package: str, version: str) -> Iterator[Document]:
             file = tar.extractfile(member)
             if file is not None:
                 site = package.lower().replace(".", "-")
-                yield Document(f"https://{site}.example/{version}/{path}", int(member.mtime), file.read())
+                yield DocumentationPage(f"https://{site}.example/{version}/{path}", int(member.mtime), file.read())
 
 
-def record(document: Document) -> bytes:
+def record(document: DocumentationPage) -> bytes:
     """One gzip member with one WARC response record."""
     http = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: %d\r\n\r\n" % len(document.body)
     block = http + document.body
@@ -98,14 +98,14 @@ def pack(folder: Path) -> Path:
         return crawl
     downloads = folder / "packages"
     downloads.mkdir(exist_ok=True)
-    wanted = [(package, version) for release in RELEASES for package, version in release.items()]
-    print(f"fetching {len(wanted)} source packages with pip, real documentation of three releases", flush=True)
+    required = [(package, version) for release in RELEASES for package, version in release.items()]
+    print(f"fetching {len(required)} source packages with pip, real documentation of three releases", flush=True)
     with ThreadPoolExecutor(4) as pool:
-        archives = list(pool.map(lambda w: fetch(*w, downloads), wanted))
+        archives = list(pool.map(lambda w: fetch(*w, downloads), required))
     print(f"packing their pages as a crawl: {crawl}", flush=True)
     scratch = folder / "crawl.warc.gz.part"
     with scratch.open("wb") as out:
-        for archive, (package, version) in zip(archives, wanted, strict=True):
+        for archive, (package, version) in zip(archives, required, strict=True):
             for document in documents(archive, package, version):
                 out.write(record(document))
     scratch.rename(crawl)

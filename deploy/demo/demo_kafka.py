@@ -141,7 +141,7 @@ class Crawler:
         self._thread.join(STOP_SECONDS_MAX)
 
 
-class NothingStored:
+class NoPositions:
     def load(self) -> Mapping[str, int]:
         return {}
 
@@ -151,7 +151,7 @@ def watch(settings: Settings, crawler: Crawler, roles: list[Role]) -> Counter[st
     counts: Counter[str] = Counter()
     own = 0  # verdicts but `promoted`, which answer no page
     heard = time.monotonic()
-    with VerdictConsumer(settings.bootstrap, NothingStored(), settings.topics.verdicts) as consumer:
+    with VerdictConsumer(settings.bootstrap, NoPositions(), settings.topics.verdicts) as consumer:
         while own != crawler.published():
             for batch in consumer.batches(wait_s=_WAIT_SECONDS):
                 console.print(table(batch.verdicts, console.width, header=not counts))

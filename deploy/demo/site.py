@@ -107,10 +107,10 @@ class Site(ThreadingHTTPServer):
 
     def __init__(self, host: str, port: int) -> None:
         self.rounds: Counter[str] = Counter()  # by host name
-        super().__init__((host, port), Handler)
+        super().__init__((host, port), SiteHandler)
 
 
-class Handler(BaseHTTPRequestHandler):
+class SiteHandler(BaseHTTPRequestHandler):
     server: Site
 
     def do_GET(self) -> None:

@@ -1,10 +1,10 @@
-"""Prints of requirements.lock what is needed for an installation with some extras, or for building it.
+"""Prints the part of requirements.lock that an installation with some extras, or a build, needs.
 
     python locked.py pyproject.toml requirements.lock kafka scrapy    # neardup[kafka,scrapy], without development tools
     python locked.py pyproject.toml requirements.lock --build         # the build backend
 
-The lock says below each package whose dependency it is; whatever leads back to what was asked for is printed, with
-its hashes: pip install --require-hashes --no-deps.
+The lock names below each package the packages that need it. The program prints all packages that the given ones need,
+with their hashes, for pip install --require-hashes --no-deps.
 """
 
 import re
@@ -23,7 +23,7 @@ def name_of(requirement: str) -> str:
 
 
 def blocks(lock: str) -> Iterator[tuple[str, str, set[str]]]:
-    """Name, text, and whose dependency it is, of each package of the lock."""
+    """Yields (name, text, names of the packages that need it) for each package of the lock."""
     for text in re.split(r"(?m)^(?=[A-Za-z0-9])", lock):
         if "==" not in text:
             continue
@@ -31,7 +31,7 @@ def blocks(lock: str) -> Iterator[tuple[str, str, set[str]]]:
         yield name_of(text), text, {name_of(line) for line in re.findall(r"^\s*#?\s*([A-Za-z0-9]\S*)", via, re.M)}
 
 
-def wanted(pyproject: str, extras: list[str]) -> set[str]:
+def required(pyproject: str, extras: list[str]) -> set[str]:
     """The packages that pyproject.toml itself names for these extras, or for --build."""
     document = tomllib.loads(pyproject)
     project = document["project"]
@@ -44,7 +44,7 @@ def wanted(pyproject: str, extras: list[str]) -> set[str]:
     if project["name"] in direct:  # an extra that builds on another one
         inner = {name for each in found for name in re.findall(rf"{project['name']}\[([\w, -]+)\]", each)}
         more = [extra.strip() for names in inner for extra in names.split(",")]
-        direct |= wanted(pyproject, more)
+        direct |= required(pyproject, more)
     return direct - {project["name"]}
 
 
@@ -57,7 +57,7 @@ def closed(found: list[tuple[str, str, set[str]]], direct: set[str]) -> set[str]
 
 def main(pyproject: Path, lock: Path, extras: list[str]) -> int:
     found = list(blocks(lock.read_text()))
-    direct = wanted(pyproject.read_text(), extras)
+    direct = required(pyproject.read_text(), extras)
     missing = direct - {name for name, _, _ in found}
     if missing:
         print(f"{lock} lacks {', '.join(sorted(missing))}", file=sys.stderr)

@@ -166,10 +166,10 @@ def keep_classes(cache: Path | None = None) -> Path:
 
 
 def free_ports(count: int) -> list[int]:
-    """Ports of 127.0.0.1 that are free now and that the kernel gives to nobody by itself.
+    """Returns ports of 127.0.0.1 that are free now, outside the range of ephemeral ports.
 
-    From outside the range of ephemeral ports: while a broker is down, a client that tries to reach it could else be
-    given the broker's own port as its local one, and keep it.
+    Otherwise, while a broker is down, a client that tries to reach it could get the broker's port as its local port,
+    and keep it.
     """
     try:
         low, high = map(int, Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split())
@@ -240,8 +240,8 @@ class Node:
             text=True,
         )
         if done.returncode:
-            said = (done.stderr or done.stdout).strip().splitlines()
-            raise BrokerFailed(f"Kafka could not format {self.folder}: {said[-1] if said else 'no message'}")
+            output = (done.stderr or done.stdout).strip().splitlines()
+            raise BrokerFailed(f"Kafka could not format {self.folder}: {output[-1] if output else 'no message'}")
 
     def died(self) -> bool:
         """True if its last run did not end in order."""
@@ -262,10 +262,10 @@ class Node:
         # Decided is not yet written; but the log is written in order, and an idle controller goes on writing to it.
         # None is fenced if the broker died before it had registered: nothing depends on it then.
         while self.pid is not None and len(sizes) < 3 and time.monotonic() < deadline:
-            said = self._said()
-            if READY.search(said):
+            values = self._log_now()
+            if READY.search(values):
                 deadline = min(deadline, time.monotonic() + FENCE_SECONDS_MAX)
-            if FENCED.search(said):
+            if FENCED.search(values):
                 sizes.add(sum(log.stat().st_size for log in metadata.glob("*.log")))
             time.sleep(0.02)
         self.end(signal.SIGTERM)
@@ -288,7 +288,7 @@ class Node:
             start_new_session=True,
         )
 
-    def _said(self) -> bytes:
+    def _log_now(self) -> bytes:
         with open(self.log, "rb") as log:
             log.seek(self._log_from)
             return log.read()
@@ -298,17 +298,17 @@ class Node:
 
         Raises BrokerFailed when it has ended, PortTaken when another process has its port.
         """
-        said = self._said()
+        values = self._log_now()
         if self.pid is None:
             self._forget()
-            if PORT_TAKEN.search(said):
+            if PORT_TAKEN.search(values):
                 raise PortTaken(f"a port of {self.port}, {self.controller_port} is taken")
             raise BrokerFailed(f"Kafka ended while starting; see {self.log}")
-        return READY.search(said) is not None
+        return READY.search(values) is not None
 
     def _forget(self) -> None:
         if self._keeper is not None:
-            self._keeper.kill()  # before the pid can belong to somebody else
+            self._keeper.kill()  # before the pid can belong to another process
             self._keeper.wait()
             assert self._keeper.stdin is not None
             self._keeper.stdin.close()
@@ -524,7 +524,7 @@ def shared(folder: Path) -> Iterator[str]:
 
 
 def _serve_while_used(folder: Path) -> None:
-    """The keeper of `shared`: the lock on `users` can be had alone when nobody uses the broker any more."""
+    """The keeper of `shared`: it gets the exclusive lock on `users` when no process uses the broker any more."""
     address = folder / "address"
     # It is never killed. On a busy machine it misses a session of 3 s; then no partition has a leader for a while.
     session = {"broker.session.timeout.ms": 60_000}
@@ -548,7 +548,7 @@ def _leave_behind(arguments: list[str]) -> int:
     """Starts this program again, with these arguments, in a session of its own; returns when it serves or fails."""
     jars()  # says here what it fetches
     command = [sys.executable, str(Path(__file__).resolve()), *arguments]
-    # Nothing of ours is left to it: whoever reads what this program says would wait for its end.
+    # It inherits no file of this process: a reader of this program's output would wait for its end.
     with tempfile.TemporaryFile("w+") as errors:
         process = subprocess.Popen(
             command,

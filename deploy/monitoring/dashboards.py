@@ -196,7 +196,7 @@ PROCESSES = (
         "reqps",
         about="Sent again after a sketcher's restart; the matcher counts each page once.",
     ),
-    Panel("What runs", [(INFO, "")], kind="table", width=24),
+    Panel("Versions", [(INFO, "")], kind="table", width=24),
 )
 
 ALL = {

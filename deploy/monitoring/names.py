@@ -9,7 +9,7 @@ from prometheus_client import Counter, Gauge, Histogram
 from streams.process.metrics import BatchHistogram, Metrics
 
 
-class Name(str):
+class MetricName(str):
     """Of one metric, as Prometheus stores it."""
 
     __slots__ = ()
@@ -31,15 +31,15 @@ class Names:
     def __init__(self) -> None:
         self._metrics = Metrics()
 
-    def __getattr__(self, attribute: str) -> Name:
+    def __getattr__(self, attribute: str) -> MetricName:
         """The name of a metric by its attribute in `Metrics`. AttributeError if there is none."""
         found = getattr(self._metrics, attribute)
         if isinstance(found, dict):
             found = next(iter(found.values()))
         if isinstance(found, Counter):
-            return Name(f"{found._name}_total")
+            return MetricName(f"{found._name}_total")
         if isinstance(found, Gauge | Histogram | BatchHistogram):
-            return Name(found._name)
+            return MetricName(found._name)
         raise AttributeError(f"{attribute} is no metric")
 
 

@@ -26,7 +26,7 @@ class Alert:
 
 
 @dataclass(frozen=True, slots=True)
-class Pace:
+class RuleDurations:
     """Durations of the rules; tests shorten them.
 
     window: of rates. long, day: for usual values. wait, patience: before an alert fires. behind_s: tolerated lag of
@@ -45,7 +45,7 @@ def one_of(words: list[str]) -> str:
     return "|".join(words)
 
 
-def records(pace: Pace) -> dict[str, str]:
+def records(pace: RuleDurations) -> dict[str, str]:
     """Return recording rules by name. A division by zero gives no value."""
     rate = pace.window
     verdicts = f'{M.verdicts}{{verdict=~"{one_of(_PAGES)}"}}'
@@ -69,7 +69,7 @@ def records(pace: Pace) -> dict[str, str]:
     }
 
 
-def alerts(pace: Pace) -> Iterator[Alert]:
+def alerts(pace: RuleDurations) -> Iterator[Alert]:
     for role, word in _ROLES.items():
         yield Alert(
             f"Neardup{word.capitalize()}Absent",
@@ -196,9 +196,9 @@ def alerts(pace: Pace) -> Iterator[Alert]:
     )
 
 
-def document(pace: Pace | None = None) -> dict[str, Any]:
+def document(pace: RuleDurations | None = None) -> dict[str, Any]:
     """A rules file."""
-    pace = pace or Pace()
+    pace = pace or RuleDurations()
     return {
         "groups": [
             {

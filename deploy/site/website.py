@@ -39,7 +39,7 @@ class Heading(NamedTuple):
     title: str
 
 
-class Page(NamedTuple):
+class SitePage(NamedTuple):
     """One page of the site. sections: of the search index, (heading, text). problems: links that lead nowhere."""
 
     entry: Entry
@@ -56,7 +56,7 @@ def anchor_of(title: str) -> str:
     return re.sub(r"[^\w\- ]", "", re.sub(r"`", "", title).strip().lower()).replace(" ", "-")
 
 
-def page_of(entry: Entry) -> Page:
+def page_of(entry: Entry) -> SitePage:
     """Renders one page."""
     text = (ROOT / entry.source).read_text() if entry.source else reference.PAGES[entry.file]()
     tokens = _MARKDOWN.parse(text)
@@ -81,7 +81,7 @@ def page_of(entry: Entry) -> Page:
     body = _MARKDOWN.renderer.render(tokens, _MARKDOWN.options, {})
     body = re.sub(r"<table>(.*?)</table>", r'<div class="table" tabindex="0"><table>\1</table></div>', body, flags=re.S)
     searched = [(heading, " ".join(parts)) for heading, parts in sections]
-    return Page(entry, body, headings, searched, pictures, links, problems)
+    return SitePage(entry, body, headings, searched, pictures, links, problems)
 
 
 def _free(anchor: str, taken: set[str]) -> str:
@@ -143,7 +143,7 @@ def build(folder: Path) -> list[str]:
     return [*(problem for page in pages for problem in page.problems), *_missing_anchors(pages)]
 
 
-def _searched(pages: Sequence[Page]) -> Iterator[tuple[str, str, str, str]]:
+def _searched(pages: Sequence[SitePage]) -> Iterator[tuple[str, str, str, str]]:
     """Rows of the search index: page, heading, address, text."""
     for page in pages:
         for heading, text in page.sections:
@@ -152,7 +152,7 @@ def _searched(pages: Sequence[Page]) -> Iterator[tuple[str, str, str, str]]:
             yield page.entry.title, re.sub(r"`", "", title), address, unescape(re.sub(r"\s+", " ", text))
 
 
-def _missing_anchors(pages: Sequence[Page]) -> Iterator[str]:
+def _missing_anchors(pages: Sequence[SitePage]) -> Iterator[str]:
     anchors = {page.entry.file: {heading.anchor for heading in page.headings} for page in pages}
     for page in pages:
         for link in page.links:

@@ -2,15 +2,15 @@
 
     python deploy/walks/bulk.py 127.0.0.1:9092 verdicts http://127.0.0.1:9200 pages
 
-A document's id is the SHA-256 of its URL. Whoever crawls writes text and title into it; this program writes what
-verdicts say: `shown`, which queries filter by, `verdict`, `cluster`, and `representative`, the page that is shown
-instead. Both update parts of the document, so it does not matter who comes first. A page that is gone is deleted.
+A document's id is the SHA-256 of its URL. The crawler writes text and title of a document. This program writes the
+fields from verdicts: `shown`, which queries filter by, `verdict`, `cluster`, and `representative`, the page that is
+shown instead. Both update parts of a document, so their order does not matter. A page that is gone is deleted.
 
-How far the verdicts are taken stands in the engine, too, in the index `NAME-positions`, written once everything before
-it is acknowledged. Killed in between, it takes the last batch once more, which changes nothing in the end: verdicts of
-one URL come in order, and the last one says all. One process writes an index; `--once` ends with the verdicts that are
-there. Another generation has a topic of its own: fill another index from it, and point the engine's alias to that
-index at the cut-over. What the engine wants for a login goes into the environment: ENGINE_AUTHORIZATION="ApiKey ...".
+The positions of the consumed verdicts are stored in the engine, too, in the index `NAME-positions`, after all documents
+before them are acknowledged. After a kill in between, the last batch is written again. This changes nothing in the end:
+verdicts of one URL come in order, and the last one is complete. One process writes an index. `--once` ends after the
+present verdicts. Another generation has its own topic: fill another index from it, and switch the engine's alias to
+that index at the cut-over. The environment has the login of the engine: ENGINE_AUTHORIZATION="ApiKey ...".
 """
 
 import argparse
@@ -27,18 +27,18 @@ from typing import Any
 from neardup.standing import duplicate_of, standing_of
 from streams.client import VerdictConsumer
 
-#: Of one request: engines work best with some thousands.
+#: Documents per request: engines work best with some thousands.
 BATCH = 2_000
 #: An engine that is busy (429) or away is asked again so often, each time after twice the wait.
 TRIES, WAIT_SECONDS = 8, 0.5
 _BUSY = (429, 502, 503)
 
 
-class Refused(Exception):
+class EngineRefused(Exception):
     """The engine says no, and will say it again."""
 
 
-class Engine:
+class SearchIndex:
     """One index of a search engine, and beside it how far the verdicts are taken: a `PositionStore`."""
 
     def __init__(self, url: str, name: str, authorization: str = "") -> None:
@@ -58,22 +58,22 @@ class Engine:
                 break
             time.sleep(WAIT_SECONDS * 2**again)
         else:
-            raise Refused(f"{self._name}: too busy for {len(left)} documents")
+            raise EngineRefused(f"{self._name}: too busy for {len(left)} documents")
         self._ask("PUT", f"{self._name}-positions/_doc/verdicts", json.dumps(dict(positions)).encode())
 
     def _bulk(self, verdicts: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
         """Those that it was too busy for, and what comes after them about the same URLs."""
         body = "".join(line + "\n" for verdict in verdicts for line in action(verdict))
-        told = self._ask("POST", f"{self._name}/_bulk", body.encode(), "application/x-ndjson")
+        answer = self._ask("POST", f"{self._name}/_bulk", body.encode(), "application/x-ndjson")
         again: list[Mapping[str, Any]] = []
         urls: set[str] = set()
-        for verdict, item in zip(verdicts, told["items"], strict=True):
+        for verdict, item in zip(verdicts, answer["items"], strict=True):
             ((kind, done),) = item.items()
             if done["status"] in _BUSY or verdict["url"] in urls:
                 again.append(verdict)
                 urls.add(verdict["url"])
             elif done["status"] >= 300 and not (kind == "delete" and done["status"] == 404):
-                raise Refused(f"{self._name}: {kind} of {verdict['url']}: {json.dumps(done.get('error'))[:500]}")
+                raise EngineRefused(f"{self._name}: {kind} of {verdict['url']}: {json.dumps(done.get('error'))[:500]}")
         return again
 
     def _ask(
@@ -85,7 +85,7 @@ class Engine:
         allowed: Collection[int] = (),
     ) -> Any:
         headers = {"Content-Type": kind, **self._headers}
-        said = ""
+        text = ""
         for again in range(TRIES):
             request = urllib.request.Request(f"{self._url}/{path}", body, headers, method=method)
             try:
@@ -94,13 +94,13 @@ class Engine:
             except urllib.error.HTTPError as error:
                 if error.code in allowed:
                     return None
-                said = f"{error.code} {error.read(500).decode('utf-8', 'replace')}"
+                text = f"{error.code} {error.read(500).decode('utf-8', 'replace')}"
                 if error.code not in _BUSY:
                     break
             except OSError as error:
-                said = str(error)
+                text = str(error)
             time.sleep(WAIT_SECONDS * 2**again)
-        raise Refused(f"{method} {self._url}/{path}: {said}")
+        raise EngineRefused(f"{method} {self._url}/{path}: {text}")
 
 
 def action(verdict: Mapping[str, Any]) -> Iterator[str]:
@@ -129,13 +129,13 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("index")
     parser.add_argument("--once", action="store_true", help="end with the verdicts that are there")
     given = parser.parse_args(arguments)
-    engine, taken = Engine(given.engine, given.index, os.environ.get("ENGINE_AUTHORIZATION", "")), 0
+    engine, taken = SearchIndex(given.engine, given.index, os.environ.get("ENGINE_AUTHORIZATION", "")), 0
     try:
         with VerdictConsumer(given.bootstrap, engine, given.topic) as consumer:
             for batch in consumer.batches(follow=not given.once, count=BATCH):
                 engine.take(batch.verdicts, batch.positions)
                 taken += len(batch.verdicts)
-    except Refused as error:
+    except EngineRefused as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:

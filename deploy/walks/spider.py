@@ -15,7 +15,7 @@ from scrapy.http import Response, TextResponse
 from scrapy.linkextractors import LinkExtractor
 
 
-class Pages(scrapy.Spider):
+class PageSpider(scrapy.Spider):
     name = "pages"
     custom_settings: ClassVar[dict[str, Any]] = {
         "DOWNLOADER_MIDDLEWARES": {"streams.scrapy.PublishMiddleware": 50},

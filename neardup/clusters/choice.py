@@ -26,7 +26,7 @@ class Scored(NamedTuple):
     ruling: Ruling
 
 
-class Choice(NamedTuple):
+class CandidateChoice(NamedTuple):
     """All candidates of a page, in order, and the best accepted one. cut: whether some candidates were not scored.
 
     siblings: number of pages of the same owner with the page's name, if the rule counts them.
@@ -43,7 +43,7 @@ class ComparedPage(NamedTuple):
 
     page_id: int
     header: Header
-    choice: Choice
+    choice: CandidateChoice
     headers: list[Header]
 
 
@@ -89,9 +89,9 @@ class Search:
         assert self._scores is not None, "undecided"
         return self.scored(overlay, self._scores.nearest(self.candidates))
 
-    def choice(self, overlay: Overlay) -> Choice:
+    def choice(self, overlay: Overlay) -> CandidateChoice:
         scored = [self.scored(overlay, candidate) for candidate in self.candidates]
-        return Choice(scored, self.best, self.cut, self.siblings)
+        return CandidateChoice(scored, self.best, self.cut, self.siblings)
 
 
 def families_ahead(overlay: Overlay) -> dict[tuple[int, int], dict[str, int]]:

@@ -172,8 +172,10 @@ class Lifecycle:
             overlay.members.put(key, member._replace(verified=cluster.founding))
             row = row._replace(standing=membership.standing_of(overlay, row))
         else:
-            wanted, canonical = membership.canonical_of(overlay, row.cluster, header)
-            membership.change(overlay, row.cluster, current=page_id, wanted=wanted, canonical=canonical)
+            named_canonical, canonical = membership.canonical_of(overlay, row.cluster, header)
+            membership.change(
+                overlay, row.cluster, current=page_id, named_canonical=named_canonical, canonical=canonical
+            )
         if held != cluster.founding:
             digests.forget(overlay, held)
         overlay.urls.put(pages.url_hashes[i], row)

@@ -35,8 +35,8 @@ def found(overlay: Overlay, i: int, content_of: int = NO_PAGE) -> None:
     page_id, hashed = pages.page_ids[i], pages.url_hashes[i]
     overlay.post(page_id)
     digests.arrive(overlay, i)
-    wanted = _wanted(pages[page_id]) if pages.names_canonical[i] else _NO_URL
-    overlay.clusters.put_encoded(pages.id_keys[i], encode_new_cluster(page_id, hashed, content_of, wanted))
+    named_canonical = _named_canonical(pages[page_id]) if pages.names_canonical[i] else _NO_URL
+    overlay.clusters.put_encoded(pages.id_keys[i], encode_new_cluster(page_id, hashed, content_of, named_canonical))
     standing = Kind.UNIQUE if content_of == NO_PAGE else Kind.SAME_CONTENT
     row = encode_url(page_id, page_id, 0, standing, pages.newest[i], pages.log_times[i])
     overlay.urls.put_encoded(hashed, row)
@@ -67,15 +67,17 @@ def join(overlay: Overlay, i: int, target: Target, standing: Kind) -> ClusterRow
     pages = overlay.pages
     page_id, hashed = pages.page_ids[i], pages.url_hashes[i]
     key = id_key(target.cluster_id)
-    founding, url_hash, current, size, revision, content_of, wanted, canonical, promoted = target.row
+    founding, url_hash, current, size, revision, content_of, named_canonical, canonical, promoted = target.row
     digests.arrive(overlay, i)
     overlay.members.put_encoded(key + pages.id_keys[i], encode_member(target.verified, hashed))
     url = encode_url(page_id, target.cluster_id, page_id, standing, pages.newest[i], pages.log_times[i])
     overlay.urls.put_encoded(hashed, url)
     overlay.follow(hashed, page_id, founding)
-    if hashed == wanted:
+    if hashed == named_canonical:
         canonical = pages[page_id].url
-    joined = ClusterRow(founding, url_hash, current, size + 1, revision + 1, content_of, wanted, canonical, promoted)
+    joined = ClusterRow(
+        founding, url_hash, current, size + 1, revision + 1, content_of, named_canonical, canonical, promoted
+    )
     overlay.clusters.put(key, joined)
     return joined
 
@@ -106,22 +108,22 @@ def change(overlay: Overlay, cluster_id: int, **values: object) -> ClusterRow:
 
 
 def canonical_of(overlay: Overlay, cluster_id: int, header: Header) -> tuple[bytes, str]:
-    """Returns `wanted` and `canonical` of a cluster whose representative's current sketch has this header."""
-    wanted = _wanted(header)
-    if wanted == _NO_URL:
-        return wanted, ""
-    row = overlay.urls.get(wanted)
+    """Returns `named_canonical` and `canonical` of a cluster whose representative's current sketch has this header."""
+    named_canonical = _named_canonical(header)
+    if named_canonical == _NO_URL:
+        return named_canonical, ""
+    row = overlay.urls.get(named_canonical)
     member = row is not None and row.live and row.cluster == cluster_id
-    return wanted, header.canonical if member else ""
+    return named_canonical, header.canonical if member else ""
 
 
-def _wanted(header: Header) -> bytes:
+def _named_canonical(header: Header) -> bytes:
     """Hash of the URL that a page names as canonical. Zeros without one, or if it is the page's own URL."""
     canonical = header.canonical
     if not canonical:
         return _NO_URL
-    wanted = url_hash(canonical)
-    return _NO_URL if wanted == header.url_hash else wanted
+    named_canonical = url_hash(canonical)
+    return _NO_URL if named_canonical == header.url_hash else named_canonical
 
 
 def retire(overlay: Overlay, hashed: bytes, row: UrlRow) -> int | None:
@@ -139,7 +141,7 @@ def retire(overlay: Overlay, hashed: bytes, row: UrlRow) -> int | None:
         member_at = member_key(row.cluster, row.member)
         overlay.members.need(member_at)
         overlay.members.put(member_at, None)
-        canonical = "" if hashed == cluster.wanted else cluster.canonical
+        canonical = "" if hashed == cluster.named_canonical else cluster.canonical
         change(overlay, row.cluster, size=cluster.size - 1, canonical=canonical)
         digests.forget(overlay, row.page_id)
         return None
@@ -171,7 +173,7 @@ class _Heir(NamedTuple):
 
     member: MemberRow
     url: UrlRow
-    wanted: bytes
+    named_canonical: bytes
     canonical: str
 
 
@@ -187,16 +189,17 @@ def _heir(overlay: Overlay, cluster_id: int, key: bytes) -> _Heir:
 
 def _promote(overlay: Overlay, cluster_id: int, cluster: ClusterRow) -> None:
     """Promotes the earliest member. Its current sketch becomes the founding one."""
-    ahead = 1 + overlay.reads.leaving[cluster_id]
+    lookahead = 1 + overlay.reads.leaving[cluster_id]
     prefix, after, fresh = id_key(cluster_id), member_key(cluster_id, cluster.promoted), cluster_id in overlay.pages
-    first = overlay.members.first(prefix, 1, after, fresh=fresh, ahead=ahead)
+    first = overlay.members.first(prefix, 1, after, fresh=fresh, lookahead=lookahead)
     if not first:
         raise InvariantBroken(f"cluster {cluster_id} counts {cluster.size} pages, but has no members")
     if cluster_id not in overlay.reads.heirs:
         # Where a mirror goes page by page, each heir goes next. Read one by one, each would cost a round.
-        for_each(overlay.members.first(prefix, ahead, after, fresh=fresh), lambda key: _heir(overlay, cluster_id, key))
+        heirs = overlay.members.first(prefix, lookahead, after, fresh=fresh)
+        for_each(heirs, lambda key: _heir(overlay, cluster_id, key))
         overlay.reads.heirs.add(cluster_id)
-    member, url, wanted, canonical = _heir(overlay, cluster_id, first[0])
+    member, url, named_canonical, canonical = _heir(overlay, cluster_id, first[0])
     overlay.members.put(first[0], None)
     overlay.urls.put(member.url_hash, url._replace(member=0, standing=Kind.UNIQUE))
     overlay.post(url.page_id)
@@ -209,7 +212,7 @@ def _promote(overlay: Overlay, cluster_id: int, cluster: ClusterRow) -> None:
         current=url.page_id,
         size=cluster.size - 1,
         content_of=NO_PAGE,
-        wanted=wanted,
+        named_canonical=named_canonical,
         canonical=canonical,
         promoted=url.member,
     )

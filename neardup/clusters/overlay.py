@@ -15,7 +15,7 @@ from neardup.search.pages import Pages
 from neardup.search.reads import BatchReads
 from neardup.verdict import Representative
 
-#: What a shard is told: kind (`neardup.sharded.records.EffectKind`), page id, URL hash.
+#: An effect for a shard: kind (`neardup.sharded.records.EffectKind`), page id, URL hash.
 Effect = tuple[int, int, bytes]
 
 

@@ -141,7 +141,7 @@ def take_over(overlay: Overlay, i: int, claim: Claim, notes: tuple[Note, ...]) -
     digests.arrive(overlay, i)
     now = pages.newest[i], pages.log_times[i]
     overlay.urls.put(hashed, UrlRow(page_id, claim.cluster, 0, Kind.UNIQUE, *now, notes))
-    wanted, canonical = membership.canonical_of(overlay, claim.cluster, pages[page_id])
+    named_canonical, canonical = membership.canonical_of(overlay, claim.cluster, pages[page_id])
     membership.change(
         overlay,
         claim.cluster,
@@ -150,7 +150,7 @@ def take_over(overlay: Overlay, i: int, claim: Claim, notes: tuple[Note, ...]) -
         current=page_id,
         size=cluster.size + 1,
         content_of=NO_PAGE,
-        wanted=wanted,
+        named_canonical=named_canonical,
         canonical=canonical,
         promoted=claim.since,
     )

@@ -113,8 +113,8 @@ def _live(index: Reader) -> Iterator[tuple[bytes, UrlRow, Header]]:
         if None in held:
             raise InvariantBroken(f"sketches: no row of page {live[held.index(None)][1].page_id}")
         rests = [None if row is None else sharing.rest_of_row(row) for row in held]
-        wanted = [id_key(rest) for rest in rests if rest is not None]
-        shared = dict(zip(wanted, index.get_many(Family.SKETCHES, wanted), strict=True))
+        required = [id_key(rest) for rest in rests if rest is not None]
+        shared = dict(zip(required, index.get_many(Family.SKETCHES, required), strict=True))
         for (key, url), row, rest in zip(live, held, rests, strict=True):
             yield key, url, Header(sharing.record_of_rows(row or b"", None if rest is None else shared[id_key(rest)]))
 

@@ -377,9 +377,9 @@ def measure(sets: Mapping[str, int], items: Mapping[str, str]) -> tuple[float | 
     known = [url for url in items if url in sets]
     size = Counter(sets[url] for url in known)
     of_item = Counter(items[url] for url in known)
-    both = Counter((sets[url], items[url]) for url in known)
-    precision = [(both[sets[u], items[u]] - 1) / (size[sets[u]] - 1) for u in known if size[sets[u]] > 1]
-    recall = [(both[sets[u], items[u]] - 1) / (of_item[items[u]] - 1) for u in known if of_item[items[u]] > 1]
+    joint = Counter((sets[url], items[url]) for url in known)
+    precision = [(joint[sets[u], items[u]] - 1) / (size[sets[u]] - 1) for u in known if size[sets[u]] > 1]
+    recall = [(joint[sets[u], items[u]] - 1) / (of_item[items[u]] - 1) for u in known if of_item[items[u]] > 1]
     return _mean(precision), _mean(recall)
 
 

@@ -21,7 +21,7 @@ Writes = Mapping[Family, Mapping[bytes, bytes | None]]
 
 
 class Reader(Protocol):
-    """What can be read of an ordered key-value store."""
+    """The read methods of an ordered key-value store."""
 
     def get_many(self, family: Family, keys: Sequence[bytes]) -> list[bytes | None]:
         """Values in the order of `keys`, None where absent."""
@@ -52,5 +52,5 @@ class Store(Reader, Protocol):
         ...
 
     def close(self) -> None:
-        """Flushes and lets go of the directory; closing twice is harmless."""
+        """Flushes, and releases the directory. Closing twice is harmless."""
         ...

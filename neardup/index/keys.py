@@ -98,7 +98,7 @@ def admit(hot: list[bytes], entry: bytes, kept: int) -> None:
 
 
 def without_posting(row: bytes | None, entry: bytes) -> bytes | None:
-    """The row after a posting left; None if it was the last. A hot row stays, and need not have it.
+    """The row without a posting; None if it was the last. A hot row stays, and may lack the posting.
 
     Raises InvariantBroken if the posting is not there.
     """

@@ -57,7 +57,7 @@ class MemoryStore:
         self._closed = True
 
     def _regroup(self, key: bytes) -> None:
-        """Takes a member's key into its group, or out of it if it is there."""
+        """Adds a member's key to its group, or removes it if it is there."""
         group = self._members.setdefault(key[:_CLUSTER_BYTES], [])
         at = bisect_left(group, key)
         if group[at : at + 1] != [key]:

@@ -16,15 +16,15 @@ from neardup.parallel import spread
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
-#: The least number of rows of a prefix that is read at a time: a batch with one promotion often has more.
+#: Least number of rows of a prefix per read: a batch with one promotion often has more.
 FIRST_MIN = 4
 
-#: Fewer keys are not worth another thread: a key of a large index costs some 10 us.
+#: Least number of keys that is worth another thread. Reading a key of a large index takes some 10 us.
 _PART_KEYS = 48
 
 
 class Needs:
-    """Rows and prefixes to read. Each prefix has the number of its first rows, and the key after which they begin."""
+    """Rows and prefixes to read. Of a prefix: the number of rows, and the key after which they begin."""
 
     def __init__(self) -> None:
         self.rows: dict[Family, set[bytes]] = {}

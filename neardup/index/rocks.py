@@ -1,21 +1,23 @@
 """The durable store: RocksDB through rocksdict, which no other file imports.
 
-What its options really do was tried on rocksdict 0.3.29; each of these had surprised somebody:
+Traps of rocksdict 0.3.29, each of them found by a test:
 
-* Options of the database do not reach its column families: opened without options of their own, they silently lose
-  their filters. Here every family gets them, and `open` looks whether the filters are in memory.
-* There is no write-ahead log (the sketch log is it), so families must reach the disk together or not at all. Automatic
-  flushes do, with atomic_flush; `Rdict.flush` does not: it flushes one family, with or without that option. A manual
-  compaction of a range that lies in memory first flushes all families atomically: `flush` compacts one tiny key.
+* Options of the database do not apply to its column families. A family that is opened without options loses its filters
+  silently. So every family gets options here, and `open` checks that the filters are in memory.
+* There is no write-ahead log (the sketch log replaces it), so families must reach the disk together. Automatic flushes
+  write them together with atomic_flush; `Rdict.flush` flushes a single family, with or without that option. A manual
+  compaction of a range in memory flushes all families atomically first, so `flush` compacts one tiny key.
 * `WriteOptions.disable_wal` is an attribute, whatever the type stubs say.
-* The LOCK is released with the last handle, not by `close`: handles are dropped here, and no iterator outlives a call.
-* `items` ends without an error at a block with a wrong checksum, as if no rows followed. Only `RdictIter.status` tells
-  the two apart: an iteration that ends early is checked here.
-* On a full disk a flush that somebody asked for fails, and so does all that follows until the database is opened again;
-  it then stands at its last flush. But if a flush of its own accord fails, writes wait for room without end, with the
-  interpreter's lock held. So writes must not wait (`no_slowdown`): here they are tried again while nothing has failed.
-* A flush, also that of `close`, waits until compactions have caught up. On a full disk they fail, are tried again, and
-  the flush waits without end. Once one has failed, options end this wait, and the index can only be closed.
+* The LOCK is released with the last handle, not by `close`. So handles are dropped here, and no iterator outlives a
+  call.
+* `items` ends without an error at a block with a wrong checksum, as if no rows followed. Only `RdictIter.status` shows
+  the difference. So an iteration that ends early is checked here.
+* On a full disk a requested flush fails, and so does every later call until the database is opened again; it is then at
+  its last flush. But if a flush fails that RocksDB started by itself, writes wait for space without end, and hold the
+  interpreter's lock. So writes do not wait (`no_slowdown`). Here they are retried as long as no flush has failed.
+* A flush, also that of `close`, waits until compactions have caught up. On a full disk these fail and are retried, so
+the
+  flush waits without end. Once one has failed, options end this wait, and the index can only be closed.
 """
 
 import contextlib
@@ -36,13 +38,13 @@ from neardup.errors import StateError
 from neardup.index.base import Family, Writes
 
 _BLOCK_BYTES, _KEY_BLOCK_BYTES = 16 << 10, 4 << 10
-_FILTER_BITS = 10  # a key: one probe in a hundred for an absent key reads a block
+_FILTER_BITS = 10  # per key: one probe in a hundred for an absent key reads a block
 _MEMORY_FILTER_SHARE = 0.02  # of a write buffer
 _SCAN_ROWS = 2048
 _LOG_FILES = 2
 _LOG_FILE_BYTES = 4 << 20
 _FLUSH_KEY = b"flush"
-#: How long a write waits for flushes and compactions to catch up, and between two tries. Seconds.
+#: Seconds for which a write waits for flushes and compactions, and between two tries.
 _STALL_S_MAX = 600.0
 _STALL_STEP_S = 0.01
 #: Between two looks whether compactions fail while a flush waits for them. Seconds.
@@ -117,7 +119,7 @@ class RocksStore:
 
     def write(self, writes: Writes) -> None:
         self._open(Family.META)
-        # Keys alone: pairs are sorted at several times the price, and so many tuples are swept for cycles.
+        # Sort keys only: sorting pairs costs several times as much, and adds tuples to garbage collection.
         self._apply([(self._handles[family], writes[family], sorted(writes[family])) for family in sorted(writes)])
 
     def flush(self) -> None:
@@ -144,7 +146,7 @@ class RocksStore:
             self._let_go()
 
     def checkpoint(self, path: Path) -> None:
-        """Makes `path`, which must not exist, an index as it is now: hard links on one file system, else copies.
+        """Writes a copy of the index as it is now to `path`, which must not exist: hard links on one file system.
 
         Raises StateError.
         """
@@ -153,7 +155,7 @@ class RocksStore:
             rocksdict.Checkpoint(self._db).create_checkpoint(str(path))
 
     def sizes(self) -> dict[Family, FamilySize]:
-        """What each family takes, for metrics."""
+        """Size of each family, for metrics."""
         return {
             family: FamilySize(
                 self._property(family, "rocksdb.estimate-num-keys"),
@@ -168,7 +170,7 @@ class RocksStore:
         return sum(self._property(family, "rocksdb.estimate-table-readers-mem") for family in Family)
 
     def pressure(self) -> tuple[int, bool]:
-        """Bytes that wait for compaction, and whether writes stand still because of it."""
+        """(bytes that wait for compaction, whether writes wait because of it)."""
         pending = sum(self._property(family, "rocksdb.estimate-pending-compaction-bytes") for family in Family)
         return pending, bool(self._property(Family.META, "rocksdb.is-write-stopped"))
 
@@ -189,15 +191,13 @@ class RocksStore:
         return pairs
 
     def _apply(self, changes: list[tuple[Any, Mapping[bytes, bytes | None], list[bytes]]]) -> None:
-        """Writes rows of column families in the order of the keys named last; waits while RocksDB cannot take them, but
-        not for what will not end.
-        """
+        """Writes rows of families in the order of their keys. Waits while RocksDB is busy, but not after an error."""
         deadline = time.monotonic() + _STALL_S_MAX
         while True:
             batch = rocksdict.WriteBatch(raw_mode=True)
             for handle, rows, names in changes:
                 if handle is not None:
-                    batch.set_default_column_family(handle)  # a third of the price of naming it with each row
+                    batch.set_default_column_family(handle)  # costs a third of naming the family with each row
                 for key in names:
                     value = rows[key]
                     if value is None:
@@ -260,7 +260,7 @@ class RocksStore:
         self._families.clear()
         self._handles.clear()
         if db is not None:
-            # After a failed write closing fails too; the process has been told by then.
+            # After a failed write closing fails, too; that write has raised already.
             with contextlib.suppress(Exception):
                 db.close()
         del db
@@ -283,7 +283,7 @@ class RocksSnapshot(RocksStore):
         self._connect(rocksdict.AccessType.secondary(str(scratch)), cache_bytes, 0)
 
     def catch_up(self) -> None:
-        """Take in what the index's process has flushed since. No reads may run. Raises StateError."""
+        """Advance to the last flush of the index's process. No reads may run meanwhile. Raises StateError."""
         self._open(Family.META)
         with _explained("read", self.path):
             self._db.try_catch_up_with_primary()
@@ -297,14 +297,14 @@ class RocksSnapshot(RocksStore):
         raise StateError(f"{self.path} is open for reading only")
 
     def flush(self) -> None:
-        """Nothing is written."""
+        """Does nothing: a snapshot has no writes."""
 
     def close(self) -> None:
         self._let_go()
 
 
 def _check_end(rows: Any, start: bytes) -> None:
-    """Raises unless the family ends before `start`, where an iteration has ended: it also ends at a damaged block."""
+    """Raises if rows from `start` on exist although an iteration ended there: it also ends at a damaged block."""
     end = rows.iter()
     end.seek(start)
     if end.valid():
@@ -313,7 +313,7 @@ def _check_end(rows: Any, start: bytes) -> None:
 
 
 def _options(family: Family, cache: Any, write_bytes: int) -> Any:
-    """What the store needs to be right, and room for what `_tune` adds to make it fast."""
+    """Options that the store needs to be correct; `_tune` adds those for speed."""
     options = rocksdict.Options(raw_mode=True)
     options.create_if_missing(True)
     options.create_missing_column_families(True)
@@ -330,7 +330,7 @@ def _options(family: Family, cache: Any, write_bytes: int) -> Any:
 
 
 def _tune(family: Family, options: Any, tables: Any) -> None:
-    """Options for speed and size alone: whatever is set here, files written before stay readable.
+    """Sets options for speed and size. They may change: files that were written with others stay readable.
 
     The figures are ratios of processor time over all calls of a log of 200,000 pages and RocksDB's own threads, as
     `make bench-options` measures them; tests/measure/bench/README.md has the table, and what else was tried.
@@ -347,14 +347,14 @@ def _tune(family: Family, options: Any, tables: Any) -> None:
     tables.set_bloom_filter(_FILTER_BITS, False)
 
 
-#: What a process leaves that is killed while RocksDB makes a database, before CURRENT names its first manifest.
+#: Files of a database whose creation was interrupted by a kill, before CURRENT names its first manifest.
 _UNFINISHED = re.compile(
     r"IDENTITY|LOCK|LOG(\.old\.\d+)?|MANIFEST-\d+|OPTIONS-\d+|\d+\.(dbtmp|log)|rocksdict-config\.json"
 )
 
 
 def _refuse_strangers(path: Path) -> None:
-    """RocksDB would make a new database among whatever files lie there; one that was never finished is made again."""
+    """Refuses a directory with foreign files, where RocksDB would create a database; removes an unfinished database."""
     if not path.exists():
         return
     with _explained("open", path):
@@ -367,19 +367,19 @@ def _refuse_strangers(path: Path) -> None:
         )
 
 
-#: Of a damaged index. RocksDB's checksums notice it where it is read; a checkpoint may have been made of it before.
+#: Advice for a damaged index. RocksDB's checksums find damage when it is read; a checkpoint may contain it, too.
 _DAMAGED = (
     "it is damaged, or not of this version; set it aside: it comes from a checkpoint (neardup restore takes an older "
     "one if the newest has the same damage), or is rebuilt from the log"
 )
 
-#: Of an index whose directory is gone while it is open.
+#: Advice for an index whose directory vanished while it was open.
 _VANISHED = (
     "its directory is gone; mount its file system again if it was unmounted, and start again: an index that was "
     "deleted comes from a checkpoint, or is rebuilt from the log"
 )
 
-#: Signs in what RocksDB or the operating system say; what to do about it.
+#: Parts of error texts of RocksDB or the operating system, and the advice for each.
 _ADVICE = (
     (
         ("lock hold", "no locks available", "while lock file"),
@@ -410,13 +410,13 @@ _ADVICE = (
 
 @contextlib.contextmanager
 def _explained(doing: str, path: Path) -> Iterator[None]:
-    """Turns whatever goes wrong inside into a StateError that says what to do: rocksdict raises plain Exceptions."""
+    """Turns any exception into a StateError with advice: rocksdict raises plain Exceptions."""
     try:
         yield
     except Exception as error:
-        said = str(error)
-        advice = [advice for signs, advice in _ADVICE if any(sign in said.lower() for sign in signs)]
-        told = advice[0] if advice else f"start again; if it fails again, {_DAMAGED}"
+        cause = str(error)
+        fitting = [advice for signs, advice in _ADVICE if any(sign in cause.lower() for sign in signs)]
+        advice = fitting[0] if fitting else f"start again; if it fails again, {_DAMAGED}"
         if doing in ("read", "write") and not path.exists():
-            told = _VANISHED
-        raise StateError(f"cannot {doing} the index {path}: {told} ({said})") from error
+            advice = _VANISHED
+        raise StateError(f"cannot {doing} the index {path}: {advice} ({cause})") from error

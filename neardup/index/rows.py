@@ -7,8 +7,9 @@ Every row starts with a format byte; an unknown one raises CorruptRecord. Number
                                              | newest (8) | seen (8) |
               the same, with 1 to 4 notes    | 3 | the same | note (104) | ...
     clusters  founder's page id (8)          | 1 | founding (8) | URL hash (16) | current (8) | size (4) |
-                                             | revision (4) | crowd (4) | content_of (8) | wanted (16) | canonical |
-              the same, after a promotion    | 2 | the same up to wanted | promoted (8) | canonical |
+                                             | revision (4) | crowd (4) | content_of (8) | named_canonical (16) |
+                                             canonical |
+              the same, after a promotion    | 2 | the same up to named_canonical | promoted (8) | canonical |
     members   cluster (8), member (8)        | 1 | verified (8) | URL hash (16) | counted (1)
     keys      digest: see `keys.digest_key`  | 1 | live (4) | rest (8) | refs (4) | check (8) | page id (6) | ...
 """
@@ -47,7 +48,7 @@ def member_of_key(key: bytes) -> int:
     return int(_PAIR.unpack(key)[1])
 
 
-#: A URL remembers so many clusters at most: the page itself, an error page, and what else it may show in an outage.
+#: Notes of a URL, at most: one for the page itself, one for an error page, and two for other pages of an outage.
 NOTES_MAX = 4
 
 
@@ -129,9 +130,9 @@ class ClusterRow(NamedTuple):
 
     url_hash and current: the representative's URL and its current page id (other than founding once edited). size: live
     pages, the representative included. content_of: founding page id of the representative with the same main content,
-    or NO_PAGE. wanted: URL hash of its rel=canonical; zeros without one, or if it is the page's own. canonical: that
-    URL while it belongs to a live member, else empty. promoted: member id of the last promoted page, 0 without any: all
-    members have greater ones; only a row of format 2 has it.
+    or NO_PAGE. named_canonical: URL hash of its rel=canonical; zeros without one, or if it is the page's own.
+    canonical: that URL while it belongs to a live member, else empty. promoted: member id of the last promoted page, 0
+    without any: all members have greater ones; only a row of format 2 has it.
     """
 
     founding: int
@@ -140,7 +141,7 @@ class ClusterRow(NamedTuple):
     size: int
     revision: int
     content_of: int
-    wanted: bytes
+    named_canonical: bytes
     canonical: str
     promoted: int = 0
 
@@ -154,9 +155,9 @@ class ClusterRow(NamedTuple):
 _CLUSTER = struct.Struct(">BQ16sQIIQ16s")
 
 
-def encode_new_cluster(founder: int, url_hash: bytes, content_of: int, wanted: bytes) -> bytes:
+def encode_new_cluster(founder: int, url_hash: bytes, content_of: int, named_canonical: bytes) -> bytes:
     """Encodes the row of a cluster that has only its founder."""
-    return _CLUSTER.pack(1, founder, url_hash, founder, 1, 1, content_of, wanted)
+    return _CLUSTER.pack(1, founder, url_hash, founder, 1, 1, content_of, named_canonical)
 
 
 def decode_cluster(row: bytes) -> ClusterRow:
@@ -166,12 +167,12 @@ def decode_cluster(row: bytes) -> ClusterRow:
         end += _ID.size
     elif row[:1] != b"\1" or len(row) < end:
         raise CorruptRecord(f"not a cluster row of a known format: {row.hex()}")
-    (founding, url_hash, current, size, revision, content_of, wanted) = _CLUSTER.unpack_from(row)[1:]
+    (founding, url_hash, current, size, revision, content_of, named_canonical) = _CLUSTER.unpack_from(row)[1:]
     try:
         canonical = row[end:].decode("utf-8", "surrogatepass")
     except UnicodeDecodeError as error:
         raise CorruptRecord(f"not a cluster row of a known format: {row.hex()}") from error
-    return ClusterRow(founding, url_hash, current, size, revision, content_of, wanted, canonical, promoted)
+    return ClusterRow(founding, url_hash, current, size, revision, content_of, named_canonical, canonical, promoted)
 
 
 class MemberRow(NamedTuple):
@@ -198,7 +199,7 @@ def decode_member(row: bytes) -> MemberRow:
     return MemberRow(*_MEMBER.unpack(row)[1:])
 
 
-#: A digest's row lists at most so many of its live pages; the others have keys of their own.
+#: Live pages that a digest's row lists, at most; the others have keys of their own.
 DIGEST_PAGES_MAX = 64
 
 

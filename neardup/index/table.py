@@ -72,13 +72,13 @@ class Table(Generic[Row]):
         if self._grouped is not None:
             self._group(self._grouped, key)
 
-    def first(self, prefix: bytes, limit: int, after: bytes, *, fresh: bool, ahead: int = 0) -> list[bytes]:
+    def first(self, prefix: bytes, limit: int, after: bytes, *, fresh: bool, lookahead: int = 0) -> list[bytes]:
         """The smallest `limit` keys of a prefix and 8 bytes after a key. Raises Missing.
 
         Args:
             after: the keys up to this one are deleted.
             fresh: the store has no such keys.
-            ahead: number of keys that the batch will need, at least; read together if the first ones were not read.
+            lookahead: number of keys that the batch will need, at least; read together if the first ones were not read.
         """
         unread: tuple[list[bytes], bytes, bool] = [], after, fresh
         known, since, complete = unread if fresh else self._prefixes.get((self._family, prefix), unread)
@@ -95,7 +95,7 @@ class Table(Generic[Row]):
                 found.append(key)
         if not complete and len(found) < limit:
             needs = Needs()
-            needs.first(self._family, prefix, max(limit, FIRST_MIN, ahead, 2 * len(known)), min(since, after))
+            needs.first(self._family, prefix, max(limit, FIRST_MIN, lookahead, 2 * len(known)), min(since, after))
             raise Missing(needs)
         return found
 

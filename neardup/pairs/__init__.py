@@ -1,1 +1,1 @@
-"""Two records to numbers."""
+"""Compares two sketch records: computes the numbers of a pair."""

@@ -1,52 +1,14 @@
-"""What the online rules see of two pages."""
+"""The numbers of a pair of pages: the input of the online rules."""
 
 from typing import NamedTuple
 
 
 class Pair(NamedTuple):
-    """The numbers of a pair, made by `neardup.kernels.pairs` from two records: a the new page, b the candidate.
+    """The numbers of a pair of records, computed by `neardup.kernels.pairs`. a is the new page, b the candidate.
 
-    tape_score and content_score are LJ = |LCS| / (|A| + |B| - |LCS|), 0 if two levels apart. tape_a, tape_b, content_a,
-    content_b: bytes at the compared level. A veto is 0: none; 1: holds; 2: would hold were every token absent that a
-    saturated filter cannot prove absent.
-
-    What pages call themselves: same_tail: their URLs end alike, query included; same_place: alike without it, on one
-    site and under one naming; same_naming: the words of title and heading are equal, those of digits alone left out,
-    or on one site, where there are none, the first words; same_title: the titles are equal, punctuation included;
-    same_words: no title has a word that the other lacks. heading_veto: each heading has a token that is neither in the
-    other's heading nor title; 1: a word, 2: at least on one side none without digits.
-
-    gaps: where the texts differ, on the tapes: runs of tokens that lie in no common run of 3. gap_digits:
-    tokens with digits in them; loose_words: words in them beyond 3 for each token with digits of the same gap, as in
-    time stamps, and tokens of common runs in another order. Of the page that has more, and scaled up by the tapes'
-    level. end_differs: one of them is the end of a text; gap_words: all words in them. All are 0 of tapes two levels
-    apart.
-
-    same_address: one URL is the other with more of a query. same_canonical: the pages of two URLs want to go by one:
-    rel=canonical, or their own where that is missing or a front page. same_heading: both have headings, of the same
-    words and numbers.
-    tape_level: the greater of the two; at 0 tapes hold every word, up to 8 times. own_urls: both texts have their
-    page's own URL, which tapes leave out. same_but_sessions: the URLs are
-    equal but for parameters that name a session, or a campaign that led there. same_letters: the titles are equal as
-    they are written, case and signs included. named: both
-    pages have a word in title or heading.
-
-    path_veto: of pages of one site; words without digits that one URL's path has and the other's lacks. 1: each path
-    has one that its own page says, or one path has, and the other, as deep, lacks nothing; else 2: any path has one,
-    and they are as deep; 3: they are not. records: on one site the paths differ in nothing but segments that are digits
-    alone, and fewer than half of the words of title and heading, those with digits left out, stand in the path.
-
-    Of two sites alone, else 0: common_names: words of title and heading that both pages have, those of digits alone and
-    of the own host left out; fewest_names: how many the page with fewer of them has. If there are any, and both pages
-    have an article: article_tokens_a, article_tokens_b: its tokens; article_a, article_b: bytes of its tape at
-    article_level, the level compared; article_score: LJ of both; article_run: bytes of the stretch that both have most
-    of in common and in one order, whatever stands before and after it.
-
-    same_owner: on one site the hosts are equal, "www." left out, and so are the users that the paths name, if any: see
-    `neardup.page.owner_of`.
-
-    titles_apart: of two titles of one site: 1: each has a word without digits that the other lacks, or one has one that
-    its page repeats; else 2: the same of tokens with digits and letters, or each has a token that the other lacks.
+    A score is LJ = |LCS| / (|A| + |B| - |LCS|) of two tapes at the higher of their levels; 0 if the levels differ by
+    two or more. A veto is 0: none; 1: it holds; 2: it would hold if every token were absent that a saturated filter
+    cannot prove absent. Words are tokens that are not all digits.
     """
 
     same_digest: bool
@@ -57,9 +19,11 @@ class Pair(NamedTuple):
     simhash64_agree: int
     tokens_a: int
     tokens_b: int
+    # whole pages: bytes of the tapes at the compared level
     tape_a: int
     tape_b: int
     tape_score: float
+    # main contents: tokens, and bytes of the tapes at the compared level
     content_tokens_a: int
     content_tokens_b: int
     content_a: int
@@ -67,35 +31,69 @@ class Pair(NamedTuple):
     content_score: float
     title_veto: int
     head_veto: int
+    #: The URLs have equal tails, query included.
     same_tail: bool
+    #: One site, one naming, and equal tails without the query.
     same_place: bool
+    #: Equal words of title and heading; on one site, if there are none, equal first words.
     same_naming: bool
+    #: Equal titles after folding, punctuation included.
     same_title: bool
+    #: Neither title has a word that the other lacks.
     same_words: bool
+    #: Each heading has a token that heading and title of the other page lack. 1: a word on both sides; 2: on one side
+    #: only tokens with digits.
     heading_veto: int
+    # Gaps: runs of tokens on a tape that lie in no window of 3 that both tapes have. Each number is the greater of the
+    # two pages', scaled by the level of the tapes; 0 if the levels differ by two or more.
     gaps: int
+    #: Tokens with digits in gaps.
     gap_digits: int
+    #: Words in gaps beyond 3 for each token with digits of the gap, plus common tokens in another order.
     loose_words: int
+    #: A gap is at the end of a text.
     end_differs: bool
+    #: All words in gaps.
     gap_words: int
+    #: One URL is the other with a query, or with a longer query.
     same_address: bool
+    #: Both pages have headings, with equal words and numbers.
     same_heading: bool
+    #: The higher level of the two tapes. A tape of level 0 has every token, up to 8 times.
     tape_level: int
+    #: Both texts contain their page's own URL, which tapes leave out.
     own_urls: bool
+    #: The URLs are equal without parameters of sessions and campaigns.
     same_but_sessions: bool
+    #: Two URLs claim one address: rel=canonical, or their own URL if that is missing or a front page.
     same_canonical: bool
+    #: Equal titles as written, case and punctuation included.
     same_letters: bool
+    #: On one site: a path has words (without digits) that the other path lacks. 1: each path has one that its own page
+    #: contains, or one path has one and the other, with equally many segments, has no other word; 2: any path has one,
+    #: equally many segments; 3: any path has one, different numbers of segments.
     path_veto: int
+    #: Both pages have a word in title or heading.
     named: bool
+    #: On one site, the paths differ only in segments that are numbers, and have fewer than half of the words of title
+    #: and heading.
     records: bool
+    # Articles: compared only for two sites whose titles or headings share a word; else 0.
     article_tokens_a: int
     article_tokens_b: int
+    # bytes of the articles' tapes at article_level, the compared level
     article_a: int
     article_b: int
     article_score: float
+    #: Bytes of the longest common stretch of the two tapes, whatever precedes and follows it.
     article_run: int
     article_level: int
+    #: On two sites: words of title and heading that both pages have, without words of the own host.
     common_names: int
+    #: On two sites: such words of the page that has fewer of them.
     fewest_names: int
+    #: On one site: equal hosts without the label of a view, and equal users in the path (`neardup.page.owner_of`).
     same_owner: bool
+    #: On one site: 1: each title has a word (without digits) that the other lacks, or one title has such a word that
+    #: its page repeats; 2: the same for tokens of digits and letters, or each title has a token that the other lacks.
     titles_apart: int

@@ -1,4 +1,4 @@
-"""The numbers of pairs of sketch records, as the rules want them."""
+"""Computes the numbers of pairs of sketch records, for the rules."""
 
 import struct
 from collections.abc import Callable, Sequence
@@ -15,25 +15,25 @@ from neardup.sketch.layout import HEADER, field_at
 from neardup.sketch.view import Sketch
 
 _AT = np.array([field_at(name) for name in kernels.FIELDS], dtype=np.int64)
-#: tape_bytes and content_bytes of a header, side by side.
+#: tape_bytes and content_bytes of a header, which are adjacent.
 _TAPES, _TAPES_AT = struct.Struct("<HH"), field_at("tape_bytes")
 assert field_at("content_bytes") == _TAPES_AT + 2
-#: reason_bytes: of a page's record those of its article.
+#: reason_bytes: in the record of a page, the bytes of the article's section.
 _ARTICLE, _ARTICLE_AT = struct.Struct("<H"), field_at("reason_bytes")
-#: Columns of a Pair's fields that are no whole numbers.
+#: Columns of the fields of a Pair that are floats, and that are booleans.
 _SHARES = tuple(at for at, kind in enumerate(get_type_hints(Pair).values()) if kind is float)
 _TRUTHS = tuple(at for at, kind in enumerate(get_type_hints(Pair).values()) if kind is bool)
-#: Records that one call of the kernel gets, in bytes, about; what is more goes in further calls.
+#: Bytes of records per call of the kernel, about.
 _BUFFER_BYTES_MAX = 16 << 20
-#: Fewer pairs are not worth another thread.
+#: Least number of pairs that is worth another thread.
 _PART_PAIRS_MIN = 32
 
 
 def compare(a: Sketch, b: Sketch) -> Pair:
-    """The numbers of a pair, a the new page, b the candidate.
+    """Compute the numbers of a pair. a: the new page; b: the candidate.
 
-    Raises BadInput for sketches of two schemes, as far as they tell: what they were opened with (`Sketch`), or two
-    fingerprints of one site. Without either nothing is known of them, and of two schemes the numbers mean nothing.
+    Raises BadInput if the sketches are known to be of two schemes: by the schemes that they were opened with
+    (`Sketch`), or by two fingerprints of one site. If neither is known, numbers of two schemes are meaningless.
     """
     known = a.scheme or b.scheme
     one = all(sketch.is_of(known) for sketch in (a, b)) if known else True
@@ -45,14 +45,14 @@ def compare(a: Sketch, b: Sketch) -> Pair:
 
 
 def compare_records(a: bytes, others: Sequence[bytes]) -> list[Pair]:
-    """The numbers of `a` with each of the other records, in their order; see `PairScorer`."""
-    wanted, records = PairScorer(), [*others, a]
-    wanted.add(len(others), range(len(others)), records.__getitem__)
-    return list(map(pair_of, wanted.numbers()))
+    """Compute the numbers of `a` with each of the other records, in their order; see `PairScorer`."""
+    scorer, records = PairScorer(), [*others, a]
+    scorer.add(len(others), range(len(others)), records.__getitem__)
+    return list(map(pair_of, scorer.numbers()))
 
 
 def pair_of(numbers: np.ndarray) -> Pair:
-    """The Pair of one row of `PairScorer.numbers`."""
+    """Return the Pair of one row of `PairScorer.numbers`."""
     values: list[float] = numbers.astype(np.int64).tolist()
     for at in _SHARES:
         values[at] = numbers.item(at)
@@ -62,11 +62,12 @@ def pair_of(numbers: np.ndarray) -> Pair:
 
 
 class PairScorer:
-    """Works out the numbers of pairs of records, all together. A record of several pairs is copied once.
+    """Computes the numbers of many pairs of records together. A record in several pairs is copied once.
 
-    All are valid records of one scheme: lengths are trusted. B-, C- and 64-bit similarity are 0 where a page has no
-    tokens. In vetoes, a filter with more than half of its bits set proves nothing, but a name of the other page is
-    known to be there. threads: how many share the pairs.
+    Records must be valid and of one scheme: their lengths are not checked. B-, C- and 64-bit similarity are 0 if a page
+    has no tokens. In vetoes, a filter with more than half of its bits set proves no token absent; the names of the
+    other
+    page prove tokens present. threads: number of threads.
     """
 
     def __init__(self, threads: int = 1) -> None:
@@ -82,7 +83,11 @@ class PairScorer:
         self._b: list[int] = []
 
     def add(self, one: int, others: Sequence[int], record: Callable[[int], bytes]) -> None:
-        """A record with each of others, all by names of their own; record: by its name. What that raises, adds none."""
+        """Add the pairs of a record with each of `others`.
+
+        Records are given by numbers that the caller chooses; `record` returns the bytes. If it raises, no pair is
+        added.
+        """
         starts = self._starts
         for name in (one, *others):
             if name not in starts:
@@ -96,7 +101,7 @@ class PairScorer:
             self._score()
 
     def numbers(self) -> np.ndarray:
-        """The numbers of all pairs in the order in which they were added, float64[pairs, fields of a Pair]."""
+        """Return the numbers of all pairs in the order of `add`, float64[pairs, fields of a Pair]."""
         self._score()
         return np.concatenate(self._out) if self._out else np.zeros((0, kernels.COLUMNS))
 
@@ -121,6 +126,9 @@ class PairScorer:
 
 
 def pair_scratch(tape: int) -> tuple[Arrays, Arrays, Arrays, Arrays]:
-    """Arrays for pairs of one buffer with tapes of up to `tape` bytes: of pages, main contents, articles, of all."""
+    """Scratch for pairs in one buffer, with tapes of up to `tape` bytes.
+
+    One array set each for tapes of pages, main contents and articles, and one that all three share.
+    """
     first, room = tape_room(tape)
     return first, tape_room(tape)[0], tape_room(tape)[0], room

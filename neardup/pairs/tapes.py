@@ -1,4 +1,4 @@
-"""How alike two tapes are."""
+"""Compares two tapes."""
 
 from typing import NamedTuple
 
@@ -19,10 +19,10 @@ class TapeScore(NamedTuple):
 
 
 def compare_tapes(a: Tape, b: Tape) -> TapeScore:
-    """Compare at the higher level, on 7 bits a token if they differ by one; further apart they never match.
+    """Compare two tapes at the higher of their levels. The score is 0 if the levels differ by two or more.
 
-    Bytes outside every run of 3 that both have are dropped before the LCS (Huang 2008's filtered sketch, in tokens);
-    |A| and |B| are the lengths before that.
+    If the levels differ by one, 7 bits per token are compared. Bytes outside all windows of 3 that both tapes have are
+    dropped before the LCS (Huang 2008's filtered sketch, in tokens). |A| and |B| are the lengths before that.
     """
     buffer = np.frombuffer(a.data + b.data, dtype=np.uint8)
     out = np.zeros(3)
@@ -32,7 +32,7 @@ def compare_tapes(a: Tape, b: Tape) -> TapeScore:
 
 
 def tape_room(tape: int) -> tuple[Arrays, Arrays]:
-    """Arrays to compare tapes of up to `tape` bytes: what is known of the first tape of a pair, and room to work in."""
+    """Scratch to compare tapes of up to `tape` bytes: (state of the first tape of a pair, other arrays)."""
     table = 1 << (4 * tape).bit_length()
     words = tape // 64 + 1
     known = np.full(5, -1, np.int64)

@@ -44,6 +44,6 @@ def frequencies(text: str) -> Frequencies:
 def cosine(a: Frequencies, b: Frequencies) -> float:
     """Computes sum f g / sqrt(sum f**2 * sum g**2) over the frequencies of both texts; 0 if either has no term."""
     _, at_a, at_b = np.intersect1d(a[0], b[0], assume_unique=True, return_indices=True)
-    both = int((a[1][at_a] * b[1][at_b]).sum())
+    product = int((a[1][at_a] * b[1][at_b]).sum())
     norms = int((a[1] ** 2).sum()) * int((b[1] ** 2).sum())
-    return both / sqrt(norms) if both else 0.0
+    return product / sqrt(norms) if product else 0.0

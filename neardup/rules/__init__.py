@@ -31,12 +31,12 @@ def rule_of(decider: Decider) -> Rule:
 
 
 def rules_for(decider: Decider) -> dict[str, Rule]:
-    """All rules that can be told of under a decider: signals has nothing to say where it carries no model."""
+    """The rules that a decider can apply: all, without `signals` if the decider has no model."""
     return {name: rule for name, rule in RULES.items() if decider.model or name != signals.RULE.name}
 
 
 def why_refused(by: str) -> str:
-    """In words; of a step that this program does not know its name."""
+    """The refusal of a step as text; the name of a step that this program does not know."""
     return REFUSALS[by].words if by in REFUSALS else by
 
 

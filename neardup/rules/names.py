@@ -1,7 +1,7 @@
-"""The words that the vetoes of titles and beginnings rest on, for people who have the pages' texts.
+"""Finds the words behind the vetoes of titles and first words, from the texts of two pages, to show them to users.
 
-`neardup.kernels.pairs` finds the same in records by fingerprints (`Pair.title_veto`, `Pair.head_veto`); there a filter
-stands for the text, and where it is full it proves nothing.
+`neardup.kernels.pairs` finds the vetoes in records, by fingerprints (`Pair.title_veto`, `Pair.head_veto`). It has a
+filter instead of the text, and a full filter proves no word absent.
 """
 
 from collections import Counter

@@ -67,9 +67,9 @@ class Posted:
     def unread_of(self, page_ids: Iterable[int]) -> list[int]:
         """Slots of these pages whose rows were not read, ascending."""
         numbers = [number for page_id in page_ids if (number := self.number_of.get(page_id)) is not None]
-        wanted = np.zeros(len(self.read), dtype=np.bool_)
-        wanted[self.slots[numbers].reshape(-1)] = True
-        unread: list[int] = np.nonzero(wanted & ~self.read)[0].tolist()
+        required = np.zeros(len(self.read), dtype=np.bool_)
+        required[self.slots[numbers].reshape(-1)] = True
+        unread: list[int] = np.nonzero(required & ~self.read)[0].tolist()
         return unread
 
     def put(self, slots: Sequence[int], rows: Sequence[bytes | None]) -> None:

@@ -21,8 +21,8 @@ def mcd(a: bytes, b: bytes) -> float:
     if a == b:
         return 0.0
     pieces = max(1, -(-max(len(a), len(b)) // PIECE_BYTES))
-    both, one, other = _bytes_of(a, b, pieces), _bytes_of(a, a, pieces), _bytes_of(b, b, pieces)
-    return max(abs(both - one), abs(both - other)) / max(one, other)
+    joint, one, other = _bytes_of(a, b, pieces), _bytes_of(a, a, pieces), _bytes_of(b, b, pieces)
+    return max(abs(joint - one), abs(joint - other)) / max(one, other)
 
 
 def _bytes_of(a: bytes, b: bytes, pieces: int) -> int:

@@ -77,5 +77,5 @@ def tfidf_distance(a: Sequence[str], b: Sequence[str]) -> float:
         return 0.0
     place = {term: number for number, term in enumerate(shorter, 1)}
     own = sum(1 / number for number in range(1, len(longer) + 1))
-    both = sum(1 / max(number, place[term]) for number, term in enumerate(longer, 1) if term in place)
-    return max(0.0, 1 - both / own)
+    shared = sum(1 / max(number, place[term]) for number, term in enumerate(longer, 1) if term in place)
+    return max(0.0, 1 - shared / own)

@@ -202,8 +202,8 @@ def model_of(data: bytes | str, where: str) -> Model:
     if not isinstance(signals, list) or not all(isinstance(name, str) for name in signals):
         raise BadInput(f'{where}: "signals" is not a list of names')
     reader = _Reader(where, frozenset(signals))
-    told_of = [value.get(name, {}) for name in ("measured", "versions")]
-    if not all(isinstance(one, dict) for one in told_of):
+    notes = [value.get(name, {}) for name in ("measured", "versions")]
+    if not all(isinstance(one, dict) for one in notes):
         raise BadInput(f'{where}: "measured" or "versions" is not an object')
     model = Model(
         tuple(signals),
@@ -211,7 +211,7 @@ def model_of(data: bytes | str, where: str) -> Model:
         reader.rules(value.get("rules", [])),
         "tree",
         Idf.from_json(value["idf"], where) if "idf" in value else Idf(),
-        *told_of,
+        *notes,
     )
     return model.decided_by(value.get("by", "tree"))
 

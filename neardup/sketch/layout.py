@@ -36,7 +36,7 @@ HEADER = np.dtype(
         ("flags", "u1"),  # RecordFlag
         ("score", "u1"),  # as the crawler gave it, `score_code`; 0: it gave none
         ("size", "<u4"),  # bytes of the whole record
-        ("fetched_at", "<i8"),  # ms since the epoch, as the crawler said
+        ("fetched_at", "<i8"),  # ms since the epoch, from the crawler
         ("log_time", "<i8"),  # ms since the epoch: the log's own clock
         ("source", "V16"),
         ("partition", "<u4"),

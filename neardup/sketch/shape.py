@@ -147,7 +147,7 @@ _SPARE_BYTES = 33_000
 #: Larger scratch is let go after use: a giant page must not cost memory for ever. A page of 4 MB touches some 40 bytes
 #: for each of a million tokens; to take them from the system anew costs such pages a third more.
 _KEPT_BYTES_MAX = 1 << 22
-#: Tokens of a host that can be told apart; bytes of a line that holds a title, or a site and the end of a URL, all of
+#: Tokens of a host that are kept; bytes of a line that holds a title, or a site and the end of a URL, all of
 #: which the record's layout keeps below 2**16.
 _HOST_TOKENS_MAX, _LINE_BYTES = 1024, 1 << 18
 #: Scratch that no thread uses now; append and pop are atomic.

@@ -1,9 +1,9 @@
-"""Which pages are to be taken down, said by hashes: the word is kept for years, and must not tell what it is about.
+"""The pages of a takedown, named by hashes: the log keeps a takedown for years, and must not reveal the pages.
 
-A URL goes by the hash that names it everywhere (`neardup.sketch.header.url_hash`), so that it is found with one look. A
-site goes by a hash of its registrable domain, a prefix by a hash of its bytes and by how many they are. None of them is
-salted with the scheme's seed: a generation with another seed must be able to repeat it. So who has the log and guesses
-a URL can check his guess; nobody can read one out of it.
+A URL is named by its usual hash (`neardup.sketch.header.url_hash`), so one read finds its row. A site is named by a
+hash of its registrable domain, a prefix by a hash of its bytes and their number. The hashes are not salted with the
+scheme's seed, because a generation with another seed must be able to repeat the takedown. So a reader of the log who
+guesses a URL can check the guess, but cannot read a URL from the log.
 """
 
 import hashlib

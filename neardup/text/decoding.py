@@ -1,6 +1,6 @@
-"""Bytes as fetched -> UTF-8: which charset, HTML or plain text, or neither (opaque).
+"""Decodes bytes as fetched to UTF-8: finds the charset, and whether they are HTML, plain text or neither (opaque).
 
-Nothing here raises for what a page holds.
+No content of a page makes these functions raise.
 """
 
 import codecs
@@ -25,10 +25,10 @@ HTML, PLAIN = 0, 1
 
 @dataclass(frozen=True, slots=True)
 class Decoded:
-    """utf8: the page for the kernels, of `mode` HTML or PLAIN. Bytes in it that are no UTF-8 act as U+FFFD.
+    """A decoded body. utf8: the page for the kernels, of `mode` HTML or PLAIN; invalid bytes in it act as U+FFFD.
 
-    charset: name by the encoding standard, "" if opaque. opaque: neither HTML nor text; utf8 is the body as it
-    came. cut: utf8 is only the first part of it, as it would be too long.
+    charset: name by the encoding standard, "" if opaque. opaque: neither HTML nor text; utf8 is the body as fetched.
+    cut: utf8 is only the first part, because the whole would be too long.
     """
 
     utf8: bytes
@@ -38,21 +38,21 @@ class Decoded:
     cut: bool = False
 
 
-# Bytes that are looked at to tell binary from text and to guess a charset; bounds both whatever the page.
+# Bytes from which binary bodies are recognised and charsets are guessed; bounds the time of both.
 _SAMPLE = 4096
 _GUESS_SAMPLE = 4096
 _HEADER_CHARS = 1024  # of a content type
-#: What is transcoded at once; an even number.
+#: Bytes that are transcoded at a time; an even number.
 _PIECE_BYTES = 1 << 16
 _PRESCAN = 1024  # "Prescan a byte stream to determine its encoding", HTML standard
 
-# Types that say nothing (MIME sniffing standard, section 7): the bytes decide.
+# Types without meaning (MIME sniffing standard, section 7): the bytes decide.
 _UNKNOWN_TYPES = frozenset(("", "unknown/unknown", "application/unknown", "*/*"))
 _CHARSET = re.compile(r"charset\s*+=\s*+[\"']?([^\s\"';,]{1,64})", re.IGNORECASE)
 
 _BOMS = ((b"\xef\xbb\xbf", "utf-8"), (b"\xff\xfe", "utf-16le"), (b"\xfe\xff", "utf-16be"))
 
-# First bytes of what servers send as text/html by mistake. None of them starts a text.
+# First bytes of files that servers send as text/html by mistake. None of them starts a text.
 _MAGIC = re.compile(
     rb"%PDF-|%!PS-Adobe|\x89PNG\r\n|GIF8[79]a|\xff\xd8\xff|II\*\x00|MM\x00\*|\x00\x00[\x01\x02]\x00"
     rb"|RIFF....(?:WEBP|WAVE|AVI )"
@@ -62,15 +62,15 @@ _MAGIC = re.compile(
     rb"|wOF[F2]|\x00\x01\x00\x00\x00|OTTO\x00|SQLite format 3\x00|\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1",
     re.DOTALL,
 )
-#: By first byte of a body, as `sniff` takes them: 1 what _MAGIC may match, 2 marks of byte order.
+#: Classes of first bytes for `sniff`: 1: _MAGIC may match; 2: a byte order mark.
 _FIRST_BYTES = np.zeros(256, np.uint8)
 _FIRST_BYTES[list(b"%\x89GI\xffM\x00RP\x1fB\xfd7\x28\x7f\xcaOfF\x1aCwS\xd0")] = 1
 _FIRST_BYTES[[bom[0] for bom, _ in _BOMS]] |= 2
 _PADDING = bytes(PADDING_BYTES)
-# "Binary data bytes" of the MIME sniffing standard; ESC is none, ISO-2022 text holds it.
+# "Binary data bytes" of the MIME sniffing standard, without ESC, which ISO-2022 texts have.
 _BINARY_BYTES = bytes([*range(0x09), 0x0B, *range(0x0E, 0x1B), *range(0x1C, 0x20)])
 _NO_TEXT = dict.fromkeys([*_BINARY_BYTES, 0xFFFD])
-# Compressed data has 10% of them, text none; a damaged text a few.
+# Compressed data has 10% of them, text none, a damaged text a few.
 _BINARY_SHARE = 1 / 20
 _BINARY_MIN = 8
 
@@ -90,7 +90,7 @@ _ATTRIBUTE = re.compile(
 _TAG_END = re.compile(rb"[\s/]*+>")
 _XML_ENCODING = re.compile(rb"<\?xml\s[^>]*?encoding\s*=\s*[\"']([^\"'>]{1,64})[\"']")
 
-#: What a page without any hint may be in: Python's name, the standard's. UTF-8 has been tried before.
+#: Charsets tried for a page without any hint, after UTF-8: Python's name, the standard's name.
 _GUESSES = {
     "cp1252": "windows-1252",
     "cp1251": "windows-1251",
@@ -107,14 +107,14 @@ _GUESSES = {
     "cp1256": "windows-1256",
     "cp874": "windows-874",
 }
-_GUESS_MIN = 6  # fewer bytes beyond ASCII say nothing: windows-1252, as browsers do
+_GUESS_MIN = 6  # with fewer bytes beyond ASCII: windows-1252, as in browsers
 
 
 def decode(body: bytes, content_type: str, bytes_max: int = BODY_BYTES_MAX) -> Decoded:
-    """The page as UTF-8. Charset by byte order mark, `content_type`, `<meta>`, then detection.
+    """Decode a body. The charset comes from the byte order mark, `content_type`, `<meta>`, or detection, in this order.
 
-    Bodies in ASCII or declared as UTF-8 come back as they are, undecodable bytes included; of others at most bytes_max
-    bytes of UTF-8. Time is linear in the body, at most some hundredths of a second a megabyte.
+    Bodies in ASCII or declared as UTF-8 are returned unchanged, also with invalid bytes. Others become at most
+    bytes_max bytes of UTF-8. Time is linear: at most some hundredths of a second per megabyte.
     """
     content_type = content_type[:_HEADER_CHARS]
     kind = _kind(content_type)
@@ -123,7 +123,7 @@ def decode(body: bytes, content_type: str, bytes_max: int = BODY_BYTES_MAX) -> D
     mark, charset = next((bom for bom in _BOMS if body.startswith(bom[0])), (b"", ""))
     whole, body = body, body[len(mark) :]
     if not charset.startswith("utf-16"):
-        sample = body[:_SAMPLE].rstrip(b"\0")  # a padded or pre-allocated file is a text yet
+        sample = body[:_SAMPLE].rstrip(b"\0")  # a text that is padded with zero bytes is a text
         charset = charset or _unmarked_utf16(sample)
         if not charset.startswith("utf-16") and _is_binary(sample):
             return Decoded(whole, "", PLAIN, True)
@@ -142,9 +142,9 @@ def decode(body: bytes, content_type: str, bytes_max: int = BODY_BYTES_MAX) -> D
 def decode_into(
     batch: batches.Batch, bodies: Sequence[bytes | None], content_types: Sequence[str], first: int, bytes_max: int
 ) -> tuple[batches.Batch, list[int]]:
-    """The batch with a buffer of these bodies as `decode` says of each, places and modes of its pages from `first` on.
+    """Decode bodies as `decode` does -> (the batch with these pages from `first` on, pages that were cut).
 
-    None is no body. Most bodies are seen to be UTF-8 and copied once. Also the pages whose UTF-8 was cut.
+    None: a page without a body. Most bodies are recognised as UTF-8, and copied once.
     """
     given = [body or b"" for body in bodies]
     pages = slice(first, first + len(given))
@@ -173,7 +173,7 @@ def decode_into(
 def _joined(
     bodies: Sequence[bytes], starts: npt.NDArray[np.int64], ends: npt.NDArray[np.int64]
 ) -> npt.NDArray[np.uint8]:
-    """uint8: bodies, each followed by 256 zero bytes; int64 places out."""
+    """Join bodies in one uint8 array, each followed by 256 zero bytes. starts, ends int64 out."""
     sizes = np.fromiter(map(len, bodies), np.int64, len(bodies))
     np.cumsum(sizes + PADDING_BYTES, out=ends)
     ends -= PADDING_BYTES
@@ -208,15 +208,15 @@ def _kind(content_type: str) -> str:
 def _of_content_type(content_type: str) -> str:
     found = _CHARSET.search(content_type)
     charset = _of_label(found[1]) if found else ""
-    # Real UTF-16 has been seen by its mark or its NULs: this header lies.
+    # UTF-16 would have been recognised by its mark or its zero bytes, so this header is wrong.
     return "" if charset.startswith("utf-16") else charset
 
 
 def _of_label(label: str) -> str:
-    """Name by the encoding standard, "" for an unknown label.
+    """Name of a charset by the encoding standard, "" for an unknown label.
 
-    "replacement" (iso-2022-kr ...) counts as unknown: the standard replaces such pages by one character, which
-    helps nobody who compares texts.
+    "replacement" (iso-2022-kr ...) counts as unknown: the standard replaces such pages by one character, and
+    comparing texts needs their content.
     """
     found = webencodings.lookup(label)
     return "" if found is None or found.name == "replacement" else str(found.name)
@@ -257,12 +257,12 @@ def _of_meta(attributes: dict[bytes, bytes]) -> str:
 
 def _claimed(label: bytes) -> str:
     charset = _of_label(label.decode("latin-1").strip())
-    # A claim read as ASCII is no UTF-16; x-user-defined is for scripts. Both by the standard.
+    # By the standard: a claim that is readable as ASCII is not UTF-16, and x-user-defined is for scripts.
     return {"utf-16le": "utf-8", "utf-16be": "utf-8", "x-user-defined": "windows-1252"}.get(charset, charset)
 
 
 def _unmarked_utf16(sample: bytes) -> str:
-    """UTF-16 without a mark: markup is ASCII, so one side of many pairs is NUL and the other hardly ever."""
+    """Recognise UTF-16 without a mark: markup is ASCII, so one byte of most pairs is zero, and the other rarely is."""
     pairs = len(sample) // 2
     if pairs < 8 or sample.count(0) * 16 < pairs:
         return ""
@@ -283,7 +283,7 @@ def _detect(body: bytes) -> str:
         return "iso-2022-jp" if b"\x1b$" in body else "utf-8"
     if _is_utf8(body):
         return "utf-8"
-    # From the first byte beyond ASCII on: markup says nothing about the charset.
+    # From the first byte beyond ASCII on: ASCII markup gives no hint of the charset.
     start = re.search(rb"[\x80-\xff]", body)
     at = max(0, (start.start() if start else 0) - 32)
     sample = re.sub(rb"<[^<>]{0,512}+>|[\x00-\x20]++", b" ", body[at : at + 4 * _GUESS_SAMPLE])[:_GUESS_SAMPLE]
@@ -293,7 +293,7 @@ def _detect(body: bytes) -> str:
 
 
 def _is_utf8(body: bytes) -> bool:
-    """Valid, or but for a few damaged places, such as a character cut in two at a limit."""
+    """Whether a body is UTF-8, except for a few invalid places, such as a character that a limit cuts in two."""
     try:
         body.decode("utf-8")
         return True
@@ -312,7 +312,7 @@ def _guess(sample: bytes) -> str:
 
 
 def _transcode(body: bytes, charset: str, bytes_max: int) -> tuple[bytes, bool]:
-    """The body as UTF-8, of at most so many bytes, and whether it was cut: one byte of Thai becomes three."""
+    """(the body as UTF-8, at most bytes_max bytes; whether it was cut). One byte of Thai becomes three."""
     if charset == "utf-8" or (charset != "iso-2022-jp" and not charset.startswith("utf-16") and body.isascii()):
         return body, False
     parts, left = [], bytes_max
@@ -328,7 +328,7 @@ def _transcode(body: bytes, charset: str, bytes_max: int) -> tuple[bytes, bool]:
 
 
 def _pieces(body: bytes, charset: str, bytes_max: int) -> Iterator[bytes]:
-    """The body as UTF-8 in pieces, so that not much more of it is made than is wanted."""
+    """The body as UTF-8 in pieces, so that little more is transcoded than is used."""
     if charset in ("gbk", "gb18030"):
         out = np.empty(min(3 * len(body), bytes_max) + 4, np.uint8)
         yield out[: gb18030(np.frombuffer(body, np.uint8), *_characters_of_gb18030(), out)].tobytes()
@@ -354,7 +354,7 @@ def _pieces(body: bytes, charset: str, bytes_max: int) -> Iterator[bytes]:
 
 @lru_cache(maxsize=1)
 def _characters_of_gb18030() -> tuple[npt.NDArray[np.uint16], npt.NDArray[np.uint16]]:
-    """What Python's codec says of all characters of two and of four bytes, as `gb18030` takes them."""
+    """Tables of Python's codec for `gb18030`: code points of the characters of two and of four bytes."""
 
     def point(*code: int) -> int:
         try:
@@ -370,9 +370,9 @@ def _characters_of_gb18030() -> tuple[npt.NDArray[np.uint16], npt.NDArray[np.uin
 
 @lru_cache(maxsize=64)
 def _table(charset: str) -> str:
-    """All 256 characters of a single-byte charset, "" for others.
+    """All 256 characters of a single-byte charset, "" for other charsets.
 
-    Holes are U+FFFD here, so that no byte takes the slow path of the codec's error handling.
+    Undefined bytes are U+FFFD here, so that no byte takes the slow error handling of the codec.
     """
     if charset in WIDE or charset.startswith("utf-16"):
         return ""
@@ -381,7 +381,7 @@ def _table(charset: str) -> str:
 
 
 def _from_utf16(body: bytes, charset: str) -> str:
-    """Lone surrogates become U+FFFD here: a page full of them takes seconds in the codec's error handling."""
+    """Decode UTF-16. Lone surrogates become U+FFFD here, because the codec takes seconds for a page of them."""
     dtype = "<u2" if charset == "utf-16le" else ">u2"
     units = np.frombuffer(body[: len(body) & ~1], dtype=dtype).astype("<u2")
     high, low = (units & 0xFC00) == 0xD800, (units & 0xFC00) == 0xDC00

@@ -1,4 +1,4 @@
-"""The kernel of html on one page: what `neardup.text.html` shows and `neardup.text.tokens` cuts up."""
+"""Runs the extraction kernel on one page, for `neardup.text.html` and `neardup.text.tokens`."""
 
 from dataclasses import dataclass
 
@@ -23,7 +23,7 @@ class Extracted:
 def extract_page(page: bytes, mode: int = 0, host: str = "") -> Extracted:
     """Run the kernel on one page in UTF-8. mode: 0 HTML, 1 plain text. host: the page's own, lower-case ASCII."""
     size = len(page)
-    # Read-only, as the pages of a batch: the kernel is compiled for that.
+    # Read-only like the pages of a batch, so that the kernel is compiled once.
     buf = np.frombuffer(page + bytes(kernel.PADDING_BYTES), np.uint8)
     own = np.frombuffer(host.encode() + bytes(1), np.uint8)
     text = np.zeros(kernel.text_bytes_needed(size), np.uint8)

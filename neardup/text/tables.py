@@ -22,8 +22,8 @@ FORMATTING = (
     *("u", "var", "wbr"),
 )
 
-#: Elements that break a word: blocks, parts of lists and tables, and boxes of their own in the default style sheet of
-#: the HTML standard (section 15.3). Elements in no list are inline, as are unknown and custom ones.
+#: Elements that break a word: blocks, parts of lists and tables, and elements that are boxes in the default style sheet
+#: of the HTML standard (section 15.3). Elements in neither list are inline, as are unknown and custom ones.
 BLOCKS = (
     *("address", "article", "aside", "blockquote", "button", "canvas", "caption", "center", "col", "colgroup", "dd"),
     *("details", "dialog", "dir", "div", "dl", "dt", "fieldset", "figcaption", "figure", "footer", "form", "frameset"),

@@ -1,4 +1,4 @@
-"""Text to token fingerprints, one page at a time: for people, reports and tests. Batches use the kernels."""
+"""Text to token fingerprints, one page at a time, for reports and tests. Batches use the kernels."""
 
 from dataclasses import dataclass
 
@@ -45,7 +45,7 @@ def tokens_of(extracted: Extracted, seed: int = 0) -> Tokens:
 
 
 def words(page: bytes, mode: int = 0, host: str = "") -> list[str]:
-    """The token strings of a page in UTF-8, in order, as the sketches see them.
+    """The token strings of a page in UTF-8, in order, as sketches contain them.
 
     mode: 0 HTML, 1 plain text. host: the page's own, lower-case ASCII; URLs of images on it shrink to file names.
     """

@@ -26,7 +26,7 @@ CATCH_UP_S = 1.0
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class AskAnswer:
     """verdict: what adding the page would give. messages, log_time: of the log that the index had folded; log_time in
     ms since the epoch. age_s: since that was flushed.
     """
@@ -90,7 +90,7 @@ class IndexSnapshot:
             self._store_held.close()
             self._open(self._store.path, self._scratch)
 
-    def query(self, page: Page) -> Answer:
+    def query(self, page: Page) -> AskAnswer:
         """Return the verdict that adding the page would give. Raises StateError."""
         with self._lock:
             if time.monotonic() - self._caught_up > CATCH_UP_S:
@@ -100,7 +100,7 @@ class IndexSnapshot:
             batch = [(page_id(matcher.next_offset, 0), sketch_pages([page], self.scheme, log_times=times)[0])]
             verdict = fold(batch, self._store, matcher.decider).verdicts[0]
             age = max(0.0, time.time() - self._store.flushed_at())
-            return Answer(verdict, matcher.next_offset, matcher.log_time, age)
+            return AskAnswer(verdict, matcher.next_offset, matcher.log_time, age)
 
     def close(self) -> None:
         """Close the index."""

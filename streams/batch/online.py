@@ -19,7 +19,7 @@ from streams.batch.engine import Progress
 from streams.batch.partition import VERSION, PartitionOptions, write_report
 from streams.batch.reading import sources_of
 from streams.batch.results import Summary, named, summed_up
-from streams.batch.workers import Stopped
+from streams.batch.workers import WorkStopped
 from streams.batch.workspace import PartitionWorkspace
 from streams.files.scan import Progress as Where
 from streams.files.scan import scan
@@ -77,7 +77,7 @@ def partition_online(
                 fields=options.fields,
             )
             if result.interrupted:
-                raise Stopped("interrupted; the same command continues from here")
+                raise WorkStopped("interrupted; the same command continues from here")
             clusters = clusters_of(state)
         lines = [_line(one) for _, one in sorted(clusters.items()) if len(one.members) > 1]
         with workspace.whole(workspace.path / "sets.jsonl") as file:

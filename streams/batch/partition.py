@@ -18,7 +18,7 @@ from streams.batch.engine import Engine, Progress
 from streams.batch.reading import read_places, sources_of
 from streams.batch.results import Summary, write_results
 from streams.batch.steps import run
-from streams.batch.workers import Stopped, Workers
+from streams.batch.workers import Workers, WorkStopped
 from streams.batch.workspace import PartitionWorkspace
 from streams.files.sources import LocalSource
 from streams.formats.documents import Fields
@@ -116,11 +116,11 @@ def _engine(
         on_spark = SparkEngine(spark, workspace, sources, parameters, progress, stop)
         try:
             if stop.is_set():
-                raise Stopped("interrupted")
+                raise WorkStopped("interrupted")
             yield on_spark
         except Exception as error:
             if stop.is_set():  # its jobs were cancelled
-                raise Stopped("interrupted") from error
+                raise WorkStopped("interrupted") from error
             raise
         finally:
             on_spark.close()

@@ -22,7 +22,7 @@ from neardup.partition.plan import DOC_BITS
 from neardup.partition.stages import Compared, Refused, judge, sign
 from streams.batch.engine import Progress
 from streams.batch.reading import ReadMark, chunks_of
-from streams.batch.workers import Stopped
+from streams.batch.workers import WorkStopped
 from streams.batch.workspace import PartitionWorkspace
 from streams.files.sources import LocalSource, SourceRecord
 
@@ -143,7 +143,7 @@ class SparkEngine:
     def rows(self, sql: str) -> Iterator[tuple[Any, ...]]:
         for row in self._spark.sql(sql).toLocalIterator():
             if self._stop.is_set():
-                raise Stopped("interrupted")
+                raise WorkStopped("interrupted")
             yield tuple(row)
 
     def write(self, sql: str, file: Path) -> None:

@@ -18,7 +18,7 @@ Chunk = TypeVar("Chunk")
 Made = TypeVar("Made")
 
 
-class Stopped(Interrupted):
+class WorkStopped(Interrupted):
     """A signal ended the work. The same command resumes it."""
 
 
@@ -69,4 +69,4 @@ class Workers:
 
     def _check(self) -> None:
         if self._stop.is_set():
-            raise Stopped("interrupted")
+            raise WorkStopped("interrupted")

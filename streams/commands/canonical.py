@@ -42,7 +42,7 @@ def canonical(options: Options) -> None:
         raise WrongUsage("a policy and --none exclude each other; choose one")
     text = "" if options.none else options.policy
     try:
-        wanted = None if text is None else policy_of(text)
+        required = None if text is None else policy_of(text)
     except BadInput as error:
         raise WrongUsage(str(error)) from None
     if options.state is None:
@@ -52,8 +52,8 @@ def canonical(options: Options) -> None:
     else:
         from streams.state.canonical import keep_policy, kept_policy
 
-        if wanted is not None:
-            keep_policy(options.state, wanted)
+        if required is not None:
+            keep_policy(options.state, required)
         held = kept_policy(options.state)
     if options.as_json:
         print_json({"policy": list(held)})

@@ -8,11 +8,11 @@ from neardup.errors import BadInput
 from streams.commands.options import Opt, command
 from streams.commands.output import complain
 from streams.commands.paths import must_be_scan
-from streams.commands.shared import State, Writes
+from streams.commands.shared import StateOption, Writes
 from streams.errors import WrongUsage
 
 
-class Options(State):
+class Options(StateOption):
     out: Annotated[Path, Writes("The file to write; its name ends in .warc, .warc.gz, .jsonl or .parquet.")]
     only: Annotated[
         tuple[str, ...], Opt("Write the pages of this source alone; may be repeated.", "--only", metavar="PATH")

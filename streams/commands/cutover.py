@@ -5,12 +5,12 @@ from typing import Annotated
 
 import click
 
-from streams.commands.generations import Named
+from streams.commands.generations import NamedOptions
 from streams.commands.options import CONNECTION, Flags, Opt, command
 from streams.config.settings import Settings
 
 
-class Options(Named):
+class Options(NamedOptions):
     force: Annotated[bool, Opt("Cut over although the generation has not caught up, or lacks verdicts.")] = False
     settings: Annotated[Settings, Flags(CONNECTION, connects="topics")]
 

@@ -35,14 +35,14 @@ def dedupe_results(options: Options) -> int:
 
     from neardup.signals.model import read_model
     from streams.commands.terminal import bar
-    from streams.comparison.results import Tally
+    from streams.comparison.results import DedupeCounts
     from streams.comparison.results import dedupe_results as lines_of
     from streams.files.results import result_file
 
     announce_compiler(quiet=options.quiet)
     model = read_model(options.model)
     model = model if options.by is None else model.decided_by(options.by)
-    tally, piped = Tally(), str(options.out) == "-"
+    tally, piped = DedupeCounts(), str(options.out) == "-"
     with ExitStack() as stack:
         shown = stack.enter_context(bar(shown=not options.quiet and not piped))
         file = sys.stdout.buffer if piped else stack.enter_context(result_file(options.out))

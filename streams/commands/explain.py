@@ -4,14 +4,14 @@ from typing import Annotated
 
 from streams.commands.options import Arg, Given, Opt, command
 from streams.commands.output import announce_compiler, show
-from streams.commands.shared import Json, State
+from streams.commands.shared import Json, StateOption
 
 
 class Url(Given):
     url: Annotated[str, Arg("URL", "The page.")]
 
 
-class Options(Url, State, Json):
+class Options(Url, StateOption, Json):
     page_id: Annotated[int | None, Opt("An earlier fetch of the URL; by default its latest verdict.", metavar="ID")] = (
         None
     )

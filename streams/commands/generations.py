@@ -11,7 +11,7 @@ from streams.commands.shared import Json
 from streams.config.settings import Settings
 
 
-class Named(Given):
+class NamedOptions(Given):
     name: Annotated[str, Arg("NAME", "Name of the generation; '' for the one without a name.")]
 
 
@@ -21,7 +21,7 @@ class Options(Json):
     ]
 
 
-class Remove(Named):
+class Remove(NamedOptions):
     settings: Annotated[
         Settings,
         Flags((*CONNECTION, "rejected_topic", "sketches_topic", "verdicts_topic", *SHARDS[2:]), connects="topics"),

@@ -81,7 +81,7 @@ def partition(options: Options) -> int:
     from neardup.partition.parameters import Parameters, with_numbers
     from streams.batch.online import partition_online
     from streams.batch.partition import PartitionOptions, partition_command
-    from streams.batch.workers import Stopped
+    from streams.batch.workers import WorkStopped
     from streams.commands.terminal import bar
     from streams.files.fetching import fetched, forget, inputs_of
     from streams.formats.documents import Fields
@@ -113,7 +113,7 @@ def partition(options: Options) -> int:
                 made = partition_online(paths, rule, given, base_url=base_url, progress=shown.phase)
             else:
                 made = partition_command(paths, parameters, given, base_url=base_url, progress=shown.phase)
-        except Stopped:
+        except WorkStopped:
             complain("interrupted; the same command continues from here")
             return 130
     if not options.keep:

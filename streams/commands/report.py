@@ -7,10 +7,10 @@ import click
 
 from streams.commands.options import command
 from streams.commands.output import announce_compiler
-from streams.commands.shared import State, Writes
+from streams.commands.shared import StateOption, Writes
 
 
-class Options(State):
+class Options(StateOption):
     out: Annotated[Path, Writes("The file to write.")] = Path("report.html")
 
 

@@ -111,7 +111,7 @@ class Truth(Given):
         return editions_of(self.releases, self.items, self.natural)
 
 
-class State(Given):
+class StateOption(Given):
     """The state directory of a scan."""
 
     state: Annotated[

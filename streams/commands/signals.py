@@ -31,10 +31,10 @@ class Options(Json):
 def signals(options: Options) -> None:
     """Print every signal of two files as Huffman 2007 defines them, and the decision of a model."""
     from neardup.signals.model import read_model
-    from streams.comparison.signals import Given, signals_command
+    from streams.comparison.signals import PairPage, signals_command
 
     announce_compiler()
-    a = Given(options.a, options.a_url, options.a_rendered)
-    b = Given(options.b, options.b_url, options.b_rendered)
+    a = PairPage(options.a, options.a_url, options.a_rendered)
+    b = PairPage(options.b, options.b_url, options.b_rendered)
     model = None if options.model is None else read_model(options.model)
     show(signals_command(a, b, query=options.query, model=model), as_json=options.as_json)

@@ -51,7 +51,7 @@ class Bar:
 
 @contextmanager
 def bar(*, shown: bool, counts: bool = False) -> Iterator[Bar]:
-    """A bar on stderr that vanishes at the end; nothing is drawn where nobody watches.
+    """A progress bar on stderr, which is removed at the end. Without a terminal nothing is drawn.
 
     counts: it is no bytes that are done, and its text says what. What is logged meanwhile stands above it.
     """

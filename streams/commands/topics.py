@@ -11,11 +11,11 @@ if TYPE_CHECKING:
     from streams.kafka import Admin
 
 
-class Check(Given):
+class CheckOptions(Given):
     settings: Annotated[Settings, Flags((*TOPICS, *SHARDS), connects="topics")]
 
 
-class Create(Check):
+class Create(CheckOptions):
     partitions: Annotated[int, Opt("Partitions of the topics of pages and verdicts.", low=1, high=10_000)] = 8
     replicas: Annotated[
         int, Opt("Replicas of every topic; three or more survive the loss of a broker.", low=1, high=9)
@@ -56,7 +56,7 @@ def create(options: Create) -> None:
     "neardup topics check --bootstrap 127.0.0.1:9092",
     codes="Exit codes: 0 all is as it should be, 1 something is not, or an error, 2 wrong usage.",
 )
-def check(options: Check) -> int:
+def check(options: CheckOptions) -> int:
     """Print what is wrong with the topics, and why it matters."""
     from streams.kafka.topics import Sizes
     from streams.kafka.topics import check as problems_of

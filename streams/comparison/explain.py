@@ -106,16 +106,18 @@ class Explanation:
         yield ""
         evidence = verdict.get("evidence") or {}
         yield Text(meaning)
-        if told := kept_apart(evidence):
-            yield Text(told)
+        if why := kept_apart(evidence):
+            yield Text(why)
         if verdict.get("reason"):
             yield folded(str(verdict["reason"]))
         if verdict.get("standing"):
             yield self._standing(verdict["standing"])
         for role in ("representative", "content_of"):
             if verdict.get(role):
-                told = "the representative" if role == "representative" else "the page with the same content"
-                yield Text.assemble(f"{told}: page {verdict[role]['page_id']}, ", folded(name_of(verdict[role]["url"])))
+                other = "the representative" if role == "representative" else "the page with the same content"
+                yield Text.assemble(
+                    f"{other}: page {verdict[role]['page_id']}, ", folded(name_of(verdict[role]["url"]))
+                )
         for sentence in sentences(evidence, self.decider):
             yield folded(sentence)
         near = evidence.get("nearest")
@@ -127,28 +129,30 @@ class Explanation:
             yield Text(self.exact[0].sentence(self.exact[1]))
         if self.difference and (sentence := self.difference[1].sentence()):
             yield Text(sentence)
-        yield from self._weighed()
+        yield from self._comparisons()
         if len(self.history) > 1:
-            told = ", ".join(f"{KINDS.get(kind, (kind,))[0]} (page {page_id})" for page_id, kind in self.history)
+            kinds = ", ".join(f"{KINDS.get(kind, (kind,))[0]} (page {page_id})" for page_id, kind in self.history)
             yield ""
-            yield Text(f"All verdicts about this URL: {told}.")
+            yield Text(f"All verdicts about this URL: {kinds}.")
 
     def _standing(self, standing: dict[str, Any]) -> Text:
-        """What holds of the URL now, as this verdict left it there."""
+        """The effective verdict of the URL after this verdict."""
         kind = str(standing["verdict"])
         other = standing.get("representative") or {}
-        told = f"The URL stands as: {KINDS.get(kind, (kind,))[0]}"
+        effective = f"The URL stands as: {KINDS.get(kind, (kind,))[0]}"
         if other and other["url"] != self.trace.url:
-            return Text.assemble(f"{told}, represented by page {other['page_id']}, ", folded(name_of(other["url"])))
-        return Text(f"{told}.")
+            return Text.assemble(
+                f"{effective}, represented by page {other['page_id']}, ", folded(name_of(other["url"]))
+            )
+        return Text(f"{effective}.")
 
-    def _weighed(self) -> RenderResult:
+    def _comparisons(self) -> RenderResult:
         trace = self.trace
         if trace.holder is not None:
             yield Text(f"Page {trace.holder} has the same words, which settles it before any candidate is scored.")
         for check in trace.checks:
             against = "its previous fetch" if check.of == "previous" else "its cluster's founding page"
-            held = "still says the same" if check.held else f"does not: {why_refused(check.ruling.by)}"
+            held = "still matches" if check.held else f"does not match: {why_refused(check.ruling.by)}"
             pair = check.pair
             numbers = f"tape {pair.tape_score:.4f}, B {pair.b_similarity}, C {pair.c_similarity}"
             yield Text(f"Against {against} (page {check.page_id}) it {held} ({numbers}).")
@@ -169,7 +173,7 @@ class Explanation:
         for column in ("tape", "content", "B", "C"):
             table.add_column(column, justify="right", no_wrap=True)
         table.add_column("candidate, keys that it shares, ruling", ratio=1)
-        # The chosen one first, then as they were weighed.
+        # The chosen one first, then in the order of comparison.
         order = sorted(self.trace.candidates, key=lambda one: one.page_id != self.winner)
         for one in order[:CANDIDATES_SHOWN]:
             chosen = one.page_id == self.winner
@@ -206,11 +210,11 @@ def explain_command(
     page_id: int | None = None,
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> Explanation:
-    """Judges a page of `url` again, on the index as it was then. page_id: which verdict; by default the latest.
+    """Judges a page of `url` again, on the index as it was then. page_id: of the verdict; by default the latest.
 
-    Takes as long as folding the log up to that page. progress: messages folded, of how many. Raises BadInput if there
-    is no such verdict; InvariantBroken if the page is judged otherwise now: log, verdicts and program contradict
-    each other.
+    Takes as long as folding the log up to that page. progress: called with messages folded, and their number. Raises
+    BadInput if there is no such verdict; InvariantBroken if the page now gets another verdict, so that log, verdicts
+    and program contradict each other.
     """
     refuse_shards(state.path, state.first_decider, "explain")
     stored, history = _stored(state, url, page_id)
@@ -222,29 +226,29 @@ def explain_command(
     judged = orjson.loads(outcome.verdicts[0].to_json())
     different = sorted(name for name in judged.keys() | stored.keys() if judged.get(name) != stored.get(name))
     if different:
-        told = "; ".join(
+        changes = "; ".join(
             f"{name} was {stored.get(name)!r:.300}, is {judged.get(name)!r:.300}" for name in different[:5]
         )
         raise InvariantBroken(
-            f"page {stored['page_id']} ({stored['url']}) is judged otherwise than it was: {told}. Log, verdicts and "
-            "program contradict each other"
+            f"page {stored['page_id']} ({stored['url']}) gets another verdict than before: {changes}. Log, verdicts "
+            "and program contradict each other"
         )
     return Explanation(stored, traces[0], history, decider, _difference(state, stored, decider), _exact(state, stored))
 
 
 def _exact(state: State, verdict: dict[str, Any]) -> tuple[ExactSimilarity, float] | None:
-    """None where nothing was sampled, or one of the two cannot be read any more."""
+    """None if nothing was sampled, or one of the two pages cannot be read any more."""
     evidence = verdict.get("evidence") or {}
-    told = evidence.get("nearest") or evidence
+    numbers = evidence.get("nearest") or evidence
     other = evidence.get("nearest") or verdict.get("content_of") or verdict.get("representative")
-    if other is None or told.get("tape_score") is None:
+    if other is None or numbers.get("tape_score") is None:
         return None
     places = [Coordinates(**one["coordinates"]) for one in (verdict, other)]
     try:
         found = exact_of([state.read_page(place) for place in places], state.scheme)
     except BadInput:
         return None
-    return None if found is None else (found, told["tape_score"])
+    return None if found is None else (found, numbers["tape_score"])
 
 
 def _difference(state: State, verdict: dict[str, Any], decider: Decider) -> tuple[CardSide, Draft] | None:
@@ -255,13 +259,13 @@ def _difference(state: State, verdict: dict[str, Any], decider: Decider) -> tupl
 def _stored(state: State, url: str, page_id: int | None) -> tuple[dict[str, Any], list[tuple[int, str]]]:
     """The verdict to explain, and the latest verdicts about the URL."""
     try:
-        wanted = named_url(url, state.scheme.url_bytes_max)
+        required = named_url(url, state.scheme.url_bytes_max)
     except BadPage:
-        wanted = url
+        required = url
     found: dict[str, Any] | None = None
     history: list[tuple[int, str]] = []
     for verdict in state.verdicts():
-        if verdict["url"] not in (wanted, url):  # a rejected page has the URL that it came with
+        if verdict["url"] not in (required, url):  # a rejected page has the URL that it came with
             continue
         history = [*history, (verdict["page_id"], verdict["verdict"])][-HISTORY_MAX:]
         # A promotion (n > 0) is caused by another page, and explained by that page's verdict.
@@ -269,8 +273,8 @@ def _stored(state: State, url: str, page_id: int | None) -> tuple[dict[str, Any]
             found = verdict
     if found is None and history:
         raise BadInput(
-            f"no verdict of page {page_id} about {name_of(wanted)}; there are {', '.join(str(i) for i, _ in history)}"
+            f"no verdict of page {page_id} about {name_of(required)}; there are {', '.join(str(i) for i, _ in history)}"
         )
     if found is None:
-        raise BadInput(f"no verdict about {name_of(wanted)} in {state.path}")
+        raise BadInput(f"no verdict about {name_of(required)} in {state.path}")
     return found, history

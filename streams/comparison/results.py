@@ -22,7 +22,7 @@ from streams.files.results import ResultFile
 
 
 @dataclass(frozen=True)
-class Member:
+class GroupedResult:
     """A result that a group took, with what decided."""
 
     url: str
@@ -30,8 +30,8 @@ class Member:
     signals: dict[str, float]
 
     def to_json(self) -> dict[str, Any]:
-        told = {"rule": self.decision.rule, "score": round(self.decision.score, 4)}
-        return {"url": self.url, **told, "signals": self.signals}
+        decided = {"rule": self.decision.rule, "score": round(self.decision.score, 4)}
+        return {"url": self.url, **decided, "signals": self.signals}
 
 
 @dataclass
@@ -39,14 +39,14 @@ class Group:
     """The result that stands for a group, and the others."""
 
     first: Result
-    members: list[Member] = field(default_factory=list)
+    members: list[GroupedResult] = field(default_factory=list)
 
     def to_json(self) -> dict[str, Any]:
         return {"url": self.first.url, "duplicates": [member.to_json() for member in self.members]}
 
 
 @dataclass
-class Tally:
+class DedupeCounts:
     """What was done. problems: lines that could not be read."""
 
     queries: int = 0
@@ -63,7 +63,7 @@ def groups_of(results: Sequence[Result], model: Model) -> list[Group]:
             values = signals_of(group.first, result, model.idf, model.signals)
             decision = model.decide(values)
             if decision.duplicate:
-                group.members.append(Member(result.url, decision, values))
+                group.members.append(GroupedResult(result.url, decision, values))
                 break
         else:
             groups.append(Group(result))
@@ -73,7 +73,7 @@ def groups_of(results: Sequence[Result], model: Model) -> list[Group]:
 def dedupe_results(
     path: Path,
     model: Model,
-    tally: Tally,
+    tally: DedupeCounts,
     *,
     progress: Callable[[str, int, int], None] = lambda phase, done, total: None,
 ) -> Iterator[dict[str, Any]]:

@@ -24,7 +24,7 @@ from streams.process.terminal import safe
 
 
 @dataclass(frozen=True)
-class Given:
+class PairPage:
     """One page of the pair. url: of the file itself where none is given."""
 
     path: Path
@@ -42,8 +42,8 @@ class PairSignals:
     decision: ModelDecision | None = None
 
     def to_json(self) -> dict[str, Any]:
-        told = None if self.decision is None else self.decision._asdict()
-        return {"urls": list(self.urls), "signals": self.values, "of_sketches": self.of_sketches, "decision": told}
+        decided = None if self.decision is None else self.decision._asdict()
+        return {"urls": list(self.urls), "signals": self.values, "of_sketches": self.of_sketches, "decision": decided}
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         table = Table(box=None, pad_edge=False)
@@ -56,11 +56,11 @@ class PairSignals:
             table.add_row(name, "of sketches", f"{value:.4f}")
         yield table
         if self.decision is not None:
-            said = "duplicate" if self.decision.duplicate else "different"
-            yield safe(f"{said}: {self.decision.rule}", 4000)
+            answer = "duplicate" if self.decision.duplicate else "different"
+            yield safe(f"{answer}: {self.decision.rule}", 4000)
 
 
-def signals_command(a: Given, b: Given, *, query: str = "", model: Model | None = None) -> PairSignals:
+def signals_command(a: PairPage, b: PairPage, *, query: str = "", model: Model | None = None) -> PairSignals:
     """All signals of two pages. Without a model terms rank by frequency. Raises BadInput for what cannot be read."""
     one, other = _result(a, query), _result(b, query)
     values = signals_of(one, other, Idf() if model is None else model.idf)
@@ -74,7 +74,7 @@ def signals_command(a: Given, b: Given, *, query: str = "", model: Model | None 
     return PairSignals((one.url, other.url), values, of_sketches, decision)
 
 
-def _result(given: Given, query: str) -> Result:
+def _result(given: PairPage, query: str) -> Result:
     page = page_of_file(given.path, given.url, SCHEME)
     rendered = None
     if given.rendered is not None:
@@ -83,7 +83,7 @@ def _result(given: Given, query: str) -> Result:
     return Result(normalise_url(page.url), Body.of(page.body or b"", page.content_type), rendered, query)
 
 
-def _of_sketches(a: Given, b: Given, scheme: Scheme) -> dict[str, float]:
+def _of_sketches(a: PairPage, b: PairPage, scheme: Scheme) -> dict[str, float]:
     records = sketch_pages([page_of_file(one.path, one.url, scheme) for one in (a, b)], scheme)
     sketches = [Sketch(record) for record in records]
     if any(sketch.kind is not RecordKind.PAGE for sketch in sketches):

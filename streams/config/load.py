@@ -195,7 +195,7 @@ class _Given:
             if option is None:
                 self.unknown(parameter, f"flag {flag}", list(by_parameter))
             elif parameter == "kafka" and raw is None:
-                # Only the name's shape is known; it may be a secret that somebody pasted.
+                # The text has the form of a name, but it may be a pasted secret.
                 self.problems.append("kafka (flag --kafka): must be NAME=VALUE")
             elif raw is None or raw == []:
                 continue

@@ -1,8 +1,8 @@
-"""Figures that `neardup plan` counts on, each with the command that measured it.
+"""The figures of `neardup plan`, each with the command that measured it.
 
-Taken on a virtual machine of two cores that others worked on, too: processor's times are some tenths higher than on a
-quiet one, which a plan can afford. Whoever measures on machines of their own puts the figures here; nothing else needs
-to change but the guide (`python deploy/guide.py`).
+They were measured on a shared virtual machine of two cores, so processor times are some tenths higher than on a quiet
+machine, which makes a plan cautious. To use figures of your own machines, change them here, and update the guide with
+`python deploy/guide.py`.
 """
 
 from collections.abc import Mapping
@@ -14,11 +14,11 @@ _GROWTH = "python -m tests.measure.bench --only growth --sizes 10000,100000,1000
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """value: of a mean page, in `unit`. told: what it is. command: what measured it."""
+    """A figure. value: for a mean page, in `unit`. meaning: in words. command: the command that measured it."""
 
     value: float
     unit: str
-    told: str
+    meaning: str
     command: str
 
 
@@ -41,7 +41,7 @@ FOLD_RATE = Figure(24_900, "pages/s", "folded again from the log, four cores", "
 #: Processor's us of judging and writing one page more, by pages in the index.
 MATCH_US: tuple[tuple[int, float], ...] = ((10_000, 77), (100_000, 97), (1_000_000, 145))
 MATCH_US_OF: Mapping[str, str] = {
-    "told": "processor of judging and writing a page, by pages in the index",
+    "meaning": "processor of judging and writing a page, by pages in the index",
     "command": _GROWTH,
 }
 

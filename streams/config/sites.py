@@ -34,16 +34,16 @@ def sites_of(raw: Any) -> dict[str, SiteOverride]:
         raw = _tables(Path(raw))
     if not isinstance(raw, Mapping):
         raise TypeError
-    return dict(_site(name, wanted) for name, wanted in raw.items())
+    return dict(_site(name, required) for name, required in raw.items())
 
 
-def _site(name: str, wanted: Any) -> tuple[str, SiteOverride]:
+def _site(name: str, required: Any) -> tuple[str, SiteOverride]:
     site = name.lower()
     if site_of(site) != site:
         raise BadInput(f"site {name[:100]!r} is no registrable domain, as example.com or example.co.uk are")
-    if not isinstance(wanted, Mapping) or not set(wanted) <= set(_WISHES):
+    if not isinstance(required, Mapping) or not set(required) <= set(_WISHES):
         raise BadInput(f'site {site}: there is {", ".join(_WISHES)}; TOML wants quotes: ["example.com"]')
-    never, least = wanted.get("never_merge", False), wanted.get("tape_min")
+    never, least = required.get("never_merge", False), required.get("tape_min")
     if not isinstance(never, bool):
         raise BadInput(f"site {site}: never_merge is true or false")
     if least is None:

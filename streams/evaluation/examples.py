@@ -90,7 +90,7 @@ def labelled(
         raise WrongUsage(f"--adjudicator {adjudicator}: no label is of that labeller")
     if editions is not None:
         given += _natural(paths, editions, pairs_max, base_url, progress)
-    wanted = {url for label in given for url in label.pair}
+    required = {url for label in given for url in label.pair}
     made = Labelled(given=given)
     kept: dict[str, dict[str, Line]] = {}
 
@@ -98,7 +98,7 @@ def labelled(
         known: set[str] = set()
         for done, line in enumerate(read_results(paths, base_url, made.problems), 1):
             url = line.page.url
-            if url in wanted:
+            if url in required:
                 kept.setdefault(url, {}).setdefault(line.query, line)
             if url not in known:
                 known.add(url)

@@ -253,7 +253,7 @@ def _number(values: Mapping[str, object], name: str) -> int | None:
     if not text:
         return None
     if not text.isascii() or not text.isdigit() or len(text) > 9:
-        raise BadInput(f"{name} {text[:20]!r}: a number is wanted")
+        raise BadInput(f"{name} {text[:20]!r}: a number is required")
     return int(text)
 
 

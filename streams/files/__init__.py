@@ -1,1 +1,1 @@
-"""The embedded run: sources, segments, scan."""
+"""The scan: sources, log segments, state directory."""

@@ -56,7 +56,7 @@ class SketchedPage:
 
 
 @dataclass(slots=True)
-class _Batch:
+class _ArchiveBatch:
     """Message of a process: pages in order, their keys (time, number of the archive), and problems of the archives.
 
     The last one is empty.
@@ -95,7 +95,7 @@ class SketchedArchives:
         else:
             self._batches = [self._received(part, scheme) for part in parts]
 
-    def _received(self, own: "list[_Own]", scheme: Scheme) -> "Iterator[_Batch]":
+    def _received(self, own: "list[_Own]", scheme: Scheme) -> "Iterator[_ArchiveBatch]":
         """Starts a process, and yields its batches."""
         context = get_context("spawn")  # a fork would copy locks that the Kafka client's threads hold
         here, there = context.Pipe(duplex=False)
@@ -133,7 +133,7 @@ class SketchedArchives:
         # Keys differ: each has the number of its archive, and each archive one process.
         return (page for _, page in heapq.merge(*parts, key=itemgetter(0)))
 
-    def _pages(self, worker: int, batches: "Iterator[_Batch]") -> Iterator[tuple[tuple[int, int], SketchedPage]]:
+    def _pages(self, worker: int, batches: "Iterator[_ArchiveBatch]") -> Iterator[tuple[tuple[int, int], SketchedPage]]:
         for batch in batches:
             self._read[worker] = batch.bytes_read
             self.problems += batch.problems
@@ -153,7 +153,7 @@ class SketchedArchives:
 _Own = tuple[int, SourceRecord, Mark]
 
 
-def _from_pipe(pipe: Connection) -> Iterator[_Batch]:
+def _from_pipe(pipe: Connection) -> Iterator[_ArchiveBatch]:
     while True:
         try:
             found = pipe.recv()
@@ -207,11 +207,11 @@ def _work(own: list[_Own], scheme: Scheme, pipe: Connection) -> None:
             pipe.send(error)
 
 
-def _batches(own: list[_Own], scheme: Scheme) -> Iterator[_Batch]:
+def _batches(own: list[_Own], scheme: Scheme) -> Iterator[_ArchiveBatch]:
     sources = [LocalSource(record, scheme.body_bytes_max) for _, record, _ in own]
     reported = [0] * len(sources)  # problems of each
 
-    def batch(keys: list[tuple[int, int]], pages: list[SourcedPage]) -> _Batch:
+    def batch(keys: list[tuple[int, int]], pages: list[SourcedPage]) -> _ArchiveBatch:
         records = sketch_pages(
             [page.page for page in pages],
             scheme,
@@ -228,7 +228,7 @@ def _batches(own: list[_Own], scheme: Scheme) -> Iterator[_Batch]:
             SketchedPage(page.coordinates.source, page.coordinates.offset, data, page.page.fetched_at is None)
             for page, data in zip(pages, records, strict=True)
         ]
-        return _Batch(keys, made, sum(source.bytes_read for source in sources), new)
+        return _ArchiveBatch(keys, made, sum(source.bytes_read for source in sources), new)
 
     keys: list[tuple[int, int]] = []
     pages: list[SourcedPage] = []

@@ -1,4 +1,4 @@
-"""Files of documents, one a line or one a row: JSON lines, and Parquet."""
+"""Files with one document per line (JSON lines) or row (Parquet)."""
 
 import codecs
 from collections.abc import Iterator
@@ -13,14 +13,14 @@ from streams.formats.compressed import Damaged, Stream
 from streams.formats.documents import BODIES, Fields, document_of, guessed
 from streams.formats.json import object_of
 
-#: Lines, and bytes, whose names are looked at before a file is read; names that an error shows.
+#: Lines, and bytes, from which field names are guessed before a file is read; names that an error shows.
 LINES_SAMPLED, SAMPLED_BYTES_MAX, NAMES_SHOWN = 100, 16 << 20, 20
 _USUAL = ("url", "body", "body_base64", "content_type", "fetched_at", "http_status")
 
 
 class Lines:
-    """JSON lines. bytes_read: of the file, as stored. line: the last one that was read. line_max: bytes of a line; a
-    longer one is rejected.
+    """JSON lines. bytes_read: of the file, as stored. line: number of the last line that was read. line_max: greatest
+    size of a line in bytes; a longer one is rejected.
     """
 
     def __init__(self, path: Path, fields: Fields, line_max: int) -> None:
@@ -28,7 +28,7 @@ class Lines:
         self._path, self._fields, self._line_max = path, fields, line_max
 
     def read(self, position: int) -> Iterator[tuple[Page, int]]:
-        """(page, byte where its line, or the member with it, starts). Raises OSError, Damaged."""
+        """Yields (page, byte where its line, or the gzip member with it, starts). Raises OSError, Damaged."""
         with closing(Stream(self._path, position)) as stream:
             while True:
                 at, line = stream.position, _line(stream, self._line_max)
@@ -49,7 +49,7 @@ class Lines:
             return Page(url="", body=b"", problem=str(error))
 
 
-class Table:
+class ParquetRows:
     """The rows of a Parquet file. bytes_read: an estimate, by the rows."""
 
     def __init__(self, path: Path, fields: Fields) -> None:
@@ -57,12 +57,12 @@ class Table:
         self._path, self._fields = path, fields
 
     def read(self, position: int) -> Iterator[tuple[Page, int]]:
-        """(page, number of its row). Raises OSError, Damaged."""
-        from streams.formats.parquet import ParquetDamaged, columns_of, count_of, names_wanted, rows_of
+        """Yields (page, number of its row). Raises OSError, Damaged."""
+        from streams.formats.parquet import ParquetDamaged, columns_of, count_of, present_columns, rows_of
 
         size, at = self._path.stat().st_size, position
         try:
-            columns = names_wanted(_wanted(self._fields), columns_of(self._path))
+            columns = present_columns(_wanted(self._fields), columns_of(self._path))
             rows = max(count_of(self._path), 1)
             for at, row in rows_of(self._path, columns, position):
                 self.bytes_read = size * at // rows
@@ -75,10 +75,10 @@ class Table:
 
 
 def fitted(path: Path, kind: Literal["jsonl", "parquet"], fields: Fields, line_max: int) -> Fields:
-    """The fields of a file's ids and texts, those left open guessed from the names that it has.
+    """The fields of a file's ids and texts. Fields that are not given are guessed from the names in the file.
 
-    Raises BadInput for a file without them, and for Parquet that cannot be read. JSON lines are judged by their first
-    LINES_SAMPLED lines; where none of these is an object, each line is rejected by itself later.
+    Raises BadInput for a file without such fields, and for unreadable Parquet. Names of JSON lines are those of the
+    first LINES_SAMPLED lines. If none of these is an object, each line is rejected later.
     """
     names = _columns(path) if kind == "parquet" else _names(path, line_max)
     found = guessed(fields, names)
@@ -107,10 +107,10 @@ def _columns(path: Path) -> list[str]:
 
 
 def _names(path: Path, line_max: int) -> list[str]:
-    """The names in the first objects of a file of JSON lines, in their order; empty where there are no objects."""
+    """The names in the first objects of a file of JSON lines, in their order; empty without objects."""
     found: dict[str, None] = {}
     sampled = 0
-    with closing(Stream(path)) as stream, suppress(Damaged):  # reading the pages says what is damaged
+    with closing(Stream(path)) as stream, suppress(Damaged):  # damage is reported when the pages are read
         for _ in range(LINES_SAMPLED):
             line = _line(stream, line_max)
             if line is None or sampled > SAMPLED_BYTES_MAX:
@@ -126,7 +126,7 @@ def _wanted(fields: Fields) -> tuple[str, ...]:
 
 
 def _line(stream: Stream, bound: int) -> bytes | None:
-    """The next line without its end, its first `bound` + 1 bytes if it is longer; None at the end of the file."""
+    """The next line without its line end, at most `bound` + 1 bytes of it; None at the end of the file."""
     scanned, kept = 0, b""
     while True:
         end = stream.buffer.find(b"\n", scanned)

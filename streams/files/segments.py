@@ -1,9 +1,9 @@
-"""An append-only log in files: the embedded run's sketch log, and its verdicts.
+"""An append-only log in files: the sketch log and the verdicts of a scan.
 
-A directory of segments named by the offset of their first frame, `00000000000000000000.segment`. A segment is MAGIC,
-then frames, little-endian: payload bytes u32, offset u64, XXH64 of (those two fields, payload) u64, payload. Offsets
-count up by one, over all segments. A crash can leave one torn frame at the end of the last segment; it is cut when
-the log is opened. Damage anywhere else is reported, never cut: whoever read those frames has used them.
+The log is a directory of segments, named by the offset of their first frame: `00000000000000000000.segment`. A segment
+is MAGIC, then frames, little-endian: payload bytes u32, offset u64, XXH64 of (those two fields, payload) u64, payload.
+Offsets ascend by one over all segments. A crash can leave one torn frame at the end of the last segment, which the next
+opening cuts. Damage anywhere else is reported, never cut, because readers have used those frames.
 """
 
 import os
@@ -21,17 +21,17 @@ from streams.state.locked_folder import state_error, sync_directory
 MAGIC = b"neardup segment 1\n"
 _FRAME = struct.Struct("<IQQ")
 _SUMMED = struct.Struct("<IQ")
-#: The most that a frame's length can say. A message of the log is at most about 1 MB; the verdicts of a takedown grow
-#: with its pages. A length beyond the file's end is damage, and is not allocated.
+#: Greatest length of a frame. A message of the log has about 1 MB at most, but the verdicts of a takedown grow with its
+#: pages. A length beyond the end of the file is damage, and is not allocated.
 PAYLOAD_BYTES_MAX = (1 << 32) - 1
 SEGMENT_BYTES = 256 << 20
 
 
 class SegmentLog:
-    """One writer; readers in other threads see every frame whose `append` has returned."""
+    """A log with one writer. Readers in other threads see every frame whose `append` has returned."""
 
     def __init__(self, directory: Path, *, segment_bytes: int = SEGMENT_BYTES) -> None:
-        """Opens or makes the log and cuts a torn tail, telling so in `warnings`.
+        """Opens or creates the log. A torn tail is cut, with an entry in `warnings`.
 
         Raises CorruptRecord if frames are damaged before the tail, StateError if the directory cannot be written.
         """
@@ -52,7 +52,10 @@ class SegmentLog:
         return self._end
 
     def append(self, payload: bytes) -> int:
-        """Writes one frame and returns its offset; durable after `sync`. Raises StateError, having written nothing."""
+        """Writes one frame and returns its offset. It is durable after `sync`.
+
+        Raises StateError if nothing was written.
+        """
         assert len(payload) <= PAYLOAD_BYTES_MAX, "the length of a frame has 32 bits"
         file = self._writable()
         offset, before = self._end, file.tell()
@@ -77,9 +80,9 @@ class SegmentLog:
         self._unsynced = False
 
     def read(self, start: int = 0, stop: int | None = None) -> Iterator[tuple[int, bytes]]:
-        """(offset, payload) of the frames from `start` on, before `stop`, as far as the log reached at the call.
+        """Yields (offset, payload) of the frames from `start` to before `stop`, at most to the log's end at the call.
 
-        Raises CorruptRecord, naming file, byte and offset.
+        Raises CorruptRecord with file, byte and offset.
         """
         stop = self._end if stop is None else min(stop, self._end)
         starts = list(self._starts)
@@ -141,7 +144,7 @@ class SegmentLog:
             self._file = None
 
     def _writable(self) -> BinaryIO:
-        """The open file of the last segment, after rolling to a new one where it is full."""
+        """The open file of the last segment; a new one if the last one is full."""
         try:
             if self._file is not None and self._file.tell() < self._segment_bytes:
                 return self._file
@@ -150,7 +153,7 @@ class SegmentLog:
                 self._close_file()
                 self._make_segment(self._end)
             path = self._path(self._starts[-1])
-            # Unbuffered: what append wrote is in the kernel when it returns, so that only power loss can undo it.
+            # Unbuffered: `append` returns after its bytes are in the kernel, so only a loss of power can undo it.
             self._file = path.open("r+b", buffering=0)
             self._file.seek(0, os.SEEK_END)
             return self._file
@@ -166,7 +169,7 @@ class SegmentLog:
         self._starts.append(first)
 
     def _take_back(self, file: BinaryIO, size: int) -> None:
-        """Removes a half-written frame; should that fail too, opening the log will cut it."""
+        """Removes a half-written frame. If that fails, too, the next opening of the log cuts it."""
         try:
             file.truncate(size)
             file.seek(size)
@@ -174,13 +177,13 @@ class SegmentLog:
             self._close_file()
 
     def _check_last(self) -> int:
-        """Checks the last segment's frames, cuts its torn tail, returns the log's end."""
+        """Checks the frames of the last segment, cuts a torn tail, and returns the log's end."""
         while self._starts:
             first = self._starts[-1]
             path = self._path(first)
             if path.stat().st_size >= len(MAGIC):
                 break
-            # A crash between making the file and its first sync.
+            # A crash between the creation of the file and its first sync.
             self.warnings.append(f"{path}: cut a segment that never got a frame")
             path.unlink()
             self._starts.pop()
@@ -204,7 +207,7 @@ class SegmentLog:
         return offset
 
     def _next(self, file: BinaryIO, offset: int, skip: bool = False) -> bytes | None:
-        """The payload of the frame here, or None where no whole frame of that offset is. Skipped ones give b""."""
+        """The payload of the frame at this place; None if there is no whole frame of that offset; b"" if skipped."""
         head = file.read(_FRAME.size)
         if len(head) < _FRAME.size:
             return None
@@ -241,7 +244,7 @@ def _check_magic(file: BinaryIO) -> None:
 
 
 def _frame_follows(file: BinaryIO, at: int, offset: int, size: int) -> bool:
-    """Whether a whole frame of a later offset starts after the bad one at `at`: then `at` is no torn tail."""
+    """Whether a whole frame of a later offset follows the bad one at `at`, so that it is not a torn tail."""
     file.seek(at)
     head = file.read(_FRAME.size)
     if len(head) < _FRAME.size:

@@ -41,9 +41,9 @@ DEFAULT = Sharding(16, 16)
 AHEAD = 4
 #: Messages and effects that wait for a process, at most; only a shard that is rebuilt has more than a few.
 _WAITING_MAX = 64
-#: How long a store may stay locked by a process of a killed scan, which ends by itself. Seconds.
+#: Seconds for which a process of a killed scan may still lock a store, until it ends.
 _LOCKED_S, _LOCKED_STEP_S = 20.0, 0.1
-#: How long a process has for what it was sent when a scan ends. Seconds.
+#: Seconds that a process has at the end of a scan for the messages that it was sent.
 _END_S = 60.0
 #: Memory of all shards of a directory: for blocks that were read, and for rows until they are written. Bytes.
 _CACHE_BYTES, _WRITE_BYTES = 256 << 20, 128 << 20
@@ -129,7 +129,7 @@ class _OwnedShard:
 
 
 def _rocks(folder: Path, shards: int) -> Store:
-    from neardup.index.rocks import RocksStore  # loads RocksDB only for those who use it
+    from neardup.index.rocks import RocksStore  # RocksDB is loaded only when it is used
 
     deadline = time.monotonic() + _LOCKED_S
     while True:
@@ -283,15 +283,15 @@ class ShardProcess:
                 kind, value = self._requests.get()
                 self._pipe.send((kind, value))
 
-    def _receive(self, wanted: str) -> Any:
+    def _receive(self, required: str) -> Any:
         try:
             kind, value = self._pipe.recv()
         except (EOFError, OSError) as error:
             raise self._lost() from error
         if kind == "error":
             raise value
-        if kind != wanted:
-            raise InvariantBroken(f"shards {_named(self._numbers)} sent {kind}, and {wanted} was expected")
+        if kind != required:
+            raise InvariantBroken(f"shards {_named(self._numbers)} sent {kind}, and {required} was expected")
         return value
 
     def _lost(self) -> StateError:

@@ -1,10 +1,11 @@
 """The sketcher: pages in, messages of the sketch log out.
 
-Each round: (1) poll a batch of pages; (2) sketch it, a pure function; (3) append the messages that are full, or the
-rest at the end of the source; (4) sync the log. A crash after 1 or 2 leaves nothing behind; after 3 the log holds the
-message whole or (a torn frame, cut when the log is opened) not at all; after 4 it holds it for good. A restart goes on
-in each source after the last record that the log accounts for, so that a page is in the log once, and since messages
-are cut by their records alone, with the same page id as without the crash.
+Each round: (1) poll a batch of pages; (2) sketch it, a pure function; (3) append full messages, or the rest at the end
+of the source; (4) sync the log. A crash after 1 or 2 leaves nothing behind. After 3 the log has the message whole or
+not
+at all: a torn frame is cut when the log is opened. After 4 the message is durable. A restart continues in each source
+after the last record that the log accounts for. So each page is in the log once. Messages are divided by their records
+alone, so page ids are the same as without the crash.
 """
 
 from collections.abc import Iterable, Iterator
@@ -21,14 +22,14 @@ from streams.pipeline.packing import full_message
 from streams.ports import LogWriter, Range, SourcedPage
 
 POLL_PAGES_MAX = MESSAGE_PAGES_MAX
-#: Bodies in memory at once; a batch ends after the page that exceeds it.
+#: Bytes of bodies in memory at once. A batch ends after the page that exceeds it.
 POLL_BYTES_MAX = 32 << 20
-#: Of the pages whose dates begin a log: what log time begins with must not hang on the batches.
+#: Pages that are polled before a log begins: the first log time must not depend on batches.
 HEAD_BYTES_MAX = 64 << 20
 
 
 class Sketcher:
-    """One per log. time: where the log has brought its log time. first: the log is empty."""
+    """The sketcher of a log. time: the log time at the end of the log. first: the log is empty."""
 
     def __init__(
         self,
@@ -47,7 +48,7 @@ class Sketcher:
         self._first = first
 
     def run(self, pages: Iterable[SourcedPage]) -> Iterator[tuple[int, bytes]]:
-        """Sketches `pages` and gives (offset, message) after each message is durable; ends with the pages.
+        """Sketches `pages`, and yields (offset, message) once the message is durable.
 
         Offsets of one partition must ascend without a gap. Raises what `pages` and the log raise.
         """
@@ -64,7 +65,7 @@ class Sketcher:
             yield self._append(places, records)
 
     def _begun(self, pages: Iterator[SourcedPage]) -> Iterator[SourcedPage]:
-        """The same pages; an empty log begins with the dates of the first ones."""
+        """Yields the pages. The log time of an empty log begins with the dates of the first ones."""
         if self._time.begun:
             return pages
         head = _poll(pages, DATES, HEAD_BYTES_MAX)

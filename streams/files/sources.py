@@ -1,9 +1,9 @@
-"""Sources of the embedded run: WARC files, folders of HTML, JSON lines and Parquet, as pages with their coordinates.
+"""Sources of a scan: WARC files, folders of HTML, JSON lines and Parquet, as pages with their coordinates.
 
-A source is named by what it holds, so that a moved file is known again: the BLAKE2b-128 of a file (of documents whose
-fields have other names than the usual ones, with these names); of a folder, that of its sorted list of (URL,
-BLAKE2b-128). A page's offset is its ordinal in the source; its position the byte where its record (or the gzip member
-with it) starts, in a folder and in a table its ordinal.
+A source is named by its content, so that a moved file is recognised. The name of a file is its BLAKE2b-128, together
+with the names of its fields if they are not the usual ones. The name of a folder is the BLAKE2b-128 of its sorted list
+of (URL, BLAKE2b-128 of the file). The offset of a page is its ordinal in the source. The position of a page is the byte
+where its record, or the gzip member with the record, starts; in a folder and in a table it is the ordinal.
 """
 
 import errno
@@ -21,8 +21,8 @@ from urllib.parse import quote
 from neardup.errors import BadInput
 from neardup.page import CONTENT_TYPES, Page
 from neardup.verdict import Coordinates
-from streams.files.rows import Lines, Table, fitted
-from streams.files.warc import Problem, WarcReader, holds_converted
+from streams.files.rows import Lines, ParquetRows, fitted
+from streams.files.warc import UnreadablePart, WarcReader, holds_converted
 from streams.formats.compressed import Damaged, Stream
 from streams.formats.documents import Fields
 from streams.formats.warc import page_of
@@ -34,7 +34,7 @@ _ARCHIVES = (".warc", ".warc.gz", ".warc.zst", ".wet", ".wet.gz")
 _LINES = (".jsonl", ".ndjson", ".jsonl.gz", ".ndjson.gz", ".jsonl.zst", ".ndjson.zst")
 _TABLES = (".parquet",)
 _PACKED = (".wacz",)
-#: For a person whose file is none of it.
+#: The kinds of input, for the error about another file.
 ACCEPTED = (
     "WARC and WET (.warc, .wet, also .gz and .zst), WACZ, JSON lines (.jsonl, also .gz and .zst), Parquet, folders of "
     f"these, and folders of pages ({', '.join(CONTENT_TYPES)})"
@@ -42,22 +42,22 @@ ACCEPTED = (
 _BESIDE_PAGES = "not scanned, as it lies beside pages; name the file itself to scan it"
 _LEADS_OUT = "not scanned, as it is a link that leads out of the folder; --follow-links follows it"
 _PACKED_UP = "not scanned here; name the file itself to scan it"
-#: HTTP headers in front of a body, and room for a content encoding that enlarges.
+#: Bytes besides a body: HTTP headers, and the growth by a content encoding.
 _CONTENT_SLACK_BYTES = 1 << 20
-#: Of a line: for what stands beside the body.
+#: Bytes of a line besides the body.
 LINE_SLACK_BYTES = 1 << 20
 _DIGEST_PIECE_BYTES = 1 << 20
-_TYPES_TOLD_MAX = 10
+_TYPES_NAMED_MAX = 10
 #: Later dates, in ms since the epoch, do not fit into a record.
 _DATE_MAX = (1 << 63) - 1
 
 
 @dataclass
 class SourceRecord:
-    """What a state directory remembers of a source. `id` is `content` unless the source was scanned again (`run`)."""
+    """A state directory's record of a source. `id` equals `content` unless the source was scanned again (`run`)."""
 
     id: str  # 32 hex digits
-    content: str  # digest of what it holds
+    content: str  # digest of its content
     path: str
     kind: SourceKind
     run: int = 0
@@ -65,12 +65,12 @@ class SourceRecord:
     size: int = 0
     mtime_ns: int = 0
     finished: bool = False
-    rejected: bool = False  # every page of it: the next scan reads it again
+    rejected: bool = False  # all its pages were rejected: the next scan reads it again
     pages: int = 0
     problems: list[str] = field(default_factory=list)
     problems_total: int = 0
     files: list[tuple[str, str]] = field(default_factory=list)  # a folder's (path below it, digest), sorted
-    follow_links: bool = False  # also those that lead out of the folder
+    follow_links: bool = False  # including links out of the folder
     text_field: str | None = None
     id_field: str | None = None
 
@@ -80,7 +80,7 @@ class SourceRecord:
 
     @property
     def fields_taken(self) -> str:
-        """Which fields of a file hold ids and texts, where these are not `url` and `body`; else empty."""
+        """The fields of ids and texts, if they are not `url` and `body`; else empty."""
         if not self.fields:
             return ""
         identity, text = self.id_field or "url", self.text_field or "body"
@@ -94,23 +94,23 @@ class SourceRecord:
 
 
 class LocalSource:
-    """One file or folder, readable from any of its pages on.
+    """A file or folder, readable from any of its pages on.
 
-    `problems` collects what could not be read; `bytes_read` of `bytes_total` is for a progress bar.
+    problems: unreadable parts so far. bytes_read, bytes_total: for a progress bar.
     """
 
     def __init__(self, record: SourceRecord, body_bytes_max: int) -> None:
         self.record = record
-        self.problems: list[Problem] = []
+        self.problems: list[UnreadablePart] = []
         self.bytes_total = record.size
         self.bytes_read = 0
         self._bound = body_bytes_max
         self._left_out = ""  # records that are no pages, in words
 
     def read(self, offset: int = 0, position: int | None = None) -> Iterator[SourcedPage]:
-        """Pages from ordinal `offset` on. position: that of the page before `offset`, which saves reading up to it.
+        """Yields pages from ordinal `offset` on. position: of the page before `offset`, where reading begins.
 
-        Raises OSError where the file itself cannot be read. `date` is the page's, or else the file's.
+        Raises OSError if the file itself cannot be read. `date` is the page's, or else the file's.
         """
         if position is None or offset == 0:
             yield from islice(self._pages(0, 0), offset, None)
@@ -121,7 +121,7 @@ class LocalSource:
         yield from islice(self._pages(position, offset - 1), 1, None)
 
     def read_at(self, coordinates: Coordinates) -> Page | None:
-        """The one page at these coordinates, None if the file has none there. Raises OSError."""
+        """The page at these coordinates, None if the file has none there. Raises OSError."""
         if self._member_shared(coordinates.position):
             found = next(islice(self._pages(0, 0), coordinates.offset, None), None)
         else:
@@ -129,18 +129,18 @@ class LocalSource:
         return found.page if found else None
 
     def cannot_go_on(self, error: OSError) -> None:
-        """Notes that the file itself failed; what was read of it counts."""
+        """Records that the file itself failed. Pages that were read before count."""
         what = f"cannot be read: {error.strerror or error}"
-        self.problems.append(Problem(str(error.filename or self.record.path), self.bytes_read, what))
+        self.problems.append(UnreadablePart(str(error.filename or self.record.path), self.bytes_read, what))
 
     def holds(self, path: Path) -> bool:
-        """Whether `path` is this source's file, or one of its files, under whatever name."""
+        """Whether `path` is a file of this source, also by another name."""
         root = Path(self.record.path)
         files = [root / name for name, _ in self.record.files] if self.record.kind == "folder" else [root]
         return path.exists() and any(file.exists() and path.samefile(file) for file in files)
 
     def _member_shared(self, position: int) -> bool:
-        """Whether the record at `position` cannot be told by that alone, as another starts in the same gzip member."""
+        """Whether `position` does not identify a record, because another one starts in the same gzip member."""
         if self.record.kind in ("folder", "parquet"):
             return False
         with closing(Stream(Path(self.record.path))) as stream:
@@ -159,7 +159,7 @@ class LocalSource:
             ordinal += 1
         if not ordinal and not self.problems:
             nothing = "the file holds no page" if self.record.size else "the file is empty"
-            self.problems.append(Problem(self.record.path, 0, nothing + self._left_out))
+            self.problems.append(UnreadablePart(self.record.path, 0, nothing + self._left_out))
 
     def _warc(self, position: int) -> Iterator[tuple[Page, int]]:
         reader = WarcReader(Path(self.record.path), self._bound + _CONTENT_SLACK_BYTES, position, self.problems)
@@ -170,7 +170,7 @@ class LocalSource:
                 page = page_of(record, self._bound, converted=self.record.kind == "wet")
                 if page is not None:
                     yield page, record.position
-                elif len(others) < _TYPES_TOLD_MAX:
+                elif len(others) < _TYPES_NAMED_MAX:
                     others[record.headers["warc-type"][:40].lower()] += 1
         self.bytes_read = self.bytes_total
         counts = [f"{count} {'record' if count == 1 else 'records'} of type {kind}" for kind, count in others.items()]
@@ -178,13 +178,13 @@ class LocalSource:
 
     def _rows(self, position: int) -> Iterator[tuple[Page, int]]:
         path, fields = Path(self.record.path), self.record.fields
-        rows = Lines(path, fields, _line_max(self._bound)) if self.record.kind == "jsonl" else Table(path, fields)
+        rows = Lines(path, fields, _line_max(self._bound)) if self.record.kind == "jsonl" else ParquetRows(path, fields)
         try:
             for page, at in rows.read(position):
                 self.bytes_read = rows.bytes_read
                 yield page, at
         except Damaged as damage:
-            self.problems.append(Problem(self.record.path, damage.position, f"{damage}; the rest is not read"))
+            self.problems.append(UnreadablePart(self.record.path, damage.position, f"{damage}; the rest is not read"))
         self.bytes_read = self.bytes_total
 
     def _folder(self, position: int) -> Iterator[tuple[Page, int]]:
@@ -203,7 +203,7 @@ class LocalSource:
                 status = os.fstat(file.fileno())
         except OSError as error:
             problem = f"cannot read {path}: {error.strerror}"
-            self.problems.append(Problem(str(path), 0, problem))
+            self.problems.append(UnreadablePart(str(path), 0, problem))
             return Page(url=url, body=b"", problem=problem)
         self.bytes_read += status.st_size
         content_type = CONTENT_TYPES[path.suffix.lower()]
@@ -219,12 +219,13 @@ def open_sources(
     follow_links: bool = False,
     fields: Fields | None = None,
 ) -> list[LocalSource]:
-    """The sources that a path names: one, or each archive of a folder that holds archives and no pages.
+    """The sources of a path: one, or each archive of a folder with archives and without pages.
 
-    base_url: what a folder's file names are appended to; `file://` and the folder's path if None.
-    on_bytes: told of each stretch of bytes digested. follow_links: in folders, files that are links to elsewhere count
-    too: whoever made the folder may not have been allowed to read them; links to folders never do. fields: of JSON
-    lines and Parquet. Raises BadInput for what is not there or is no source.
+    base_url: prefix of the file names of a folder; `file://` and the folder's path if None.
+    on_bytes: called with the length of each piece that was digested. follow_links: include files of folders that are
+    links to files elsewhere. By default they are left out, because the creator of the folder may have had no right to
+    read them. Links to folders are never followed. fields: of JSON
+    lines and Parquet. Raises BadInput for a path that does not exist or is no source.
     """
     fields = fields or Fields()
     try:
@@ -240,17 +241,17 @@ def open_sources(
 
 
 def _line_max(body_bytes_max: int) -> int:
-    """Bytes of a line of JSON: base64, or text with every character escaped, and what stands beside it."""
+    """Greatest size of a line of JSON: a body in base64, or with every character escaped, and the other fields."""
     return 4 * body_bytes_max + LINE_SLACK_BYTES
 
 
 def default_base_url(folder: Path) -> str:
-    """`file:///.../`: what a folder's pages are called where nothing better is given."""
+    """`file:///.../`: the default prefix of a folder's URLs."""
     return "file://" + _quoted(os.path.abspath(folder)).rstrip("/") + "/"
 
 
 def unchanged(record: SourceRecord, name: str | None = None) -> bool:
-    """Whether the source (of a folder: its file `name`) still holds what was scanned. Raises OSError if it is gone."""
+    """Whether the source (in a folder: its file `name`) is unchanged since the scan. Raises OSError if it is gone."""
     path = Path(record.path)
     if name is not None:
         return _digest(path / name) == dict(record.files)[name]
@@ -265,7 +266,7 @@ def _file_source(path: Path, body_bytes_max: int, on_bytes: Callable[[int], None
     if kind == "jsonl" or kind == "parquet":
         fields = fitted(path, kind, fields, _line_max(body_bytes_max))
     else:
-        fields = Fields()  # whose records are no rows
+        fields = Fields()  # the kinds without rows have no fields
     status = path.stat()
     digest = _read_by(fields, _digest(path, on_bytes))
     record = SourceRecord(
@@ -282,7 +283,7 @@ def _file_source(path: Path, body_bytes_max: int, on_bytes: Callable[[int], None
 
 
 def _read_by(fields: Fields, digest: str) -> str:
-    """The digest of a file whose documents have these fields: read by others, it holds other pages."""
+    """The name of a file that is read by these fields: with other fields it has other pages."""
     return digest_of(f"{digest} {fields.text!r} {fields.id!r}".encode()) if fields else digest
 
 
@@ -307,7 +308,7 @@ def _kind(path: Path) -> SourceKind:
 
 
 def _leads_out(path: Path, folder: Path) -> bool:
-    """Whether a file of a folder is a link to something that does not lie in it."""
+    """Whether a file of a folder is a link to a file outside it."""
     return path.is_symlink() and not path.resolve().is_relative_to(folder.resolve())
 
 
@@ -320,13 +321,13 @@ def _folder_sources(
     fields: Fields,
 ) -> list[LocalSource]:
     pages, archives = [], []
-    problems: list[Problem] = []
+    problems: list[UnreadablePart] = []
 
     def unreadable(error: OSError) -> None:
         if Path(error.filename) == folder:
             raise error
         what = f"cannot be read: {error.strerror}; nothing in it is scanned"
-        problems.append(Problem(str(error.filename), 0, what))
+        problems.append(UnreadablePart(str(error.filename), 0, what))
 
     for directory, folders, names in os.walk(folder, onerror=unreadable):
         folders.sort()
@@ -336,9 +337,9 @@ def _folder_sources(
             if not (page or name.lower().endswith(_ARCHIVES + _LINES + _TABLES + _PACKED)) or not path.is_file():
                 continue
             if name.lower().endswith(_PACKED):
-                problems.append(Problem(str(path), 0, _PACKED_UP))
+                problems.append(UnreadablePart(str(path), 0, _PACKED_UP))
             elif not follow_links and _leads_out(path, folder):
-                problems.append(Problem(str(path), 0, _LEADS_OUT))
+                problems.append(UnreadablePart(str(path), 0, _LEADS_OUT))
             elif page:
                 pages.append(str(path.relative_to(folder)))
             else:
@@ -346,7 +347,7 @@ def _folder_sources(
     if pages:
         names = sorted(pages, key=os.fsencode)
         source = _folder_source(folder, names, base_url, body_bytes_max, on_bytes, follow_links)
-        source.problems += problems + [Problem(str(path), 0, _BESIDE_PAGES) for path in sorted(archives)]
+        source.problems += problems + [UnreadablePart(str(path), 0, _BESIDE_PAGES) for path in sorted(archives)]
         return [source]
     if not archives:
         kinds = ", ".join(f"*{suffix}" for suffix in (*CONTENT_TYPES, *_ARCHIVES, *_LINES[:2], *_TABLES))
@@ -395,7 +396,10 @@ def _quoted(name: str) -> str:
 
 
 def digest_of(data: bytes) -> str:
-    """32 hex digits: an id of a source. Cryptographic, as a source with the id of another one would be skipped."""
+    """The id of a source: 32 hex digits.
+
+    Cryptographic, because a source with the id of another one would be skipped.
+    """
     digest = _digester()
     digest.update(data)
     return digest.hexdigest()

@@ -52,7 +52,7 @@ from streams.pipeline.takedowns import FoldedTakedown, concerns, takedowns_of
 from streams.state.directory import SCAN_NAMES, SHARD_NAMES, Directory
 from streams.state.locked_folder import state_error
 
-#: Messages between two flushes of the store: what a crash may make the next run fold again.
+#: Messages between two flushes of the store: at most so many are folded again after a crash.
 FLUSH_MESSAGES = 64
 #: Source of pages that `neardup.open_index` added; offset: their ordinal in this directory.
 LIBRARY = "0" * 32
@@ -117,16 +117,18 @@ class State:
         shards: int = 0,
         progress: Callable[[int, int], None] = lambda done, total: None,
     ) -> "State":
-        """Opens the directory `path`, made if missing, or with None a throw-away state that vanishes with `close`.
+        """Opens the directory `path`, which is created if it is missing; with None, a state in memory.
 
-        scheme: by default the directory's own, or a new one with a random seed. decider: made for the scheme; by
-        default the directory's own, or the default rule. new_decider: where the directory's own is another one, it is
-        this one that decides from here on. shards: number of processes that run shards; a new directory then has shards
-        (`shards.DEFAULT`), and one that has some runs them in this process where it is 0. No verdict depends on it.
-        progress: messages folded, of how many, while catching up.
-        Raises StateError if the directory is in use, cannot be written, is a matcher's on Kafka, or was made with
-        another scheme or decider;
-        CorruptRecord if its log is damaged.
+        Args:
+            scheme: by default the directory's own, or a new one with a random seed.
+            decider: makes the decider for the scheme; by default the directory's own, or the default rule.
+            new_decider: if the directory has another decider, this one decides from here on.
+            shards: number of processes that run shards. A new directory then has shards (`shards.DEFAULT`). With 0, a
+                directory with shards runs them in this process. No verdict depends on it.
+            progress: called with the messages folded so far, and their number, while catching up.
+
+        Raises StateError if the directory is in use, cannot be written, belongs to a matcher on Kafka, or was made with
+        another scheme or decider; CorruptRecord if its log is damaged.
         """
         if path is None:
             path = Path(tempfile.mkdtemp(prefix="neardup-"))
@@ -169,14 +171,14 @@ class State:
 
         def line_of(verdict: Verdict) -> bytes | None:
             nonlocal last
-            wanted = verdict.page_id >> PLACE_BITS
-            while last < wanted and (frame := next(frames, None)) is not None:
+            required = verdict.page_id >> PLACE_BITS
+            while last < required and (frame := next(frames, None)) is not None:
                 last = frame[0]
-                if last >= wanted:
-                    told = verdict_lines(frame[1], last).splitlines()
+                if last >= required:
+                    found = verdict_lines(frame[1], last).splitlines()
                     lines.clear()
-                    lines.update({(one["page_id"], one["n"]): line for line in told for one in [orjson.loads(line)]})
-            return lines.get((verdict.page_id, verdict.n)) if last == wanted else None
+                    lines.update({(one["page_id"], one["n"]): line for line in found for one in [orjson.loads(line)]})
+            return lines.get((verdict.page_id, verdict.n)) if last == required else None
 
         return line_of
 
@@ -217,13 +219,13 @@ class State:
         if latest is None:
             record = found
         elif latest.finished and not again and not latest.rejected:
-            # Where it is now, should it have moved: reports read pages again.
+            # Its present path, which may have changed: reports read pages again.
             record = replace(latest, path=found.path, size=found.size, mtime_ns=found.mtime_ns)
             self._readable.clear()
         elif latest.finished:
             run = latest.run + 1
             record = replace(found, run=run, id=digest_of(f"{found.content} run {run}".encode()))
-        else:  # goes on where it stopped; the file may have moved
+        else:  # continues where it stopped; the file may have moved
             record = replace(found, run=latest.run, id=latest.id)
             record.problems, record.problems_total = latest.problems, latest.problems_total
         source.record = record
@@ -245,9 +247,9 @@ class State:
         return next(done for done in takedowns_of(self.store) if done.offset == offset)
 
     def add(self, messages: Sequence[bytes], prepared: Prepared) -> None:
-        """Append messages to the log, and write what the matcher prepared from them.
+        """Append messages to the log, and write the effects that the matcher prepared.
 
-        Raises StateError, and then nothing of them is kept.
+        Raises StateError; then none of the messages is kept.
         """
         first = self.log.end()
         verdicts: dict[int, list[Verdict]] = {}
@@ -266,7 +268,7 @@ class State:
             raise
 
     def settle(self) -> None:
-        """Fold what an interrupted `add` (Ctrl-C in a notebook) left in the log."""
+        """Fold the messages that an interrupted `add` (Ctrl-C in a notebook) left in the log."""
         if self.matcher.next_offset != self.log.end():
             self._fold_on()
 
@@ -291,7 +293,7 @@ class State:
         self._stop_shards.callback(shards.close)
 
     def catch_up(self, progress: Callable[[int, int], None] = lambda done, total: None) -> None:
-        """Fold the messages that the store does not have. progress: messages folded, of how many."""
+        """Fold the messages that the store does not have. progress: called with messages folded, and their number."""
         start, end = self.matcher.next_offset, self.log.end()
         for count, (offset, message) in enumerate(self._sent_ahead(self.log.read(start)), 1):
             self.matcher.step(offset, message)
@@ -311,7 +313,7 @@ class State:
         yield from waiting
 
     def flush(self) -> None:
-        """Make all durable: the verdicts first, because an index ahead of them would have to be rebuilt."""
+        """Make all data durable, the verdicts first: an index ahead of them would have to be rebuilt."""
         self.verdict_log.log.sync()
         if self.effects_log is not None:
             self.effects_log.sync()
@@ -359,49 +361,49 @@ class State:
                 raise CorruptRecord(f"{file} is not a source's record: {error}; delete it to scan it again") from error
             self.sources[record.id] = record
 
-    def _load_scheme(self, wanted: Scheme | None) -> Scheme:
+    def _load_scheme(self, required: Scheme | None) -> Scheme:
         held = self._directory.scheme()
         if held is None and self.log.end():
             file = self.path / "scheme.json"
             raise StateError(f"{file} is missing, and without its seed {self.path} cannot go on; restore it")
         if held is None:
-            return self._directory.keep(wanted or Scheme.new())
-        if wanted is not None and wanted.digest != held.digest:
+            return self._directory.keep(required or Scheme.new())
+        if required is not None and required.digest != held.digest:
             way_out = "use another directory, or leave the seed and the scheme's options out"
-            raise self._directory.other_scheme(held, wanted, way_out)
+            raise self._directory.other_scheme(held, required, way_out)
         return held
 
     def _load_decider(self, make: Callable[[Scheme], Decider] | None) -> Decider:
         held = self._directory.decider()
         if held is not None and (make is None or self.log.end()):
             return held
-        wanted = make(self.scheme) if make else Decider(scheme=self.scheme.digest)
-        if self._processes and not wanted.epoch and not self.log.end():
-            wanted = replace(wanted, **DEFAULT._asdict())
+        required = make(self.scheme) if make else Decider(scheme=self.scheme.digest)
+        if self._processes and not required.epoch and not self.log.end():
+            required = replace(required, **DEFAULT._asdict())
         words = decider_changes_in(self.log.read())
-        return self._directory.keep(words[0][1].before if words else wanted)
+        return self._directory.keep(words[0][1].before if words else required)
 
-    def _decide_by(self, wanted: Decider, new_decider: bool) -> None:
+    def _decide_by(self, required: Decider, new_decider: bool) -> None:
         held = self.decider
-        if not wanted.epoch:  # options of a scan do not name it
-            wanted = replace(wanted, shards=held.shards, epoch=held.epoch)
-        if held.digest == wanted.digest:
+        if not required.epoch:  # options of a scan do not name it
+            required = replace(required, shards=held.shards, epoch=held.epoch)
+        if held.digest == required.digest:
             return
-        reason = incompatibility(held, wanted)
+        reason = incompatibility(held, required)
         if held.epoch:
             reason = f"shards keep the decider that they began with, and {Sharding.of(held)}"
         if reason or not new_decider:
             advice = reason or "or add --new-decider (open_index: new_decider=True), and it decides from here on"
             raise StateError(
-                f"{self.path} was decided by rule {held.rule} (decider {held.digest}), and {wanted.rule} "
-                f"({wanted.digest}) is asked for ({describe_change(held, wanted)}); use another directory, leave the "
-                f"rule and its options out{', ' if not reason else ': '}{advice}",
+                f"{self.path} was decided by rule {held.rule} (decider {held.digest}), and {required.rule} "
+                f"({required.digest}) is asked for ({describe_change(held, required)}); use another directory, leave "
+                f"the rule and its options out{', ' if not reason else ': '}{advice}",
             )
-        self.log.append(encode_control(NewDecider(held, wanted)))
+        self.log.append(encode_control(NewDecider(held, required)))
         self.log.sync()
         self.catch_up()
         self.flush()
-        self.messages.append(f"from here on it is decided otherwise: {describe_change(held, wanted)}")
+        self.messages.append(f"from here on it is decided otherwise: {describe_change(held, required)}")
 
     def _recover(self, progress: Callable[[int, int], None]) -> None:
         missing = not (self.path / "index").exists()
@@ -427,7 +429,7 @@ class State:
         if self._in_memory:
             store = MemoryStore()
         else:
-            from neardup.index.rocks import RocksStore  # loads RocksDB only for those who use it
+            from neardup.index.rocks import RocksStore  # RocksDB is loaded only when it is used
 
             store = RocksStore(self.path / "index")
         # The store must not be durable ahead of the verdicts.
@@ -447,7 +449,7 @@ class State:
 
 
 def _refuse_the_streams(path: Path) -> None:
-    """Raises StateError for a directory of `neardup match`, before anything is made in it: scans begin with a log."""
+    """Raises StateError for a directory of `neardup match`, before any file is made in it: it has no log, scans do."""
     if (path / "scheme.json").exists() and not any((path / name).exists() for name in SCAN_NAMES):
         raise StateError(
             f"{path} belongs to `neardup match`, whose log and verdicts are topics of Kafka (see: neardup verdicts); "

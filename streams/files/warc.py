@@ -1,9 +1,9 @@
-"""WARC files, read on after damage.
+"""Reads WARC files, also after damage in them.
 
-The framing is ours because an archive of a killed crawler is damaged as a rule: fastwarc (2.0) gives a cut-off
-header as an empty record without a word, ends at the first bad byte, and gives no place to a record that shares its
-gzip member. Here, damage is one `Problem`, a record whose header could be read becomes a page with a `problem`, and
-reading goes on with the next record that can be found. Source: ISO 28500:2017 (WARC 1.1), sections 4 to 6, annex D.
+Archives of killed crawlers are usually damaged, and fastwarc (2.0) cannot read on: it returns a truncated header as an
+empty record without an error, ends at the first bad byte, and has no position for a record that shares its gzip member.
+Here a damaged part becomes one `UnreadablePart`, a record with a readable header becomes a page with a `problem`, and
+reading continues with the next record that is found. Source: ISO 28500:2017 (WARC 1.1), sections 4 to 6, annex D.
 """
 
 import re
@@ -16,14 +16,14 @@ from pathlib import Path
 from streams.formats.compressed import Damaged, Stream
 from streams.formats.warc import CONVERTED, HEADER_BYTES_MAX, WarcRecord, fields_of
 
-#: A record that says it is longer is taken for damage; none of a tebibyte has been seen.
+#: A record with a greater length counts as damaged. No record of a tebibyte is known.
 CONTENT_BYTES_MAX = 1 << 40
 _START = re.compile(rb"(?:\A|(?<=\n))WARC/[01]\.\d")
 _MAGIC = b"WARC/"
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
+class UnreadablePart:
     """A part of a file that could not be read: `byte` of the file (of its gzip member where it is compressed)."""
 
     path: str
@@ -41,15 +41,15 @@ class WarcReader:
     path: Path
     content_bytes_max: int
     position: int = 0
-    problems: list[Problem] = field(default_factory=list)
+    problems: list[UnreadablePart] = field(default_factory=list)
     stream: Stream = field(init=False)
-    _skipping: bool = False  # the damage here has been told; what is skipped after it belongs to it
+    _skipping: bool = False  # the present damage is reported already; the records skipped after it belong to it
 
     def __post_init__(self) -> None:
         self.stream = Stream(self.path, self.position)
 
     def records(self) -> Iterator[WarcRecord]:
-        """Every record whose header can be read. Raises OSError."""
+        """Yields every record whose header can be read. Raises OSError."""
         stream, member = self.stream, -1
         while True:
             record = None
@@ -73,7 +73,7 @@ class WarcReader:
             yield record
 
     def _find_start(self) -> bool:
-        """Goes to the start of the next record, over line ends, and over garbage with one problem for all of it."""
+        """Skips line ends and garbage up to the start of the next record. All garbage makes one problem."""
         stream = self.stream
         while True:
             if not stream.want(len(_MAGIC)) and not stream.buffer and not stream.next_member():
@@ -92,14 +92,14 @@ class WarcReader:
             self._skip_garbage()
 
     def _skip_garbage(self) -> None:
-        """Drops bytes up to the next start of a record in this member, or to the member's end."""
+        """Drops bytes up to the next start of a record in this gzip member, or to the member's end."""
         stream = self.stream
         while True:
             found = _START.search(stream.buffer, 1)
             if found:
                 stream.take(found.start())
                 return
-            # Keep what may be the first half of a start, and the line end before it.
+            # Keep bytes that may be the first half of a record's start, and the line end before it.
             stream.take(max(1, len(stream.buffer) - 16) if stream.buffer else 0)
             if not stream.fill():
                 stream.take(len(stream.buffer))
@@ -121,7 +121,7 @@ class WarcReader:
             self._problem(record.position, f"a WARC record whose Content-Length is {text[:40]!r}")
             return
         if stream.compression == "plain" and length > len(stream.buffer) + stream.size - stream.bytes_read:
-            # Not read: the next records may be inside what this one claims.
+            # The content is not read: the claimed length may contain the next records.
             there = len(stream.buffer) + stream.size - stream.bytes_read
             record.damage = f"damaged archive: a record of {length} bytes has only {there}"
             self._problem(record.position, f"a WARC record of {length} bytes, and the file ends after {there}")
@@ -145,7 +145,7 @@ class WarcReader:
                 return None
 
     def _content(self, record: WarcRecord, length: int) -> None:
-        """Reads up to the bound and skips the rest, over gzip members where one does not start a record itself."""
+        """Reads up to the bound and skips the rest. Content continues in gzip members that start no record."""
         stream, kept, left = self.stream, 0, length
         parts: list[bytes] = []
         while left:
@@ -166,16 +166,16 @@ class WarcReader:
                 self._problem(record.position, f"a WARC record of {length} bytes has only {length - left}")
                 return
         record.content = b"".join(parts)
-        # Reading on over the two line ends verifies the checksum of a member that ends here.
+        # Reading the two line ends, too, verifies the checksum of a member that ends here.
         stream.want(4 + len(_MAGIC))
         rest = stream.buffer.lstrip(b"\r\n")
         if stream.compression == "gzip" and rest and not _is_start(bytes(rest[: len(_MAGIC)])):
-            # Trust the content only if the member's end proves it: damage may have made it longer.
+            # The content counts only if the checksum at the member's end holds: damage may have made it longer.
             self._problem(stream.position, "no WARC record starts here; skipped to the next one")
             self._skip_garbage()
 
     def _continues(self) -> bool:
-        """At a member's end within a record: goes to the next one; False if it starts a record, or there is none."""
+        """Continues a record in the next gzip member; False if that starts a record, or there is none."""
         stream = self.stream
         if not stream.next_member():
             return False
@@ -185,13 +185,13 @@ class WarcReader:
 
     def _problem(self, byte: int, what: str) -> None:
         self._skipping = True
-        self.problems.append(Problem(str(self.path), byte, what))
+        self.problems.append(UnreadablePart(str(self.path), byte, what))
 
 
 def holds_converted(path: Path) -> bool:
-    """Whether a WARC file is one of converted records (a WET file): the first that is no warcinfo. Raises OSError.
+    """Whether a WARC file has converted records (a WET file), by its first record that is no warcinfo. Raises OSError.
 
-    Beside what they were made from, conversions are no pages: they would be second fetches of them.
+    In a file with the original pages, conversions do not count: they would be second fetches of the pages.
     """
     reader = WarcReader(path, 0)
     with closing(reader.stream):

@@ -64,7 +64,7 @@ class Bodies:
             return self._read(prefix, rest)
         except Exception as error:  # noqa: BLE001 - clients of stores have errors of their own
             # Not `from error`: its text may show credentials.
-            raise _told(error, prefix, url) from None
+            raise _error_of(error, prefix, url) from None
 
     def answers(self, url: str) -> bool:
         """Whether the store of `url` answers for another object, one that does not exist. url: a body or a prefix."""
@@ -178,8 +178,8 @@ class _Prefix:
         return without_credentials(text, queries=True)
 
 
-def _told(error: Exception, prefix: _Prefix, url: str) -> BadPage | BodiesAway:
-    """What `Bodies.read` raises for an error: BadPage if it is an answer about this body, else BodiesAway."""
+def _error_of(error: Exception, prefix: _Prefix, url: str) -> BadPage | BodiesAway:
+    """The exception of `Bodies.read` for an error: BadPage if it is an answer about this body, else BodiesAway."""
     body = f"body-ref {_shown(url)}"
     if isinstance(error, BadPage):
         return BadPage(f"{body} {prefix.without_secrets(str(error))}")

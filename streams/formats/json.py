@@ -42,7 +42,7 @@ def decode(value: bytes, bodies: Bodies) -> Page:
     if reference is None:
         return page
     if not isinstance(reference, str):
-        raise BadPage(f"body_ref is {_TYPES[type(reference)]}, and text is wanted")
+        raise BadPage(f"body_ref is {_TYPES[type(reference)]}, and text is required")
     page = decode_line(orjson.dumps({**fields, "body": ""}))
     return page if page.problem else dataclasses.replace(page, body=bodies.read(reference))
 
@@ -71,11 +71,11 @@ def encode(page: Page, key: bytes, gone: bool, reference: str) -> Outgoing:
     if reference:
         fields["body_ref"] = reference
     else:
-        fields["body"] = _said(page.body or b"")
+        fields["body"] = _json_body(page.body or b"")
     return Outgoing(key, orjson.dumps(fields))
 
 
-def _said(body: bytes) -> object:
+def _json_body(body: bytes) -> object:
     """Returns the body as text if that decodes to the same bytes, else as base64."""
     if body.isascii():
         return body.decode("ascii")
@@ -132,7 +132,7 @@ def _typed(value: Mapping[str, Any], name: str, kind: type) -> Any:
     if found is None:
         return None
     if not isinstance(found, kind) or isinstance(found, bool):
-        raise BadPage(f"{name} is {_TYPES.get(type(found), type(found).__name__)}, and {_TYPES[kind]} is wanted")
+        raise BadPage(f"{name} is {_TYPES.get(type(found), type(found).__name__)}, and {_TYPES[kind]} is required")
     return found
 
 
@@ -171,7 +171,7 @@ def _body(value: Mapping[str, Any]) -> bytes | None:
             raise BadPage("no body")
         return None
     if not isinstance(encoded, str):
-        raise BadPage(f"the base64 of the body is {_TYPES[type(encoded)]}, and text is wanted")
+        raise BadPage(f"the base64 of the body is {_TYPES[type(encoded)]}, and text is required")
     try:
         return base64.b64decode(encoded, validate=True)
     except (binascii.Error, ValueError) as error:

@@ -130,14 +130,14 @@ def check_program(program: str, where: str) -> None:
         )
 
 
-def _decode(data: bytes, offset: int, wanted: int) -> Message:
+def _decode(data: bytes, offset: int, required: int) -> Message:
     def bad(why: str) -> CorruptRecord:
         return CorruptRecord(f"the message at offset {offset} of the sketch log {why}")
 
     if len(data) < _BODY:
         raise bad(f"has only {len(data)} bytes")
     form, kind, n_ranges, n_records, scheme, log = _HEAD.unpack_from(data)
-    if form != MESSAGE_VERSION or kind != wanted:
+    if form != MESSAGE_VERSION or kind != required:
         raise bad(f"has version {form}, kind {kind}; this program reads version {MESSAGE_VERSION}")
     if n_records > 1 << PLACE_BITS:
         raise bad(f"says it has {n_records} records")

@@ -33,7 +33,7 @@ def columns_of(path: Path) -> dict[str, str]:
             found = database.execute(f"DESCRIBE SELECT * FROM {_table(path, numbered=False)}").fetchall()
             return {str(row[0]): str(row[1]) for row in found}
     except duckdb.Error as error:
-        raise ParquetDamaged(_said(error)) from error
+        raise ParquetDamaged(_first_line(error)) from error
 
 
 def count_of(path: Path) -> int:
@@ -43,7 +43,7 @@ def count_of(path: Path) -> int:
             (found,) = database.execute(f"SELECT count(*) FROM {_table(path, numbered=False)}").fetchall()
             return int(found[0])
     except duckdb.Error as error:
-        raise ParquetDamaged(_said(error)) from error
+        raise ParquetDamaged(_first_line(error)) from error
 
 
 def rows_of(path: Path, columns: Mapping[str, str], start: int = 0) -> Iterator[tuple[int, dict[str, Any]]]:
@@ -51,8 +51,8 @@ def rows_of(path: Path, columns: Mapping[str, str], start: int = 0) -> Iterator[
 
     columns: names and types. Times are returned in milliseconds since the epoch, text and bytes unchanged.
     """
-    wanted = ", ".join(_read_as(name, kind) for name, kind in columns.items())
-    sql = f"SELECT file_row_number, {wanted} FROM {_table(path, numbered=True)} WHERE file_row_number >= {start:d}"
+    required = ", ".join(_read_as(name, kind) for name, kind in columns.items())
+    sql = f"SELECT file_row_number, {required} FROM {_table(path, numbered=True)} WHERE file_row_number >= {start:d}"
     try:
         with duckdb.connect(config=_CONFIG) as database:
             result = database.execute(sql)  # rows are read as they are fetched
@@ -60,7 +60,7 @@ def rows_of(path: Path, columns: Mapping[str, str], start: int = 0) -> Iterator[
                 for number, *values in some:
                     yield int(number), dict(zip(columns, values, strict=True))
     except duckdb.Error as error:
-        raise ParquetDamaged(_said(error)) from error
+        raise ParquetDamaged(_first_line(error)) from error
 
 
 def copy_rows(files: Sequence[tuple[Path, Iterator[int]]], out: Path) -> int:
@@ -84,7 +84,7 @@ def copy_rows(files: Sequence[tuple[Path, Iterator[int]]], out: Path) -> int:
             result = database.execute(f"COPY ({every}) TO '{_quoted(out)}' (FORMAT parquet, COMPRESSION zstd)")
             return int(result.fetchall()[0][0])
     except duckdb.Error as error:
-        raise ParquetDamaged(_said(error)) from error
+        raise ParquetDamaged(_first_line(error)) from error
 
 
 def parquet_of_lines(lines: Path, columns: Mapping[str, str], out: Path) -> None:
@@ -102,9 +102,9 @@ def parquet_of_lines(lines: Path, columns: Mapping[str, str], out: Path) -> None
         raise StateError(f"{out}: {error}") from error
 
 
-def names_wanted(wanted: Sequence[str], columns: Mapping[str, str]) -> dict[str, str]:
+def present_columns(required: Sequence[str], columns: Mapping[str, str]) -> dict[str, str]:
     """Returns those of the requested columns that exist, with their types."""
-    return {name: columns[name] for name in wanted if name in columns}
+    return {name: columns[name] for name in required if name in columns}
 
 
 def _read_as(name: str, kind: str) -> str:
@@ -121,5 +121,5 @@ def _quoted(path: Path) -> str:
     return str(path).replace("'", "''")
 
 
-def _said(error: duckdb.Error) -> str:
+def _first_line(error: duckdb.Error) -> str:
     return str(error).partition("\n")[0][:300]

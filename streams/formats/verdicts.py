@@ -51,5 +51,5 @@ def decode_object(value: bytes | None, topic: str, partition: int, offset: int, 
 def _none(what: str, topic: str, partition: int, offset: int, why: str) -> CorruptRecord:
     return CorruptRecord(
         f"topic {topic}, partition {partition}, offset {offset}: no {what} of neardup ({why}); "
-        "somebody else writes into this topic, and should have no right to"
+        "another program writes to this topic, and should have no right to"
     )

@@ -19,7 +19,7 @@ from streams.formats.outgoing import Outgoing
 
 #: Of a WARC header, and of an HTTP header in a record: servers refuse longer ones.
 HEADER_BYTES_MAX = 64 << 10
-#: Chunks of one body: those of 10 MB in pieces of 50 bytes; smaller ones nobody sends but to waste time.
+#: Chunks of a body: enough for 10 MB in chunks of 50 bytes. Smaller chunks only serve to waste time.
 CHUNKS_MAX = 200_000
 _CHUNK = re.compile(rb"[ \t]*([0-9A-Fa-f]{1,16})[ \t]*(?:;[^\n]{0,4000})?\r?\n")
 _GZIP = b"\x1f\x8b"

@@ -1,1 +1,1 @@
-"""What was said, and what would be said otherwise: replays, backfills, and how two of them differ."""
+"""Past verdicts: replays, exports, copies, and differences between two sets of verdicts."""

@@ -48,7 +48,7 @@ _SHOWN = Selection()
 
 
 @dataclass
-class Copied:
+class CopyCounts:
     """kept: pages. revisits: records of pages with the payload of another. left_out: other pages."""
 
     kept: int = 0
@@ -57,9 +57,9 @@ class Copied:
 
 
 def copy_command(
-    state: State, out: Path, wanted: Selection = _SHOWN, progress: Progress = lambda phase, done, total: None
-) -> Copied:
-    """Writes the pages that an index shows, or that `wanted` keeps, to one file, whole or not at all.
+    state: State, out: Path, given: Selection = _SHOWN, progress: Progress = lambda phase, done, total: None
+) -> CopyCounts:
+    """Writes the pages that an index shows, or that `given` selects, to one file, whole or not at all.
 
     WARC to WARC: records as they are, and a revisit record for each page whose payload equals that of an earlier kept
     page. Of records that are no pages, only warcinfo is kept. JSON lines: lines as they are; pages of other sources in
@@ -70,18 +70,18 @@ def copy_command(
     if suffix is None:
         raise WrongUsage(f"--out {out}: the name must end in {', '.join(FORMATS)}")
     every = [record for record in state.sources.values() if record.finished]
-    sources = _selected(every, wanted.sources)
+    sources = _selected(every, given.sources)
     _must_fit(sources, suffix)
-    done = Copied()
+    done = CopyCounts()
     try:
         with (
             copy_selection(state.verdicts(), lambda read: progress(f"{read:,} verdicts", 0, 0)) as selection,
             whole_file(out) as fresh,
         ):
-            if wanted.drop_clusters:
+            if given.drop_clusters:
                 selection.drop_clusters()
-            elif wanted.policy:
-                selection.choose(wanted.policy, lambda: _lengths(every, state, progress))
+            elif given.policy:
+                selection.choose(given.policy, lambda: _lengths(every, state, progress))
             if suffix == ".parquet":
                 _copy_rows(sources, selection, fresh, done)
             else:
@@ -98,9 +98,9 @@ def copy_command(
 
 
 def _selected(sources: list[SourceRecord], paths: Sequence[str]) -> list[SourceRecord]:
-    wanted = {os.path.abspath(path) for path in paths}
-    found = [record for record in sources if not wanted or os.path.abspath(record.path) in wanted]
-    if missing := wanted - {os.path.abspath(record.path) for record in found}:
+    required = {os.path.abspath(path) for path in paths}
+    found = [record for record in sources if not required or os.path.abspath(record.path) in required]
+    if missing := required - {os.path.abspath(record.path) for record in found}:
         known = ", ".join(record.path for record in sources[:10])
         raise WrongUsage(f"--only {min(missing)}: the scan has no such source; it has {known}")
     return found
@@ -115,9 +115,9 @@ def _lengths(sources: list[SourceRecord], state: State, progress: Progress) -> I
 
 
 def _must_fit(sources: list[SourceRecord], suffix: str) -> None:
-    wanted = {".parquet": ("parquet",), ".jsonl": None}.get(suffix, ("warc", "wet"))
+    required = {".parquet": ("parquet",), ".jsonl": None}.get(suffix, ("warc", "wet"))
     for record in sources:
-        if wanted is not None and record.kind not in wanted:
+        if required is not None and record.kind not in required:
             raise WrongUsage(f"{record.path}: is no {suffix[1:]} file; pages of all kinds go to a file of .jsonl")
         _must_be_unchanged(record)
 
@@ -158,7 +158,7 @@ def _fates(record: SourceRecord, selection: CopySelection) -> Callable[[int], tu
     return fate
 
 
-def _copy_lines(record: SourceRecord, state: State, selection: CopySelection, out: _Output, done: Copied) -> None:
+def _copy_lines(record: SourceRecord, state: State, selection: CopySelection, out: _Output, done: CopyCounts) -> None:
     fate = _fates(record, selection)
     for offset, (line, page) in enumerate(_lines_of(record, state)):
         if not fate(offset)[0]:
@@ -181,7 +181,7 @@ def _lines_of(record: SourceRecord, state: State) -> Iterator[tuple[bytes | None
         yield None, sourced.page
 
 
-def _copy_warc(record: SourceRecord, state: State, selection: CopySelection, out: _Output, done: Copied) -> None:
+def _copy_warc(record: SourceRecord, state: State, selection: CopySelection, out: _Output, done: CopyCounts) -> None:
     fate, offset = _fates(record, selection), 0
     reader = WarcReader(Path(record.path), _RECORD_BYTES_MAX)
     with closing(reader.stream):
@@ -245,7 +245,7 @@ def _name(field: str) -> str:
     return "-".join(parts)
 
 
-def _copy_rows(sources: list[SourceRecord], selection: CopySelection, out: Path, done: Copied) -> None:
+def _copy_rows(sources: list[SourceRecord], selection: CopySelection, out: Path, done: CopyCounts) -> None:
     try:
         from streams.formats.parquet import ParquetDamaged, copy_rows
     except ImportError as error:

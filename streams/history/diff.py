@@ -221,17 +221,17 @@ def _note(found: Diff, chosen: dict[Change, list[tuple[int, str]]], change: Chan
 
 
 def _take_samples(found: Diff, chosen: dict[Change, list[tuple[int, str]]], before: History, after: History) -> None:
-    wanted = {key for heap in chosen.values() for _, key in heap}
-    first, second = _lookup(before, wanted), _lookup(after, wanted)
+    required = {key for heap in chosen.values() for _, key in heap}
+    first, second = _lookup(before, required), _lookup(after, required)
     for change, heap in chosen.items():
         keys = [key for _, key in sorted(heap, reverse=True)]
         found.samples[change] = [Sample(change, first.get(key), second.get(key)) for key in keys]
 
 
-def _lookup(history: History, wanted: set[str]) -> dict[str, Verdict]:
-    if not wanted:
+def _lookup(history: History, required: set[str]) -> dict[str, Verdict]:
+    if not required:
         return {}
-    return {key: verdict for verdict in _own(history()) if (key := _key(verdict)) in wanted}
+    return {key: verdict for verdict in _own(history()) if (key := _key(verdict)) in required}
 
 
 def _own(verdicts: Iterable[Verdict]) -> Iterator[Verdict]:

@@ -23,7 +23,7 @@ _PLACE = {"source": "VARCHAR", "partition": "INTEGER", "offset": "BIGINT", "posi
 TABLES: Mapping[Name, Mapping[str, str]] = {
     # shown: whether an index should show it (`scan-a-crawl.md`). verdict: the one that holds now, `gone` and
     # `rejected` among them. canonical: of its cluster's last verdict. last: kind of its last verdict. kept_apart: where
-    # that is one of a page that stands for itself, the step that told it from the page `alike`, which is alike enough.
+    # that is one of a page that represents itself, the step that kept it apart from the similar page `alike`.
     # id: of a document whose id is no URL, as it was given; representative_id: likewise.
     "urls": {
         "url": "VARCHAR", "shown": "BOOLEAN", "verdict": "VARCHAR", "site": "VARCHAR", "cluster": "BIGINT",

@@ -1,9 +1,9 @@
 """The ports on Apache Kafka: the only package that imports confluent_kafka.
 
-Pinned below confluent-kafka 2.16: with 2.16.0 and 2.16.1 a transactional producer hung for ever after its broker was
-killed and restarted. Check a newer one with tests/kafka before changing the bound.
+confluent-kafka is pinned below 2.16: with 2.16.0 and 2.16.1 a transactional producer hung for ever after its broker was
+killed and restarted. Run tests/kafka with a newer version before you change the bound.
 
-Messages are handed on as confluent_kafka gives them (`Record`): a batch costs no per-record object of ours.
+Messages are passed on as confluent_kafka returns them (`Record`), so no further object is made for each record.
 """
 
 from streams.errors import how_to_install
@@ -13,15 +13,15 @@ try:
 except ModuleNotFoundError as error:
     if error.name != "confluent_kafka":
         raise
-    wanted = f"confluent_kafka is not installed, and the stream needs it: {how_to_install('kafka')}"
-    raise ModuleNotFoundError(wanted, name=error.name) from None
+    required = f"confluent_kafka is not installed, and the stream needs it: {how_to_install('kafka')}"
+    raise ModuleNotFoundError(required, name=error.name) from None
 
-from streams.kafka.admin import Admin, Topic
+from streams.kafka.admin import Admin, KafkaTopic
 from streams.kafka.connection import Connection
 from streams.kafka.generations import ControlReader, ControlTopic, Generation, Generations, Stage
 from streams.kafka.merged import MergedPages
 from streams.kafka.pages import KafkaPages, PageBatch
-from streams.kafka.reader import KafkaLog, Reader
+from streams.kafka.reader import KafkaLog, TopicReader
 from streams.kafka.verdicts import KafkaVerdicts
 from streams.kafka.writer import Writer
 
@@ -34,11 +34,11 @@ __all__ = [
     "Generations",
     "KafkaLog",
     "KafkaPages",
+    "KafkaTopic",
     "KafkaVerdicts",
     "MergedPages",
     "PageBatch",
-    "Reader",
     "Stage",
-    "Topic",
+    "TopicReader",
     "Writer",
 ]

@@ -1,4 +1,4 @@
-"""Asks Kafka about its topics, and creates them."""
+"""Queries of topics and groups, and creation of topics."""
 
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -30,14 +30,16 @@ from streams.kafka.connection import (
 )
 from streams.ports import Committed
 
-#: Setting of every topic of this program: the clock of a machine that writes decides neither the log time, nor whether
-#: brokers accept a record, nor when retention removes it.
+#: Setting of every topic of this program. The broker's clock decides log time and retention, not the clock of a writer.
 BROKER_TIME = ("message.timestamp.type", "LogAppendTime")
 
 
 @dataclass(frozen=True)
-class Topic:
-    """id: 16 bytes, new whenever a topic of this name is created. replicas: of the partition that has fewest."""
+class KafkaTopic:
+    """A topic. id: 16 bytes, new with each creation of a topic of this name.
+
+    replicas: least number of any partition.
+    """
 
     name: str
     id: bytes
@@ -46,8 +48,8 @@ class Topic:
 
 
 @dataclass(frozen=True)
-class Member:
-    """One that reads in a consumer group. partitions: of its topic, ascending; host: as the broker sees it."""
+class GroupMember:
+    """A member of a consumer group. partitions: its partitions of the topic, ascending. host: as the broker sees it."""
 
     client_id: str
     host: str
@@ -58,16 +60,17 @@ def _newest() -> OffsetSpec:
     return cast(OffsetSpec, cast(Any, OffsetSpec).max_timestamp())  # carries no types
 
 
-#: A request for metadata, before a failed request is repeated. It names a new leader or controller: the client goes on
-#: asking a dead one otherwise. And it costs nothing while no broker answers, where an Admin request of librdkafka that
-#: waits for a controller takes .7 of a core.
+#: Seconds for a request of metadata, which precedes the repetition of a failed request. Metadata name the new leader or
+#: controller; without them the client would go on querying a dead one. While no broker answers, this request costs
+#: nothing, but an Admin request of librdkafka that waits for a controller takes .7 of a core.
 _REFRESH_SECONDS = 1.0
-#: A client that gets no metadata for so long is replaced: it may have lost all brokers (`TopicClient` says how).
+#: A client that gets no metadata for so many seconds is replaced: it may have lost all brokers
+#: (`streams.kafka.stranded`).
 _STRANDED_SECONDS = 5.0
 
 
 class Admin:
-    """Asks and creates. Every call raises BrokerError where Kafka refuses, and NoAnswer after `request_s`."""
+    """Queries and creates topics. Every call raises BrokerError if Kafka refuses it, and NoAnswer after `request_s`."""
 
     def __init__(self, connection: Connection) -> None:
         self._cause = Cause()
@@ -78,13 +81,13 @@ class Admin:
         self._client = self._make()
         self._askers: dict[str, Consumer] = {}
         self._away = False  # whether the last request got no answer
-        self._heard = time.monotonic()  # when metadata came last, while away
+        self._heard = time.monotonic()  # time of the last metadata, while away
 
     def _make(self) -> AdminClient:
         return self._connection.make(AdminClient, {}, {}, self._cause)
 
     def _refresh(self) -> None:
-        """Gets metadata after a request without an answer. Raises KafkaException."""
+        """Requests metadata after a request without an answer. Raises KafkaException."""
         if not self._away:
             self._heard = time.monotonic()
             return
@@ -106,16 +109,18 @@ class Admin:
                 self._away = error_of(error).code() in PASSING
                 raise
             finally:
-                self._client.poll(0)  # where `error_cb` gets to say what is behind a timeout
+                self._client.poll(0)  # calls `error_cb`, which has the cause of a timeout
 
         seconds = self._request_s if within_s is None else within_s
         what = f"Kafka at {self._bootstrap}, {what}"
         return repeat(what, call_and_serve, self._cause, seconds, self._connection.go_on)
 
     def cluster_id(self) -> str:
-        """Asked as plain metadata. The admin client's own request ends the process by a failed assertion of librdkafka
-        (`rko_result`) where the answer names no broker: so a cluster answers for moments after its only broker was
-        started, or was silent for longer than its session.
+        """The id of the cluster, from plain metadata.
+
+        If the answer names no broker, the admin client's own request ends the process by a failed assertion of
+        librdkafka (`rko_result`). A cluster answers like that for moments after its only broker was started, or was
+        silent for longer than its session.
         """
 
         def ask() -> str:
@@ -126,7 +131,7 @@ class Admin:
 
         return cast(str, self._ask("cluster id", ask))
 
-    def topics(self, names: Sequence[str], within_s: float | None = None) -> dict[str, Topic]:
+    def topics(self, names: Sequence[str], within_s: float | None = None) -> dict[str, KafkaTopic]:
         """Those of `names` that exist."""
         found = {}
         for name in names:
@@ -148,11 +153,11 @@ class Admin:
                 )
                 replicas = min(len(partition.replicas) for partition in described.partitions)
                 identity = high.to_bytes(8, "big") + low.to_bytes(8, "big")
-                found[name] = Topic(name, identity, len(described.partitions), replicas)
+                found[name] = KafkaTopic(name, identity, len(described.partitions), replicas)
         return found
 
-    def topic(self, name: str, within_s: float | None = None) -> Topic:
-        """Raises TopicError if there is none. within_s: by default as for every call."""
+    def topic(self, name: str, within_s: float | None = None) -> KafkaTopic:
+        """The topic of this name. Raises TopicError if there is none. within_s: time limit, by default `request_s`."""
         found = self.topics([name], within_s)
         if name not in found:
             raise TopicError(f"topic {name} does not exist at {self._bootstrap}; create it: neardup topics create")
@@ -160,7 +165,7 @@ class Admin:
 
     def offsets(
         self,
-        topic: Topic,
+        topic: KafkaTopic,
         when: Literal["earliest", "latest"] | int,
         *,
         committed_only: bool = False,
@@ -168,10 +173,10 @@ class Admin:
     ) -> dict[int, int]:
         """By partition the "earliest" offset, the "latest" (one after the last), or the first at `when` ms or later.
 
-        committed_only: "latest" stops at the first open transaction. Asked here and not of a consumer, whose request
+        committed_only: "latest" stops at the first open transaction. A consumer could answer, too, but its request
         would wait behind its own fetch for up to half a second.
         """
-        specs = cast(Any, OffsetSpec)  # some of its methods carry no types
+        specs = cast(Any, OffsetSpec)  # some of its methods have no types
         spec = specs.for_timestamp(when) if isinstance(when, int) else getattr(specs, when)()
         level = IsolationLevel.READ_COMMITTED if committed_only else IsolationLevel.READ_UNCOMMITTED
         places = {TopicPartition(topic.name, partition): spec for partition in range(topic.partitions)}
@@ -180,18 +185,18 @@ class Admin:
             futures = self._client.list_offsets(places, isolation_level=level, request_timeout=self._try_s)
             found = {place.partition: future.result().offset for place, future in futures.items()}
             if not isinstance(when, int) and any(offset < 0 for offset in found.values()):
-                # Every partition has a first and a last; the client says -1 while it knows of no leader.
-                raise KafkaException(KafkaError(KafkaError.LEADER_NOT_AVAILABLE, "no offset was told"))
+                # Every partition has a first and a last offset; the client returns -1 while it knows no leader.
+                raise KafkaException(KafkaError(KafkaError.LEADER_NOT_AVAILABLE, "no offset was returned"))
             return found
 
         found = cast(dict[int, int], self._ask(f"offsets of topic {topic.name}", ask, within_s))
-        if any(offset < 0 for offset in found.values()):  # nothing that late
+        if any(offset < 0 for offset in found.values()):  # no record that late
             ends = self.offsets(topic, "latest", committed_only=committed_only, within_s=within_s)
             found = {partition: offset if offset >= 0 else ends[partition] for partition, offset in found.items()}
         return found
 
-    def newest_ms(self, topic: Topic) -> int | None:
-        """When the newest record came, in ms since the epoch, as the topic's clock says; None: it holds none."""
+    def newest_ms(self, topic: KafkaTopic) -> int | None:
+        """The timestamp of the newest record, in ms since the epoch; None if there is no record."""
         places = {TopicPartition(topic.name, part): _newest() for part in range(topic.partitions)}
 
         def ask() -> int:
@@ -201,36 +206,40 @@ class Admin:
         newest = cast(int, self._ask(f"the newest record of topic {topic.name}", ask))
         return None if newest < 0 else newest
 
-    def members(self, group: str) -> list[Member]:
-        """Who reads in a consumer group now; none where it does not exist."""
+    def members(self, group: str) -> list[GroupMember]:
+        """The members of a consumer group now; none if the group does not exist."""
 
-        def ask() -> list[Member]:
+        def ask() -> list[GroupMember]:
             described = self._client.describe_consumer_groups([group], request_timeout=self._try_s)[group].result()
             return [
-                Member(each.client_id, each.host, tuple(sorted(p.partition for p in each.assignment.topic_partitions)))
+                GroupMember(
+                    each.client_id, each.host, tuple(sorted(p.partition for p in each.assignment.topic_partitions))
+                )
                 for each in described.members
             ]
 
-        return cast(list[Member], self._ask(f"members of group {group}", ask))
+        return cast(list[GroupMember], self._ask(f"members of group {group}", ask))
 
     def committed(self, group: str, topic: str, partition: int) -> Committed | None:
-        """What a group has committed there, open transactions aside; None: nothing, or it has expired."""
+        """The committed offset of a group, without open transactions; None if there is none, or it has expired."""
         return self.all_committed(group, topic, [partition])[partition]
 
     def all_committed(self, group: str, topic: str, partitions: Iterable[int]) -> dict[int, Committed | None]:
-        """The same, of several partitions.
+        """The committed offsets of several partitions, as `committed`.
 
-        Asked by a consumer that never joins: the admin client's own request ends the process, by a null pointer in
-        librdkafka, whenever the group's coordinator is just being loaded or moves.
+        A consumer that never joins sends the request. The admin client's own request ends the process, by a null
+        pointer in librdkafka, while the group's coordinator is being loaded or moves.
         """
         fixed: dict[str, Setting] = {"group.id": group, "enable.auto.commit": False}
-        fixed["isolation.level"] = "read_uncommitted"  # else it waits for open transactions
+        fixed["isolation.level"] = "read_uncommitted"  # read_committed would wait for open transactions
         places = [TopicPartition(topic, partition) for partition in partitions]
 
         def ask() -> dict[int, Committed | None]:
             asker = self._askers.pop(group, None) or self._connection.make(Consumer, {}, fixed, self._cause)
             found = checked(asker.committed(places, timeout=self._try_s))
-            self._askers[group] = asker  # after an error the next try makes another one: it may have lost all brokers
+            self._askers[group] = (
+                asker  # after an error the next try makes another client: this one may have lost all brokers
+            )
             return {place.partition: committed_of(place) for place in found}
 
         return cast(dict[int, Committed | None], self._ask(f"offsets of group {group}", ask))
@@ -245,8 +254,7 @@ class Admin:
         return {key: entry.value for key, entry in self._ask(f"settings of topic {name}", describe).items()}
 
     def grow(self, name: str, partitions: int) -> None:
-        """Gives a topic so many partitions, if it has fewer. Returns when they can be seen. Raises TopicError,
-        BrokerError."""
+        """Adds partitions up to this number. Returns when they are visible. Raises TopicError, BrokerError."""
         if self.topic(name).partitions >= partitions:
             return
 
@@ -266,9 +274,9 @@ class Admin:
             time.sleep(0.02)
 
     def forget(self, group: str, topics: Sequence[str]) -> None:
-        """Deletes a consumer group's offsets and topics, as far as they exist; returns when they are gone.
+        """Deletes a consumer group and topics, if they exist. Returns when they are gone.
 
-        Raises BrokerError where the group has members.
+        Raises BrokerError if the group has members.
         """
 
         def drop(futures: Mapping[str, Any], gone: KafkaError | int) -> None:
@@ -279,9 +287,11 @@ class Admin:
                     if error_of(error).code() != gone:
                         raise
 
-        nobody, missing = KafkaError.GROUP_ID_NOT_FOUND, KafkaError.UNKNOWN_TOPIC_OR_PART
+        no_group, missing = KafkaError.GROUP_ID_NOT_FOUND, KafkaError.UNKNOWN_TOPIC_OR_PART
         within: dict[str, Any] = {"request_timeout": self._try_s}
-        self._ask(f"delete group {group}", lambda: drop(self._client.delete_consumer_groups([group], **within), nobody))
+        self._ask(
+            f"delete group {group}", lambda: drop(self._client.delete_consumer_groups([group], **within), no_group)
+        )
         if topics:
             what = list(topics)
             self._ask("delete topics", lambda: drop(self._client.delete_topics(what, **within), missing))
@@ -292,7 +302,7 @@ class Admin:
             time.sleep(0.02)
 
     def create(self, name: str, partitions: int, replicas: int, settings: Mapping[str, str]) -> bool:
-        """False if it was there already. Returns when the new topic can be described. Raises BrokerError."""
+        """Creates a topic; False if it exists. Returns when the new topic can be described. Raises BrokerError."""
         new = NewTopic(name, num_partitions=partitions, replication_factor=replicas, config=dict(settings))
 
         def create() -> bool:

@@ -1,25 +1,25 @@
-"""Reading the topic `candidates`: the answers of all shards, of which some partitions may have to wait."""
+"""Reads the topic `candidates`: the answers of all shards. Single partitions can be paused."""
 
 from collections.abc import Collection, Mapping, Sequence
 
 from streams.kafka.connection import Connection
-from streams.kafka.reader import Reader
+from streams.kafka.reader import TopicReader
 from streams.ports import Record
 
-#: Records of one read, and their bytes.
+#: Limits of a read: records, and their bytes.
 _RECORDS, _BYTES_MAX = 256, 32 << 20
 
 
 class KafkaAnswers:
-    """All partitions of the topic, each from a position of its own.
+    """Reads all partitions of the topic, each from its own position.
 
-    A position that the topic does not hold is replaced by the partition's begin: shards write answers again, so what
-    is missing may come behind what is there.
+    If the topic no longer has a position, reading begins at the start of the partition: shards write answers again, so
+    the missing ones may follow the existing ones.
     """
 
     def __init__(self, connection: Connection, topic: str) -> None:
         # Answers are not written in transactions.
-        self._reader = Reader(connection, topic, committed_only=False)
+        self._reader = TopicReader(connection, topic, committed_only=False)
         self.topic = self._reader.topic
         self._paused: set[int] = set()
 

@@ -1,4 +1,4 @@
-"""A connection's settings, what its errors mean, and its log."""
+"""The connection to Kafka: its settings, its errors, and its log."""
 
 import logging
 import threading
@@ -18,9 +18,9 @@ T = TypeVar("T")
 Setting = str | int | float | bool
 Headers = Sequence[tuple[str, bytes]]
 
-#: One try of a call that is repeated while the outcome is open.
+#: Seconds of one try of a call that is repeated while its outcome is unknown.
 TRY_SECONDS_MAX = 5.0
-#: The same refused connection is logged once in so many seconds (librdkafka: each second, each client).
+#: A refused connection is logged once in so many seconds; librdkafka logs it each second for each client.
 REFUSED_SECONDS = 30.0
 
 _SAY_WHY = frozenset({KafkaError._AUTHENTICATION, KafkaError._SSL, KafkaError._RESOLVE})
@@ -33,7 +33,7 @@ NO_TOPIC = frozenset(
         KafkaError._UNKNOWN_PARTITION,
     }
 )
-#: Errors that pass by themselves, also seen while a broker restarts; the same request is made again.
+#: Errors that pass without intervention, for example while a broker restarts. The request is repeated.
 PASSING = frozenset(
     {
         KafkaError._TIMED_OUT,
@@ -52,24 +52,24 @@ PASSING = frozenset(
         KafkaError.NOT_COORDINATOR,
         KafkaError.UNSTABLE_OFFSET_COMMIT,
         KafkaError._MAX_POLL_EXCEEDED,
-        KafkaError._NOENT,  # no leaders are known, says a request for offsets
+        KafkaError._NOENT,  # a request for offsets found no known leader
     }
 )
 
 
-#: Said of settings that are meant: one dictionary serves producers and consumers, and `Writer` says why it is gapless.
+#: Warnings about deliberate settings: one dictionary serves producers and consumers; `Writer` is gapless on purpose.
 _KNOWN = (
     "property and will be ignored by this",
     "enable.gapless.guarantee is experimental",
-    "Coordinator load in progress",  # a young broker; asked again
+    "Coordinator load in progress",  # a broker that has just started; the client repeats the request
 )
-#: What the broker decides where a group follows the newer protocol; the client refuses them then.
+#: Settings that the broker decides with the newer group protocol; the client refuses them then.
 _BROKERS_BUSINESS = frozenset({"session.timeout.ms", "heartbeat.interval.ms", "partition.assignment.strategy"})
 _UNREACHABLE = ("Connect to ", "Disconnected", "brokers are down", "Connection refused")
 
 
 class _LessNoise(logging.Filter):
-    """Lets one line about an unreachable broker through in REFUSED_SECONDS, and no warning about what is meant so."""
+    """Passes one line per REFUSED_SECONDS about an unreachable broker, and no warning about deliberate settings."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -93,31 +93,31 @@ log.addFilter(_LessNoise())
 
 
 class Cause:
-    """The last thing that went wrong on a connection, the telling one: timeouts show only here what is behind them."""
+    """The last informative error of a connection. A timeout alone does not show its cause."""
 
     def __init__(self) -> None:
         self._error: KafkaError | None = None
 
     def __call__(self, error: KafkaError) -> None:
-        if self._error is None or self._tells(error) >= self._tells(self._error):
+        if self._error is None or self._weight(error) >= self._weight(self._error):
             self._error = error
 
     def over(self) -> None:
-        """Something went well since."""
+        """Clears the cause, after a success."""
         self._error = None
 
     @staticmethod
-    def _tells(error: KafkaError) -> int:
+    def _weight(error: KafkaError) -> int:
         return 2 if error.code() in _SAY_WHY else 0 if error.code() == KafkaError._ALL_BROKERS_DOWN else 1
 
     def explain(self, error: KafkaError) -> str:
-        """What went wrong and what to do about it, with the codes of the client library in brackets."""
+        """The problem and what to do about it, with the codes of the client library in brackets."""
         last = self._error
-        telling = last if last is not None and self._tells(last) == 2 else error
+        informative = last if last is not None and self._weight(last) == 2 else error
         codes = f"{error.name()}: {error.str()}"
         if last is not None:
             codes += f"; last cause: {last.name()}: {last.str()}"
-        return f"{in_words(telling, codes)} ({codes})"
+        return f"{in_words(informative, codes)} ({codes})"
 
     def __str__(self) -> str:
         return f" (last cause: {self._error.name()}: {self._error.str()})" if self._error else ""
@@ -125,24 +125,24 @@ class Cause:
 
 @dataclass(frozen=True)
 class Connection:
-    """Where Kafka is, and any librdkafka settings (TLS, SASL, tuning) for all clients made from it.
+    """The address of Kafka, and librdkafka settings (TLS, SASL, tuning) of all clients that it makes.
 
-    request_s: how long a request may take without which nothing goes on; a broker killed and restarted, or silent for a
-    minute, is back well before the default. stop: once set, no request is made again. beat: called between two tries of
-    a request, so that a process that waits for Kafka is known to be alive.
+    request_s: time limit of a request. A broker that is restarted, or silent for a minute, is back well before the
+    default. stop: once it is set, no request is repeated. heartbeat: called between two tries of a request, to show
+    that a process that waits for Kafka is alive.
     """
 
     bootstrap: str
     settings: Mapping[str, Setting] = field(default_factory=dict)
     request_s: float = 120.0
     stop: threading.Event | None = None
-    beat: Callable[[], None] = lambda: None
+    heartbeat: Callable[[], None] = lambda: None
 
     def go_on(self) -> None:
-        """To be called in every wait for Kafka. Raises Stopped if the process was told to stop."""
-        self.beat()
+        """Call it in every wait for Kafka. Raises Stopped if a stop of the process was requested."""
+        self.heartbeat()
         if self.stop is not None and self.stop.is_set():
-            raise Stopped(f"told to stop while Kafka at {self.bootstrap} did not answer; nothing is lost")
+            raise Stopped(f"stopped while Kafka at {self.bootstrap} did not answer; nothing is lost")
 
     def make(
         self,
@@ -151,7 +151,7 @@ class Connection:
         fixed: Mapping[str, Setting],
         cause: Cause,
     ) -> T:
-        """A client: `settings` win over `defaults`; `fixed` is what exactly-once stands on, and nothing wins over it.
+        """Makes a client. `settings` override `defaults`. Exactly-once depends on `fixed`, which cannot be overridden.
 
         Raises BadInput for a setting that librdkafka does not know or that contradicts `fixed`.
         """
@@ -161,7 +161,7 @@ class Connection:
                 raise BadInput(f"Kafka setting {name} cannot be {self.settings[name]}: neardup needs {fixed[name]}")
         general: dict[str, Setting] = {
             "log.connection.close": False,
-            "reconnect.backoff.max.ms": 1_000,  # by default a broker that is back is missed for ten seconds more
+            "reconnect.backoff.max.ms": 1_000,  # by default the client notices a returned broker up to ten seconds late
             # A broker that has just lost its session names no broker in its metadata, itself included. The client then
             # drops all connections and finds no broker again until it starts over from `bootstrap`: by default after
             # five minutes.
@@ -193,17 +193,17 @@ def checked(partitions: list[TopicPartition]) -> list[TopicPartition]:
 
 
 def committed_of(place: TopicPartition) -> Committed | None:
-    """What a group has committed there; None: nothing, or it has expired."""
+    """The committed offset of a partition; None if there is none, or it has expired."""
     return Committed.read(place.offset, place.metadata or "") if place.offset >= 0 else None
 
 
 def repeat(
     what: str, call: Callable[[], T], cause: Cause, seconds: float, go_on: Callable[[], None] = lambda: None
 ) -> T:
-    """The result of `call`, made again after passing errors until `seconds` are over.
+    """Returns the result of `call`, which is repeated after temporary errors for `seconds`.
 
-    go_on: called before each further try; it may raise. Raises NoAnswer when the time is over, BrokerError for an error
-    that does not pass.
+    go_on: called before each further try; it may raise. Raises NoAnswer when the time is over, BrokerError for a
+    permanent error.
     """
     deadline = time.monotonic() + seconds
     while True:

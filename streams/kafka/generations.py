@@ -1,12 +1,15 @@
-"""The control topic: which generations there are, what each was made with, how far it is, and which one is live; what
-was taken down; and which page of a cluster an index should show.
+"""The control topic: generations with their stages, the live generation, takedowns, and the policy of canonical pages.
 
-One partition, compacted, with four kinds of keys. `live` names the generation that clients read: a cut-over is this
-one record, so that it happens at once for everybody, or not at all. `generation/NAME` describes one.
-`takedown/WHAT/HASH/LENGTH` keeps a takedown, by its hash: it outlives the sketch logs, and backfills repeat it from
-here, since archives and `pages` reach further back. `canonical` is the policy by which everybody chooses
-canonical pages (`neardup.canonical`), of all generations. Values are JSON; a null value removes. Where there is no such
-topic, or no word about it, the generation without a name is live, and a verdict's own `canonical` holds.
+The topic has one partition and is compacted. Values are JSON; a null value removes a key. There are four kinds of keys:
+
+* `live` names the generation that clients read. A cut-over is this one record, so all clients switch, or none does.
+* `generation/NAME` describes a generation.
+* `takedown/WHAT/HASH/LENGTH` keeps a takedown by its hash. It outlives the sketch logs: backfills repeat it from here,
+  because archives and `pages` reach further back than a log.
+* `canonical` is the policy by which all generations choose canonical pages (`neardup.canonical`).
+
+Without the topic, or without a record of a kind, the generation without a name is live, and `canonical` of a verdict
+holds.
 """
 
 import time
@@ -23,7 +26,7 @@ from neardup.sketch.takedown import Named, Takedown
 from streams.errors import TopicError
 from streams.kafka.admin import BROKER_TIME, Admin
 from streams.kafka.connection import Connection
-from streams.kafka.reader import Reader
+from streams.kafka.reader import TopicReader
 from streams.kafka.writer import Writer
 
 _LIVE = b"live"
@@ -34,21 +37,21 @@ _FORMAT = 1
 
 
 class Stage(StrEnum):
-    """How far a generation is. Persisted: values never change."""
+    """The stage of a generation. Persisted: values never change."""
 
-    MADE = "made"  # its topics are
+    MADE = "made"  # its topics exist
     FILLING = "filling"
-    CAUGHT_UP = "caught up"  # it had read everything, and goes on with the live topic
+    CAUGHT_UP = "caught up"  # its backfill has read everything, and follows the live topic
     RETIRED = "retired"  # it was live
 
 
 @dataclass(frozen=True, slots=True)
 class Generation:
-    """One generation. scheme, decider: digests. sketches_of: the generation whose sketches it judges; None: its own.
+    """A generation. scheme, decider: digests. sketches_of: the generation whose sketches it judges; None: its own.
 
-    archives: what it read before `pages`. created_ms, staged_ms: when it was made, and came to its stage, in ms since
-    the epoch. version: of the program that made it. takedowns_at: offset of its own log behind the takedowns that its
-    backfill has repeated there; None: not yet.
+    archives: files that it read before `pages`. created_ms, staged_ms: times of its creation and of its stage, in ms
+    since the epoch. version: of the program that made it. takedowns_at: offset of its own log after the takedowns that
+    its backfill has repeated; None: not yet.
     """
 
     name: str
@@ -68,16 +71,18 @@ class Generation:
         return self.stage in (Stage.MADE, Stage.FILLING)
 
     def at(self, stage: Stage) -> "Generation":
-        """The same, come to a stage now."""
+        """Returns the generation at a new stage, from now on."""
         return replace(self, stage=stage, staged_ms=now_ms())
 
 
 @dataclass(frozen=True, slots=True)
 class Generations:
-    """What the topic says. live: a name, "" where nothing was said. before: who was live before; None: nobody said.
+    """The content of the topic. live: name of the live generation, "" without a record. before: the one before; None:
+    there was no cut-over.
 
-    since_ms: of the cut-over; 0: there was none. canonical: the policy of canonical pages, as `policy_of` reads it.
-    takedowns: all of all generations, each once.
+    since_ms: time of the cut-over; 0: there was none. canonical: the policy of canonical pages, as `policy_of` reads
+    it.
+    takedowns: the takedowns of all generations, each once.
     """
 
     live: str = ""
@@ -94,12 +99,12 @@ class Generations:
 
 
 def now_ms() -> int:
-    """Ms since the epoch; for people, nothing is ordered by it."""
+    """The time in ms since the epoch, for display only: no order depends on it."""
     return time.time_ns() // 1_000_000
 
 
 class ControlTopic:
-    """Reads and writes the topic. Every word is one record: whoever dies in between leaves no half of it."""
+    """Reads and writes the topic. Each change is one record, so a crash leaves no half of a change."""
 
     def __init__(self, connection: Connection, name: str) -> None:
         self.name = name
@@ -111,7 +116,7 @@ class ControlTopic:
         return bool(self._admin.topics([self.name], within_s))
 
     def create(self, replicas: int = 1) -> bool:
-        """Makes the topic; False if it is there already. Raises TopicError if it is not compacted, BrokerError."""
+        """Creates the topic; False if it exists. Raises TopicError if it is not compacted, BrokerError."""
         settings = dict([("cleanup.policy", "compact"), ("unclean.leader.election.enable", "false"), BROKER_TIME])
         if replicas >= 3:
             settings["min.insync.replicas"] = "2"
@@ -122,7 +127,7 @@ class ControlTopic:
         return False
 
     def problem(self) -> str:
-        """What is wrong with the topic; empty where nothing is, or it is missing, which says the same as no word."""
+        """The problem of the topic; empty if there is none. A missing topic is valid: it counts as an empty one."""
         if not self.exists():
             return ""
         found = self._admin.settings(self.name)["cleanup.policy"]
@@ -131,7 +136,7 @@ class ControlTopic:
         return f"topic {self.name}: cleanup.policy is {found}, needed: compact; what it says would go with time"
 
     def read(self) -> Generations:
-        """What it says now; nothing where there is no such topic. Raises BrokerError, CorruptRecord."""
+        """Reads the topic; empty if it does not exist. Raises BrokerError, CorruptRecord."""
         if not self.exists():
             return Generations()
         with closing(ControlReader(self._connection, self.name)) as reader:
@@ -142,25 +147,25 @@ class ControlTopic:
         return ControlReader(self._connection, self.name)
 
     def describe(self, generation: Generation) -> None:
-        """Says how a generation is. Raises BrokerError."""
+        """Writes the description of a generation. Raises BrokerError."""
         self._say(_PREFIX + generation.name.encode(), _encoded(asdict(generation)))
 
     def forget(self, name: str) -> None:
-        """Says that there is no such generation any more. Raises BrokerError."""
+        """Removes the description of a generation. Raises BrokerError."""
         self._say(_PREFIX + name.encode(), None)
 
     def cut_over(self, name: str, before: str) -> None:
-        """Makes a generation the live one, for everybody at once. Raises BrokerError."""
+        """Makes a generation the live one, for all clients at once. Raises BrokerError."""
         self._say(_LIVE, _encoded({"generation": name, "before": before, "since_ms": now_ms()}))
 
     def keep_takedown(self, takedown: Takedown) -> None:
-        """Keeps a takedown for all backfills to come. Raises BrokerError."""
+        """Stores a takedown, for all later backfills. Raises BrokerError."""
         what, digest, length = takedown.what.value, takedown.hash.hex(), takedown.length
         value = {"what": what, "hash": digest, "length": length, "since_ms": now_ms()}
         self._say(_TAKEDOWN + f"{what}/{digest}/{length}".encode(), _encoded(value))
 
     def choose_canonical(self, policy: str) -> None:
-        """Says by which policy canonical pages are chosen, for everybody at once; empty: as verdicts have it.
+        """Sets the policy of canonical pages for all consumers at once. Empty: `canonical` of each verdict holds.
 
         Raises BrokerError.
         """
@@ -173,23 +178,23 @@ class ControlTopic:
 
 
 class ControlReader:
-    """Follows the topic: `look` takes in what is new. Not thread-safe."""
+    """Follows the topic: `look` reads new records. Not thread-safe."""
 
     def __init__(self, connection: Connection, name: str) -> None:
         """Raises TopicError without the topic, BrokerError."""
-        self._reader = Reader(connection, name, committed_only=False)
-        self._said: dict[bytes, bytes] = {}
+        self._reader = TopicReader(connection, name, committed_only=False)
+        self._values: dict[bytes, bytes] = {}
         self._reader.assign(self._reader.begins())
 
     def look(self, within_s: float | None = None) -> Generations:
-        """What the topic says by now. within_s: for Kafka's answer. Raises BrokerError, TopicError, CorruptRecord."""
+        """The content of the topic by now. within_s: time limit. Raises BrokerError, TopicError, CorruptRecord."""
         for record in self._reader.read_to(self._reader.ends(within_s)):
             key, value = record.key() or b"", record.value()
             if value is None:
-                self._said.pop(key, None)
+                self._values.pop(key, None)
             else:
-                self._said[key] = value
-        return _told(self._said, self._reader.topic.name)
+                self._values[key] = value
+        return _content_of(self._values, self._reader.topic.name)
 
     def close(self) -> None:
         self._reader.close()
@@ -199,10 +204,10 @@ def _encoded(value: Mapping[str, Any]) -> bytes:
     return orjson.dumps({"format": _FORMAT, **value})
 
 
-def _told(said: Mapping[bytes, bytes], topic: str) -> Generations:
+def _content_of(values: Mapping[bytes, bytes], topic: str) -> Generations:
     live: dict[str, Any] = {"generation": "", "before": None, "since_ms": 0}
     known, canonical, takedowns = {}, "", []
-    for key, value in said.items():
+    for key, value in values.items():
         try:
             fields = orjson.loads(value)
             if fields.pop("format") != _FORMAT:
@@ -218,6 +223,6 @@ def _told(said: Mapping[bytes, bytes], topic: str) -> Generations:
                 known[fields["name"]] = Generation(**fields)
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             name = key.decode("utf-8", "replace")
-            raise CorruptRecord(f"topic {topic}: what it says of {name!r} cannot be read: {error}") from error
+            raise CorruptRecord(f"topic {topic}: the record {name!r} cannot be read: {error}") from error
     since_ms = int(live["since_ms"])
     return Generations(str(live["generation"]), live["before"], since_ms, known, canonical, tuple(takedowns))

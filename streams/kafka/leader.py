@@ -1,7 +1,7 @@
-"""Who of several matchers of one line is at work: whoever Kafka gives the log's one partition.
+"""Decides which of several matchers of a stream is active: the one to which Kafka assigns the log's one partition.
 
-Nothing is read and nothing committed through this membership. It is not what keeps two from telling: that the
-transactional id does. It only says to whom waits when he may begin.
+Nothing is read or committed through this group membership. Fencing (the transactional id) is what prevents two active
+matchers. The membership only shows a standby when it may take over.
 """
 
 from collections.abc import Callable
@@ -12,9 +12,9 @@ from streams.kafka.admin import Admin
 from streams.kafka.connection import TRY_SECONDS_MAX, Cause, Connection, Setting, log
 from streams.kafka.stranded import Stranded, discard, leave
 
-#: Who is not heard of for so long is dead: the least that brokers allow by default.
+#: Session timeout: a member without a heartbeat for so long counts as dead. The least that brokers allow by default.
 SESSION_MS = 6_000
-#: A round that takes longer has lost its place, for all that is known here.
+#: Longest time between two polls: a member that takes longer may have lost the partition.
 _ROUND_MS_MAX = 900_000
 
 
@@ -26,7 +26,7 @@ class Leader:
         defaults: dict[str, Setting] = {"session.timeout.ms": SESSION_MS, "heartbeat.interval.ms": 500}
         fixed: dict[str, Setting] = {
             "group.id": group,
-            # Who has it keeps it when another one joins.
+            # The member that has the partition keeps it when another one joins.
             "partition.assignment.strategy": "cooperative-sticky",
             "max.poll.interval.ms": _ROUND_MS_MAX,
             "enable.auto.commit": False,
@@ -44,7 +44,7 @@ class Leader:
         self._consumer.subscribe([self._topic], **callbacks)
 
     def look(self, wait_s: float = 0.0) -> bool:
-        """Takes news in; whether this member leads. To be called all the time."""
+        """Polls the group; returns whether this member leads. Must be called all the time."""
         self._consumer.poll(wait_s)
         if self.leads:
             self._stranded.heard()  # a member that has lost all brokers loses the partition, too
@@ -56,7 +56,7 @@ class Leader:
         return self.leads
 
     def close(self) -> None:
-        """Leaves the group: whoever waits need not wait for the session's end."""
+        """Leaves the group, so that a standby need not wait for the end of the session."""
         leave(self._consumer)
 
     def _assigned(self, consumer: Consumer, places: list[TopicPartition]) -> None:

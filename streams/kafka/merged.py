@@ -1,14 +1,17 @@
-"""`pages` from the begin on, its partitions merged by fetch time: the same order however fast each of them is read.
+"""Reads `pages` from the start, with its partitions merged by fetch time: the order does not depend on reading speed.
 
-The next page is always that whose fetch time is the smallest among the first unread ones of all partitions; of equal
-ones that of the smaller partition. While a partition has not come to the end that it had when the merge began, its next
-record is waited for, and so is a partition that the group still holds for another member. So nothing hangs on who
-answers faster, and a merge that goes on at committed positions goes on as it would have.
+The next page is the one with the smallest fetch time among the first unread pages of all partitions; of equal ones that
+of the smaller partition. The merge waits for the next record of each partition that has not reached the end that it had
+when the merge began, and for partitions that the group still assigns to another member. So the order does not depend on
+which partition answers first, and a merge that restarts at committed positions continues in the same order.
 
-The bound: pages of one partition stay in its order. A page that stands behind a younger one of its own partition comes
-right after that one, and is so late by as much as its partition is out of order; across partitions there is no bound.
-A fetch time after the broker's own counts as the broker's: nobody can hold back a partition by a date of the future.
-Once all ends are reached and little is left, the topic is followed as it comes, in no order but that of arrival.
+Bound: pages of one partition keep its order. A page that follows a younger page of its own partition comes right after
+that page, so it is late by as much as its partition is out of order. Across partitions no page is late.
+
+A fetch time after the broker's timestamp is replaced by the timestamp, so a date in the future cannot hold back a
+partition.
+
+Once all ends are reached and little is left, the topic is followed in the order of arrival.
 """
 
 import time
@@ -18,28 +21,29 @@ from typing import cast
 
 from confluent_kafka import TopicPartition
 
-from streams.kafka.admin import Topic
+from streams.kafka.admin import KafkaTopic
 from streams.kafka.connection import Connection
 from streams.kafka.pages import KafkaPages, PageBatch
 from streams.ports import Range, Record
 
-#: Ends that are no further away than this are followed, not merged up to.
+#: Records after the ends from which on the topic is merged further; fewer are followed in the order of arrival.
 FOLLOW_RECORDS = 1_000
-#: Records that wait for others, of one partition; then it is read no further. And their bytes, of all together.
+#: Limits of waiting records: number per partition, beyond which it is paused, and bytes of all partitions.
 _QUEUE_RECORDS_MAX = 1_024
 _QUEUE_BYTES_MAX = 64 << 20
 _TAKE_BYTES = 8 << 20
-#: Of a limited rate so many seconds may be made up for at once.
+#: Seconds of a limited rate that may be made up for at once.
 _BURST_SECONDS = 0.5
 
 
 class MergedPages(KafkaPages):
     """A reader of `pages` for a backfill.
 
-    ends_wanted: by partition, where the merge goes to. done, total: records up to there. reached: whether all of that
-    is read; then it follows the topic, or, with `once`, reads no more. stops: by partition the end of the last range
-    that was returned when the ends were reached; None before. All pages up to the ends are sketched once these stops
-    are committed. They may lie before the ends: control records and aborted ones behind the last page are in no range.
+    merge_ends: by partition, the offset up to which it merges. done, total: records up to there. reached: whether all
+    of them are read; then it follows the topic, or, with `once`, reads no more. stops: by partition, the end of the
+    last range that was returned when the ends were reached; None before. Once these stops are committed, all pages up
+    to the
+    ends are sketched. They may lie before the ends: control and aborted records after the last page are in no range.
     """
 
     def __init__(
@@ -47,16 +51,16 @@ class MergedPages(KafkaPages):
         connection: Connection,
         topic: str,
         group: str,
-        sink: Topic,
+        sink: KafkaTopic,
         *,
         time_of: Callable[[Record], int | None],
         rate: float = 0.0,
         once: bool = False,
     ) -> None:
-        """time_of: fetch time of a record in ms since the epoch, None where it says none. rate: pages a second at
-        most; 0: no limit. once: nothing is read behind the ends of now. Raises as KafkaPages.
+        """time_of: fetch time of a record in ms since the epoch, None if it has none. rate: pages per second, at
+        most; 0: no limit. once: read nothing after the present ends. Raises like KafkaPages.
         """
-        self._queues: dict[int, deque[tuple[int, Record]]] = {}  # with the time that counts
+        self._queues: dict[int, deque[tuple[int, Record]]] = {}  # with the fetch time by which it is merged
         self._sizes: dict[int, int] = {}
         self._paused: set[int] = set()
         self._taken: list[Record] = []
@@ -67,11 +71,11 @@ class MergedPages(KafkaPages):
         self.stops: dict[int, int] | None = None
         self.done = 0
         super().__init__(connection, topic, group, sink)
-        self._begins, self.ends_wanted = self.begins(), self.ends()
-        self.total = sum(self.ends_wanted.values()) - sum(self._begins.values())
+        self._begins, self.merge_ends = self.begins(), self.ends()
+        self.total = sum(self.merge_ends.values()) - sum(self._begins.values())
 
     def read(self, count: int, *, bytes_max: int, linger_s: float, wait_s: float) -> PageBatch | None:
-        """As KafkaPages.read; the records are in the order of the merge."""
+        """Like KafkaPages.read; the records are in the order of the merge."""
         count = self._pace.allowed(count, wait_s)
         self._taken, size = [], 0
         deadline = time.monotonic() + wait_s
@@ -97,7 +101,7 @@ class MergedPages(KafkaPages):
         return PageBatch(taken, ranges) if taken else None
 
     def _first(self) -> int | None:
-        """The partition whose first record comes next; None if that is not known yet."""
+        """The partition of the next record; None if it is not known yet."""
         if not self._all_assigned():
             return None
         found: tuple[int, int] | None = None
@@ -112,14 +116,14 @@ class MergedPages(KafkaPages):
         return None if found is None else found[1]
 
     def _all_assigned(self) -> bool:
-        """Whether the merge has all that it merges: the group may hand over part of it first, while it still takes a
-        process that was killed for a member. Whoever follows the topic takes what there is.
+        """Whether all partitions are assigned to this member. While the group still counts a killed process as a
+        member, it assigns only some of them. Once the topic is followed, the assigned partitions suffice.
         """
         return len(self.assigned()) == self.topic.partitions or (self.reached and not self._once)
 
     def _done_with(self, partition: int) -> bool:
-        """Whether nothing of it is wanted now: neither waited for nor taken."""
-        queue, end = self._queues.get(partition), self.ends_wanted.get(partition, 0)
+        """Whether the partition is finished: the merge neither waits for it nor takes records of it."""
+        queue, end = self._queues.get(partition), self.merge_ends.get(partition, 0)
         if self.reached and not self._once:
             return not queue
         return (queue[0][1].offset() if queue else self._place(partition)) >= end
@@ -129,23 +133,25 @@ class MergedPages(KafkaPages):
         return max(self._places([partition])[partition], self._at_work.next(partition))
 
     def _at_ends(self) -> bool:
-        """Whether there is nothing more to come. Where all is read up to the ends, others are taken, or they stand."""
+        """Whether nothing more will come. When all is read up to the ends: sets newer ends if the topic has grown much,
+        else begins to follow it.
+        """
         if not self.reached and self._all_assigned() and all(map(self._done_with, self.assigned())):
             ends = self.ends()
-            left = sum(end - self.ends_wanted.get(partition, 0) for partition, end in ends.items())
+            left = sum(end - self.merge_ends.get(partition, 0) for partition, end in ends.items())
             if self._once or left <= FOLLOW_RECORDS:
                 self.reached = True
             else:
-                self.ends_wanted = ends
+                self.merge_ends = ends
         return self.reached and self._once
 
     def _take_in(self, wait_s: float) -> None:
-        """Moves what has come to the queues, and stops reading those that are full."""
+        """Moves new records to the queues, and pauses partitions whose queues are full."""
         room = _QUEUE_BYTES_MAX - sum(self._sizes.values())
         records = self._fill(_QUEUE_RECORDS_MAX, max(1, min(_TAKE_BYTES, room)), 0.0, wait_s)
         for record in cast(list[Record], records):
-            partition, stamp, told = record.partition(), record.timestamp()[1], self._time_of(record)
-            key = stamp if told is None else min(told, stamp)
+            partition, stamp, fetched = record.partition(), record.timestamp()[1], self._time_of(record)
+            key = stamp if fetched is None else min(fetched, stamp)
             self._queues.setdefault(partition, deque()).append((key, record))
             self._sizes[partition] = self._sizes.get(partition, 0) + len(record.value() or b"")
         share = _QUEUE_BYTES_MAX // max(1, len(self._queues))
@@ -175,11 +181,11 @@ class MergedPages(KafkaPages):
         return [self._at_work.read(partition, stop) for partition, stop in sorted(stops.items())]
 
     def _count(self) -> None:
-        """For whoever looks on from another thread."""
+        """Updates the counts that other threads read."""
         self.done = sum(
             max(0, self._at_work.next(each) - self._begins.get(each, 0)) for each in self._at_work.assigned()
         )
-        self.total = max(self.done, sum(self.ends_wanted.values()) - sum(self._begins.values()))
+        self.total = max(self.done, sum(self.merge_ends.values()) - sum(self._begins.values()))
 
     def _drop(self, partitions: list[TopicPartition]) -> None:
         super()._drop(partitions)
@@ -192,7 +198,7 @@ class MergedPages(KafkaPages):
 
 
 class Pace:
-    """Holds a reader to a rate, of pages a second; 0: it is let go."""
+    """Limits a reader to a rate in pages per second; 0: no limit."""
 
     def __init__(self, rate: float) -> None:
         self._rate = rate
@@ -200,7 +206,7 @@ class Pace:
         self._looked = time.monotonic()
 
     def allowed(self, count: int, wait_s: float) -> int:
-        """How many of `count` may be read now; waits up to `wait_s` for the first one."""
+        """The number of pages, at most `count`, that may be read now. Waits up to `wait_s` for the first one."""
         if not self._rate:
             return count
         if self._earned() < 1:
@@ -209,7 +215,7 @@ class Pace:
 
     @property
     def wait_s(self) -> float:
-        """Until the next page is allowed."""
+        """Seconds until the next page is allowed."""
         return max(0.0, 1 - self._saved) / self._rate if self._rate else 0.0
 
     def took(self, count: int) -> None:

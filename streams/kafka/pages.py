@@ -1,4 +1,4 @@
-"""Reading `pages` as a member of a consumer group."""
+"""Reads `pages` as a member of a consumer group."""
 
 import time
 from collections.abc import Iterable, Mapping, Sequence
@@ -9,7 +9,7 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 
 from neardup.errors import InvariantBroken
 from streams.errors import NEW_GENERATION, BrokerError, NoAnswer, Stopped, TopicError, pages_lost
-from streams.kafka.admin import Topic
+from streams.kafka.admin import KafkaTopic
 from streams.kafka.connection import (
     PASSING,
     TRY_SECONDS_MAX,
@@ -24,7 +24,7 @@ from streams.kafka.stranded import discard, leave
 from streams.ports import Committed, Range, Record, TopicIds
 from streams.positions import Positions
 
-#: A commit by a member whose partitions have just gone to another one.
+#: Errors of a commit by a member whose partitions have just been assigned to another one.
 _MOVED = frozenset(
     {
         KafkaError.ILLEGAL_GENERATION,
@@ -37,10 +37,10 @@ _MOVED = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class PageBatch:
-    """Records in the order they came (each partition's by offset), and what they account for.
+    """Records in the order of arrival (by offset within a partition), and the ranges that they account for.
 
-    ranges: one a partition with records here; `start` is the `stop` before it, `stop` a consumer position, so that
-    a range covers control records and aborted ones too. source: the topic's id.
+    ranges: one per partition with records here. `start` is the `stop` of the range before. `stop` is a consumer
+    position, so a range includes control and aborted records. source: the topic's id.
     """
 
     records: list[Record]
@@ -50,12 +50,12 @@ class PageBatch:
 class KafkaPages(TopicClient):
     """A member of the group that reads `pages`.
 
-    A new group starts at the first offset of every partition, once; after that only committed offsets count. Not
-    thread-safe: rebalances happen inside `read`. Callbacks of a replaced consumer are ignored.
+    A new group starts at the first offset of every partition, once; afterwards only committed offsets count. Not
+    thread-safe: rebalances happen in `read`. Callbacks of a replaced consumer are ignored.
     """
 
-    def __init__(self, connection: Connection, topic: str, group: str, sink: Topic | None = None) -> None:
-        """sink: the sketch log, whose acknowledgements lead to commits. Raises TopicError, BrokerError, BadInput."""
+    def __init__(self, connection: Connection, topic: str, group: str, sink: KafkaTopic | None = None) -> None:
+        """sink: the sketch log, whose acknowledgements precede commits. Raises TopicError, BrokerError, BadInput."""
         fixed: dict[str, Any] = {
             "partition.assignment.strategy": "cooperative-sticky",
             "isolation.level": "read_committed",
@@ -65,7 +65,7 @@ class KafkaPages(TopicClient):
         super().__init__(connection, topic, group, fixed)
         self.group = group
         self._sink = sink
-        self._asked: float | None = None  # when the commit was sent whose answer has not come
+        self._commit_sent: float | None = None  # time of a commit that has no answer yet
         self._refused: KafkaError | None = None
         self._at_work = Positions(TopicIds(self.topic.id, sink.id if sink else bytes(16)), sink.name if sink else "")
         self._closing = False
@@ -88,7 +88,7 @@ class KafkaPages(TopicClient):
 
     def _replace(self) -> None:
         self._drop([self._at(partition) for partition in self.assigned()])
-        self._asked = None
+        self._commit_sent = None
         old, self._consumer = self._consumer, self._make()
         discard(lambda: leave(old))
         self._join()
@@ -102,7 +102,7 @@ class KafkaPages(TopicClient):
             places = self._places_of(firsts)
             self._ask("first commit", lambda: checked(self._consumer.commit(offsets=places, asynchronous=False)))
         except BrokerError:
-            # A group with members takes no commits from outside: somebody else was first.
+            # A group with members takes no commits from outside: another process was faster.
             if not self._at_work.begun(self._committed(everywhere).values()):
                 raise
 
@@ -117,9 +117,9 @@ class KafkaPages(TopicClient):
 
     def _on_assign(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
         if self._closing or consumer is not self._consumer:
-            # An assignment that was under way: its offsets are not to be had any more, and nobody will read.
+            # An assignment was under way. Its offsets are not available any more, and nothing will be read.
             return
-        self.topic = self._same_topic()  # it may have more partitions by now
+        self.topic = self._same_topic()  # its number of partitions may have grown
         starts = self._at_work.starts(self._committed(each.partition for each in partitions))
         self.rebalances += 1
         self._must_hold(starts)
@@ -141,7 +141,7 @@ class KafkaPages(TopicClient):
         self._held = [message for message in self._held if message.partition() not in gone]
 
     def check(self) -> None:
-        """Raises TopicError if the topic, or the sketch log, was deleted or made anew; BrokerError soon."""
+        """Raises TopicError if the topic or the sketch log was deleted or recreated; BrokerError within seconds."""
         super().check()
         self._check_sink()
 
@@ -149,12 +149,12 @@ class KafkaPages(TopicClient):
         if self._sink is not None:
             same_topic(self._admin, self._sink, NEW_GENERATION, TRY_SECONDS_MAX)
 
-    def _advice(self, partition: int, wanted: int, held: range) -> str:
-        return pages_lost(self.bootstrap, self.group, self.topic.name, partition, wanted, held)
+    def _advice(self, partition: int, required: int, held: range) -> str:
+        return pages_lost(self.bootstrap, self.group, self.topic.name, partition, required, held)
 
     @property
     def topic_ids(self) -> TopicIds:
-        """From the topic to the sketch log."""
+        """The ids of the topic and of the sketch log."""
         return self._at_work.topic_ids
 
     def assigned(self) -> list[int]:
@@ -174,7 +174,7 @@ class KafkaPages(TopicClient):
         ranges = []
         for partition, offset in self._places(sorted(present)).items():
             if offset < 0:
-                # A static member whose name another process has taken: it is told so only at the next poll.
+                # Another process may have taken the name of this static member; the next poll reports it.
                 raise BrokerError(
                     f"topic {self.topic.name}: the group has taken partition {partition} away{self._cause}; "
                     "start again, under a group.instance.id that no other process has"
@@ -188,14 +188,14 @@ class KafkaPages(TopicClient):
         return PageBatch(cast(list[Record], records), ranges)
 
     def commit(self, ranges: Sequence[Range]) -> None:
-        """Commits the stops of ranges whose sketches are acknowledged; ranges of partitions since lost are left out.
+        """Commits the stops of ranges whose sketches are acknowledged. Skips partitions that were lost since.
 
-        It waits for no answer: as long as a broker is silent, the client has none (90 s and more were seen). `read`
-        receives it. A commit that did not get through, because of a rebalance or a broker on its way back, is repeated
-        with the next call. At worst the new owner of the partition reads the range again, and the matcher drops it.
+        It does not wait for the answer, which a silent broker can delay by 90 s and more. `read` receives it. If a
+        rebalance or a restarting broker prevents a commit, the next call repeats it. At worst the new owner of the
+        partition reads the range again, and the matcher drops it.
         """
         self._at_work.acknowledge(ranges)
-        if self._asked is None or time.monotonic() - self._asked > TRY_SECONDS_MAX:
+        if self._commit_sent is None or time.monotonic() - self._commit_sent > TRY_SECONDS_MAX:
             self._commit_due(set(self._at_work.due))
 
     def _commit_due(self, partitions: set[int]) -> None:
@@ -205,17 +205,17 @@ class KafkaPages(TopicClient):
         if not offsets:
             return
         try:
-            # Queried after the acknowledgements: a log that is still the same then is the one that gave them.
+            # Queried after the acknowledgements: if the log is still the same, it gave them.
             self._check_sink()
         except NoAnswer as silence:
             log.warning("commit of %s waits: %s", self.topic.name, silence)
             return
         except (TopicError, BrokerError, Stopped):
             if self._closing:
-                return  # it is read and sent again, or the next start reports it
+                return  # the range is read and sent again, or the next start reports the change
             raise
         try:
-            self._asked = time.monotonic()
+            self._commit_sent = time.monotonic()
             self._send_commit(self._places_of(offsets))
         except KafkaException as exception:
             self._not_committed(error_of(exception))
@@ -224,8 +224,8 @@ class KafkaPages(TopicClient):
         self._consumer.commit(offsets=places, asynchronous=True)
 
     def _answered(self, error: KafkaError | None, places: list[TopicPartition]) -> None:
-        """Called by the client, within `read` and `close`, with the outcome of a commit."""
-        self._asked = None
+        """Callback of the client, within `read` and `close`, with the outcome of a commit."""
+        self._commit_sent = None
         due = self._at_work.due
         for each in places:
             failed = error or each.error
@@ -235,14 +235,14 @@ class KafkaPages(TopicClient):
                 del due[each.partition]
 
     def _not_committed(self, error: KafkaError) -> None:
-        # After a rebalance that this member has not heard of yet: what it loses goes, the rest is committed later.
+        # After a rebalance that this member does not know yet: lost ranges are dropped, the others committed later.
         later = error.code() in _MOVED or error.code() in PASSING or error.code() == KafkaError.REBALANCE_IN_PROGRESS
         log.warning("commit of %s did not get through yet: %s", self.topic.name, self._cause.explain(error))
         if not later:
             self._refused = error
 
     def lag(self) -> dict[int, int]:
-        """Records after the last range, by assigned partition, as far as the last fetch told; no request is made."""
+        """Records after the last range, by assigned partition, as of the last fetch; makes no request."""
         lags = {}
         for partition in self.assigned():
             _, end = self._consumer.get_watermark_offsets(self._at(partition), cached=True)
@@ -253,6 +253,6 @@ class KafkaPages(TopicClient):
         return self._at_work.next(partition)
 
     def close(self) -> None:
-        """Leaves the group; other members take over at once. What was not committed is read again by them."""
+        """Leaves the group. Other members take over at once, and read uncommitted ranges again."""
         self._closing = True
         leave(self._consumer)

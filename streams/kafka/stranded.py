@@ -1,4 +1,4 @@
-"""Clients that have lost all brokers while Kafka answers others.
+"""Detects clients that have lost all brokers while Kafka answers other clients.
 
 A broker whose session has expired names no broker in its metadata. librdkafka 2.15 then drops its last connection and
 may never connect again (a race in its re-bootstrap). The client reports no error, so it has to be queried.
@@ -70,7 +70,7 @@ def leave(consumer: Consumer) -> None:
     for an answer to the revocation after it has closed the queue that would bring it, and keeps the GIL. So the
     assignment is delivered and revoked before.
     """
-    with suppress(KafkaException):  # of a member that another one of its name has fenced: close() returns then
+    with suppress(KafkaException):  # raised for a member that another one of its name has fenced; close() returns then
         consumer.unsubscribe()
         deadline = time.monotonic() + _LEAVE_SECONDS
         while (consumer.poll(_POLL_SECONDS) is not None or consumer.assignment()) and time.monotonic() < deadline:

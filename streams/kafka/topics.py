@@ -1,4 +1,4 @@
-"""The topics: what each needs and why, making them, and checking that they still are so."""
+"""The topics: the settings that each needs, with the reasons; their creation and checks."""
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from neardup.limits import DAY_MS, LOG_RECORD_BYTES_MIN, PAGE_RECORD_BYTES_MAX, 
 from streams.config.retention import PAGES_MS, SKETCHES_MS, VERDICTS_MS
 from streams.config.settings import Topics
 from streams.errors import TopicError
-from streams.kafka import Admin, Topic
+from streams.kafka import Admin, KafkaTopic
 from streams.kafka.admin import BROKER_TIME
 
 VERDICT_BYTES_MIN = 262_144
@@ -15,11 +15,12 @@ VERDICT_BYTES_MIN = 262_144
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """What differs from one deployment to the next; times in ms, -1 = for ever.
+    """Settings of topics that differ between deployments; times in ms, -1: for ever.
 
-    sketches_retention_ms must cover three intervals between checkpoints of the index: it is rebuilt from there.
-    replicas: of new topics; with three, a write is acknowledged once two have it. compact_verdicts: whether a new topic
-    of verdicts keeps each URL's newest one for ever, and no other (see COMPACTED). shards: number of virtual shards.
+    sketches_retention_ms must cover three intervals between checkpoints, from which an index is rebuilt. replicas: of
+    new topics; with three, a write is acknowledged once two have it. compact_verdicts: a new topic of verdicts keeps
+    the
+    newest verdict of each URL for ever, and no other (see COMPACTED). shards: number of virtual shards.
     """
 
     partitions: int = 8
@@ -34,7 +35,7 @@ class Sizes:
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One thing that is wrong with a topic. found and needed: values as text; reason: what would go wrong."""
+    """A problem of a topic. found, needed: values as text. reason: the consequence."""
 
     topic: str
     setting: str
@@ -48,7 +49,7 @@ class Problem:
 
 @dataclass(frozen=True, slots=True)
 class _Need:
-    """value: what a new topic gets; suits: whether what an old one has will do."""
+    """A needed setting. value: of a new topic. suits: whether the value of an existing topic is sufficient."""
 
     setting: str
     value: str
@@ -74,16 +75,16 @@ def _retention(value: int, smallest: int, reason: str) -> _Need:
 _NO_COMPACTION = _exactly(
     "cleanup.policy", "delete", "compaction would take away records whose offsets others still count on"
 )
-#: What a compacted topic of verdicts means.
+#: The consequences of a compacted topic of verdicts.
 COMPACTED = (
     "compacted: each URL's newest verdict stays, and older ones go. Where a URL stands is the same, but for a title "
-    "that only an older one told; exports of `verdicts`, `neardup diff`, and views made anew lack what was said "
+    "that only an older verdict had; exports of `verdicts`, `neardup diff`, and recreated views lack verdicts from "
     "before. A page that was taken down stays in it by URL and title, unless cleanup.policy is compact,delete"
 )
 
 
 def _of_new(setting: str, value: str) -> _Need:
-    """An old topic may have it otherwise."""
+    """A setting of new topics; existing topics may have another value."""
     return _Need(setting, value, value, lambda found: True, "")
 
 
@@ -92,7 +93,7 @@ _NO_UNCLEAN = _exactly(
 )
 
 
-#: Of all topics but `pages`, which has a reason of its own.
+#: The need of all topics except `pages`, which has its own reason.
 _BROKER_TIME = _exactly(
     *BROKER_TIME,
     "with CreateTime brokers refuse the records of a machine whose clock is ahead, and retention soon removes those of "
@@ -105,7 +106,7 @@ _NO_LIMIT_IN_BYTES = _exactly(
 
 @dataclass(frozen=True, slots=True)
 class _Plan:
-    """fixed: why the number of partitions must be this one; "" if it is free."""
+    """A topic to create. fixed: why the number of partitions must be this one; "" if any number will do."""
 
     name: str
     partitions: int
@@ -122,7 +123,7 @@ def _plans(names: Topics, sizes: Sizes, log_retention_ms: int) -> tuple[_Plan, .
         "",
         (
             _BROKER_TIME,
-            _retention(sizes.verdicts_retention_ms, DAY_MS, "pairs could go before anybody has looked at them"),
+            _retention(sizes.verdicts_retention_ms, DAY_MS, "pairs could be deleted before a labeller has seen them"),
             _NO_COMPACTION,
             _NO_UNCLEAN,
         ),
@@ -195,7 +196,7 @@ def _plans(names: Topics, sizes: Sizes, log_retention_ms: int) -> tuple[_Plan, .
                 _BROKER_TIME,
                 _at_least("max.message.bytes", 1_048_588, VERDICT_BYTES_MIN, "a verdict with its evidence may not fit"),
                 _retention(sizes.verdicts_retention_ms, DAY_MS, "verdicts could go before a stopped indexer is back"),
-                # The newest verdict of a partition, which a matcher starts by, is never compacted away.
+                # Compaction never removes the newest verdict of a partition, which a matcher reads when it starts.
                 _of_new("cleanup.policy", "compact" if sizes.compact_verdicts else "delete"),
                 _NO_UNCLEAN,
             ),
@@ -212,9 +213,9 @@ def _sharded(names: Topics, sizes: Sizes, needs: Sequence[_Need]) -> Iterator[_P
 
 
 def create(admin: Admin, names: Topics | None = None, sizes: Sizes | None = None) -> list[str]:
-    """Makes the topics that are missing and returns their names; topics that exist are checked, never altered.
+    """Creates the missing topics and returns their names. Existing topics are checked, never altered.
 
-    Raises TopicError with every problem of those (nothing is made then), BrokerError.
+    Raises TopicError with all problems of existing topics (nothing is created then), BrokerError.
     """
     names, sizes = names or Topics(), sizes or Sizes()
     plans = _plans(names, sizes, _log_retention_ms(admin, names, sizes))
@@ -235,10 +236,10 @@ def create(admin: Admin, names: Topics | None = None, sizes: Sizes | None = None
 def check(
     admin: Admin, names: Topics | None = None, sizes: Sizes | None = None, *, only: Collection[str] | None = None
 ) -> list[Problem]:
-    """Everything that is wrong with the topics, missing ones included; empty if they may be used.
+    """All problems of the topics, missing ones included; empty if they can be used.
 
-    only: of these topics, by their names; others are not even asked about. Partition counts other than that of the
-    sketch log are free, and so are larger limits. Raises BrokerError.
+    only: names of the topics to query and check. Except for the sketch log, any number of partitions will do, and
+    larger limits will do, too. Raises BrokerError.
     """
     names, sizes = names or Topics(), sizes or Sizes()
     plans = _plans(names, sizes, _log_retention_ms(admin, names, sizes))
@@ -254,7 +255,7 @@ def _log_retention_ms(admin: Admin, names: Topics, sizes: Sizes) -> int:
 
 
 def compacted(admin: Admin, topic: str) -> bool:
-    """Whether records of this topic go once there is a newer one of their key; False where it is missing.
+    """Whether the topic is compacted: newer records of a key replace older ones; False if the topic is missing.
 
     Raises BrokerError.
     """
@@ -262,13 +263,13 @@ def compacted(admin: Admin, topic: str) -> bool:
 
 
 def require(admin: Admin, names: Topics, *only: str, sizes: Sizes | None = None) -> None:
-    """Raises TopicError with everything that is wrong with these topics; for whoever is about to use them."""
+    """Raises TopicError with all problems of these topics. A role calls it before it uses them."""
     problems = check(admin, names, sizes, only=only)
     if problems:
         raise TopicError("\n".join(map(str, problems)))
 
 
-def _problems(admin: Admin, plans: Sequence[_Plan], present: Mapping[str, Topic]) -> Iterator[Problem]:
+def _problems(admin: Admin, plans: Sequence[_Plan], present: Mapping[str, KafkaTopic]) -> Iterator[Problem]:
     for plan in plans:
         topic = present.get(plan.name)
         if topic is None:

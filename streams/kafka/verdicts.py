@@ -1,4 +1,4 @@
-"""Verdicts and the log's offset, in one transaction."""
+"""Commits verdicts and the log's offset in one transaction."""
 
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -25,23 +25,23 @@ from streams.kafka.connection import (
 from streams.ports import Committed, TopicIds
 from streams.process.watchdog import Watchdog
 
-#: A transaction may go on for so long after the process was told to stop.
+#: Seconds for which a transaction may continue after a stop was requested.
 STOP_SECONDS_MAX = 5.0
 
 #: Topic, key, value, headers.
 _Record = tuple[str, bytes | None, bytes, list[tuple[str, str | bytes | None]] | None]
 
 
-#: Of a matcher that nobody will start again.
+#: Advice if no matcher will be started again.
 NOWHERE = TopicIds(bytes(16), bytes(16))
 
 
 class KafkaVerdicts:
-    """The matcher's end of `verdicts`: a batch of verdicts and the log's next offset become visible together or not.
+    """Writes `verdicts`: a batch of verdicts and the log's next offset become visible together, or not at all.
 
-    Only the transactional id keeps a second matcher away, not the group: `init` fences whoever had it before.
-    transaction_timeout_ms: after so long the broker aborts an open transaction (and fences its producer); above
-    `deadline_s`, or a broker away for a while would fence its own client.
+    The transactional id excludes a second matcher, not the group: `init` fences its previous owner.
+    transaction_timeout_ms: the broker aborts a transaction that is open for longer, and fences its producer. It must
+    exceed `deadline_s`; otherwise a broker that is away for a while would fence its own client.
 
     A transaction that fails is never repeated by the same producer, nor is another one begun by it. A producer keeps
     its epoch after an abort. The broker therefore accepts records of the aborted transaction that arrive late, and they
@@ -68,14 +68,14 @@ class KafkaVerdicts:
         message_bytes_max: int = 1_000_000,
         watchdog: Watchdog | None = None,
     ) -> None:
-        """topic_ids: kept beside the committed offset; `check` looks whether the topic is still its sink.
+        """topic_ids: stored with the committed offset; `check` compares the topic with its sink.
 
-        deadline_s: for each of init, committed and commit. watchdog: for calls that hang beyond it.
+        deadline_s: for each of init, committed and commit. watchdog: ends the process if a call hangs beyond it.
         """
         self.topic = topic
         self.transactional_id = transactional_id
         self._commits = 0
-        self._repeated = ""  # the call that was repeated; after it no other transaction is begun
+        self._repeated = ""  # the call that was repeated; no transaction may follow it
         self._log, self.topic_ids, self.first = log_topic, topic_ids, ""
         self._audit_topic, self._effects_topic = audit_topic, effects_topic
         self._deadline_s = deadline_s
@@ -84,7 +84,7 @@ class KafkaVerdicts:
         self._watchdog = watchdog or Watchdog(deadline_s + 3 * TRY_SECONDS_MAX)
         self._admin = Admin(connection)
         defaults: dict[str, Setting] = {
-            # The default of 100 ms is what a transaction spends waiting: 240 instead of 103 a second.
+            # With the default of 100 ms a transaction mostly waits: 103 transactions/s instead of 240.
             "retry.backoff.ms": 5,
             "compression.type": "zstd",
             "partitioner": "murmur2_random",
@@ -95,8 +95,8 @@ class KafkaVerdicts:
             "transaction.timeout.ms": transaction_timeout_ms,
         }
         self._producer: Producer = connection.make(Producer, defaults, fixed, self._cause)
-        # Never joins the group: it names the group to the transaction, and asks for its offset. read_committed, so
-        # that an offset in an open transaction is waited for, not overlooked.
+        # Never joins the group: it names the group in transactions, and requests its offset. With read_committed, so
+        # that it waits for an offset in an open transaction.
         member: dict[str, Setting] = {
             "group.id": group,
             "isolation.level": "read_committed",
@@ -105,11 +105,11 @@ class KafkaVerdicts:
         self._member: Consumer = connection.make(Consumer, {}, member, self._cause)
 
     def init(self) -> None:
-        """Fences every earlier owner of the transactional id, settles its transaction. Raises BrokerError, Fenced."""
+        """Fences earlier owners of the transactional id, and ends their transaction. Raises BrokerError, Fenced."""
         self._guarded("init", lambda: self._call("init", lambda: self._producer.init_transactions(TRY_SECONDS_MAX)))
 
     def committed(self) -> Committed | None:
-        """The log offset that verdicts were committed up to; None: never, or expired. Raises BrokerError."""
+        """The committed offset of the log; None if there is none, or it has expired. Raises BrokerError."""
         asked = [TopicPartition(self._log, 0)]
         ask = self._member.committed
 
@@ -134,14 +134,12 @@ class KafkaVerdicts:
         headers: Mapping[int, Headers] = MappingProxyType({}),
         effects: Sequence[bytes] = (),
     ) -> None:
-        """Commits (key, value) pairs and the next offset of the log in one transaction; when it returns, they are.
+        """Commits (key, value) pairs and the next offset of the log in one transaction. Returns after the commit.
 
-        audit, effects: values for these topics, in the same transaction. headers: of some of the pairs, by their
-        places.
-
-        Raises Fenced: end the process; another one owns the line. Unsettled: refused, or the outcome is not known.
-        RecordTooLarge and BrokerError: mend the cause first. After each of them close this object, make a new one,
-        `init` it, and believe `committed`. A call that hangs ends the process.
+        audit, effects: values for these topics, in the same transaction. headers: by index, of some of the pairs.
+        Raises Fenced: end the process, because another one owns the stream. Unsettled: refused, or the outcome is
+        unknown. RecordTooLarge, BrokerError: remove the cause first. After each of them close this object, make a new
+        one, `init` it, and use `committed`. A call that hangs ends the process.
         """
 
         records: list[_Record] = [(self.topic, key, value, None) for key, value in verdicts]
@@ -183,7 +181,7 @@ class KafkaVerdicts:
                     raise self._failed("produce", error_of(exception)) from exception
 
     def _failed(self, what: str, error: KafkaError) -> NeardupError:
-        """What to raise for an error that no repetition of the call can mend."""
+        """The exception for an error that remains when the call is repeated."""
         error = self._kept(error)
         if error.code() in FENCED:
             return Fenced(
@@ -198,9 +196,12 @@ class KafkaVerdicts:
         return BrokerError(text)
 
     def _kept(self, error: KafkaError) -> KafkaError:
-        """The first error of the transaction. The client keeps it; a later call may report its wrong state instead."""
+        """The first error of the transaction, which the client keeps.
+
+        A later call may report its wrong state instead.
+        """
         try:
-            self._producer.begin_transaction()  # begins nothing: a transaction is open
+            self._producer.begin_transaction()  # has no effect: a transaction is open
         except KafkaException as exception:
             kept = error_of(exception)
             if kept.fatal() or kept.txn_requires_abort():
@@ -208,7 +209,7 @@ class KafkaVerdicts:
         return error
 
     def _call(self, what: str, call: Callable[[], None]) -> None:
-        """Repeats `call` while its outcome is open. Raises Fenced, Unsettled, RecordTooLarge, BrokerError."""
+        """Repeats `call` while its outcome is unknown. Raises Fenced, Unsettled, RecordTooLarge, BrokerError."""
         while True:
             try:
                 call()
@@ -230,26 +231,26 @@ class KafkaVerdicts:
             return call()
 
     def _in_time(self, what: str, error: KafkaError | None = None) -> None:
-        """Raises Unsettled past the deadline, and Stopped some seconds after the process was told to stop."""
+        """Raises Unsettled after the deadline, and Stopped some seconds after a stop was requested."""
         now, stop = time.monotonic(), self._connection.stop
-        self._connection.beat()
+        self._connection.heartbeat()
         if stop is not None and stop.is_set() and not self._hurries:
             self._until, self._hurries = min(self._until, now + STOP_SECONDS_MAX), True
         if now <= self._until:
             return
         if self._hurries:
-            raise Stopped(f"{what}: told to stop while Kafka did not answer; the next start finds out what it did")
+            raise Stopped(f"{what}: stopped while Kafka did not answer; the next start finds out what Kafka did")
         explained = self._cause.explain(error) if error else f"the client's queue stays full{self._cause}"
         raise Unsettled(f"{what}: not known after {self._deadline_s:g} s: {explained}", commits=self._commits)
 
     def check(self) -> None:
-        """Raises TopicError if the topic was deleted or made anew; BrokerError soon, if that cannot be told."""
+        """Raises TopicError if the topic was deleted or recreated; BrokerError within seconds if that is unknown."""
         now = self._admin.topics([self.topic], TRY_SECONDS_MAX).get(self.topic)
         if now is None or now.id != self.topic_ids.sink:
             raise verdicts_gone(self.topic, self.topic_ids.sink, now.id if now else None)
 
     def close(self) -> None:
-        """Leaves an open transaction to the next `init`; waits for nothing."""
+        """Closes without waiting. The next `init` ends an open transaction."""
         with self._watchdog.watch("closing"):
             self._producer.purge()
             self._member.close()

@@ -1,4 +1,4 @@
-"""Errors of Kafka and of its client library in words: what is wrong, and what to do about it."""
+"""Texts for errors of Kafka and of its client library: the problem, and what to do about it."""
 
 from collections.abc import Mapping
 
@@ -87,7 +87,7 @@ _WORDS: Mapping[int, str] = {
 
 
 def in_words(error: KafkaError, codes: str) -> str:
-    """What an error means and what to do. codes: all that the client library has said."""
+    """The problem behind an error, and what to do. codes: all error codes of the client library so far."""
     if "Too many open files" in codes:
         return _FILES
     code = error.code()

@@ -1,4 +1,4 @@
-"""Writing records that nobody reads twice: to `pages`, `pages.rejected` and the sketch log."""
+"""Writes records once each, in order: to `pages`, `pages.rejected` and the sketch log."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -17,8 +17,8 @@ Headers = Sequence[tuple[str, bytes]]
 class Writer:
     """An idempotent producer to one topic: each record once, each partition in the order of `send`.
 
-    gapless: for the sketch log. A record that fails takes all later ones with it, so that what the log holds of this
-    writer is always a prefix: librdkafka may not give up a record by its own timeout and send the next one.
+    gapless: for the sketch log. If a record fails, all later ones fail, too, so the log always has a prefix of this
+    writer's records. librdkafka must not give up a record after its own timeout and send the next one.
     Not thread-safe.
     """
 
@@ -33,10 +33,10 @@ class Writer:
         delivery_s: float = 120.0,
         on_failure: Callable[[bytes, str], None] | None = None,
     ) -> None:
-        """message_bytes_max: of one record with its headers. delivery_s: how long an acknowledgement may take.
+        """message_bytes_max: of a record with its headers. delivery_s: time limit of an acknowledgement.
 
-        on_failure: told key and reason of each record that was not written (after `delivery_s` it is given up); the
-        others go on. Without it the first failure ends the writer.
+        on_failure: called with key and reason of each record that was not written within `delivery_s`; the others
+        continue. Without it the first failure ends the writer.
         """
         self.topic = topic
         self.sent = self.acknowledged = self.failed = 0
@@ -52,11 +52,13 @@ class Writer:
             fixed |= {"message.timeout.ms": 0, "enable.gapless.guarantee": True}
         defaults: dict[str, Setting] = {
             "linger.ms": linger_ms,
-            # By measurement: half of what lz4 leaves of pages and verdicts, three quarters of sketches, for a few
-            # hundredths of a millisecond a page.
+            # Measured: half of the bytes of lz4 for pages and verdicts, three quarters for sketches, for a few
+            # hundredths of
+            # a millisecond per page.
             "compression.type": "zstd",
             "message.max.bytes": message_bytes_max,
-            # As Java clients and aiokafka do it: tables and streams of other programs meet ours by key.
+            # As in Java clients and aiokafka, so that tables and streams of other programs can be joined with ours by
+            # key.
             "partitioner": "murmur2_random",
             "queue.buffering.max.kbytes": 256 << 10,
         }
@@ -64,7 +66,9 @@ class Writer:
             defaults["message.timeout.ms"] = int(delivery_s * 1000)
         self._make: Callable[[], Producer] = lambda: connection.make(Producer, defaults, fixed, self._cause)
         self._producer = self._make()
-        self._stranded = Stranded(topic, lambda: None)  # a new producer does no harm while nothing is outstanding
+        self._stranded = Stranded(
+            topic, lambda: None
+        )  # a new producer is harmless while no acknowledgement is outstanding
 
     @property
     def outstanding(self) -> int:
@@ -73,9 +77,9 @@ class Writer:
     def send(
         self, value: bytes | None, *, key: bytes | None = None, headers: Headers = (), partition: int = -1
     ) -> None:
-        """Queues one record; waits while the queue is full.
+        """Queues one record. Waits while the queue is full.
 
-        Raises RecordTooLarge, naming the key (the writer goes on); BrokerError as `poll` does.
+        Raises RecordTooLarge with the key (the writer continues); BrokerError like `poll`.
         """
         while not self.try_send(value, key=key, headers=headers, partition=partition):
             self.poll(0.1)
@@ -102,7 +106,7 @@ class Writer:
                 raise RecordTooLarge(
                     f"{name or 'a record'} has {len(value or b'')} bytes, too many for one message to {self.topic}"
                 ) from exception
-            self.poll(0.2)  # raises too, and says more: which record the producer has died of
+            self.poll(0.2)  # raises, too, and names the record that ended the producer
             raise BrokerError(f"topic {self.topic}: {self._cause.explain(error)}") from exception
         self.sent += 1
         return True
@@ -125,14 +129,14 @@ class Writer:
             self._failed = f"{name} was not written: {why}"
 
     def poll(self, wait_s: float = 0.0) -> int:
-        """Takes acknowledgements in and returns how many records wait for theirs.
+        """Receives acknowledgements and returns the number of records without one.
 
-        Raises BrokerError if a record failed or none was acknowledged for `delivery_s`: nothing after it may be taken
-        as written, and the process must end without committing what it read.
+        Raises BrokerError if a record failed or none was acknowledged for `delivery_s`. Later records may be lost then,
+        so the process must end without committing what it read.
         """
         try:
             self._producer.poll(wait_s)
-        except KafkaException as exception:  # the producer is dead, and says so here first
+        except KafkaException as exception:  # the producer is dead, and reports it here first
             self._failed = self._failed or self._cause.explain(error_of(exception))
         overdue = self._on_failure is None and self.outstanding and time.monotonic() - self._progress > self._delivery_s
         if overdue and self._failed is None:
@@ -143,10 +147,10 @@ class Writer:
         return self.outstanding
 
     def flush(self) -> None:
-        """Returns when every record is acknowledged. Raises as `poll`."""
+        """Returns when every record is acknowledged. Raises like `poll`."""
         while self.poll(0.02):
             self._producer.flush(0.0)  # sends what lingers
 
     def close(self) -> None:
-        """Gives up what is not sent; `flush` first if it matters."""
+        """Closes the producer. Unsent records are lost unless `flush` was called."""
         self._producer.purge()

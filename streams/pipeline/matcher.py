@@ -55,7 +55,7 @@ from streams.ports import VerdictSink
 
 __all__ = ["Decided", "Mark", "Matcher", "Prepared", "folded_to"]
 
-_NEXT, _LOG_TIME, _SCHEME, _DECIDER, _EMITTED_TO = b"next", b"log_time", b"scheme", b"decider", b"told"
+_NEXT, _LOG_TIME, _SCHEME, _DECIDER, _EMITTED_TO = b"next", b"log_time", b"scheme", b"decider", b"emitted_to"
 #: Versions of the programs that began the index, and the log (from its first message).
 PROGRAM, LOG_PROGRAM = b"program", b"log_program"
 _SWEEP = b"sweep"  # state of expiry, if the decider has a horizon

@@ -12,7 +12,7 @@ from neardup.index.base import Family, Reader
 from neardup.page import host_of, normalise_url, site_of
 from neardup.sketch.takedown import Named, Takedown
 
-_PREFIX = b"forgot:"
+_PREFIX = b"takedown:"
 _READ_ROWS = 1024
 
 

@@ -1,1 +1,1 @@
-"""This process: logs, metrics, health, signals."""
+"""Logs, metrics, health, traces and shutdown of a process."""

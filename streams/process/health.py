@@ -1,7 +1,8 @@
-"""/metrics, /live and /ready over HTTP, for Prometheus and for whoever restarts or routes.
+"""Serves /metrics, /live and /ready over HTTP, for Prometheus, supervisors and load balancers.
 
-/live says 503 when the process should be restarted: one of its loops has not turned for `stall_ms`. /ready says 503
-while a role still catches up or has nothing assigned: restarting would not help. Both give their reason as JSON.
+/live answers 503 if the process should be restarted: one of its loops has made no turn for `stall_ms`. /ready answers
+503
+while a role still catches up or has no partition: a restart would not help. Both give their reason as JSON.
 """
 
 import contextlib
@@ -22,13 +23,13 @@ _Pages = dict[str, Callable[[], tuple[int, str, bytes]]]
 
 _log = logging.getLogger(__name__)
 
-REQUESTS_MAX = 16  # at once; a probe and a scrape need two. One more takes the place of that which is longest there
-REQUEST_SECONDS_MAX = 5  # that a client may stay silent
+REQUESTS_MAX = 16  # at once; a probe and a scrape need two. A further one replaces the oldest
+REQUEST_SECONDS_MAX = 5  # longest silence of a client
 REASON_CHARS_MAX = 500
 
 
 class RoleHealth:
-    """What one role says of itself. Called by its loop; read by request threads."""
+    """Health of a role. Its loop writes it; request threads read it."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -36,7 +37,7 @@ class RoleHealth:
         self._state = (False, "starting")
 
     def turned(self) -> None:
-        """The loop went round, with or without work. Call it in every wait, too, that may last longer than stall_ms."""
+        """Records a turn of the loop, with or without work. Call it also in every wait that may exceed stall_ms."""
         self._turned = self._clock.now_ms()
 
     def ready(self, reason: str = "caught up") -> None:
@@ -53,7 +54,7 @@ class RoleHealth:
 
 
 class Health:
-    """All roles of the process. clock: one that no operator sets back is best; its zero does not matter.
+    """Health of all roles of the process. clock: a monotonic clock; its zero has no meaning.
 
     redact: applied to every reason before it leaves the process.
     """
@@ -63,17 +64,18 @@ class Health:
         self._stall_ms = stall_ms
         self._redact = redact
         self._roles: dict[str, RoleHealth] = {}
-        #: What else /ready tells, whoever is ready.
+        #: Further fields of the answer of /ready.
         self.facts: Mapping[str, str] = {}
 
     def role(self, name: str) -> RoleHealth:
-        """The role's own part, made at the first call: from then on it must turn."""
+        """The health of a role, made at the first call. From then on the role's loop must turn."""
         if name not in self._roles:
-            self._roles = {**self._roles, name: RoleHealth(self._clock)}  # a new dict: request threads iterate the old
+            # a new dict, because request threads iterate over the old one
+            self._roles = {**self._roles, name: RoleHealth(self._clock)}
         return self._roles[name]
 
     def live(self) -> tuple[bool, dict[str, Any]]:
-        """Whether every loop turned within stall_ms, and the JSON that says so."""
+        """(whether every loop turned within stall_ms, the answer as JSON)."""
         roles = {}
         for name, role in self._roles.items():
             silent = role.silent_ms()
@@ -81,7 +83,7 @@ class Health:
         return self._answer(roles)
 
     def ready(self) -> tuple[bool, dict[str, Any]]:
-        """Whether every role is ready (no role at all is not), and the JSON that says so."""
+        """(whether every role is ready, the answer as JSON). Without roles the process is not ready."""
         roles = {}
         for name, role in self._roles.items():
             ok, reason = role.state()
@@ -94,7 +96,7 @@ class Health:
         return {name: role.state()[0] for name, role in self._roles.items()}
 
     def stopped(self, reason: str) -> None:
-        """No role goes on, and that is known: none is ready, and none has to turn at this moment."""
+        """Records that all roles are stopped on purpose: none is ready, and none has to turn now."""
         for role in self._roles.values():
             role.not_ready(reason)
             role.turned()
@@ -106,13 +108,13 @@ class Health:
 
 
 class HealthServer:
-    """Serves from construction until `stop`, in threads of its own. `address`: (host, port) in use.
+    """Serves from construction until `stop`, in its own threads. address: (host, port) in use.
 
-    Raises BadInput if the address cannot be had. Port 0 takes any free one.
+    Raises BadInput if the address cannot be used. Port 0 selects a free port.
     """
 
     def __init__(self, host: str, port: int, health: Health, metrics: Metrics) -> None:
-        class Handler(_Handler):
+        class BoundHandler(_Handler):
             pages: ClassVar[_Pages] = {
                 "/metrics": lambda: (200, "text/plain; version=0.0.4; charset=utf-8", _rendered(metrics, health)),
                 "/live": lambda: _json(*health.live()),
@@ -121,7 +123,7 @@ class HealthServer:
 
         try:
             family, *_, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-            self._server = _Server(address, Handler, family)
+            self._server = _Server(address, BoundHandler, family)
         except OSError as error:
             raise BadInput(
                 f"cannot serve metrics on {host}:{port}: {error.strerror}; set metrics_host, metrics_port"
@@ -131,7 +133,7 @@ class HealthServer:
         self._thread.start()
 
     def stop(self) -> None:
-        """Frees the port; requests under way end by themselves. Stopping twice is harmless."""
+        """Frees the port. Open requests end without it. Stopping twice is harmless."""
         self._server.shutdown()
         self._thread.join()
         self._server.server_close()
@@ -155,23 +157,23 @@ def _json(ok: bool, answer: dict[str, Any]) -> tuple[int, str, bytes]:
 
 class _Server(socketserver.ThreadingTCPServer):
     allow_reuse_address = True
-    daemon_threads = True  # a request under way does not hold up the end of the process
+    daemon_threads = True  # an open request does not delay the end of the process
     request_queue_size = REQUESTS_MAX
 
     def __init__(self, address: Any, handler: type["_Handler"], family: int) -> None:
         self.address_family = family
         self._lock = threading.Lock()
-        self._open: dict[Any, None] = {}  # connections in the order in which they came
+        self._open: dict[Any, None] = {}  # connections in the order of arrival
         super().__init__(address, handler)
 
     def process_request(self, request: Any, client_address: Any) -> None:
-        """Slow clients must not keep a probe out: whoever has had his time longest makes room."""
+        """Accepts a request. At the limit the oldest connection is closed, so slow clients cannot block a probe."""
         with self._lock:
             if len(self._open) >= REQUESTS_MAX:
                 oldest = next(iter(self._open))
                 del self._open[oldest]
-                with contextlib.suppress(OSError):  # gone by itself
-                    oldest.shutdown(socket.SHUT_RDWR)  # its thread reads the end, and ends
+                with contextlib.suppress(OSError):  # closed already
+                    oldest.shutdown(socket.SHUT_RDWR)  # its thread reads the end of the stream, and ends
             self._open[request] = None
         super().process_request(request, client_address)
 
@@ -183,12 +185,12 @@ class _Server(socketserver.ThreadingTCPServer):
                 self._open.pop(request, None)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        # Clients that go away or say nothing are no news; anything else is a mistake of ours.
+        # Clients that disconnect or stay silent are normal; any other error is a bug.
         _log.debug("request failed", exc_info=True)
 
 
 class _Handler(BaseHTTPRequestHandler):
-    """GET and HEAD of three pages; HTTP/1.0, so that each request has its own connection and end."""
+    """GET and HEAD of three pages. HTTP/1.0, so each request has its own connection."""
 
     timeout = REQUEST_SECONDS_MAX
     server_version = "neardup"
@@ -209,4 +211,4 @@ class _Handler(BaseHTTPRequestHandler):
     do_HEAD = do_GET
 
     def log_message(self, format: str, *args: Any) -> None:
-        """Probes come every few seconds: not logged."""
+        """Logs nothing: probes come every few seconds."""

@@ -1,9 +1,9 @@
-"""What an operator reads when a process runs out of memory, also where it can say nothing itself.
+"""Reports to the operator that a process ran out of memory, even if the process was killed.
 
-Memory that cannot be had ends a process in ways that Python does not see: libraries abort it, the kernel kills it. So a
-second process of a few megabytes waits at a pipe. If the pipe ends before the word END came through it, it writes which
-input was being read, how much memory was in use, and which limits there are. This file is its program, too: it runs
-with the standard library alone.
+Lack of memory ends a process in ways that Python does not see: libraries abort it, or the kernel kills it. So a second
+process of a few megabytes waits at a pipe. If the pipe ends without the mark END, the second process writes which input
+was being read, how much memory was in use, and the limits. This file is its program, too, so it uses the standard
+library only.
 """
 
 import json
@@ -23,7 +23,7 @@ _ADVICE = "if memory ran out, raise the limit or use fewer --threads; the same c
 
 
 class LastWords:
-    """A context manager around the work. Set `reading` to what is being read: it is named in the last words."""
+    """A context manager around the work. reading: the input that is being read, for the report."""
 
     def __init__(self) -> None:
         self._reading = ""
@@ -32,7 +32,7 @@ class LastWords:
 
     def __enter__(self) -> "LastWords":
         command = [sys.executable, "-I", "-S", __file__, str(os.getpid()), str(_kills())]
-        with suppress(OSError, ValueError):  # without it the process ends as any other does
+        with suppress(OSError, ValueError):  # without a second process there is no report
             self._watcher = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True)
         self._send(self.words())
         return self
@@ -58,7 +58,7 @@ class LastWords:
             self._send(self.words())
 
     def words(self) -> str:
-        """What was being read, and what limits memory."""
+        """The report: the input that was being read, and the limits of memory."""
         megabytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10
         while_reading = f" while it read {self._reading}" if self._reading else ""
         return f"{while_reading} (memory: {megabytes:,} MB in use so far; limits: {self._limits}): {_ADVICE}"
@@ -71,7 +71,7 @@ class LastWords:
 
 
 def limits() -> str:
-    """The limits of this process's memory, each by the name under which it is set."""
+    """The limits of this process's memory, by the names of their settings."""
     found = []
     for limit, name in _LIMITS:
         bytes_max = resource.getrlimit(limit)[0]
@@ -89,7 +89,7 @@ def _megabytes(count: int) -> str:
 
 
 def _own_cgroups() -> list[Path]:
-    """The folders of this process's group and of those around it, of the second version."""
+    """The folders of this process's control group and its parents (cgroup version 2)."""
     with suppress(OSError, IndexError):
         lines = Path("/proc/self/cgroup").read_text().splitlines()
         own = _CGROUPS / next(line[3:] for line in lines if line.startswith("0::")).lstrip("/")
@@ -98,7 +98,7 @@ def _own_cgroups() -> list[Path]:
 
 
 def _kills() -> int:
-    """Processes of its group that the kernel has killed for want of memory, so far."""
+    """Number of processes of the control group that the kernel has killed for lack of memory."""
     for folder in _own_cgroups():
         with suppress(OSError, ValueError, IndexError):
             lines = (folder / "memory.events").read_text().splitlines()
@@ -107,9 +107,9 @@ def _kills() -> int:
 
 
 def _watch(process: str, kills: int) -> None:
-    """The second process: reads what the first one says until it ends."""
+    """The second process: reads the pipe until the first process ends."""
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, signal.SIG_IGN)  # they are meant for the first one, which may still have words
+        signal.signal(number, signal.SIG_IGN)  # signals are for the first process, whose end this one reports
     last = ""
     for line in sys.stdin:
         if line == _END:

@@ -1,10 +1,11 @@
-"""Log lines: one event a line, with fields such as topic, partition, offset and url.
+"""Log lines: one event per line, with fields such as topic, partition, offset and url.
 
     log = logs.get("match")
     log.warning("source gap", topic="pages", partition=3, offset=17)
 
-A constant event and its variables as fields: so lines can be counted by event, and repeated ones can be held back.
-On a terminal lines are for people, elsewhere JSON. Standard logging underneath: what libraries log comes out alike.
+The event is a constant text, and its variables are fields. So lines can be counted by event, and repeated lines can be
+suppressed. Lines are text on a terminal, and JSON elsewhere. The module uses standard logging, so lines of libraries
+have the same form.
 """
 
 import contextlib
@@ -20,13 +21,13 @@ from typing import Any, TextIO
 from neardup.errors import InvariantBroken, NeardupError
 
 HIDDEN = "***"
-#: Of one event so many lines pass in one window; the rest is counted and told with the next that passes.
+#: Lines per event and window that are written. Further ones are counted, and the next written line has their number.
 BURST = 5
 WINDOW_SECONDS = 10.0
 _EVENTS_MAX = 512  # kinds of events remembered at once
 _FIELD_CHARS_MAX = 2_000
 _TRACE_CHARS_MAX = 20_000
-_OURS = ("neardup", "streams")  # loggers that follow log_level; libraries speak from "warning" on
+_OURS = ("neardup", "streams")  # loggers that follow log_level; libraries log from "warning" on
 
 
 class Log:
@@ -57,7 +58,7 @@ def get(name: str) -> Log:
 
 
 class Redactor:
-    """Replaces known secrets. Long ones (8 characters) go wherever they stand, shorter ones as whole words."""
+    """Replaces known secrets: those of 8 or more characters anywhere in a text, shorter ones as whole words."""
 
     def __init__(self, secrets: Iterable[str]) -> None:
         ordered = sorted(set(filter(None, secrets)), key=len, reverse=True)
@@ -84,8 +85,11 @@ class Handler(logging.StreamHandler[TextIO]):
             super().emit(record)
 
     def _held_back(self, record: logging.LogRecord) -> int | None:
-        """None: hold this one back. Else how many were since the last line of its event."""
-        # Libraries put numbers (ports, ids) into the text; the kind of event is the text without them.
+        """None: suppress this line.
+
+        Otherwise the number of lines that were suppressed since the last one of its event.
+        """
+        # Libraries write numbers (ports, ids) into the text; the text without them is the event.
         key = (record.name, record.levelno, re.sub(r"\d+", "0", self._redact(_message(record))[:200]))
         window = self._seen.pop(key, None)
         if window is None or not 0 <= record.created - window[0] < WINDOW_SECONDS:
@@ -93,16 +97,16 @@ class Handler(logging.StreamHandler[TextIO]):
             window = [record.created, 0, 0]
         else:
             held = 0
-        self._seen[key] = window  # again at the end: the first is the one that was not seen for longest
+        self._seen[key] = window  # moved to the end: the first event is the one with the oldest line
         if len(self._seen) > _EVENTS_MAX:
-            self._told_late(next(iter(self._seen)))
+            self._write_count_of(next(iter(self._seen)))
         window[1] += 1
         if window[1] <= BURST:
             return held
         window[2] += 1
         return None
 
-    def _told_late(self, key: tuple[str, int, str]) -> None:
+    def _write_count_of(self, key: tuple[str, int, str]) -> None:
         _, _, held = self._seen.pop(key)
         if held:
             name, level, event = key
@@ -111,10 +115,10 @@ class Handler(logging.StreamHandler[TextIO]):
             super().emit(record)
 
     def close(self) -> None:
-        """Tells the counts that are still held back."""
+        """Writes the counts of suppressed lines."""
         with self.lock or contextlib.nullcontext():
             while self._seen:
-                self._told_late(next(iter(self._seen)))
+                self._write_count_of(next(iter(self._seen)))
         super().close()
 
     def format(self, record: logging.LogRecord) -> str:
@@ -134,7 +138,7 @@ class Handler(logging.StreamHandler[TextIO]):
             return json.dumps(line | {name + "_" * (name in line): value for name, value in values.items()})
         shown = "  ".join([event, *(f"{name}={_quoted(value)}" for name, value in values.items())])
         lines = [f"{_time(record.created)[11:23]} {record.levelname.lower():<7} {record.name}  {shown}"]
-        # A page's URL must not move the cursor of the person who reads about it.
+        # A page's URL must not control the reader's terminal.
         return "\n    ".join(_escaped(part) for part in lines + (trace.splitlines() if trace else []))
 
     def _value(self, value: object) -> object:
@@ -170,8 +174,8 @@ def configure(
 
 @contextlib.contextmanager
 def configured(level: str, form: str, *, secrets: Iterable[str] = ()) -> Iterator[Handler]:
-    """`configure` for a block, and `release` after it. Where lines are JSON an error that leaves the block is the last
-    line, see `is_logged`.
+    """`configure` for a block, and `release` after it. With JSON lines, an error that leaves the block becomes the last
+    line; see `is_logged`.
     """
     handler = configure(level, form, secrets=secrets)
     try:
@@ -187,17 +191,17 @@ def configured(level: str, form: str, *, secrets: Iterable[str] = ()) -> Iterato
         release(handler)
 
 
-#: Errors that are in the log already.
+#: Errors that were logged already.
 _logged: "weakref.WeakSet[BaseException]" = weakref.WeakSet()
 
 
 def is_logged(error: BaseException) -> bool:
-    """Whether the log's last line says what this error is: then nothing else need be written."""
+    """Whether the last log line reports this error, so that nothing else need be written."""
     return error in _logged
 
 
 def last_words(logger: str, text: str) -> bytes:
-    """One line for stderr as the log has them, without its locks: for a process that ends at once."""
+    """A log line for stderr, made without the locks of logging, for a process that ends at once."""
     for handler in logging.getLogger().handlers:
         if isinstance(handler, Handler):
             record = logging.LogRecord(f"neardup.{logger}", logging.ERROR, "", 0, text, None, None)
@@ -206,7 +210,7 @@ def last_words(logger: str, text: str) -> bytes:
 
 
 def release(handler: Handler) -> None:
-    """Undoes `configure`; what was held back is told."""
+    """Undoes `configure`, and writes the counts of suppressed lines."""
     logging.getLogger().removeHandler(handler)
     handler.close()
     for name in _OURS:
@@ -216,7 +220,7 @@ def release(handler: Handler) -> None:
 def _message(record: logging.LogRecord) -> str:
     try:
         return record.getMessage()
-    except (TypeError, ValueError, KeyError):  # arguments that do not fit: a library's slip must not stop the line
+    except (TypeError, ValueError, KeyError):  # wrong arguments: a bug of a library must not stop the stream
         return f"{record.msg} {record.args}"
 
 
@@ -231,7 +235,7 @@ def _quoted(value: object) -> str:
 
 
 def printable(text: str) -> str:
-    """Text, of several lines or one, with what a terminal would obey and what nobody sees as escapes."""
+    """Text in which control characters and invisible characters are escaped, for a terminal."""
     return "\n".join(map(_escaped, text.split("\n")))
 
 

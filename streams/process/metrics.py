@@ -1,7 +1,7 @@
 """Every metric of the stream, in one place. README and dashboards use these names: they never change.
 
-One `Metrics` a process, with a registry of its own. Labels take their values from the tuples below and nowhere else, so
-that no page can add a time series; an unknown value is a KeyError.
+A process has one `Metrics`, with its own registry. Labels have only the values of the tuples below, so no page can add
+a time series; an unknown value is a KeyError.
 """
 
 import re
@@ -26,11 +26,11 @@ STEPS: Final[Mapping[str, tuple[str, ...]]] = {
     "match": ("poll", "judge", "produce", "commit", "write", "flush"),
     "shard": ("poll", "answer", "acknowledge", "apply", "flush"),
 }
-#: Why a role began again at its committed position without a new process.
+#: Reasons for which a role restarts at its committed position in the same process.
 RESTARTS: Final = (("sketch", "rebalance"), ("match", "abort"))
-#: Why a role stopped and starting it again would not help: an operator has to.
+#: Reasons for which a role stopped and needs an operator: a restart would not help.
 STOPS: Final = ("source_gap", "corrupt_record", "wrong_scheme", "position_lost", "topic", "state")
-#: Classes of reasons, each with the words that tell it; the first that fits counts.
+#: Classes of rejection reasons, each with its pattern. The first pattern that matches counts.
 REASONS: Final[Mapping[str, str]] = {
     "unreadable": r"\Acannot read\b",  # first: a path follows, without quotes
     "url": r"\burl\b",
@@ -50,15 +50,15 @@ _CANDIDATES = (0, 1, 2, 4, 8, 16, 32, 64)
 
 def reason_class(reason: str) -> str:
     """The class in REASONS of a rejected page's reason."""
-    # Reasons quote the page's URL and the like; what a page says must not choose its class.
+    # Reasons quote the page's URL and similar data, which must not select the class.
     plain = re.sub(r"""(['"]).*\1""", "", reason[:1000].lower())
     return next(name for name, words in REASONS.items() if re.search(words, plain))
 
 
 class BatchHistogram(Collector):
-    """A histogram that takes the observations of a whole batch in one call: one a page would cost more than its probe.
+    """A histogram that takes the observations of a batch in one call: a call per page would cost more than its look-up.
 
-    Not labelled. Written by one thread; a scrape in between may see a batch's sum before its counts.
+    It has no labels, and one thread writes it. A scrape may see the sum of a batch before its counts.
     """
 
     def __init__(self, name: str, text: str, bounds: tuple[float, ...], registry: CollectorRegistry) -> None:
@@ -85,14 +85,14 @@ class BatchHistogram(Collector):
 
 
 class Metrics:
-    """All metrics of one process, whichever roles it has. Attributes are prometheus-client's own objects."""
+    """All metrics of a process, for all roles. Attributes are objects of prometheus-client."""
 
     def __init__(self) -> None:
         self.registry = registry = CollectorRegistry()
         ProcessCollector(registry=registry)  # memory, CPU, and process_start_time_seconds: restarts of the process
         roles = tuple(STEPS)
 
-        # What a crawl is made of.
+        # Content of the crawl.
         pages = Counter(
             "neardup_pages",
             "Pages read (sketch), judged (match) or answered by each shard",
@@ -112,7 +112,7 @@ class Metrics:
         self.verdicts = {kind: verdicts.labels(kind.value) for kind in Kind}
         self.rejections = {reason: rejected.labels(reason) for reason in REASONS}
 
-        # How fast it goes.
+        # Speed.
         self.latency = BatchHistogram(
             "neardup_verdict_latency_seconds", "From a page's log time to the commit of its verdict", _LATENCY, registry
         )
@@ -127,7 +127,7 @@ class Metrics:
         self.steps = {(role, name): step.labels(role, name) for role in roles for name in STEPS[role]}
         self.lag = {role: lag.labels(role) for role in (*roles, "views")}
 
-        # What the index meets.
+        # Index.
         self.candidates = BatchHistogram(
             "neardup_candidates", "Candidates that a page was verified against", _CANDIDATES, registry
         )
@@ -136,7 +136,7 @@ class Metrics:
         )
         self.hot_keys = Counter("neardup_hot_keys", "Index keys that turned hot", registry=registry)
 
-        # What a shadow rule would have said, and what was drawn for people to check.
+        # Shadow rule, and pairs sampled for labelling.
         disagreed = Counter(
             "neardup_shadow_disagreements", "Pages the shadow rule judges otherwise", ["kind"], registry=registry
         )
@@ -144,7 +144,7 @@ class Metrics:
         self.audit_pairs = Counter("neardup_audit_pairs", "Pairs drawn for audit", registry=registry)
         self.audit_lost = Counter("neardup_audit_lost", "Audit lines that could not be written", registry=registry)
 
-        # What went wrong, and was seen.
+        # Failures that were detected.
         self.source_gaps = Counter("neardup_source_gaps", "Gaps in what the log says of a source", registry=registry)
         self.duplicate_ranges = Counter(
             "neardup_duplicate_ranges", "Source ranges dropped because the log had them already", registry=registry
@@ -157,7 +157,7 @@ class Metrics:
         )
         self.restarts = {(role, cause): restarts.labels(role, cause) for role, cause in RESTARTS}
 
-        # Of the roles that this process has, alone: 0 means that somebody waits for one.
+        # Only for roles of this process: 0 means that the role is not ready.
         self.ready = Gauge("neardup_ready", "1 while the role is ready, as /ready says", ["role"], registry=registry)
         self.generation_live = Gauge(
             "neardup_generation_live", "1 while the generation that this process serves is live", registry=registry
@@ -214,7 +214,7 @@ class Metrics:
         self.rejections[reason_class(reason)].inc()
 
     def step(self, role: str, name: str) -> AbstractContextManager[object]:
-        """Times what is done inside."""
+        """Measures the time of the block."""
         return self.steps[role, name].time()
 
     def render(self) -> bytes:

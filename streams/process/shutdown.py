@@ -1,4 +1,4 @@
-"""Clocks of this process, and its shutdown on a signal."""
+"""Clocks, and the shutdown of the process on a signal."""
 
 import os
 import signal
@@ -13,22 +13,22 @@ from types import FrameType
 from streams.process.watchdog import alarm, end_process
 
 _LOOK_SECONDS = 0.5
-#: Past the deadline of a stop, until the alarm ends a process whose GIL is held.
+#: Seconds from the deadline of a stop until the alarm ends a process whose GIL is held.
 _GRACE_SECONDS = 2.0
 
-# A signal to a forked child is none to its parent, whose pipe the child would write to.
+# A signal to a forked child must not reach the parent through the shared pipe.
 os.register_at_fork(after_in_child=lambda: signal.set_wakeup_fd(-1))
 
 
 class SystemClock:
-    """The wall clock; it only keeps dates of the future out of the log time."""
+    """The wall clock. Its only use is to keep dates in the future out of the log time."""
 
     def now_ms(self) -> int:
         return time.time_ns() // 1_000_000
 
 
 class SteadyClock:
-    """A monotonic clock; its zero means nothing."""
+    """A monotonic clock. Its zero has no meaning."""
 
     def now_ms(self) -> int:
         return time.monotonic_ns() // 1_000_000
@@ -36,10 +36,11 @@ class SteadyClock:
 
 @contextmanager
 def stopped_by_signals(stop: threading.Event) -> Iterator[None]:
-    """SIGINT and SIGTERM set `stop`; the second one ends the process at once. Only in the main thread.
+    """Sets `stop` at SIGINT or SIGTERM. The second signal ends the process at once. Only in the main thread.
 
-    Python runs handlers in the main thread, between two of its instructions: never during a call into the Kafka client
-    that does not return. The number of the signal, however, is written to a pipe at once, and a thread reads it there.
+    Python runs signal handlers in the main thread between two instructions, so never during a call into the Kafka
+    client that does not return. But Python writes the number of the signal to a pipe at once, and a thread reads that
+    pipe.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -52,7 +53,7 @@ def stopped_by_signals(stop: threading.Event) -> Iterator[None]:
     def handle(number: int, frame: FrameType | None) -> None:
         stop.set()
         for each in numbers:
-            # Not Python's own handler for SIGINT: it would wait for a call into the Kafka client to return.
+            # Replaces Python's handler of SIGINT, which would wait until a call into the Kafka client returns.
             signal.signal(each, signal.SIG_DFL)
 
     def listen() -> None:
@@ -85,11 +86,10 @@ def stopped_by_signals(stop: threading.Event) -> Iterator[None]:
 def stopped_within(
     stop: threading.Event, seconds_max: float, end: Callable[[str], None] = end_process
 ) -> Iterator[None]:
-    """Ends the process if the block is not left `seconds_max` after `stop` was set, whatever it waits for.
+    """Ends the process if the block is still running `seconds_max` after `stop` was set.
 
-    A call that keeps all other threads from running is ended a little later, by `alarm`.
-
-    end: receives the line that says where the calling thread waits; by default it ends the process.
+    If a call holds the GIL, `alarm` ends the process a little later.
+    end: receives a line with the place where the calling thread waits; by default it ends the process.
     """
     over, caller = threading.Event(), threading.get_ident()
 

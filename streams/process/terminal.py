@@ -1,4 +1,4 @@
-"""Text of strangers for a terminal."""
+"""Makes text of pages and files safe for a terminal."""
 
 from rich.text import Text
 

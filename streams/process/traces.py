@@ -1,10 +1,10 @@
-"""A page's way as spans of OpenTelemetry: publish, sketch, match, verdict; each the parent of the next.
+"""Traces a page as spans of OpenTelemetry: publish, sketch, match, verdict. Each span is the parent of the next.
 
-Whoever publishes decides whether a page is traced: a span's context travels as the header `traceparent` (W3C) of its
-record. The log's messages hold many pages, so theirs is a header of its own, `neardup-traces`: a line for each traced
-page, of its place in the topic of pages and its context. Values of records never change by it, and so no verdict.
+The publisher decides whether a page is traced. The context of a span is the header `traceparent` (W3C) of the page's
+record. A message of the log has many pages, so it has the header `neardup-traces`, with a line per traced page: its
+position in the topic of pages, and its context. Values of records never change, so traces change no verdict.
 
-Nothing of OpenTelemetry is imported before `traces_to` is called, and roles that do not trace have None.
+OpenTelemetry is imported by `traces_to`. Roles that do not trace have None instead of a `Traces`.
 """
 
 import re
@@ -22,13 +22,13 @@ if TYPE_CHECKING:
     from opentelemetry.trace import Span
 
 PARENT, PARENTS = "traceparent", "neardup-traces"
-#: What the header of a page's record takes, its name included, and some more.
+#: Bytes for the header of a page's record with its name, rounded up.
 HEADER_BYTES = 100
-#: Of one message's pages; the others go on untraced. A message has some 100 kB left for its headers.
+#: Pages of a message that are traced further, at most. A message has some 100 kB left for its headers.
 TRACED_MAX = 64
-#: What whoever watches wants to see of a URL.
+#: Characters of a URL in a span.
 _URL_CHARS_MAX = 500
-#: For an address that does not answer: a process that ends waits no longer.
+#: Seconds for which a process that ends waits for an address that does not answer.
 _EXPORT_SECONDS_MAX = 2.0
 _CONTEXT = re.compile(rb"00-([0-9a-f]{32})-([0-9a-f]{16})-01")
 _LINE = re.compile(rb"(\d{1,9}) (\d{1,19}) (\S{55})")
@@ -41,7 +41,7 @@ Context = bytes
 
 
 def parent_in(headers: Headers | None) -> Context | None:
-    """The context that a record of `pages` bears; None if it bears none, is not to be traced, or makes no sense."""
+    """The context in the headers of a record of `pages`; None if there is none, it is not sampled, or it is invalid."""
     for name, value in headers or ():
         if name == PARENT and value is not None and _CONTEXT.fullmatch(value):
             return value
@@ -49,7 +49,7 @@ def parent_in(headers: Headers | None) -> Context | None:
 
 
 def parents_in(headers: Headers | None) -> Iterator[tuple[Place, Context]]:
-    """What a message of the log bears, by pages."""
+    """The contexts in the headers of a message of the log, by page."""
     for name, value in headers or ():
         if name == PARENTS and value is not None:
             for line in value.split(b"\n")[:TRACED_MAX]:
@@ -59,13 +59,16 @@ def parents_in(headers: Headers | None) -> Iterator[tuple[Place, Context]]:
 
 
 def header_of(contexts: Mapping[Place, Context]) -> list[tuple[str, bytes]]:
-    """The header of a message with these pages; none without any."""
+    """The headers of a message with these pages; empty if none is traced."""
     lines = [b"%d %d %s" % (*place, context) for place, context in contexts.items()]
     return [(PARENTS, b"\n".join(lines))] if lines else []
 
 
 class Traces:
-    """Makes the spans of one process. What a matcher has heard of and not judged yet is remembered, HEARD_MAX pages."""
+    """Makes the spans of a process.
+
+    It keeps the contexts of up to HEARD_MAX pages that were read and not judged yet.
+    """
 
     HEARD_MAX = 10_000
 
@@ -77,12 +80,12 @@ class Traces:
         self._heard: dict[Place, tuple[Context, int]] = {}
 
     def close(self) -> None:
-        """Sends what waits, for a while."""
+        """Sends waiting spans, for a limited time."""
         self._provider.shutdown()
 
     @contextmanager
     def publishing(self, url: str, topic: str) -> Iterator[list[tuple[str, bytes]]]:
-        """The headers of a page's record; its span is a child of the caller's own, where it has one."""
+        """The headers of a page's record. Its span is a child of the caller's span, if there is one."""
         attributes = {"url.full": url[:_URL_CHARS_MAX], "messaging.destination.name": topic}
         with self._tracer.start_as_current_span(
             "publish", kind=self._trace.SpanKind.PRODUCER, attributes=attributes
@@ -91,13 +94,13 @@ class Traces:
 
     @contextmanager
     def sketching(self, records: Sequence[Record]) -> Iterator[list[tuple[str, bytes]]]:
-        """The headers of the messages that these pages come into; their spans end with the block."""
+        """The headers of the messages that contain these pages. Their spans end with the block."""
         traced = first(((each.partition(), each.offset()), parent_in(each.headers())) for each in records)
         with self._step("sketch", traced, time.time_ns()) as spans:
             yield header_of(self._contexts(spans))
 
     def hear(self, headers: Headers | None) -> None:
-        """A message of the log was read."""
+        """Keeps the contexts of a message of the log that was read."""
         if headers:
             if len(self._heard) > self.HEARD_MAX:
                 self._heard.clear()
@@ -106,7 +109,7 @@ class Traces:
 
     @contextmanager
     def judged(self, verdicts: Sequence[Verdict]) -> Iterator[dict[int, list[tuple[str, bytes]]]]:
-        """The headers of verdicts by their places; the spans of those pages end when the block is left."""
+        """The headers of verdicts, by index. The spans of their pages end with the block."""
         places: dict[Place, int] = {}
         if self._heard:
             of = ((number, verdict.coordinates) for number, verdict in enumerate(verdicts) if not verdict.n)
@@ -123,7 +126,7 @@ class Traces:
 
     @contextmanager
     def _step(self, name: str, parents: Mapping[Place, Context], began_ns: int) -> Iterator[dict[Place, "Span"]]:
-        """A span of each page, from `began_ns` since the epoch until the block is left."""
+        """Makes a span of each page, from `began_ns` since the epoch until the end of the block."""
         spans = {place: self._begin(name, place, parent, began_ns) for place, parent in parents.items()}
         try:
             yield spans
@@ -132,7 +135,7 @@ class Traces:
                 span.end()
 
     def _contexts(self, spans: Mapping[Place, "Span"]) -> dict[Place, Context]:
-        """What the next one's spans are children of."""
+        """The contexts of spans, as parents of the next step's spans."""
         found = ((place, self._context(span)) for place, span in spans.items())
         return {place: context for place, context in found if context is not None}
 
@@ -154,7 +157,7 @@ class Traces:
 
 
 def first(parents: Iterable[tuple[Place, Context | None]]) -> dict[Place, Context]:
-    """Those that are traced, TRACED_MAX at most."""
+    """The first TRACED_MAX of the traced pages."""
     found: dict[Place, Context] = {}
     for place, context in parents:
         if context is not None:
@@ -165,7 +168,9 @@ def first(parents: Iterable[tuple[Place, Context | None]]) -> dict[Place, Contex
 
 
 def traces_to(address: str, rate: float, service: str) -> Traces:
-    """Spans go to an address of OTLP over HTTP. rate: of the pages, those traced that nobody has decided about.
+    """Makes a `Traces` that sends spans to an address of OTLP over HTTP.
+
+    rate: share of pages that are traced among those without a decision of their publisher.
 
     Raises ModuleNotFoundError without the extra.
     """
@@ -177,7 +182,7 @@ def traces_to(address: str, rate: float, service: str) -> Traces:
 
     named = {"service.name": service, "service.version": version("neardup")}
     sampler = ParentBased(TraceIdRatioBased(rate))
-    # Ends with `close`, not with the interpreter: a hook at exit would come after the connection's threads.
+    # `close` ends it, not a hook at exit, which would run after the end of the connection's threads.
     provider = TracerProvider(sampler, Resource.create(named), shutdown_on_exit=False)
     exporter = OTLPSpanExporter(address, timeout=_EXPORT_SECONDS_MAX)
     provider.add_span_processor(BatchSpanProcessor(exporter))

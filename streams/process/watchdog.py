@@ -1,4 +1,4 @@
-"""Ends the process when a call does not return: for calls that have been seen to hang past their own timeout."""
+"""Ends the process if a call does not return, for calls that were seen to hang beyond their own time limit."""
 
 import contextlib
 import faulthandler
@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 
 from streams.process import logs
 
-#: EX_TEMPFAIL of sysexits.h: a supervisor starts the process again, and that repairs what hung.
+#: EX_TEMPFAIL of sysexits.h. A supervisor restarts the process, which solves the hang.
 EXIT_CODE = 75
 
 
@@ -20,7 +20,7 @@ def end_process(text: str) -> None:
     os._exit(EXIT_CODE)
 
 
-#: Past a watchdog's deadline, in shares of the limit, until the alarm ends a process whose GIL is held.
+#: Time from a watchdog's deadline until the alarm ends a process whose GIL is held, as a share of the limit.
 _GRACE = 0.5
 #: Deadlines of the open blocks of `alarm`, by block.
 _deadlines: dict[object, float] = {}
@@ -29,7 +29,7 @@ _lock = threading.Lock()
 
 @contextlib.contextmanager
 def alarm(limit_s: float) -> Iterator[None]:
-    """Ends the process if the block is not left in time, also if a call holds the GIL all the time.
+    """Ends the process if the block does not end in time, even if a call holds the GIL all the time.
 
     The thread of `faulthandler` needs no GIL: it writes a traceback and ends the process with exit code 1. A process
     has one such thread. It waits for the nearest deadline of all open blocks, which may be of several threads.
@@ -72,7 +72,7 @@ class Watchdog:
 
     @contextlib.contextmanager
     def watch(self, what: str) -> Iterator[None]:
-        """The block must be left within `limit_s`. Blocks do not nest."""
+        """Watches a block, which must end within `limit_s`. Blocks do not nest."""
         self._call = (what, time.monotonic() + self._limit_s)
         try:
             with alarm(self._limit_s * (1 + _GRACE)) if self._end is end_process else contextlib.nullcontext():

@@ -13,7 +13,7 @@ from playwright.async_api import Browser, BrowserContext, Error, Page, Playwrigh
 
 from neardup import page as pages
 from neardup.errors import BadInput, NeardupError
-from streams.rendering.document import Documents
+from streams.rendering.document import TabDocuments
 from streams.rendering.network import Network
 from streams.rendering.visit import REQUESTS_MAX, Visit, delay_of
 from streams.rendering.world import World
@@ -120,7 +120,7 @@ class Chromium:
         tab = await context.new_page()
         context.on("page", lambda other: asyncio.ensure_future(_shut(other)))  # close the windows that it opens
         session = await context.new_cdp_session(tab)
-        documents = Documents(session)
+        documents = TabDocuments(session)
         problem = ""
         try:
             async with asyncio.timeout(self._seconds):
@@ -136,7 +136,7 @@ class Chromium:
                 await session.send("Page.stopLoading")
             return Rendered(await _read(documents), tab.url, problem)
 
-    async def _come_to_rest(self, tab: Page, visit: Visit, documents: Documents, url: str) -> None:
+    async def _come_to_rest(self, tab: Page, visit: Visit, documents: TabDocuments, url: str) -> None:
         """Loads a page and follows its navigations until there are no more."""
         await tab.goto(url, wait_until="commit", timeout=0)  # it may navigate away before it is loaded
         while True:
@@ -192,7 +192,7 @@ async def _before(event: asyncio.Event, work: Coroutine[Any, Any, None]) -> bool
         waiting.cancel()
 
 
-async def _read(documents: Documents) -> str:
+async def _read(documents: TabDocuments) -> str:
     """Reads the document, again if the tab navigates meanwhile."""
     for _ in range(READS_MAX - 1):
         with contextlib.suppress(Error):

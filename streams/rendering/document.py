@@ -28,7 +28,7 @@ _REFRESH = """(document.querySelector('meta[http-equiv="refresh" i]') || {}).con
 _MARK = "function (mark) { this.replaceWith(document.createComment(mark)); }"
 
 
-class Documents:
+class TabDocuments:
     """Reads the documents of one tab."""
 
     def __init__(self, session: CDPSession) -> None:

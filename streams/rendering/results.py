@@ -35,7 +35,7 @@ class RenderOptions:
 
 
 @dataclass
-class Tally:
+class RenderCounts:
     """Counts of a run. others: results that had a rendered body, or are no HTML. failed: pages without a rendered body.
 
     problems: of pages, files and archives.
@@ -54,9 +54,9 @@ def render_command(
     *,
     base_url: str | None = None,
     progress: Callable[[str, int, int], None] = lambda phase, done, total: None,
-) -> Tally:
+) -> RenderCounts:
     """Renders the results of some files, in their order. Raises BadInput, BrowserFailed."""
-    tally = Tally()
+    tally = RenderCounts()
     asyncio.run(_render(paths, options, base_url, tally, progress))
     return tally
 
@@ -65,7 +65,7 @@ async def _render(
     paths: Sequence[Path],
     options: RenderOptions,
     base_url: str | None,
-    tally: Tally,
+    tally: RenderCounts,
     progress: Callable[[str, int, int], None],
 ) -> None:
     async with AsyncExitStack() as stack:
@@ -114,7 +114,7 @@ async def _one(chromium: Chromium, line: Line, free: asyncio.Semaphore) -> Rende
         return replace(rendered, ms=round(1000 * (time.monotonic() - began), 1))
 
 
-def _noted(line: Line, rendered: Rendered | None, tally: Tally) -> bytes:
+def _noted(line: Line, rendered: Rendered | None, tally: RenderCounts) -> bytes:
     """The line that is written."""
     tally.results += 1
     if rendered is None:

@@ -23,7 +23,17 @@ from neardup.errors import BadInput, CorruptRecord, NeardupError, StateError
 from streams.config.settings import Settings
 from streams.formats.codecs import fetch_time
 from streams.formats.message import decode_entry
-from streams.kafka import Admin, Connection, ControlTopic, Generation, Generations, KafkaLog, MergedPages, Stage, Topic
+from streams.kafka import (
+    Admin,
+    Connection,
+    ControlTopic,
+    Generation,
+    Generations,
+    KafkaLog,
+    KafkaTopic,
+    MergedPages,
+    Stage,
+)
 from streams.kafka.generations import now_ms
 from streams.kafka.topics import Sizes, compacted, create
 from streams.process import logs
@@ -239,7 +249,7 @@ class _Watch:
         self._taken_down = False
         self.caught_up = False
 
-    def make_reader(self, connection: Connection, log: Topic) -> MergedPages:
+    def make_reader(self, connection: Connection, log: KafkaTopic) -> MergedPages:
         settings = self._settings
         self._reader = MergedPages(
             connection,

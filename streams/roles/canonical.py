@@ -11,10 +11,10 @@ def hold_stream(settings: Settings, text: str | None) -> tuple[str, ...]:
 
     Raises BadInput, BrokerError, CorruptRecord.
     """
-    wanted = None if text is None else policy_of(text)
+    required = None if text is None else policy_of(text)
     greet(settings, "topics")
     control = control_topic(settings, "topics")
-    if wanted is not None:
+    if required is not None:
         control.create()
-        control.choose_canonical(policy_text(wanted))
+        control.choose_canonical(policy_text(required))
     return policy_of(control.read().canonical)

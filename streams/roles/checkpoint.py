@@ -61,13 +61,13 @@ class RoleCheckpoints:
         store = CheckpointStore(url or settings.checkpoints)
         self.newest = self._found(store)
         keep = settings.checkpoints_kept
-        self._maker = Checkpointer(store, state, every=self._every, keep=keep, told=self._made, steady_s=steady_s)
+        self._maker = Checkpointer(store, state, every=self._every, keep=keep, done=self._made, steady_s=steady_s)
 
     def _found(self, store: CheckpointStore) -> int:
         """Offset of the newest existing checkpoint of this log; 0: none, or the store does not answer."""
         try:
-            wanted = self._generation, self._log_identity
-            offsets = (one.manifest.offset for one in store.usable(_log.warning) if one.manifest.line[:2] == wanted)
+            required = self._generation, self._log_identity
+            offsets = (one.manifest.offset for one in store.usable(_log.warning) if one.manifest.line[:2] == required)
             return next(offsets, 0)
         except NeardupError as error:
             _log.error("the store of checkpoints cannot be read", reason=str(error))

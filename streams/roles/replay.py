@@ -97,11 +97,11 @@ def replay_stream(
 
 def _present(settings: Settings, topic: str, log: str, stretch: Stretch) -> Present:
     """The verdicts of the stretch in the topic. Raises CorruptRecord for a record that is no verdict."""
-    from streams.kafka.reader import Reader
+    from streams.kafka.reader import TopicReader
     from streams.roles.runtime import connect
 
     found = Present(log, settings.generation, stretch)
-    with closing(Reader(connect(settings, "match", reading=True), topic, committed_only=True)) as reader:
+    with closing(TopicReader(connect(settings, "match", reading=True), topic, committed_only=True)) as reader:
         for record in reader.to_end():
             if record.value() is not None:
                 found.add(decode_verdict(record.value(), topic, record.partition(), record.offset()))
@@ -126,12 +126,12 @@ def _before(settings: Settings, log: "KafkaLog", stretch: Stretch, state: Path) 
         return None
     from streams.roles.checkpoint import identity
 
-    store, wanted = (
+    store, required = (
         CheckpointStore(settings.checkpoints),
         (settings.generation, identity(log), settings.scheme().digest),
     )
     begin = log.begin()
-    held = [one for one in store.usable(_log.warning) if one.manifest.line == wanted]
+    held = [one for one in store.usable(_log.warning) if one.manifest.line == required]
     held = [one for one in held if begin <= one.manifest.offset]
     for one in held:
         if not stretch.begins_behind(one.manifest.offset, one.manifest.log_time):

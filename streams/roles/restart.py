@@ -142,10 +142,10 @@ def resume_at(found: StartState, *, scheme: str, first: str, decider: str, accep
         )
     last = found.newest.last
     if last is not None and found.store < last.next_offset:
-        for what, held, wanted in (("scheme", last.scheme, scheme), ("decider", last.decider, decider)):
-            if held != wanted:
+        for what, held, required in (("scheme", last.scheme, scheme), ("decider", last.decider, decider)):
+            if held != required:
                 raise StateError(
-                    f"the last verdict in topic {found.verdicts} was made with {what} {held}, and {wanted} is set: "
+                    f"the last verdict in topic {found.verdicts} was made with {what} {held}, and {required} is set: "
                     f"folding offsets {found.store} to {last.next_offset - 1} again would build another index; "
                     f"set the former one, or {NEW_GENERATION}"
                 )

@@ -173,4 +173,4 @@ def connect(settings: Settings, role: Role, runtime: Runtime | None = None, *, r
         values.setdefault("queued.max.messages.kbytes", max(1, settings.buffer_bytes_max >> 10))
     if runtime is None:
         return Connection(settings.bootstrap, values)
-    return Connection(settings.bootstrap, values, stop=runtime.stop, beat=runtime.health.role(role).turned)
+    return Connection(settings.bootstrap, values, stop=runtime.stop, heartbeat=runtime.health.role(role).turned)

@@ -205,15 +205,15 @@ def _begin(settings: Settings, runtime: Runtime, log: KafkaLog) -> Begin:
 
 def _bind(store: RocksStore, log: KafkaLog, settings: Settings, state: str) -> None:
     """Writes the log that the rows belong to into them. Raises StateError for rows of another log or generation."""
-    wanted = {_CLUSTER: log.cluster_id, _LOG: log.topic.id.hex(), _GENERATION: settings.generation}
-    held = dict(zip(wanted, store.get_many(Family.META, list(wanted)), strict=True))
+    required = {_CLUSTER: log.cluster_id, _LOG: log.topic.id.hex(), _GENERATION: settings.generation}
+    held = dict(zip(required, store.get_many(Family.META, list(required)), strict=True))
     for key, value in held.items():
-        if value is not None and value.decode() != wanted[key]:
+        if value is not None and value.decode() != required[key]:
             raise StateError(
                 f"the index in {state} was folded from a log of {key.decode()} {value.decode() or '(unnamed)'}, and "
-                f"topic {log.topic.name} has {wanted[key] or '(unnamed)'}: the log was deleted and recreated, or a "
+                f"topic {log.topic.name} has {required[key] or '(unnamed)'}: the log was deleted and recreated, or a "
                 f"name is set that is another's; set what belongs together, or {NEW_GENERATION}"
             )
     if not any(held.values()):
-        store.write({Family.META: {key: value.encode() for key, value in wanted.items()}})
+        store.write({Family.META: {key: value.encode() for key, value in required.items()}})
         store.flush()

@@ -191,23 +191,23 @@ def topic_ids_of(store: Store) -> TopicIds | None:
 
 def refusal(options: StartOptions, held: Decider, settings: Settings) -> str:
     """Why the matcher must not start at a log whose newest decider is `held`, with advice; "" if it may."""
-    wanted = options.decider
-    if wanted.digest == held.digest:
+    required = options.decider
+    if required.digest == held.digest:
         return ""
-    reason = incompatibility(held, wanted)
+    reason = incompatibility(held, required)
     if settings.judges_anew:
         reason = "this generation judges another one's sketches by one rule from their start on"
     if options.new_decider and not reason:
         return ""
     advice = f"{reason}: {NEW_GENERATION}" if reason else "add --new-decider: it decides from here on"
     return (
-        f"topic {settings.topics.sketches} is decided by rule {held.rule} (decider {held.digest}), and {wanted.rule} "
-        f"({wanted.digest}) is set ({describe_change(held, wanted)}); set the former one, or {advice}"
+        f"topic {settings.topics.sketches} is decided by rule {held.rule} (decider {held.digest}), and {required.rule} "
+        f"({required.digest}) is set ({describe_change(held, required)}); set the former one, or {advice}"
     )
 
 
 def _settle_decider(options: StartOptions, held: Decider, settings: Settings, ports: MatcherPorts) -> None:
-    """Writes the change to the wanted decider into the log. Raises StateError if the change is refused."""
+    """Writes the change to the given decider to the log. Raises StateError if the change is refused."""
     if refused := refusal(options, held, settings):
         raise StateError(refused)
     if options.decider.digest != held.digest:

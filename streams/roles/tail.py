@@ -18,7 +18,7 @@ from streams.config.instants import Start
 from streams.config.settings import Settings
 from streams.errors import WrongUsage
 from streams.formats.verdicts import decode_object, decode_verdict
-from streams.kafka.reader import Reader
+from streams.kafka.reader import TopicReader
 from streams.process.terminal import safe
 from streams.roles.runtime import connect, greet
 
@@ -240,7 +240,7 @@ def verdicts_of(settings: Settings) -> Callable[[str], Iterator[dict[str, Any]]]
 
     def verdicts(topic: str) -> Iterator[dict[str, Any]]:
         greet(settings, "verdicts")
-        with closing(Reader(connect(settings, "verdicts", reading=True), topic, committed_only=True)) as reader:
+        with closing(TopicReader(connect(settings, "verdicts", reading=True), topic, committed_only=True)) as reader:
             for record in reader.to_end():
                 if record.value() is not None:
                     place = record.partition(), record.offset()

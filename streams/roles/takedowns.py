@@ -21,7 +21,7 @@ _LOOK_SECONDS = 0.1
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class LoggedTakedown:
     """A takedown in the stream's log, at `offset`.
 
     pages, promoted: its verdicts `gone` and `promoted`; None if the matcher has not reached it, or its verdicts cannot
@@ -38,7 +38,7 @@ class Written:
         return self.offset << PLACE_BITS
 
 
-def forget_stream(settings: Settings, takedown: Takedown) -> Written:
+def forget_stream(settings: Settings, takedown: Takedown) -> LoggedTakedown:
     """Writes the takedown into the logs of all generations, and counts the verdicts of the settings' matcher.
 
     Raises as `streams.roles.forget`.
@@ -49,7 +49,7 @@ def forget_stream(settings: Settings, takedown: Takedown) -> Written:
         kafka = connect(settings, "verdicts", reading=True).settings
         topic = settings.topics.verdicts
         consumer = VerdictConsumer(settings.bootstrap, NothingStored(), topic, start="end", kafka=kafka)
-    written = Written(forget(settings, takedown))
+    written = LoggedTakedown(forget(settings, takedown))
     if consumer is None:
         return written
     with closing(consumer), suppress(NeardupError):
@@ -57,7 +57,7 @@ def forget_stream(settings: Settings, takedown: Takedown) -> Written:
     return written
 
 
-def _judged(settings: Settings, written: Written, consumer: VerdictConsumer) -> Written:
+def _judged(settings: Settings, written: LoggedTakedown, consumer: VerdictConsumer) -> LoggedTakedown:
     """Counts the takedown's verdicts. consumer: began before it was written. Raises BrokerError, CorruptRecord."""
     admin, until = Admin(connect(settings, "match")), time.monotonic() + MATCHER_SECONDS_MAX
     ends: Mapping[int, int] | None = None
@@ -68,7 +68,7 @@ def _judged(settings: Settings, written: Written, consumer: VerdictConsumer) -> 
             if known is not None and known.offset > written.offset:  # in one transaction with its verdicts
                 ends = admin.offsets(admin.topic(settings.topics.verdicts), "latest")
         elif consumer.has_read(ends):
-            return Written(written.offset, kinds["gone"], kinds["promoted"])
+            return LoggedTakedown(written.offset, kinds["gone"], kinds["promoted"])
         for batch in consumer.batches(wait_s=_LOOK_SECONDS):
             for verdict in batch.verdicts:
                 if verdict["page_id"] == written.cause and verdict["verdict"] in kinds:

@@ -12,10 +12,10 @@ from streams.config.settings import Settings
 from streams.errors import NEW_GENERATION, Fenced, Stopped, Unsettled
 from streams.formats.pieces import decode_piece
 from streams.formats.verdicts import decode_verdict
-from streams.kafka import Admin, Connection, KafkaLog, KafkaPages, KafkaVerdicts, Topic, Writer
+from streams.kafka import Admin, Connection, KafkaLog, KafkaPages, KafkaTopic, KafkaVerdicts, Writer
 from streams.kafka.answers import KafkaAnswers
 from streams.kafka.leader import Leader
-from streams.kafka.reader import Reader
+from streams.kafka.reader import TopicReader
 from streams.kafka.topics import Sizes, require
 from streams.pipeline.answered_log import AnsweredLog
 from streams.pipeline.audit import Audit, open_audit, shadow_numbers
@@ -38,7 +38,7 @@ _log = logs.get("match")
 FAILED_STARTS_MAX = 4
 
 #: Makes the reader of `pages` from the connection and the sketch log.
-MakePages = Callable[[Connection, Topic], KafkaPages]
+MakePages = Callable[[Connection, KafkaTopic], KafkaPages]
 
 
 def run_sketcher(settings: Settings, runtime: Runtime | None = None, *, reader: MakePages | None = None) -> None:
@@ -234,7 +234,7 @@ def newest_verdicts(settings: Settings, runtime: Runtime | None = None) -> Verdi
             nulls[record.partition()] = max(record.offset(), nulls.get(record.partition(), -1))
         return record.value() is not None
 
-    with closing(Reader(connect(settings, "match", runtime, reading=True), topic, committed_only=True)) as end:
+    with closing(TopicReader(connect(settings, "match", runtime, reading=True), topic, committed_only=True)) as end:
         found, begins = end.last(is_verdict), end.begins()
     try:
         newest = {
@@ -252,7 +252,7 @@ def effects_to(settings: Settings, runtime: Runtime | None = None) -> int:
     topic = settings.topics.effects
     if not topic:
         return 0
-    with closing(Reader(connect(settings, "match", runtime, reading=True), topic, committed_only=True)) as end:
+    with closing(TopicReader(connect(settings, "match", runtime, reading=True), topic, committed_only=True)) as end:
         newest = end.last().get(0)
     where = f"the last record of topic {topic}"
     return 0 if newest is None else decode_piece(newest.value() or b"", where).offset + 1

@@ -64,8 +64,8 @@ class Known:
 
     def forget_others(self, digests: Iterable[str]) -> None:
         """Keep these digests only."""
-        wanted = set(digests)
-        self.digests = {key: digest for key, digest in self.digests.items() if digest in wanted}
+        required = set(digests)
+        self.digests = {key: digest for key, digest in self.digests.items() if digest in required}
 
 
 class CheckpointStore(RemoteFolder):
@@ -211,7 +211,7 @@ class CheckpointStore(RemoteFolder):
 
     def _sweep(self, stored: Collection[str], spared: Collection[str] = ()) -> None:
         """Remove files that no manifest names. stored: the candidates. spared: always kept."""
-        wanted: set[str] = set()
+        required: set[str] = set()
         read_at: float | None = None
         marked = self._listed(_DAMAGED)
         for name in stored:
@@ -220,8 +220,8 @@ class CheckpointStore(RemoteFolder):
                 manifests = [one.manifest for one in self.usable()]
                 if len({manifest.line for manifest in manifests}) > 1:
                     return  # another writer may have stored files before their manifest
-                wanted = {file.digest for manifest in manifests for file in manifest.files}
-            if name not in wanted and name not in spared:
+                required = {file.digest for manifest in manifests for file in manifest.files}
+            if name not in required and name not in spared:
                 self._remove(_FILES, name)
                 if name in marked:
                     self._remove(_DAMAGED, name)
@@ -243,11 +243,12 @@ class CheckpointStore(RemoteFolder):
         for one in self.usable():
             named |= {file.digest for file in one.manifest.files}
             names = ("generation", "log", "scheme")
-            for what, held, wanted in zip(names, one.manifest.line, manifest.line, strict=True):
-                if held != wanted:
+            for what, held, required in zip(names, one.manifest.line, manifest.line, strict=True):
+                if held != required:
                     raise StateError(
                         f"{self.url} holds checkpoints of {what} {held or '(unnamed)'}, and this one is of "
-                        f"{wanted or '(unnamed)'}: each would remove the other's; name another folder, or remove those",
+                        f"{required or '(unnamed)'}: each would remove the other's; name another folder, or remove "
+                        "those",
                     )
         return named
 

@@ -84,7 +84,7 @@ def manifest_of(folded: Folded, log: str, generation: str = "") -> Manifest:
         decider.digest,
         log,
         version("neardup"),
-        forgot=folded.takedowns_to,
+        takedowns_to=folded.takedowns_to,
         generation=generation,
     )
 
@@ -111,7 +111,7 @@ class Checkpointer:
         *,
         every: int,
         keep: int,
-        told: Callable[[Copied, float], None] = lambda copied, seconds: None,
+        done: Callable[[Copied, float], None] = lambda copied, seconds: None,
         steady_s: Callable[[], float] = time.monotonic,
     ) -> None:
         self.failed = ""
@@ -121,7 +121,7 @@ class Checkpointer:
         self._state = state
         self._every = every
         self._keep = keep
-        self._told = told
+        self._done = done
         self._thread: threading.Thread | None = None
         self._last: int | None = None
         self._steady_s = steady_s
@@ -134,13 +134,13 @@ class Checkpointer:
             self._last = offset  # a start is no place of the log
         return offset // self._every > self._last // self._every and not self.busy
 
-    def owes(self, forgot: int) -> bool:
+    def owes(self, takedowns_to: int) -> bool:
         """Whether checkpoints made before a takedown must be removed now.
 
-        Not while one is being copied; after a failure only RETRY_SECONDS later. forgot: the offset behind the last
+        Not while one is being copied; after a failure only RETRY_SECONDS later. takedowns_to: the offset after the last
         takedown, 0 without any.
         """
-        return forgot > max(0, self.pruned) and not self.busy and self._steady_s() >= self._retry_at_s
+        return takedowns_to > max(0, self.pruned) and not self.busy and self._steady_s() >= self._retry_at_s
 
     @property
     def busy(self) -> bool:
@@ -183,7 +183,7 @@ class Checkpointer:
             self._fail(error)
         else:
             self.made = manifest.offset
-            self._told(copied, time.monotonic() - began)
+            self._done(copied, time.monotonic() - began)
             self._prune(manifest.offset)
         finally:
             shutil.rmtree(image, ignore_errors=True)

@@ -57,7 +57,7 @@ def overview(opened: Opened, progress: Progress) -> tuple[Inspection, dict[str, 
     found = inspect(opened.store, progress)
     index, log = (row or b"" for row in opened.store.get_many(Family.META, [PROGRAM, LOG_PROGRAM]))
     files = {family.name.lower(): size.file_bytes for family, size in opened.store.sizes().items()}
-    told = {
+    summary = {
         "state": str(opened.path),
         "program": index.decode(),
         "log_program": log.decode(),
@@ -69,7 +69,7 @@ def overview(opened: Opened, progress: Progress) -> tuple[Inspection, dict[str, 
         "takedowns": [done.to_json() for done in takedowns_of(opened.store)],
         **found.to_json(),
     }
-    return found, told
+    return found, summary
 
 
 def of_url(store: Store, url: str) -> dict[str, Any]:
@@ -77,13 +77,13 @@ def of_url(store: Store, url: str) -> dict[str, Any]:
     hashed = url_hash(named_url(url))
     (row,) = store.get_many(Family.URLS, [hashed])
     if row is None:
-        raise BadInput(f"{url}: nothing is held of it")
+        raise BadInput(f"{url}: the index has no row of this URL")
     held = decode_url(row)
-    told: dict[str, Any] = {"url": named_url(url), **held._asdict(), "standing": held.standing.value}
+    values: dict[str, Any] = {"url": named_url(url), **held._asdict(), "standing": held.standing.value}
     if held.live:
-        told["cluster"] = of_cluster(store, held.cluster)
-        told["sketch"] = sketch_of(store, held.page_id)
-    return told
+        values["cluster"] = of_cluster(store, held.cluster)
+        values["sketch"] = sketch_of(store, held.page_id)
+    return values
 
 
 def of_cluster(store: Store, cluster: int) -> dict[str, Any]:
@@ -91,7 +91,7 @@ def of_cluster(store: Store, cluster: int) -> dict[str, Any]:
     (row,) = store.get_many(Family.CLUSTERS, [id_key(cluster)])
     if row is None:
         raise BadInput(f"there is no cluster {cluster}")
-    told = decode_cluster(row)._asdict()
+    values = decode_cluster(row)._asdict()
     members = []
     for key, value in store.first(Family.MEMBERS, id_key(cluster), MEMBERS_SHOWN):
         member = decode_member(value)
@@ -99,8 +99,8 @@ def of_cluster(store: Store, cluster: int) -> dict[str, Any]:
         page = decode_url(held).page_id if held is not None else None
         url = sketch_of(store, page)["url"] if page is not None else ""
         members.append({"member": int.from_bytes(key[8:], "big"), "page_id": page, "url": url})
-    founder = sketch_of(store, told["current"])
-    plain = {name: value.hex() if isinstance(value, bytes) else value for name, value in told.items()}
+    founder = sketch_of(store, values["current"])
+    plain = {name: value.hex() if isinstance(value, bytes) else value for name, value in values.items()}
     return {"id": cluster, **plain, "url": founder["url"], "members": members}
 
 
@@ -108,16 +108,20 @@ def sketch_of(store: Store, page_id: int) -> dict[str, Any]:
     """Returns every field of the sketch of a page. Raises BadInput if the index has none."""
     (row,) = store.get_many(Family.SKETCHES, [id_key(page_id)])
     if row is None:
-        raise BadInput(f"no sketch is held of page {page_id}")
+        raise BadInput(f"the index has no sketch of page {page_id}")
     rest = sharing.rest_of_row(row)
     (other,) = store.get_many(Family.SKETCHES, [id_key(rest)]) if rest is not None else (None,)
     return Sketch(sharing.record_of_rows(row, other)).to_dict()
 
 
-def shown(found: Inspection, told: dict[str, Any]) -> Group:
+def shown(found: Inspection, summary: dict[str, Any]) -> Group:
     """Formats the result for a terminal."""
-    head = Text(f"{told['state']}: folded to offset {told['next_offset']:,} by {told['rule']} ({told['decider']})")
-    begun = Text(f"begun by neardup {told['program'] or '(unknown)'}, its log by {told['log_program'] or '(unknown)'}")
+    head = Text(
+        f"{summary['state']}: folded to offset {summary['next_offset']:,} by {summary['rule']} ({summary['decider']})"
+    )
+    begun = Text(
+        f"begun by neardup {summary['program'] or '(unknown)'}, its log by {summary['log_program'] or '(unknown)'}"
+    )
     sizes = Table(box=None, pad_edge=False, header_style="bold")
     for name in ("family", "rows", "bytes", "a row", "on disk"):
         sizes.add_column(name, justify="left" if name == "family" else "right")
@@ -126,17 +130,17 @@ def shown(found: Inspection, told: dict[str, Any]) -> Group:
         rows, size = found.rows[name], found.bytes[name]
         if rows:
             each = f"{size / rows:,.0f}"
-            sizes.add_row(name, f"{rows:,}", f"{size:,}", each, f"{told['file_bytes'].get(name, 0):,}")
+            sizes.add_row(name, f"{rows:,}", f"{size:,}", each, f"{summary['file_bytes'].get(name, 0):,}")
     kinds = ", ".join(f"{count:,} {kind}" for kind, count in sorted(found.standing.items()))
     hot = ", ".join(f"{count:,} of {found.keys[kind]:,} {kind}" for kind, count in sorted(found.hot.items()) if count)
     parts: list[Any] = [head, begun, Text(""), sizes, Text(""), Text(f"URLs: {kinds or 'none'}")]
     parts.append(Text(f"hot keys: {hot or 'none'}"))
-    for done in told["takedowns"][-5:]:
+    for done in summary["takedowns"][-5:]:
         parts.append(Text(f"taken down at offset {done['offset']:,}: {done['what']}, {done['pages']:,} pages"))
     for pages, cluster in found.largest[:5]:
         parts.append(Text(f"cluster {cluster}: {pages:,} pages"))
     if not found.wrong_total:
-        parts.append(Text("everything fits together", style="bold"))
+        parts.append(Text("all rows are consistent", style="bold"))
         return Group(*parts)
     parts.append(Text(f"{found.wrong_total:,} contradictions", style="bold"))
     parts += [Text.assemble(f"{one.family} {one.key}: ", safe(one.what)) for one in found.wrong[:20]]

@@ -81,11 +81,11 @@ class Directory:
         except (ValueError, TypeError, KeyError) as error:
             raise CorruptRecord(f"{file} is not a {what}: {error}; restore it") from error
 
-    def other_scheme(self, held: Scheme, wanted: Scheme, way_out: str) -> StateError:
-        """What is raised where another scheme is asked for. way_out: what can be done about it."""
+    def other_scheme(self, held: Scheme, required: Scheme, way_out: str) -> StateError:
+        """The error about another scheme than the directory's. way_out: advice."""
         return StateError(
-            f"{self.path} was made with scheme {held.digest}, and {wanted.digest} is asked for: their sketches cannot "
-            f"be compared; {way_out}",
+            f"{self.path} was made with scheme {held.digest}, and {required.digest} is asked for: their sketches "
+            f"cannot be compared; {way_out}",
         )
 
 
@@ -138,7 +138,7 @@ class MatcherDirectory:
                     f"{SET_THE_SCHEME} that it was begun with, or begin another generation, with a directory of its own"
                 )
                 raise self._directory.other_scheme(held, scheme, way_out)
-            from neardup.index.rocks import RocksStore  # loads RocksDB only for those who use it
+            from neardup.index.rocks import RocksStore  # RocksDB is loaded only when it is used
 
             if not (self.path / "index").exists():
                 restore(self.path)

@@ -107,8 +107,8 @@ class _Inspector:
             except CorruptRecord as error:
                 self.wrong(family, key, str(error))
 
-    def lacking(self, family: Family, wanted: Sequence[bytes]) -> list[bool]:
-        return [value is None for value in self.store.get_many(family, wanted)]
+    def lacking(self, family: Family, required: Sequence[bytes]) -> list[bool]:
+        return [value is None for value in self.store.get_many(family, required)]
 
 
 def inspect(store: Store, progress: Progress = lambda rows: None) -> Inspection:

@@ -63,7 +63,7 @@ def lock_directory(path: Path, names: Collection[str], held: ExitStack) -> None:
     """
     try:
         if path.exists() and not path.is_dir():
-            raise StateError(f"{path} is a file, and a state directory is wanted; name another one")
+            raise StateError(f"{path} is a file, and a state directory is required; name another one")
         path.mkdir(parents=True, exist_ok=True)
         strangers = sorted({entry.name for entry in path.iterdir()} - set(names))
         if strangers and not (path / "lock").exists():

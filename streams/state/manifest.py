@@ -27,8 +27,8 @@ class Manifest:
     """The identity of a checkpoint.
 
     offset: of the message to fold next. log_time: ms since the epoch, of the last page folded. log: identity of the
-    sketch log (Kafka: cluster and topic id; a scan: empty). program: version that made it. forgot: the offset behind
-    the last takedown that it has folded, 0 if there was none. generation: "" for a scan's.
+    sketch log (Kafka: cluster and topic id; a scan: empty). program: version that made it. takedowns_to: the offset
+    after the last takedown that it has folded, 0 if there was none. generation: "" for a scan's.
     """
 
     offset: int
@@ -39,7 +39,7 @@ class Manifest:
     program: str
     files: tuple[StoredFile, ...] = ()
     version: int = MANIFEST_VERSION
-    forgot: int = 0
+    takedowns_to: int = 0
     generation: str = ""
 
     @property
@@ -49,7 +49,7 @@ class Manifest:
 
     def is_stale(self, newest: "Manifest") -> bool:
         """Whether it holds pages that were taken down before `newest`, of the same log."""
-        return (self.log, self.scheme) == (newest.log, newest.scheme) and self.offset < newest.forgot
+        return (self.log, self.scheme) == (newest.log, newest.scheme) and self.offset < newest.takedowns_to
 
     @property
     def size(self) -> int:

@@ -1,1 +1,1 @@
-"""Seeing it work: what was said of a URL, a cluster, a site, as tables that follow the verdicts and as web pages."""
+"""Views: tables of URLs, clusters and sites that follow the verdicts, and web pages over them."""

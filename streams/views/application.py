@@ -26,20 +26,20 @@ from neardup.errors import BadInput
 from streams.config.settings import Settings
 from streams.errors import BrokerError, TopicError
 from streams.evaluation.label import LabelFile
-from streams.kafka import Admin, Topic
+from streams.kafka import Admin, KafkaTopic
 from streams.kafka.admin import BROKER_TIME
 from streams.process import logs
 from streams.roles.runtime import connect
 from streams.views.audit_topic import TopicAudits
 from streams.views.audits import Audits, NoAudits
 from streams.views.changelogs import Changelogs
-from streams.views.control import Control
+from streams.views.control import ControlView
 from streams.views.driver import SCHEME, CommittedConsumer
 from streams.views.health import of_stream
 from streams.views.lists import Facts, Row, closeness_to
 from streams.views.monitoring import Monitor, Rate, monitored
 from streams.views.peers import Peers, own_address
-from streams.views.progress import Progress
+from streams.views.progress import PartitionProgress
 from streams.views.rows import EVERYTHING, TABLES, apply
 from streams.views.search import joined, search_rows
 from streams.views.security import credentials
@@ -57,7 +57,7 @@ STOP_SECONDS_MAX = 20.0
 #: Limit of Kafka's requests for the lag: a person waits for the page.
 LAG_SECONDS_MAX = 5.0
 #: Raised when the rows change: tables of another version are not touched, and the topic is consumed from its begin.
-ROWS_VERSION = 6
+ROWS_VERSION = 7
 #: Verdicts applied together, and the longest wait for a full batch: many verdicts change the same rows.
 BATCH_VERDICTS, BATCH_SECONDS = 1_000, 0.5
 
@@ -110,7 +110,7 @@ def _key(text: str) -> bytes:
 class StreamSource:
     """The tables as the data of the pages. where: the topic. partitions: of the topic at the start."""
 
-    def __init__(self, settings: Settings, topic: Topic, address: str) -> None:
+    def __init__(self, settings: Settings, topic: KafkaTopic, address: str) -> None:
         """address: this worker's, for the others. Raises BadInput where the folder of the tables cannot be made."""
         self.where, self.partitions = f"topic {topic.name}", topic.partitions
         self._topic = topic
@@ -152,9 +152,9 @@ class StreamSource:
         self._changes = Changelogs(self.app, self._tables, self._fail)
         self._closeness = closeness_to(Decider(scheme="", **settings.decider_values))
         self._rate, self._others_rate, self._applied = Rate(), 0.0, 0
-        self._progress = Progress()
+        self._progress = PartitionProgress()
         self._peers = Peers(address, settings.views_token)
-        self._control = Control(settings)
+        self._control = ControlView(settings)
         self._health = StreamHealth(settings, self._control, address, self._peers)
         self.origin = StreamOrigin(settings)
         self.audits: Audits = TopicAudits(settings) if settings.audit_topic else NoAudits()
@@ -355,12 +355,12 @@ class StreamSource:
             self.audits.close()
 
 
-def name_of(settings: Settings, topic: Topic) -> str:
+def name_of(settings: Settings, topic: KafkaTopic) -> str:
     """Return the name of the consumer group and of the changelogs: one for each topic id and version of rows."""
     return f"{settings.group_of('views')}.{topic.id.hex()[:12]}.{ROWS_VERSION}"
 
 
-def verdicts_topic(settings: Settings) -> Topic:
+def verdicts_topic(settings: Settings) -> KafkaTopic:
     """Raises TopicError if it is missing, BadInput for a Kafka setting that Faust's driver lacks."""
     credentials(settings.kafka("views"))
     return Admin(connect(settings, "views")).topic(settings.topics.verdicts)
@@ -371,18 +371,18 @@ def changelogs(name: str) -> list[str]:
     return [f"{name}-{table}-changelog" for table in TABLES]
 
 
-def make_changelogs(settings: Settings, topic: Topic) -> None:
+def make_changelogs(settings: Settings, topic: KafkaTopic) -> None:
     """Create the changelogs: Faust may not see for minutes the topics that it creates itself, and consumes nothing.
 
     They need as many partitions as the topic of verdicts, also after some were added there.
     """
-    admin, wanted = Admin(connect(settings, "views")), dict([("cleanup.policy", "compact"), BROKER_TIME])
+    admin, required = Admin(connect(settings, "views")), dict([("cleanup.policy", "compact"), BROKER_TIME])
     for each in changelogs(name_of(settings, topic)):
-        if not admin.create(each, topic.partitions, topic.replicas, wanted):
+        if not admin.create(each, topic.partitions, topic.replicas, required):
             admin.grow(each, topic.partitions)
 
 
-def forget(settings: Settings, topic: Topic) -> None:
+def forget(settings: Settings, topic: KafkaTopic) -> None:
     """Delete the tables, on disk and in Kafka: the next start consumes the topic from its begin.
 
     Raises BrokerError while other views of the same group run.

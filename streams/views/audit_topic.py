@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from neardup.errors import NeardupError
 from neardup.evaluation.rules.audits import AuditPair
 from streams.config.settings import Settings
-from streams.kafka import Reader
+from streams.kafka import TopicReader
 from streams.roles.runtime import connect
 from streams.views.audits import PAIRS_KEPT, AuditedPairs
 
@@ -21,7 +21,7 @@ class TopicAudits:
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
         self._held = AuditedPairs()
-        self._reader: Reader | None = None
+        self._reader: TopicReader | None = None
         self._lock = threading.Lock()  # a reader is for one thread at a time
 
     def pairs(self) -> Sequence[AuditPair]:
@@ -34,16 +34,16 @@ class TopicAudits:
                 raise
             return self._held.pairs()
 
-    def _opened(self) -> Reader:
+    def _opened(self) -> TopicReader:
         self._held = AuditedPairs()
-        reader = self._reader = Reader(
+        reader = self._reader = TopicReader(
             connect(self._settings, "views"), self._settings.topics.audit, committed_only=True
         )
         begins, ends = reader.begins(), reader.ends()
         reader.assign({partition: max(begins[partition], end - RECORDS_READ) for partition, end in ends.items()})
         return reader
 
-    def _read_new(self, reader: Reader) -> None:
+    def _read_new(self, reader: TopicReader) -> None:
         reader.check()  # offsets of a recreated topic mean other records
         ends = reader.ends()
         while any(position < ends[partition] for partition, position in reader.positions().items()):

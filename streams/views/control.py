@@ -19,7 +19,7 @@ def short_connection(settings: Settings) -> Connection:
     return replace(connect(settings, "views"), request_s=ANSWER_SECONDS_MAX)
 
 
-class Control:
+class ControlView:
     """The present content of the control topic; from any thread."""
 
     def __init__(self, settings: Settings) -> None:

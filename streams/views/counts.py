@@ -83,14 +83,14 @@ def _in_time(source: Source, name: str, first_ms: int, last_ms: int, start: str,
 
     start, end: days as YYYY-MM-DD; by default all days from the first verdict on, at most DAYS_SHOWN.
     """
-    wanted = [_day_of(text) if text else None for text in (start, end)]
-    if -1 in wanted:
+    required = [_day_of(text) if text else None for text in (start, end)]
+    if -1 in required:
         return "A day must be given as YYYY-MM-DD"
     if not last_ms:
         return {"first": None, "last": None, "from": None, "to": None, "kinds": {}, "span_hours": 0, "spans": []}
     first, last = first_ms // DAY_MS, last_ms // DAY_MS
-    stop = last if wanted[1] is None else wanted[1]
-    begin = max(first, stop + 1 - DAYS_SHOWN) if wanted[0] is None else wanted[0]
+    stop = last if required[1] is None else required[1]
+    begin = max(first, stop + 1 - DAYS_SHOWN) if required[0] is None else required[0]
     begin = max(begin, stop + 1 - RANGE_DAYS_MAX, 0)
     days = stop + 1 - begin
     spans = []

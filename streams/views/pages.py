@@ -30,9 +30,9 @@ URL_CHARS_MAX = 10_000
 URL_CHARS_SHOWN = 240
 
 
-def url(source: Source, wanted: str, decider: Decider) -> Facts | None:
-    """Return a URL's verdicts, or None without any. wanted: as people type it."""
-    row = _row(source, wanted)
+def url(source: Source, required: str, decider: Decider) -> Facts | None:
+    """Return a URL's verdicts, or None without any. required: as a user types it."""
+    row = _row(source, required)
     if row is None:
         return None
     verdict = row["verdict"]
@@ -56,8 +56,8 @@ def url(source: Source, wanted: str, decider: Decider) -> Facts | None:
     }
 
 
-def _row(source: Source, wanted: str) -> Row | None:
-    for text in _spellings(wanted.strip()[:URL_CHARS_MAX]):
+def _row(source: Source, required: str) -> Row | None:
+    for text in _spellings(required.strip()[:URL_CHARS_MAX]):
         row = url_of(source.rows("urls", text))
         if row is not None:
             return row
@@ -120,7 +120,7 @@ def cluster(source: Source, number: int) -> Facts | None:
     row = cluster_of(source.rows("clusters", str(number)))
     if row is None:
         return None
-    latest = row["told"] or {"canonical": None, "size": None, "revision": None}
+    latest = row["figures"] or {"canonical": None, "size": None, "revision": None}
     held = [url_of(source.rows("urls", text)) for text in row["members"]]
     rows = [each for each in held if each is not None and cluster_id(each["verdict"]) == number]
     policy, problem = _policy(source)

@@ -13,7 +13,7 @@ from faust.types import TP
 _NEVER = -1
 
 
-class Progress:
+class PartitionProgress:
     """State of one worker. In a new generation of the consumer group, partitions are consumed from their commits."""
 
     def __init__(self) -> None:

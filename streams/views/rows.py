@@ -5,9 +5,9 @@ Four tables, whose rows are JSON objects:
 urls      URL -> {last, verdict: the latest one, judged: the latest JUDGEMENT or null, first: page id of the first one,
           history: [[page_id, n, kind, fetched_at], ...] newest first,
           own: {rel_canonical, score} of its newest readable fetch,
-          forgot: id of the verdict of its latest takedown, only if there was one; nothing older is kept}
+          taken_down: id of the verdict of its latest takedown, only if there was one; nothing older is kept}
 clusters  cluster -> {last, members: [URL, ...] ever assigned to it, more: members left out,
-          told: {canonical, size, revision} or null, told_at: id of the verdict with these}
+          figures: {canonical, size, revision} or null, figures_at: id of the verdict with these}
 counts    site -> {last, at, first: emit times of the newest and oldest dated verdict, kinds: {kind: verdicts},
           kept_apart: pages, reasons: {reason: verdicts}}; of the whole crawl under `EVERYTHING`;
           (site, day) -> {last, hours: {hour of the day: {kind: verdicts}}};
@@ -107,10 +107,10 @@ def cluster_id(verdict: Verdict) -> int | None:
 def _url_row(row: Row | None, verdict: Verdict, kind: str) -> Row:
     entry = [verdict["page_id"], verdict["n"], kind, verdict.get("fetched_at")]
     if kind == "gone" and verdict.get("reason") == TAKEN_DOWN:
-        forgot = {"forgot": entry[:2]}
+        taken_down = {"taken_down": entry[:2]}
         row = None
     else:
-        forgot = {"forgot": row["forgot"]} if row and "forgot" in row else {}
+        taken_down = {"taken_down": row["taken_down"]} if row and "taken_down" in row else {}
     history = [entry, *(row["history"] if row else ())]
     judged = dict(verdict) if kind in JUDGEMENTS else row["judged"] if row else None
     own = row["own"] if row else {}
@@ -123,7 +123,7 @@ def _url_row(row: Row | None, verdict: Verdict, kind: str) -> Row:
         "history": history[:HISTORY_KEPT],
         "first": first,
         "own": own,
-        **forgot,
+        **taken_down,
     }
 
 
@@ -134,17 +134,17 @@ def _cluster_row(row: Row | None, verdict: Verdict) -> Row:
             members.append(url)
         else:
             more += 1
-    told: Row | None
+    figures: Row | None
     if verdict.get("canonical") is not None:
-        told = {
+        figures = {
             "canonical": verdict["canonical"],
             "size": verdict.get("cluster_size"),
             "revision": verdict.get("revision"),
         }
-        told_at = [verdict["page_id"], verdict["n"]]
+        figures_at = [verdict["page_id"], verdict["n"]]
     else:
-        told, told_at = (row["told"], row["told_at"]) if row else (None, [-1, 0])
-    return {"members": members, "more": more, "told": told, "told_at": told_at}
+        figures, figures_at = (row["figures"], row["figures_at"]) if row else (None, [-1, 0])
+    return {"members": members, "more": more, "figures": figures, "figures_at": figures_at}
 
 
 def _counts_row(row: Row | None, verdict: Verdict, kind: str, emitted_ms: int) -> Row:
@@ -187,18 +187,18 @@ def block_key(site: str, block: int) -> str:
 def url_of(rows: Iterable[Row]) -> Row | None:
     """Join a URL's rows of all partitions: it has several once partitions were added to the topic."""
     held = list(rows)
-    forgot = max((row["forgot"] for row in held if "forgot" in row), default=[-1, 0])
-    held = [row for row in held if row["last"] >= forgot]
+    taken_down = max((row["taken_down"] for row in held if "taken_down" in row), default=[-1, 0])
+    held = [row for row in held if row["last"] >= taken_down]
     if len(held) < 2:
         return held[0] if held else None
-    judged = [each for row in held if (each := row["judged"]) and [each["page_id"], each["n"]] >= forgot]
-    entries = [entry for row in held for entry in row["history"] if entry[:2] >= forgot]
+    judged = [each for row in held if (each := row["judged"]) and [each["page_id"], each["n"]] >= taken_down]
+    entries = [entry for row in held for entry in row["history"] if entry[:2] >= taken_down]
     history = sorted(entries, key=lambda entry: entry[:2], reverse=True)
     return {
         **max(held, key=lambda row: row["last"]),
         "judged": max(judged, key=lambda verdict: (verdict["page_id"], verdict["n"]), default=None),
         "history": history[:HISTORY_KEPT],
-        "first": max(min(row["first"] for row in held), forgot[0]),
+        "first": max(min(row["first"] for row in held), taken_down[0]),
         "own": max(held, key=_read_last)["own"],
     }
 
@@ -212,9 +212,9 @@ def cluster_of(rows: Sequence[Row]) -> Row | None:
     """Join a cluster's rows of all partitions: the newest figures, and all members."""
     if not rows:
         return None
-    told = max(rows, key=lambda row: row["told_at"])["told"]
+    figures = max(rows, key=lambda row: row["figures_at"])["figures"]
     members = list(dict.fromkeys(url for row in rows for url in row["members"]))
-    return {"told": told, "members": members, "more": sum(row["more"] for row in rows)}
+    return {"figures": figures, "members": members, "more": sum(row["more"] for row in rows)}
 
 
 def counts_of(rows: Iterable[Row]) -> tuple[Counter[str], Counter[str]]:

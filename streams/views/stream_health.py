@@ -9,9 +9,9 @@ from typing import Any
 
 from neardup.errors import NeardupError
 from streams.config.settings import Settings
-from streams.kafka import Admin, Topic
+from streams.kafka import Admin, KafkaTopic
 from streams.roles.cutover import described_by, sketchers_of
-from streams.views.control import Control, short_connection
+from streams.views.control import ControlView, short_connection
 from streams.views.lists import Facts
 from streams.views.peers import Peers
 from streams.views.role_metrics import role_facts
@@ -20,7 +20,7 @@ from streams.views.role_metrics import role_facts
 class KafkaHealth:
     """Facts from Kafka: ends of topics, committed offsets, members of groups, the control topic."""
 
-    def __init__(self, settings: Settings, control: Control) -> None:
+    def __init__(self, settings: Settings, control: ControlView) -> None:
         self._settings, self._control = settings, control
         self._admin = Admin(short_connection(settings))
         self._lock = threading.Lock()
@@ -44,7 +44,7 @@ class KafkaHealth:
                 "live": generations.live,
             }
 
-    def _step(self, name: str, topic: Topic | None, group: str) -> Facts:
+    def _step(self, name: str, topic: KafkaTopic | None, group: str) -> Facts:
         step: Facts = {"step": name, "reads": None, "behind": None, "partitions": {}, "newest": None, "readers": None}
         if topic is None:
             return step
@@ -67,7 +67,7 @@ class KafkaHealth:
 class StreamHealth:
     """All facts of the page. address: URL of this worker."""
 
-    def __init__(self, settings: Settings, control: Control, address: str, peers: Peers) -> None:
+    def __init__(self, settings: Settings, control: ControlView, address: str, peers: Peers) -> None:
         self._kafka, self._metrics = KafkaHealth(settings, control), settings.views_metrics
         self._address, self._peers = address, peers
 

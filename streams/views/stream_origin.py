@@ -10,7 +10,7 @@ from streams.config.settings import Settings
 from streams.errors import BrokerError
 from streams.formats.bodies import Bodies
 from streams.formats.codecs import Codec
-from streams.kafka import Reader, Writer
+from streams.kafka import TopicReader, Writer
 from streams.ports import Record
 from streams.roles.runtime import connect
 from streams.views.origin import record_at
@@ -26,7 +26,7 @@ class StreamOrigin:
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
-        self._readers: dict[str, Reader] = {}
+        self._readers: dict[str, TopicReader] = {}
         bodies = Bodies(settings.body_ref_prefixes, settings.body_bytes_max)
         self._codec = Codec(settings.codec, bodies, settings.body_bytes_max)
 
@@ -59,7 +59,7 @@ class StreamOrigin:
         """Return the record at this position. source: topic id that it belongs to."""
         reader = self._readers.get(topic)
         if reader is None:
-            reader = Reader(connect(self._settings, "views"), topic, committed_only=committed_only)
+            reader = TopicReader(connect(self._settings, "views"), topic, committed_only=committed_only)
             self._readers[topic] = reader
         where = f"topic {topic}, partition {partition}, offset {offset}"
         if reader.topic.id.hex() != source:

@@ -227,9 +227,9 @@ class Views:
         return "search", {"text": text, **await asyncio.to_thread(self._source.search, text)}, ""
 
     async def _url(self, request: web.Request) -> _Found:
-        wanted = request.query.get("url", "")
-        found = await asyncio.to_thread(pages.url, self._source, wanted, self._decider)
-        return "url", found, f"No verdict about {wanted[:300]}"
+        required = request.query.get("url", "")
+        found = await asyncio.to_thread(pages.url, self._source, required, self._decider)
+        return "url", found, f"No verdict about {required[:300]}"
 
     async def _site(self, request: web.Request) -> _Found:
         name = request.query.get("name", "")

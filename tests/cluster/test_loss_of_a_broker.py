@@ -22,7 +22,7 @@ PAGES = 1_500
 
 
 class Place:
-    """Who leads what in the cluster. Nodes are numbered from 1."""
+    """Leaders of partitions in the cluster. Nodes are numbered from 1."""
 
     def __init__(self, bootstrap: str) -> None:
         self._client = AdminClient({"bootstrap.servers": bootstrap, "log_level": 0})
@@ -65,7 +65,7 @@ VICTIMS: dict[str, Callable[[Place, Line], int]] = {
 
 
 class Work:
-    """Publishing, roles that are started again, and somebody who reads their verdicts."""
+    """A publisher, roles that are restarted, and a consumer of their verdicts."""
 
     def __init__(self, line: Line) -> None:
         self.line = line

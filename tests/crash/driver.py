@@ -4,7 +4,7 @@
 `python -m tests.crash.driver steps SEED FOLDER` has children kill themselves between the numbered steps.
 `python -m tests.crash.driver shards SEED FOLDER` does so in a scan with shards.
 Each killed scan is started again until one ends; then --out, the log, the verdicts and the store must be, byte for
-byte, those of a scan that nobody killed. Exits with 1 and says what differs. RocksDB is opened in children alone: its
+byte, those of an uninterrupted scan. Exits with 1 and prints the differences. RocksDB is opened in children alone: its
 threads would be missing in what is forked after it.
 """
 
@@ -125,9 +125,9 @@ def killed_at_random(paths: list[Path], folder: Path, chance: random.Random) -> 
 
 
 def ended_whole(paths: list[Path], folder: Path, kills: int) -> int:
-    """A last scan that nobody kills."""
+    """A last scan, without a kill."""
     if not ended(fork(lambda: run(paths, folder, lambda now: None))):
-        sys.exit("a scan that nobody killed was killed")
+        sys.exit("a scan was killed by something else")
     return kills
 
 
@@ -202,7 +202,7 @@ def killed_at_steps(paths: list[Path], folder: Path, chance: random.Random) -> i
 
 
 def killed_at_one_step(paths: list[Path], folder: Path, step: str, call: int) -> int:
-    """One step in a scan of its own, then one that nobody kills."""
+    """One step in a separate scan, then an uninterrupted scan."""
 
     def child() -> None:
         STEPS[step](call)

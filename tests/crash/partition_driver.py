@@ -1,7 +1,7 @@
 """Partitions that kill themselves, before and after a file gets its name, run from a process of its own.
 
 `python -m tests.crash.partition_driver FOLDER`. Each start dies at a file that comes no earlier than that of the one
-before it; what the last one leaves must be, row by row, what a partition leaves that nobody killed. Exits with 1 and
+before it; what the last one leaves must be, row by row, what an uninterrupted partition leaves. Exits with 1 and
 says what differs. DuckDB is opened in children alone: its threads would be missing in what is forked after it.
 """
 
@@ -52,7 +52,7 @@ def ended(child: Callable[[], None]) -> bool:
     if not process:
         try:
             child()
-        except BaseException as error:  # noqa: BLE001 - the parent is told by the exit code
+        except BaseException as error:  # noqa: BLE001 - the parent reads the exit code
             print(f"{type(error).__name__}: {error}", flush=True)
             os._exit(2)
         os._exit(0)
@@ -69,7 +69,7 @@ def main(folder: Path) -> None:
     crawl = write(folder / "crawl.jsonl", items(10))
     compare("".join(sentences(1)), "".join(sentences(2)), Parameters())  # compiled once, for all children
     if not ended(lambda: run(crawl, folder / "whole")):
-        sys.exit("the partition that nobody kills was killed")
+        sys.exit("the partition was killed by something else")
     starts = 0
     for starts in range(STARTS_MAX):
 

@@ -25,11 +25,11 @@ def test_killed_and_resumed_is_as_if_uninterrupted(tmp_path: Path, mode: str) ->
         command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True
     )
     try:
-        told, _ = driver.communicate(timeout=240)
+        output, _ = driver.communicate(timeout=240)
     finally:
         with suppress(ProcessLookupError):
             os.killpg(driver.pid, signal.SIGKILL)
-    print(told)
+    print(output)
     assert driver.returncode == 0, f"run again with CRASH_SEED={seed}"
     # Less than this, and it would have tested nothing.
-    assert sum(map(int, re.findall(r"^round .* (\d+) kills$", told, re.MULTILINE))) >= 5
+    assert sum(map(int, re.findall(r"^round .* (\d+) kills$", output, re.MULTILINE))) >= 5

@@ -28,7 +28,7 @@ Json = dict[str, Any]
 
 
 class Refused(Exception):
-    """The API server said no. status: HTTP's; text: its reason."""
+    """The API server refused. status: HTTP's; text: its reason."""
 
     def __init__(self, status: int, text: str) -> None:
         super().__init__(f"{status}: {text}")

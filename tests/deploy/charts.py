@@ -119,7 +119,7 @@ _Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 class Refused(Exception):
-    """Helm said no; the text is what it said."""
+    """Helm refused; the text is its output."""
 
 
 def helm(*arguments: str | Path, environment: Mapping[str, str] | None = None) -> str:

@@ -1,6 +1,6 @@
 """What compose.yaml says, as processes of this machine: Kafka from jars, the rest from this environment.
 
-Compose itself resolves the file. What differs from containers is told here and nowhere else: host names and ports
+Compose itself resolves the file. This module has all differences from containers: host names and ports
 become addresses of 127.0.0.1, volumes become folders, the image's paths become the repository's.
 """
 
@@ -25,8 +25,8 @@ DOCKERFILE = REPOSITORY / "deploy" / "Dockerfile"
 def config(*profiles: str, **environment: str) -> dict[str, Any]:
     """The file as compose understands it. Raises Missing with what it says where it does not."""
     chosen = [word for profile in profiles for word in ("--profile", profile)]
-    told = run(need("docker-compose"), "-f", FILE, *chosen, "config", "--format", "json", env=environment)
-    resolved: dict[str, Any] = json.loads(told)
+    result = run(need("docker-compose"), "-f", FILE, *chosen, "config", "--format", "json", env=environment)
+    resolved: dict[str, Any] = json.loads(result)
     return resolved
 
 

@@ -34,7 +34,7 @@ def _storage() -> tuple[str, ...]:
 
 
 def buildah(*arguments: str | Path) -> str:
-    """What buildah prints. Raises Missing with what it said last."""
+    """Returns the output of buildah. Raises Missing with its last line."""
     return run(need("buildah"), *_storage(), *arguments)
 
 

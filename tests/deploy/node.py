@@ -33,11 +33,11 @@ class _Running:
     restarts: int = 0
     ready: bool = False
     ending: threading.Thread | None = None
-    told: Json = field(default_factory=dict)
+    given: Json = field(default_factory=dict)
 
 
 class Node:
-    """claims: folders of the claims by name, which outlive pods. log(pod): what its container said."""
+    """claims: folders of the claims by name, which outlive pods. log(pod): output of its container."""
 
     def __init__(self, api: Api, containers: Mapping[str, Container], folder: Path) -> None:
         """containers: by the name of the image."""
@@ -102,8 +102,8 @@ class Node:
         if environment.get("NEARDUP_METRICS_PORT") == _PORT:
             environment["NEARDUP_METRICS_PORT"] = str(port)
         process = self._launch(pod, spec.get("command"), spec.get("args", []), environment, volumes)
-        told = {"environment": environment, "volumes": volumes}
-        self._running[pod["metadata"]["uid"]] = _Running(spec, process, port, told=told)
+        fields = {"environment": environment, "volumes": volumes}
+        self._running[pod["metadata"]["uid"]] = _Running(spec, process, port, given=fields)
         self._tell(pod, _status(spec, running=True, ready=False, restarts=0))
 
     def _launch(
@@ -176,7 +176,7 @@ class Node:
             running.restarts += 1
             running.ready = False
             running.process = self._launch(
-                pod, spec.get("command"), spec.get("args", []), running.told["environment"], running.told["volumes"]
+                pod, spec.get("command"), spec.get("args", []), running.given["environment"], running.given["volumes"]
             )
             self._tell(pod, _status(spec, running=True, ready=False, restarts=running.restarts))
 
@@ -192,8 +192,8 @@ class Node:
         hook = running.spec.get("lifecycle", {}).get("preStop", {}).get("exec", {}).get("command")
         if hook:
             words = [word.replace(_PORT, str(running.port)) for word in hook]
-            told = running.told
-            hooked = self._launch(pod, words[:1], words[1:], told["environment"], told["volumes"])
+            given = running.given
+            hooked = self._launch(pod, words[:1], words[1:], given["environment"], given["volumes"])
             hooked.wait(max(0.0, deadline - time.monotonic()))
         running.process.send_signal(signal.SIGTERM)
         try:

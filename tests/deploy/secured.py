@@ -1,6 +1,6 @@
-"""A broker that asks who one is: SASL over TLS, certificates of both sides; and that denies what no ACL allows.
+"""A broker with authentication (SASL over TLS, certificates of both sides) and ACLs.
 
-Certificates are drawn anew each time. The broker's own listener stays in the clear, for whoever sets it up.
+Certificates are made for each run. The broker's own listener stays plain text, for the setup.
 """
 
 import datetime
@@ -131,9 +131,9 @@ class Secured:
                 "super.users": "User:ANONYMOUS",
             }
         )
-        told = "logger.asked.name = kafka.authorizer.logger\nlogger.asked.level = debug\n"
+        text = "logger.asked.name = kafka.authorizer.logger\nlogger.asked.level = debug\n"
         settings = node.folder / "log4j2.properties"
-        settings.write_text(settings.read_text() + told)
+        settings.write_text(settings.read_text() + text)
         self._log = node.log
         self._cluster.start()
         self.bootstrap = self._cluster.bootstrap
@@ -175,7 +175,7 @@ class Secured:
             for found in ASKED.finditer(text)
         }
 
-    def said(self) -> str:
+    def output(self) -> str:
         return self._log.read_text()
 
     def close(self) -> None:

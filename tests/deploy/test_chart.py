@@ -30,8 +30,8 @@ def test_lint(tmp_path: Path) -> None:
 
 
 def test_lint_with_defaults_names_what_must_be_set() -> None:
-    told = subprocess.run([charts.need("helm"), "lint", CHART], capture_output=True, text=True)
-    assert "kafka.bootstrap: required: the brokers as host:port" in told.stdout + told.stderr
+    result = subprocess.run([charts.need("helm"), "lint", CHART], capture_output=True, text=True)
+    assert "kafka.bootstrap: required: the brokers as host:port" in result.stdout + result.stderr
 
 
 def test_the_recipe_for_a_larger_disk_names_what_is_rendered(tmp_path: Path) -> None:
@@ -49,10 +49,10 @@ def test_the_recipe_for_a_larger_disk_names_what_is_rendered(tmp_path: Path) -> 
 
 
 def test_schema_and_readme_are_those_of_the_values() -> None:
-    told = subprocess.run(
+    result = subprocess.run(
         [sys.executable, REPOSITORY / "deploy" / "chart.py", "--check"], capture_output=True, text=True
     )
-    assert told.returncode == 0, told.stderr
+    assert result.returncode == 0, result.stderr
 
 
 def test_the_version_stands_in_one_place() -> None:
@@ -71,8 +71,8 @@ def test_what_is_rendered_is_valid(tool: Tool, tmp_path: Path, kubernetes: str) 
         path = tmp_path / f"{name}.yaml"
         path.write_text(template(tmp_path, values, kubernetes))
     command = [validate, "--strict", "--kubernetes-version", kubernetes, *sorted(tmp_path.glob("*.yaml"))]
-    told = subprocess.run(command, capture_output=True, text=True)
-    assert told.returncode == 0, told.stdout + told.stderr
+    result = subprocess.run(command, capture_output=True, text=True)
+    assert result.returncode == 0, result.stdout + result.stderr
 
 
 #: The role of a component's pods; others take no part in the line.
@@ -97,7 +97,7 @@ def environments(found: list[dict[str, Any]]) -> Iterator[tuple[str, Mapping[str
 
 
 @pytest.mark.parametrize("name", MATRIX)
-def test_what_pods_are_told_is_understood(tmp_path: Path, name: str) -> None:
+def test_settings_of_pods_are_understood(tmp_path: Path, name: str) -> None:
     """By the roles themselves: each variable is a setting, and its value one that it may have."""
     for role, _, environment in environments(documents(template(tmp_path, MATRIX[name]))):
         for variable in [each for each in environment if each.endswith("_FILE")]:
@@ -120,7 +120,7 @@ def test_what_pods_are_told_is_understood(tmp_path: Path, name: str) -> None:
             assert settings.checkpoints_kept == copies.get("kept", 3)
         else:
             assert settings.checkpoints == ""
-        assert (settings.seed is not None) is (role in ("sketch", "match")), "the seed is for those who need it"
+        assert (settings.seed is not None) is (role in ("sketch", "match")), "only roles that need the seed have it"
 
 
 def test_what_the_chart_says_of_security_is_what_was_tried_on_a_broker(tmp_path: Path) -> None:
@@ -261,7 +261,7 @@ def test_threads_follow_the_processors(tmp_path: Path) -> None:
 
 
 def test_one_that_stands_by_is_as_the_other_and_never_beside_it(tmp_path: Path) -> None:
-    """Both are told that there are two: one without the flag would take over at its start."""
+    """Both have the flag for two matchers: one without it would take over at its start."""
     found = documents(template(tmp_path, MATRIX["with a standby"]))
     matcher = of(found, "StatefulSet", "-matcher")["spec"]
     alone = of(documents(template(tmp_path, MATRIX["least"])), "StatefulSet", "-matcher")["spec"]
@@ -273,7 +273,7 @@ def test_one_that_stands_by_is_as_the_other_and_never_beside_it(tmp_path: Path) 
     labels = apart["kubernetes.io/hostname"]["labelSelector"]["matchLabels"]
     assert labels == matcher["selector"]["matchLabels"]
     assert [claim["metadata"]["name"] for claim in matcher["volumeClaimTemplates"]] == ["state"]
-    # Ready is also who stands by: an update goes on to the one at work only then, and a drain takes one at a time.
+    # A standby is ready, too: otherwise an update would not go on to the active one, and a drain could take both.
     assert container["readinessProbe"]["httpGet"]["path"] == "/ready"
     assert of(found, "PodDisruptionBudget", "-matcher")["spec"]["maxUnavailable"] == 1
     # What may not change in a StatefulSet that is there is the same with and without.
@@ -317,11 +317,11 @@ REFUSED = {
     ),
     "credentials for no store": ({"matcher": {"checkpoints": {"secret": "s"}}}, r"matcher\.checkpoints\.secret"),
     "a folder of the pod": ({"matcher": {"checkpoints": {"url": "/tmp/x"}}}, r"checkpoints.*url"),
-    "a token for nobody": ({"ask": {"token": {"secret": "ask"}}}, r"ask\.token\.secret is set, but ask\.enabled"),
+    "a token without a role": ({"ask": {"token": {"secret": "ask"}}}, r"ask\.token\.secret is set, but ask\.enabled"),
     "views that cannot ask each other": ({"views": {"enabled": True, "replicas": 2}}, r"views\.replicas"),
     "no views": ({"views": {"enabled": True, "replicas": 0}}, r"views.*replicas"),
-    "names that nobody reaches": ({"views": {"enabled": True, "names": ["a.example"]}}, r"views\.names"),
-    "labels of anybody": (
+    "names without an ingress": ({"views": {"enabled": True, "names": ["a.example"]}}, r"views\.names"),
+    "labels without a token": (
         {"views": {"enabled": True, "labelling": True}, "kafka": {"topics": {"audit": "audit"}}},
         r"views\.labelling",
     ),
@@ -336,10 +336,10 @@ REFUSED = {
 
 @pytest.mark.parametrize("case", REFUSED)
 def test_a_wrong_value_is_refused_by_its_name(tmp_path: Path, case: str) -> None:
-    values, told = REFUSED[case]
+    values, found = REFUSED[case]
     with pytest.raises(charts.Refused) as refused:
         template(tmp_path, values)
-    assert re.search(told, str(refused.value).replace("\n", " ").replace("/", ".")), refused.value
+    assert re.search(found, str(refused.value).replace("\n", " ").replace("/", ".")), refused.value
 
 
 def test_helm_set_takes_a_number_of_the_decider_and_lint_names_what_is_required(tool: Tool, tmp_path: Path) -> None:
@@ -371,5 +371,5 @@ def test_each_rendering_without_a_cluster_draws_a_seed_that_cannot_get_in_twice(
 
 @pytest.mark.deploy
 def test_unit_tests(tool: Tool) -> None:
-    told = subprocess.run([tool("helm-unittest"), CHART], capture_output=True, text=True)
-    assert told.returncode == 0, told.stdout + told.stderr
+    result = subprocess.run([tool("helm-unittest"), CHART], capture_output=True, text=True)
+    assert result.returncode == 0, result.stdout + result.stderr

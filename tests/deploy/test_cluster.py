@@ -66,7 +66,7 @@ class Place:
         assert secret is not None
         return base64.b64decode(secret["data"]["seed"]).decode()
 
-    def said(self) -> str:
+    def output(self) -> str:
         return "\n".join(path.read_text(errors="replace") for path in sorted(self.node.folder.glob("*.log")))
 
 
@@ -106,7 +106,7 @@ def published(place: Place, url: str) -> str:
             for verdict in batch.verdicts:
                 if verdict["url"] == url:
                     return str(verdict["verdict"])
-    raise AssertionError(f"no verdict for {url}: {place.said()}")
+    raise AssertionError(f"no verdict for {url}: {place.output()}")
 
 
 def test_admission_is_really_on(place: Place) -> None:
@@ -189,7 +189,7 @@ def test_install_upgrade_rollback_uninstall(place: Place) -> None:
     place.helm("uninstall", "crawl", "--wait")
 
     assert place.node.trouble == []
-    assert seed not in place.said()
-    assert str(int(seed, 16)) not in place.said()
+    assert seed not in place.output()
+    assert str(int(seed, 16)) not in place.output()
     events = json.dumps(place.api.get(f"/api/v1/namespaces/{NAMESPACE}/events"))
     assert seed not in events

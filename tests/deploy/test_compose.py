@@ -50,13 +50,13 @@ def test_what_the_file_sets_is_a_setting(tool: Tool) -> None:
     for name, service in services.items():
         given = {key: value for key, value in service.get("environment", {}).items() if key.startswith("NEARDUP_")}
         given.pop("NEARDUP_SEED_FILE", None)  # it is made later
-        told = subprocess.run(
+        result = subprocess.run(
             [BIN / "neardup", "config", "--json"],
             env={**composed.image_environment(), **given},
             capture_output=True,
             text=True,
         )
-        assert told.returncode == 0, f"{name}: {told.stderr}"
+        assert result.returncode == 0, f"{name}: {result.stderr}"
 
 
 @pytest.fixture
@@ -92,23 +92,23 @@ def broker_knows(bootstrap: str) -> dict[str, Any]:
 
 def verdicts(bootstrap: str) -> list[dict[str, Any]]:
     command = [BIN / "neardup", "verdicts", "--bootstrap", bootstrap, "--no-follow", "--json"]
-    told = subprocess.run(command, capture_output=True, check=True)
-    return [json.loads(row) for row in told.stdout.splitlines()]
+    result = subprocess.run(command, capture_output=True, check=True)
+    return [json.loads(row) for row in result.stdout.splitlines()]
 
 
 def crawl(line: Composed, bootstrap: str, instance: str, before: int) -> Counter[str]:
     """Runs the crawler once; the kinds of the verdicts on what it published, once each of its pages has one."""
     code = line.start("crawler", instance).wait(PATIENCE_SECONDS)
-    said = line.log(instance).read_text()
-    assert code == 0, said
-    published, gone, _ = (int(word.strip(",").split()[-1]) for word in said.splitlines()[-1].split(","))
+    output = line.log(instance).read_text()
+    assert code == 0, output
+    published, gone, _ = (int(word.strip(",").split()[-1]) for word in output.splitlines()[-1].split(","))
 
-    def told() -> list[dict[str, Any]]:
+    def output() -> list[dict[str, Any]]:
         found = [row for row in verdicts(bootstrap) if row["n"] == 0]
         assert len(found) <= before + published + gone, "more verdicts than pages"
         return found if len(found) == before + published + gone else []
 
-    rows = eventually(told, "a verdict for each page")
+    rows = eventually(output, "a verdict for each page")
     rows.sort(key=lambda row: int(row["page_id"]))
     return Counter(row["verdict"] for row in rows[before:])
 
@@ -126,7 +126,7 @@ def seen(path: str) -> dict[str, Any]:
         return {}
 
 
-def lose_the_index(services: Composed, told: dict[str, str]) -> None:
+def lose_the_index(services: Composed, text: dict[str, str]) -> None:
     """Stops the matcher, takes its volume away, and starts it: it takes up its newest checkpoint."""
     grace = composed.config()["services"]["matcher"]["stop_grace_period"]
     assert services.stop("matcher", 60) == 0, grace
@@ -136,7 +136,7 @@ def lose_the_index(services: Composed, told: dict[str, str]) -> None:
     state = Path(services.environment("matcher")["NEARDUP_STATE"])
     assert (state / "index").is_dir()
     shutil.rmtree(state)
-    services.start("matcher", **told)
+    services.start("matcher", **text)
     eventually(lambda: "index restored" in services.log("matcher").read_text(), "the checkpoint is taken up")
 
 
@@ -151,11 +151,11 @@ def test_the_topology_runs_from_crawler_to_verdict(line: tuple[Composed, str]) -
     roles = {"sketcher-1": "sketcher", "sketcher-2": "sketcher", "matcher": "matcher", "views": "views"}
     ports = dict(zip(roles, kafka.free_ports(4), strict=True))
     # A checkpoint a message, as a crawl this small would not come to its first.
-    told = {
+    names = {
         name: {"NEARDUP_METRICS_PORT": str(port), "NEARDUP_CHECKPOINT_MESSAGES": "1"} for name, port in ports.items()
     }
     for instance, name in roles.items():
-        services.start(name, instance, **told[instance])
+        services.start(name, instance, **names[instance])
     services.start("site")
     eventually(lambda: services.healthy("site"), "the site")
 
@@ -173,7 +173,7 @@ def test_the_topology_runs_from_crawler_to_verdict(line: tuple[Composed, str]) -
     site = next(row["site"] for row in verdicts(bootstrap) if row["verdict"] == Kind.UNIQUE)
     eventually(lambda: seen(f"site.json?name={site}").get("site") == site, "the views follow, and ask for the token")
 
-    lose_the_index(services, told["matcher"])
+    lose_the_index(services, names["matcher"])
     third = crawl(services, bootstrap, "crawl-3", pages + second.total())
     assert third[Kind.UNIQUE] < first[Kind.UNIQUE] / 2, "it knows what it knew"
 

@@ -15,12 +15,12 @@ from streams.config.settings import Topics
 from streams.kafka import Admin, Connection, topics
 from streams.kafka.topics import Sizes
 from tests.processes import start
-from tests.streams.views.said import said
+from tests.streams.views.random_verdicts import random_verdicts
 
 pytestmark = pytest.mark.deploy
 
 CONNECT = Path(__file__).parents[2] / "deploy" / "walks" / "connect"
-#: A worker that serves nobody, on any port.
+#: A worker whose port is unused.
 WORKER = "org.apache.kafka.connect.cli.ConnectStandalone"
 
 
@@ -52,7 +52,7 @@ def publish(bootstrap: str, verdicts: list[dict[str, object]], *, commit: bool, 
 
 def test_a_worker_writes_committed_verdicts_as_flat_rows(bootstrap: str, libs: Path, tmp_path: Path) -> None:
     topics.create(Admin(Connection(bootstrap)), Topics(), Sizes(partitions=1))
-    verdicts = said(40, 5)
+    verdicts = random_verdicts(40, 5)
     publish(bootstrap, [{**verdict, "cluster": 99} for verdict in verdicts[:5]], commit=False, name="aborted")
     publish(bootstrap, verdicts, commit=True, name="committed")
     worker = (CONNECT / "worker.properties").read_text().replace("127.0.0.1:9092", bootstrap)
@@ -81,7 +81,7 @@ def test_a_worker_writes_committed_verdicts_as_flat_rows(bootstrap: str, libs: P
             process.wait(PATIENCE_SECONDS)
     rows = out.read_text().splitlines()
     assert [re.findall(r"\burl=([^,}]+)", row) for row in rows] == [[verdict["url"]] for verdict in verdicts]
-    assert not any("cluster=99," in row for row in rows), "what was aborted was never said"
+    assert not any("cluster=99," in row for row in rows), "aborted records are no verdicts"
     for row, verdict in zip(rows, verdicts, strict=True):
         assert f"verdict={verdict['verdict']}" in row
         assert "coordinates" not in row

@@ -15,8 +15,8 @@ import guide  # noqa: E402
 
 @pytest.mark.slow
 def test_its_tables_are_what_the_command_prints() -> None:
-    told = subprocess.run([sys.executable, DEPLOY / "guide.py", "--check"], capture_output=True, text=True)
-    assert told.returncode == 0, told.stderr
+    result = subprocess.run([sys.executable, DEPLOY / "guide.py", "--check"], capture_output=True, text=True)
+    assert result.returncode == 0, result.stderr
 
 
 def test_a_table_that_was_changed_by_hand_is_found() -> None:

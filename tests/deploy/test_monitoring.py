@@ -35,15 +35,15 @@ import rules  # noqa: E402
 
 def promtool(tool: Tool, *arguments: str | Path) -> str:
     environment = {**os.environ, "GOGC": "800"}  # else it collects garbage for a quarter of its time
-    told = subprocess.run([tool("promtool"), *arguments], capture_output=True, text=True, env=environment)
-    assert told.returncode == 0, told.stdout + told.stderr
-    return told.stdout
+    result = subprocess.run([tool("promtool"), *arguments], capture_output=True, text=True, env=environment)
+    assert result.returncode == 0, result.stdout + result.stderr
+    return result.stdout
 
 
 def test_the_files_are_those_of_the_code() -> None:
     command = [sys.executable, MONITORING / "generate.py", "--check"]
-    told = subprocess.run(command, capture_output=True, text=True)
-    assert told.returncode == 0, told.stderr
+    result = subprocess.run(command, capture_output=True, text=True)
+    assert result.returncode == 0, result.stderr
 
 
 def test_rules_are_valid_and_pass_their_unit_tests(tool: Tool) -> None:
@@ -52,7 +52,7 @@ def test_rules_are_valid_and_pass_their_unit_tests(tool: Tool) -> None:
 
 
 def test_each_alert_was_made_to_fire_and_has_an_entry_in_the_runbook() -> None:
-    names = {alert.name for alert in rules.alerts(rules.Pace())}
+    names = {alert.name for alert in rules.alerts(rules.RuleDurations())}
     tested = yaml.safe_load((MONITORING / "rules_test.yaml").read_text())["tests"]
     cases = [case for test in tested for case in test.get("alert_rule_test", [])]
     assert {case["alertname"] for case in cases if case.get("exp_alerts")} == names
@@ -92,7 +92,7 @@ def test_every_panel_asks_for_what_there_is() -> None:
     metrics.info(version="1", role="match")
     metrics.ready.labels("match").set(1)
     there = set(re.findall(r"^([a-z_:]+)(?:\{| )", metrics.render().decode(), re.MULTILINE))
-    there |= set(rules.records(rules.Pace()))
+    there |= set(rules.records(rules.RuleDurations()))
     for title, panel in panels():
         for target in panel["targets"]:
             names = set(re.findall(r"\b(?:neardup|process)[a-z_:0-9]+", re.sub(r'"[^"]*"', "", target["expr"])))
@@ -116,7 +116,7 @@ def test_panels_lie_side_by_side() -> None:
 
 
 #: Everything many times as fast, but slower than a scrape takes on a busy machine.
-FAST = rules.Pace(window="10s", long="60s", day="10m", wait="5s", patience="10s", behind_s=1)
+FAST = rules.RuleDurations(window="10s", long="60s", day="10m", wait="5s", patience="10s", behind_s=1)
 
 
 #: Pages of a flood.
@@ -231,7 +231,7 @@ def quiet(prometheus: Watched) -> None:
 def test_alerts_fire_when_their_fault_is_made(watched: tuple[Watched, str]) -> None:
     prometheus, bootstrap = watched
     fires = prometheus.firing
-    eventually(lambda: {"NeardupMatcherAbsent", "NeardupSketcherAbsent"} <= set(fires()), "nobody is there")
+    eventually(lambda: {"NeardupMatcherAbsent", "NeardupSketcherAbsent"} <= set(fires()), "no process runs")
     prometheus.start("sketcher")
     matcher = prometheus.start("matcher")
     eventually(lambda: prometheus.value('neardup_ready{role="match"}') == 1, "the matcher is ready")

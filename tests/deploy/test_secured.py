@@ -1,4 +1,4 @@
-"""The line against a Kafka that asks who one is and lets one do what was documented, as the chart sets it."""
+"""The stream on a Kafka with authentication and the documented ACLs, with the settings of the chart."""
 
 import base64
 import http.client
@@ -50,7 +50,7 @@ def rights() -> dict[str, set[tuple[Right, str]]]:
 
 
 class Users:
-    """Each with its password, its certificate and its rights; `environment` is what the chart's pods are told."""
+    """Users with password, certificate and rights. environment: that of the chart's pods."""
 
     def __init__(self, broker: Secured, folder: Path) -> None:
         self._broker, self._folder = broker, folder
@@ -136,10 +136,10 @@ def send_again(port: int, reason: str, page_id: int) -> int:
 
 
 def verdicts(users: Users) -> list[str]:
-    return [verdict["verdict"] for verdict in told(users)]
+    return [verdict["verdict"] for verdict in verdicts_read(users)]
 
 
-def told(users: Users) -> list[dict[str, Any]]:
+def verdicts_read(users: Users) -> list[dict[str, Any]]:
     code, lines = users.run("indexer", "verdicts", "--no-follow", "--json")
     assert code == 0, lines
     return [json.loads(line) for line in lines.splitlines() if line.startswith("{")]
@@ -166,7 +166,7 @@ def views(users: Users) -> Iterator[tuple[int, int]]:
 
 def look_at_views(users: Users) -> int:
     """Queries the pages that read from Kafka and sends one rejected page again; how many verdicts there are."""
-    found = next(verdict for verdict in told(users) if verdict["verdict"] == "unique")
+    found = next(verdict for verdict in verdicts_read(users) if verdict["verdict"] == "unique")
     url = quote(found["url"])
     with views(users) as (port, count):
         assert view(port, f"/compare.json?a={url}&b={url}")["a"]["missing"] == {}
@@ -201,18 +201,18 @@ def used(broker: Secured, given: Mapping[str, set[tuple[Right, str]]]) -> dict[s
 @pytest.mark.deploy
 def test_the_line_needs_the_rights_that_are_documented_and_no_others(broker: Secured, tmp_path: Path) -> None:
     users = Users(broker, tmp_path)
-    code, told = users.run("operator", "topics", "create", "--partitions", "2")
-    assert code == 0, told
-    code, told = users.run("operator", "topics", "check")
-    assert code == 0, told
+    code, result = users.run("operator", "topics", "create", "--partitions", "2")
+    assert code == 0, result
+    code, result = users.run("operator", "topics", "check")
+    assert code == 0, result
     roles = {
         "sketcher": users.start("sketcher", "sketch"),
         "matcher": users.start("matcher", "match", certificate=True),
     }
     try:
-        code, told = users.run("crawler", "ping", "--json", "--timeout", str(PATIENCE_SECONDS), certificate=True)
-        assert code == 0, told
-        # Another sketcher looks at what the log was begun with, and a matcher without its index at what was said last;
+        code, result = users.run("crawler", "ping", "--json", "--timeout", str(PATIENCE_SECONDS), certificate=True)
+        assert code == 0, result
+        # Another sketcher reads the scheme that the log began with, and a matcher without its index the last verdicts;
         # a page that cannot be read goes its own way.
         for name, process in roles.items():
             process.terminate()
@@ -221,8 +221,8 @@ def test_the_line_needs_the_rights_that_are_documented_and_no_others(broker: Sec
         roles["sketcher"] = users.start("sketcher", "sketch")
         roles["matcher"] = users.start("matcher", "match", certificate=True)
         (tmp_path / "bad.jsonl").write_text('{"url": "https://a.example/", "body": "oops", "http_status": 503}\n')
-        code, told = users.run("crawler", "publish", str(tmp_path / "bad.jsonl"), certificate=True)
-        assert code == 0, told
+        code, result = users.run("crawler", "publish", str(tmp_path / "bad.jsonl"), certificate=True)
+        assert code == 0, result
         eventually(lambda: "rejected" in verdicts(users), "the verdict on what cannot be read")
         assert verdicts(users).count("unique") == 1
         assert look_at_views(users) == 3
@@ -246,14 +246,14 @@ def test_the_line_needs_the_rights_that_are_documented_and_no_others(broker: Sec
     secret = {row["setting"]: row["value"] for row in json.loads(shown)}
     assert secret["kafka.sasl.password"] == secret["seed"] == secret["views_token"] == "***"
 
-    # What nobody may find in any log: passwords, the seed, the token; also where they are wrong.
+    # No log may contain passwords, the seed or the token, also where they are wrong.
     (tmp_path / "matcher.password").write_text("not-what-it-should-be")
-    code, told = users.run("matcher", "ping", "--timeout", "5")
+    code, result = users.run("matcher", "ping", "--timeout", "5")
     assert code == 1
-    assert "uthentication" in told, told
-    code, told = users.run("indexer", "sketch")
+    assert "uthentication" in result, result
+    code, result = users.run("indexer", "sketch")
     assert code == 1
-    assert "pages" in told.splitlines()[-1], told
+    assert "pages" in result.splitlines()[-1], result
     secrets = [*map(password, USERS), SEED, f"{int(SEED):x}", TOKEN, "not-what-it-should-be"]
     for path in users.outputs:
         text = path.read_text()
@@ -261,7 +261,7 @@ def test_the_line_needs_the_rights_that_are_documented_and_no_others(broker: Sec
         assert "Traceback" not in text, path.name
 
 
-def test_the_views_driver_is_told_what_librdkafka_is_told(tmp_path: Path) -> None:
+def test_the_views_driver_gets_the_settings_of_librdkafka(tmp_path: Path) -> None:
     from secured import Authority
 
     authority = Authority(tmp_path / "ca")
@@ -287,7 +287,7 @@ def test_the_views_driver_is_told_what_librdkafka_is_told(tmp_path: Path) -> Non
     assert isinstance(scram, SASLCredentials)
     assert scram.protocol.value == "SASL_SSL"
 
-    for wrong, told in (
+    for wrong, expected in (
         ({**tls, "ssl.cipher.suites": "X"}, "ssl.cipher.suites"),
         ({"sasl.oauthbearer.config": "x"}, "sasl.oauthbearer.config"),
         ({"security.protocol": "TLS"}, "security.protocol"),
@@ -299,5 +299,5 @@ def test_the_views_driver_is_told_what_librdkafka_is_told(tmp_path: Path) -> Non
     ):
         with pytest.raises(BadInput) as refused:
             credentials(wrong)
-        assert told in str(refused.value)
+        assert expected in str(refused.value)
         assert "hunter" not in str(refused.value)

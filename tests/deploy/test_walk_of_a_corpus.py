@@ -21,8 +21,8 @@ def test_a_corpus_loses_its_repeats_and_says_which(tmp_path: Path, monkeypatch: 
         for command in typed:
             typist(command)
         # Polars is the walker's own.
-        told = typist(look.replace("duckdb, polars", "duckdb").replace('polars.read_parquet("kept.parquet")', "0"))
-    assert "near_duplicate" in told
+        result = typist(look.replace("duckdb, polars", "duckdb").replace('polars.read_parquet("kept.parquet")', "0"))
+    assert "near_duplicate" in result
     assert strangers(tmp_path) == set()
     monkeypatch.chdir(tmp_path)
     kept = duckdb.sql("SELECT * FROM 'kept.parquet'")

@@ -41,7 +41,7 @@ _WHOLE = ".whole"
 
 
 class Missing(Exception):
-    """A tool cannot be had here; the text says in one line what is missing or what its installer said."""
+    """A tool is not available here; the text names in one line what is missing, or the installer's error."""
 
 
 def cache_folder() -> Path:
@@ -57,7 +57,7 @@ def _program(name: str, package: str) -> str:
 
 
 def run(*command: str | Path, cwd: Path | None = None, env: Mapping[str, str] | None = None) -> str:
-    """What the command prints. Raises Missing with the last line of what it said, if it fails."""
+    """Returns the output of a command. Raises Missing with its last line if it fails."""
     done = subprocess.run(
         list(map(str, command)),
         cwd=cwd,
@@ -68,8 +68,8 @@ def run(*command: str | Path, cwd: Path | None = None, env: Mapping[str, str] | 
         timeout=BUILD_SECONDS_MAX,
     )
     if done.returncode:
-        said = (done.stderr.strip() or done.stdout.strip() or "no message").splitlines()
-        raise Missing(f"{' '.join(map(str, command[:4]))} failed: {' / '.join(said[-3:])}")
+        output = (done.stderr.strip() or done.stdout.strip() or "no message").splitlines()
+        raise Missing(f"{' '.join(map(str, command[:4]))} failed: {' / '.join(output[-3:])}")
     return done.stdout
 
 

@@ -96,8 +96,8 @@ def run(target: str, seeds: list[bytes], seconds: int, numba: dict[str, str]) ->
     child = [sys.executable, "-m", "tests.fuzz", "--search", target, "--", *options, str(corpus)]
     environment = {**os.environ, **({"NUMBA_DISABLE_JIT": "1"} if slow else numba)}
     searched = subprocess.run(child, cwd=ROOT, env=environment, capture_output=True, text=True)
-    told = [line for line in searched.stderr.splitlines() if "number_of_executed_units" in line]
-    count = told[0].split()[-1] if told else "?"
+    output = [line for line in searched.stderr.splitlines() if "number_of_executed_units" in line]
+    count = output[0].split()[-1] if output else "?"
     print(f"{target}: {count} inputs, {len(list(corpus.iterdir()))} kept", flush=True)
     if searched.returncode:
         print(searched.stdout[-3_000:])

@@ -89,7 +89,7 @@ def search(
     waiting, count, until = list(kept), 0, time.monotonic() + seconds
     while time.monotonic() < until:
         data = waiting.pop() if waiting else changed(kept, chance)[:bytes_max]
-        # Whoever never ends is ended from outside of its thread, and its input is there.
+        # A target that never ends is ended from another thread, and its input is kept.
         watch = threading.Timer(10 * input_seconds_max, _ended, (data, found))
         watch.daemon = True
         watch.start()

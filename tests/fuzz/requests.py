@@ -14,7 +14,7 @@ from neardup.evaluation.pairs.sampling import draw
 from streams.evaluation.label import LabelViews
 from streams.views.web import Views
 from tests.neardup.evaluation.crawl import crawl_of, manual
-from tests.streams.views.said import DECIDER, Held, said
+from tests.streams.views.random_verdicts import DECIDER, Held, random_verdicts
 
 TOKEN = "0123456789abcdef"
 _METHODS = ("GET", "GET", "GET", "POST", "HEAD")
@@ -58,7 +58,7 @@ class Server:
 
 @cache
 def _views() -> Server:
-    return Server(Views(Held(said(60)), DECIDER, hosts=["h"], token=TOKEN))
+    return Server(Views(Held(random_verdicts(60)), DECIDER, hosts=["h"], token=TOKEN))
 
 
 @cache

@@ -227,7 +227,7 @@ def records_of_ours() -> list[bytes]:
     manifest = Manifest(5, 6, "s", "d", "l", "1.0", (StoredFile("index/1.sst", 3, "00"),))
     at = Coordinates(SOURCE.hex(), 0, 1)
     verdict = Verdict(Kind.UNIQUE, 1, 0, "http://a.example/", 5, at, SCHEME.digest, DECIDER.digest).to_json()
-    told: list[dict[str, object]] = [
+    values: list[dict[str, object]] = [
         {"format": 1, "generation": "g", "before": None, "since_ms": 5},
         {"format": 1, "policy": "shortest"},
         {"format": 1, "what": "url", "hash": "00" * 16, "length": 16},
@@ -237,7 +237,7 @@ def records_of_ours() -> list[bytes]:
         manifest.to_json(),
         encode_verdicts(SOURCE, verdict + b"\n"),
         verdict,
-        *(json.dumps(one).encode() for one in told),
+        *(json.dumps(one).encode() for one in values),
     ]
 
 
@@ -269,13 +269,13 @@ def http_request() -> list[bytes]:
 
 
 def label_request() -> list[bytes]:
-    said = b"token=TOKEN&labeller=ana&place=0&judgement="
+    values = b"token=TOKEN&labeller=ana&place=0&judgement="
     return [
         *(
             b"\0" + page
             for page in (b"", b"pair?labeller=ana", b"pair?labeller=ana&place=2", b"page?place=0&of=b", b"label.js")
         ),
-        *(b"\3label\n" + said + judgement for judgement in (b"duplicate&reasons=title", b"distinct", b"none")),
+        *(b"\3label\n" + values + judgement for judgement in (b"duplicate&reasons=title", b"distinct", b"none")),
         *(b"\3undo\ntoken=TOKEN&labeller=" + who for who in (b"ana", b"%00", b"", b"%ff")),
     ]
 

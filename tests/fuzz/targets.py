@@ -1,6 +1,6 @@
 """What reads bytes, one function each: it raises only where there is a defect.
 
-A page that cannot be read is data, a damaged record is refused with `CorruptRecord`, what somebody wrote by hand with
+A page that cannot be read is data, a damaged record is refused with `CorruptRecord`, a file written by hand with
 `BadInput`: these are no defects. Anything else that is raised is, and so is a result that its reader does not promise.
 """
 
@@ -36,7 +36,7 @@ from streams.config.load import load
 from streams.errors import BodiesAway, SourceGap, WrongScheme
 from streams.files.fetching import fetched
 from streams.files.results import decode_result
-from streams.files.rows import Lines, Table, fitted
+from streams.files.rows import Lines, ParquetRows, fitted
 from streams.files.warc import WarcReader
 from streams.formats import bodies as formats_bodies
 from streams.formats.bodies import Bodies
@@ -48,7 +48,7 @@ from streams.formats.verdicts import decode_object
 from streams.formats.warc import page_of
 from streams.history.comparing import history_of
 from streams.history.diff import diff
-from streams.kafka.generations import _told as generations_told
+from streams.kafka.generations import _content_of as generations_of
 from streams.pipeline import expiry
 from streams.pipeline.matcher import Matcher
 from streams.state.manifest import Manifest
@@ -158,7 +158,7 @@ def state_rows(data: bytes) -> None:
 
 
 def lines(data: bytes) -> None:
-    """Of verdicts, labels and results of a search, as somebody gives them."""
+    """Of verdicts, labels and results of a search, as input."""
     with contextlib.suppress(BadPage):
         decode_result(data)
     with contextlib.suppress(BadInput):
@@ -250,7 +250,7 @@ def parquet(data: bytes) -> None:
             with contextlib.suppress(BadInput):
                 fitted(path, "parquet", Fields(), BODY_BYTES_MAX)
             with contextlib.suppress(Damaged):
-                for page, _ in Table(path, Fields()).read(0):
+                for page, _ in ParquetRows(path, Fields()).read(0):
                     sketched(page)
 
 
@@ -269,7 +269,7 @@ def records_of_ours(data: bytes) -> None:
         assert Manifest.from_json(Manifest.from_json(data, "a").to_json(), "b").to_json()
     for key in (b"live", b"canonical", b"generation/g", b"takedown/1"):
         with contextlib.suppress(CorruptRecord):
-            generations_told({key: data}, "control")
+            generations_of({key: data}, "control")
     with contextlib.suppress(CorruptRecord):
         list(decode_verdicts(data, 3))
     with contextlib.suppress(CorruptRecord):

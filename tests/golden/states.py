@@ -1,7 +1,7 @@
 """Golden states: `python -m tests.golden.states` packs a scan's directory as this version makes it, once a version.
 
-What is packed stays as it is: every later version must open it, or refuse it with the command that helps. Only what
-RocksDB says to itself (its diary, its lock) is left out.
+What is packed stays as it is: every later version must open it, or refuse it with the command that helps. Only
+RocksDB's own log and lock are left out.
 """
 
 import io
@@ -31,8 +31,8 @@ def make(folder: Path) -> Path:
     return folder / "state"
 
 
-def told(state: State) -> dict[str, object]:
-    """What must be read of it in every version."""
+def content(state: State) -> dict[str, object]:
+    """The content that every later version must read."""
     return {
         "verdicts": list(state.verdicts()),
         "messages": state.log.end(),
@@ -57,5 +57,5 @@ if __name__ == "__main__":
     FOLDER.mkdir(exist_ok=True)
     made = make(work)
     with State.open(made) as opened:
-        target.with_suffix("").with_suffix(".json").write_text(json.dumps(told(opened), indent=1) + "\n")
+        target.with_suffix("").with_suffix(".json").write_text(json.dumps(content(opened), indent=1) + "\n")
     pack(made, target)

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource
 
 from streams.errors import TopicError
-from streams.kafka import Admin, Connection, Reader
+from streams.kafka import Admin, Connection, TopicReader
 
 T = TypeVar("T")
 
@@ -80,7 +80,7 @@ def _decided(bootstrap: str) -> set[bytes]:
     """Transactional ids whose newest record in the coordinator's log is "prepare commit" or "prepare abort"."""
     newest: dict[bytes, int] = {}
     try:
-        log = Reader(Connection(bootstrap), "__transaction_state", committed_only=False)
+        log = TopicReader(Connection(bootstrap), "__transaction_state", committed_only=False)
     except TopicError:
         return set()  # no transaction was ever begun
     with contextlib.closing(log):

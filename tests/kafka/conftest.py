@@ -98,7 +98,7 @@ def made(broker: str, admin: Admin, names: Topics) -> Topics:
 
 @pytest.fixture
 def make(broker: str, names: Topics, tmp_path: Path) -> Iterator[Make]:
-    """Makes lines, with settings and a bootstrap of their own if given; what they said is shown if the test fails."""
+    """Makes lines, with settings and a bootstrap of their own if given; their output is shown if the test fails."""
     made: list[Line] = []
 
     def line(**settings: Any) -> Line:

@@ -25,13 +25,13 @@ from streams.config.settings import Settings, Topics
 from streams.formats.message import Forget, Message, NewDecider, decode_entry, page_id
 from streams.kafka import Admin, Connection, KafkaLog, Writer, topics
 from streams.kafka.connection import PASSING, Cause, repeat
-from streams.kafka.reader import Reader
+from streams.kafka.reader import TopicReader
 from streams.kafka.topics import Sizes
 from streams.process.watchdog import EXIT_CODE
 from tests.crash.driver import die
 from tests.streams.archives import crawl
 
-#: Of all sketchers: who dies is missed soon.
+#: Settings of all sketchers: a dead one is noticed soon.
 SOON = {"sketch.session.timeout.ms": "6000", "sketch.heartbeat.interval.ms": "200"}
 
 
@@ -148,7 +148,7 @@ class Line:
 
     def _look_after(self) -> None:
         for role in self._roles:
-            assert role.running or role.wait() in (0, 1, EXIT_CODE, -9, -15), role.said()
+            assert role.running or role.wait() in (0, 1, EXIT_CODE, -9, -15), role.output()
 
     def committed(self, role: Any, topic: str, partitions: int) -> dict[int, int]:
         """Offsets; -1 where nothing is."""
@@ -221,7 +221,7 @@ class Line:
             return writer.last_offset
 
     def rejected(self) -> list[Any]:
-        with closing(Reader(self.connection, self.names.rejected, committed_only=False)) as reader:
+        with closing(TopicReader(self.connection, self.names.rejected, committed_only=False)) as reader:
             reader.assign(reader.begins())
             found: list[Any] = []
             while len(found) < sum(reader.ends().values()):
@@ -233,13 +233,13 @@ class Line:
         self._left_out.add(offset)
 
     def lose(self, start: int, stop: int) -> None:
-        """These offsets of partition 0 were deleted before anybody read them."""
+        """Deletes these offsets of partition 0 unread."""
         self._lost += stop - start
 
     def close(self) -> None:
         for role in self._roles:
             role.kill()
-            print(f"--- {role.log.name}\n{role.said()}")  # shown if the test fails
+            print(f"--- {role.log.name}\n{role.output()}")  # shown if the test fails
 
     def stop(self) -> None:
         for role in self._roles:
@@ -249,7 +249,7 @@ class Line:
     def verdicts(self) -> list[dict[str, Any]]:
         """All committed verdicts, by their ids; twice what is there twice."""
         found = []
-        with closing(Reader(self.connection, self.names.verdicts, committed_only=True)) as reader:
+        with closing(TopicReader(self.connection, self.names.verdicts, committed_only=True)) as reader:
             ends = reader.ends()
             reader.assign(reader.begins())
             while any(position < ends[partition] for partition, position in reader.positions().items()):
@@ -285,9 +285,9 @@ class Line:
         scheme = self.settings.scheme()
         decider = self.settings.decider(scheme)
         store = MemoryStore()
-        told = {"log": self.admin.topic(self.names.sketches).id.hex()}
+        fields = {"log": self.admin.topic(self.names.sketches).id.hex()}
         if self.settings.generation:
-            told["generation"] = self.settings.generation
+            fields["generation"] = self.settings.generation
         seen: set[tuple[str, int, int]] = set()
         lines = []
         for offset, entry in self._entries():
@@ -296,7 +296,7 @@ class Line:
                 index = Layered(store)
                 removed = take_down(entry.takedown, index, decider, cause=page_id(offset, 0))
                 store.write(index.changes)
-                lines += [{**json.loads(verdict.to_json()), **told} for verdict in removed.verdicts]
+                lines += [{**json.loads(verdict.to_json()), **fields} for verdict in removed.verdicts]
             for place, record in enumerate(entry.records if isinstance(entry, Message) else ()):
                 header = Header(record)
                 coordinates = Coordinates(header.source.hex(), header.partition, header.offset, header.position)
@@ -308,7 +308,7 @@ class Line:
                 (sketch,) = sketch_pages([page], scheme, coordinates=[coordinates], log_times=[header.log_time])
                 outcome = fold([(page_id(offset, place), sketch)], store, decider)
                 store.write(outcome.writes)
-                lines += [{**json.loads(verdict.to_json()), **told} for verdict in outcome.verdicts]
+                lines += [{**json.loads(verdict.to_json()), **fields} for verdict in outcome.verdicts]
         missing = self.total() - self._lost - len(seen)
         assert missing == 0, f"{missing} pages never reached the log"
         return lines

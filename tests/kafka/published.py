@@ -3,13 +3,13 @@
 from neardup.page import Page
 from streams.formats.bodies import Bodies
 from streams.formats.codecs import Codec
-from streams.kafka import Connection, Reader
+from streams.kafka import Connection, TopicReader
 
 
 def read_pages(bootstrap: str, topic: str, codec: str, *prefixes: str) -> dict[str, list[Page]]:
     """What a sketcher would read, by URL."""
     decode = Codec(codec, Bodies(prefixes, 10_000_000), 10_000_000)
-    reader = Reader(Connection(bootstrap), topic, committed_only=True)
+    reader = TopicReader(Connection(bootstrap), topic, committed_only=True)
     ends = reader.ends()
     reader.assign(reader.begins())
     found: dict[str, list[Page]] = {}

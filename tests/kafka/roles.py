@@ -57,7 +57,7 @@ ROLES: dict[str, Callable[..., None]] = {
 
 
 def freeze(*_: Any) -> None:
-    """Stops the whole process, with the threads of its Kafka clients, until somebody sends SIGCONT."""
+    """Stops the whole process, with the threads of its Kafka clients, until a SIGCONT."""
     os.kill(os.getpid(), signal.SIGSTOP)
 
 
@@ -200,7 +200,7 @@ BACKFILL_STEPS: dict[str, Callable[[int, How], None]] = {
 
 def _play(role: str, settings: Settings, log: Path, step: str, call: int, how: How, options: dict[str, Any]) -> None:
     """The process: plays a role until it is stopped; exits with 1 after an error, whose text is the log's end."""
-    # The fork server ends when nobody but its own children could ask it for more; else they would wait for each other.
+    # The fork server ends once only its own children could send it requests; otherwise they would wait for each other.
     os.close(forkserver._forkserver._forkserver_alive_fd)
     die_with_parent()
     multiprocessing.current_process()._config["daemon"] = False  # type: ignore[attr-defined]  # it may start shards
@@ -243,7 +243,7 @@ _context.set_forkserver_preload([__name__])
 
 def _ensure_server() -> None:
     """Starts the fork server where there is none. It says nothing of a module that it does not find, and looks for it
-    where a new interpreter does: the path of this one is told to nobody but the forked.
+    where a new interpreter does: only forked processes inherit the path of this one.
     """
     before = os.environ.get("PYTHONPATH")
     os.environ |= {"NEARDUP_TEST_FORKSERVER": "1", "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
@@ -281,7 +281,7 @@ class Role:
         assert self._process.pid is not None
         return self._process.pid
 
-    def said(self) -> str:
+    def output(self) -> str:
         return self.log.read_text() if self.log.exists() else ""
 
     def signal(self, number: Signals) -> None:
@@ -299,16 +299,16 @@ class Role:
         if code is None:
             self.signal(signal.SIGUSR1)  # says where it hangs
             self._process.join(1.0)
-        assert code is not None, f"still runs after {seconds} s:\n{self.said()}"
+        assert code is not None, f"still runs after {seconds} s:\n{self.output()}"
         return code
 
     def dead(self) -> None:
         """Waits until it was killed, by itself at its step."""
-        assert self.wait() == -signal.SIGKILL, self.said()
+        assert self.wait() == -signal.SIGKILL, self.output()
 
     def stop(self) -> None:
         """SIGTERM; it must end by itself, well."""
-        eventually(lambda: '"started"' in self.said(), "its start, from which on it hears signals")
+        eventually(lambda: '"started"' in self.output(), "its start, from which on it hears signals")
         self.signal(signal.SIGTERM)
         self.stopped()
 
@@ -318,15 +318,15 @@ class Role:
         Seen once in 12 silences of 14 s: a transaction of a busy matcher, whose call has a timeout of its own. Seen
         twice in 5,000 tests: a member that leaves its group, whose call keeps the GIL, so that the alarm ends it.
         """
-        code, said = self.wait(), self.said()
-        late = code == EXIT_CODE and "after the stop; ending the process" in said
-        alarmed = code == 1 and "Timeout (0:00:" in said and "in _revoked" in said
-        assert code == 0 or late or alarmed, said
+        code, values = self.wait(), self.output()
+        late = code == EXIT_CODE and "after the stop; ending the process" in values
+        alarmed = code == 1 and "Timeout (0:00:" in values and "in _revoked" in values
+        assert code == 0 or late or alarmed, values
 
     def refused(self) -> str:
         """Waits for its end with an error; the text of the error."""
-        assert self.wait() == 1, self.said()
-        return self.said().splitlines()[-1]
+        assert self.wait() == 1, self.output()
+        return self.output().splitlines()[-1]
 
     @property
     def running(self) -> bool:
@@ -336,10 +336,10 @@ class Role:
         """Waits until it has frozen itself at its step."""
 
         def look() -> bool:
-            assert self.running, self.said()
+            assert self.running, self.output()
             return Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()[0] == "T"
 
-        eventually(look, f"frozen; it said: {self.said()}")
+        eventually(look, f"frozen; its output: {self.output()}")
 
     def catches(self, number: Signals) -> bool:
         """Whether it has a handler of its own for the signal."""

@@ -11,7 +11,7 @@ from roles import Role
 from streams.config.settings import Topics
 from streams.formats.pieces import decode_piece
 from streams.kafka import KafkaLog
-from streams.kafka.reader import Reader
+from streams.kafka.reader import TopicReader
 from tests.streams.sharded.lockstep import lockstep
 
 SHARDS, EPOCH = 3, 2
@@ -26,11 +26,11 @@ def lockstep_of(line: Line, messages: dict[int, bytes]) -> list[dict[str, Any]]:
     """Verdicts of a lockstep of the log's messages."""
     assert list(messages) == list(range(len(messages)))
     settings = line.settings
-    told = {"log": line.admin.topic(line.names.sketches).id.hex()}
+    fields = {"log": line.admin.topic(line.names.sketches).id.hex()}
     if settings.generation:
-        told["generation"] = settings.generation
+        fields["generation"] = settings.generation
     by_message = lockstep(list(messages.values()), settings.decider(settings.scheme())).verdicts
-    return [{**orjson.loads(verdict), **told} for verdicts in by_message for verdict in verdicts]
+    return [{**orjson.loads(verdict), **fields} for verdicts in by_message for verdict in verdicts]
 
 
 class ShardedLine(Line):
@@ -45,7 +45,7 @@ class ShardedLine(Line):
 
     def answered(self) -> list[int]:
         """The newest message that each shard has answered; -1 for none."""
-        with closing(Reader(self.connection, self.names.candidates, committed_only=False)) as reader:
+        with closing(TopicReader(self.connection, self.names.candidates, committed_only=False)) as reader:
             last = reader.last()
         newest = [last.get(number) for number in range(SHARDS)]
         return [decode_piece(one.value() or b"", "").offset if one is not None else -1 for one in newest]
@@ -68,7 +68,7 @@ class ShardedLine(Line):
 
     def trim_pieces(self, topic: str, partition: int, before: int) -> None:
         """Removes effects of, or answers to, messages before an offset."""
-        with closing(Reader(self.connection, topic, committed_only=True)) as reader:
+        with closing(TopicReader(self.connection, topic, committed_only=True)) as reader:
             kept = [
                 record.offset()
                 for record in reader.to_end()

@@ -1,5 +1,5 @@
 """The second driver of the soak: pages of ordinary producers, zombies that sleep longer than every timeout, partitions
-that are added, and state folders that were copied while somebody wrote to them.
+that are added, and state folders that were copied while a process wrote to them.
 
 It keeps no account of its own of what is in `pages`: an ordinary producer repeats and reorders. What Kafka has in the
 end counts: all that was acknowledged must be in it, and each record must have its verdict, once.
@@ -68,7 +68,7 @@ class OrdinaryProducers(Publisher):
     def send(self, event: Event) -> None:
         digest = digest_of(event.key, event.value, event.headers)
 
-        def told(error: KafkaError | None, message: Message) -> None:
+        def output(error: KafkaError | None, message: Message) -> None:
             if error is None:
                 self._acknowledged[digest] += 1
             else:
@@ -76,7 +76,7 @@ class OrdinaryProducers(Publisher):
 
         client = self._clients[self._sent % len(self._clients)]
         headers = list(event.headers)
-        client.produce(self._line.names.pages, event.value, event.key, headers=headers, on_delivery=told)
+        client.produce(self._line.names.pages, event.value, event.key, headers=headers, on_delivery=output)
         self._sent += 1
 
     def wait(self, seconds: float) -> None:
@@ -132,7 +132,7 @@ class Siege(Soak):
         finally:
             zombie.signal(signal.SIGCONT)
         code = zombie.wait()
-        assert code != 0, "it went on as if nobody had taken over"
+        assert code != 0, "it continued although another one has taken over"
         return None
 
     def zombie_sketcher(self) -> None:
@@ -163,7 +163,7 @@ class Siege(Soak):
             client.create_partitions([more])[self.line.names.pages].result(30)
 
     def torn_copy(self) -> None:
-        """Somebody copies the folder of a matcher at work, file by file, maybe not to the end, and puts it back."""
+        """Copies the folder of an active matcher, file by file, possibly not to the end, and puts it back."""
         if self.publisher.pages > FOLD_AGAIN_MAX:
             return self.kill_matcher()
         state = Path(self.line.settings.state)
@@ -175,7 +175,7 @@ class Siege(Soak):
         copy.rename(state)
         self.keeper.look()
         role = self.keeper.role("match")
-        eventually(lambda: not role.running or '"folding' in role.said() or '"resumes"' in role.said(), "a start")
+        eventually(lambda: not role.running or '"folding' in role.output() or '"resumes"' in role.output(), "a start")
         if not role.running:
             self._must_be_refused(role)
             shutil.rmtree(state, ignore_errors=True)  # the log begins at 0: all of it is folded anew
@@ -197,7 +197,7 @@ class Siege(Soak):
 
     def _must_be_refused(self, role: Role) -> None:
         """In words, with a name of ours: no trace of a stack, no signal."""
-        said = role.refused()
-        name = said.partition(":")[0]
-        assert hasattr(method_errors, name) or hasattr(stream_errors, name), said
+        error = role.refused()
+        name = error.partition(":")[0]
+        assert hasattr(method_errors, name) or hasattr(stream_errors, name), error
         self.done[f"torn copy refused with {name}"] += 1

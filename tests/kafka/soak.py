@@ -2,8 +2,9 @@
 
     python tests/kafka/soak.py [--minutes 5] [--seed N] [--driver kills|siege] [--pages ARCHIVE.tar.xz ...]
 
-The seed chooses the corpus, what is done to whom, and after how many pages; run it again with the seed that is printed.
-At what instruction a process dies is up to the machine. About two thirds of the time go to the damage, the rest to the
+The seed chooses the corpus, the faults with their targets, and after how many pages they come; run it again with the
+seed that is printed. At what instruction a process dies is up to the machine. About two thirds of the time go to the
+damage, the rest to the
 comparison: of all pages with those published, of all sketches with those of the pages, of all verdicts as an indexer
 read them with a fold of the log in memory. Ends with 1 and says what differs. All processes end with it. A second
 driver, siege.py, does what this one does not.
@@ -44,7 +45,7 @@ FOLD_AGAIN_MAX = 30_000
 DAMAGE_SHARE = 0.6
 #: A line on which nothing moves for so long is stuck. Longer than the watchdog of a hanging transaction.
 STUCK_SECONDS = 180.0
-#: After so long it is told what all are doing.
+#: After so many seconds the state of all roles is printed.
 STILL_SECONDS = 25.0
 
 SKETCHERS = ("sketch-static", "sketch-dynamic")
@@ -138,7 +139,7 @@ class Soak:
                 self._wait_for_room()
 
     def _wait_for_room(self) -> None:
-        moved, seen, told = time.monotonic(), self.watch.pages, False
+        moved, seen, shown = time.monotonic(), self.watch.pages, False
         while True:
             self.keeper.look()
             self.watch.alive()
@@ -149,12 +150,12 @@ class Soak:
             now = time.monotonic()
             if self.watch.pages != seen:
                 moved, seen = now, self.watch.pages
-            if now - moved > STILL_SECONDS and not told:
-                told = True
+            if now - moved > STILL_SECONDS and not shown:
+                shown = True
                 self._say(f"no verdict for {STILL_SECONDS:.0f} s\n{self.keeper.where()}")
             assert now - moved < STUCK_SECONDS, f"no verdict for {STUCK_SECONDS:.0f} s: {self.keeper.ended[-3:]}"
 
-    # What is done to whom. Whoever was killed or stopped begins again at the next look.
+    # The faults and their targets. A role that was killed or stopped starts again at the next check.
 
     def kill_sketcher(self) -> None:
         self.keeper.kill(self.chance.choice(SKETCHERS))
@@ -244,7 +245,7 @@ def soak(
     say: Callable[[str], None] = print,
     actions: range = range(sys.maxsize),
 ) -> Soak:
-    """One run with a broker of its own in `folder`. Raises AssertionError, after it has shown what the roles said.
+    """One run with a broker of its own in `folder`. Raises AssertionError, after it has shown the roles' output.
 
     actions: so many things are done to the line at least, however long they take, and at most.
     """
@@ -254,14 +255,14 @@ def soak(
             counts = run.run(seconds, actions)
         except BaseException:
             for role in run.line._roles[-8:]:
-                say(f"--- {role.log.name}\n{role.said()[-4_000:]}")
+                say(f"--- {role.log.name}\n{role.output()[-4_000:]}")
             raise
         finally:
             run.close()
     say(f"done: {dict(run.done.most_common())}; the indexer began anew {run.watch.crashes} times")
     say(f"roles that ended by themselves and began again: {len(run.keeper.ended)}")
     for ended in run.keeper.ended:
-        say(f"  {ended.name} ({ended.code}): {ended.said[:200]}")
+        say(f"  {ended.name} ({ended.code}): {ended.last_line[:200]}")
     say(f"verdicts: {dict(sorted(run.watch.kinds.items()))}")
     say(f"equal, none missing, none twice: {counts}")
     return run

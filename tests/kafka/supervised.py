@@ -1,4 +1,4 @@
-"""Roles that are started again whenever they end, somebody who reads their verdicts, and what these must be.
+"""Roles that are restarted whenever they end, a consumer of their verdicts, and the expected verdicts.
 
 Made for many pages: of each page, sketch and verdict only a digest is kept.
 """
@@ -28,14 +28,14 @@ from streams.formats.bodies import Bodies
 from streams.formats.codecs import Codec
 from streams.formats.message import page_id
 from streams.kafka import Writer
-from streams.kafka.reader import Reader
+from streams.kafka.reader import TopicReader
 from streams.ports import Record
 from tests.crash.driver import die
 
 #: (partition, offset) of the pages topic.
 Place = tuple[int, int]
 _SOURCE_BATCH = 2_000
-#: A role that ends so often with the same words, and nobody else does, will not get over it.
+#: A role that ends so often with the same error, while no other role ends, will not recover.
 REFUSALS_MAX = 6
 
 
@@ -146,11 +146,11 @@ class _Kept:
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """A role that nobody had asked to end. said: its last line."""
+    """A role that ended without a request. last_line: of its output."""
 
     name: str
     code: int
-    said: str
+    last_line: str
 
 
 @dataclass
@@ -193,19 +193,19 @@ class Keeper:
                 continue
             code = kept.role.wait()
             if code not in (0, -signal.SIGKILL):
-                self.ended.append(Ended(name, code, (kept.role.said().splitlines() or [""])[-1]))
-                last = {(ended.name, ended.said[:30]) for ended in self.ended[-REFUSALS_MAX:]}
+                self.ended.append(Ended(name, code, (kept.role.output().splitlines() or [""])[-1]))
+                last = {(ended.name, ended.last_line[:30]) for ended in self.ended[-REFUSALS_MAX:]}
                 assert len(self.ended) < REFUSALS_MAX or len(last) > 1, f"again and again: {self.ended[-1]}"
             kept.role = kept.begin()
 
     def where(self) -> str:
-        """What each role that runs has said, and where its threads are now."""
+        """The output of each running role, and the stacks of its threads."""
         for name in self.names():
             role = self.role(name)
-            if role.running and role.said():  # before its first word it would die of the signal
+            if role.running and role.output():  # before its first word it would die of the signal
                 role.signal(signal.SIGUSR1)
-                eventually(lambda role=role: "hread 0x" in role.said() or not role.running, "the stacks")
-        return "\n".join(f"--- {name}\n{self.role(name).said()[-3_000:]}" for name in self.names())
+                eventually(lambda role=role: "hread 0x" in role.output() or not role.running, "the stacks")
+        return "\n".join(f"--- {name}\n{self.role(name).output()[-3_000:]}" for name in self.names())
 
     def end(self) -> None:
         """SIGTERM for all; they end well."""
@@ -247,8 +247,8 @@ def judged_all(keeper: Keeper, publisher: Publisher, watch: Watch) -> None:
             try:
                 eventually(lambda before=before: done() or (watch.pages, place) != before, "a verdict more")
             except AssertionError as error:
-                told = f"{watch.pages} of {publisher.pages} pages judged, place {place}; ended: {keeper.ended[-5:]}"
-                raise AssertionError(f"{told}\n{keeper.where()}") from error
+                text = f"{watch.pages} of {publisher.pages} pages judged, place {place}; ended: {keeper.ended[-5:]}"
+                raise AssertionError(f"{text}\n{keeper.where()}") from error
 
 
 @dataclass
@@ -287,7 +287,7 @@ def check(line: Line, publisher: Publisher, watch: Watch) -> dict[str, int]:
     assert not different, f"{len(different)} verdicts differ from the fold's: {different[:5]}"
 
     counts["pages"] = _check_sketches(line, publisher, logged)
-    copies = {(int(told["neardup-partition"]), int(told["neardup-offset"])) for told in _rejected(line)}
+    copies = {(int(values["neardup-partition"]), int(values["neardup-offset"])) for values in _rejected(line)}
     assert copies == rejected, f"{len(rejected ^ copies)} rejected pages lack a copy, or the verdict"
     counts["rejected"] = len(rejected)
     return counts
@@ -353,7 +353,7 @@ def _rejected(line: Line) -> Iterator[dict[str, bytes]]:
 
 def all_of(line: Line, topic: str) -> Iterator[list[Record]]:
     """The records that a topic has now, in batches."""
-    with closing(Reader(line.connection, topic, committed_only=True)) as reader:
+    with closing(TopicReader(line.connection, topic, committed_only=True)) as reader:
         ends = reader.ends()
         reader.assign(reader.begins())
         while any(position < ends[partition] for partition, position in reader.positions().items()):

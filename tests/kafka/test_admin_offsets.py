@@ -10,7 +10,7 @@ from broker import eventually
 
 from streams.config.settings import Topics
 from streams.errors import NoAnswer
-from streams.kafka import Admin, Connection, Topic, topics
+from streams.kafka import Admin, Connection, KafkaTopic, topics
 from streams.kafka.topics import Sizes
 
 
@@ -19,17 +19,17 @@ class Leaderless:
 
     def __init__(self, client: Any) -> None:
         self._client = client
-        self._told = False
+        self._answered = False
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._client, name)
 
     def list_topics(self, **options: Any) -> Any:
-        self._told = True
+        self._answered = True
         return self._client.list_topics(**options)
 
     def list_offsets(self, places: Any, **options: Any) -> Any:
-        if self._told:
+        if self._answered:
             return self._client.list_offsets(places, **options)
         unknown: Future[Any] = Future()
         unknown.set_result(SimpleNamespace(offset=-1))
@@ -74,7 +74,7 @@ def test_no_admin_request_waits_while_the_broker_is_known_to_be_away(own_broker:
     assert eventually(lambda: answer(admin, names), "an answer") == known
 
 
-def answer(admin: Admin, names: Topics) -> Topic | None:
+def answer(admin: Admin, names: Topics) -> KafkaTopic | None:
     with suppress(NoAnswer):
         return admin.topic(names.pages)
     return None

@@ -24,7 +24,7 @@ from streams.roles.tail import show
 STRICT = {"tape_min": 0.999, "two_sites_tape_min": 0.999, "short_tape_min": 0.999}
 
 
-def told(audited: Line) -> list[dict[str, Any]]:
+def lines_of(audited: Line) -> list[dict[str, Any]]:
     out = io.BytesIO()
     show(audited.settings, Console(file=io.StringIO()), json_out=out, topic=audited.names.audit, follow=False)
     (audited.folder / "audit.jsonl").write_bytes(out.getvalue())
@@ -55,7 +55,7 @@ def test_each_line_is_there_once_whatever_dies(audited: Line) -> None:
     audited.start("match")
     audited.check()
 
-    found = told(audited)
+    found = lines_of(audited)
     pairs = [one for one in found if one["audit"] == "pair"]
     wanted, counts = folded(audited)
     assert pairs == wanted
@@ -73,8 +73,8 @@ def test_each_line_is_there_once_whatever_dies(audited: Line) -> None:
 
 def test_a_matcher_wants_its_audit_topic_to_be_there(audited: Line, admin: Admin) -> None:
     assert topics.check(admin, audited.names) == []
-    said = audited.start("match", settings={"audit_topic": f"{audited.names.audit}.other"}).refused()
-    assert f"topic {audited.names.audit}.other: the topic is missing" in said
+    error = audited.start("match", settings={"audit_topic": f"{audited.names.audit}.other"}).refused()
+    assert f"topic {audited.names.audit}.other: the topic is missing" in error
     audited.alter(audited.names.audit, "cleanup.policy", "compact")
     (problem,) = topics.check(admin, audited.names)
     assert (problem.topic, problem.setting) == (audited.names.audit, "cleanup.policy")

@@ -43,7 +43,7 @@ def live(make: Make, pages: list[Page], partitions: int = 2) -> Line:
 
 
 def beside(line: Line, name: str = "second", **settings: object) -> Line:
-    """The line as one sees it who looks at another generation."""
+    """The stream with the settings of another generation."""
     made = replace(line.settings, generation=name, state=f"{line.settings.state}.{name}", **settings)  # type: ignore[arg-type]
     other = object.__new__(Line)
     other.__dict__.update(line.__dict__, settings=made, names=Topics(*made.topics))
@@ -87,7 +87,7 @@ def in_log(line: Line) -> list[tuple[int, int]]:
     return [place[1:] for place in places(line)]
 
 
-def test_with_the_same_scheme_and_order_it_says_what_the_live_one_said(make: Make) -> None:
+def test_with_the_same_scheme_and_order_it_emits_what_the_live_one_emitted(make: Make) -> None:
     line = live(make, story(), partitions=1)
     other = beside(line)
     assert other.start("backfill", once=True, read_pages=True).wait() == 0
@@ -183,7 +183,7 @@ def test_where_only_the_rule_is_new_the_sketches_are_judged_anew_and_followed(ma
     assert asked.topics.sketches not in line.admin.topics([asked.topics.sketches])
     eventually(lambda: control(line).read().known.get("second"), "the word about it")
     eventually(lambda: control(line).read().known["second"].stage is Stage.CAUGHT_UP, "caught up")
-    assert "reuses sketches" in role.said()
+    assert "reuses sketches" in role.output()
     line.publish(story(8))
     line.settle()
     wanted = line.ends(line.names.sketches)
@@ -214,16 +214,16 @@ def test_generations_never_mix(make: Make) -> None:
     for wishes in ({}, {"read_pages": True}):
         name = f"third{len(wishes)}"
         wrong = {"generation": name, "state": line.settings.state}
-        said = other.start("backfill", settings=wrong, once=True, **wishes).refused()
-        assert f"is of generation (unnamed), and {name} is set" in said
+        error = other.start("backfill", settings=wrong, once=True, **wishes).refused()
+        assert f"is of generation (unnamed), and {name} is set" in error
     assert other.start("backfill", once=True).wait() == 0
-    for settings, told in (
+    for settings, message in (
         ({"decider_values": {"rule": "tape"}}, "was begun with decider"),
         ({"seed": 8}, "was made with scheme"),
     ):
-        assert told in other.start("backfill", settings=settings).refused()
+        assert message in other.start("backfill", settings=settings).refused()
     assert "judges the sketches of (unnamed)" in other.start("match", settings={"sketches_of": None}).refused()
-    # One that somebody serves, of whom the control topic knows nothing; and the live one.
+    # One that is running although the control topic does not have it; and the live one.
     unknown = {"generation": "unknown", "state": other.settings.state + ".x"}
     topics.create(line.admin, replace(line.settings, **unknown).topics, line.sizes)
     line.start("sketch", settings=unknown)
@@ -305,6 +305,6 @@ def test_what_was_taken_down_stays_down(make: Make) -> None:
     assert other.verdicts() == other.expected()
     with ExitStack() as held:
         store = look.open_index(Path(other.settings.state), held).store
-        with pytest.raises(BadInput, match="nothing is held of it"):
+        with pytest.raises(BadInput, match="the index has no row of this URL"):
             look.of_url(store, pages[0].url)
         assert look.of_url(store, pages[1].url)

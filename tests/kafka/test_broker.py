@@ -86,13 +86,13 @@ def test_the_broker_ends_with_its_owner(tmp_path: Path, how: signal.Signals) -> 
 
 
 @pytest.mark.parametrize(
-    ("jars", "said"),
+    ("jars", "expected"),
     [
         (True, "error: java is missing, and Kafka needs it; on Debian: apt-get install openjdk-17-jre-headless\n"),
         (False, "error: mvn is missing, and Kafka needs it; on Debian: apt-get install maven\n"),
     ],
 )
-def test_what_is_missing_is_said_in_one_line(tmp_path: Path, jars: bool, said: str) -> None:
+def test_what_is_missing_is_reported_in_one_line(tmp_path: Path, jars: bool, expected: str) -> None:
     cache = tmp_path / "cache"
     if jars:
         (cache / "libs").mkdir(parents=True)
@@ -104,7 +104,7 @@ def test_what_is_missing_is_said_in_one_line(tmp_path: Path, jars: bool, said: s
         timeout=PATIENCE_SECONDS,
     )
 
-    assert (done.returncode, done.stdout, done.stderr) == (1, "", said)
+    assert (done.returncode, done.stdout, done.stderr) == (1, "", expected)
 
 
 def test_data_and_address_outlive_a_kill(tmp_path: Path) -> None:
@@ -133,7 +133,7 @@ def test_ports_lie_where_the_kernel_gives_none_away() -> None:
     assert all(not low <= port <= high for port in ports)
 
 
-def test_a_port_that_is_asked_for_is_taken_or_told(tmp_path: Path) -> None:
+def test_a_port_that_is_asked_for_is_taken_or_reported(tmp_path: Path) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         port = taken.getsockname()[1]
@@ -149,9 +149,9 @@ def test_a_broker_may_be_left_behind(tmp_path: Path) -> None:
     folder = tmp_path / "data"
     command = [sys.executable, str(SCRIPT), "--behind", "--folder", str(folder)]
     try:
-        said = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_SECONDS, check=True).stdout
-        found = re.fullmatch(r"(127\.0\.0\.1:\d+), until: kill (\d+)\n", said)
-        assert found, said
+        output = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_SECONDS, check=True).stdout
+        found = re.fullmatch(r"(127\.0\.0\.1:\d+), until: kill (\d+)\n", output)
+        assert found, output
         assert Admin(Connection(found[1])).cluster_id()
         os.kill(int(found[2]), signal.SIGTERM)
         eventually(lambda: not brokers(folder), "the broker's end")

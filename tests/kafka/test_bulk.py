@@ -45,8 +45,8 @@ class Documents:
         chance, documents = random.Random(5), self
 
         class Handler(BaseHTTPRequestHandler):
-            def _answer(self, status: int, told: Any) -> None:
-                body = json.dumps(told).encode()
+            def _answer(self, status: int, text: Any) -> None:
+                body = json.dumps(text).encode()
                 self.send_response(status)
                 self.send_header("Content-Length", str(len(body)))
                 self.end_headers()
@@ -81,16 +81,16 @@ class Documents:
             def _item(self, index: dict[str, dict[str, Any]], action: dict[str, Any], lines: Iterator[str]) -> Any:
                 ((kind, place),) = action.items()
                 given = json.loads(next(lines)) if kind == "update" else {}
-                document, told = place["_id"], {"_id": place["_id"]}
+                document, text = place["_id"], {"_id": place["_id"]}
                 if documents.refuse and given.get("doc", {}).get("url") == documents.refuse:
-                    return {kind: {**told, "status": 400, "error": {"type": "mapper_parsing_exception"}}}
+                    return {kind: {**text, "status": 400, "error": {"type": "mapper_parsing_exception"}}}
                 if chance.random() < documents.busy:
-                    return {kind: {**told, "status": 429, "error": {"type": "es_rejected_execution_exception"}}}
+                    return {kind: {**text, "status": 429, "error": {"type": "es_rejected_execution_exception"}}}
                 if kind == "delete":
-                    return {kind: {**told, "status": 200 if index.pop(document, None) else 404}}
+                    return {kind: {**text, "status": 200 if index.pop(document, None) else 404}}
                 assert given["doc_as_upsert"]
                 index.setdefault(document, {}).update(given["doc"])
-                return {kind: {**told, "status": 200}}
+                return {kind: {**text, "status": 200}}
 
             def log_message(self, format: str, *args: Any) -> None:
                 pass
@@ -124,14 +124,14 @@ def test_documents_are_shown_as_the_verdicts_say_whatever_happens(
         producer.produce(made.verdicts, orjson.dumps(verdict), verdict["url"].encode())
     assert producer.flush(60) == 0
     command = [broker, made.verdicts, documents.url, "pages", "--once"]
-    ask, left = bulk.Engine._ask, iter(())
+    ask, left = bulk.SearchIndex._ask, iter(())
 
     def mortal(self: Any, *given: Any, **more: Any) -> Any:
         if next(left, None) is None:
             raise Crash
         return ask(self, *given, **more)
 
-    monkeypatch.setattr(bulk.Engine, "_ask", mortal)
+    monkeypatch.setattr(bulk.SearchIndex, "_ask", mortal)
     documents.busy = 0.1
     chance, crashes = random.Random(3), 0
     for requests in [*(chance.randint(2, 9) for _ in range(4)), 10_000]:

@@ -16,7 +16,7 @@ from streams.config.settings import Settings, Topics
 from streams.kafka import Admin, Connection
 from streams.roles.canonical import hold_stream
 from streams.roles.generations import control_topic
-from tests.streams.views.said import said
+from tests.streams.views.random_verdicts import random_verdicts
 
 pytest.importorskip("faust", reason="faust-streaming is not installed")
 
@@ -27,7 +27,7 @@ OLD, SAFE, SHORT = "http://old.example/a/page", "https://safe.example/a/page", "
 
 def three() -> list[dict[str, Any]]:
     """A cluster of three; the oldest names the shortest by rel=canonical, another has a score."""
-    first = {**said(1)[0], "cluster": 5, "site": "old.example"}
+    first = {**random_verdicts(1)[0], "cluster": 5, "site": "old.example"}
     return [
         {**first, "page_id": 5, "url": OLD, "verdict": "unique", "canonical": OLD, "cluster_size": 1, "revision": 1,
          "rel_canonical": SHORT},
@@ -39,17 +39,17 @@ def three() -> list[dict[str, Any]]:
 
 
 def choices(settings: Settings) -> str:
-    """What an indexer shows that keeps what verdicts told it."""
+    """The pages that an indexer shows that applies verdicts."""
 
     class Empty:
         def load(self) -> dict[str, int]:
             return {}
 
     with LiveVerdicts(settings.bootstrap, Empty(), settings.verdicts_topic, group=settings.group) as verdicts:
-        told = [verdict for batch in verdicts.batches(follow=False) for verdict in batch.verdicts]
-        members = [Member(v["url"], v["page_id"], v["site"], v.get("rel_canonical"), v.get("score")) for v in told]
+        emitted = [verdict for batch in verdicts.batches(follow=False) for verdict in batch.verdicts]
+        members = [Member(v["url"], v["page_id"], v["site"], v.get("rel_canonical"), v.get("score")) for v in emitted]
         choice = choose(members, verdicts.canonical) if verdicts.canonical else None
-    newest = max(told, key=lambda verdict: verdict["page_id"])
+    newest = max(emitted, key=lambda verdict: verdict["page_id"])
     return choice.url if choice else str(newest["canonical"])
 
 
@@ -70,8 +70,8 @@ def test_another_policy_is_one_record_and_no_verdict(
     try:
         worker.takes(3)
         before = ends(made.verdicts)
-        told = worker("/cluster.json?id=5")
-        assert (told["canonical"], told["policy"], told["why"]["by"]) == (SHORT, [], "verdict")
+        answer = worker("/cluster.json?id=5")
+        assert (answer["canonical"], answer["policy"], answer["why"]["by"]) == (SHORT, [], "verdict")
         assert choices(settings) == SHORT
         assert hold_stream(settings, None) == ()
         for count, (policy, url) in enumerate(
@@ -79,15 +79,15 @@ def test_another_policy_is_one_record_and_no_verdict(
         ):
             assert ",".join(hold_stream(settings, policy)) == policy
             assert ends(settings.generations_topic) == count
-            told = worker("/cluster.json?id=5")
-            assert (told["canonical"], ",".join(told["policy"])) == (url, policy)
-            assert (told["revision"], told["size"]) == (3, 3)
-            assert [member["url"] for member in told["members"] if member["canonical"]] == [url]
+            answer = worker("/cluster.json?id=5")
+            assert (answer["canonical"], ",".join(answer["policy"])) == (url, policy)
+            assert (answer["revision"], answer["size"]) == (3, 3)
+            assert [member["url"] for member in answer["members"] if member["canonical"]] == [url]
             assert choices(settings) == url
         control_topic(settings, "topics").choose_canonical("of-a-newer-program,https")
-        told = worker("/cluster.json?id=5")
-        assert (told["canonical"], told["policy"]) == (SHORT, [])
-        assert "the policy is unknown: canonical policy: no criterion 'of-a-newer-program'" in told["why"]["words"]
+        answer = worker("/cluster.json?id=5")
+        assert (answer["canonical"], answer["policy"]) == (SHORT, [])
+        assert "the policy is unknown: canonical policy: no criterion 'of-a-newer-program'" in answer["why"]["words"]
         with pytest.raises(BadInput, match="of-a-newer-program"):
             choices(settings)
         assert hold_stream(settings, "") == ()
@@ -96,7 +96,7 @@ def test_another_policy_is_one_record_and_no_verdict(
         with pytest.raises(BadInput, match="no criterion 'cheaper'"):
             hold_stream(settings, "cheaper")
         assert ends(settings.generations_topic) == 6
-        assert ends(made.verdicts) == before, "nothing was said again"
+        assert ends(made.verdicts) == before, "no verdict was repeated"
     finally:
         print(worker.log())
         worker.end(signal.SIGKILL)

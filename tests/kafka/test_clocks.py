@@ -12,7 +12,7 @@ from test_backfill import beside
 from test_cutover import Reader
 from test_views import Worker
 
-from streams.kafka import Reader as TopicReader
+from streams.kafka import TopicReader as TopicReader
 
 HOURS = pytest.mark.parametrize("jump", [clock_ahead, clock_back])
 #: Of the views: the clock jumps once a file is there, before any module has read it.
@@ -42,7 +42,7 @@ def test_clocks_of_sketcher_matcher_standby_and_backfill_jump(make: Make, jump: 
     line.publish(story(8))
     line.start("sketch", step="3 sketched", how=jump)
     active = line.start("match", standby=True, step="2 judged", how=jump)
-    eventually(lambda: '"resumes"' in active.said(), "it is active")
+    eventually(lambda: '"resumes"' in active.output(), "it is active")
     where = {"state": str(line.folder / "two")}
     line.start("match", step="2 judged", call=1, how=jump, settings=where, standby=True)
     line.settle()
@@ -93,10 +93,10 @@ def test_clocks_of_views_and_client_jump(
         monkeypatch.setattr(time, "time", lambda: real() + seconds)
         line.publish(story(12))
         line.settle()
-        told = [("", verdict["page_id"], verdict["n"]) for verdict in line.verdicts()]
-        worker.takes(len(told))
-        eventually(lambda: len(client.seen) >= len(told), "the client has them all")
-        assert sorted(client.seen) == told
+        emitted = [("", verdict["page_id"], verdict["n"]) for verdict in line.verdicts()]
+        worker.takes(len(emitted))
+        eventually(lambda: len(client.seen) >= len(emitted), "the client has them all")
+        assert sorted(client.seen) == emitted
         assert worker.end(signal.SIGTERM) == 0
     finally:
         client.stop()

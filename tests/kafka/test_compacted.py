@@ -1,4 +1,4 @@
-"""A topic of verdicts that is compacted: what is left says where each URL stands, and nobody stumbles over the gaps."""
+"""A compacted topic of verdicts: the remaining ones have each URL's effective verdict, and gaps stop no reader."""
 
 from typing import Any
 
@@ -23,10 +23,12 @@ def read(line: Line) -> list[dict[str, Any]]:
 
 
 def standing(verdicts: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The table of URLs, but for what an earlier verdict alone may have told."""
+    """The table of URLs, without fields that only an earlier verdict may have had."""
     names = list(TABLES["urls"])
-    told_before = {"title", "lang", "kept_apart", "alike"}
-    return [{n: v for n, v in zip(names, row, strict=True) if n not in told_before} for row in rows("urls", verdicts)]
+    emitted_before = {"title", "lang", "kept_apart", "alike"}
+    return [
+        {n: v for n, v in zip(names, row, strict=True) if n not in emitted_before} for row in rows("urls", verdicts)
+    ]
 
 
 def compact_soon(line: Line) -> None:
@@ -51,7 +53,7 @@ def test_a_compacted_topic_tells_where_each_url_stands(own_broker: Any, make: Ma
     line.settle()
 
     def some_went() -> bool:
-        line.publish(story(3))  # what is said last is compacted only behind something newer
+        line.publish(story(3))  # the last verdicts are compacted only after newer ones
         line.settle()
         return len(read(line)) < line.total()
 
@@ -64,10 +66,10 @@ def test_a_compacted_topic_tells_where_each_url_stands(own_broker: Any, make: Ma
     line.settle()
     line.stop()
 
-    left, said = read(line), line.expected()
+    left, values = read(line), line.expected()
     ids = [(verdict["page_id"], verdict["n"]) for verdict in left]
-    assert len(set(ids)) == len(ids), "said twice"
-    assert all(verdict in said for verdict in left)
-    assert {verdict["url"]: verdict for verdict in left} == {verdict["url"]: verdict for verdict in said}
+    assert len(set(ids)) == len(ids), "emitted twice"
+    assert all(verdict in values for verdict in left)
+    assert {verdict["url"]: verdict for verdict in left} == {verdict["url"]: verdict for verdict in values}
     in_order = sorted(left, key=lambda verdict: (verdict["page_id"], verdict["n"]))
-    assert standing(in_order) == standing(said)
+    assert standing(in_order) == standing(values)

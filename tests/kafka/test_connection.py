@@ -40,7 +40,7 @@ def verdicts(connection: Connection, **changes: float) -> KafkaVerdicts:
     return KafkaVerdicts(connection, "v", log_topic="l", group="g", transactional_id="t", **changes)  # type: ignore[arg-type]
 
 
-def assert_told(cause: str, call: Callable[[float], object]) -> None:
+def assert_reported(cause: str, call: Callable[[float], object]) -> None:
     """`call` raises, given the seconds that it may take, and says why: once it had time enough to learn it."""
     for seconds in (0.5, 5.0, 60.0):
         with pytest.raises(BrokerError) as raised:
@@ -51,19 +51,19 @@ def assert_told(cause: str, call: Callable[[float], object]) -> None:
 
 
 @pytest.mark.slow
-def test_a_broker_that_is_not_there_is_told_with_the_cause() -> None:
+def test_a_broker_that_is_not_there_is_reported_with_the_cause() -> None:
     nowhere = "127.0.0.1:1"
 
-    assert_told("_TRANSPORT", lambda seconds: Admin(Connection(nowhere, request_s=seconds)).cluster_id())
-    assert_told("_TRANSPORT", lambda seconds: verdicts(Connection(nowhere), deadline_s=seconds).init())
+    assert_reported("_TRANSPORT", lambda seconds: Admin(Connection(nowhere, request_s=seconds)).cluster_id())
+    assert_reported("_TRANSPORT", lambda seconds: verdicts(Connection(nowhere), deadline_s=seconds).init())
 
 
-def test_a_failed_handshake_is_told_as_such(broker: str) -> None:
+def test_a_failed_handshake_is_reported_as_such(broker: str) -> None:
     """The call itself only times out. A broker that speaks no TLS may answer or just hang up."""
     settings = {"security.protocol": "SSL"}
 
-    assert_told("SSL", lambda seconds: Admin(Connection(broker, settings, request_s=seconds)).cluster_id())
-    assert_told("SSL", lambda seconds: verdicts(Connection(broker, settings), deadline_s=seconds).init())
+    assert_reported("SSL", lambda seconds: Admin(Connection(broker, settings, request_s=seconds)).cluster_id())
+    assert_reported("SSL", lambda seconds: verdicts(Connection(broker, settings), deadline_s=seconds).init())
 
 
 @pytest.mark.slow

@@ -50,7 +50,7 @@ class Reader:
                         self.positions = batch.positions
                         if self._stop.is_set():
                             break
-        except Exception as error:  # noqa: BLE001 - asserted by whoever waits
+        except Exception as error:  # noqa: BLE001 - asserted by the waiting thread
             self.failed.append(error)
 
     def stop(self) -> None:
@@ -117,7 +117,7 @@ def test_who_has_not_caught_up_or_is_live_or_used_is_refused(line: Line) -> None
     assert other.start("backfill", settings=fourth, once=True).wait() == 0
     with pytest.raises(BadInput, match="its sketches are judged by fourth"):
         removed(line.settings, "third")
-    log, told = line.ends(line.names.sketches), line.verdicts()
+    log, emitted = line.ends(line.names.sketches), line.verdicts()
     rows = {row.name: row for row in described(line.settings)}
     assert rows[""].live
     assert {name: (row.stage, row.sketches_of) for name, row in rows.items()} == {
@@ -132,7 +132,7 @@ def test_who_has_not_caught_up_or_is_live_or_used_is_refused(line: Line) -> None
         gone = removed(line.settings, name)
         assert not line.admin.topics(gone)
     assert control(line).read().known == {}
-    assert (line.ends(line.names.sketches), line.verdicts()) == (log, told)
+    assert (line.ends(line.names.sketches), line.verdicts()) == (log, emitted)
 
 
 def test_one_whose_roles_run_is_not_removed_and_loses_nothing(line: Line) -> None:
@@ -154,7 +154,7 @@ def test_one_whose_roles_run_is_not_removed_and_loses_nothing(line: Line) -> Non
         removed(line.settings, name)
 
 
-def test_killed_at_any_step_it_has_happened_or_not_and_can_be_said_again(
+def test_killed_at_any_step_it_took_effect_or_not_and_can_be_repeated(
     line: Line, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Before its one record nothing has changed, behind it all has; what follows it is for people."""
@@ -186,14 +186,16 @@ def test_killed_at_any_step_it_has_happened_or_not_and_can_be_said_again(
 def test_health_and_metrics_say_which_one_is_live(line: Line) -> None:
     control(line).create()
     role = line.start("match")
-    (host,) = eventually(lambda: [json.loads(t)["metrics"] for t in role.said().splitlines() if '"started"' in t], "it")
+    (host,) = eventually(
+        lambda: [json.loads(t)["metrics"] for t in role.output().splitlines() if '"started"' in t], "it"
+    )
 
-    def told(path: str) -> str:
+    def answer(path: str) -> str:
         return str(urlopen(host.removesuffix("/metrics") + path, timeout=30).read(), "utf-8")
 
-    eventually(lambda: "neardup_generation_live 1.0" in told("/metrics"), "it is live")
+    eventually(lambda: "neardup_generation_live 1.0" in answer("/metrics"), "it is live")
     control(line).cut_over("second", "")
-    eventually(lambda: "neardup_generation_live 0.0" in told("/metrics"), "it no longer is")
-    eventually(lambda: '"judges"' in told("/ready"), "it is ready all the same")
-    assert {"generation": "", "live": "second"}.items() <= json.loads(told("/ready")).items()
-    assert replace(line.settings, generation="second").group_of("match") not in role.said()
+    eventually(lambda: "neardup_generation_live 0.0" in answer("/metrics"), "it no longer is")
+    eventually(lambda: '"judges"' in answer("/ready"), "it is ready all the same")
+    assert {"generation": "", "live": "second"}.items() <= json.loads(answer("/ready")).items()
+    assert replace(line.settings, generation="second").group_of("match") not in role.output()

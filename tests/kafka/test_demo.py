@@ -43,9 +43,9 @@ def lines_to(demo: "subprocess.Popen[str]", wanted: str) -> list[str]:
     raise AssertionError("\n".join(lines))
 
 
-def left(said: list[str], folder: Path) -> list[str]:
+def left(text: list[str], folder: Path) -> list[str]:
     """Command lines of processes that belong to the demo: they name its folder or its broker."""
-    address = re.findall(r"Kafka runs at (\S+)", "\n".join(said))
+    address = re.findall(r"Kafka runs at (\S+)", "\n".join(text))
     found = []
     for entry in Path("/proc").iterdir():
         try:
@@ -60,29 +60,29 @@ def left(said: list[str], folder: Path) -> list[str]:
 def test_the_demo_shows_every_verdict_and_ends(folder: Path) -> None:
     demo = start(folder)
     try:
-        said = lines_to(demo, "Everything has ended")
+        output = lines_to(demo, "Everything has ended")
         assert demo.wait(PATIENCE_SECONDS) == 0
     finally:
         demo.kill()
         demo.communicate()
 
-    rows = [line.split() for line in said if re.match(r"\s+\d+  \w+ .*http://a.example/", line)]
+    rows = [line.split() for line in output if re.match(r"\s+\d+  \w+ .*http://a.example/", line)]
     assert len(rows) == len(CRAWL)
-    assert any(line.startswith(f"{len(CRAWL)} verdicts in ") for line in said)
+    assert any(line.startswith(f"{len(CRAWL)} verdicts in ") for line in output)
     with sqlite3.connect(folder / "stream" / "index.db") as db:
         urls = {url for (url,) in db.execute("SELECT url FROM pages")}
         hidden = dict(db.execute("SELECT url, duplicate_of FROM pages WHERE duplicate_of IS NOT NULL"))
     assert urls == {f"http://a.example/{sample.path}" for sample in CRAWL}
     assert hidden["http://a.example/copy2.html"] == "http://a.example/page2.html"
-    assert left(said, folder) == []
+    assert left(output, folder) == []
 
 
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
 def test_a_demo_that_is_stopped_takes_everything_along(folder: Path, how: signal.Signals) -> None:
     demo = start(folder, "--stay")
     try:
-        said = lines_to(demo, "page id")
-        assert len(left(said, folder)) >= 4  # itself, Kafka, both roles
+        output = lines_to(demo, "page id")
+        assert len(left(output, folder)) >= 4  # itself, Kafka, both roles
         demo.send_signal(how)
         out, _ = demo.communicate(timeout=PATIENCE_SECONDS)
     finally:
@@ -91,4 +91,4 @@ def test_a_demo_that_is_stopped_takes_everything_along(folder: Path, how: signal
 
     assert demo.returncode == (-how if how == signal.SIGKILL else 0), out
     assert "Traceback" not in out
-    eventually(lambda: not left(said, folder), "the end of Kafka and both roles")
+    eventually(lambda: not left(output, folder), "the end of Kafka and both roles")

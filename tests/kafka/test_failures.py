@@ -38,7 +38,7 @@ def test_a_second_matcher_fences_the_first(make: Make, tmp_path: Path) -> None:
 def test_one_directory_is_for_one_matcher(make: Make) -> None:
     line = make()
     first = line.start("match")
-    eventually(lambda: "resumes" in first.said(), "the first one's start")
+    eventually(lambda: "resumes" in first.output(), "the first one's start")
 
     assert f"is in use by process {first.pid}" in line.start("match").refused()
 
@@ -71,7 +71,7 @@ def test_sketchers_come_and_go(make: Make) -> None:
     eventually(lambda: line.messages() and sum(1 for _ in line.messages()) > 3, "some sketches")
     second = line.start("sketch")
     line.publish(story(10))
-    eventually(lambda: '"reads"' in second.said() or line.members() == 2, "two members")
+    eventually(lambda: '"reads"' in second.output() or line.members() == 2, "two members")
     line.publish(story(4))
     first.stop()
     line.publish(story(5))
@@ -134,7 +134,7 @@ def test_a_transaction_outlives_its_timeout(own_broker: Any, make: Make) -> None
     matcher.thaw()
 
     # Fenced for good, or only this transaction aborted and tried again: that is up to broker and client.
-    eventually(lambda: "aborted" in matcher.said() or not matcher.running, "its transaction failed")
+    eventually(lambda: "aborted" in matcher.output() or not matcher.running, "its transaction failed")
     if not matcher.running:
         assert "Fenced" in matcher.refused()
     matcher.kill()  # on a busy machine its next transaction, too, could take longer
@@ -184,7 +184,7 @@ def test_both_roles_in_one_process(make: Make) -> None:
     line.publish(story())
     role = line.start("run")
     line.settle()
-    host = re.findall(r"http://[0-9.:]+", role.said())[0]
+    host = re.findall(r"http://[0-9.:]+", role.output())[0]
     metrics = urlopen(f"{host}/metrics", timeout=PATIENCE_SECONDS).read().decode()
     ready = json.load(urlopen(f"{host}/ready", timeout=PATIENCE_SECONDS))
 

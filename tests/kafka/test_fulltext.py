@@ -12,7 +12,7 @@ from confluent_kafka import Producer
 
 from streams.client import duplicate_of
 from streams.config.settings import Topics
-from tests.streams.views.said import said
+from tests.streams.views.random_verdicts import random_verdicts
 
 FOLDER = Path(__file__).parents[2] / "deploy" / "demo"
 OTHER = {"page_id": 0, "url": "https://www.site0.example/0", "fetched_at": 1}
@@ -33,7 +33,7 @@ fulltext.main(sys.argv[1:])
 
 
 def story() -> list[dict[str, Any]]:
-    verdicts = said(400, 5)
+    verdicts = random_verdicts(400, 5)
     for verdict in verdicts:
         if (standing := verdict.get("standing")) and standing["verdict"] == "near_duplicate":
             standing["representative"] = OTHER

@@ -93,9 +93,9 @@ def test_another_rule_and_the_history_again_as_the_page_has_them(
         assert "verdicts.second" in (tmp_path / "diff.html").read_text()
         typist(match)
         typist(cutover)
-        said = typist(listing)
-        assert said is not None
-        assert "second" in said.out
+        result = typist(listing)
+        assert result is not None
+        assert "second" in result.out
         assert typist.generations()["second"]["live"]
         # A supervisor starts both again, now that their generation is live.
         typist.kill("match")
@@ -126,7 +126,7 @@ def test_another_rule_and_the_history_again_as_the_page_has_them(
         with ExitStack() as held:
             store = look.open_index(tmp_path / "of.third", held).store
             assert look.of_url(store, pages[0].url)
-            with pytest.raises(BadInput, match="nothing is held of it"):
+            with pytest.raises(BadInput, match="the index has no row of this URL"):
                 look.of_url(store, taken_down)
     finally:
         for process in typist.behind.values():

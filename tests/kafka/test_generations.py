@@ -12,7 +12,7 @@ from streams.kafka import topics
 
 
 def second(line: Line, **settings: object) -> Line:
-    """The line as one sees it who reads the second generation: the live log, verdicts of its own."""
+    """The stream with the settings of the second generation: the live log, its own verdicts."""
     made = replace(
         line.settings,
         generation="second",
@@ -76,13 +76,13 @@ def test_it_has_no_sketchers_and_writes_nothing_into_the_live_log(make: Make) ->
     other = second(line, decider_values={"rule": "tape"})
     refused: Role = other.start("sketch")
     assert refused.wait() == 1
-    assert "it has no sketchers of its own" in refused.said()
+    assert "it has no sketchers of its own" in refused.output()
     other.start("match")
     wanted = judged(other)
     changed = second(line, decider_values={"rule": "tape", "tape_min": 0.9})
     for options in ({}, {"new_decider": True}):
         role = changed.start("match", **options)
         assert role.wait() == 1
-        assert "begin another generation" in role.said()
+        assert "begin another generation" in role.output()
     assert line.ends(line.names.sketches) == wanted
     line.check()

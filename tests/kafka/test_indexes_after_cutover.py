@@ -112,4 +112,4 @@ def test_a_generation_with_trimmed_verdicts_is_refused_and_the_advice_makes_it_w
     assert example(line)() == whole
     cut_over(line.settings, "")
     line.delete_before(other.names.verdicts, 0, 1 + other.ends(other.names.verdicts)[0] // 2)
-    cut_over(line.settings, "second")  # it has been live: who reads verdicts has its positions there
+    cut_over(line.settings, "second")  # it has been live: consumers of verdicts have positions there

@@ -25,9 +25,9 @@ from published import read_pages
 from neardup.page import Page
 from streams.client import LiveVerdicts, PageProducer, duplicate_of
 from streams.config.settings import Topics
-from streams.kafka import Admin, Connection, ControlTopic, Reader
+from streams.kafka import Admin, Connection, ControlTopic, TopicReader
 from tests import processes
-from tests.streams.views.said import said
+from tests.streams.views.random_verdicts import random_verdicts
 
 ROOT = Path(__file__).parents[2]
 JAVA = ROOT / "deploy" / "java"
@@ -83,7 +83,7 @@ def line(page: Page) -> str:
 
 def records(broker: str, topic: str) -> set[tuple[Any, ...]]:
     """Partition, key, value and headers of each record."""
-    reader = Reader(Connection(broker), topic, committed_only=True)
+    reader = TopicReader(Connection(broker), topic, committed_only=True)
     ends = reader.ends()
     reader.assign(reader.begins())
     found = set()
@@ -127,14 +127,14 @@ def test_pages_published_from_java_are_the_records_that_python_writes(
     ]
     large = Page("https://a.example/large", b"x" * 20_000, "text/html")
     driver = drive("publish", broker, names.rejected)
-    said, _ = driver.communicate("".join(map(line, [*pages[:9], large, *pages[9:]])), PATIENCE_SECONDS)
+    output, _ = driver.communicate("".join(map(line, [*pages[:9], large, *pages[9:]])), PATIENCE_SECONDS)
     with PageProducer(broker, names.pages) as producer:
         for page in pages:
             producer.send(page)
     assert driver.returncode == 0
     assert records(broker, names.rejected) == records(broker, names.pages)
     assert len(read_pages(broker, names.rejected, "raw")) == len(pages)
-    errors = [orjson.loads(each) for each in said.splitlines()][1:]
+    errors = [orjson.loads(each) for each in output.splitlines()][1:]
     # 1,024 bytes are Kafka's own; the rest: key, header names and their values.
     size = f"{20_000 + 1_024 + len(large.url) + len('http-status200content-typetext/html'):,}"
     advice = "raise its max.message.bytes"
@@ -148,8 +148,8 @@ def test_java_names_a_topic_that_does_not_exist(
 ) -> None:
     message = f"topic {names.pages} does not exist; create it: neardup topics create"
     for arguments in (("publish", broker, names.pages), ("verdicts", broker, names.pages, "none.generations")):
-        said, _ = drive(*arguments).communicate("{}\n", PATIENCE_SECONDS)
-        assert orjson.loads(said) == {"error": "NeardupException", "message": message}
+        output, _ = drive(*arguments).communicate("{}\n", PATIENCE_SECONDS)
+        assert orjson.loads(output) == {"error": "NeardupException", "message": message}
 
 
 class Indexer:
@@ -188,7 +188,7 @@ class Indexer:
 
 def judged(seed: int, generation: str) -> list[dict[str, Any]]:
     """Verdicts with all required fields, as one generation has them."""
-    verdicts = said(120, seed)
+    verdicts = random_verdicts(120, seed)
     for verdict in verdicts:
         verdict |= {"coordinates": PLACE, "log": "2" * 32, **({"generation": generation} if generation else {})}
         for holder in (verdict, verdict.get("standing", {})):
@@ -286,9 +286,9 @@ def test_java_names_the_record_that_is_no_verdict_and_the_position_that_is_lost(
         ({}, "CorruptRecord", f"topic {names.verdicts}, partition 0, offset 1: no verdict of neardup"),
         ({f"{admin.topic(names.verdicts).id.hex()}/0": 99}, "PositionLost", "clear the stored positions"),
     ):
-        said, _ = drive(*arguments).communicate(json.dumps(positions) + "\n", PATIENCE_SECONDS)
-        assert orjson.loads(said)["error"] == error
-        assert text in orjson.loads(said)["message"]
+        output, _ = drive(*arguments).communicate(json.dumps(positions) + "\n", PATIENCE_SECONDS)
+        assert orjson.loads(output)["error"] == error
+        assert text in orjson.loads(output)["message"]
 
 
 @compiled
@@ -300,8 +300,8 @@ def test_java_names_the_pages_that_a_dead_broker_did_not_take(
     assert driver.stdout is not None
     driver.stdout.readline()
     own_broker.kill()
-    said, _ = driver.communicate(line(Page("https://a.example/lost", b"x")), PATIENCE_SECONDS)
-    error = orjson.loads(said)
+    output, _ = driver.communicate(line(Page("https://a.example/lost", b"x")), PATIENCE_SECONDS)
+    error = orjson.loads(output)
     assert error["error"] in ("NotDelivered", "NeardupException")
     assert "https://a.example/lost: " in error["message"]
     assert f"not written to topic {names.pages}" in error["message"]

@@ -259,7 +259,7 @@ def test_a_recreated_topic_is_another_source(broker: str, connection: Connection
     put(connection, pages, 7)
     old._consumer.resume(pause)
 
-    # Whoever was reading is told, and does not read the new topic's records under the old one's name.
+    # A running reader notices, and does not take the new topic's records for those of the old one.
     with pytest.raises(TopicError, match=r"was deleted and recreated .* start again to read the new one"):
         eventually(lambda: old.read(10, bytes_max=1000, linger_s=0, wait_s=0.5), "an error")
     old.close()

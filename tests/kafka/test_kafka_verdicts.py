@@ -1,4 +1,4 @@
-"""Verdicts and the log's offset appear together, once, whoever dies: as a reader of committed records sees it."""
+"""Verdicts and the log's offset appear together, once, whichever process dies, for readers of committed records."""
 
 import signal
 import subprocess
@@ -17,7 +17,7 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, Topi
 from neardup.errors import NeardupError
 from streams.config.settings import Topics
 from streams.errors import BrokerError, Fenced, RecordTooLarge, Unsettled
-from streams.kafka import Admin, Connection, KafkaVerdicts, Reader, topics
+from streams.kafka import Admin, Connection, KafkaVerdicts, TopicReader, topics
 from streams.kafka.topics import Sizes
 from streams.kafka.verdicts import NOWHERE
 from streams.ports import Committed
@@ -48,9 +48,9 @@ def batch(number: int, size: int = 3) -> list[tuple[bytes, bytes]]:
     return [(b"http://a.test/%d" % place, b"%d.%d" % (number, place)) for place in range(size)]
 
 
-def said(connection: Connection, names: Topics) -> list[bytes]:
+def committed_values(connection: Connection, names: Topics) -> list[bytes]:
     """All verdicts that a consumer of committed records gets, in order within each partition."""
-    reader = Reader(connection, names.verdicts, committed_only=True)
+    reader = TopicReader(connection, names.verdicts, committed_only=True)
     ends = reader.ends()
     reader.assign(reader.begins())
     values: list[bytes] = []
@@ -79,7 +79,7 @@ def test_verdicts_and_offset_are_committed_together(connection: Connection, made
     verdicts.commit([], 6)
 
     assert verdicts.committed() == Committed(6, NOWHERE)
-    assert sorted(said(connection, made)) == values_of(*(batch(number) for number in range(5)))
+    assert sorted(committed_values(connection, made)) == values_of(*(batch(number) for number in range(5)))
     verdicts.close()
 
 
@@ -89,7 +89,7 @@ def test_one_url_s_verdicts_stay_in_order(connection: Connection, made: Topics) 
     for number in range(20):
         verdicts.commit([(b"http://a.test/", b"%d" % number)], number + 1)
 
-    assert said(connection, made) == [b"%d" % number for number in range(20)]
+    assert committed_values(connection, made) == [b"%d" % number for number in range(20)]
     verdicts.close()
 
 
@@ -108,7 +108,7 @@ def test_the_newest_verdicts_are_found_behind_markers_and_aborted_ones(
             foreign.produce(made.verdicts, b"aborted", partition=partition)
     foreign.flush(30)
     foreign.abort_transaction(30)
-    reader = Reader(connection, made.verdicts, committed_only=True)
+    reader = TopicReader(connection, made.verdicts, committed_only=True)
     # The abort is acknowledged before its markers are there: two commits, 1000 aborted records, and all markers.
     used = {_partition(connection, made, value) for value in (b"new a", b"new b")}
     eventually(lambda: sum(reader.ends().values()) == 4 + 2 * len(used) + 1000 + 2, "the markers")
@@ -122,7 +122,7 @@ def test_the_newest_verdicts_are_found_behind_markers_and_aborted_ones(
 
 
 def _partition(connection: Connection, names: Topics, wanted: bytes) -> int:
-    reader = Reader(connection, names.verdicts, committed_only=False)
+    reader = TopicReader(connection, names.verdicts, committed_only=False)
     reader.assign(reader.begins())
     found: list[int] = []
 
@@ -151,7 +151,7 @@ def test_a_second_matcher_fences_the_first(connection: Connection, made: Topics)
     second.commit(batch(1), 2)
 
     assert second.committed() == Committed(2, NOWHERE)
-    assert sorted(said(connection, made)) == values_of(batch(0), batch(1))
+    assert sorted(committed_values(connection, made)) == values_of(batch(0), batch(1))
     first.close()
     second.close()
 
@@ -185,13 +185,13 @@ def test_a_killed_matcher_s_open_transaction_is_never_read(broker: str, connecti
         assert after.committed() == Committed(1, NOWHERE)
         after.commit(batch(1), 2)
 
-    assert sorted(said(connection, made)) == values_of(batch(0), batch(1))
+    assert sorted(committed_values(connection, made)) == values_of(batch(0), batch(1))
     before.close()
     after.close()
 
 
 def test_the_offset_waits_for_an_open_transaction(broker: str, connection: Connection, made: Topics) -> None:
-    """What a matcher asks for before it has fenced its zombie is not told as if it were settled."""
+    """A matcher that has not fenced its zombie gets no committed offset as final."""
     foreign = Producer({"bootstrap.servers": broker, "transactional.id": made.sketches})
     group = Consumer({"bootstrap.servers": broker, "group.id": made.sketches})
     foreign.init_transactions(30)
@@ -226,7 +226,7 @@ def test_a_refused_verdict_leaves_nothing_behind(connection: Connection, admin: 
     assert verdicts.committed() == Committed(1, NOWHERE)
     verdicts.commit(batch(2), 3)
     assert verdicts.committed() == Committed(3, NOWHERE)
-    assert said(connection, names) == [value for each in (batch(0), batch(2)) for _, value in each]
+    assert committed_values(connection, names) == [value for each in (batch(0), batch(2)) for _, value in each]
     verdicts.close()
 
 
@@ -240,7 +240,7 @@ def test_a_verdict_over_the_client_s_limit_leaves_nothing_behind(connection: Con
 
     assert verdicts.committed() is None
     verdicts.commit(batch(1), 1)
-    assert sorted(said(connection, made)) == values_of(batch(1))
+    assert sorted(committed_values(connection, made)) == values_of(batch(1))
     verdicts.close()
 
 
@@ -251,7 +251,7 @@ def test_more_verdicts_than_the_queue_holds(broker: str, made: Topics) -> None:
 
     verdicts.commit(batch(0, 5000), 1)
 
-    assert sorted(said(connection, made)) == values_of(batch(0, 5000))
+    assert sorted(committed_values(connection, made)) == values_of(batch(0, 5000))
     verdicts.close()
 
 
@@ -287,12 +287,14 @@ def test_a_broker_killed_again_and_again_loses_and_repeats_nothing(
 
     assert kills == []
     assert verdicts.committed() == Committed(total, NOWHERE)
-    found = Counter(said(connection, names))
+    found = Counter(committed_values(connection, names))
     assert found == Counter(value for number in range(total) for _, value in batch(number, 20))
     verdicts.close()
 
 
-def test_a_broker_that_stays_away_ends_the_attempt_and_the_truth_is_told_later(own_broker: Any, names: Topics) -> None:
+def test_a_broker_that_stays_away_ends_the_attempt_and_the_outcome_is_known_later(
+    own_broker: Any, names: Topics
+) -> None:
     connection = Connection(own_broker.bootstrap)
     topics.create(Admin(connection), names, Sizes(partitions=2))
     verdicts = sink(connection, names)
@@ -312,7 +314,7 @@ def test_a_broker_that_stays_away_ends_the_attempt_and_the_truth_is_told_later(o
     assert done in (Committed(1, NOWHERE), Committed(2, NOWHERE))
     if done == Committed(1, NOWHERE):
         after.commit(batch(1), 2)
-    assert sorted(said(connection, names)) == values_of(batch(0), batch(1))
+    assert sorted(committed_values(connection, names)) == values_of(batch(0), batch(1))
     after.close()
 
 
@@ -344,7 +346,7 @@ def test_a_producer_that_has_repeated_a_request_begins_no_other_transaction(
     after = again(verdicts, connection, made)
     assert after.committed() == Committed(2, NOWHERE)
     after.commit(batch(2), 3)
-    assert sorted(said(connection, made)) == values_of(batch(0), batch(1), batch(2))
+    assert sorted(committed_values(connection, made)) == values_of(batch(0), batch(1), batch(2))
     after.close()
 
 
@@ -373,7 +375,7 @@ def test_records_that_arrive_late_are_no_part_of_a_later_transaction(own_broker:
     after = again(verdicts, Connection(own_broker.bootstrap), names)
     assert after.committed() == Committed(1, NOWHERE)
     after.commit(batch(1), 2)
-    assert sorted(said(connection, names)) == values_of(batch(0), batch(1))
+    assert sorted(committed_values(connection, names)) == values_of(batch(0), batch(1))
     after.close()
 
 
@@ -392,13 +394,13 @@ def test_a_transaction_that_outlives_its_timeout_counts_as_fenced(own_broker: An
     own_broker.set(**{LOOKS_MS: 200})
     own_broker.start()
     # The broker has aborted it once a reader of committed records gets past it.
-    reader = Reader(connection, names.verdicts, committed_only=True)
-    everything = Reader(connection, names.verdicts, committed_only=False)
+    reader = TopicReader(connection, names.verdicts, committed_only=True)
+    everything = TopicReader(connection, names.verdicts, committed_only=False)
     eventually(lambda: reader.ends() == everything.ends(), "the broker's abort")
 
     with pytest.raises(Fenced):
         verdicts._call("commit", lambda: producer.commit_transaction(30))
-    assert sorted(said(connection, names)) == values_of(batch(0))
+    assert sorted(committed_values(connection, names)) == values_of(batch(0))
 
 
 HUNG = """
@@ -440,24 +442,24 @@ def test_a_transaction_that_hangs_ends_the_process(own_broker: Any, names: Topic
     log = names.sketches
     assert f"error: the transaction up to offset 2 of {log} ({log}) has not ended in 2 s" in err
     # The broker has answered a commit before it writes its markers, and may have been paused between.
-    eventually(lambda: said(connection, names), "the end of the first transaction")
-    assert said(connection, names) == [b"before"]
+    eventually(lambda: committed_values(connection, names), "the end of the first transaction")
+    assert committed_values(connection, names) == [b"before"]
 
 
 @pytest.mark.slow
 def test_the_watchdog_is_quiet_until_a_deadline_is_over() -> None:
-    told: list[str] = []
+    reported: list[str] = []
     bitten = threading.Event()
 
     def end(text: str) -> None:
-        told.append(text)
+        reported.append(text)
         bitten.set()
 
     watchdog = Watchdog(0.2, end)
     assert not bitten.wait(0.6)  # nothing is under way: it may not bite however long it takes
     with watchdog.watch("the long call"):
         assert bitten.wait(PATIENCE_SECONDS)
-    assert told == ["the long call has not ended in 0.2 s; ending the process, start it again"]
+    assert reported == ["the long call has not ended in 0.2 s; ending the process, start it again"]
 
     bitten.clear()
     again = Watchdog(1.0, end)

@@ -1,4 +1,4 @@
-"""The health of a real line: who reads, how far behind, and in words what somebody should look at."""
+"""The health page of a real stream: consumers, lag, and problems as sentences."""
 
 from dataclasses import replace
 
@@ -10,19 +10,19 @@ from neardup.page import Page
 from streams.kafka import Generation, Stage
 from streams.roles.generations import control_topic
 from streams.views import control as controlling
-from streams.views.control import Control
+from streams.views.control import ControlView
 from streams.views.health import of_stream
 from streams.views.stream_health import KafkaHealth
 from tests.streams.shell import words
 
 
 @pytest.mark.slow
-def test_what_stands_still_is_told_until_it_runs(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_stands_still_is_reported_until_it_runs(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(controlling, "ANSWER_SECONDS_MAX", PATIENCE_SECONDS)
     line = make()
     settings = replace(line.settings, bootstrap=line.bootstrap)
     line.publish([Page(f"http://a.example/{number}", f"<p>{words('a')}".encode()) for number in range(3)])
-    control = Control(settings)
+    control = ControlView(settings)
     asked = KafkaHealth(settings, control)
 
     def problems() -> list[str]:
@@ -34,16 +34,16 @@ def test_what_stands_still_is_told_until_it_runs(make: Make, monkeypatch: pytest
         assert sketch["newest"] is not None
         assert (match["behind"], match["newest"]) == (0, None)
         assert asked.facts()["newest_verdict"] is None
-        (told,) = problems()
-        assert "start neardup sketch" in told
+        (values,) = problems()
+        assert "start neardup sketch" in values
 
         line.start("sketch")
         line.settle(judged=False)
         eventually(lambda: asked.facts()["steps"][0]["behind"] == 0, "the sketcher's commit")
         (reader,) = asked.facts()["steps"][0]["readers"]
         assert reader["partitions"] == [0, 1]
-        (told,) = problems()
-        assert "no verdict was emitted at all: check that neardup match runs." in told
+        (values,) = problems()
+        assert "no verdict was emitted at all: check that neardup match runs." in values
 
         line.start("match")
         line.settle()

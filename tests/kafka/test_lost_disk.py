@@ -42,7 +42,7 @@ def test_a_lost_disk(line: Line) -> None:
     found = line.verdicts()
     assert found[: len(expected)] == expected
     later = {verdict["verdict"] for verdict in found[len(expected) :]}
-    assert later & {"unchanged", "stale"}, "it knows what it was told before"
+    assert later & {"unchanged", "stale"}, "it knows the verdicts from before"
     assert len({(verdict["page_id"], verdict["n"]) for verdict in found}) == len(found)
 
 
@@ -56,8 +56,8 @@ def test_a_lost_disk_without_a_good_checkpoint_is_refused_and_nothing_is_judged(
     line.delete_before(line.names.sketches, 0, newest)
     role = line.start("match")
     assert role.wait() == 1
-    assert "torn or changed" in role.said()
-    assert "begin another generation" in role.said()
+    assert "torn or changed" in role.output()
+    assert "begin another generation" in role.output()
     assert line.verdicts() == before
 
 
@@ -70,8 +70,8 @@ def test_a_restored_checkpoint_that_retention_has_overtaken(line: Line) -> None:
     shutil.rmtree(line.settings.state)
     bring_back(Path(line.settings.state), store, name=oldest.name, seed=7)
     line.delete_before(line.names.sketches, 0, newest.manifest.offset)
-    said = line.start("match", settings={"checkpoints": ""}).refused()
-    assert "restore a checkpoint that the log still covers into a new `state` folder" in said
+    error = line.start("match", settings={"checkpoints": ""}).refused()
+    assert "restore a checkpoint that the log still covers into a new `state` folder" in error
     other = line.folder / "new"
     assert bring_back(other, store, seed=7).name == newest.name  # as it says
     line.start("match", settings={"checkpoints": "", "state": str(other)}).stop()
@@ -81,7 +81,7 @@ def test_a_restored_checkpoint_that_retention_has_overtaken(line: Line) -> None:
     line.start("sketch")
     line.settle()
     line.stop()
-    assert '"replaced": true' in matcher.said()
+    assert '"replaced": true' in matcher.output()
     found = line.verdicts()
     assert found[: len(wanted)] == wanted
     assert len({(verdict["page_id"], verdict["n"]) for verdict in found}) == len(found)
@@ -97,14 +97,14 @@ def test_an_index_with_flipped_bits_is_set_aside(line: Line) -> None:
         table.write_bytes(data)
     line.publish(story(6))
     line.start("sketch")
-    said = line.start("match").refused()
-    assert "it is damaged, or not of this version; set it aside: it comes from a checkpoint" in said
+    error = line.start("match").refused()
+    assert "it is damaged, or not of this version; set it aside: it comes from a checkpoint" in error
     index.rename(index.with_name("index.damaged"))
     line.start("match")
     line.check()
 
 
-def test_what_the_newest_checkpoint_lacks_is_told_and_outlives_the_process(make: Make, tmp_path: Path) -> None:
+def test_what_the_newest_checkpoint_lacks_is_reported_and_outlives_the_process(make: Make, tmp_path: Path) -> None:
     """In intervals: an alert on more than two fires although a matcher that begins again has made none itself."""
     line = make(checkpoints=str(tmp_path / "kept"), checkpoint_messages=2, flush_ms=1)
     line.publish(story())
@@ -115,7 +115,7 @@ def test_what_the_newest_checkpoint_lacks_is_told_and_outlives_the_process(make:
     messages = max(offset for offset, _ in line.messages()) + 1
     newest = next(CheckpointStore(line.settings.checkpoints).usable()).manifest.offset
 
-    def told(every: int, where: str) -> float:
+    def output(every: int, where: str) -> float:
         """After a start that has nothing left to judge."""
         runtime = Runtime.quiet(replace(line.settings, checkpoint_messages=every, checkpoints=where))
         running = threading.Thread(target=run_matcher, args=(runtime.settings, runtime), daemon=True)
@@ -129,9 +129,9 @@ def test_what_the_newest_checkpoint_lacks_is_told_and_outlives_the_process(make:
         return runtime.metrics.registry.get_sample_value("neardup_checkpoint_behind_ratio") or 0.0
 
     # The last of the messages may be a transaction's marker.
-    assert told(1000, line.settings.checkpoints) == pytest.approx((messages - newest) / 1000, abs=0.0021)
-    assert told(2, str(tmp_path / "never")) == pytest.approx(messages / 2, abs=1.01)
-    assert told(2, "") == 0
+    assert output(1000, line.settings.checkpoints) == pytest.approx((messages - newest) / 1000, abs=0.0021)
+    assert output(2, str(tmp_path / "never")) == pytest.approx(messages / 2, abs=1.01)
+    assert output(2, "") == 0
 
 
 @pytest.mark.parametrize("step", ["3 offsets sent", "4 written"])

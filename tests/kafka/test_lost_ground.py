@@ -63,14 +63,14 @@ def test_a_directory_that_vanishes_under_a_matcher(make: Make) -> None:
     Path(line.settings.state).rename(line.folder / "elsewhere")
     line.publish(story(8))
 
-    said = matcher.refused()
-    assert said.startswith(("StateError: cannot write the index ", "StateError: cannot find ")), said
-    assert "its directory is gone" in said or "No such file or directory; mend that, then run" in said
+    error = matcher.refused()
+    assert error.startswith(("StateError: cannot write the index ", "StateError: cannot find ")), error
+    assert "its directory is gone" in error or "No such file or directory; mend that, then run" in error
     line.start("match")
     line.check()
 
 
-def test_an_expired_offset_is_told_by_the_verdicts(make: Make) -> None:
+def test_an_expired_offset_is_found_by_the_verdicts(make: Make) -> None:
     line = make()
     line.publish(story(8))
     line.start("sketch")
@@ -94,10 +94,10 @@ def test_an_index_ahead_of_what_is_committed_is_refused(make: Make) -> None:
     line.stop()
     line.reset("match", line.names.sketches, 1)
 
-    said = line.start("match").refused()
+    error = line.start("match").refused()
 
-    assert "StateError" in said
-    assert "verdicts are committed up to 1 only" in said
+    assert "StateError" in error
+    assert "verdicts are committed up to 1 only" in error
 
 
 def test_another_decider_is_refused(make: Make, tmp_path: Path) -> None:
@@ -109,17 +109,17 @@ def test_another_decider_is_refused(make: Make, tmp_path: Path) -> None:
     line.stop()
     strict = {"decider_values": {"tape_min": 0.9}}
 
-    said = line.start("match", settings=strict).refused()
-    assert "is decided by rule verified" in said
-    assert "(tape_min 0.74 -> 0.9); set the former one, or add --new-decider" in said
+    error = line.start("match", settings=strict).refused()
+    assert "is decided by rule verified" in error
+    assert "(tape_min 0.74 -> 0.9); set the former one, or add --new-decider" in error
     # Not even with a new directory: what it would fold is not what the verdicts were made of.
     elsewhere = {**strict, "state": str(tmp_path / "elsewhere")}
-    said = line.start("match", settings=elsewhere, new_decider=True).refused()
-    assert "were committed with decider" in said
-    assert "set the former one" in said
+    error = line.start("match", settings=elsewhere, new_decider=True).refused()
+    assert "were committed with decider" in error
+    assert "set the former one" in error
     # Nor where the index could not go on.
-    said = line.start("match", settings={"decider_values": {"rule": "simhash"}}, new_decider=True).refused()
-    assert "keeps other keys in the index than verified does: begin another generation" in said
+    error = line.start("match", settings={"decider_values": {"rule": "simhash"}}, new_decider=True).refused()
+    assert "keeps other keys in the index than verified does: begin another generation" in error
 
 
 def test_a_new_decider_decides_from_its_word_on(make: Make, tmp_path: Path) -> None:
@@ -146,7 +146,7 @@ def test_a_new_decider_decides_from_its_word_on(make: Make, tmp_path: Path) -> N
         merged = {verdict["verdict"] for verdict in some}
         assert ("near_duplicate" in merged) == (some[0]["decider"] == deciders[0])
 
-    # Whoever folds the log anew finds both.
+    # A new fold of the log finds both.
     shutil.rmtree(line.settings.state)
     line.publish(story(3))
     line.start("sketch")
@@ -180,12 +180,12 @@ def test_a_recreated_sketch_log_is_refused(make: Make) -> None:
     line.stop()
     line.recreate(line.names.sketches)
 
-    said = line.start("match").refused()
+    error = line.start("match").refused()
 
-    assert "StateError" in said
-    assert "topic id" in said
-    assert "begin another generation" in said
-    assert "directory" not in said
+    assert "StateError" in error
+    assert "topic id" in error
+    assert "begin another generation" in error
+    assert "directory" not in error
 
 
 def test_partitions_that_are_added_to_pages_are_read(make: Make) -> None:
@@ -212,10 +212,10 @@ def test_retention_overtakes_the_matcher(make: Make) -> None:
     end = line.ends(line.names.sketches)[0]
     line.delete_before(line.names.sketches, 0, end - 1)
 
-    said = line.start("match").refused()
+    error = line.start("match").refused()
 
-    assert f"begins at offset {end - 1}" in said
-    assert "retention has overtaken it; restore a checkpoint" in said
+    assert f"begins at offset {end - 1}" in error
+    assert "retention has overtaken it; restore a checkpoint" in error
 
 
 def test_retention_overtakes_the_sketcher(make: Make) -> None:
@@ -229,26 +229,26 @@ def test_retention_overtakes_the_sketcher(make: Make) -> None:
     line.publish(story(6))
     line.delete_before(line.names.pages, 0, lost + 3)
 
-    said = line.start("sketch").refused()
-    assert f"offset {lost} is to be read" in said
+    error = line.start("sketch").refused()
+    assert f"offset {lost} is to be read" in error
 
-    # The operator moves the group on, as he is told; now it is the matcher that must be told.
-    moved = re.search(r"--group (\S+) --topic (\S+):(\d+) --reset-offsets --to-offset (\d+) --execute", said)
+    # The operator moves the group on, as advised; now the matcher needs a decision.
+    moved = re.search(r"--group (\S+) --topic (\S+):(\d+) --reset-offsets --to-offset (\d+) --execute", error)
     assert moved is not None
     assert moved.groups() == (line.settings.group_of("sketch"), line.names.pages, "0", str(lost + 3))
     line.reset("sketch", line.names.pages, lost + 3)
     line.start("sketch")
-    said = matcher.refused()
-    assert f"records {lost} to {lost + 2} are missing" in said
-    at = int(said.rpartition("accept it: neardup accept-gap ")[2])
-    assert f"SourceGap: the message at offset {at} " in said
+    error = matcher.refused()
+    assert f"records {lost} to {lost + 2} are missing" in error
+    at = int(error.rpartition("accept it: neardup accept-gap ")[2])
+    assert f"SourceGap: the message at offset {at} " in error
     assert "SourceGap" in line.start("match").refused()
     accept_gap(line.settings, at)
     line.start("match")
     line.lose(lost, lost + 3)
     line.check()
 
-    # Whoever folds the log anew finds the word again.
+    # A new fold of the log finds the control record again.
     shutil.rmtree(line.settings.state)
     line.publish(story(2))
     line.start("sketch")
@@ -262,14 +262,14 @@ def test_a_message_larger_than_allowed(make: Make) -> None:
     eventually(lambda: line.members() == 1, "its start")
     line.alter(line.names.sketches, "max.message.bytes", "600")
     line.publish(story())
-    said = sketcher.refused()
+    error = sketcher.refused()
 
-    assert "BrokerError" in said
-    assert "Message size too large" in said
+    assert "BrokerError" in error
+    assert "Message size too large" in error
     assert line.committed("sketch", line.names.pages, 2) == {0: 0, 1: 0}
     for role in ("sketch", "match"):
-        said = line.start(role).refused()
-        assert f"TopicError: topic {line.names.sketches}: max.message.bytes is 600, needed: 1000000 or more; " in said
+        error = line.start(role).refused()
+        assert f"TopicError: topic {line.names.sketches}: max.message.bytes is 600, needed: 1000000 or more; " in error
     line.alter(line.names.sketches, "max.message.bytes", "1048588")
     line.start("sketch")
     line.start("match")
@@ -281,8 +281,8 @@ def test_a_role_asks_only_about_its_own_topics(make: Make) -> None:
     line.alter(line.names.verdicts, "unclean.leader.election.enable", "true")
     sketcher = line.start("sketch")
     eventually(lambda: line.members() == 1, "its start")
-    said = line.start("match").refused()
-    assert f"TopicError: topic {line.names.verdicts}: unclean.leader.election.enable is true, needed: false; " in said
+    error = line.start("match").refused()
+    assert f"TopicError: topic {line.names.verdicts}: unclean.leader.election.enable is true, needed: false; " in error
     line.alter(line.names.verdicts, "unclean.leader.election.enable", "false")
     line.publish(story(8))
     line.settle(judged=False)
@@ -303,13 +303,13 @@ def test_a_quiet_month(make: Make) -> None:
     line.settle()
     sketcher.stop()
     matcher.stop()
-    told, total = len(line.verdicts()), line.total()
+    emitted, total = len(line.verdicts()), line.total()
     line.forget("match")
     for topic in (line.names.sketches, line.names.verdicts, line.names.pages):
         for partition, end in line.ends(topic).items():
             line.delete_before(topic, partition, end)
     assert line.verdicts() == []
-    assert told
+    assert emitted
 
     line.start("match")
     line.start("sketch")

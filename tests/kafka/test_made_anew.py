@@ -42,9 +42,9 @@ def judged(make: Make, **settings: Any) -> Line:
     return line
 
 
-def begin_another_generation(line: Line, said: str) -> None:
+def begin_another_generation(line: Line, text: str) -> None:
     """As the text says: another `generation`, a new `state` folder, topics, for all roles."""
-    assert NEW_GENERATION in said
+    assert NEW_GENERATION in text
     line.settings = replace(line.settings, generation="two", state=str(line.folder / "two"))
     line.names = line.settings.topics
     topics.create(line.admin, line.names, line.sizes)
@@ -52,12 +52,12 @@ def begin_another_generation(line: Line, said: str) -> None:
     line.start("match")
 
 
-def say_again(line: Line, said: str) -> None:
+def say_again(line: Line, text: str) -> None:
     """As the text says: a replay to the topic."""
-    found = re.search(r"emit them again: neardup replay --from (\d+) --to (\d+) --to-topic (\S+);", said)
-    assert found is not None, said
+    found = re.search(r"emit them again: neardup replay --from (\d+) --to (\d+) --to-topic (\S+);", text)
+    assert found is not None, text
     replay_stream(line.settings, Stretch(int(found[1]), int(found[2])), topic=found[3])
-    assert f"then, or to continue without them, start once with {ACCEPT_LOST}" in said
+    assert f"then, or to continue without them, start once with {ACCEPT_LOST}" in text
 
 
 # The sketch log.
@@ -73,12 +73,12 @@ def test_another_directory_does_not_make_another_log_this_one(make: Make, tmp_pa
     eventually(lambda: line.ends(line.names.sketches)[0] > old + 2, "a log of more messages than the old one")
 
     for name in ("new", "newer"):
-        said = line.start("match", settings={"state": str(tmp_path / name)}).refused()
-        assert "begin another generation" in said
-        assert "state directory" not in said
+        error = line.start("match", settings={"state": str(tmp_path / name)}).refused()
+        assert "begin another generation" in error
+        assert "state directory" not in error
     assert len(line.verdicts()) == 40
     line.stop()
-    begin_another_generation(line, said)
+    begin_another_generation(line, error)
     assert len({verdict["log"] for verdict in line.check()}) == 1
 
 
@@ -88,10 +88,10 @@ def test_a_sketcher_does_not_go_on_into_another_log(make: Make) -> None:
     line.publish(pages(20, 40))
     before = line.committed("sketch", line.names.pages, 2)
 
-    said = line.start("sketch").refused()
+    error = line.start("sketch").refused()
 
-    assert f"topic {line.names.sketches}" in said
-    assert "begin another generation" in said
+    assert f"topic {line.names.sketches}" in error
+    assert "begin another generation" in error
     assert line.committed("sketch", line.names.pages, 2) == before
 
 
@@ -108,7 +108,7 @@ def test_nor_while_it_runs(make: Make) -> None:
     assert line.committed("sketch", line.names.pages, 2) == before
 
 
-def test_a_matcher_that_runs_is_told_of_another_log(make: Make) -> None:
+def test_a_matcher_that_runs_notices_another_log(make: Make) -> None:
     line = make()
     line.publish(pages(20))
     sketcher = line.start("sketch")
@@ -117,9 +117,9 @@ def test_a_matcher_that_runs_is_told_of_another_log(make: Make) -> None:
     sketcher.stop()
     line.recreate(line.names.sketches)
 
-    said = matcher.refused()
-    assert "begin another generation" in said
-    assert "start again" not in said
+    error = matcher.refused()
+    assert "begin another generation" in error
+    assert "start again" not in error
 
 
 # The pages.
@@ -135,7 +135,7 @@ def test_a_late_commit_does_not_move_the_new_topic_on(make: Make) -> None:
     late.thaw()
 
     eventually(lambda: not late.running, "its end")
-    assert "recreated" in late.said()
+    assert "recreated" in late.output()
     line.start("sketch")
     line.start("match")
     line.check()
@@ -148,9 +148,9 @@ def test_verdicts_that_went_with_their_topic_are_missed_at_once(make: Make) -> N
     line = judged(make)
     line.recreate(line.names.verdicts)
 
-    said = line.start("match").refused()
-    assert f"topic {line.names.verdicts} was deleted and recreated" in said
-    say_again(line, said)
+    error = line.start("match").refused()
+    assert f"topic {line.names.verdicts} was deleted and recreated" in error
+    say_again(line, error)
     # Without the operator's word it still is not sure.
     assert "was deleted and recreated" in line.start("match").refused()
     line.start("match", accept_lost_verdicts=True)
@@ -170,7 +170,7 @@ def test_verdicts_that_nobody_needs_again_are_let_go(make: Make) -> None:
     line.stop()
     assert len(line.verdicts()) == 10
     assert line.verdicts() == line.expected()[40:]
-    # It is said once: from now on the place is one in the new topic.
+    # It is reported once: from now on the position is one in the new topic.
     line.start("match").stop()
 
 
@@ -182,9 +182,9 @@ def test_also_by_a_matcher_that_runs(make: Make) -> None:
     line.settle()
     line._client.delete_topics([line.names.verdicts])[line.names.verdicts].result(30)
 
-    said = matcher.refused()
-    assert f"topic {line.names.verdicts} " in said
-    assert "start the matcher: it says what is gone and how to emit it again" in said
+    error = matcher.refused()
+    assert f"topic {line.names.verdicts} " in error
+    assert "start the matcher: it says what is gone and how to emit it again" in error
     topics.create(line.admin, line.names, line.sizes)
     say_again(line, line.start("match").refused())
     line.start("match", accept_lost_verdicts=True)

@@ -39,10 +39,10 @@ def by_id(verdicts: list[dict[str, Any]]) -> list[tuple[int, int]]:
 
 def test_a_null_verdict_is_passed_over_by_consumers_diff_and_matcher(make: Make) -> None:
     line = live(make, story(12))
-    said = by_id(line.verdicts())
+    emitted = by_id(line.verdicts())
     write(line, None, {verdict["url"] for verdict in line.verdicts()})
-    assert by_id(read(line)) == said
-    assert by_id(list(history_of(f"topic:{line.names.verdicts}", verdicts_of(line.settings))())) == said  # type: ignore[arg-type]
+    assert by_id(read(line)) == emitted
+    assert by_id(list(history_of(f"topic:{line.names.verdicts}", verdicts_of(line.settings))())) == emitted  # type: ignore[arg-type]
 
     for loses in ("offsets", "offsets and state"):  # it finds its place by the newest verdicts
         line.forget("match")
@@ -59,21 +59,21 @@ def test_a_null_verdict_is_passed_over_by_consumers_diff_and_matcher(make: Make)
 def test_a_matcher_goes_on_where_compaction_has_removed_its_last_verdicts(make: Make, left: int) -> None:
     """left: of the first verdicts so many are still there, before the null records."""
     line = live(make, story(12))
-    said = line.verdicts()
+    emitted = line.verdicts()
     ends = line.ends(line.names.verdicts)
-    for verdict in said[:left]:
+    for verdict in emitted[:left]:
         write(line, orjson.dumps(verdict), {verdict["url"]})
-    write(line, None, {verdict["url"] for verdict in said})
+    write(line, None, {verdict["url"] for verdict in emitted})
     for partition, end in ends.items():
         line.delete_before(line.names.verdicts, partition, end)
-    assert by_id(read(line)) == by_id(said[:left])
+    assert by_id(read(line)) == by_id(emitted[:left])
     line.forget("match")
     line.publish(story(3))
     line.start("sketch")
     line.start("match")
     line.settle()
     line.stop()
-    assert by_id(line.verdicts()) == sorted(set(by_id(line.expected())) - set(by_id(said[left:])))
+    assert by_id(line.verdicts()) == sorted(set(by_id(line.expected())) - set(by_id(emitted[left:])))
 
 
 def test_an_empty_value_is_still_no_verdict(make: Make) -> None:

@@ -68,7 +68,7 @@ def test_a_page_over_the_limit_travels_beside_kafka(broker: str, admin: Admin, n
     assert len(list(tmp_path.iterdir())) == 1
 
 
-def test_bad_arguments_are_told_before_anything_is_sent(broker: str, made: Topics) -> None:
+def test_bad_arguments_are_reported_before_anything_is_sent(broker: str, made: Topics) -> None:
     with PageProducer(broker, made.pages) as pages:
         for wrong in (1_700_000_000, 1.7e12, datetime(2026, 1, 1)):
             with pytest.raises(BadInput, match="fetched_at"):
@@ -83,7 +83,7 @@ def test_bad_arguments_are_told_before_anything_is_sent(broker: str, made: Topic
 
 
 def unreachable(**changes: Any) -> PageProducer:
-    """Nobody listens there: what is published fails after a second."""
+    """No broker listens there: a published page fails after a second."""
     return PageProducer("127.0.0.1:1", record_bytes_max=1_000_000, delivery_s=1.0, **changes)
 
 
@@ -94,13 +94,13 @@ def test_pages_that_were_not_delivered_are_named() -> None:
         pages.publish(f"https://a.example/{number}", b"")
     with pytest.raises(
         NotDelivered, match=r"^5 pages not written to topic pages: .*a.example/0: .* and 2 more$"
-    ) as told:
+    ) as error:
         pages.flush()
 
-    assert [url for url, _ in told.value.failures] == [f"https://a.example/{number}" for number in range(5)]
-    assert all("_MSG_TIMED_OUT" in reason for _, reason in told.value.failures)
+    assert [url for url, _ in error.value.failures] == [f"https://a.example/{number}" for number in range(5)]
+    assert all("_MSG_TIMED_OUT" in reason for _, reason in error.value.failures)
     assert pages.acknowledged == 0
-    pages.flush()  # told once
+    pages.flush()  # raised once
     pages.close()
 
 
@@ -122,12 +122,12 @@ def test_a_later_call_tells_of_an_earlier_page() -> None:
 
 @pytest.mark.slow
 def test_failures_may_go_to_a_callback() -> None:
-    told: list[str] = []
-    with unreachable(on_error=lambda url, reason: told.append(url)) as pages:
+    reported: list[str] = []
+    with unreachable(on_error=lambda url, reason: reported.append(url)) as pages:
         pages.publish("https://a.example/1", b"")
         pages.publish("https://a.example/2", b"")
 
-    assert told == ["https://a.example/1", "https://a.example/2"]
+    assert reported == ["https://a.example/1", "https://a.example/2"]
 
 
 @pytest.mark.slow
@@ -137,10 +137,10 @@ def test_leaving_the_block_with_an_error_keeps_that_error() -> None:
             pages.publish("https://a.example/lost", b"")
             raise ZeroDivisionError
 
-    with pytest.raises(ZeroDivisionError) as told:
+    with pytest.raises(ZeroDivisionError) as error:
         crawl()
 
-    (note,) = told.value.__notes__
+    (note,) = error.value.__notes__
     assert "https://a.example/lost" in note
 
 

@@ -52,7 +52,7 @@ def test_a_page_comes_back_from_its_record(codec: str, page: Page) -> None:
 
 
 @pytest.mark.parametrize("codec", CODECS)
-def test_a_dead_page_is_told_without_its_error_page(codec: str) -> None:
+def test_a_dead_page_is_reported_without_its_error_page(codec: str) -> None:
     dead = Page(URL, b"<h1>Not found", "text/html", 1_700_000_000_000, 404)
     read = Codec(codec, Bodies((), 10_000_000), 10_000_000)
 
@@ -74,7 +74,7 @@ def test_a_body_beside_its_record_is_read_from_there(codec: str, tmp_path: Path)
     assert sum(path.is_file() for path in folder.folder.rglob("*")) == 1
 
 
-def test_what_cannot_be_said_is_refused() -> None:
+def test_what_cannot_be_expressed_is_refused() -> None:
     with pytest.raises(BadInput, match="without a URL"):
         encode_page(Page("", b""), "raw")
     with pytest.raises(BadInput, match="codec 'avro': there is raw, json, warc"):

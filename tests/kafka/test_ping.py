@@ -15,11 +15,11 @@ def test_a_page_comes_back_as_a_verdict_and_is_taken_back(make: Make) -> None:
     first = ping(line.settings, timeout_s=PATIENCE_SECONDS)
     second = ping(line.settings, timeout_s=PATIENCE_SECONDS)
 
-    def told() -> list[tuple[str, str]]:
+    def output() -> list[tuple[str, str]]:
         return [(row["url"], row["verdict"]) for row in line.verdicts()]
 
-    eventually(lambda: len(told()) == 4, "the end of both pages")
-    assert sorted(told()) == sorted((pong.url, kind) for pong in (first, second) for kind in ("unique", "gone"))
+    eventually(lambda: len(output()) == 4, "the end of both pages")
+    assert sorted(output()) == sorted((pong.url, kind) for pong in (first, second) for kind in ("unique", "gone"))
     assert (first.verdict, second.verdict) == ("unique", "unique")
     assert first.page_id < second.page_id
 

@@ -51,10 +51,10 @@ def test_a_poison_page_is_rejected_and_kept(make: Make) -> None:
     assert len(kept) == len(rejected)
     for key, value, headers, _ in poison:
         (copy,) = [record for record in kept if record.value() == value and headers == record.headers()[: len(headers)]]
-        told = dict(copy.headers())
+        fields = dict(copy.headers())
         assert copy.key() == key
-        assert told["neardup-topic-id"].decode() == source
-        assert told["neardup-reason"]
+        assert fields["neardup-topic-id"].decode() == source
+        assert fields["neardup-reason"]
 
 
 A = b"http://a.example/"
@@ -69,10 +69,10 @@ def test_a_poison_message_is_refused_by_its_offset_and_skipped_on_demand(make: M
     matcher = line.start("match")
     line.settle()
     poison = line.append(b"\1garbage")
-    said = matcher.refused()
+    error = matcher.refused()
 
-    assert f"CorruptRecord: the message at offset {poison} of the sketch log" in said
-    assert f"leave it out: neardup skip-record {poison}" in said
+    assert f"CorruptRecord: the message at offset {poison} of the sketch log" in error
+    assert f"leave it out: neardup skip-record {poison}" in error
     line.publish(story(6))
     assert "CorruptRecord" in line.start("match").refused()
     skip_record(line.settings, poison)
@@ -98,12 +98,12 @@ def test_a_newer_programs_decider_in_the_log_is_not_advised_to_be_left_out(make:
     scheme = line.settings.scheme()
     before = line.settings.decider(scheme)
     word = line.append(encode_control(NewDecider(before, LaterDecider(scheme.digest))))
-    said = matcher.refused()
+    error = matcher.refused()
 
-    told = f"OtherVersion: the message at offset {word} of the sketch log: written by a newer version of neardup"
-    assert told in said
-    assert "echo_min" in said
-    assert "skip-record" not in said
+    text = f"OtherVersion: the message at offset {word} of the sketch log: written by a newer version of neardup"
+    assert text in error
+    assert "echo_min" in error
+    assert "skip-record" not in error
 
 
 def test_a_poison_record_is_refused_and_its_neighbours_are_kept(make: Make) -> None:
@@ -120,9 +120,9 @@ def test_a_poison_record_is_refused_and_its_neighbours_are_kept(make: Make) -> N
     assert records
     broken = [moved[0], b"\1" + moved[1][1:-9], *moved[2:]]
     at = line.append(encode_message(Message(message.scheme, (span,), tuple(broken))))
-    said = matcher.refused()
+    error = matcher.refused()
 
-    assert f"CorruptRecord: record 1 of the message at offset {at} of the sketch log" in said
+    assert f"CorruptRecord: record 1 of the message at offset {at} of the sketch log" in error
     skip_record(line.settings, at)
     matcher = line.start("match")
     eventually(lambda: line.committed("match", line.names.sketches, 1) == line.ends(line.names.sketches), "judged")
@@ -149,13 +149,13 @@ def test_another_scheme_is_kept_out_and_refused(make: Make) -> None:
     line.settle()
     sketcher.stop()
 
-    said = line.start("sketch", settings={"seed": 8}).refused()
-    assert "WrongScheme" in said
-    assert "begin another generation" in said
+    error = line.start("sketch", settings={"seed": 8}).refused()
+    assert "WrongScheme" in error
+    assert "begin another generation" in error
 
     foreign = line.append(encode_message(Message(b"\7" * 16, (), ())))
-    said = matcher.refused()
-    assert f"WrongScheme: the message at offset {foreign} " in said
+    error = matcher.refused()
+    assert f"WrongScheme: the message at offset {foreign} " in error
     assert "holds sketches of scheme" in line.start("match", settings={"seed": 8}).refused()
     skip_record(line.settings, foreign)
     line.leave_out(foreign)

@@ -68,7 +68,7 @@ def test_what_is_published_is_what_a_scan_reads(
     result = publish([path], settings)
 
     assert found(settings) == {
-        # A dead page's own words are of no use to anybody.
+        # The text of an error page is useless.
         url: [replace(page, body=None, content_type="") if page.status == 404 else page for page in pages]
         for url, pages in wanted.items()
     }
@@ -92,7 +92,7 @@ def test_several_sources_go_in_their_order(settings: Settings, tmp_path: Path) -
     assert result.pages == 3
 
 
-def test_other_statuses_are_published_and_what_is_no_page_is_told(settings: Settings, tmp_path: Path) -> None:
+def test_other_statuses_are_published_and_what_is_no_page_is_reported(settings: Settings, tmp_path: Path) -> None:
     moved = archives.record("http://a.example/moved", archives.http(b"", "Location: /x", status=301))
     broken = archives.record("http://a.example/broken", b"no HTTP at all")
     fine = archives.records(CRAWL[:2])
@@ -163,12 +163,12 @@ def test_a_page_that_the_broker_refuses_is_named(
 def test_progress_tells_bytes_and_pages(settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "_PROGRESS_SECONDS", 0.0)
     paths = [archives.write_warc(tmp_path / f"{number}.warc.gz", CRAWL) for number in range(2)]
-    told: list[Progress] = []
-    publish(paths, settings, progress=told.append)
+    reported: list[Progress] = []
+    publish(paths, settings, progress=reported.append)
 
     total = sum(path.stat().st_size for path in paths)
-    digest = [now for now in told if now.phase == "digest"]
-    reading = [now for now in told if now.phase == "scan"]
+    digest = [now for now in reported if now.phase == "digest"]
+    reading = [now for now in reported if now.phase == "scan"]
     assert digest[-1].bytes_done == total
     assert [now.pages for now in reading] == list(range(1, 2 * len(CRAWL) + 1))
     assert [now.bytes_done for now in reading] == sorted(now.bytes_done for now in reading)

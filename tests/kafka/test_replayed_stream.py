@@ -1,4 +1,4 @@
-"""A stretch of the stream said again: from the log alone, word for word, to a file and to a topic."""
+"""Replays of the stream from the log, byte for byte, to a file and to a topic."""
 
 import io
 import json
@@ -16,7 +16,7 @@ from neardup.limits import PLACE_BITS
 from streams.errors import PositionLost, TopicError
 from streams.formats.message import NewDecider
 from streams.history.replay import Stretch
-from streams.kafka.reader import Reader
+from streams.kafka.reader import TopicReader
 from streams.roles.replay import replay_stream
 from streams.state.checkpoint_store import CheckpointStore
 from streams.state.manifest import Checkpoint
@@ -41,7 +41,7 @@ def checkpoints(line: Line) -> list[Checkpoint]:
 
 def kept(line: Line) -> list[bytes]:
     """Every committed verdict as its bytes, in the log's order."""
-    with closing(Reader(line.connection, line.names.verdicts, committed_only=True)) as reader:
+    with closing(TopicReader(line.connection, line.names.verdicts, committed_only=True)) as reader:
         found, ends = [], reader.ends()
         reader.assign(reader.begins())
         while any(position < ends[partition] for partition, position in reader.positions().items()):
@@ -54,22 +54,22 @@ def kept(line: Line) -> list[bytes]:
     return sorted(found, key=place)
 
 
-def test_a_stretch_is_said_again_to_a_file_and_to_a_topic(line: Line) -> None:
+def test_a_stretch_is_replayed_to_a_file_and_to_a_topic(line: Line) -> None:
     with pytest.raises(TopicError, match="create it first: neardup topics create --verdicts-topic nowhere"):
         replay_stream(line.settings, Stretch(), topic="nowhere")
-    told, end = kept(line), line.ends(line.names.sketches)[0]
+    emitted, end = kept(line), line.ends(line.names.sketches)[0]
     for stretch in (Stretch(), Stretch(3, end - 2)):
         out = io.BytesIO()
         done = replay_stream(line.settings, stretch, out=out)
         stop = end if stretch.stop is None else stretch.stop
-        wanted = [text for text in told if stretch.start <= json.loads(text)["page_id"] >> PLACE_BITS < stop]
+        wanted = [text for text in emitted if stretch.start <= json.loads(text)["page_id"] >> PLACE_BITS < stop]
         assert out.getvalue().splitlines() == wanted
         assert done.verdicts == len(wanted) > 10
     topic = line.names.verdicts + ".again"
     line.admin.create(topic, 2, 1, {})
     replay_stream(line.settings, Stretch(), topic=topic)
     line.names = line.names._replace(verdicts=topic)
-    assert kept(line) == told
+    assert kept(line) == emitted
 
 
 def test_a_log_whose_begin_is_gone_is_refused_and_what_is_left_is_named(line: Line) -> None:
@@ -88,13 +88,13 @@ def test_what_the_index_was_made_with_counts_and_another_decider_is_refused(line
         replay_stream(replace(other, state=str(tmp_path / "none")), Stretch(), out=io.BytesIO())
 
 
-def test_another_log_of_the_name_says_nothing_of_what_was_said(line: Line) -> None:
+def test_another_log_of_the_name_has_no_past_verdicts(line: Line) -> None:
     line.recreate(line.names.sketches)
     with pytest.raises(StateError, match="was deleted and recreated, and holds none of their pages"):
         replay_stream(line.settings, Stretch(), out=io.BytesIO())
 
 
-def test_a_log_whose_begin_is_gone_is_said_again_from_a_checkpoint(make: Make, tmp_path: Path) -> None:
+def test_a_log_whose_begin_is_gone_is_replayed_from_a_checkpoint(make: Make, tmp_path: Path) -> None:
     line = make(checkpoints=str(tmp_path / "kept"), checkpoint_messages=1, checkpoints_kept=9, flush_ms=1)
     line.start("sketch")
     line.start("match")
@@ -104,7 +104,7 @@ def test_a_log_whose_begin_is_gone_is_said_again_from_a_checkpoint(make: Make, t
         line.settle()
         eventually(lambda wanted=wanted: len(checkpoints(line)) >= wanted, "a checkpoint of it")
     line.stop()
-    told, end = kept(line), line.ends(line.names.sketches)[0]
+    verdicts, end = kept(line), line.ends(line.names.sketches)[0]
     before_the_end = [one for one in checkpoints(line) if one.manifest.offset < end]
     newest, oldest = before_the_end[0].manifest, before_the_end[-1]
     assert 0 < oldest.manifest.offset < newest.offset
@@ -112,7 +112,7 @@ def test_a_log_whose_begin_is_gone_is_said_again_from_a_checkpoint(make: Make, t
     for start in (oldest.manifest.offset, newest.offset):
         out = io.BytesIO()
         replay_stream(line.settings, Stretch(start), out=out)
-        again = [text for text in told if json.loads(text)["page_id"] >> PLACE_BITS >= start]
+        again = [text for text in verdicts if json.loads(text)["page_id"] >> PLACE_BITS >= start]
         assert out.getvalue().splitlines() == again != []
     serves = f"checkpoint {oldest.name} serves for stretches from offset {oldest.manifest.offset} on"
     with pytest.raises(PositionLost, match=serves):
@@ -150,7 +150,7 @@ def with_another_decider(line: Line) -> None:
 def test_behind_a_control_record_of_the_decider_that_retention_has_removed(make: Make, tmp_path: Path) -> None:
     line = make(checkpoints=str(tmp_path / "kept"), checkpoint_messages=1, checkpoints_kept=99, flush_ms=1)
     with_another_decider(line)
-    told, end = kept(line), line.ends(line.names.sketches)[0]
+    verdicts, end = kept(line), line.ends(line.names.sketches)[0]
     (word,) = [offset for offset, entry in line._entries() if isinstance(entry, NewDecider)]
     behind = min(one.manifest.offset for one in checkpoints(line) if word < one.manifest.offset)
     assert behind < end
@@ -158,7 +158,7 @@ def test_behind_a_control_record_of_the_decider_that_retention_has_removed(make:
     for state in (line.settings.state, str(tmp_path / "none")):
         out = io.BytesIO()
         replay_stream(replace(line.settings, state=state), Stretch(behind), out=out)
-        again = [text for text in told if json.loads(text)["page_id"] >> PLACE_BITS >= behind]
+        again = [text for text in verdicts if json.loads(text)["page_id"] >> PLACE_BITS >= behind]
         assert out.getvalue().splitlines() == again != []
     with pytest.raises(PositionLost, match="is to be read, and the topic holds"):
         replay_stream(replace(line.settings, checkpoints=""), Stretch(behind), out=io.BytesIO())

@@ -53,14 +53,14 @@ def test_a_recreated_topic_ends_it_and_its_advice_is_followed(make: Make, kind: 
     line.settle()
     line.recreate(line.names.verdicts)
     assert "start the matcher: it says what is gone and how to emit it again" in role.refused()
-    said = start().refused()
-    say_again(line, said)
+    error = start().refused()
+    say_again(line, error)
     line.start("match", accept_lost_verdicts=True)
     line.settle()
     line.check()
 
     role = start()
-    eventually(lambda: '"resumes"' in role.said() and line.members() == 1, "it is at work")
+    eventually(lambda: '"resumes"' in role.output() and line.members() == 1, "it is at work")
     line.recreate(line.names.sketches)
     assert "begin another generation" in role.refused()
 
@@ -78,9 +78,9 @@ def test_retention_overtakes_it_and_its_advice_is_followed(make: Make, kind: str
 
     assert f"--reset-offsets --to-offset {lost + 3} --execute" in start().refused()
     line.reset("sketch", line.names.pages, lost + 3)
-    said = start().refused()
-    assert f"records {lost} to {lost + 2} are missing" in said
-    accept_gap(line.settings, int(said.rpartition("accept it: neardup accept-gap ")[2]))
+    error = start().refused()
+    assert f"records {lost} to {lost + 2} are missing" in error
+    accept_gap(line.settings, int(error.rpartition("accept it: neardup accept-gap ")[2]))
     start()
     line.lose(lost, lost + 3)
     line.check()
@@ -172,7 +172,7 @@ def test_it_goes_on_while_its_stores_are_away(make: Make, tmp_path: Path, kind: 
     kept.write_text("no folder")
     line.publish(story(4))
     line.settle()
-    eventually(lambda: "no checkpoint was made" in role.said(), "it notices")
+    eventually(lambda: "no checkpoint was made" in role.output(), "it notices")
 
     sent = Page(f"{prefix}page", b"<p>" + b"wool " * 60, "text/html", 7)
     Bodies.held["/body"] = sent.body or b""
@@ -182,14 +182,14 @@ def test_it_goes_on_while_its_stores_are_away(make: Make, tmp_path: Path, kind: 
         writer.flush()
     source = line.admin.topic(line.names.pages).id.hex()
     line.published[source, 0].append(sent)
-    eventually(lambda: "waits for a body" in role.said(), "it waits")
+    eventually(lambda: "waits for a body" in role.output(), "it waits")
     with ThreadingHTTPServer(("127.0.0.1", port), Bodies) as store:
         Thread(target=store.serve_forever, daemon=True).start()
         line.settle()
         kept.unlink()
-        before = role.said().count("checkpoint made")
+        before = role.output().count("checkpoint made")
         line.publish(story(4))
         line.settle()
-        eventually(lambda: role.said().count("checkpoint made") > before, "another checkpoint")
+        eventually(lambda: role.output().count("checkpoint made") > before, "another checkpoint")
         line.check()
         store.shutdown()

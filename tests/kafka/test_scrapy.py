@@ -131,9 +131,9 @@ def test_a_crawl_is_published(
     assert (code, log) == (0, "")
     found = {url.removeprefix(site.url): pages for url, pages in read_pages(broker, names.pages, "raw").items()}
     assert {page.fetched_at is not None and began <= page.fetched_at <= after for (page,) in found.values()} == {True}
-    said = {path: (page.status, page.content_type, page.body) for path, (page,) in found.items()}
+    kinds = {path: (page.status, page.content_type, page.body) for path, (page,) in found.items()}
     html = "text/html; charset=utf-8"
-    assert said == {
+    assert kinds == {
         "/": (200, html, links(*paths) + b'<form action="/search"></form>'),
         "/plain": (200, "text/html", body),
         "/target?x=1": (200, html, b"<p>here now"),
@@ -143,7 +143,7 @@ def test_a_crawl_is_published(
         "/image": (200, "image/png", b"\x89PNG\x00"),
         "/empty": (200, "", b""),
     }
-    sizes = sum(len(body or b"") for _, _, body in said.values())
+    sizes = sum(len(body or b"") for _, _, body in kinds.values())
     assert stats == {
         "neardup/published": 6,
         "neardup/gone": 2,
@@ -177,7 +177,7 @@ def test_a_cached_page_was_fetched_when_its_date_says(
     assert first.body == second.body == b"<p>once"
     assert first.fetched_at is not None
     assert second.fetched_at is not None
-    # The server's clock is ours, in whole seconds, told a moment before the response was there.
+    # The server's clock is ours, in whole seconds, read a moment before the response came.
     assert second.fetched_at % 1000 == 0
     assert first.fetched_at - 60_000 < second.fetched_at <= first.fetched_at
 
@@ -220,7 +220,7 @@ def test_a_full_buffer_holds_downloads_back_and_nothing_else(
         own_broker.resume()
     code, stats, _ = ended(crawl)
 
-    # Its reactor told the time while pages were waiting, and downloads were not started for ever.
+    # Its reactor ran while pages were waiting, and downloads were started in time.
     assert [line.split()[0] for line in waits] == ["waits"] * 5
     assert asked < len(paths)
     assert code == 0

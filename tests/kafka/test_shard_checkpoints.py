@@ -64,7 +64,7 @@ def test_a_shard_restores_its_checkpoint_while_the_others_go_on(line: ShardedLin
 
     line.check()
 
-    assert '"index restored"' in restored.said()
+    assert '"index restored"' in restored.output()
 
 
 def test_all_disks_are_lost(line: ShardedLine) -> None:
@@ -82,11 +82,11 @@ def test_no_checkpoint_serves(line: ShardedLine) -> None:
     """The shard names the topic, and writes nothing."""
     line.stop()
     lose(line, 2)
-    said = line.start("shard", shards=[2], settings={"checkpoints": str(line.folder / "none")}).refused()
-    assert f"state.shards/2 has no index, topic {line.names.sketches} begins at offset" in said
-    assert "no checkpoint at" in said
-    said = line.start("shard", shards=[2], settings={"checkpoints": ""}).refused()
-    assert f"topic {line.names.sketches}, partition 0: offset 0 is to be read, and the topic holds" in said
+    error = line.start("shard", shards=[2], settings={"checkpoints": str(line.folder / "none")}).refused()
+    assert f"state.shards/2 has no index, topic {line.names.sketches} begins at offset" in error
+    assert "no checkpoint at" in error
+    error = line.start("shard", shards=[2], settings={"checkpoints": ""}).refused()
+    assert f"topic {line.names.sketches}, partition 0: offset 0 is to be read, and the topic holds" in error
 
 
 def test_checkpoints_of_shards_lose_a_page_that_is_taken_down(line: ShardedLine) -> None:
@@ -125,8 +125,8 @@ def test_lost_answers_are_given_again(line: ShardedLine, whole: bool) -> None:
     line.start("sketch")
     judge = line.start("match", settings=settings)
     shards = [line.start("shard", shards=[number], settings=settings) for number in range(SHARDS)]
-    eventually(lambda: "--answer-from" in judge.said(), "what the judge waits for")
-    (message,) = set(re.findall(r"--answer-from ([0-9]+)", judge.said()))
+    eventually(lambda: "--answer-from" in judge.output(), "what the judge waits for")
+    (message,) = set(re.findall(r"--answer-from ([0-9]+)", judge.output()))
     assert int(message) == judged
     for number, shard in enumerate(shards):
         shard.stop()

@@ -119,8 +119,8 @@ def test_lost_effects_are_made_again(line: ShardedLine) -> None:
     line.settle()
     line.stop()
     line.recreate(line.names.effects)
-    said = line.start("match").refused()
-    assert "move the index folders of all of them away" in said
+    error = line.start("match").refused()
+    assert "move the index folders of all of them away" in error
     for state in (Path(line.settings.state), *(shard_state(line.settings, number) for number in range(SHARDS))):
         (state / "index").rename(state.with_name(f"{state.name}.away"))
     line.start_shards()
@@ -143,6 +143,6 @@ def test_another_decider_is_refused(line: ShardedLine) -> None:
         ({"decider_values": {"tape_min": 0.9}}, "each shard keeps the decider that its index was built with"),
         ({"epoch": EPOCH + 1}, "3 shards with an epoch of 2 messages built the index, and 3 shards with an epoch of 3"),
     ):
-        said = line.start("match", settings=numbers, new_decider=True).refused()
-        assert reason in said
-        assert "set the former one, or" in said
+        error = line.start("match", settings=numbers, new_decider=True).refused()
+        assert reason in error
+        assert "set the former one, or" in error

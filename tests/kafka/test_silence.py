@@ -52,12 +52,12 @@ class Everything:
             each.publish(story(12))
         self.sketcher = line.start("sketch")
         self.active, _ = started(line, "one")
-        eventually(lambda: '"resumes"' in self.active.said(), "the first matcher is at work")
+        eventually(lambda: '"resumes"' in self.active.output(), "the first matcher is at work")
         self.standby, _ = started(line, "two")
         self.run = self.single.start("run")
         line.settle()
         self.backfill = beside(line).start("backfill", read_pages=True)
-        eventually(lambda: "caught up" in self.backfill.said(), "the backfill serves")
+        eventually(lambda: "caught up" in self.backfill.output(), "the backfill serves")
         self.views = Worker(broker.bootstrap, line.names, folder / "views")
         self.client = Reader(line)
         self.client.start()
@@ -82,7 +82,7 @@ class Everything:
             if supervised and not role.running and has_hung(role):
                 self.roles[place] = self.starts[place]()
             else:
-                assert role.running, role.said()
+                assert role.running, role.output()
         if supervised and self.views.process.poll() is not None:
             ended = ("are another worker's, or duplicates", "a rebalance of the group goes on")
             assert any(why in self.views.log() for why in ended), self.views.log()
@@ -92,13 +92,13 @@ class Everything:
 
     def have_noticed(self) -> None:
         for role in (self.sketcher, self.active, self.run):
-            eventually(lambda role=role: any(map(role.said().count, NOTICED)) or not role.running, "it has noticed")
+            eventually(lambda role=role: any(map(role.output().count, NOTICED)) or not role.running, "it has noticed")
 
     def start_ended(self) -> None:
         """A supervisor: starts again all that have ended, each with its cause."""
         for place, role in enumerate(self.roles):
             if not role.running:
-                assert role.wait() in (1, EXIT_CODE), role.said()
+                assert role.wait() in (1, EXIT_CODE), role.output()
                 self.roles[place] = self.starts[place]()
         if self.views.process.poll() is not None:
             self.views = Worker(self.line.bootstrap, self.line.names, self.folder / "views")
@@ -119,9 +119,9 @@ class Everything:
         self.look()
         count = len(self.line.verdicts())
         eventually(lambda: self._views_have(count), f"{count} verdicts applied")
-        told = [("", verdict["page_id"], verdict["n"]) for verdict in self.line.verdicts()]
-        eventually(lambda: len(self.client.seen) >= len(told), "the client has them all")
-        assert sorted(self.client.seen) == sorted(told)
+        emitted = [("", verdict["page_id"], verdict["n"]) for verdict in self.line.verdicts()]
+        eventually(lambda: len(self.client.seen) >= len(emitted), "the client has them all")
+        assert sorted(self.client.seen) == sorted(emitted)
         self.look()
         self.line.check()
         self.single.check()
@@ -146,8 +146,8 @@ class Everything:
 
 def has_hung(role: Role) -> bool:
     """Whether a watchdog has ended it: with its own line, or with a traceback if the call held the GIL."""
-    code, said = role.wait(), role.said()
-    return (code == EXIT_CODE and "ending the process" in said) or (code == 1 and "Timeout (" in said)
+    code, values = role.wait(), role.output()
+    return (code == EXIT_CODE and "ending the process" in values) or (code == 1 and "Timeout (" in values)
 
 
 @pytest.fixture

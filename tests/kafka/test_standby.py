@@ -27,7 +27,7 @@ def started(line: Line, name: str, **settings: Any) -> tuple[Role, int]:
 
 
 def pair(make: Make, **settings: Any) -> tuple[Line, Role, Role]:
-    """One at work, which has told a story, and one that has followed it to its end."""
+    """An active matcher that has judged a story, and a standby that has followed it to the end."""
     line = make(flush_ms=1, **settings)
     line.publish(story())
     line.start("sketch")
@@ -69,7 +69,7 @@ def test_it_goes_on_where_the_one_at_work_was_killed(make: Make) -> None:
     line.publish([page("after"), *story(6)])
     eventually(lambda: is_told(line, "after"), "the standby tells")
     print(f"taken over after {time.monotonic() - began:.1f} s")
-    third, port = started(line, "one")  # who was killed is the standby now
+    third, port = started(line, "one")  # the killed one is the standby now
     line.settle()
     follows(line, port)
     line.check()
@@ -83,7 +83,7 @@ def test_a_matcher_that_was_only_slow_is_fenced_and_stands_by(make: Make) -> Non
     line.publish([page("meanwhile")])
     eventually(lambda: is_told(line, "meanwhile"), "the standby tells")
     live.signal(Signals.SIGCONT)
-    eventually(lambda: '"starts again"' in live.said(), "it has stepped back")
+    eventually(lambda: '"starts again"' in live.output(), "it has stepped back")
     line.publish([page("later")])
     line.check()
     assert live.wait() == 0
@@ -126,15 +126,15 @@ def test_a_standby_with_the_former_decider_is_not_ready(make: Make) -> None:
 
 def test_the_same_replay_named_by_two_standbys_is_run_twice(make: Make) -> None:
     line, live, other = pair(make)
-    told = line.verdicts()
+    emitted = line.verdicts()
     line.recreate(line.names.verdicts)
     live.refused()
     assert "was deleted and recreated" in other.refused()
     # Restarted, one leads and names the replay; the other one leads when that has ended, and names the same.
-    said = [started(line, name)[0].refused() for name in ("one", "two")]
-    for text in said:
+    error = [started(line, name)[0].refused() for name in ("one", "two")]
+    for text in error:
         say_again(line, text)
-    assert line.verdicts() == told
+    assert line.verdicts() == emitted
     (port,) = kafka.free_ports(1)
     where = {"state": str(line.folder / "one"), "metrics_port": port}
     line.start("match", settings=where, accept_lost_verdicts=True, **STANDBY)
@@ -162,7 +162,7 @@ def retained(line: Line, offset: int) -> list[dict[str, Any]]:
 
 
 def taken_over(line: Line, live: Role, other: Role, wanted: list[dict[str, Any]]) -> None:
-    """The standby goes on where the active one was killed: nothing is lost, or told twice."""
+    """The standby goes on where the active one was killed: no verdict is lost or emitted twice."""
     live.kill()
     line.publish([page("last")])
     eventually(lambda: is_told(line, "last"), "the standby tells")
@@ -184,8 +184,8 @@ def test_a_standby_that_was_off_longer_than_retention(make: Make, tmp_path: Path
     wanted = retained(line, newest(line))
     other, spare = started(line, "two")
     follows(line, spare)
-    assert "index restored" in other.said()
-    assert "generation" not in other.said().replace('"generation": ""', "")
+    assert "index restored" in other.output()
+    assert "generation" not in other.output().replace('"generation": ""', "")
     taken_over(line, live, other, wanted)
 
 
@@ -207,8 +207,8 @@ def test_a_standby_waits_for_a_checkpoint_that_it_can_use(make: Make, tmp_path: 
     live.kill()
     line.publish([page("last")])
     eventually(lambda: is_told(line, "last"), "the standby tells")
-    told = [(verdict["page_id"], verdict["n"]) for verdict in line.verdicts()]
-    assert len(set(told)) == len(told)
+    emitted = [(verdict["page_id"], verdict["n"]) for verdict in line.verdicts()]
+    assert len(set(emitted)) == len(emitted)
 
 
 def test_a_standby_without_checkpoints_asks_for_them(make: Make) -> None:
@@ -216,9 +216,9 @@ def test_a_standby_without_checkpoints_asks_for_them(make: Make) -> None:
     other.stop()
     shutil.rmtree(line.folder / "two")
     retained(line, max(offset for offset, _ in line.messages()) + 1)
-    said = started(line, "two")[0].refused()
-    assert "begin another generation" not in said
-    assert "set the same `checkpoints` for all matchers" in said
+    error = started(line, "two")[0].refused()
+    assert "begin another generation" not in error
+    assert "set the same `checkpoints` for all matchers" in error
     # Its other way: the folder of the stopped one at work.
     live.stop()
     shutil.copytree(line.folder / "one", line.folder / "two", dirs_exist_ok=True)

@@ -34,8 +34,8 @@ def line(make: Make, tmp_path: Path) -> Line:
 
 def representative_of(line: Line) -> str:
     """A page that stands for others."""
-    told = [verdict for verdict in line.verdicts() if verdict["verdict"] == "exact_duplicate"]
-    return str(told[0]["representative"]["url"])
+    emitted = [verdict for verdict in line.verdicts() if verdict["verdict"] == "exact_duplicate"]
+    return str(emitted[0]["representative"]["url"])
 
 
 def test_a_page_is_taken_down(line: Line, tmp_path: Path) -> None:
@@ -45,7 +45,7 @@ def test_a_page_is_taken_down(line: Line, tmp_path: Path) -> None:
     offset = forget(line.settings, of_url(url))
     store = CheckpointStore(line.settings.checkpoints)
     # A checkpoint is made at once, and those of before go.
-    eventually(lambda: {one.manifest.forgot for one in store.usable()} == {offset + 1}, "stale checkpoints gone")
+    eventually(lambda: {one.manifest.takedowns_to for one in store.usable()} == {offset + 1}, "stale checkpoints gone")
     line.publish([page for page in story() if page.url == url])
     found = line.check()
     promoted, gone = [verdict for verdict in found if verdict["page_id"] >> 12 == offset]
@@ -55,19 +55,19 @@ def test_a_page_is_taken_down(line: Line, tmp_path: Path) -> None:
     assert again["verdict"] in ("exact_duplicate", "near_duplicate", "unique")
     other = forget(line.settings, of_url(url))
     line.start("match")
-    eventually(lambda: any(one.manifest.forgot == other + 1 for one in store.usable()), "the second takedown")
+    eventually(lambda: any(one.manifest.takedowns_to == other + 1 for one in store.usable()), "the second takedown")
     line.stop()
     shutil.rmtree(line.settings.state)  # restored from a checkpoint, nothing of it is there
     restored = line.start("match")
-    eventually(lambda: '"resumes"' in restored.said(), "its restored index")  # a stop before would leave none
+    eventually(lambda: '"resumes"' in restored.output(), "its restored index")  # a stop before would leave none
     line.check()
     with ExitStack() as held:
         opened = look.open_index(Path(line.settings.state), held)
-        with pytest.raises(BadInput, match="nothing is held of it"):
+        with pytest.raises(BadInput, match="the index has no row of this URL"):
             look.of_url(opened.store, url)
-        found_there, told = look.overview(opened, lambda rows: None)
+        found_there, values = look.overview(opened, lambda rows: None)
         assert found_there.wrong_total == 0
-        assert [one["offset"] for one in told["takedowns"]] == [offset, other]
+        assert [one["offset"] for one in values["takedowns"]] == [offset, other]
 
 
 @pytest.mark.parametrize("step", ["3 offsets sent", "4 written"])
@@ -89,7 +89,7 @@ def test_killed_between_the_checkpoint_and_the_prune_that_a_takedown_owes(line: 
     line.start("match", step="5 checkpoint copied", call=1).dead()
     assert {one.manifest.offset for one in store.usable()} > held  # the copy is there, and so are the old ones
     line.start("match")
-    eventually(lambda: all(one.manifest.forgot == offset + 1 for one in store.usable()), "stale checkpoints gone")
+    eventually(lambda: all(one.manifest.takedowns_to == offset + 1 for one in store.usable()), "stale checkpoints gone")
     line.check()
 
 
@@ -105,14 +105,14 @@ def test_an_index_restored_from_before_a_takedown_takes_the_page_down_again(line
     line.stop()
     for place in (line.settings.state, line.settings.checkpoints):
         shutil.rmtree(place)
-    assert all(one.manifest.offset <= offset and not one.manifest.forgot for one in old.usable())
+    assert all(one.manifest.offset <= offset and not one.manifest.takedowns_to for one in old.usable())
     restored = line.start("match", settings={"checkpoints": str(tmp_path / "backup")})
-    eventually(lambda: '"index restored"' in restored.said(), "the old checkpoint")
-    eventually(lambda: {one.manifest.forgot for one in old.usable()} == {offset + 1}, "old checkpoints gone")
+    eventually(lambda: '"index restored"' in restored.output(), "the old checkpoint")
+    eventually(lambda: {one.manifest.takedowns_to for one in old.usable()} == {offset + 1}, "old checkpoints gone")
     line.check()
     with ExitStack() as held:
         opened = look.open_index(Path(line.settings.state), held)
-        with pytest.raises(BadInput, match="nothing is held of it"):
+        with pytest.raises(BadInput, match="the index has no row of this URL"):
             look.of_url(opened.store, url)
 
 
@@ -145,8 +145,8 @@ def test_forget_says_how_many_pages_and_an_index_drops_them(
     (over,) = shown() - before
     assert before - shown() == {url}
     assert over in {v["url"] for v in line.verdicts() if v["verdict"] == "promoted" and v["page_id"] == done.cause}
-    nobody = forget_stream(line.settings, of_url("http://nobody.example/"))
-    assert (nobody.pages, nobody.promoted) == (0, 0)
+    nothing = forget_stream(line.settings, of_url("http://nobody.example/"))
+    assert (nothing.pages, nothing.promoted) == (0, 0)
     line.check()
     monkeypatch.setattr("streams.roles.takedowns.MATCHER_SECONDS_MAX", 0.5)
     assert forget_stream(line.settings, of_url(over)).pages is None  # no matcher runs

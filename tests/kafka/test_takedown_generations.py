@@ -13,7 +13,7 @@ from neardup.errors import BadInput, StateError
 from neardup.sketch.takedown import of_url
 from streams.errors import BrokerError
 from streams.formats.message import Forget, encode_control
-from streams.kafka import Generation, Reader, Stage, Writer
+from streams.kafka import Generation, Stage, TopicReader, Writer
 from streams.kafka.topics import Sizes, create
 from streams.roles import forget
 from streams.roles.cutover import cut_over
@@ -29,7 +29,7 @@ def holds(line: Line, url: str) -> bool:
         try:
             look.of_url(store, url)
         except BadInput as error:
-            if "nothing is held of it" not in str(error):
+            if "the index has no row of this URL" not in str(error):
                 raise
             return False
     return True
@@ -47,7 +47,7 @@ def test_behind_a_live_generation_that_judges_the_sketches_of_another_one(make: 
     cut_over(line.settings, "second")
     third = beside(line, "third")
     role = third.start("backfill", read_pages=True)
-    eventually(lambda: '"caught up' in role.said(), "caught up")
+    eventually(lambda: '"caught up' in role.output(), "caught up")
     eventually(lambda: len(third.takedowns()) == 1, "the takedown in its log")
     role.stop()
     assert not holds(third, url)
@@ -56,7 +56,7 @@ def test_behind_a_live_generation_that_judges_the_sketches_of_another_one(make: 
     # Live by now, and started again by a supervisor: it serves on, and repeats no takedown.
     line.publish([page for page in pages if page.url == url])
     again = third.start("backfill", read_pages=True)
-    eventually(lambda: again.said().count('"caught up') == 1, "caught up again")
+    eventually(lambda: again.output().count('"caught up') == 1, "caught up again")
     again.stop()
     assert len(third.takedowns()) == 1
     assert holds(third, url)
@@ -99,7 +99,7 @@ def test_it_is_not_caught_up_while_takedowns_cannot_be_read(make: Make) -> None:
             writer.flush()
 
     say(b"damaged")
-    eventually(lambda: "cannot be read" in role.said(), "a warning")
+    eventually(lambda: "cannot be read" in role.output(), "a warning")
     assert role.running
     say(None)
     forget(line.settings, of_url(pages[0].url))
@@ -108,7 +108,7 @@ def test_it_is_not_caught_up_while_takedowns_cannot_be_read(make: Make) -> None:
 
 
 def _takedown_keys(line: Line) -> set[bytes]:
-    with closing(Reader(line.connection, line.settings.generations_topic, committed_only=False)) as reader:
+    with closing(TopicReader(line.connection, line.settings.generations_topic, committed_only=False)) as reader:
         reader.assign(reader.begins())
         found: set[bytes] = set()
         while reader.positions() != reader.ends():

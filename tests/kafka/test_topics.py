@@ -81,9 +81,9 @@ def test_the_sketch_log_has_one_partition(admin: Admin, names: Topics) -> None:
     assert admin.topics([names.pages, names.verdicts]) == {}
 
 
-def test_every_problem_is_told_at_once(admin: Admin, names: Topics) -> None:
+def test_every_problem_is_reported_at_once(admin: Admin, names: Topics) -> None:
     admin.create(names.pages, 1, 1, {"cleanup.policy": "compact"})
 
-    told = [problem.setting for problem in topics.check(admin, names, SIZES) if problem.topic == names.pages]
+    values = [problem.setting for problem in topics.check(admin, names, SIZES) if problem.topic == names.pages]
 
-    assert told == ["message.timestamp.type", "max.message.bytes", "cleanup.policy"]
+    assert values == ["message.timestamp.type", "max.message.bytes", "cleanup.policy"]

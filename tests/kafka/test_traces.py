@@ -24,7 +24,7 @@ from opentelemetry.sdk.trace.sampling import ParentBased, Sampler, TraceIdRatioB
 
 from streams.client import PageProducer
 from streams.config.settings import Settings
-from streams.kafka import KafkaLog, Reader
+from streams.kafka import KafkaLog, TopicReader
 from streams.process import traces as module
 from streams.process.traces import PARENT, PARENTS, TRACED_MAX, Traces, parent_in, parents_in
 from streams.roles import run_single_process
@@ -60,7 +60,7 @@ def run(line: Line, traces: Traces | None, until: int) -> None:
 
 
 def headers_of(line: Line, topic: str) -> Iterator[Any]:
-    with closing(Reader(line.connection, topic, committed_only=True)) as reader:
+    with closing(TopicReader(line.connection, topic, committed_only=True)) as reader:
         ends = reader.ends()
         reader.assign(reader.begins())
         while any(position < ends[partition] for partition, position in reader.positions().items()):
@@ -74,7 +74,7 @@ def test_a_traced_page_is_followed_to_its_verdict(make: Make) -> None:
     with PageProducer(line.bootstrap, line.names.pages, traces=kept.traces) as producer:
         for page in pages:
             producer.send(page)
-    # What comes from others, who do not trace, or whose header makes no sense.
+    # Pages of publishers that do not trace, or whose header is invalid.
     with PageProducer(line.bootstrap, line.names.pages) as producer:
         producer.publish("https://untraced.example/", b"<p>nobody follows this")
     run(line, kept.traces, len(pages) + 1)
@@ -97,8 +97,8 @@ def test_a_traced_page_is_followed_to_its_verdict(make: Make) -> None:
         times = [way[name].start_time or 0 for name in STEPS]
         assert times == sorted(times)
     assert sorted(str(way["publish"].attributes["url.full"]) for way in ways.values()) == sorted(p.url for p in pages)
-    told = {str(way["verdict"].attributes["neardup.verdict"]) for way in ways.values()}
-    assert told == {row["verdict"] for row in line.verdicts() if row["url"] != "https://untraced.example/"}
+    kinds = {str(way["verdict"].attributes["neardup.verdict"]) for way in ways.values()}
+    assert kinds == {row["verdict"] for row in line.verdicts() if row["url"] != "https://untraced.example/"}
 
     # The indexer can go on with it.
     found = [parent_in(headers) for headers in headers_of(line, line.names.verdicts)]
@@ -187,8 +187,8 @@ def test_nothing_is_imported_where_nothing_is_traced() -> None:
         "assert traces_of(Settings(), 'sketch') is None\n"
         "print([name for name in sys.modules if name.partition('.')[0] == 'opentelemetry'])"
     )
-    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert told.stdout == "[]\n"
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert result.stdout == "[]\n"
 
 
 @pytest.mark.slow

@@ -58,7 +58,7 @@ class Matcher:
         )
         self._out.init()
         self._admin, self._topic = Admin(connection), names.verdicts
-        self.said: list[tuple[int, int]] = []
+        self.emitted: list[tuple[int, int]] = []
 
     def say(self, *ids: int, **fields: Any) -> None:
         lines = []
@@ -66,7 +66,7 @@ class Matcher:
             url = f"https://a.example/{page_id % 5}"
             verdict = {"version": 1, "verdict": "unique", "page_id": page_id, "n": 0, "url": url, "log": LOG, **fields}
             lines.append((verdict["url"].encode(), orjson.dumps(verdict)))
-            self.said.append((page_id, 0))
+            self.emitted.append((page_id, 0))
         self._out.commit(lines, ids[-1] + 1)
         # A commit returns before its markers are written, and without them it is not seen.
         offsets = partial(self._admin.offsets, self._admin.topic(self._topic), "latest")
@@ -93,10 +93,10 @@ def test_each_verdict_is_taken_once_over_restarts(broker: str, made: Topics, mat
     for first in (0, 10, 20):
         matcher.say(*range(first, first + 10))
         take_all(broker, made, store)
-        assert sorted(store.taken) == matcher.said
+        assert sorted(store.taken) == matcher.emitted
     take_all(broker, made, store)
 
-    assert sorted(store.taken) == matcher.said
+    assert sorted(store.taken) == matcher.emitted
     for url in range(5):
         of_one_url = [page_id for page_id, _ in store.taken if page_id % 5 == url]
         assert of_one_url == sorted(of_one_url)
@@ -120,8 +120,8 @@ with VerdictConsumer(sys.argv[1], Store(), sys.argv[2]) as consumer:
 def test_a_client_needs_no_disk(broker: str, made: Topics, matcher: Matcher, tmp_path: Path) -> None:
     matcher.say(*range(10))
     command = [sys.executable, "-c", NO_DISK, broker, made.verdicts]
-    told = subprocess.run(command, capture_output=True, check=True, cwd=tmp_path)
-    assert told.stdout.split() == [b"10"]
+    result = subprocess.run(command, capture_output=True, check=True, cwd=tmp_path)
+    assert result.stdout.split() == [b"10"]
     assert list(tmp_path.iterdir()) == []
 
 
@@ -135,7 +135,7 @@ def test_a_batch_that_was_not_stored_comes_again(broker: str, made: Topics, matc
     take_all(broker, made, store)
 
     assert lost.verdicts
-    assert sorted(store.taken) == matcher.said
+    assert sorted(store.taken) == matcher.emitted
 
 
 def test_a_follower_gets_what_comes(broker: str, made: Topics, matcher: Matcher) -> None:
@@ -192,7 +192,7 @@ def test_an_empty_store_may_begin_elsewhere(broker: str, made: Topics, matcher: 
 
     in_time = Store()
     take_all(broker, made, in_time, start=0)
-    assert sorted(in_time.taken) == matcher.said
+    assert sorted(in_time.taken) == matcher.emitted
     too_late = Store()
     take_all(broker, made, too_late, start=4_000_000_000_000)
     assert too_late.taken == []
@@ -205,7 +205,7 @@ def test_work_can_be_shared_by_partition(broker: str, made: Topics, matcher: Mat
         take_all(broker, made, store, partitions=[partition])
 
     assert all(store.taken for store in stores)
-    assert sorted(stores[0].taken + stores[1].taken) == matcher.said
+    assert sorted(stores[0].taken + stores[1].taken) == matcher.emitted
     with pytest.raises(BadInput, match="partitions 0 to 1 only"):
         take_all(broker, made, Store(), partitions=[2])
 
@@ -228,10 +228,10 @@ def test_partitions_that_are_added_are_read(
         batches = consumer.batches(wait_s=30)
         while len(store.taken) < 7:
             store.take(next(batches))
-    assert sorted(store.taken) == [*matcher.said, (100, 0), (103, 0)]
+    assert sorted(store.taken) == [*matcher.emitted, (100, 0), (103, 0)]
     assert len(store.positions) == 4
 
-    # One that was added while nobody was reading, too.
+    # Also one that was added while no consumer ran.
     admin.create_partitions([NewPartitions(made.verdicts, 5)])[made.verdicts].result(30)
     eventually(lambda: Admin(Connection(broker)).topic(made.verdicts).partitions == 5, "the fifth partition")
     verdict = {"verdict": "unique", "page_id": 104, "n": 0, "url": "https://a.example/"}

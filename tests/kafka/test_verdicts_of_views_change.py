@@ -15,7 +15,7 @@ from test_views import Worker, assert_alike, publish
 from streams.config.settings import Topics
 from streams.kafka import Admin, Connection, topics
 from streams.kafka.topics import Sizes
-from tests.streams.views.said import said
+from tests.streams.views.random_verdicts import random_verdicts
 
 pytest.importorskip("faust", reason="faust-streaming is not installed")
 
@@ -64,7 +64,7 @@ def stage(broker: str, made: Topics, tmp_path: Path) -> Iterator[Stage]:
 
 @pytest.mark.slow
 def test_a_recreated_topic_ends_the_views_and_gets_new_tables(stage: Stage) -> None:
-    old, new = said(60, 6), said(80, 7)
+    old, new = random_verdicts(60, 6), random_verdicts(80, 7)
     stage.emit(old)
     worker = stage.start()
     worker.takes(len(old))
@@ -81,7 +81,7 @@ def test_a_recreated_topic_ends_the_views_and_gets_new_tables(stage: Stage) -> N
 @pytest.mark.slow
 def test_the_views_go_on_behind_what_retention_has_trimmed(stage: Stage) -> None:
     """While they run, all rows stay; new tables have the verdicts that are left."""
-    verdicts = said(120, 6)
+    verdicts = random_verdicts(120, 6)
     stage.emit(verdicts[:60])
     worker = stage.start()
     worker.takes(60)
@@ -98,7 +98,7 @@ def test_the_views_go_on_behind_what_retention_has_trimmed(stage: Stage) -> None
 
 @pytest.mark.slow
 def test_tables_that_are_gone_are_restored(stage: Stage) -> None:
-    verdicts = said(120, 6)
+    verdicts = random_verdicts(120, 6)
     stage.emit(verdicts)
     worker = stage.start()
     worker.takes(len(verdicts))

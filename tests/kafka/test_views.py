@@ -23,7 +23,7 @@ from streams.kafka import Admin, Connection
 from streams.views import counts, pages
 from streams.views.application import name_of
 from streams.views.rows import EVERYTHING, counts_of
-from tests.streams.views.said import Held, said, said_at
+from tests.streams.views.random_verdicts import Held, emitted_at, random_verdicts
 
 pytest.importorskip("faust", reason="faust-streaming is not installed")
 
@@ -74,8 +74,8 @@ class Worker:
     def log(self) -> str:
         return self._log.read_text()
 
-    def told(self, path: str) -> tuple[int, str]:
-        """What /ready, /live or /metrics says."""
+    def get_health(self, path: str) -> tuple[int, str]:
+        """Status and body of /ready, /live or /metrics."""
         connection = http.client.HTTPConnection("127.0.0.1", self.metrics_port, timeout=60)
         try:
             connection.request("GET", path)
@@ -85,8 +85,8 @@ class Worker:
             connection.close()
 
     def behind(self) -> float | None:
-        """The lag, as Prometheus is told."""
-        found = re.search(r'^neardup_lag_records\{role="views"\} (\S+)$', self.told("/metrics")[1], re.MULTILINE)
+        """The lag in the metrics."""
+        found = re.search(r'^neardup_lag_records\{role="views"\} (\S+)$', self.get_health("/metrics")[1], re.MULTILINE)
         return float(found[1]) if found else None
 
     def kill(self) -> None:
@@ -118,7 +118,7 @@ def assert_alike(worker: Worker, verdicts: list[dict[str, Any]]) -> None:
 def publish(producer: Producer, topic: str, verdicts: list[dict[str, Any]], *, committed: bool) -> None:
     producer.begin_transaction()
     for verdict in verdicts:
-        producer.produce(topic, orjson.dumps(verdict), verdict["url"].encode(), timestamp=said_at(verdict))
+        producer.produce(topic, orjson.dumps(verdict), verdict["url"].encode(), timestamp=emitted_at(verdict))
     if committed:
         producer.commit_transaction(60)
     else:
@@ -186,8 +186,8 @@ COMMITS_SECONDS = 6.0
 def test_what_is_left_out_while_partitions_move_is_never_committed(
     broker: str, made: Topics, tmp_path: Path, connection: Connection
 ) -> None:
-    """Nobody would read it again."""
-    verdicts = said(120, 3)
+    """It would not be consumed again."""
+    verdicts = random_verdicts(120, 3)
     producer = Producer({"bootstrap.servers": broker, "transactional.id": made.verdicts})
     producer.init_transactions(60)
     publish(producer, made.verdicts, verdicts[:60], committed=True)
@@ -222,8 +222,8 @@ def test_what_is_left_out_while_partitions_move_is_never_committed(
 def test_kill_9_and_a_rebuild_give_the_same_pages(
     broker: str, made: Topics, tmp_path: Path, connection: Connection
 ) -> None:
-    verdicts, never = said(600, 1), said(200, 2)
-    more = said(800, 1)[600:]
+    verdicts, never = random_verdicts(600, 1), random_verdicts(200, 2)
+    more = random_verdicts(800, 1)[600:]
     folder = tmp_path / "tables"
     producer = Producer(
         {
@@ -242,7 +242,7 @@ def test_kill_9_and_a_rebuild_give_the_same_pages(
     for at in range(0, len(verdicts) // 2, step):
         publish(producer, made.verdicts, verdicts[at : at + step], committed=True)
 
-    # What is taken in but not in the changelogs yet must not be committed: nobody would read it again.
+    # Verdicts whose rows are not in the changelogs yet must not be committed: they would not be consumed again.
     worker = Worker(broker, made, folder, before=HELD)
     try:
         worker.takes(len(verdicts) // 2)
@@ -270,10 +270,10 @@ def test_kill_9_and_a_rebuild_give_the_same_pages(
         worker.takes(len(verdicts))
         eventually(lambda: not worker("/overview.json")["behind"], "nothing behind")
         assert_alike(worker, verdicts)
-        assert worker.told("/ready")[0] == 200
-        assert "serves" in worker.told("/ready")[1]
-        assert worker.told("/live")[0] == 200
-        eventually(lambda: worker.behind() == 0, "the lag that Prometheus is told")
+        assert worker.get_health("/ready")[0] == 200
+        assert "serves" in worker.get_health("/ready")[1]
+        assert worker.get_health("/live")[0] == 200
+        eventually(lambda: worker.behind() == 0, "the lag in the metrics")
         assert worker.end(signal.SIGTERM) == 0
 
         worker = Worker(broker, made, folder, "--rebuild")

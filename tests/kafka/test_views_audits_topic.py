@@ -10,7 +10,7 @@ import pytest
 from broker import eventually
 from confluent_kafka import Producer
 from line import Line, story
-from test_audit_topic import told
+from test_audit_topic import lines_of
 from test_views import Worker
 
 from neardup.errors import NeardupError
@@ -43,7 +43,7 @@ def test_pairs_of_the_stream_are_listed_and_labelled(audited: Line, monkeypatch:
     audited.start("sketch")
     audited.start("match")
     audited.check()
-    drawn = [one for one in told(audited) if one["audit"] == "pair"]
+    drawn = [one for one in lines_of(audited) if one["audit"] == "pair"]
     pairs = read_audits([audited.folder / "audit.jsonl"]).pairs
     assert len(drawn) >= len(pairs) > 3
     monkeypatch.setenv("NEARDUP_VIEWS_TOKEN", TOKEN)

@@ -1,4 +1,4 @@
-"""A worker that was paused beyond its session writes behind whoever took over, and older rows never come back."""
+"""A worker that was paused beyond its session writes after its successor, and older rows never come back."""
 
 import os
 import re
@@ -14,7 +14,7 @@ from test_views import Worker, assert_alike, publish
 from streams.config.settings import Settings, Topics
 from streams.kafka import Admin, Connection
 from streams.views.application import changelogs, name_of
-from tests.streams.views.said import said
+from tests.streams.views.random_verdicts import random_verdicts
 
 pytest.importorskip("faust", reason="faust-streaming is not installed")
 
@@ -41,7 +41,7 @@ def stopped(process: Any) -> bool:
 def test_rows_of_a_paused_worker_do_not_come_back(
     broker: str, made: Topics, tmp_path: Path, connection: Connection
 ) -> None:
-    verdicts, admin = said(300, 5), Admin(connection)
+    verdicts, admin = random_verdicts(300, 5), Admin(connection)
     producer = Producer({"bootstrap.servers": broker, "transactional.id": made.verdicts})
     producer.init_transactions(60)
     publish(producer, made.verdicts, verdicts[:100], committed=True)
@@ -55,7 +55,7 @@ def test_rows_of_a_paused_worker_do_not_come_back(
             return workers[-1]
 
         def has_taken(count: int) -> bool:
-            """Whether the successor has, and is behind nothing. As whoever watches it does, starts it when it ends."""
+            """Whether the successor has them, without lag. Like a supervisor, restarts it when it ends."""
             if workers[-1].process.poll() is not None:
                 assert re.search("none was applied|a rebalance of the group goes on", workers[-1].log())
                 succeeds()

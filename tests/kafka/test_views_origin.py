@@ -11,7 +11,7 @@ from neardup.verdict import Coordinates
 from streams.views import pages
 from streams.views.stream_origin import StreamOrigin
 from tests.streams.shell import words
-from tests.streams.views.said import DECIDER, Held
+from tests.streams.views.random_verdicts import DECIDER, Held
 
 A, B = "http://a.example/1", "http://b.example/1"
 

@@ -12,14 +12,14 @@ from test_views import Worker, assert_alike, publish
 
 from streams.config.settings import Topics
 from streams.kafka import Admin, Connection
-from tests.streams.views.said import said
+from tests.streams.views.random_verdicts import random_verdicts
 
 pytest.importorskip("faust", reason="faust-streaming is not installed")
 
 
 @pytest.mark.slow
 def test_partitions_added_to_verdicts_are_followed(broker: str, made: Topics, tmp_path: Path) -> None:
-    verdicts, admin = said(180, 6), Admin(Connection(broker))
+    verdicts, admin = random_verdicts(180, 6), Admin(Connection(broker))
 
     def tell(some: list[dict[str, Any]], partitions: int) -> None:
         """By a new producer, which knows of all partitions."""

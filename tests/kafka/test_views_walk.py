@@ -117,7 +117,7 @@ def asked(worker: Worker, path: str) -> dict[str, Any]:
 
 def address_of(role: Role) -> str:
     """Of its metrics, as its log names it."""
-    return str(eventually(lambda: re.findall(r"http://\S+/metrics", role.said()), "the role's metrics")[0])
+    return str(eventually(lambda: re.findall(r"http://\S+/metrics", role.output()), "the role's metrics")[0])
 
 
 @contextmanager
@@ -160,7 +160,7 @@ def test_an_operator_walks_every_page(
         hostile_pages_are_text(walk)
         a_pair_is_labelled(walk, tmp_path / LABELS)
         a_rejected_page_is_sent_again(walk, worker)
-        what_stands_still_is_said(walk, line, sketcher)
+        what_stands_still_is_reported(walk, line, sketcher)
         walk.page.close()
 
 
@@ -218,7 +218,7 @@ def a_pair_is_labelled(walk: Walk, labels: Path) -> None:
     page.get_by_role("heading", name="Pair 2 of").wait_for()
     assert [str(label.label) for label in read_labels(labels)] == ["correct"]
     # The sandbox that shows both pages as they are speaks up of each script that it stops.
-    walk.wrong[:] = [told for told in walk.wrong if "sandbox" not in told]
+    walk.wrong[:] = [values for values in walk.wrong if "sandbox" not in values]
     walk.go("audits").sees("duplicates")
 
 
@@ -231,7 +231,7 @@ def a_rejected_page_is_sent_again(walk: Walk, worker: Worker) -> None:
     walk.go(f"url?url={quote(REJECTED)}").sees(REASON)
 
 
-def what_stands_still_is_said(walk: Walk, line: Line, sketcher: Any) -> None:
+def what_stands_still_is_reported(walk: Walk, line: Line, sketcher: Any) -> None:
     sketcher.stop()
     line.publish([Page(HOST + "new.html", b"<p>news", "text/html", 2)])
     eventually(lambda: line.members() == 0, "the sketcher's leave")

@@ -10,7 +10,7 @@ from confluent_kafka import Producer
 from test_views import Worker, assert_alike, publish
 
 from streams.config.settings import Topics
-from tests.streams.views.said import said
+from tests.streams.views.random_verdicts import random_verdicts
 
 pytest.importorskip("faust", reason="faust-streaming is not installed")
 
@@ -23,7 +23,7 @@ def parts_of(worker: Worker) -> set[str]:
 
 @pytest.mark.slow
 def test_two_workers_answer_for_each_other(broker: str, made: Topics, tmp_path: Path) -> None:
-    verdicts = said(300, 3)
+    verdicts = random_verdicts(300, 3)
     producer = Producer({"bootstrap.servers": broker, "transactional.id": made.verdicts})
     producer.init_transactions(60)
     publish(producer, made.verdicts, verdicts[:200], committed=True)
@@ -42,7 +42,7 @@ def test_two_workers_answer_for_each_other(broker: str, made: Topics, tmp_path: 
                 eventually(lambda w=worker: w("/overview.json")["behind"] == 0, "nothing behind, of both partitions")
                 assert_alike(worker, verdicts)
             assert two.end(signal.SIGKILL) == -signal.SIGKILL
-            assert_told(one)
+            assert_reported(one)
             eventually(lambda: len(parts_of(one)) == 2, "the partition is taken over")
             one.takes(len(verdicts))
             assert_alike(one, verdicts)
@@ -55,7 +55,7 @@ def test_two_workers_answer_for_each_other(broker: str, made: Topics, tmp_path: 
         one.end(signal.SIGKILL)
 
 
-def assert_told(worker: Worker) -> None:
+def assert_reported(worker: Worker) -> None:
     """Until the other one is missed, its rows are not to be had, and in words."""
     connection = http.client.HTTPConnection("127.0.0.1", worker.port, timeout=60)
     try:

@@ -70,7 +70,7 @@ def typist(tmp_path: Path, broker: str, names: Topics) -> Iterator[Typist]:
 
 @pytest.mark.slow
 def test_the_walks_of_a_crawler_and_of_an_indexer(typist: Typist, broker: str, names: Topics) -> None:
-    def told(kind: str) -> set[str]:
+    def output(kind: str) -> set[str]:
         with VerdictConsumer(broker, Everything(), names.verdicts) as consumer:
             return {
                 v["url"] for batch in consumer.batches(follow=False) for v in batch.verdicts if v["verdict"] == kind
@@ -78,17 +78,17 @@ def test_the_walks_of_a_crawler_and_of_an_indexer(typist: Typist, broker: str, n
 
     start, *crawl = commands("crawler-engineer")
     assert start == "python deploy/kafka/broker.py --port 9092 --behind"
-    said = {}
+    reported = {}
     for command in crawl:
-        said[command.split()[1]] = typist(command)
+        reported[command.split()[1]] = typist(command)
         if "http.server" in command:
             eventually(lambda: typist.answers("127.0.0.1", typist.instead["8765"]), "the site is up")
         elif command.startswith("neardup publish"):
-            # What the archive holds comes first, as the reader sees it; else nobody knows which page stands for which.
-            eventually(lambda: told("near_duplicate") == {f"{NEW}inheritance.html"}, "the archive is judged")
-    assert "unique, page id" in said["ping"]
+            # The archive is judged first, as in the tutorial; otherwise the representatives would not be known.
+            eventually(lambda: output("near_duplicate") == {f"{NEW}inheritance.html"}, "the archive is judged")
+    assert "unique, page id" in reported["ping"]
     site = f"http://127.0.0.1:{typist.instead['8765']}/"
-    eventually(lambda: f"{site}inheritance.html" in told("exact_duplicate"), "the crawl is judged")
+    eventually(lambda: f"{site}inheritance.html" in output("exact_duplicate"), "the crawl is judged")
     assert f"{NEW}inheritance.html\t{OLD}inheritance.html" in typist(crawl[-1])
 
     fill, find, gone, promoted, take, find_again, stop = commands("indexer-engineer")
@@ -96,7 +96,7 @@ def test_the_walks_of_a_crawler_and_of_an_indexer(typist: Typist, broker: str, n
     assert typist(find).split() == [f"{OLD}inheritance.html"]
     typist(gone)
     shown = f"{NEW}inheritance.html"
-    eventually(lambda: told("promoted") == {shown}, "the next one stands for it")
+    eventually(lambda: output("promoted") == {shown}, "the next one stands for it")
     assert "promoted" in typist(promoted)
     typist(take)
     assert typist(find_again).split() == [shown]

@@ -85,8 +85,8 @@ def test_a_code_becomes_a_cause_and_an_advice(name: str) -> None:
 def test_codes_that_roles_wait_for_have_words_of_their_own() -> None:
     """Roles repeat these requests for minutes, so that operators read them most."""
     without = {"the Kafka client cannot go on", "Kafka refuses the request"}
-    told = {code: in_words(KafkaError(code), "").partition(": ")[0] for code in PASSING}
-    assert not [KafkaError(code).name() for code, cause in told.items() if cause in without]
+    names = {code: in_words(KafkaError(code), "").partition(": ")[0] for code in PASSING}
+    assert not [KafkaError(code).name() for code, cause in names.items() if cause in without]
 
 
 def test_the_telling_cause_is_the_one_that_is_explained() -> None:

@@ -15,9 +15,9 @@ def test_a_matcher_with_another_seed_names_the_seed_and_not_the_decider(make: Ma
             line.forget("match")
         role = line.start("match", settings={"seed": 8})
         assert role.wait() == 1
-        assert "WrongScheme: " in role.said()
-        assert "set the seed" in role.said()
-        assert "decider" not in role.said()
+        assert "WrongScheme: " in role.output()
+        assert "set the seed" in role.output()
+        assert "decider" not in role.output()
         assert not Path(line.settings.state).exists()
     line.start("match")
     line.start("sketch")

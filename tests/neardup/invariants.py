@@ -79,7 +79,7 @@ class Checked:
         for name, cluster in self.clusters.items():
             assert name <= cluster.founding
             assert self.headers[cluster.founding].url_hash == cluster.url_hash
-            wanted = self.urls.get(cluster.wanted)
+            wanted = self.urls.get(cluster.named_canonical)
             present = wanted is not None and wanted.live and wanted.cluster == name
             assert cluster.canonical == (self.headers[cluster.current].canonical if present else "")
 

@@ -1,4 +1,4 @@
-"""Streams of records, told through the matcher in every slicing that must not matter."""
+"""Streams of records, judged by the matcher in every slicing; the result must not depend on it."""
 
 import orjson
 
@@ -59,7 +59,7 @@ def endless(size):
 
 
 class Story:
-    """Verdicts of a stream told one record at a time; the same in one batch must agree, in every stored byte."""
+    """Verdicts of a stream, judged one record at a time; one batch must give the same, in every stored byte."""
 
     def __init__(self, *records, decider=SMALL):
         self.traces = []

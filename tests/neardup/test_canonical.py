@@ -40,7 +40,7 @@ def test_rel_canonical_counts_both_ways() -> None:
         assert choice is not None
         return choice.url
 
-    assert shown(names(OLD, SHORT), SHORT) == SHORT.url, "the older one steps aside for whom it names"
+    assert shown(names(OLD, SHORT), SHORT) == SHORT.url, "the older one gives way to the page that it names"
     assert shown(OLD, names(SHORT, OLD), STAR) == OLD.url, "and is named itself"
     assert shown(OLD, SHORT, names(STAR, SHORT)) == SHORT.url, "another site's word"
     assert shown(names(OLD, SHORT), names(SHORT, STAR), STAR) == STAR.url, "the end of a chain"

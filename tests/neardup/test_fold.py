@@ -70,7 +70,7 @@ def no_page_repeats_itself(verdicts):
         if verdict.verdict in ("exact_duplicate", "near_duplicate", "same_content"):
             other = verdict.representative or verdict.content_of
             assert other.url != verdict.url
-            # Who gives a cluster back does so to the page that causes the verdict.
+            # A page that gives a cluster back gives it to the page that causes the verdict.
             assert other.page_id < verdict.page_id if not verdict.n else other.page_id == verdict.page_id
             holder = verdict.evidence.get("holder")
             assert holder is None or holder["url"] != verdict.url
@@ -145,15 +145,15 @@ def test_rocksdb_and_memory_give_the_same_verdicts_and_bytes(seed, tmp_path):
     rng = random.Random(seed)
     verdicts, memory = folded(records, endless(37), checked=False)
     rocks = RocksStore(tmp_path / "index")
-    told = []
+    reported = []
     for batch in slices_of(records, (rng.randrange(1, 80) for _ in itertools.count())):
         outcome = fold(batch, rocks, SMALL)
         rocks.write(outcome.writes)
-        told += outcome.verdicts
+        reported += outcome.verdicts
         if rng.random() < 0.2:
             rocks.close()
             rocks = RocksStore(tmp_path / "index")
-    assert [verdict.to_json() for verdict in told] == [verdict.to_json() for verdict in verdicts]
+    assert [verdict.to_json() for verdict in reported] == [verdict.to_json() for verdict in verdicts]
     assert contents_of(rocks) == contents_of(memory)
     Checked(rocks, SMALL)
     rocks.close()
@@ -339,9 +339,9 @@ def test_without_telling_the_same_comes_about(name):
         _, store = folded(crawl(seed), endless(40), decider=DECIDERS[name], checked=False)
         silent = MemoryStore()
         for batch in slices_of(crawl(seed), endless(70)):
-            told = fold(batch, silent, DECIDERS[name])
+            values = fold(batch, silent, DECIDERS[name])
             outcome = fold(batch, silent, DECIDERS[name], emit=False)
-            assert outcome == replace(told, verdicts=[])
+            assert outcome == replace(values, verdicts=[])
             silent.write(outcome.writes)
         assert contents_of(silent) == contents_of(store)
 

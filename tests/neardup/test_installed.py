@@ -42,15 +42,15 @@ def test_another_suffix_is_another_list_and_a_comment_is_not(tmp_path: Path, mon
     class Spec:
         origin = str(tmp_path / "__init__.py")
 
-    def told(text: str) -> str:
+    def output(text: str) -> str:
         (tmp_path / "public_suffix_list.dat").write_text(text)
         installed.public_suffixes.cache_clear()
         return installed.public_suffixes()
 
     monkeypatch.setattr(installed, "find_spec", lambda name: Spec)
     try:
-        assert told("// of today\ncom\nco.uk // since ever\n") == told("co.uk\n\ncom\n// of tomorrow\n")
-        assert told("com\n") != told("com\nco.uk\n")
+        assert output("// of today\ncom\nco.uk // since ever\n") == output("co.uk\n\ncom\n// of tomorrow\n")
+        assert output("com\n") != output("com\nco.uk\n")
     finally:
         installed.public_suffixes.cache_clear()
 

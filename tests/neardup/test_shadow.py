@@ -5,7 +5,7 @@ from dataclasses import asdict, replace
 import orjson
 import pytest
 
-from neardup.clusters.choice import Choice, ComparedPage, Scored, _better, rule_on
+from neardup.clusters.choice import CandidateChoice, ComparedPage, Scored, _better, rule_on
 from neardup.decider import SiteOverride
 from neardup.errors import BadInput
 from neardup.fold import fold
@@ -34,13 +34,13 @@ STREAM = [
     record("http://a.org/", text()),
     record("http://b.org/", text((10, "other"))),  # 59/61: both merge
     record("http://c.org/", text((20, 4))),  # 56/64 = .875: the live rule merges, a strict shadow does not
-    record("http://d.org/", text((30, 12))),  # 48/72 = .667: nobody but a loose shadow merges
+    record("http://d.org/", text((30, 12))),  # 48/72 = .667: only a loose shadow merges
     record("http://e.org/", FAR),
     record("http://f.org/", text()),  # settled by its digest
 ]
 
 
-def told(auditor, records=STREAM, size=1, decider=SMALL):
+def drawn_from(auditor, records=STREAM, size=1, decider=SMALL):
     """Pairs drawn from a stream; its verdicts and the store it leaves, which must be as without an auditor."""
     lines, verdicts, store = [], [], MemoryStore()
     for batch in slices_of(records, endless(size)):
@@ -64,7 +64,7 @@ def told(auditor, records=STREAM, size=1, decider=SMALL):
 )
 def test_disagreements_are_counted_by_kind(shadow, expected, size):
     auditor = Auditor(SMALL, shadow)
-    lines, *_ = told(auditor, size=size)
+    lines, *_ = drawn_from(auditor, size=size)
     assert lines == []
     found = {name: value for name, value in asdict(auditor.counts).items() if value}
     assert found == {"pages": 3, "pairs": 3} | expected
@@ -72,13 +72,13 @@ def test_disagreements_are_counted_by_kind(shadow, expected, size):
 
 @pytest.mark.parametrize("size", [1, 2, 6])
 def test_looking_on_changes_no_verdict_and_no_stored_byte(size):
-    assert told(None)[1:] == told(Auditor(SMALL, LOOSE, 1.0), size=size)[1:]
+    assert drawn_from(None)[1:] == drawn_from(Auditor(SMALL, LOOSE, 1.0), size=size)[1:]
 
 
 def test_every_pair_near_the_threshold_is_drawn_at_rate_1_and_none_at_rate_0():
     live = replace(SMALL, two_sites_tape_min=0.7)
     shadow = replace(live, two_sites_tape_min=0.9, short_tape_min=0.9)
-    lines, *_ = told(Auditor(live, shadow, 1.0), decider=live)
+    lines, *_ = drawn_from(Auditor(live, shadow, 1.0), decider=live)
     assert [(line["sample"], line["a"]["page_id"], line["b"]["page_id"]) for line in lines] == [
         ("live_merges", 1, 3),
         ("rejected", 1, 4),
@@ -92,7 +92,7 @@ def test_every_pair_near_the_threshold_is_drawn_at_rate_1_and_none_at_rate_0():
     assert (merged["shadow"]["kind"], merged["shadow"]["by"]) == ("same_content", "content")
     assert refused["pair"]["tape_score"] == pytest.approx(48 / 72, abs=1e-4)
     assert "disagreement" not in refused
-    assert told(Auditor(live, None, 0.0), decider=live)[0] == []
+    assert drawn_from(Auditor(live, None, 0.0), decider=live)[0] == []
 
 
 def test_a_page_is_drawn_or_not_whatever_the_batch():
@@ -102,7 +102,7 @@ def test_a_page_is_drawn_or_not_whatever_the_batch():
     drawn = {}
     for size in (1, 7, 61):
         auditor = Auditor(live, None, 0.3)
-        lines, *_ = told(auditor, records, size, live)
+        lines, *_ = drawn_from(auditor, records, size, live)
         drawn[size] = [(line["a"]["page_id"], line["b"]["page_id"]) for line in lines]
     assert drawn[1] == drawn[7] == drawn[61]
     pages = {page for _, page in drawn[1]}
@@ -129,7 +129,7 @@ def weighed(page_id, *candidates, live=SMALL):
         scored.append(one)
         if one.ruling.kind and (best is None or _better(one, best)):
             best = one
-    return ComparedPage(page_id, header, Choice(scored, best, False, NO_SIBLINGS), headers)
+    return ComparedPage(page_id, header, CandidateChoice(scored, best, False, NO_SIBLINGS), headers)
 
 
 def test_another_representative_is_a_disagreement_and_both_pairs_are_drawn():
@@ -220,7 +220,7 @@ def test_bounds_leave_out_vetoes_first():
 def test_sites_want_the_same_of_the_shadow():
     live = replace(SMALL, sites={"c.org": SiteOverride(never_merge=True)})
     auditor = Auditor(live, replace(live, tape_min=0.3, two_sites_tape_min=0.3, short_tape_min=0.3))
-    told(auditor, STREAM[:3], decider=live)
+    drawn_from(auditor, STREAM[:3], decider=live)
     assert auditor.counts.shadow_merges == 0
 
 

@@ -106,7 +106,7 @@ def test_every_number_tells_deciders_apart() -> None:
 
 
 @pytest.mark.parametrize(
-    ("change", "told"),
+    ("change", "expected"),
     [
         ({"echo_min": 3, "echo": 4}, "does not know echo, echo_min"),
         ({"rule_version": 2}, "does not know version 2 of the rules"),
@@ -114,9 +114,9 @@ def test_every_number_tells_deciders_apart() -> None:
         ({"sites": {"a.org": {"never_merge": False, "tape_min": None, "quota": 3}}}, "does not know quota"),
     ],
 )
-def test_what_a_newer_program_wrote_is_called_so(change: dict[str, Any], told: str) -> None:
+def test_what_a_newer_program_wrote_is_called_so(change: dict[str, Any], expected: str) -> None:
     text = json.dumps(json.loads(DECIDER.to_json()) | change)
-    with pytest.raises(OtherVersion, match=f"state/decider.json: written by a newer version of neardup .*{told}"):
+    with pytest.raises(OtherVersion, match=f"state/decider.json: written by a newer version of neardup .*{expected}"):
         Decider.from_json(text, "state/decider.json")
     with pytest.raises(OtherVersion, match=r"scheme\.json: written by a newer version of neardup .* echo\b"):
         Scheme.from_json(json.dumps(json.loads(SCHEME.to_json()) | {"echo": 1}), "scheme.json")

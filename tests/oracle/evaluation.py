@@ -29,17 +29,17 @@ class Evaluation(Graphs):
             pair = min(ends), max(ends)
             drawn[pair] |= {part.split(":")[0].strip() for part in line.get("sample", "").split("+")} - {""}
             key = pair, line.get("labeller", ""), frozenset((line["a"]["url"], line["b"]["url"]))
-            words.pop(key, None)  # said again: it is the last word
+            words.pop(key, None)  # labelled again: the last label counts
             words[key] = line
         votes = defaultdict(list)
         for (pair, _, _), line in words.items():
             if line["label"] != "withdrawn":
                 votes[pair].append(line)
         out = {}
-        for pair, said in sorted(votes.items()):
-            most = Counter(line["label"] for line in said).most_common(2)
+        for pair, values in sorted(votes.items()):
+            most = Counter(line["label"] for line in values).most_common(2)
             if len(most) == 1 or most[0][1] > most[1][1]:
-                chosen = next(line for line in said if line["label"] == most[0][0])
+                chosen = next(line for line in values if line["label"] == most[0][0])
                 out[pair] = chosen["label"], chosen.get("reasons", []), drawn[pair]
         return out
 
@@ -59,15 +59,15 @@ class Evaluation(Graphs):
     # tables 3 to 6, 8, 11: what labels say
 
     def row(self, pairs):
-        n, said = len(pairs), Counter(self.labels[pair][0] for pair in pairs)
+        n, count = len(pairs), Counter(self.labels[pair][0] for pair in pairs)
         forms = sum(self.labels[p][0] == "undecided" and "prefilled_form" in self.labels[p][1] for p in pairs)
         return {
             "labelled pairs": n,
-            "correct": share(said["correct"], n),
-            "not correct": share(said["incorrect"], n),
-            "undecided": share(said["undecided"], n),
+            "correct": share(count["correct"], n),
+            "not correct": share(count["incorrect"], n),
+            "undecided": share(count["undecided"], n),
             "(forms)": share(forms, n),
-            "correct with forms": share(said["correct"] + forms, n),
+            "correct with forms": share(count["correct"] + forms, n),
         }
 
     def sites(self, pairs):
@@ -94,7 +94,7 @@ class Evaluation(Graphs):
         for name in "BC":
             correct = [pair for pair in self.judged(name) if self.correct(pair)]
             kinds = {pair: self.labels[pair][1] for pair in correct if self.labels[pair][1]}
-            kinds = {pair: said[0] if len(said) == 1 else "combination" for pair, said in kinds.items()}
+            kinds = {pair: found[0] if len(found) == 1 else "combination" for pair, found in kinds.items()}
             here = {pair: kind for pair, kind in kinds.items() if self.pair(pair)[2]}
             rows = {}
             for row, kind in names.items():
@@ -311,15 +311,15 @@ class Evaluation(Graphs):
                 more = sum(map(self.correct, own)) if len(labelled) == pairs else None if part is None else n * part
                 total, right = total + n, None if None in (right, more) else right + more
                 rows[level] = {"pairs": total, "estimated correct": right}
-        told = {
+        names = {
             level: cells["estimated correct"] for level, cells in rows.items() if cells["estimated correct"] is not None
         }
         samples = set().union(*(samples for _, _, samples in self.labels.values()))
         if samples and not ("B" in samples and samples & {"C", "wide"}):
             of_b = None
         t = None
-        if of_b and told and max(told.values()) >= of_b:
-            t = min(told, key=lambda level: (abs(told[level] - of_b), -level))
+        if of_b and names and max(names.values()) >= of_b:
+            t = min(names, key=lambda level: (abs(names[level] - of_b), -level))
         choice = {"estimated correct pairs of the B graph": of_b, "t for as many correct pairs": t}
         return {"t-choice": {row: {"here": value} for row, value in choice.items()}, "t-pairs": rows}
 

@@ -99,8 +99,8 @@ class Graphs:
             for least in (2, 3, 5, 10, 50, 100, 500, 1000):
                 row = f"of the pages with an edge, the share of degree {least} or more"
                 out[row][column] = share(sum(degree >= least for degree in degrees.values()), joined)
-        told = {row: cells for row, cells in out.items() if not row.startswith("of the") or any(cells.values())}
-        return {"1-graphs": told}
+        names = {row: cells for row, cells in out.items() if not row.startswith("of the") or any(cells.values())}
+        return {"1-graphs": names}
 
     def levels(self):
         tables = {"2-b-similarity": {}, "2-c-similarity": {}}

@@ -55,8 +55,8 @@ def placed(pair):
     wordless = pair["path_veto"] in (2, 3) and not pair["named"] and not pair["same_tail"]
     titled = pair["path_veto"] == 2 and not (pair["same_words"] or pair["same_tail"]) and pair["tape_score"] < 0.95
     titled = titled and pair["named"]
-    said = pair["path_veto"] == 1
-    return "path" if wordless or ((said or titled) and not stamp(pair)) else ""
+    values = pair["path_veto"] == 1
+    return "path" if wordless or ((values or titled) and not stamp(pair)) else ""
 
 
 def elsewhere(pair):

@@ -352,10 +352,10 @@ def sketch(words, seed, *, title=0, links=(), blocks=None, host_words=("example"
     out["logtf"] = [x >> shift & 0xFFFFFFFF for x in simhash(tokens, seed, 3, log_weight) for shift in (0, 32)]
     out["tape_level"], out["tape"] = tape(tokens, 500, words=words)
     out["content_level"], out["content_tape"] = tape([tokens[i] for i in chosen], 250, words=[words[i] for i in chosen])
-    told = article(words, title, set(links), blocks)
-    if len(told) >= 100:
-        out["article_tokens"] = len(told)
-        level, data = tape([tokens[i] for i in told], 128, words=[words[i] for i in told])
+    found = article(words, title, set(links), blocks)
+    if len(found) >= 100:
+        out["article_tokens"] = len(found)
+        level, data = tape([tokens[i] for i in found], 128, words=[words[i] for i in found])
         out["article_level"], out["article_tape"] = level, data
     out["title_names"] = [[*n[:2], n[2] | 8] for n in names(tokens, words, range(title), 24, host_words)]
     named = dict.fromkeys(i for i in range(title) if words[i] not in words[:i])

@@ -6,7 +6,7 @@ import tarfile
 from pathlib import Path
 
 REPOSITORY = Path(__file__).resolve().parents[2]
-#: What git knows or would add: what it is told to ignore is in no release.
+#: Files that git tracks or would add: ignored files are in no release.
 LISTED = ("git", "ls-files", "--cached", "--others", "--exclude-standard")
 
 

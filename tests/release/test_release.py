@@ -1,4 +1,4 @@
-"""What a release is made of: versions, wheel, sdist, metadata; installed, and used as who installs it would."""
+"""A release: versions, wheel, sdist, metadata; installed, and used as a user would."""
 
 import email
 import os
@@ -59,17 +59,17 @@ def test_the_changelog_begins_with_this_version(project: dict[str, Any]) -> None
 
 
 def test_metadata_say_what_it_is(built: dict[str, Path], project: dict[str, Any]) -> None:
-    told = metadata(built["wheel"])
-    assert (told["Name"], told["Version"]) == ("neardup", project["version"])
-    assert told["License-Expression"] == "Apache-2.0"
-    assert told["License-File"] == "LICENSE"
-    assert sorted(told["Requires-Python"].split(",")) == ["<3.14", ">=3.11"]
-    assert set(told.get_all("Provides-Extra") or ()) == set(project["optional-dependencies"])
-    assert told["Description-Content-Type"] == "text/markdown"
-    assert "## Scan a crawl" in told.get_payload()
-    named = {each for each in told.get_all("Classifier") or () if re.search(r":: 3\.\d+$", each)}
+    values = metadata(built["wheel"])
+    assert (values["Name"], values["Version"]) == ("neardup", project["version"])
+    assert values["License-Expression"] == "Apache-2.0"
+    assert values["License-File"] == "LICENSE"
+    assert sorted(values["Requires-Python"].split(",")) == ["<3.14", ">=3.11"]
+    assert set(values.get_all("Provides-Extra") or ()) == set(project["optional-dependencies"])
+    assert values["Description-Content-Type"] == "text/markdown"
+    assert "## Scan a crawl" in values.get_payload()
+    named = {each for each in values.get_all("Classifier") or () if re.search(r":: 3\.\d+$", each)}
     assert named == {f"Programming Language :: Python :: {version}" for version in PYTHONS}
-    assert told.get_all("Project-URL") is None, "no place is named that does not exist"
+    assert values.get_all("Project-URL") is None, "no place is named that does not exist"
 
 
 def test_the_wheel_holds_all_that_a_program_reads_and_nothing_else(built: dict[str, Path]) -> None:
@@ -124,11 +124,13 @@ def test_what_is_installed_runs_from_where_it_was_put(
     place = installed(built["wheel"], tmp_path / "place")
     environment = {**os.environ, "PYTHONPATH": str(place)}
     script = [sys.executable, place / "bin" / "neardup"]
-    told = subprocess.run([*script, "--version"], env=environment, cwd=tmp_path, capture_output=True, text=True)
-    assert told.stdout == f"neardup {project['version']}\n", told.stderr
+    result = subprocess.run([*script, "--version"], env=environment, cwd=tmp_path, capture_output=True, text=True)
+    assert result.stdout == f"neardup {project['version']}\n", result.stderr
     where = "import neardup, streams.commands; print(neardup.__file__, streams.commands.__file__)"
-    told = subprocess.run([sys.executable, "-c", where], env=environment, cwd=tmp_path, capture_output=True, text=True)
-    assert told.stdout.count(str(place)) == 2, "the source tree is tested instead"
+    result = subprocess.run(
+        [sys.executable, "-c", where], env=environment, cwd=tmp_path, capture_output=True, text=True
+    )
+    assert result.stdout.count(str(place)) == 2, "the source tree is tested instead"
     schema = subprocess.run([*script, "schema"], env=environment, cwd=tmp_path, capture_output=True, text=True)
     assert '"$schema"' in schema.stdout, "a file of the package is read"
 
@@ -148,9 +150,9 @@ printf '%s\\n' "${{COMPREPLY[@]}}"
 def completed(words: str, program: str) -> set[str]:
     place = len(words.split(" ")) - 1
     text = COMPLETING.format(words=words, place=place, program=program)
-    told = subprocess.run(["bash", "-c", text, "bash", program], capture_output=True, text=True, timeout=120)
-    assert told.returncode == 0, told.stderr
-    return set(told.stdout.split())
+    result = subprocess.run(["bash", "-c", text, "bash", program], capture_output=True, text=True, timeout=120)
+    assert result.returncode == 0, result.stderr
+    return set(result.stdout.split())
 
 
 @pytest.mark.slow
@@ -193,8 +195,8 @@ def pythons() -> Sequence[str]:
             *map(str, Path.home().glob(f".pyenv/versions/{version}.*/bin/python")),
         ]
         for each in filter(None, candidates):
-            told = subprocess.run([each, "-V"], capture_output=True, text=True)
-            if told.stdout.startswith(f"Python {version}."):
+            result = subprocess.run([each, "-V"], capture_output=True, text=True)
+            if result.stdout.startswith(f"Python {version}."):
                 found.append(each)
                 break
     return found or [sys.executable]
@@ -239,29 +241,29 @@ def test_all_of_it_is_installed_and_used(
     # The lock's versions, without its hashes: what a user gets may be newer, but then a test would be of others' news.
     pins = "\n".join(re.findall(r"^([a-z0-9-]+==[^\\\n]+?) *\\?$", lock.read_text(), re.MULTILINE))
     (tmp_path / "pins.txt").write_text(pins + "\n")
-    told = subprocess.run(
+    result = subprocess.run(
         [*command, "--constraint", tmp_path / "pins.txt", f"{built[kind]}[{extras}]"], capture_output=True, text=True
     )
-    assert told.returncode == 0, told.stderr
+    assert result.returncode == 0, result.stderr
     assert subprocess.run([place / "bin" / "pip", "check"], capture_output=True).returncode == 0
 
     environment = {key: value for key, value in os.environ.items() if not key.startswith(("PYTHON", "NEARDUP"))}
     run: dict[str, Any] = {"cwd": tmp_path, "env": environment, "capture_output": True, "text": True}
-    told = subprocess.run([place / "bin" / "neardup", "--version"], **run)
-    assert told.stdout == f"neardup {project['version']}\n", told.stderr
-    told = subprocess.run([place / "bin" / "python", "-c", MODULES], **run)
-    assert told.returncode == 0, told.stderr
-    assert int(told.stdout) > 150
+    result = subprocess.run([place / "bin" / "neardup", "--version"], **run)
+    assert result.stdout == f"neardup {project['version']}\n", result.stderr
+    result = subprocess.run([place / "bin" / "python", "-c", MODULES], **run)
+    assert result.returncode == 0, result.stderr
+    assert int(result.stdout) > 150
 
     site(tmp_path / "site")
-    told = subprocess.run([place / "bin" / "neardup", "scan", "site", "--memory", "--out", "-"], **run)
-    assert [re.findall(r'"verdict":"(\w+)"', line)[0] for line in told.stdout.splitlines()] == [
+    result = subprocess.run([place / "bin" / "neardup", "scan", "site", "--memory", "--out", "-"], **run)
+    assert [re.findall(r'"verdict":"(\w+)"', line)[0] for line in result.stdout.splitlines()] == [
         *("unique", "near_duplicate", "unique"),
-    ], told.stderr
+    ], result.stderr
 
     (tmp_path / "user.py").write_text(TYPED)
-    told = subprocess.run([place / "bin" / "mypy", "--strict", "user.py"], **run)
-    assert "Revealed type is" in told.stdout, told.stdout
-    assert "list[" in told.stdout
-    assert 'has incompatible type "str"; expected "Page"' in told.stdout, "types are not seen from outside"
-    assert told.stdout.count("error:") == 1, told.stdout
+    result = subprocess.run([place / "bin" / "mypy", "--strict", "user.py"], **run)
+    assert "Revealed type is" in result.stdout, result.stdout
+    assert "list[" in result.stdout
+    assert 'has incompatible type "str"; expected "Page"' in result.stdout, "types are not seen from outside"
+    assert result.stdout.count("error:") == 1, result.stdout

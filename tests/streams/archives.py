@@ -34,7 +34,7 @@ def small_messages(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sketcher, "POLL_PAGES_MAX", 3)
 
 
-def told(path: Path) -> list[dict[str, Any]]:
+def verdicts_in(path: Path) -> list[dict[str, Any]]:
     """The verdicts in a file."""
     return [json.loads(line) for line in path.read_text().splitlines()]
 

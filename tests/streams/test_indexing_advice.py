@@ -21,10 +21,10 @@ def test_an_article_is_shown_beside_its_copy_that_was_crawled_first(seed: int) -
     original = page(f"paper{seed}.example", article, comments=0)
     with open_index(scheme=SCHEME) as index:
         index.add([copy])
-        (told,) = index.add([original])
+        (verdicts,) = index.add([original])
         (again,) = index.add([original])
-    assert told.verdict is Kind.SAME_CONTENT
-    assert duplicate_of(json.loads(told.to_json())) is None
+    assert verdicts.verdict is Kind.SAME_CONTENT
+    assert duplicate_of(json.loads(verdicts.to_json())) is None
     assert (again.verdict, duplicate_of(json.loads(again.to_json()))) == (Kind.UNCHANGED, None), "as its standing"
 
 

@@ -34,11 +34,11 @@ def kinds(verdicts: list[Verdict]) -> list[str]:
     return [verdict.verdict.value for verdict in verdicts]
 
 
-def said(verdicts: list[Verdict]) -> list[bytes]:
+def json_of(verdicts: list[Verdict]) -> list[bytes]:
     return [verdict.to_json() for verdict in verdicts]
 
 
-def told(verdicts: Iterable[Verdict | dict[str, Any]]) -> list[object]:
+def without_ids(verdicts: Iterable[Verdict | dict[str, Any]]) -> list[object]:
     """Verdicts without page ids and coordinates, which depend on calls and on sources."""
 
     def without(value: Any) -> Any:
@@ -71,7 +71,7 @@ def test_library_and_scan_share_one_directory(tmp_path: Path, scans: tuple[bool,
     """Whichever wrote the directory, the other one goes on with it, and the index can be made again from the log."""
     parts = [dated(STREAM[:3]), dated(STREAM[3:5]), dated(STREAM[5:])]
     with open_index(scheme=SCHEME) as index:
-        whole = told(verdict for part in parts for verdict in index.add(part))
+        whole = without_ids(verdict for part in parts for verdict in index.add(part))
     state, folder = tmp_path / "state", tmp_path / "files"
     folder.mkdir()
     with State.open(state, scheme=SCHEME):
@@ -82,14 +82,14 @@ def test_library_and_scan_share_one_directory(tmp_path: Path, scans: tuple[bool,
         else:
             with open_index(state) as index:
                 asked = index.query(part[0])
-                assert said(index.add(part)[:1]) == said([asked])
+                assert json_of(index.add(part)[:1]) == json_of([asked])
     for rebuilt in (False, True):
         if rebuilt:
             shutil.rmtree(state / "index")
         with State.open(state) as opened:
             values = list(opened.verdicts())
             assert bool(opened.messages) == rebuilt
-        assert told(values) == whole
+        assert without_ids(values) == whole
 
 
 def test_the_directory_of_a_matcher_is_refused(tmp_path: Path) -> None:
@@ -135,11 +135,11 @@ def test_a_stream_in_memory_gets_its_verdicts() -> None:
 @pytest.mark.slow
 def test_calls_and_reopening_change_no_verdict(tmp_path: Path) -> None:
     with open_index(scheme=SCHEME) as index:
-        whole = told(index.add(STREAM))
+        whole = without_ids(index.add(STREAM))
     parts = []
     for one in STREAM:
         with open_index(tmp_path / "index", scheme=SCHEME) as index:
-            parts += told(index.add([one]))
+            parts += without_ids(index.add([one]))
     assert parts == whole
 
 
@@ -147,10 +147,10 @@ def test_a_query_says_what_adding_would_and_leaves_no_trace(tmp_path: Path) -> N
     with open_index(tmp_path / "index", scheme=SCHEME) as index:
         for one in STREAM:
             asked = [index.query(one) for _ in range(2)]
-            told = index.add([one])
-            assert said(asked) == said(told[:1]) * 2
+            verdicts = index.add([one])
+            assert json_of(asked) == json_of(verdicts[:1]) * 2
     with open_index(scheme=SCHEME) as other:
-        assert said(other.add(iter(STREAM))) == said(list(open_index(scheme=SCHEME).stream(iter(STREAM))))
+        assert json_of(other.add(iter(STREAM))) == json_of(list(open_index(scheme=SCHEME).stream(iter(STREAM))))
 
 
 def test_a_stream_takes_no_more_pages_than_it_judges(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -206,8 +206,8 @@ def test_a_directory_remembers_its_rule(tmp_path: Path) -> None:
 
 def test_log_time_never_turns_back() -> None:
     with open_index(scheme=SCHEME) as index:
-        told = index.add([page(1, fetched_at=100), page(2, fetched_at=50), page(3)]) + index.add([page(4)])
-    assert [verdict.fetched_at for verdict in told] == [100, 50, 100, 100]
+        verdicts = index.add([page(1, fetched_at=100), page(2, fetched_at=50), page(3)]) + index.add([page(4)])
+    assert [verdict.fetched_at for verdict in verdicts] == [100, 50, 100, 100]
 
 
 @pytest.mark.parametrize("on_disk", [False, True])
@@ -218,13 +218,13 @@ def test_a_call_that_could_not_be_written_can_be_made_again(
         raise StateError("as planned")
 
     with open_index(scheme=SCHEME) as index:
-        whole = said(index.add(STREAM))
+        whole = json_of(index.add(STREAM))
     with open_index(tmp_path / "state" if on_disk else None, scheme=SCHEME) as index:
         with monkeypatch.context() as patch:
             patch.setattr(RocksStore if on_disk else MemoryStore, "write", full)
             with pytest.raises(StateError):
                 index.add([page(9, fetched_at=999), *STREAM])
-        assert said(index.add(STREAM)) == whole
+        assert json_of(index.add(STREAM)) == whole
 
 
 def test_a_decider_of_another_scheme_is_refused() -> None:

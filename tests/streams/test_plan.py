@@ -70,7 +70,7 @@ def test_the_matcher_goes_through_its_measured_points_and_on() -> None:
     assert times[-1] > own + measured.MATCH_US[-1][1]
 
 
-def test_what_is_drawn_out_too_fast_or_lost_for_good_is_said() -> None:
+def test_what_is_drawn_out_too_fast_or_lost_for_good_is_reported() -> None:
     def notes(crawl: Crawl) -> str:
         return " ".join(plan(crawl).notes)
 
@@ -95,15 +95,15 @@ def test_amounts_are_written_as_a_person_would() -> None:
 
 
 def test_topics_are_kept_as_they_are_made(shell: Shell) -> None:
-    told = json.loads(shell("plan", "--pages-per-day", "1M", "--retention", "30d", "--json").out)
-    asked, sizes = told["asked"], Sizes()
+    result = json.loads(shell("plan", "--pages-per-day", "1M", "--retention", "30d", "--json").out)
+    asked, sizes = result["asked"], Sizes()
     for name in ("pages", "sketches", "verdicts"):
         assert asked[f"{name}_retention"] * DAY_MS == getattr(sizes, f"{name}_retention_ms")
     assert (asked["pages_per_day"], asked["retention"]) == (1_000_000, 30)
-    assert told["plan"]["index_pages"] == 30_000_000
-    for name, figure in told["measured"].items():
+    assert result["plan"]["index_pages"] == 30_000_000
+    for name, figure in result["measured"].items():
         assert figure["unit"] is not None, name
-        assert figure["told"], name
+        assert figure["meaning"], name
         assert figure["command"], name
 
 
@@ -123,7 +123,7 @@ def test_each_figure_names_a_command_that_there_is() -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "expected"),
     [
         ((), "--pages-per-day"),
         (("--pages-per-day", "1M"), "--retention"),
@@ -139,10 +139,10 @@ def test_each_figure_names_a_command_that_there_is() -> None:
         (("--pages-per-day", "1M", "--retention", "1y", "--sketches-retention", "-1d"), "--sketches-retention"),
     ],
 )
-def test_a_question_without_sense_is_wrong_usage(shell: Shell, arguments: tuple[str, ...], told: str) -> None:
+def test_a_question_without_sense_is_wrong_usage(shell: Shell, arguments: tuple[str, ...], expected: str) -> None:
     ended = shell("plan", *arguments)
     assert ended.code == 2
-    assert told in ended.err
+    assert expected in ended.err
     assert ended.out == ""
 
 

@@ -1,4 +1,4 @@
-"""What the views tell of themselves to Prometheus and to whoever restarts them."""
+"""Metrics and health of the views, for Prometheus and supervisors."""
 
 import asyncio
 import socket
@@ -15,7 +15,7 @@ from streams.views import monitoring
 from streams.views.monitoring import Monitor
 
 
-def test_the_lag_of_all_partitions_is_told_and_stands_while_the_broker_is_away(monkeypatch) -> None:
+def test_the_lag_of_all_partitions_is_reported_and_stands_while_the_broker_is_away(monkeypatch) -> None:
     monkeypatch.setattr(monitoring, "LAG_SECONDS", 0)
     clock, metrics = ManualClock(), Metrics()
     health = Health(clock, stall_ms=10)

@@ -2,7 +2,7 @@
 {{- default .Chart.Name .Values.nameOverride | trunc 63 | trimSuffix "-" -}}
 {{- end -}}
 
-{{/* The prefix of every name: 40 characters at most, so that what is appended fits into 63. */}}
+{{/* The prefix of every name: 40 characters at most, so that names with a suffix have at most 63. */}}
 {{- define "neardup.fullname" -}}
 {{- if .Values.fullnameOverride -}}
 {{- .Values.fullnameOverride | trunc 40 | trimSuffix "-" -}}
@@ -48,7 +48,7 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 {{- default (printf "%s-seed" (include "neardup.fullname" .)) .Values.seed.existingSecret -}}
 {{- end -}}
 
-{{/* What one writer of verdicts is named by in Kafka; two of them would fence each other for ever. */}}
+{{/* The transactional id: one writer of verdicts only; two would fence each other for ever. */}}
 {{- define "neardup.identity" -}}
 {{- include "neardup.group" (list . "match") -}}
 {{- end -}}
@@ -60,7 +60,7 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 {{- with $kafka.generation }}.{{ . }}{{ end -}}
 {{- end -}}
 
-{{/* Where the matchers tell their metrics. */}}
+{{/* The address of the matchers' metrics. */}}
 {{- define "neardup.matcherMetrics" -}}
 {{- $name := include "neardup.fullname" . -}}
 {{- range $place := until (ternary 2 1 .Values.matcher.standby) -}}
@@ -68,7 +68,7 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 {{- end -}}
 {{- end -}}
 
-{{/* The views as a peer of a NetworkPolicy, where they run. */}}
+{{/* The views as a peer of a NetworkPolicy, if they are enabled. */}}
 {{- define "neardup.viewsPeer" -}}
 {{- if .Values.views.enabled -}}
 - podSelector:

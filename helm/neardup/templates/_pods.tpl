@@ -3,7 +3,7 @@
 {{- if kindIs "string" . -}}{{ . }}{{- else -}}{{ toJson . }}{{- end -}}
 {{- end -}}
 
-{{/* What every process needs to reach Kafka. */}}
+{{/* The environment that every process needs to reach Kafka. */}}
 {{- define "neardup.kafkaEnv" -}}
 {{- $kafka := .Values.kafka -}}
 - name: NEARDUP_BOOTSTRAP
@@ -58,14 +58,14 @@
   value: {{ default "json" .Values.settings.log_format }}
 {{- end -}}
 
-{{/* What the two roles need beyond that. */}}
+{{/* The further environment of sketch and match. */}}
 {{- define "neardup.roleEnv" -}}
 {{ include "neardup.ownEnv" . }}
 - name: NEARDUP_SEED_FILE
   value: /etc/neardup/seed/seed
 {{- end -}}
 
-{{/* What whoever is watched needs. */}}
+{{/* The environment of processes with metrics. */}}
 {{- define "neardup.ownEnv" -}}
 {{ include "neardup.kafkaEnv" . }}
 - name: NEARDUP_METRICS_HOST
@@ -82,7 +82,7 @@
 {{- end }}
 {{- end -}}
 
-{{/* Threads: as many as the container has processors, which the process itself cannot see. */}}
+{{/* Threads: as many as the container's processor limit, which the process itself cannot see. */}}
 {{- define "neardup.threadsEnv" -}}
 {{- $resources := index . 1 -}}
 {{- if not (hasKey (index . 0).Values.settings "threads") -}}
@@ -144,7 +144,7 @@
 {{- end }}
 {{- end -}}
 
-{{/* As the Pod Security level "restricted" asks for. */}}
+{{/* The settings that the Pod Security level "restricted" requires. */}}
 {{- define "neardup.podSecurity" -}}
 runAsNonRoot: true
 runAsUser: 10001
@@ -168,7 +168,7 @@ securityContext:
 terminationMessagePolicy: FallbackToLogsOnError
 {{- end -}}
 
-{{/* Of pods; no token is mounted, and no address of a service becomes a variable. */}}
+{{/* Fields of all pods: no token is mounted, and no address of a service becomes a variable. */}}
 {{- define "neardup.pod" -}}
 automountServiceAccountToken: false
 enableServiceLinks: false
@@ -200,7 +200,7 @@ priorityClassName: {{ . }}
 {{- end }}
 {{- end -}}
 
-{{/* A role that never gets that far is started again; one that catches up is alive, and not ready. */}}
+{{/* A role that does not start in time is restarted. A role that still catches up is alive, but not ready. */}}
 {{- define "neardup.probes" -}}
 startupProbe:
   httpGet: {path: /live, port: metrics}

@@ -224,5 +224,5 @@ def t_section(study: CrawlStudy) -> Section:
                 )
             )
     if found.t is None:
-        section.missing = f"No t can be told: {found.why_not}."
+        section.missing = f"No t can be determined: {found.why_not}."
     return section

@@ -103,6 +103,6 @@ def as_set(shingles: _Words) -> _Words:
 def jaccard(a: _Words, b: _Words) -> float:
     """Computes |A & B| / |A | B| of two sets of elements; 0 for two empty ones."""
     one, other = np.unique(a), np.unique(b)
-    both = len(np.intersect1d(one, other, assume_unique=True))
-    union = len(one) + len(other) - both
-    return both / union if union else 0.0
+    common = len(np.intersect1d(one, other, assume_unique=True))
+    union = len(one) + len(other) - common
+    return common / union if union else 0.0

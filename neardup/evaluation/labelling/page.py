@@ -136,7 +136,7 @@ def home_html(labelling: Labelling, prefix: str, problem: str = "", done: str = 
     """Renders the start page: labellers, their progress and agreement. done: a labeller that has finished."""
     return _templates.get_template("labellers.html.j2").render(
         labelling=labelling,
-        everybody=[labelling.progress(name) for name in labelling.labellers],
+        progress=[labelling.progress(name) for name in labelling.labellers],
         agreement=labelling.agreement(),
         disagreed=len(labelling.disagreed()),
         prefix=prefix,

@@ -47,16 +47,16 @@ def ratio_at_most(a: _Words, b: _Words) -> float:
     in_a = np.zeros(len(names), np.int64)
     mine, times = np.unique(a, return_counts=True)
     in_a[np.searchsorted(names, mine)] = times
-    both = int(np.minimum(in_a, counts - in_a).sum())
-    return both / (len(a) + len(b) - both) if both else 0.0
+    common = int(np.minimum(in_a, counts - in_a).sum())
+    return common / (len(a) + len(b) - common) if common else 0.0
 
 
 def common_ratio(a: _Words, b: _Words, steps_max: int = STEPS_MAX) -> float | None:
     """Computes |LCS| / (|A| + |B| - |LCS|), 0 to 1, of the full token sequences; 0 for an empty one."""
-    both = common_tokens(a, b, steps_max)
-    if both is None:
+    common = common_tokens(a, b, steps_max)
+    if common is None:
         return None
-    return both / (len(a) + len(b) - both) if both else 0.0
+    return common / (len(a) + len(b) - common) if common else 0.0
 
 
 def _equal_run(a: _Words, b: _Words) -> int:

@@ -136,7 +136,7 @@ def blocks(simhash: Words) -> Words:
 
 def _checked(c_min: int) -> int:
     if not 1 <= c_min <= 384:
-        raise BadInput(f"C-similarity {c_min}: a number of agreeing bits from 1 to 384 is wanted")
+        raise BadInput(f"C-similarity {c_min}: a number of agreeing bits from 1 to 384 is required")
     return c_min
 
 

@@ -195,8 +195,8 @@ def current(labels: Iterable[tuple[str, Label]]) -> list[Label]:
                 f"{label.b}; delete one of the lines, or give both labelled_at: then the later line counts"
             )
         if before and replace(label, sample=before[1].sample) == before[1]:
-            continue  # the same word again, of a pair that was drawn again: nothing new was said
-        held.pop(key, None)  # said again: it becomes the last
+            continue  # the same label, of a pair that was sampled again
+        held.pop(key, None)  # a repeated label moves to the end
         held[key] = place, label
     return [replace(label, sample=drawn[label.pair]) for _, label in held.values()]
 
@@ -252,9 +252,9 @@ class LabelledPairs:
         if len(self) and not self.decided:
             return [*out, "all labelled pairs are undecided: there is nothing to measure a rule by"]
         if len(self) and not correct:
-            out.append("no pair is labelled correct: recall and F1 cannot be told, and precision says nothing")
+            out.append("no pair is labelled correct: recall and F1 cannot be computed, and precision means nothing")
         if correct and correct == len(self):
-            out.append("all labelled pairs are correct: every rule would have a precision of 1, so none is told")
+            out.append("all labelled pairs are correct: every rule would have a precision of 1, so none is shown")
         return out
 
 
@@ -307,13 +307,13 @@ def kappa(labels: Sequence[Label]) -> dict[tuple[str, str], tuple[int, float | N
     out: dict[tuple[str, str], tuple[int, float | None]] = {}
     for i, one in enumerate(names):
         for other in names[i + 1 :]:
-            both = by[one].keys() & by[other].keys()
-            n = len(both)
+            common = by[one].keys() & by[other].keys()
+            n = len(common)
             if not n:
                 out[one, other] = (0, None)
                 continue
-            agreed = sum(by[one][pair] is by[other][pair] for pair in both) / n
-            uses = [Counter(by[name][pair] for pair in both) for name in (one, other)]
+            agreed = sum(by[one][pair] is by[other][pair] for pair in common) / n
+            uses = [Counter(by[name][pair] for pair in common) for name in (one, other)]
             chance = sum(uses[0][j] * uses[1][j] for j in Judgement) / n**2
             out[one, other] = (n, None if chance == 1 else (agreed - chance) / (1 - chance))
     return out

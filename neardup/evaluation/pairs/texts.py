@@ -132,19 +132,19 @@ class Texts:
                 self._common.clear()
             one, other = self.tokens(key[0]), self.tokens(key[1])
             self._common[key] = None if one is None or other is None else common_tokens(one.fp, other.fp)
-        both = self._common[key]
-        if both is None:
+        common = self._common[key]
+        if common is None:
             return None
         sizes = [Header(self.corpus.records[number]).tokens for number in (a, b)]
-        return sizes[0], sizes[1], both
+        return sizes[0], sizes[1], common
 
     def ratio(self, a: int, b: int) -> float | None:
         """Computes `neardup.evaluation.pairs.difference.common_ratio` of two pages, None as in `common`."""
         found = self.common(a, b)
         if found is None:
             return None
-        n, m, both = found
-        return both / (n + m - both) if both else 0.0
+        n, m, common = found
+        return common / (n + m - common) if common else 0.0
 
     def text(self, number: int) -> str:
         """Returns the text of a page, one line per block. Raises BadInput if it cannot be read."""

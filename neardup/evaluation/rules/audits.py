@@ -166,10 +166,10 @@ def drawn_of(audit: AuditRecords, corpus: Corpus) -> list[Drawn]:
 
 def audit_section(audit: AuditRecords, labels: Sequence[Label]) -> Section:
     """Measures live accuracy: sampled pairs, their labels, and disagreements of a shadow rule."""
-    said: dict[tuple[str, str], Counter[Judgement]] = {}
+    votes_by_pair: dict[tuple[str, str], Counter[Judgement]] = {}
     for label in labels:
-        said.setdefault(label.pair, Counter())[label.label] += 1
-    judged = {pair: votes.most_common(1)[0][0] for pair, votes in said.items() if _settled(votes)}
+        votes_by_pair.setdefault(label.pair, Counter())[label.label] += 1
+    judged = {pair: votes.most_common(1)[0][0] for pair, votes in votes_by_pair.items() if _settled(votes)}
     tables = [_samples(audit, judged)]
     if audit.counts:
         tables.insert(0, _counts(audit))
@@ -247,7 +247,7 @@ def _shown(audit: AuditRecords, judged: dict[tuple[str, str], Judgement]) -> Res
     rest = [pair for pair in audit.pairs if pair.sample not in set(Disagreement)]
     rows: list[list[Cell]] = []
     for pair in list(chain(apart, rest))[:SHOWN_MAX]:
-        rulings = [said and f"{said[0] or 'no'} ({said[1]})" for said in (pair.live, pair.shadow)]
+        rulings = [ruling and f"{ruling[0] or 'no'} ({ruling[1]})" for ruling in (pair.live, pair.shadow)]
         rows.append([pair.sample, pair.a, pair.b, *pair.numbers, *rulings, judged.get(pair.urls)])
     columns = ("sample", "earlier page", "page", "B-similarity", "C-similarity", "tape", "live", "shadow", "label")
     kinds = ("text", "text", "text", "count", "count", "share", "text", "text", "text")

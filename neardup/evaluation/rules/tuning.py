@@ -112,7 +112,7 @@ class Tuning:
         return {
             "rule": self.decider.rule,
             "chosen_on": self.chosen_on,
-            "told_of": self.now.pairs,
+            "measured_on": self.now.pairs,
             "changes": [{**asdict(one), "gain": one.gain._asdict()} for one in self.changes],
             "effective": self.effective,
             "now": {name: getattr(self.now, name)._asdict() for name in ("precision", "recall", "f1")},

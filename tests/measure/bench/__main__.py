@@ -52,7 +52,7 @@ def main() -> None:
     parser.add_argument("--checkpointed", type=int, default=0, help="pages of the index that is checkpointed")
     parser.add_argument("--scratch", type=Path, help="folder for large indexes; by default that of temporary files")
     asked = parser.parse_args()
-    # Whoever ends it with a signal gets the disk back: temporary folders go as for any other exit.
+    # A signal removes the temporary folders, too, as any other exit does.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended by a signal"))
     try:
         _run(_groups(asked), asked)

@@ -126,9 +126,9 @@ def edited(kind: str, count: int) -> list[Sample]:
     for item in range(count):
         words = language.draw(random, random.randint(150, 600))
         other = _EDITS[kind](language, random, list(words))
-        for at, said in enumerate((words, other)):
+        for at, values in enumerate((words, other)):
             site = make_site(language, random, "portal" if kind == "other boilerplate" else "plain")
-            html = site.html("", f"<p>{language.text(random, 8)}</p><p>{' '.join(said)}</p>")
+            html = site.html("", f"<p>{language.text(random, 8)}</p><p>{' '.join(values)}</p>")
             samples.append(Sample(f"http://{site.host}/{at}/{random.randrange(10**9)}", html, str(item), kind))
     return samples
 
@@ -183,7 +183,7 @@ def half_of(folder: Path, name: str, pages: int) -> list[Sample]:
     return samples
 
 
-def told(name: str, samples: Sequence[Sample]) -> str:
+def table_rows(name: str, samples: Sequence[Sample]) -> str:
     """Lines of the table."""
     records = sketched(samples)
     rounds = [[judge(samples, records, blocks) for blocks in CHOICES] for _ in range(_ROUNDS)]
@@ -208,14 +208,14 @@ def main() -> None:
     columns = ("pages of", "n", "blocks", "meet", "found", "merged", "only", "candidates", "bytes", "us")
     print("| " + " | ".join(columns) + " |\n" + "|---" * len(columns) + "|", flush=True)
     for kind in _EDITS:
-        print(told(kind, edited(kind, given.texts)), flush=True)
+        print(table_rows(kind, edited(kind, given.texts)), flush=True)
     if given.data is None:
         return
     if (given.data / "real_web_pages_gold").is_dir():
-        print(told("real web pages", web_pages(given.data / "real_web_pages_gold")), flush=True)
+        print(table_rows("real web pages", web_pages(given.data / "real_web_pages_gold")), flush=True)
     for one in SETS:
         if (given.data / one.archive).is_dir() or (given.data / f"{one.archive}.tar.xz").exists():
-            print(told(one.name, half_of(given.data, one.archive, given.pages)), flush=True)
+            print(table_rows(one.name, half_of(given.data, one.archive, given.pages)), flush=True)
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ from streams.config.settings import Settings
 from streams.files import sources
 from streams.formats.message import page_id
 from streams.kafka import Admin, Connection, Writer
-from streams.kafka.reader import Reader
+from streams.kafka.reader import TopicReader
 from streams.pipeline.packing import pack
 from streams.ports import Range
 
@@ -66,7 +66,7 @@ def _through(cluster: Any, codec: str, records: Sequence[Record]) -> tuple[int, 
     writer.close()
     folder = cluster.nodes[0].folder / "data" / f"{topic}-0"
     kept = sum(file.stat().st_size for file in folder.glob("*.log"))
-    with closing(Reader(connection, topic, committed_only=True)) as reader:
+    with closing(TopicReader(connection, topic, committed_only=True)) as reader:
         reader.assign(reader.begins())
 
         def read() -> None:

@@ -213,14 +213,14 @@ def judged(
     n, many = len(mixture), len(made)
     # Where most of the others are there already.
     parts = {"generated": range(3 * many // 4, many), "real": range(many + (n - many) // 2, n)}
-    _told(f"{len(mixture):,} pages, {len(records):,} of them real; repeats: {_counted(mixture)}")
+    _complain(f"{len(mixture):,} pages, {len(records):,} of them real; repeats: {_counted(mixture)}")
     wanted = choices(functions)
     meetings = follow(mixture, sorted({column for choice in wanted for column in choice.columns()}), sample, parts)
-    _told(f"{len(meetings.watched):,} pages watched under {len(meetings.met)} keys")
+    _complain(f"{len(meetings.watched):,} pages watched under {len(meetings.met)} keys")
     taken: dict[Choice, list[Run]] = {}
     for choice in RUNS[:runs] * repeats:  # in turns, so that a busy minute falls on all of them
         taken.setdefault(choice, []).append(run(mixture, records, choice, scheme, scratch))
-        _told(f"{choice}: {taken[choice][-1]}")
+        _complain(f"{choice}: {taken[choice][-1]}")
     costs = {choice: median(several) for choice, several in taken.items()}
     return [
         row_of(mixture, len(records), choice, evaluate(meetings, choice.columns(), mixture.names), costs.get(choice))
@@ -253,7 +253,7 @@ def read(path: Path) -> list[dict[str, str]]:
         return list(csv.DictReader(file))
 
 
-def _told(text: str) -> None:
+def _complain(text: str) -> None:
     print(text, file=sys.stderr, flush=True)
 
 

@@ -32,12 +32,12 @@ def _series(rows: _Rows, x: str) -> list[Series]:
     for name, found in lines:
         ordered = sorted(found, key=lambda row: int(row["keys"]))
         points = [(float(row[x]), float(row["recall"])) for row in ordered]
-        hints = [f"{_said(row)}: {row['keys']} keys, recall {row['recall']}, {row['candidates']}" for row in ordered]
+        hints = [f"{_label(row)}: {row['keys']} keys, recall {row['recall']}, {row['candidates']}" for row in ordered]
         out.append(Series(name, points, "line", hints))
     return out
 
 
-def _said(row: Mapping[str, str]) -> str:
+def _label(row: Mapping[str, str]) -> str:
     return f"{row['supershingles']} of {row['width']}, {row['blocks']} blocks"
 
 
@@ -85,7 +85,7 @@ def figure(rows: _Rows) -> str:
                     f"{compact(int(size))} pages",
                     [(float(row["keys"]), float(row[name])) for row in folded if row["pages"] == size],
                     "dots",
-                    [f"{_said(row)}: {row[name]}" for row in folded if row["pages"] == size],
+                    [f"{_label(row)}: {row[name]}" for row in folded if row["pages"] == size],
                 )
                 for size in sizes
             ]

@@ -7,7 +7,7 @@ are tokens, cut in one way for all: precision, recall and F1 of the multiset of 
 of its marked ones, means over pages. `--half` takes the pages of every second host.
 Others run in an environment of their own (`--peers`, a folder that is made if missing), on the same pages in the same
 run; us: of a page, wall clock; ours is of the whole sketch, main content and all else. Comments of a page count as
-marked where the people who marked it counted them.
+marked where its labellers counted them.
 """
 
 import argparse
@@ -56,13 +56,13 @@ class Marked:
 def pages_of(folder: Path, half: int | None = None) -> Iterator[Marked]:
     """Pages with anything marked, set by set. half: 0 or 1, of hosts; None: all."""
     for path in sorted(folder.glob("*/input/*.html")):
-        told = path.parents[1] / "GoldStandard" / f"{path.stem}.txt"
-        if not told.exists():
+        values = path.parents[1] / "GoldStandard" / f"{path.stem}.txt"
+        if not values.exists():
             continue
         body = path.read_bytes()
         found = _OPENING.match(body)
         url = found[1].decode("utf-8", "replace") if found else f"http://{path.stem.lower()}.example/"
-        marked = told.read_bytes().decode("utf-8", "replace")
+        marked = values.read_bytes().decode("utf-8", "replace")
         gold = words(_MARK.sub(" ", marked).encode(), 1)
         if gold and half in (None, half_of(url)):
             yield Marked(path.parents[1].name, path, url, body[found.end() :] if found else body, marked, gold)

@@ -32,7 +32,7 @@ from tests.measure.bench.table import Row, in_turn, seconds
 from tests.streams.archives import http, record
 
 _BATCH = 512
-#: As the matcher takes together when it folds what is told already.
+#: Pages that the matcher folds together when their verdicts are emitted already.
 _TOGETHER = 16
 _SOURCE = bytes(16)
 
@@ -110,7 +110,7 @@ def _checkpoint(state: Path, store: RocksStore, kept: CheckpointStore, manifest:
 
 
 def judging_anew(scheme: Scheme) -> Iterator[Row]:
-    """A log live, folded in silence, and judged once more by another decider, whose verdicts are told."""
+    """A log judged live, folded without verdicts, and judged once more by another decider, with verdicts."""
     decider, log = Decider(scheme=scheme.digest), Log()
     history = messages(scheme, [*log.records(0, 6 * _BATCH), *mixed(log, 6 * _BATCH, 6 * _BATCH)])
     other = replace(decider, tape_min=0.8)
@@ -137,12 +137,18 @@ def judging_anew(scheme: Scheme) -> Iterator[Row]:
     pages = len(history) * _BATCH
     yield Row("fold of a log of messages", "pages/s", pages / fold, pages / live, "live", live / fold, "2 x")
     yield Row(
-        "the same log by another decider, told", "pages/s", pages / anew, pages / fold, "fold", fold / anew, "1 x"
+        "the same log by another decider, with verdicts",
+        "pages/s",
+        pages / anew,
+        pages / fold,
+        "fold",
+        fold / anew,
+        "1 x",
     )
 
 
 def sweeps(scheme: Scheme) -> Iterator[Row]:
-    """What looking for pages that nobody has seen for long adds to judging."""
+    """The cost that expiry adds to judging."""
     log, held, parts = Log(), 20_000, 3
     plain = Decider(scheme=scheme.digest)
     swept = replace(plain, expiry_days=30)

@@ -180,17 +180,17 @@ def replay(calls: Path, variant: Variant, folder: Path, pages: int, cache_bytes:
 
 
 def compare(
-    calls: Path, pages: int, names: Sequence[str], repeats: int, told: Callable[[str], None], cache_bytes: int
+    calls: Path, pages: int, names: Sequence[str], repeats: int, report: Callable[[str], None], cache_bytes: int
 ) -> tuple[Cost, dict[str, Cost]]:
     """Medians: of the default in figures, of the others as ratios to the runs of the default before and after them."""
     defaults: list[Cost] = []
     ratios: dict[str, list[Cost]] = {name: [] for name in names}
     for _ in range(repeats):
-        before = _run(calls, pages, _DEFAULT, told, cache_bytes)
+        before = _run(calls, pages, _DEFAULT, report, cache_bytes)
         for first in range(0, len(names), _BETWEEN):
             part = names[first : first + _BETWEEN]
-            taken = {name: _run(calls, pages, name, told, cache_bytes) for name in part}
-            after = _run(calls, pages, _DEFAULT, told, cache_bytes)
+            taken = {name: _run(calls, pages, name, report, cache_bytes) for name in part}
+            after = _run(calls, pages, _DEFAULT, report, cache_bytes)
             for name, cost in taken.items():
                 if cost and before and after:
                     ratios[name].append(_each(lambda x, a, b: 2 * x / (a + b) if a + b else 1.0, cost, before, after))
@@ -199,16 +199,16 @@ def compare(
     return _median(defaults), {name: _median(costs) for name, costs in ratios.items() if costs}
 
 
-def _run(calls: Path, pages: int, name: str, told: Callable[[str], None], cache_bytes: int) -> Cost | None:
+def _run(calls: Path, pages: int, name: str, report: Callable[[str], None], cache_bytes: int) -> Cost | None:
     with tempfile.TemporaryDirectory(dir=calls.parent) as folder:
         command = [sys.executable, "-m", "tests.measure.bench.options", "--replay", name, "--calls", str(calls)]
         command += ["--pages", str(pages), "--folder", str(Path(folder) / "index"), "--cache", str(cache_bytes)]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
-        told(f"{name}: {(done.stderr.strip().splitlines() or ['failed'])[-1]}")
+        report(f"{name}: {(done.stderr.strip().splitlines() or ['failed'])[-1]}")
         return None
     cost = Cost(**json.loads(done.stdout))
-    told(f"{name}: {cost}")
+    report(f"{name}: {cost}")
     return cost
 
 
@@ -246,7 +246,7 @@ def _of_pages(source: Path, scheme: Scheme, count: int) -> Iterator[bytes]:
     yield from sketch_pages(pages, scheme)
 
 
-def _told(text: str) -> None:
+def _complain(text: str) -> None:
     print(text, file=sys.stderr, flush=True)
 
 
@@ -286,8 +286,8 @@ def main() -> None:
         if not calls.exists():
             records = _of_pages(asked.source, scheme, asked.pages) if asked.source else stream(Log(), asked.pages)
             pages = record(records, Decider(scheme=scheme.digest), calls)
-        _told(f"{pages:,} pages, calls of {calls.stat().st_size >> 20} MB")
-        base, ratios = compare(calls, pages, names, asked.repeats, _told, asked.cache)
+        _complain(f"{pages:,} pages, calls of {calls.stat().st_size >> 20} MB")
+        base, ratios = compare(calls, pages, names, asked.repeats, _complain, asked.cache)
     about = [
         f"`python -m tests.measure.bench.options {' '.join(sys.argv[1:])}`",
         f"machine: {machine()}",

@@ -151,7 +151,7 @@ def main():
                 reply = {"loaded": len(texts)}
             else:
                 reply = answer(texts, planted, request["run"])
-        except Exception as error:  # noqa: BLE001 - whatever is wrong with a peer is told, and its row is void
+        except Exception as error:  # noqa: BLE001 - an error of a peer is shown, and its row is void
             reply = {"error": f"{type(error).__name__}: {error}"[:200]}
         print(json.dumps(reply), flush=True)
 

@@ -22,9 +22,9 @@ _INSTALL_S_MAX = 300
 def environment(folder: Path) -> tuple[Path, dict[str, str]]:
     """Python of the peers' environment, made if missing, and what could not be installed: {peer: why}."""
     python = folder / "bin" / "python"
-    told = folder / "peers.json"
-    if told.exists() and json.loads(told.read_text())["packages"] == PACKAGES:
-        return python, json.loads(told.read_text())["missing"]
+    answer = folder / "peers.json"
+    if answer.exists() and json.loads(answer.read_text())["packages"] == PACKAGES:
+        return python, json.loads(answer.read_text())["missing"]
     install = _make(folder, python)
     missing = {}
     for name, package in {"xxhash": "xxhash", **PACKAGES}.items():
@@ -35,16 +35,16 @@ def environment(folder: Path) -> tuple[Path, dict[str, str]]:
                 missing[name] = (done.stderr.strip().splitlines() or ["not installed"])[-1][:200]
         except subprocess.TimeoutExpired:
             missing[name] = f"not installed in {_INSTALL_S_MAX} s"
-    told.write_text(json.dumps({"packages": PACKAGES, "missing": missing}))
+    answer.write_text(json.dumps({"packages": PACKAGES, "missing": missing}))
     return python, missing
 
 
 def made(folder: Path, packages: Sequence[str]) -> Path:
     """Python of an environment with these packages, made if missing. Raises CalledProcessError if it cannot be."""
-    python, told = folder / "bin" / "python", folder / "packages.json"
-    if not told.exists() or json.loads(told.read_text()) != list(packages):
+    python, answer = folder / "bin" / "python", folder / "packages.json"
+    if not answer.exists() or json.loads(answer.read_text()) != list(packages):
         subprocess.run([*_make(folder, python), *packages], check=True, timeout=_INSTALL_S_MAX)
-        told.write_text(json.dumps(list(packages)))
+        answer.write_text(json.dumps(list(packages)))
     return python
 
 

@@ -32,7 +32,7 @@ def sketching(pages: Sequence[Page], title: str, scheme: Scheme) -> None:
     """Stages of the kernels, each called alone; what is left of the whole call is Python's around them."""
     ones = [OnePage(page, scheme) for page in pages[:10]]
     names = [name for name, _ in ones[0].stages()]
-    # Whoever calls a kernel from Python pays for it; the fused kernel does not.
+    # A call from Python has a cost that the fused kernel does not have.
     empty = OnePage(Page("http://s.example/", b""), scheme)
     call = statistics.median(seconds(empty.extract) for _ in range(200))
     taken: dict[str, list[float]] = {name: [] for name in names}

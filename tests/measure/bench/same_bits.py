@@ -45,7 +45,7 @@ def digests() -> dict[str, str]:
 
 def same_bits() -> list[Row]:
     """Each instruction set in a process of its own, with an empty cache of compiled code."""
-    told: dict[str, dict[str, str]] = {}
+    reported: dict[str, dict[str, str]] = {}
 
     def run() -> None:
         running = {}
@@ -66,16 +66,16 @@ def same_bits() -> list[Row]:
                 ends.callback(running[name].kill)
             for name, process in running.items():
                 output, _ = process.communicate()
-                told[name] = dict(line.split() for line in output.splitlines()) if not process.returncode else {}
+                reported[name] = dict(line.split() for line in output.splitlines()) if not process.returncode else {}
 
     taken = seconds(run)
     row = Row("same sketches under every instruction set", "sets", 0.0, reach="all", notes={"seconds": taken})
-    own = told["this machine"]
-    alike = [name for name, found in told.items() if found and found.items() <= own.items()]
-    row.ours, row.peer, row.peer_name, row.ratio = len(alike), len(told), "tried", len(alike) / len(told)
+    own = reported["this machine"]
+    alike = [name for name, found in reported.items() if found and found.items() <= own.items()]
+    row.ours, row.peer, row.peer_name, row.ratio = len(alike), len(reported), "tried", len(alike) / len(reported)
     row.check = f"alike: {', '.join(alike)}"
-    if len(alike) < len(told):
-        row.void = f"others: {', '.join(sorted(set(told) - set(alike)))}"
+    if len(alike) < len(reported):
+        row.void = f"others: {', '.join(sorted(set(reported) - set(alike)))}"
     return [row]
 
 

@@ -76,11 +76,11 @@ def _run(corpus: Sequence[Path], scratch: Path, flags: Sequence[str]) -> tuple[f
         [*command, "--out", str(out), "--again", "--json", *flags], cwd=scratch, stdout=subprocess.PIPE
     ) as running:
         watched = Watched(running.pid)
-        told, _ = running.communicate()
+        output, _ = running.communicate()
         watched.stop()
     if running.returncode:
         raise RuntimeError(f"the partition ended with {running.returncode}")
-    return time.monotonic() - began, watched, json.loads(told)["sets"]
+    return time.monotonic() - began, watched, json.loads(output)["sets"]
 
 
 class Watched:

@@ -50,15 +50,15 @@ class Folding:
         self.kinds: dict[str, int] = {}
 
     def run(
-        self, records: Iterable[bytes], *, told: bool = True, clock: Callable[[], float] = time.perf_counter
+        self, records: Iterable[bytes], *, emit: bool = True, clock: Callable[[], float] = time.perf_counter
     ) -> float:
-        """Seconds a page, by the clock: decided, told as JSON, written."""
+        """Seconds per page, by the clock: decided, serialised as JSON, written."""
         batch = list(enumerate(records, self.next))
         self.next += len(batch)
 
         def work() -> None:
-            outcome = fold(batch, self.store, self.decider, emit=told, threads=THREADS)
-            if told:
+            outcome = fold(batch, self.store, self.decider, emit=emit, threads=THREADS)
+            if emit:
                 for verdict in outcome.verdicts:
                     verdict.to_json()
             self.store.write(outcome.writes)
@@ -180,12 +180,12 @@ def rebuild(scheme: Scheme) -> list[Row]:
     decider, log = Decider(scheme=scheme.digest), Log()
     records = [*log.records(0, 5000), *mixed(log, 5000, 5000)]
     times = {}
-    for name, size, told in (("live", _BATCH, True), ("rebuild", 8 * _BATCH, False)):
+    for name, size, emit in (("live", _BATCH, True), ("rebuild", 8 * _BATCH, False)):
         with tempfile.TemporaryDirectory() as folder:
             store = RocksStore(Path(folder) / "index")
             folding = Folding(store, decider, 1)
             parts = [records[i : i + size] for i in range(0, len(records), size)]
-            times[name] = sum(folding.run(part, told=told) * len(part) for part in parts) / len(records)
+            times[name] = sum(folding.run(part, emit=emit) * len(part) for part in parts) / len(records)
             store.close()
     ratio = times["live"] / times["rebuild"]
     return [

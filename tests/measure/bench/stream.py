@@ -48,7 +48,7 @@ from streams.config.settings import Settings, Topics  # noqa: E402
 from streams.files import sources  # noqa: E402
 from streams.files.scan import scan  # noqa: E402
 from streams.files.state import State  # noqa: E402
-from streams.kafka.reader import Reader  # noqa: E402
+from streams.kafka.reader import TopicReader  # noqa: E402
 from tests.streams.archives import http, record  # noqa: E402
 
 PAGE_WORDS = 7_000
@@ -58,7 +58,7 @@ _TICK = os.sysconf("SC_CLK_TCK")
 
 
 def halves() -> tuple[set[int], set[int]]:
-    """The cores for the broker, and those for everybody else."""
+    """The cores of the broker, and those of all other processes."""
     cores = sorted(os.sched_getaffinity(0))
     half = max(1, len(cores) // 2)
     return set(cores[half:] or cores), set(cores[:half])
@@ -157,7 +157,7 @@ class Stream:
             self.roles[role] = self.line.start(role, settings=settings)
         eventually(self._serving, "metrics of both roles")
         self._archive = archive
-        self._reader = Reader(self.line.connection, names.verdicts, committed_only=True)
+        self._reader = TopicReader(self.line.connection, names.verdicts, committed_only=True)
         self._reader.assign(self._reader.begins())
         self.crawl(WARM_UP_PAGES)
 
@@ -202,18 +202,18 @@ class Stream:
             records = self._reader.read(4096, wait_s=60.0)
             now = time.time_ns() // 1_000_000
             if not records:
-                raise SystemExit(f"no verdict for a minute: {self.roles['match'].said()[-2000:]}")
+                raise SystemExit(f"no verdict for a minute: {self.roles['match'].output()[-2000:]}")
             for verdict in (orjson.loads(each.value() or b"") for each in records):
                 if verdict["n"] == 0:
                     latencies.append((verdict["fetched_at"], now - verdict["fetched_at"]))
                     left -= 1
         ended = time.time()
-        told = answer(crawling)
+        response = answer(crawling)
         spent = {name: value - cpu[name] for name, value in self.cpu().items()}
         passed = {name: value - steps.get(name, 0.0) for name, value in self.steps().items()}
-        spent["crawler"] = told["cpu"]
+        spent["crawler"] = response["cpu"]
         return {
-            "seconds": ended - told["began"],
+            "seconds": ended - response["began"],
             "cpu": spent,
             "steps": passed,
             "latencies": [each for _, each in sorted(latencies)],
@@ -254,7 +254,7 @@ def main() -> int:
     parser.add_argument("--out", type=Path, help="also write the Markdown here")
     given = parser.parse_args()
     logging.getLogger("neardup.kafka").addHandler(logging.NullHandler())
-    said = [f"Machine: {machine()}\n"]
+    values = [f"Machine: {machine()}\n"]
     for_broker, for_us = halves()
     threads = len(for_us)
     with tempfile.TemporaryDirectory(prefix="neardup-bench-") as name:
@@ -267,9 +267,9 @@ def main() -> int:
         os.sched_setaffinity(0, for_broker)
         with kafka.Cluster(folder / "kafka") as cluster:
             os.sched_setaffinity(0, for_us)
-            compare(cluster, folder, archive, given, threads, size, said.append)
-            said.append(compressions(cluster, folder, archive))
-    text = "\n".join(said)
+            compare(cluster, folder, archive, given, threads, size, values.append)
+            values.append(compressions(cluster, folder, archive))
+    text = "\n".join(values)
     print(text)
     if given.out:
         given.out.parent.mkdir(parents=True, exist_ok=True)

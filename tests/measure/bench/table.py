@@ -74,8 +74,8 @@ def versions(names: Sequence[str]) -> dict[str, str]:
 
 
 def commit() -> str:
-    told = subprocess.run(["git", "describe", "--always", "--dirty"], capture_output=True, text=True, check=False)
-    return told.stdout.strip() or "unknown"
+    result = subprocess.run(["git", "describe", "--always", "--dirty"], capture_output=True, text=True, check=False)
+    return result.stdout.strip() or "unknown"
 
 
 def _number(value: float | None) -> str:
@@ -138,7 +138,7 @@ class Sheet:
 
 
 def _replace(path: Path, text: str) -> None:
-    """Whoever stops us while we write leaves the text as it was."""
+    """A stop during the write leaves the text as it was."""
     part = path.with_suffix(".part")
     part.write_text(text)
     part.replace(path)

@@ -139,10 +139,10 @@ def test_table_and_picture(mixture, tmp_path):
         row_of(mixture, 0, choice, evaluate(meetings, choice.columns(), mixture.names), None) for choice in choices(24)
     ]
     write(merged([{**rows[0], "pages": "4000"}, {**rows[0], "pages": "10"}], rows), tmp_path / "t.csv")
-    told = read(tmp_path / "t.csv")
-    assert [row["pages"] for row in told[:2]] == ["10", "4000"]
-    assert told[1:] == rows
-    picture = ElementTree.fromstring(figure(told))
+    values = read(tmp_path / "t.csv")
+    assert [row["pages"] for row in values[:2]] == ["10", "4000"]
+    assert values[1:] == rows
+    picture = ElementTree.fromstring(figure(values))
     texts = ["".join(text.itertext()) for text in picture.iter("{http://www.w3.org/2000/svg}text")]
     assert "4k pages, generated: recall over keys" in texts
     assert "n supershingles of 3, 6 blocks" in texts

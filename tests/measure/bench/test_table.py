@@ -53,9 +53,9 @@ def test_groups_are_chosen_and_their_time_is_foretold(tmp_path, capsys, monkeypa
     monkeypatch.setattr(bench, "SECONDS", {"html": 10, "worst pages": 20, "worst matching": 100})
     monkeypatch.setattr("sys.argv", ["bench", "--out", str(tmp_path), "--only", "worst"])
     bench.main()
-    said = capsys.readouterr().err.splitlines()
-    assert said[0] == "about 2 minutes: worst pages 20 s, worst matching 100 s"
-    assert said[1].endswith("2 minutes left")
+    output = capsys.readouterr().err.splitlines()
+    assert output[0] == "about 2 minutes: worst pages 20 s, worst matching 100 s"
+    assert output[1].endswith("2 minutes left")
     assert not (tmp_path / "bench.md").exists(), "a part does not replace the whole"
     assert "| worst matching | s |" in (tmp_path / "bench-worst.md").read_text()
     monkeypatch.setattr("sys.argv", ["bench", "--out", str(tmp_path), "--only", "speed"])

@@ -28,9 +28,9 @@ _FOUND_MIN, _WRONG_MAX = 0.9, 0.02
 _SLOW_S = 4.0
 
 
-def _verdict_of_peer(told: dict[str, float]) -> tuple[str, str]:
-    check = f"found {told['found']:.1%}, wrong {told['wrong']:.1%}"
-    good = told["found"] >= _FOUND_MIN and told["wrong"] <= _WRONG_MAX
+def _verdict_of_peer(peer: dict[str, float]) -> tuple[str, str]:
+    check = f"found {peer['found']:.1%}, wrong {peer['wrong']:.1%}"
+    good = peer["found"] >= _FOUND_MIN and peer["wrong"] <= _WRONG_MAX
     return check, "" if good else f"peer {check}"
 
 
@@ -52,20 +52,20 @@ def sketches(peers: Peers, missing: dict[str, str], scheme: Scheme) -> Iterator[
             try:
                 if name in missing:
                     raise RuntimeError(missing[name])
-                told = peers.ask(run=name)  # warm, and its check
+                answer = peers.ask(run=name)  # warm, and its check
                 ours, peer = in_turn(
                     [
                         lambda: seconds(lambda: sketch_pages(pages, scheme)),
                         lambda name=name: peers.ask(run=name)["seconds"],
                     ],
-                    5 if told["seconds"] < _SLOW_S else 1,
+                    5 if answer["seconds"] < _SLOW_S else 1,
                 )
             except RuntimeError as error:
                 row.void = str(error)
             else:
                 row.ours, row.peer = 1e6 * ours / len(pages), 1e6 * peer / len(pages)
                 row.peer_name, row.ratio = name, peer / ours
-                check, row.void = _verdict_of_peer(told)
+                check, row.void = _verdict_of_peer(answer)
                 row.check = f"{ours_check}; theirs {check}"
                 if found < 95 or wrong > 1:
                     row.void = ours_check
@@ -75,13 +75,13 @@ def sketches(peers: Peers, missing: dict[str, str], scheme: Scheme) -> Iterator[
 def _stream(pages: Sequence[Page], scheme: Scheme, folder: Path, *, ahead: bool) -> tuple[float, list[Verdict], int]:
     """Seconds, verdicts, and bytes on disk; ahead: a second thread sketches the next batch."""
     parts = [pages[i : i + _BATCH] for i in range(0, len(pages), _BATCH)]
-    told: list[Verdict] = []
+    reported: list[Verdict] = []
     if not ahead:
         index = open_index(folder / "index", scheme=scheme)
 
         def run() -> None:
             for part in parts:
-                told.extend(index.add(part))
+                reported.extend(index.add(part))
             index.flush()
 
         taken = seconds(run)
@@ -99,14 +99,14 @@ def _stream(pages: Sequence[Page], scheme: Scheme, folder: Path, *, ahead: bool)
                         coming = pool.submit(sketch_pages, parts[number + 1], scheme)
                     outcome = fold(list(enumerate(records, first)), store, decider)
                     store.write({**outcome.writes, Family.META: {b"next": b"%d" % (first + len(part))}})
-                    told.extend(outcome.verdicts)
+                    reported.extend(outcome.verdicts)
                     first += len(part)
             store.flush()
 
         taken = seconds(run)
         store.close()
     size = sum(path.stat().st_size for path in (folder / "index").rglob("*.sst"))
-    return taken, told, size
+    return taken, reported, size
 
 
 def verdicts(peers: Peers, missing: dict[str, str], scheme: Scheme) -> list[Row]:
@@ -129,14 +129,14 @@ def verdicts(peers: Peers, missing: dict[str, str], scheme: Scheme) -> list[Row]
         try:
             if "rensa" in missing:
                 raise RuntimeError(missing["rensa"])
-            told = peers.ask(run="rensa_verdicts")
+            emitted = peers.ask(run="rensa_verdicts")
             one, two, peer = in_turn(
                 [lambda: ours(False), lambda: ours(True), lambda: peers.ask(run="rensa_verdicts")["seconds"]], 3
             )
         except RuntimeError as error:
             row.void = both.void = str(error)
             return [row, both]
-    check, void = _verdict_of_peer(told)
+    check, void = _verdict_of_peer(emitted)
     found = sum(
         verdict.verdict is Kind.NEAR_DUPLICATE and verdict.representative is not None
         and verdict.representative.page_id == verdict.page_id - 9_000

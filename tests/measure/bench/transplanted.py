@@ -56,9 +56,9 @@ def article_of(page: Marked) -> Article | None:
     """The marked text of a page, if it is of the length of an article and has a headline."""
     _, *parts = _PART.split(page.marked)
     parts = [" ".join(_CONTROLS.sub(" ", part).split()) for part in parts]
-    told = list(zip(map(str.lower, parts[::2]), parts[1::2], strict=True))
-    headlines = [text for kind, text in told if kind == "h" and 4 <= len(_WORD.findall(text)) <= 16]
-    paragraphs = [text for kind, text in told if kind in "pl" and len(_WORD.findall(text)) >= 8]
+    values = list(zip(map(str.lower, parts[::2]), parts[1::2], strict=True))
+    headlines = [text for kind, text in values if kind == "h" and 4 <= len(_WORD.findall(text)) <= 16]
+    paragraphs = [text for kind, text in values if kind in "pl" and len(_WORD.findall(text)) >= 8]
     found = Article(headlines[0], paragraphs) if headlines else None
     return found if found and 150 <= found.words <= 1500 else None
 
@@ -172,8 +172,8 @@ def transplanted(folder: Path, half: int | None, layouts: int, seed: int) -> lis
 def _comment(random: Random, articles: Sequence[Article]) -> str:
     words = " ".join(random.choice(articles).paragraphs).split()
     at, size = random.randrange(len(words)), random.randint(5, 60)
-    said = escape(" ".join(words[at : at + size]))
-    return f'<li><b>{escape(random.choice(words))}</b> <a href="/reply">Reply</a><p>{said}</p></li>'
+    text = escape(" ".join(words[at : at + size]))
+    return f'<li><b>{escape(random.choice(words))}</b> <a href="/reply">Reply</a><p>{text}</p></li>'
 
 
 def meeting(samples: Sequence[Sample], records: Sequence[bytes], decider: Decider) -> tuple[int, int]:

@@ -127,9 +127,9 @@ def wait_for(worker: Worker, count: int) -> float:
 
 
 def live(
-    worker: Worker, producer: Producer, topic: str, verdicts: Iterator[tuple[str, dict[str, Any]]], rate: int, told: int
+    worker: Worker, producer: Producer, topic: str, verdicts: Iterator[tuple[str, dict[str, Any]]], rate: int, past: int
 ) -> str:
-    """Verdicts at a rate while the overview is asked for. told: those before. None is shed: what is too much waits."""
+    """Measures verdicts at a rate while the overview is requested. past: verdicts before. None is dropped."""
     count = rate * LIVE_SECONDS
     cpu, began, worst = cpu_of(worker.process.pid), time.monotonic(), 0.0
     for second in range(LIVE_SECONDS):
@@ -140,7 +140,7 @@ def live(
         worst = max(worst, time.monotonic() - asked)
         time.sleep(max(0.0, began + second + 1 - time.monotonic()))
     offered = count / (time.monotonic() - began)
-    late = wait_for(worker, told + count) - began - LIVE_SECONDS
+    late = wait_for(worker, past + count) - began - LIVE_SECONDS
     spent = (cpu_of(worker.process.pid) - cpu) / count
     return (
         f"| at {offered:,.0f} verdicts/s | {behind:,} behind in the last second, level {max(0.0, late):.1f} s after "
@@ -175,10 +175,10 @@ def measure(bootstrap: str, folder: Path, count: int) -> Iterator[str]:
         for name, path in paths.items():
             middle, late = timed(worker, path)
             yield f"| {name} | {middle:.0f} ms, 9 of 10 within {late:.0f} ms |"
-        told = count
+        applied = count
         for rate in LIVE_RATES:
-            yield live(worker, producer, names.verdicts, verdicts, rate, told)
-            told += rate * LIVE_SECONDS
+            yield live(worker, producer, names.verdicts, verdicts, rate, applied)
+            applied += rate * LIVE_SECONDS
         yield f"| memory | {memory_of(worker.process.pid):,.0f} MB |"
     finally:
         worker.end(15)

@@ -187,7 +187,7 @@ class _Leaving:
         self.folding, self._plain, self.gone, self.left = folding, plain, 0, members
         for first in range(0, members, _BATCH):
             many = min(_BATCH, members - first)
-            folding.run([one_near(plain, number)[0] for number in range(first, first + many)], told=False)
+            folding.run([one_near(plain, number)[0] for number in range(first, first + many)], emit=False)
 
     def go(self, count: int) -> float:
         """Processor's microseconds for each of so many promotions, in one batch."""

@@ -1,4 +1,4 @@
-"""The commons: near-duplicate rules on documentation that nobody chose.
+"""The commons: near-duplicate rules on documentation that was not selected by hand.
 
     python -m tests.measure.commons fetch
     python -m tests.measure.commons run --data ../shared/data --out build/commons.md

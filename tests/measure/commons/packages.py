@@ -1,7 +1,7 @@
 """The packages of the benchmark: the list, the reserved names, and the clients that fetch them into a cache.
 
 A name is *reserved* if the BLAKE2b digest of its source begins with 0, 1, 2 or 3: such packages are kept for judging a
-rule that was chosen here, so nobody fetches or reads them.
+rule that was chosen here, so they are not fetched or read.
 """
 
 import os

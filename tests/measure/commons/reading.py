@@ -11,7 +11,7 @@ from tests.measure.commons import rules
 from tests.measure.commons.run import Stream
 from tests.measure.commons.truth import Relation, Truth
 
-#: What people said: relation, URLs, "right", "wrong" or "unclear", and a reason.
+#: Judgements of readers: relation, URLs, "right", "wrong" or "unclear", and a reason.
 JUDGEMENTS = Path(__file__).with_name("judgements.tsv")
 _LINES_MAX, _LINE_MAX = 16, 160
 
@@ -66,6 +66,6 @@ def judged(path: Path = JUDGEMENTS) -> dict[str, Counter[str]]:
     counts: dict[str, Counter[str]] = defaultdict(Counter)
     for line in path.read_text().splitlines():
         if line and not line.startswith("#"):
-            relation, _, _, said, _ = line.split("\t")
-            counts[relation][said] += 1
+            relation, _, _, values, _ = line.split("\t")
+            counts[relation][values] += 1
     return dict(counts)

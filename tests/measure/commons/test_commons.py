@@ -127,10 +127,10 @@ def _generated() -> Truth:
 
 def test_generated_releases_are_found_and_results_are_kept(tmp_path: Path) -> None:
     stream = run.Stream("generated releases", "none", "releases", _generated)
-    said: list[str] = []
+    reported: list[str] = []
     for forms in (["verified"], ["verified", "tape", "texts"], ["verified", "tape", "texts"]):
-        (result,) = run.results([stream], forms, tmp_path, 1, 600, said.append)
-    assert said == ["1 of 1: generated releases"] * 2, "nothing is measured twice"
+        (result,) = run.results([stream], forms, tmp_path, 1, 600, reported.append)
+    assert reported == ["1 of 1: generated releases"] * 2, "nothing is measured twice"
     for form in ("verified", "tape", "exact Jaccard"):
         tally = Counter(result["counts"][form])
         assert tally["wrong"] == 0
@@ -142,7 +142,7 @@ def test_judgements_name_relations() -> None:
     judged = reading.judged()
     assert judged.keys() <= {relation.value for relation in Relation}
     assert sum(map(Counter.total, judged.values())) >= 60
-    assert {said for counts in judged.values() for said in counts} <= {"right", "wrong", "unclear"}
+    assert {found for counts in judged.values() for found in counts} <= {"right", "wrong", "unclear"}
 
 
 def test_exact_jaccard_hides_what_has_the_same_shingles() -> None:

@@ -73,7 +73,7 @@ class Truth:
         words = _TOKEN.findall(text.lower())
         return np.array([self._names.setdefault(word, len(self._names)) for word in words], np.uint64)
 
-    def _said(self, place: int) -> str:
+    def _plain_prose(self, place: int) -> str:
         """The prose of a page without dates and clocks."""
         return " ".join(_STAMP.sub(" ", self._prose[place]).split())
 
@@ -112,7 +112,7 @@ class Truth:
         moved = one.release != other.release and one_title and _below(one) == _below(other) != ""
         if moved and max(likeness, self.whole_likeness(a, b)) >= EDITION_MIN:
             return Relation.EDITION
-        if one_title and likeness >= TWIN_MIN and self._said(a) == self._said(b) != "":
+        if one_title and likeness >= TWIN_MIN and self._plain_prose(a) == self._plain_prose(b) != "":
             return Relation.TWIN
         translated = _translated(one.path or one.key, other.path or other.key) and likeness >= TWIN_MIN
         numbered = one.release != other.release and one_title

@@ -40,7 +40,7 @@ from tests.measure.gate.measure import SEED, Tally, judged, sketched
 from tests.measure.gate.sites import Sample
 from tests.measure.gate.test_gate import GATES
 
-#: Of the gate's pages; the gate itself, and those who chose its numbers, used others.
+#: Seeds of the gate's pages; the gate itself, and the choice of its numbers, used others.
 SEEDS = (31, 32)
 
 
@@ -106,7 +106,7 @@ def gate(pages: int) -> list[Source]:
 
 
 def of_class(generate: Callable[[int, int], list[Sample]], pages: int) -> Source:
-    """A class of the gate, of seeds that nobody chose by."""
+    """A class of the gate, with seeds that no number was chosen on."""
     samples = [one._replace(item=f"{seed} {one.item}") for seed in SEEDS for one in generate(pages, seed)]
     return stream(generate.__name__, samples)
 
@@ -228,8 +228,8 @@ def main() -> None:
     given = options.parse_args()
     classes = gate(given.pages)
     by_class = ablated(classes)
-    told = most(classes, by_class)
-    print(told, flush=True)
+    values = most(classes, by_class)
+    print(values, flush=True)
     names, tallies = ["the gate's classes"], [[sum(row, Tally())] for row in by_class]
     for source in _real(given.data, given.real):
         names.append(source.name)
@@ -239,7 +239,7 @@ def main() -> None:
     whole = table(names, tallies)
     print(whole)
     given.out.parent.mkdir(parents=True, exist_ok=True)
-    given.out.write_text(f"{whole}\n{told}")
+    given.out.write_text(f"{whole}\n{values}")
 
 
 def _real(data: Path | None, count: int) -> Iterator[Source]:

@@ -13,7 +13,7 @@ from tests.measure.gate.sites import MONTHS, Sample, make_sites
 
 
 def shop(n: int, seed: int) -> list[Sample]:
-    """Products under one title, told apart by `?id=`: name, price, 5 to 60 words; delivery terms and other offers."""
+    """Products under one title, with `?id=`: name, price, 5 to 60 words; delivery terms and other offers."""
     random, language = Random(seed), Language(seed)
     samples: list[Sample] = []
     for site in make_sites(language, random):
@@ -39,7 +39,7 @@ def _day(random: Random) -> str:
 
 
 def forum_threads(n: int, seed: int) -> list[Sample]:
-    """Threads under one title, told apart by `?t=`: a subject, one to six posts of 3 to 80 words, users' signatures."""
+    """Threads under one title, with `?t=`: a subject, one to six posts of 3 to 80 words, users' signatures."""
     random, language = Random(seed), Language(seed)
     samples: list[Sample] = []
     for site in make_sites(language, random):

@@ -91,7 +91,7 @@ _YARDSTICKS = ("yardstick: exact Jaccard of 5-shingles",)
 _COLUMNS = ("rule", "accepted", "precision", "precision 95%", "recall", "recall 95%", "F1", "F1 95%")
 
 
-def told(title: str, evaluation: dict[str, Any]) -> str:
+def table_of(title: str, evaluation: dict[str, Any]) -> str:
     """A Markdown table of all rules on one half."""
     labels, pages = evaluation["labels"], evaluation["corpus"]["pages"]
     lines = [
@@ -127,7 +127,7 @@ def main() -> None:
             evaluation = evaluate_command(
                 [at / "pages.jsonl"], items=at / "items.jsonl", out=at / "evaluation", threads=given.threads
             )
-            table = told(f"{one.name}: {name} ({one.halves})", evaluation.to_json())
+            table = table_of(f"{one.name}: {name} ({one.halves})", evaluation.to_json())
             print(table, flush=True)
             report += table
     (given.out / "corpora.md").write_text(report)

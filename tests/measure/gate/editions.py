@@ -21,13 +21,13 @@ def editions(n: int, seed: int) -> list[Sample]:
         words = language.draw(random, random.randint(150, 900))
         places = random.sample(range(len(words)), random.randint(1, 12))
         for edition in random.sample((1, 2, 3), random.randint(2, 3)):
-            said = list(words)
-            for at in random.sample(range(len(said)), random.randint(0, len(said) // 25)):
-                said[at] = random.choice(language.words)
+            values = list(words)
+            for at in random.sample(range(len(values)), random.randint(0, len(values) // 25)):
+                values[at] = random.choice(language.words)
             for at in places:
-                said[at] = f"{edition}.{at % 7}"
+                values[at] = f"{edition}.{at % 7}"
             title = f"{topic} - {site.name} {edition}.0"
-            main = f"<h1>{topic}</h1><p>{' '.join(said)}</p>"
+            main = f"<h1>{topic}</h1><p>{' '.join(values)}</p>"
             url = f"http://{site.host}/{edition}.0/{slug(topic)}.html"
             samples.append(Sample(url, site.html(title, main), f"{site.host} {topic}", "editions of one text"))
     return arrival(random, samples, n)
@@ -61,9 +61,9 @@ def syndicated(n: int, seed: int) -> list[Sample]:
 
 
 def padded(n: int, seed: int) -> list[Sample]:
-    """Texts, and on another site the same with a few words said hundreds of times: stuffed for engines.
+    """Texts, and on another site the same with a few words repeated hundreds of times: stuffed for engines.
 
-    Who reads the one has not read the other, so they are two items. One text in ten is mirrored as it is.
+    A reader of the one has not read the other, so they are two items. One text in ten is mirrored as it is.
     """
     random, language = Random(seed), Language(seed)
     samples: list[Sample] = []

@@ -70,10 +70,10 @@ def main() -> None:
     for gate in GATES:
         samples = gate.generate(given.pages, JUDGED)
         usual = measure(samples)
-        told = measure(samples, rule="signals", model=online_text(model, "the model"))
+        values = measure(samples, rule="signals", model=online_text(model, "the model"))
         print(
-            f"{samples[0].kind:34} {told.found_share:7.3f} {usual.found_share:8.3f} "
-            f"{told.wrong_per_1000:11.1f} {usual.wrong_per_1000:8.1f}",
+            f"{samples[0].kind:34} {values.found_share:7.3f} {usual.found_share:8.3f} "
+            f"{values.wrong_per_1000:11.1f} {usual.wrong_per_1000:8.1f}",
             flush=True,
         )
 

@@ -141,9 +141,9 @@ def untitled_texts(n: int, seed: int) -> list[Sample]:
         words = language.draw(random, random.randint(120, 700))
         item = f"{len(samples)}"
         for copy in range(1 + (random.random() < 1 / 3)):
-            said = list(words)
-            for at in random.sample(range(len(said)), copy * max(1, len(said) // 33)):
-                said[at] = random.choice(language.words)
+            values = list(words)
+            for at in random.sample(range(len(values)), copy * max(1, len(values) // 33)):
+                values[at] = random.choice(language.words)
             url = f"http://www.texts.example/{slug(item)}/{random.randrange(10**9)}"
-            samples.append(Sample(url, f"<body><p>{' '.join(said)}</p></body>".encode(), item, "untitled texts"))
+            samples.append(Sample(url, f"<body><p>{' '.join(values)}</p></body>".encode(), item, "untitled texts"))
     return arrival(random, samples, n)

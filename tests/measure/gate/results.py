@@ -162,12 +162,12 @@ def _label(a: str, b: str, same: bool) -> str:
 
 def _judged(a: str, b: str, same: bool, noise: Random) -> str:
     """What each judge says of a pair, and where they differ the adjudicator."""
-    said = []
+    reported = []
     for _ in JUDGES:
         wrong, undecided = noise.random() < JUDGE_NOISE, noise.random() < JUDGE_UNDECIDED
-        said.append("undecided" if undecided else "correct" if same != wrong else "incorrect")
+        reported.append("undecided" if undecided else "correct" if same != wrong else "incorrect")
     final = "correct" if same else "incorrect"
-    names = [*zip(JUDGES, said, strict=True), *([(ADJUDICATOR, final)] if len(set(said)) > 1 else [])]
+    names = [*zip(JUDGES, reported, strict=True), *([(ADJUDICATOR, final)] if len(set(reported)) > 1 else [])]
     pair = {"a": {"url": a}, "b": {"url": b}}
     return "".join(json.dumps({**pair, "label": label, "labeller": name}) + "\n" for name, label in names)
 

@@ -31,7 +31,7 @@ class Site:
     after: str
 
     def html(self, title: str, main: str, stamp: str = "") -> bytes:
-        """The whole page. stamp: text of the footer that says when or for whom the page was made."""
+        """The whole page. stamp: text of the footer: date or user of the page."""
         stamp = f'<div class="stamp">{stamp}</div>' if stamp else ""
         return (
             '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">\n'

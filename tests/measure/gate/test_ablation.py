@@ -70,11 +70,11 @@ def test_labelled_pairs_are_judged_alone_and_as_a_stream() -> None:
     first = " ".join(f"one{i}" for i in range(200))
     other = " ".join(f"two{i}" for i in range(200))
     rows = [Labelled(first, first + " more", True), Labelled(first, other, False), Labelled(other, other + " x", False)]
-    told = without(STEP["nothing"], pairs(rows))
-    assert (told.items, told.repeats, told.found, told.wrong) == (2, 1, 1, 1)
-    assert told.f1 == pytest.approx(2 / 3)
-    told = without(STEP["nothing"], texts_of_one_site(rows))
-    assert (told.items, told.repeats, told.found, told.wrong) == (3, 1, 1, 1)
+    values = without(STEP["nothing"], pairs(rows))
+    assert (values.items, values.repeats, values.found, values.wrong) == (2, 1, 1, 1)
+    assert values.f1 == pytest.approx(2 / 3)
+    values = without(STEP["nothing"], texts_of_one_site(rows))
+    assert (values.items, values.repeats, values.found, values.wrong) == (3, 1, 1, 1)
 
 
 def test_tables_are_empty_where_nothing_changes() -> None:
@@ -87,8 +87,8 @@ def test_tables_are_empty_where_nothing_changes() -> None:
         "| two |  |  |",
     ]
     classes = [stream("a", []), stream("b", [])]
-    told = most(classes, [[usual, usual], [usual, worse], [usual, usual]], steps).splitlines()
-    assert told[2:] == [
+    values = most(classes, [[usual, usual], [usual, worse], [usual, usual]], steps).splitlines()
+    assert values[2:] == [
         "| one | b | 0.900 / 0.0 / 0.9474 | 0.900 / 200.0 / 0.8571 |  |  |  |",
         "| two |  |  |  |  |  |  |",
     ]

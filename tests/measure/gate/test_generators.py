@@ -1,4 +1,4 @@
-"""What the generators promise: seeded, of the size asked for, URLs told apart, and items too."""
+"""The generators: seeded, of the requested size, with distinct URLs and items."""
 
 from collections import Counter
 from random import Random

@@ -23,7 +23,7 @@ from neardup.scheme import Scheme
 from neardup.sketch.making import sketch_pages
 from neardup.verdict import Coordinates
 from streams.evaluation.evaluate import EvaluatedCrawl, natural_labels
-from tests.measure.gate.corpora import SETS, pages_of, told
+from tests.measure.gate.corpora import SETS, pages_of, table_of
 from tests.measure.gate.web import Mirrors, Served, copied, documentation, framed, generated, ordinary, write_web
 
 SCHEME = Scheme(seed=20060806)
@@ -110,7 +110,7 @@ def test_the_table_of_the_public_sets_has_every_rule() -> None:
         "rules": {"tables": {"rules-all": [{"rule": "tape", "accepted": 5, **row}]}},
         "ablations": {"tables": {"ablations-all": [{"variant": "yardstick: exact Jaccard of 5-shingles", **row}]}},
     }
-    lines = told("A set", {"labels": {"correct": 2000, "incorrect": 3}, "corpus": {"pages": 7}, "sections": tables})
+    lines = table_of("A set", {"labels": {"correct": 2000, "incorrect": 3}, "corpus": {"pages": 7}, "sections": tables})
     assert "2,000 pairs correct, 3 incorrect" in lines
     assert "| tape | 5 | 0.500 | 0.4-0.6 | - | - | 0.250 | - |" in lines
     assert "| yardstick: exact Jaccard of 5-shingles | - | 0.500 |" in lines

@@ -225,8 +225,8 @@ def write_web(pages: list[Served], out: Path, seed: int) -> int:
         for page in taken:
             body = base64.b64encode(page.body()).decode()
             crawl.write(orjson.dumps({"url": page.url, "content_type": "text/html", "body_base64": body}) + b"\n")
-            told = {"url": page.url, "item": page.item}
-            truth.write(orjson.dumps(told | ({"edition": page.edition} if page.edition else {})) + b"\n")
+            fields = {"url": page.url, "item": page.item}
+            truth.write(orjson.dumps(fields | ({"edition": page.edition} if page.edition else {})) + b"\n")
     return len(taken)
 
 

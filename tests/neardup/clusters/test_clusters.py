@@ -13,7 +13,7 @@ from neardup.sketch.layout import HEADER, field_at
 from tests.neardup.handmade import record, tombstone
 from tests.neardup.story import BASE, FAR, NEAR, NEARER, SMALL, A, B, C, D, Story, endless, folded, text
 
-# ---- who takes over ------------------------------------------------------------------------------------------------
+# ---- successors ------------------------------------------------------------------------------------------------------
 
 
 def test_pages_of_a_cluster_take_over_in_the_order_in_which_they_joined():
@@ -33,16 +33,16 @@ def test_pages_of_a_cluster_take_over_in_the_order_in_which_they_joined():
         assert [verdict.to_json() for verdict in again] == [verdict.to_json() for verdict in story.all]
 
 
-class Asked(MemoryStore):
-    """A store that notes after which keys the first ones are asked for."""
+class CountingStore(MemoryStore):
+    """A store that records the arguments and results of `first`."""
 
     def __init__(self):
         super().__init__()
-        self.asked = []
+        self.read_from = []
 
     def first(self, family, prefix, limit, after=b""):
         found = super().first(family, prefix, limit, after)
-        self.asked.append((family, after, [key for key, _ in found]))
+        self.read_from.append((family, after, [key for key, _ in found]))
         return found
 
 
@@ -50,16 +50,16 @@ class Asked(MemoryStore):
 def test_the_next_in_line_is_sought_after_the_last_one_that_took_over():
     """A store walks over what was deleted: from the beginning of the cluster each promotion would cost more."""
     urls = [f"http://m{i}.org/" for i in range(90)]
-    store = Asked()
+    store = CountingStore()
     folded(
         [*(record(url, NEAR) for url in urls), *(tombstone(url, at=1) for url in urls[:-1])], endless(1), store=store
     )
-    members = [(after, found) for family, after, found in store.asked if family is Family.MEMBERS]
+    members = [(after, found) for family, after, found in store.read_from if family is Family.MEMBERS]
     assert len(members) == 89
     assert all(found[0] > after for after, found in members)
     heirs = [found[0] for _, found in members]
     assert [after for after, _ in members] == [member_key(1, 0), *heirs[:-1]]
-    lists = [(after, found) for family, after, found in store.asked if family is Family.KEYS]
+    lists = [(after, found) for family, after, found in store.read_from if family is Family.KEYS]
     assert [int.from_bytes(after[-8:], "big") for after, _ in lists] == [DIGEST_PAGES_MAX]
 
 
@@ -69,9 +69,9 @@ def test_the_next_in_line_is_sought_after_the_last_one_that_took_over():
 def test_a_copy_of_a_member_joins_the_members_cluster_verified_as_it_was():
     story = Story(record(A, text()), record(B, NEAR), record(C, NEAR))
     assert story.kinds == ["unique", "near_duplicate", "exact_duplicate"]
-    told = story.json(3)
-    assert told["evidence"]["holder"]["page_id"] == 2
-    assert told["representative"]["page_id"] == 1
+    verdict = story.json(3)
+    assert verdict["evidence"]["holder"]["page_id"] == 2
+    assert verdict["representative"]["page_id"] == 1
     assert [member.verified for member in story.state.members.values()] == [1, 1]
 
 
@@ -86,7 +86,7 @@ def test_a_copy_of_a_member_that_was_verified_before_a_promotion_is_as_unproved_
         record(D, two, at=1),
     )
     assert story.kinds == ["unique", "near_duplicate", "near_duplicate", "gone", "promoted"] + ["exact_duplicate"] * 2
-    # D's copy of C joined unproved; asked again it failed, left, and met C again, which nobody has asked yet.
+    # D's copy of C joined unproved. Verified again it failed, left, and met C, which is not verified again yet.
     assert story.json(6)["replaces"] == 5
 
 
@@ -169,9 +169,9 @@ def test_the_page_that_turns_a_key_hot_says_so_once():
     head = "one two three four five six seven eight "
     pages = [record(f"http://s{i}.org/", head + " ".join(f"p{i}w{j}" for j in range(40))) for i in range(6)]
     story = Story(*pages, decider=few)
-    told = [verdict.evidence.get("turned_hot") for verdict in story.all]
+    answer = [verdict.evidence.get("turned_hot") for verdict in story.all]
     (key,) = [key for key, row in story.state.postings.items() if keys.is_hot(row)]
-    assert told == [None, None, None, [f"head:{key.hex()}"], None, None]
+    assert answer == [None, None, None, [f"head:{key.hex()}"], None, None]
 
     member = text((3, "other"))
     rivals = [" ".join([*member.split()[:8], *(f"r{i}w{j}" for j in range(40))]) for i in range(2)]
@@ -182,7 +182,7 @@ def test_the_page_that_turns_a_key_hot_says_so_once():
     assert heir.verdicts[4].evidence == {"turned_hot": [f"head:{key.hex()}"]}, "the page's own, of what it caused"
 
 
-def test_a_key_that_was_hot_before_is_not_told_again_with_another():
+def test_a_key_that_was_hot_before_is_not_reported_again_with_another():
     """The head turns hot with the fourth page; four more have it, and the last of them turns another key hot."""
     few, made = replace(SMALL, postings_max=3), []
     for i in range(8):
@@ -192,13 +192,13 @@ def test_a_key_that_was_hot_before_is_not_told_again_with_another():
             page[field_at("place") : field_at("place") + 8] = bytes(range(1, 9))
         made.append(bytes(page))
     story = Story(*made, decider=few)
-    told = [verdict.evidence.get("turned_hot", []) for verdict in story.all]
-    assert [[name.partition(":")[0] for name in names] for names in told] == [
+    reported = [verdict.evidence.get("turned_hot", []) for verdict in story.all]
+    assert [[name.partition(":")[0] for name in names] for names in reported] == [
         *[[]] * 3, ["head"], *[[]] * 3, ["place"]
     ]  # fmt: skip
 
 
-def test_more_candidates_than_are_scored_is_told():
+def test_more_candidates_than_are_scored_is_reported():
     few = replace(SMALL, candidates_max=2)
     head = "one two three four five six seven eight "
     pages = [record(f"http://s{i}.org/", head + " ".join(f"p{i}w{j}" for j in range(40))) for i in range(4)]
@@ -257,10 +257,10 @@ def test_canonical_is_what_the_representative_names_while_that_is_a_live_member(
 
 def test_the_promoted_page_names_the_canonical_from_then_on():
     story = Story(record(A, text()), record(B, NEAR, canonical=C), record(C, NEARER), tombstone(A))
-    (told,) = story.promoted
-    assert told.canonical == C
+    (verdict,) = story.promoted
+    assert verdict.canonical == C
     story = Story(record(A, text()), record(B, NEAR, canonical=A), tombstone(A))
-    assert story.promoted[0].canonical == B, "a URL that has just gone is nobody's canonical"
+    assert story.promoted[0].canonical == B, "a URL that has just gone is not canonical"
 
 
 def test_a_page_of_another_cluster_is_no_canonical():
@@ -297,5 +297,5 @@ def test_a_site_may_demand_more():
     assert Story(record(A, text()), record(B, NEAR), decider=decider).kinds[1] == "near_duplicate"
     decider = replace(SMALL, sites={"a.org": SiteOverride(tape_min=0.76), "b.org": SiteOverride(tape_min=0.97)})
     for pages in ((A, B), (B, A)):
-        told = Story(record(pages[0], text()), record(pages[1], NEAR), decider=decider)
-        assert told.kinds == ["unique", "unique"], "of two demands the higher one holds"
+        values = Story(record(pages[0], text()), record(pages[1], NEAR), decider=decider)
+        assert values.kinds == ["unique", "unique"], "of two demands the higher one holds"

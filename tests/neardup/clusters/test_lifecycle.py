@@ -18,30 +18,40 @@ from tests.neardup.story import FAR, FARTHER, NEAR, NEARER, SMALL, A, B, C, D, S
 
 
 def test_a_page_alone_is_unique_and_founds_a_cluster():
-    told = Story(record(A, text(), at=10, title="The title", truncated=True)).json(1)
-    assert (told["verdict"], told["page_id"], told["cluster"]) == ("unique", 1, 1)
-    assert (told["cluster_size"], told["revision"], told["canonical"]) == (1, 1, A)
-    assert told["evidence"] == {"candidates": 0}
-    assert (told["title"], told["site"], told["lang"], told["truncated"]) == ("The title", "a.org", "en", True)
-    assert not {"representative", "standing", "content_of", "replaces", "thin", "candidates_cut"} & set(told)
+    verdict = Story(record(A, text(), at=10, title="The title", truncated=True)).json(1)
+    assert (verdict["verdict"], verdict["page_id"], verdict["cluster"]) == ("unique", 1, 1)
+    assert (verdict["cluster_size"], verdict["revision"], verdict["canonical"]) == (1, 1, A)
+    assert verdict["evidence"] == {"candidates": 0}
+    assert (verdict["title"], verdict["site"], verdict["lang"], verdict["truncated"]) == (
+        "The title",
+        "a.org",
+        "en",
+        True,
+    )
+    assert not {"representative", "standing", "content_of", "replaces", "thin", "candidates_cut"} & set(verdict)
 
 
 def test_a_copy_joins_its_cluster_with_the_holder_as_evidence():
     story = Story(record(A, text(), at=10), record(B, text(), at=20, offset=5))
-    told = story.json(2)
-    assert (told["verdict"], told["cluster"], told["cluster_size"], told["revision"]) == ("exact_duplicate", 1, 2, 2)
-    assert told["representative"]["url"] == A
-    assert told["representative"]["fetched_at"] == 10
-    evidence = told["evidence"]
+    verdict = story.json(2)
+    assert (verdict["verdict"], verdict["cluster"], verdict["cluster_size"], verdict["revision"]) == (
+        "exact_duplicate",
+        1,
+        2,
+        2,
+    )
+    assert verdict["representative"]["url"] == A
+    assert verdict["representative"]["fetched_at"] == 10
+    evidence = verdict["evidence"]
     assert (evidence["by"], evidence["same_site"], evidence["langs"]) == ("digest", False, ["en", "en"])
     assert (evidence["holder"]["page_id"], evidence["holder"]["url"]) == (1, A)
-    assert told["coordinates"]["offset"] == 5
+    assert verdict["coordinates"]["offset"] == 5
 
 
 def test_a_near_duplicate_says_what_was_measured():
-    told = Story(record(A, text()), record(B, NEAR)).json(2)
-    assert (told["verdict"], told["cluster"], told["cluster_size"]) == ("near_duplicate", 1, 2)
-    evidence = told["evidence"]
+    verdict = Story(record(A, text()), record(B, NEAR)).json(2)
+    assert (verdict["verdict"], verdict["cluster"], verdict["cluster_size"]) == ("near_duplicate", 1, 2)
+    evidence = verdict["evidence"]
     assert evidence["by"] == "tape"
     assert evidence["tape_score"] == round(58 / 62, 4)
     assert evidence["same_site"] is False
@@ -63,13 +73,13 @@ def test_evidence_can_be_counted_again_from_the_sketches():
 
 def test_a_unique_page_names_the_nearest_candidate_and_what_rejected_it():
     half = text((20, 36))
-    told = Story(record(A, text()), record(B, half)).json(2)
-    assert told["verdict"] == "unique"
-    assert told["evidence"]["candidates"] == 1
-    nearest = told["evidence"]["nearest"]
+    verdict = Story(record(A, text()), record(B, half)).json(2)
+    assert verdict["verdict"] == "unique"
+    assert verdict["evidence"]["candidates"] == 1
+    nearest = verdict["evidence"]["nearest"]
     assert (nearest["page_id"], nearest["url"]) == (1, A)
     assert 0 < nearest["score"] < 0.74
-    assert "kept_apart" not in told["evidence"]
+    assert "kept_apart" not in verdict["evidence"]
 
 
 def test_a_page_that_is_alike_and_kept_apart_says_by_what():
@@ -95,10 +105,10 @@ def test_a_veto_says_whether_it_was_proved():
     header = Header(record(A, text()))
     (pair,) = compare_records(header.record, [header.record])
     pair = pair._replace(same_site=False, title_veto=2, heading_veto=1, head_veto=1)
-    told = evidence.of_pair(SMALL, header, header, pair, Ruling(None, "heading veto"))
-    assert told["vetoes"] == {"title": "unproved", "heading": "holds"}
-    told = evidence.of_pair(replace(SMALL, rule="tape"), header, header, pair, Ruling(None, "head veto"))
-    assert told["vetoes"] == {"title": "unproved", "head": "holds"}
+    values = evidence.of_pair(SMALL, header, header, pair, Ruling(None, "heading veto"))
+    assert values["vetoes"] == {"title": "unproved", "heading": "holds"}
+    values = evidence.of_pair(replace(SMALL, rule="tape"), header, header, pair, Ruling(None, "head veto"))
+    assert values["vetoes"] == {"title": "unproved", "head": "holds"}
 
 
 def test_same_content_founds_a_cluster_of_its_own_and_is_found_itself():
@@ -107,9 +117,9 @@ def test_same_content_founds_a_cluster_of_its_own_and_is_found_itself():
     half = text((30, 20))
     story = Story(record(A, text()), record(B, half), record(C, half), record(B, half), decider=loose)
     assert story.kinds == ["unique", "same_content", "exact_duplicate", "unchanged"]
-    told = story.json(2)
-    assert (told["cluster"], told["cluster_size"], told["content_of"]["page_id"]) == (2, 1, 1)
-    assert "representative" not in told
+    verdict = story.json(2)
+    assert (verdict["cluster"], verdict["cluster_size"], verdict["content_of"]["page_id"]) == (2, 1, 1)
+    assert "representative" not in verdict
     assert story.json(3)["cluster"] == 2
     standing = story.json(4)["standing"]
     assert (standing["verdict"], standing["content_of"], standing["cluster"]) == ("same_content", 1, 2)
@@ -147,11 +157,11 @@ def test_an_unreadable_fetch_changes_nothing_and_tells_where_the_url_stands():
     before = Story(record(A, text()), record(B, NEAR))
     story = Story(record(A, text()), record(B, NEAR), rejected(B, reason="status 500"), rejected(C), rejected(""))
     assert story.kinds[2:] == ["rejected"] * 3
-    told = story.json(3)
-    assert told["reason"] == "status 500"
-    assert told["standing"]["verdict"] == "near_duplicate"
-    assert told["standing"]["representative"]["url"] == A
-    assert (told["cluster"], told["cluster_size"]) == (1, 2)
+    verdict = story.json(3)
+    assert verdict["reason"] == "status 500"
+    assert verdict["standing"]["verdict"] == "near_duplicate"
+    assert verdict["standing"]["representative"]["url"] == A
+    assert (verdict["cluster"], verdict["cluster_size"]) == (1, 2)
     assert "standing" not in story.json(4)
     assert "standing" not in story.json(5)
     assert story.state.urls == before.state.urls
@@ -216,10 +226,10 @@ def test_unchanged_moves_the_greatest_time_too():
 def test_an_unchanged_page_carries_its_standing():
     story = Story(record(A, text()), record(B, NEAR), record(B, NEAR, at=5), record(A, text(), at=6))
     assert story.kinds[2:] == ["unchanged", "unchanged"]
-    told = story.json(3)
-    assert told["standing"]["verdict"] == "near_duplicate"
-    assert told["standing"]["representative"]["page_id"] == 1
-    assert (told["standing"]["cluster"], told["revision"]) == (1, 2)
+    verdict = story.json(3)
+    assert verdict["standing"]["verdict"] == "near_duplicate"
+    assert verdict["standing"]["representative"]["page_id"] == 1
+    assert (verdict["standing"]["cluster"], verdict["revision"]) == (1, 2)
     assert story.json(4)["standing"]["verdict"] == "unique"
     assert story.json(4)["standing"]["representative"]["url"] == A
 
@@ -227,9 +237,9 @@ def test_an_unchanged_page_carries_its_standing():
 def test_after_a_promotion_an_unchanged_member_is_verified_again():
     story = Story(record(A, text()), record(B, NEAR), record(C, NEARER), tombstone(A), record(C, NEARER, at=5))
     assert story.kinds == ["unique", "near_duplicate", "near_duplicate", "gone", "promoted", "unchanged"]
-    told = story.json(5)
-    assert told["standing"]["representative"]["url"] == B
-    assert told["evidence"]["by"] == "tape"
+    verdict = story.json(5)
+    assert verdict["standing"]["representative"]["url"] == B
+    assert verdict["evidence"]["by"] == "tape"
     (member,) = story.state.members.values()
     assert member.verified == 2
 
@@ -238,8 +248,8 @@ def test_an_unchanged_member_that_fails_the_new_founding_sketch_leaves():
     one, two = text((0, 7)), text((40, 7))  # each near the base, too far from one another
     story = Story(record(A, text()), record(B, one), record(C, two), tombstone(A), record(C, two, at=5))
     assert story.kinds == ["unique", "near_duplicate", "near_duplicate", "gone", "promoted", "unique"]
-    told = story.json(5)
-    assert (told["replaces"], told["cluster"]) == (3, 5)
+    verdict = story.json(5)
+    assert (verdict["replaces"], verdict["cluster"]) == (3, 5)
     assert [check.held for check in story.traces[-1].checks] == [False]
 
 
@@ -256,10 +266,10 @@ def test_a_copy_of_the_promoted_page_becomes_exact_again():
 def test_an_edited_representative_keeps_its_cluster_and_founding_sketch():
     story = Story(record(A, text()), record(A, NEAR, at=1), record(B, text((50, 7))), record(C, text()))
     assert story.kinds == ["unique", "edited", "near_duplicate", "near_duplicate"]
-    told = story.json(2)
-    assert (told["cluster"], told["revision"], told["standing"]["verdict"]) == (1, 2, "unique")
-    assert told["standing"]["representative"]["page_id"] == 1
-    # Page 4 has the founding content, which nobody has now: near, not exact.
+    verdict = story.json(2)
+    assert (verdict["cluster"], verdict["revision"], verdict["standing"]["verdict"]) == (1, 2, "unique")
+    assert verdict["standing"]["representative"]["page_id"] == 1
+    # Page 4 has the founding content, which no page has now: near, not exact.
     assert story.json(4)["evidence"]["tape_score"] == 1.0
     assert story.state.clusters[1].current == 2
 
@@ -284,7 +294,7 @@ def test_a_member_must_agree_with_its_previous_fetch_and_the_founding_sketch():
     assert story.state.urls[next(iter(story.state.members.values())).url_hash].member == 2, "kept through edits"
 
 
-def test_a_copy_of_what_its_representative_said_before_is_no_exact_one():
+def test_a_copy_of_the_former_content_of_its_representative_is_no_exact_one():
     story = Story(record(A, text()), record(B, NEAR), record(A, NEARER, at=1), record(B, text(), at=2))
     assert story.kinds == ["unique", "near_duplicate", "edited", "edited"]
     assert story.json(4)["standing"]["verdict"] == "near_duplicate"
@@ -309,13 +319,13 @@ def test_edited_back_to_the_founding_content():
 
 
 def standings(*records):
-    """Of the last record's URL: as it is told, and as an unreadable and a stale fetch of it would tell it."""
+    """Standing of the last record's URL: now, and in verdicts on an unreadable and a stale fetch of it."""
     url = Header(records[-1]).url
-    told = [Story(*records, *more).json(len(records) + len(more))["standing"] for more in ([], [rejected(url)])]
+    verdict = [Story(*records, *more).json(len(records) + len(more))["standing"] for more in ([], [rejected(url)])]
     late = Story(*records, record(url, FARTHER, at=-1)).json(len(records) + 1)
     assert late["verdict"] == "stale"
-    assert told[0]["representative"] == told[1]["representative"] == late["standing"]["representative"]
-    return {one["verdict"] for one in (*told, late["standing"])}
+    assert verdict[0]["representative"] == verdict[1]["representative"] == late["standing"]["representative"]
+    return {one["verdict"] for one in (*verdict, late["standing"])}
 
 
 def test_a_copy_of_what_the_representative_was_is_near_once_that_was_edited():
@@ -354,13 +364,13 @@ def test_other_content_retires_the_old_fetch():
     assert set(story.state.clusters) == {2, 3}
 
 
-def test_a_representative_that_leaves_is_told_with_who_takes_over():
+def test_a_representative_that_leaves_is_reported_with_its_successor():
     story = Story(record(A, text()), record(B, NEAR, at=3), record(C, NEARER), record(A, FAR, at=1))
     assert story.kinds == ["unique", "near_duplicate", "near_duplicate", "unique", "promoted"]
-    (told,) = story.promoted
-    assert (told.page_id, told.n, told.url, told.fetched_at) == (4, 1, B, 3)
-    assert (told.cluster, told.cluster_size, told.revision) == (1, 2, 4)
-    assert told.representative.page_id == 2
+    (verdict,) = story.promoted
+    assert (verdict.page_id, verdict.n, verdict.url, verdict.fetched_at) == (4, 1, B, 3)
+    assert (verdict.cluster, verdict.cluster_size, verdict.revision) == (1, 2, 4)
+    assert verdict.representative.page_id == 2
     assert story.verdicts[3].replaces == 1
 
 

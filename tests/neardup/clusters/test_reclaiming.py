@@ -1,4 +1,4 @@
-"""Who comes back after an outage takes his cluster over again: nobody gains a page by waiting for its outage."""
+"""A page that returns after an outage reclaims its cluster: waiting for an outage gains a copier nothing."""
 
 import itertools
 import random
@@ -34,9 +34,9 @@ def held(story, url):
 def test_a_copy_gains_nothing_by_its_originals_outage(outage, back):
     story = Story(*BEFORE, *outage, record(A, back, at=2 * DAY), record(C, back, at=2 * DAY + 1))
     at = len(BEFORE) + len(outage) + 1
-    told = story.json(at)
-    assert (told["verdict"], told["cluster"], told["cluster_size"]) == ("unique", 1, 2)
-    assert told["evidence"]["reclaimed"]["url"] == B
+    verdict = story.json(at)
+    assert (verdict["verdict"], verdict["cluster"], verdict["cluster_size"]) == ("unique", 1, 2)
+    assert verdict["evidence"]["reclaimed"]["url"] == B
     assert held(story, A).member == 0
     assert held(story, B).standing in ("exact_duplicate", "near_duplicate")
     after = story.json(at + 1)
@@ -58,13 +58,13 @@ def test_whoever_reads_verdicts_hears_of_both():
     assert [check.of for check in story.traces[-1].checks] == ["founding"]
 
 
-def test_who_stood_in_is_told_by_his_own_next_fetch_too():
+def test_a_substitute_is_judged_at_its_own_next_fetch_too():
     story = Story(*BEFORE, *OUTAGES["404"], record(A, NEAR, at=DAY), record(B, text(), at=DAY + 1))
     assert story.kinds[-3:] == ["promoted", "near_duplicate", "unchanged"]
-    told = story.json(5)
-    assert told["standing"]["verdict"] == "near_duplicate"
-    assert told["standing"]["representative"]["url"] == A
-    assert told["evidence"]["by"] == "tape", "verified again: what it stands behind is another sketch"
+    verdict = story.json(5)
+    assert verdict["standing"]["verdict"] == "near_duplicate"
+    assert verdict["standing"]["representative"]["url"] == A
+    assert verdict["evidence"]["by"] == "tape", "verified again: what it stands behind is another sketch"
 
 
 def test_a_new_content_reclaims_nothing():
@@ -173,11 +173,11 @@ def test_no_outage_is_so_varied_that_a_page_is_forgotten(copied, texts):
         story += [record(B, text(), at=3 + i)] if i == 2 and copied == "in the outage" else []
     story += [record(B, text(), at=30)] if copied == "after its texts" else []
     for back in (text(), *ONE_WORD.values()):
-        told = Story(*story, record(A, back, at=31))
-        assert told.verdicts[-1].verdict == "unique"
-        assert held(told, A).member == 0
-        assert held(told, B).member > 0
-        assert len(held(told, A).notes) <= rows.NOTES_MAX
+        values = Story(*story, record(A, back, at=31))
+        assert values.verdicts[-1].verdict == "unique"
+        assert held(values, A).member == 0
+        assert held(values, B).member > 0
+        assert len(held(values, A).notes) <= rows.NOTES_MAX
 
 
 def test_what_was_founded_before_is_no_copy():
@@ -264,5 +264,5 @@ def test_slicing_changes_no_reclaiming(seed):
 
 
 def test_the_streams_of_that_test_reclaim():
-    told = [verdict for seed in range(4) for verdict in folded(outages(seed), endless(50), checked=False)[0]]
-    assert sum("reclaimed" in verdict.evidence for verdict in told) >= 20
+    verdicts = [verdict for seed in range(4) for verdict in folded(outages(seed), endless(50), checked=False)[0]]
+    assert sum("reclaimed" in verdict.evidence for verdict in verdicts) >= 20

@@ -50,9 +50,15 @@ def test_a_page_alone_leaves_nothing():
     assert A.encode() in everything(store)
     found = removed(store, of_url(A))
     assert (found.pages, found.promoted) == (1, 0)
-    (told,) = found.verdicts
-    assert (told.verdict, told.page_id, told.n, told.url, told.reason) == (Kind.GONE, 10**6, 1, A, TAKEN_DOWN)
-    assert "Wool" not in told.to_json().decode()
+    (emitted,) = found.verdicts
+    assert (emitted.verdict, emitted.page_id, emitted.n, emitted.url, emitted.reason) == (
+        Kind.GONE,
+        10**6,
+        1,
+        A,
+        TAKEN_DOWN,
+    )
+    assert "Wool" not in emitted.to_json().decode()
     assert everything(store) == b""
     assert fetched(store, 2, record(A, text(), title="Wool")) == ["unique"]
 
@@ -68,10 +74,10 @@ def test_the_next_member_takes_over_with_one_verdict():
     _, store = folded([record(A, text(), at=10), record(B, NEAR), record(C, text())], endless(9))
     found = removed(store, of_url(A), cause=4 << 12)
     assert (found.pages, found.promoted) == (1, 1)
-    told, gone = found.verdicts
-    assert (told.verdict, told.page_id, told.n, told.url) == (Kind.PROMOTED, 4 << 12, 1, B)
+    emitted, gone = found.verdicts
+    assert (emitted.verdict, emitted.page_id, emitted.n, emitted.url) == (Kind.PROMOTED, 4 << 12, 1, B)
     assert (gone.verdict, gone.page_id, gone.n, gone.url) == (Kind.GONE, 4 << 12, 2, A)
-    assert (told.cluster, told.cluster_size) == (1, 2)
+    assert (emitted.cluster, emitted.cluster_size) == (1, 2)
     assert A.encode() not in everything(store)
     assert fetched(store, 5, record(A, text(), at=5)) == ["exact_duplicate"]  # of C, whatever the time of the fetch
 
@@ -101,7 +107,9 @@ def test_nothing_is_left_of_a_page_that_was_gone_or_edited_before():
     _, store = folded([*stream, record(C, NEARER, at=2, log_time=2)], endless(1))
     for url in (A, C):
         found = removed(store, of_url(url))
-        assert [told.url for told in found.verdicts] == ([C] if url == C else []), "of A its tombstone told"
+        assert [emitted.url for emitted in found.verdicts] == ([C] if url == C else []), (
+            "the tombstone of A has its verdict already"
+        )
         assert url.encode() not in everything(store)
         assert url_hash(url) not in everything(store)
 
@@ -111,9 +119,9 @@ def test_a_site_goes_with_all_its_pages_and_nobody_of_it_takes_over():
     _, store = folded([record(url, text()) for url in urls], endless(99))
     found = removed(store, of_site("a.org"))
     assert (found.pages, found.promoted) == (6, 1)
-    assert [told.url for told in found.verdicts if told.verdict == Kind.PROMOTED] == ["http://b.org/0"]
+    assert [emitted.url for emitted in found.verdicts if emitted.verdict == Kind.PROMOTED] == ["http://b.org/0"]
     own = {url for url in urls if "a.org" in url}
-    assert {told.url for told in found.verdicts if told.verdict == Kind.GONE} == own
+    assert {emitted.url for emitted in found.verdicts if emitted.verdict == Kind.GONE} == own
     assert {row.page_id for row in Checked(store, SMALL).urls.values()} == {3, 6, 9}
 
 
@@ -126,9 +134,9 @@ def test_a_prefix_goes_and_its_neighbours_stay():
 
 
 def test_words_that_name_nothing_are_refused():
-    for make, said in ((of_url, "nowhere"), (of_prefix, "http://a.org"), (of_site, "www.a.org"), (of_site, "a b")):
+    for make, expected in ((of_url, "nowhere"), (of_prefix, "http://a.org"), (of_site, "www.a.org"), (of_site, "a b")):
         with pytest.raises(BadInput):
-            make(said)
+            make(expected)
     assert of_site("A.org") == of_site("a.org")
     assert of_prefix("http://a.org/x").length == len("http://a.org/x")
     assert {one.what for one in (of_url(A), of_site("a.org"), of_prefix(A))} == set(Named)
@@ -149,13 +157,13 @@ def test_against_a_plain_dictionary(seed):
     for page_id, page in enumerate(pages, 1):
         outcome = fold([(page_id, page)], store, decider)
         store.write(outcome.writes)
-        told = outcome.verdicts[0]
-        kind, url = str(told.verdict), told.url
+        found_verdicts = outcome.verdicts[0]
+        kind, url = str(found_verdicts.verdict), found_verdicts.url
         if kind == "gone":
             gone.add(url)
             seen[url] = 10 * (page_id - 1)
         elif kind in UNKNOWN:
-            assert url not in seen or url in gone or told.replaces is not None
+            assert url not in seen or url in gone or found_verdicts.replaces is not None
             seen[url] = 10 * (page_id - 1)
             gone.discard(url)
         elif kind in ("unchanged", "edited"):

@@ -46,7 +46,7 @@ def fetched(pages: Sequence[Page]) -> list[dict[str, Any]]:
     return out
 
 
-def said(crawl: Crawl, path: Path, count: int, by_both: bool) -> list[dict[str, Any]]:
+def label_lines(crawl: Crawl, path: Path, count: int, by_both: bool) -> list[dict[str, Any]]:
     """Two rounds of labels, of both graphs: some pairs of both; two people at odds, words taken back, strange pages."""
     graphs, urls, lines = crawl.study(), crawl.corpus.urls, []
 
@@ -62,7 +62,7 @@ def said(crawl: Crawl, path: Path, count: int, by_both: bool) -> list[dict[str, 
         for number, (a, b, sample) in enumerate(draw(crawl.corpus, graphs.b, graphs.c, rule=rule, count=count, seed=5)):
             say((a, b), sample, "ana")
             if number % 7 == 0:
-                say((a, b), sample, "bob", salt=number)  # outvoted by nobody: at odds, the pair is left out
+                say((a, b), sample, "bob", salt=number)  # a draw: the pair is left out
             if number % 11 == 0:
                 say((a, b), sample, "ana", salt=1)  # thought again
             if number % 13 == 0:
@@ -99,22 +99,22 @@ def test_every_cell_is_what_counting_gives(name: str, count: int, by_both: bool,
     pages = pages_of(name)
     crawl = crawl_of(pages)
     path = tmp_path / "labels.jsonl"
-    lines = said(crawl, path, count, by_both) if count else []
+    lines = label_lines(crawl, path, count, by_both) if count else []
     run = stream(crawl.corpus.records, crawl.study().decider)
     study = crawl.study(read_labels(path) if lines else [], run=run, seed=3)
-    told = by_name(evaluate(study).sections)
+    tables = by_name(evaluate(study).sections)
     wanted = Evaluation(fetched(pages), lines, seed=3).tables(run.clusters, run.name)
     compared = 0
     for table, rows in wanted.items():
-        if table not in told:
+        if table not in tables:
             assert not lines or not study.labels.decided or table == "t-pairs", table
             continue
-        found = {next(iter(row.values())): row for row in told[table].to_json()}
+        found = {next(iter(row.values())): row for row in tables[table].to_json()}
         beyond = {str(row) for row in found} - {str(row) for row in rows}
         assert {row for row in beyond if ", same content" not in row} <= BEYOND.get(table, set()), table
         for row, cells in rows.items():
             if table == "t-pairs" and row not in found:
-                continue  # not every level is told
+                continue  # not every level has a row
             for column, value in cells.items():
                 assert found[row][column] == (None if value is None else pytest.approx(value)), (table, row, column)
                 compared += 1

@@ -102,7 +102,7 @@ def test_only_pairs_drawn_from_a_graph_stand_for_it(crawl: Crawl) -> None:
     drawn = [replace(label, sample="items + B" if label.pair in chosen else "C: same site") for label in plain]
     evaluation = evaluate(crawl.study(drawn))
     evenly = {section.key: "drawn evenly" in section.text for section in evaluation.sections}
-    assert [key for key, said in evenly.items() if said] == ["4"]
+    assert [key for key, values in evenly.items() if values] == ["4"]
     by_level = [replace(label, sample="B: B-similarity 3") for label in plain]
     assert "drawn evenly" in next(one.text for one in evaluate(crawl.study(by_level)).sections if one.key == "10")
     tables = by_name(evaluation.sections)
@@ -184,8 +184,8 @@ def test_labels_of_one_kind_say_so(crawl: Crawl, judgement: Judgement) -> None:
     evaluation = evaluate(crawl.study(labels))
     sections = {section.key: section for section in evaluation.sections}
     assert sections["rules"].missing
-    told = "no pair is labelled" if judgement is Judgement.INCORRECT else f"all labelled pairs are {judgement}"
-    assert any(told in note for note in evaluation.notes)
+    text = "no pair is labelled" if judgement is Judgement.INCORRECT else f"all labelled pairs are {judgement}"
+    assert any(text in note for note in evaluation.notes)
     for row in sections["rules"].tables[0].rows if sections["rules"].tables else []:
         assert row[4] is None  # precision
         assert row[8] is None  # F1
@@ -278,10 +278,10 @@ def test_the_page_loads_nothing_and_fits(browser, evaluation: Evaluation, tmp_pa
 
 
 @pytest.mark.parametrize(
-    ("ends", "told"), [((372, 384), {"375", "380"}), ((0, 12), {"0", "5", "10"}), ((0, 1), {"0.2"})]
+    ("ends", "expected"), [((372, 384), {"375", "380"}), ((0, 12), {"0", "5", "10"}), ((0, 1), {"0.2"})]
 )
-def test_an_axis_of_whole_numbers_names_whole_numbers(ends: tuple[float, float], told: set[str]) -> None:
+def test_an_axis_of_whole_numbers_names_whole_numbers(ends: tuple[float, float], expected: set[str]) -> None:
     picture = plot("Any", [Series("any", [(end, 0.5) for end in ends])], Axes("x", "y", y_range=(0, 1)))
     names = set(re.findall(r"<text[^>]*>([0-9.]+)</text>", str(picture)))
-    assert told <= names
+    assert expected <= names
     assert not {name for name in names if float(name) > 1 and "." in name}

@@ -30,8 +30,8 @@ def study(rendered: bool = True, count: int = 240) -> SignalStudy:
     truth = rng.random(count) < 0.4
     columns = {}
     for name in SIGNALS:
-        told = rng.random(count) < (1.0 if name == "mcd_rendered" else 0.0 if name.startswith("same") else 0.5)
-        columns[name] = np.where(told, np.where(truth, 0.1, 0.8), rng.random(count)).round(3) + 0.00005
+        text = rng.random(count) < (1.0 if name == "mcd_rendered" else 0.0 if name.startswith("same") else 0.5)
+        columns[name] = np.where(text, np.where(truth, 0.1, 0.8), rng.random(count)).round(3) + 0.00005
     rules = {"verified": truth & (rng.random(count) < 0.5), "shingling": np.zeros(count, np.bool_)}
     costs = {name: SignalCost(page, 0.1) for page, name in enumerate(reversed(SIGNALS))}
     both = np.arange(count) % 4 > 0 if rendered else np.zeros(count, np.bool_)
@@ -175,7 +175,7 @@ def test_online_rules_stand_beside(made) -> None:
 
 
 @pytest.mark.slow
-def test_without_rendered_bodies_what_needs_them_is_left_out_and_said() -> None:
+def test_without_rendered_bodies_what_needs_them_is_left_out_and_reported() -> None:
     sections = signal_sections(study(rendered=False, count=60))
     for section in sections[:4]:
         assert "No page has a rendered body" in section.missing

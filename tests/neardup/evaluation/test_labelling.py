@@ -67,7 +67,7 @@ def test_undo_takes_back_the_last_word_also_after_a_restart(crawl: Crawl) -> Non
     r.labelling.record("ana", 0, "correct", [], 1)
     r.labelling.record("ana", 1, "correct", [], 2)
     r.labelling.record("bob", 4, "correct", [], 3)
-    r.labelling.record("ana", 0, "undecided", ["minor_item"], 4)  # said again: now the last
+    r.labelling.record("ana", 0, "undecided", ["minor_item"], 4)  # labelled again: now the last
     r.begin()
     assert r.labelling.undo("ana", 5) == 0
     assert r.labelling.label_by("ana", 0) is None
@@ -78,7 +78,7 @@ def test_undo_takes_back_the_last_word_also_after_a_restart(crawl: Crawl) -> Non
     assert len(r.lines) == 6
 
 
-def test_what_is_not_kept_is_not_said(crawl: Crawl) -> None:
+def test_what_is_not_kept_is_not_shown(crawl: Crawl) -> None:
     r = Round(crawl)
 
     def full(line: bytes) -> None:

@@ -24,12 +24,12 @@ from tests.neardup.evaluation.crawl import crawl_of, page, words
 A, B, C = (f"https://a.example/{name}" for name in "abc")
 
 
-def said(labeller: str, judgement: str, a: str = A, b: str = B, at: int | None = None, *reasons: Reason) -> Label:
+def labelled(labeller: str, judgement: str, a: str = A, b: str = B, at: int | None = None, *reasons: Reason) -> Label:
     return label_of(a, b, Judgement(judgement), labeller=labeller, labelled_at=at, reasons=reasons)
 
 
 def test_a_label_survives_its_line() -> None:
-    label = said("ana", "correct", B, A, 5, Reason.TIME_STAMP)
+    label = labelled("ana", "correct", B, A, 5, Reason.TIME_STAMP)
     assert label.pair == (A, B)
     assert parse_label(label.to_json()) == label
     assert label.to_json().endswith(b"}\n")
@@ -42,7 +42,7 @@ def test_a_label_survives_its_line() -> None:
 
 
 @pytest.mark.parametrize(
-    ("line", "told"),
+    ("line", "expected"),
     [
         (b"nonsense", "not JSON"),
         (b"[]", "not a JSON object"),
@@ -65,15 +65,15 @@ def test_a_label_survives_its_line() -> None:
         (b'{"a": "http://a.example/", "b": "http://b.example/", "label": "correct", "labeller": 5}', "must be texts"),
     ],
 )
-def test_what_is_no_label_is_named_with_its_line(line: bytes, told: str, tmp_path: Path) -> None:
+def test_what_is_no_label_is_named_with_its_line(line: bytes, expected: str, tmp_path: Path) -> None:
     path = tmp_path / "labels.jsonl"
-    path.write_bytes(said("ana", "correct").to_json() + b"\n" + line + b"\n")
-    with pytest.raises(BadInput, match=told) as caught:
+    path.write_bytes(labelled("ana", "correct").to_json() + b"\n" + line + b"\n")
+    with pytest.raises(BadInput, match=expected) as caught:
         read_labels(path)
     assert f"{path}:3:" in str(caught.value)
 
 
-def test_a_reason_said_twice_is_one() -> None:
+def test_a_repeated_reason_is_one() -> None:
     line = b'{"a": "http://a.example/", "b": "http://b.example/", "label": "correct", "reasons": ["rest", "rest"]}'
     assert parse_label(line).reasons == (Reason.REST,)
 
@@ -85,17 +85,17 @@ def test_a_missing_file_is_named(tmp_path: Path) -> None:
 
 def test_the_later_label_of_a_labeller_counts_and_undo_takes_it_back(tmp_path: Path) -> None:
     path = tmp_path / "labels.jsonl"
-    lines = [said("ana", "correct", at=1), said("ana", "incorrect", at=2), said("bob", "correct", at=3)]
+    lines = [labelled("ana", "correct", at=1), labelled("ana", "incorrect", at=2), labelled("bob", "correct", at=3)]
     path.write_bytes(b"".join(label.to_json() for label in lines))
     assert [(label.labeller, label.label) for label in read_labels(path)] == [("ana", "incorrect"), ("bob", "correct")]
     with path.open("ab") as file:
-        file.write(said("ana", "withdrawn", at=4).to_json())
+        file.write(labelled("ana", "withdrawn", at=4).to_json())
     assert [label.labeller for label in read_labels(path)] == ["bob"]
 
 
 def test_contradictions_of_one_labeller_without_times_name_both_lines(tmp_path: Path) -> None:
     path = tmp_path / "labels.jsonl"
-    path.write_bytes(said("", "correct").to_json() + said("", "incorrect", B, A).to_json())
+    path.write_bytes(labelled("", "correct").to_json() + labelled("", "incorrect", B, A).to_json())
     with pytest.raises(BadInput) as caught:
         read_labels(path)
     for part in (f"{path}:1", f"{path}:2", A, B, "labelled_at"):
@@ -107,19 +107,19 @@ def test_labels_meet_their_pages() -> None:
     pages = [page(A, "A", text), page(B, "B", [*text, "b"]), page(C, "A", text), page("https://d.example/", "D", text)]
     corpus = crawl_of(pages).corpus
     labels = [
-        said("ana", "correct"),
-        said("bob", "correct"),
-        said("eve", "incorrect"),
-        said("ana", "correct", A, C),  # equal word for word
-        said("ana", "correct", A, "https://gone.example/"),
-        said("ana", "correct", A, "https://d.example/"),
-        said("bob", "incorrect", A, "https://d.example/"),
+        labelled("ana", "correct"),
+        labelled("bob", "correct"),
+        labelled("eve", "incorrect"),
+        labelled("ana", "correct", A, C),  # equal word for word
+        labelled("ana", "correct", A, "https://gone.example/"),
+        labelled("ana", "correct", A, "https://d.example/"),
+        labelled("bob", "incorrect", A, "https://d.example/"),
     ]
     joined = join_labels(labels, corpus)
     assert [(corpus.urls[a], corpus.urls[b]) for a, b in zip(joined.a, joined.b, strict=True)] == [(A, B)]
     assert joined.labels[0].label is Judgement.CORRECT
     assert (joined.unknown, joined.identical, joined.split, joined.outvoted) == (["https://gone.example/"], 1, 1, 1)
-    told = "\n".join(joined.problems())
+    printed = "\n".join(joined.problems())
     for part in (
         "gone.example",
         "equal word for word",
@@ -127,16 +127,19 @@ def test_labels_meet_their_pages() -> None:
         "outvoted",
         "all labelled pairs are correct",
     ):
-        assert part in told
+        assert part in printed
 
 
 def test_an_adjudicator_decides_where_labellers_differ() -> None:
     pages = [page(url, url, words(at, 60)) for at, url in enumerate((A, B, C))]
     corpus = crawl_of(pages).corpus
     labels = [
-        *(said(name, label) for name, label in (("ana", "correct"), ("bob", "correct"), ("max", "incorrect"))),
-        *(said(name, label, A, C) for name, label in (("ana", "correct"), ("bob", "incorrect"), ("max", "correct"))),
-        *(said(name, "incorrect", B, C) for name in ("ana", "bob")),
+        *(labelled(name, label) for name, label in (("ana", "correct"), ("bob", "correct"), ("max", "incorrect"))),
+        *(
+            labelled(name, label, A, C)
+            for name, label in (("ana", "correct"), ("bob", "incorrect"), ("max", "correct"))
+        ),
+        *(labelled(name, "incorrect", B, C) for name in ("ana", "bob")),
     ]
     joined = join_labels(labels, corpus, "max")
     assert [str(label.label) for label in joined.labels] == ["incorrect", "correct", "incorrect"]
@@ -151,8 +154,8 @@ def test_a_single_judge_is_measured_against_the_final_label() -> None:
     places = [f"{B}{number}" for number in range(5)]
     truth = ("correct", "correct", "incorrect", "incorrect", "correct")
     bob = ("correct", "incorrect", "correct", "incorrect", "undecided")
-    labels = [said("ana", label, A, at) for label, at in zip(truth, places, strict=True)]
-    labels += [said("bob", label, A, at) for label, at in zip(bob, places, strict=True)]
+    labels = [labelled("ana", label, A, at) for label, at in zip(truth, places, strict=True)]
+    labels += [labelled("bob", label, A, at) for label, at in zip(bob, places, strict=True)]
     urls = {url: number for number, url in enumerate((A, *places))}
     joined = join_labels(labels, SimpleNamespace(find=urls.get), "ana")
     section = judges_section(labels, joined)
@@ -164,7 +167,7 @@ def test_a_single_judge_is_measured_against_the_final_label() -> None:
 def test_a_pair_labelled_through_a_twin_counts_for_the_page_kept() -> None:
     text = words(1, 60)
     corpus = crawl_of([page(A, "A", text), page(B, "B", [*text, "b"]), page(C, "A", text)]).corpus
-    joined = join_labels([said("ana", "incorrect", C, B)], corpus)
+    joined = join_labels([labelled("ana", "incorrect", C, B)], corpus)
     assert (joined.a, joined.b) == ([0], [1])
 
 
@@ -174,10 +177,10 @@ def test_kappa_of_a_known_table() -> None:
     cells += [("incorrect", "correct")] * 10 + [("incorrect", "incorrect")] * 15
     labels = []
     for i, (one, other) in enumerate(cells):
-        labels += [said("ana", one, A, f"{B}{i}"), said("bob", other, A, f"{B}{i}")]
+        labels += [labelled("ana", one, A, f"{B}{i}"), labelled("bob", other, A, f"{B}{i}")]
     assert kappa(labels) == {("ana", "bob"): (50, pytest.approx(0.4))}
-    assert kappa([said("ana", "correct"), said("bob", "correct", A, C)]) == {("ana", "bob"): (0, None)}
-    assert kappa([said("ana", "correct"), said("bob", "correct")]) == {("ana", "bob"): (1, None)}
+    assert kappa([labelled("ana", "correct"), labelled("bob", "correct", A, C)]) == {("ana", "bob"): (0, None)}
+    assert kappa([labelled("ana", "correct"), labelled("bob", "correct")]) == {("ana", "bob"): (1, None)}
 
 
 def test_every_reason_goes_with_a_judgement() -> None:

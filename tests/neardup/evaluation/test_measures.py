@@ -64,7 +64,7 @@ def test_a_few_equal_shares_leave_room_for_others() -> None:
         ((0, 0, 5, 5), (False, True, True)),  # accepts nothing
     ],
 )
-def test_what_is_not_defined_is_not_told(counts: tuple[int, int, int, int], defined: tuple[bool, ...]) -> None:
+def test_what_is_not_defined_is_not_reported(counts: tuple[int, int, int, int], defined: tuple[bool, ...]) -> None:
     found = measure(*masks(*counts), seed=1)
     assert tuple(one.value is not None for one in (found.precision, found.recall, found.f1)) == defined
 
@@ -134,14 +134,14 @@ def test_intervals_cover_the_truth_as_often_as_they_say() -> None:
     ):
         right, wrong, missed, _ = shares
         truth = right / (right + wrong), right / (right + missed), 2 * right / (2 * right + wrong + missed)
-        held, told = np.zeros(3), np.zeros(3)
+        held, values = np.zeros(3), np.zeros(3)
         for seed in range(250):
             found = measure(*masks(*rng.multinomial(n, shares).tolist()), seed=seed, rounds=300)
             for i, (one, wanted) in enumerate(zip((found.precision, found.recall, found.f1), truth, strict=True)):
                 if one.low is not None and one.high is not None:
-                    told[i] += 1
+                    values[i] += 1
                     held[i] += one.low <= wanted <= one.high
-        assert (held / told >= 0.9).all(), (n, shares, held / told)
+        assert (held / values >= 0.9).all(), (n, shares, held / values)
 
 
 def test_pairs_that_hang_together_are_drawn_together() -> None:
@@ -153,14 +153,14 @@ def test_pairs_that_hang_together_are_drawn_together() -> None:
         right = rng.random(len(groups)) < np.where(rng.random(60) < 0.5, 0.98, 0.6)[groups]
         correct = np.append(np.ones(len(groups), bool), np.zeros(200, bool))
         accepted, groups = np.append(right, np.zeros(200, bool)), np.append(groups, np.arange(100, 300))
-        for i, told in enumerate((groups, None)):
-            recall = measure(accepted, correct, seed=seed, rounds=300, groups=told).recall
+        for i, values in enumerate((groups, None)):
+            recall = measure(accepted, correct, seed=seed, rounds=300, groups=values).recall
             held[i] += recall.low <= truth <= recall.high
     assert held[0] / 150 >= 0.88
     assert held[1] / 150 < 0.6
 
 
-def test_alone_pairs_may_be_told_so_and_many_groups_share_blocks() -> None:
+def test_single_pairs_may_be_marked_and_many_groups_share_blocks() -> None:
     given = masks(60, 20, 40, 80)
     assert measure(*given, seed=1, groups=np.arange(200)) == measure(*given, seed=1)
     many = masks(6000, 2000, 4000, 8000)
@@ -172,8 +172,8 @@ def test_alone_pairs_may_be_told_so_and_many_groups_share_blocks() -> None:
 def test_the_groups_of_labelled_pairs() -> None:
     crawl = crawl_of(manual(items=6, sites=("manual.example",)))
     urls = crawl.corpus.urls
-    said = [(0, 1, "correct"), (1, 2, "correct"), (3, 4, "incorrect"), (2, 5, "incorrect"), (4, 6, "correct")]
-    study = crawl.study([label_of(urls[a], urls[b], Judgement(what)) for a, b, what in said])
+    values = [(0, 1, "correct"), (1, 2, "correct"), (3, 4, "incorrect"), (2, 5, "incorrect"), (4, 6, "correct")]
+    study = crawl.study([label_of(urls[a], urls[b], Judgement(what)) for a, b, what in values])
     found = dict(zip(zip(study.labels.a, study.labels.b, strict=True), study.groups.tolist(), strict=True))
     assert found == {(0, 1): 0, (1, 2): 0, (3, 4): 3, (2, 5): 0, (4, 6): 4}
 
@@ -194,9 +194,9 @@ def test_t_and_the_cutoff_of_a_crawl_small_enough_to_count() -> None:
         level, c = levels[pair]
         samples = [name for name, drawn in (("B", level >= 2), ("C", c >= 372), ("wide", c >= 340)) if drawn]
         site = TWO_SITES if crawl.corpus.site[pair[0]] != crawl.corpus.site[pair[1]] else SAME_SITE
-        said = Judgement.CORRECT if correct[pair] else Judgement.INCORRECT
+        values = Judgement.CORRECT if correct[pair] else Judgement.INCORRECT
         sample = " + ".join(f"{name}: {site}" if by_site else name for name in samples)
-        return label_of(urls[pair[0]], urls[pair[1]], said, sample=sample)
+        return label_of(urls[pair[0]], urls[pair[1]], values, sample=sample)
 
     by_b = sum(correct[pair] for pair, (level, _) in levels.items() if level >= 2)
     by_c = {t: sum(correct[pair] for pair, (_, c) in levels.items() if c >= t) for t in range(340, 385)}
@@ -261,7 +261,7 @@ def test_no_t_where_labels_stand_for_neither_graph() -> None:
         assert f"drawn from the {graph} graph" in found(sample).why_not
 
 
-def test_a_rare_level_does_not_keep_t_from_being_told() -> None:
+def test_a_rare_level_does_not_hide_t() -> None:
     crawl = crawl_of(manual(items=30))
     graphs, urls = crawl.study(), crawl.corpus.urls
     pairs = {rule: draw(crawl.corpus, graphs.b, graphs.c, rule=rule, count=40) for rule in "BC"}
@@ -283,8 +283,8 @@ def test_a_rare_level_does_not_keep_t_from_being_told() -> None:
     assert equal_correct(crawl.study(by_level)).b_correct is None
 
 
-@pytest.mark.parametrize(("count", "told"), [(5, True), (4, False)])
-def test_a_level_is_told_by_five_labels_that_are_drawn_for_it(count: int, told: bool) -> None:
+@pytest.mark.parametrize(("count", "expected"), [(5, True), (4, False)])
+def test_a_level_is_estimated_by_five_labels_that_are_drawn_for_it(count: int, expected: bool) -> None:
     crawl = crawl_of(manual(items=30))
     graphs, urls = crawl.study(), crawl.corpus.urls
     labels = [
@@ -293,4 +293,4 @@ def test_a_level_is_told_by_five_labels_that_are_drawn_for_it(count: int, told: 
         for a, b, sample in draw(crawl.corpus, graphs.b, graphs.c, rule=rule, by="level", count=count)
     ]
     found = equal_correct(crawl.study(labels)).b_correct
-    assert found == (pytest.approx(graphs.b.edges) if told else None)
+    assert found == (pytest.approx(graphs.b.edges) if expected else None)

@@ -64,11 +64,11 @@ def test_degrees_are_of_pages_with_an_edge_and_of_at_least_a_number(study: Crawl
         degrees = [degree for degree in graph.degrees.tolist() if degree]
         assert len(degrees) < len(study.corpus), "there are pages without an edge"
         for least in (2, 3, 5):
-            told = rows[f"of the pages with an edge, the share of degree {least} or more"][column]
-            assert told == sum(degree >= least for degree in degrees) / len(degrees)
+            values = rows[f"of the pages with an edge, the share of degree {least} or more"][column]
+            assert values == sum(degree >= least for degree in degrees) / len(degrees)
 
 
-def test_pairs_of_both_algorithms_are_told_by_level_and_site(study: CrawlStudy) -> None:
+def test_pairs_of_both_algorithms_are_reported_by_level_and_site(study: CrawlStudy) -> None:
     tables = by_name([levels_section(study)])
     c = study.c
     same = study.corpus.site[c.a] == study.corpus.site[c.b]
@@ -82,7 +82,7 @@ def test_pairs_of_both_algorithms_are_told_by_level_and_site(study: CrawlStudy) 
     assert rows_of(tables["2-b-similarity"])["all"]["paper: on one site"] == pytest.approx(0.92)
 
 
-def test_pages_are_told_by_host() -> None:
+def test_pages_are_identified_by_host() -> None:
     urls = [f"https://www.a.example/{i}" for i in range(6)] + [f"https://a.example:444/{i}" for i in range(3)]
     urls += [f"https://h{i}.example/" for i in range(9)]
     section = hosts_section(urls)
@@ -145,7 +145,7 @@ def test_no_site_split_from_labels_of_one_graph(crawl: Crawl) -> None:
     assert rows["algorithm C"]["correct pairs"] is None
 
 
-def test_sites_are_told_of_all_pairs(crawl: Crawl, study: CrawlStudy) -> None:
+def test_sites_are_reported_of_all_pairs(crawl: Crawl, study: CrawlStudy) -> None:
     tables = by_name([worst_sites(study)])
     counts: Counter[str] = Counter()
     for a, b in zip(study.b.a.tolist(), study.b.b.tolist(), strict=True):
@@ -221,19 +221,19 @@ def test_term_differences_stand_on_an_axis_of_terms(monkeypatch: pytest.MonkeyPa
 
 def test_the_answer_comes_first(study: CrawlStudy) -> None:
     sections = [rules_section(study), run_section(study.run, study)]  # type: ignore[arg-type]
-    told = answer(sections)
+    response = answer(sections)
     rows = rows_of(sections[0].tables[0])
     best = max((row for row in rows.values() if row["F1"]), key=lambda row: float(row["F1"] or 0))
-    assert f"On {len(study.labels):,} labelled pairs “{best['rule']}” has the best F1: {best['F1']:.2f}" in told[0]
+    assert f"On {len(study.labels):,} labelled pairs “{best['rule']}” has the best F1: {best['F1']:.2f}" in response[0]
     near = [row for row in rows.values() if str(row["F1 95%"]).split("-")[1] >= str(best["F1 95%"]).split("-")[0]]
     assert len(near) > 1
-    assert all(f"“{row['rule']}”" in told[0] for row in near)
+    assert all(f"“{row['rule']}”" in response[0] for row in near)
     kinds = rows_of(sections[1].tables[0])
     near = kinds["near_duplicate"]["pages"]
-    assert told[1].startswith(
+    assert response[1].startswith(
         f"The run emitted {len(study.corpus):,} verdicts: {near:,} near-duplicates. An index would show "
     )
-    assert "its F1 is" in told[1]
+    assert "its F1 is" in response[1]
     assert answer([rules_section(crawl_of(manual(items=2)).study())])[0].startswith("No labelled pair")
 
 
@@ -247,10 +247,10 @@ def test_a_run_that_knows_few_of_the_pairs_is_no_rival(crawl: Crawl) -> None:
     sections = [rules_section(crawl.study(labels, run=part)), run_section(part)]
     ran = sections[0].tables[0].to_json()[-1]
     assert (ran["rule"], ran["F1"], ran["pairs"] < len(labels)) == (part.name, 1, True)
-    told = answer(sections)
-    assert told[0].startswith(f"On {len(labels):,} labelled pairs ")
-    assert part.name not in told[0]
-    assert "On the labelled pairs that the run contains, its F1 is 1.00" in told[1]
+    response = answer(sections)
+    assert response[0].startswith(f"On {len(labels):,} labelled pairs ")
+    assert part.name not in response[0]
+    assert "On the labelled pairs that the run contains, its F1 is 1.00" in response[1]
     alone = RunPages(part)
     study = RunStudy(part, alone, join_labels(labels, alone))
     assert answer(run_sections(study))[0].startswith("The run emitted "), "of one row none is the best"
@@ -274,6 +274,6 @@ def test_the_paper_is_cited_by_its_own_sections() -> None:
     assert ("page.py", "1") in cited
 
 
-def test_hosts_of_a_crawl_are_all_told(study: CrawlStudy) -> None:
+def test_hosts_of_a_crawl_are_all_reported(study: CrawlStudy) -> None:
     rows = hosts_section(study.corpus.urls).tables[1].rows
     assert {row[0]: row[1] for row in rows} == Counter(map(host_of, study.corpus.urls))

@@ -1,4 +1,4 @@
-"""What labelled pairs ask of the decider: chosen on one half, told of the other, and nothing where they say nothing."""
+"""Numbers proposed from labelled pairs: chosen on one half, measured on the other; none without evidence."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -15,7 +15,7 @@ from neardup.pairs.pair import Pair
 from tests.neardup.pairs.some_pairs import SAME
 
 DECIDER = Decider("0" * 32)
-#: Of two sites; what is told of it is its score alone.
+#: Pairs of two sites, known by their scores only.
 PAIR = SAME._replace(same_site=False, content_score=0.1, c_similarity=0, gaps=40, gap_words=80, loose_words=80)
 
 
@@ -154,9 +154,9 @@ def test_what_is_tried_is_of_the_decider_and_allowed() -> None:
 
 
 def test_the_proposal_as_json() -> None:
-    told = tuned(apart).to_json()
-    assert told["rule"] == "verified"
-    assert told["holds"] is True
-    (change,) = told["changes"]
+    answer = tuned(apart).to_json()
+    assert answer["rule"] == "verified"
+    assert answer["holds"] is True
+    (change,) = answer["changes"]
     assert (change["name"], change["now"]) == ("two_sites_tape_min", 0.7)
     assert set(change["gain"]) == {"value", "low", "high"}

@@ -161,8 +161,8 @@ def test_the_slower_rule_and_the_yardsticks_by_hand() -> None:
     texts = [page_tokens(crawl.texts.page(number), SCHEME).words for number in range(len(urls))]
     pairs = list(combinations(range(len(urls)), 2))
     kinds = [Judgement.CORRECT, Judgement.INCORRECT]
-    said = [label_of(urls[a], urls[b], kinds[(a * b) % 3 == 0]) for a, b in pairs]
-    study = crawl.study(said)
+    values = [label_of(urls[a], urls[b], kinds[(a * b) % 3 == 0]) for a, b in pairs]
+    study = crawl.study(values)
     rows = {row[0]: row for row in ablation_section(study).tables[0].rows}
 
     def measured(accepted: Sequence[bool]) -> tuple[float, float]:

@@ -76,7 +76,7 @@ def test_no_row_is_ever_wrong_or_missing(sound: Path, tmp_path: Path, seed: int)
     shutil.copytree(sound, index)
     done = damage(index, random.Random(seed))
     for read in (scanned, lambda store: by_keys(store, wanted), lambda store: by_prefixes(store, wanted)):
-        said, found = "", wanted
+        text, found = "", wanted
         try:
             store = RocksStore(index)
             try:
@@ -84,6 +84,6 @@ def test_no_row_is_ever_wrong_or_missing(sound: Path, tmp_path: Path, seed: int)
             finally:
                 store.close()
         except StateError as error:
-            said = str(error)
+            text = str(error)
         assert found == wanted, done
-        assert not said or "it is damaged, or not of this version; set it aside" in said, done
+        assert not text or "it is damaged, or not of this version; set it aside" in text, done

@@ -330,13 +330,13 @@ def test_no_user_of_a_site_keeps_another_ones_repeats_apart(urls: tuple[str, str
     def page(url: str, text: list[str]) -> Page:
         return Page(url, f"<title>My photos</title><p>{' '.join(text)}".encode(), "text/html")
 
-    def told(*pages: Page) -> Kind:
+    def output(*pages: Page) -> Kind:
         with open_index(scheme=SCHEME) as index:
             return index.add(pages)[-1].verdict
 
     repeat = page(again, [*words[:150], "changed", *words[151:]])
-    assert told(page(own, words), repeat) is Kind.NEAR_DUPLICATE
+    assert output(page(own, words), repeat) is Kind.NEAR_DUPLICATE
     others = [page(f"{other}{i}", [f"v{i}x{j}" for j in range(300)]) for i in range(3)]
-    assert told(*others, page(own, words), repeat) is Kind.NEAR_DUPLICATE
+    assert output(*others, page(own, words), repeat) is Kind.NEAR_DUPLICATE
     siblings = [page(f"{own}/{i}", [f"v{i}x{j}" for j in range(300)]) for i in range(3)]
-    assert told(*siblings, page(own, words), repeat) is Kind.UNIQUE, "her own pages of this name do"
+    assert output(*siblings, page(own, words), repeat) is Kind.UNIQUE, "her own pages of this name do"

@@ -170,7 +170,7 @@ def test_flush_alone_makes_every_family_durable(tmp_path):
 
 def test_closing_makes_everything_durable_and_lets_go(tmp_path):
     store = RocksStore(tmp_path / "index")
-    scan = store.scan(Family.KEYS)  # an iterator that nobody finishes must not hold the lock
+    scan = store.scan(Family.KEYS)  # an unfinished iterator must not hold the lock
     store.write({Family.KEYS: {b"a": b"1", b"b": b"2"}})
     assert next(scan) == (b"a", b"1")
     store.close()
@@ -192,7 +192,7 @@ def test_filters_are_in_force_after_reopening(tmp_path):
         store.close()
 
 
-def test_a_second_process_is_told_that_the_index_is_in_use(tmp_path):
+def test_a_second_process_is_reported_that_the_index_is_in_use(tmp_path):
     store = RocksStore(tmp_path / "index")
     code = "import pathlib, sys, neardup.index.rocks as rocks; rocks.RocksStore(pathlib.Path(sys.argv[1]))"
     command = [sys.executable, "-c", code, tmp_path / "index"]
@@ -246,7 +246,7 @@ def test_a_damaged_index_is_reported(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("said", "advice"),
+    ("expected", "advice"),
     [
         ("IO error: No space left on device: While appending to file: a/000010.sst", "make room"),
         ("Read-only file system (os error 30)", "cannot be written"),
@@ -256,9 +256,9 @@ def test_a_damaged_index_is_reported(tmp_path):
         ("something new", r"start again; if it fails again, it is damaged, .* rebuilt from the log \(something new\)"),
     ],
 )
-def test_errors_say_what_to_do(tmp_path, said, advice):
+def test_errors_say_what_to_do(tmp_path, expected, advice):
     with pytest.raises(StateError, match=advice), _explained("write", tmp_path):
-        raise Exception(said)  # as rocksdict does
+        raise Exception(expected)  # as rocksdict does
 
 
 FILLED = """

@@ -100,7 +100,7 @@ def test_titles_of_different_sites():
     def veto(title_a, title_b, body_a=TEXT, body_b=TEXT):
         return title_veto(title_a, title_b, other_url=THERE, body_a=body_a, body_b=body_b)
 
-    assert veto("red chair", "blue chair") == 0  # said once only: site names differ
+    assert veto("red chair", "blue chair") == 0  # occurs once only: site names differ
     assert veto("red chair", "blue chair", "red " + TEXT) == 0
     assert veto("red chair", "blue chair", "red " + TEXT, "blue " + TEXT) == 1
     assert veto("page 7", "page 8", "7 " + TEXT, "8 " + TEXT) == 1  # digits allowed

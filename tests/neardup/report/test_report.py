@@ -87,8 +87,8 @@ def test_says_how_much_repeats() -> None:
     assert f"{counts['exact_duplicate']} word for word, {counts['near_duplicate']} nearly so" in outline.words
     for kind in counts:
         assert KINDS[kind][0] in outline.words
-    for told in ("crawl.warc.gz", "ends within a record", "0a1b2c3d4e5f", "truncated gzip", DECIDER.digest):
-        assert told in outline.words
+    for expected in ("crawl.warc.gz", "ends within a record", "0a1b2c3d4e5f", "truncated gzip", DECIDER.digest):
+        assert expected in outline.words
     assert outline.tags["svg"] > 4
     assert outline.tags["del"] > 20
     assert outline.tags["ins"] > 20
@@ -273,27 +273,27 @@ def test_clusters_follow_sizes_and_keep_the_largest() -> None:
 def test_a_cluster_lists_its_members_alone() -> None:
     clusters = ClusterSizes()
 
-    def told(kind: str, url: str, cluster: int | None, size: int | None) -> None:
+    def output(kind: str, url: str, cluster: int | None, size: int | None) -> None:
         verdict = {"verdict": kind, "url": url, "cluster": cluster, "cluster_size": size}
         clusters.add({**verdict, "representative": {"url": "r"}, "title": "T"})
 
     def members() -> tuple[str, list[str]]:
         return clusters.largest()[0].representative, clusters.largest()[0].members
 
-    told("unique", "r", 1, 1)
+    output("unique", "r", 1, 1)
     for size, url in enumerate("abc", 2):
-        told("near_duplicate", url, 1, size)
-    told("unchanged", "r", 1, 4)
+        output("near_duplicate", url, 1, size)
+    output("unchanged", "r", 1, 4)
     assert members() == ("r", ["a", "b", "c"])
-    told("unique", "a", 2, 1)
-    told("gone", "b", None, None)
-    told("stale", "c", None, None)
+    output("unique", "a", 2, 1)
+    output("gone", "b", None, None)
+    output("stale", "c", None, None)
     assert members() == ("r", ["c"])
-    told("near_duplicate", "d", 1, 3)
-    told("promoted", "c", 1, 2)
+    output("near_duplicate", "d", 1, 3)
+    output("promoted", "c", 1, 2)
     assert members() == ("c", ["d"])
-    told("gone", "d", None, None)
-    told("unchanged", "c", 1, 1)
+    output("gone", "d", None, None)
+    output("unchanged", "c", 1, 1)
     assert clusters.largest() == []
 
 
@@ -328,7 +328,7 @@ def test_leaders_never_lose_the_frequent() -> None:
 
 
 @pytest.mark.parametrize(
-    ("evidence", "told"),
+    ("evidence", "expected"),
     [
         ({"by": "digest", "tape_score": 1.0}, "The same words in the same order, from first to last."),
         ({"by": "tape", "score": 0.87, "demand": 0.74}, "87% of the sampled text in the same order; threshold 74%, "),
@@ -341,8 +341,8 @@ def test_leaders_never_lose_the_frequent() -> None:
         ({"by": "tape", "tape_score": 0.8, "same_site": False}, "The pages are on different sites."),
     ],
 )  # fmt: skip
-def test_evidence_in_words(evidence: dict[str, Any], told: str) -> None:
-    assert told in " ".join(sentences(evidence, DECIDER))
+def test_evidence_in_words(evidence: dict[str, Any], expected: str) -> None:
+    assert expected in " ".join(sentences(evidence, DECIDER))
 
 
 def test_shares_never_round_to_all_or_nothing() -> None:
@@ -411,7 +411,7 @@ def test_a_cluster_is_shown_with_its_representatives_title() -> None:
         assert pages[0].url in clusters(gone)
 
 
-def test_most_samples_are_folded_and_words_are_told() -> None:
+def test_most_samples_are_folded_and_words_are_reported() -> None:
     crawl = MadeUpCrawl(500)
     markup = build_report(crawl.verdicts(), crawl.read_page, INFO)
     samples = markup.partition('<section id="samples">')[2].partition("</section>")[0]
@@ -438,9 +438,9 @@ def test_closest_calls_stand_under_what_decided_and_bring_their_labels() -> None
         assert len(set(here)) == len(here)
     lines = [unescape(line).encode() for line in re.findall(r'<p class="mono small">(\{.*?\})</p>', close)]
     assert len(lines) == 2 * close.count('<article class="card">')
-    said = [parse_label(line) for line in lines]
-    assert {label.label for label in said} == {Judgement.CORRECT, Judgement.INCORRECT}
-    assert all(one.pair == other.pair for one, other in zip(said[::2], said[1::2], strict=True))
+    values = [parse_label(line) for line in lines]
+    assert {label.label for label in values} == {Judgement.CORRECT, Judgement.INCORRECT}
+    assert all(one.pair == other.pair for one, other in zip(values[::2], values[1::2], strict=True))
 
 
 def test_a_pair_without_two_addresses_has_no_label() -> None:

@@ -98,7 +98,7 @@ def test_hostile_texts_give_short_passages(left: str, right: str) -> None:
     assert written < 40_000
 
 
-def test_the_budget_is_kept_and_said() -> None:
+def test_the_budget_is_kept_and_reported() -> None:
     chance = random.Random(5)
     a, b = ([chance.choice("abcdefgh") for _ in range(5000)] for _ in range(2))
     difference = of(" ".join(a), " ".join(b))
@@ -158,9 +158,9 @@ def test_passages_hold_every_change_and_all_words_around_them(a: list[str], b: l
     difference = of(" ".join(a), " ".join(b))
     shown = passages(difference, context=context, count_max=100)
     for words, side in ((a, "left"), (b, "right")):
-        told = sum(len("".join(s.text for s in getattr(one, side)).split()) for one in shown.shown)
+        count = sum(len("".join(s.text for s in getattr(one, side)).split()) for one in shown.shown)
         left_out = sum(one.same_before for one in shown.shown)
-        assert told + left_out + shown.same_after == len(words)
+        assert count + left_out + shown.same_after == len(words)
     assert sum(len(s.text.split()) for one in shown.shown for s in one.left if s.sign) == difference.removed
     assert sum(len(s.text.split()) for one in shown.shown for s in one.right if s.sign) == difference.added
 

@@ -42,16 +42,16 @@ def test_the_kind_of_a_difference(left: str, right: str, kind: Reason) -> None:
     assert turned.kind is kind
 
 
-def test_kinds_are_told_in_words() -> None:
-    def told(left: str, right: str) -> str:
+def test_kinds_are_reported_in_words() -> None:
+    def output(left: str, right: str) -> str:
         found = difference(FRONT + left + BACK, FRONT + right + BACK)
         assert found is not None
         return found.sentence()
 
-    assert told("You are visitor 7", "You are visitor 8") == "The difference looks like a visitor count."
-    both = told("You are visitor 7 on 4 May 2024", "You are visitor 8 on 5 May 2024")
+    assert output("You are visitor 7", "You are visitor 8") == "The difference looks like a visitor count."
+    both = output("You are visitor 7 on 4 May 2024", "You are visitor 8 on 5 May 2024")
     assert both == "The difference looks like a visitor count and a time stamp."
-    assert told("a red boat", "a blue boat") == ""
+    assert output("a red boat", "a blue boat") == ""
 
 
 def test_equal_texts_have_no_difference() -> None:

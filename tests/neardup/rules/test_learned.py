@@ -46,9 +46,9 @@ def test_possible_is_what_decide_says(by: str) -> None:
     decided = [RULES["signals"].decide(pair, chosen).kind is not None for pair in pairs]
     assert RULES["signals"].possible(columns, chosen).tolist() == decided
     assert 100 < sum(decided) < 4900
-    told = sketch_columns(columns, tuple(OF_SKETCHES))
+    values = sketch_columns(columns, tuple(OF_SKETCHES))
     for at, pair in enumerate(pairs[:500]):
-        assert {name: column[at] for name, column in told.items()} == sketch_signals(pair)
+        assert {name: column[at] for name, column in values.items()} == sketch_signals(pair)
 
 
 def test_the_score_is_on_the_side_of_the_leaf() -> None:

@@ -12,8 +12,8 @@ NINE = {"shingling", "simhash", "combined", "site-split", "simhash64", "verified
 
 
 def cells() -> list[str]:
-    told = json.loads(NOTEBOOK.read_text(encoding="utf-8"))
-    return ["".join(cell["source"]) for cell in told["cells"] if cell["cell_type"] == "code"]
+    output = json.loads(NOTEBOOK.read_text(encoding="utf-8"))
+    return ["".join(cell["source"]) for cell in output["cells"] if cell["cell_type"] == "code"]
 
 
 def test_the_notebook_runs(capsys: pytest.CaptureFixture[str]) -> None:
@@ -30,5 +30,5 @@ def test_the_notebook_runs(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_it_is_kept_without_outputs() -> None:
-    told = json.loads(NOTEBOOK.read_text(encoding="utf-8"))
-    assert all(not cell["outputs"] for cell in told["cells"] if cell["cell_type"] == "code")
+    output = json.loads(NOTEBOOK.read_text(encoding="utf-8"))
+    assert all(not cell["outputs"] for cell in output["cells"] if cell["cell_type"] == "code")

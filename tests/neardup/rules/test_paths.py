@@ -45,7 +45,7 @@ def pair(a: str, b: str, text_a: str = "red wine", text_b: str = "blue sea") -> 
         ("x.example/", "x.example/", 0),
         ("x.example/red", "y.example/blue", 0),
         ("red.example/red", "red.example/blue", 2),  # a host names no page
-        ("x.example/red/" + "a/b/" * 30, "x.example/blue/" + "a/b/" * 30, 0),  # too far from the end to be told
+        ("x.example/red/" + "a/b/" * 30, "x.example/blue/" + "a/b/" * 30, 0),  # too far from the end to be compared
     ],
 )
 def test_paths_that_say_what_their_pages_say(a: str, b: str, found: int) -> None:
@@ -85,15 +85,15 @@ def test_paths_that_differ_in_numbers_alone(a: str, b: str, found: bool) -> None
 
 
 def verdicts(pages: Sequence[tuple[str, str]], **decider: bool) -> list[tuple[Kind, str]]:
-    """Of pages of one site by their paths and titles, one text for all: verdict, and which step said so."""
+    """Verdict and deciding step of pages of one site, by paths and titles; all have one text."""
     with open_index(scheme=SCHEME, decider=Decider(SCHEME.digest, **decider)) as index:
-        told = index.add(
+        emitted = index.add(
             [
                 Page(f"http://x.example/{path}", f"<title>{title}</title><p>{TEXT}".encode(), "text/html")
                 for path, title in pages
             ]
         )
-    return [(Kind(verdict.verdict), str(verdict.evidence.get("by", ""))) for verdict in told]
+    return [(Kind(verdict.verdict), str(verdict.evidence.get("by", ""))) for verdict in emitted]
 
 
 def test_pages_of_equal_words_whose_titles_differ_in_signs_or_case_are_two() -> None:

@@ -27,7 +27,7 @@ def page(url, text, title="Merino wool keeps warm", heading="Merino wool"):
 
 
 def evaded(text, many=2):
-    """What whoever copies a page does to it: the title's word is another one, and some words are there twice."""
+    """Changes that a copier makes: the title has another word, and some words occur twice."""
     words = text.replace("Merino", "Alpaca").split()
     for place in range(100, 100 + 50 * many, 50):
         words[place:place] = [words[place]]
@@ -44,32 +44,32 @@ def last(decider, *pages):
 
 
 def test_a_replaced_word_makes_no_other_page_of_a_copy_elsewhere():
-    told = last(DEFAULT, page("https://a.example/merino", article()), copy("https://b.test/alpaca"))
-    assert told.verdict == "near_duplicate"
-    evidence = told.evidence
+    emitted = last(DEFAULT, page("https://a.example/merino", article()), copy("https://b.test/alpaca"))
+    assert emitted.verdict == "near_duplicate"
+    evidence = emitted.evidence
     assert (evidence["by"], evidence["same_site"], evidence["vetoes"]["title"]) == ("renamed", False, "holds")
     assert evidence["tape_score"] >= 0.95
 
 
 def test_on_one_site_it_is_a_template():
-    told = last(DEFAULT, page("https://a.example/merino", article()), copy("https://www.a.example/alpaca"))
-    assert (told.verdict, told.evidence["nearest"]["by"]) == ("unique", "title veto")
+    emitted = last(DEFAULT, page("https://a.example/merino", article()), copy("https://www.a.example/alpaca"))
+    assert (emitted.verdict, emitted.evidence["nearest"]["by"]) == ("unique", "title veto")
 
 
 def test_where_more_differs_names_tell_pages_apart():
     words = article().split()
     other = " ".join([*words[:200], *(f"other{i}" for i in range(40)), *words[240:]])
     mine = page("https://b.test/alpaca", evaded(other), "Alpaca wool keeps warm", "Alpaca wool")
-    told = last(DEFAULT, page("https://a.example/merino", article()), mine)
-    assert (told.verdict, told.evidence["nearest"]["by"]) == ("unique", "title veto")
-    assert 0.74 < told.evidence["nearest"]["score"] < DEFAULT.renamed_tape_min
+    verdict = last(DEFAULT, page("https://a.example/merino", article()), mine)
+    assert (verdict.verdict, verdict.evidence["nearest"]["by"]) == ("unique", "title veto")
+    assert 0.74 < verdict.evidence["nearest"]["score"] < DEFAULT.renamed_tape_min
 
 
 @pytest.mark.parametrize("demand", [0.0, 0.99])
 def test_how_much_must_agree_is_a_number_of_the_decider(demand):
     pages = page("https://a.example/merino", article()), copy("https://b.test/alpaca")
-    told = last(replace(DEFAULT, renamed_tape_min=demand), *pages)
-    assert (told.verdict, told.evidence["nearest"]["by"]) == ("unique", "title veto")
+    emitted = last(replace(DEFAULT, renamed_tape_min=demand), *pages)
+    assert (emitted.verdict, emitted.evidence["nearest"]["by"]) == ("unique", "title veto")
 
 
 def test_the_page_that_it_copies_is_nearer_than_its_siblings():
@@ -81,6 +81,6 @@ def test_the_page_that_it_copies_is_nearer_than_its_siblings():
     ]
     mirror = [replace(each, url=each.url.replace("a.example", "b.test"), body=each.body + b" 12 May") for each in site]
     with open_index(scheme=SCHEME) as index:
-        told = index.add([*site, *mirror])
-    assert [verdict.verdict for verdict in told[:4]] == ["unique"] * 4
-    assert [verdict.representative.url for verdict in told[4:]] == [each.url for each in site]
+        verdicts = index.add([*site, *mirror])
+    assert [verdict.verdict for verdict in verdicts[:4]] == ["unique"] * 4
+    assert [verdict.representative.url for verdict in verdicts[4:]] == [each.url for each in site]

@@ -40,7 +40,7 @@ _WHATEVER_THE_SCORE = {by for by, refusal in REFUSALS.items() if refusal.veto} |
 
 @pytest.mark.parametrize("decider", DECIDERS, ids=_IDS)
 def test_who_is_taken_has_the_score_that_is_demanded_and_who_is_not_has_not(decider: Decider) -> None:
-    said = set()
+    reported = set()
     for pair, ruling in some_rulings(decider):
         if ruling.kind is not None:
             assert ruling.score >= ruling.demand, (pair, ruling)
@@ -48,11 +48,11 @@ def test_who_is_taken_has_the_score_that_is_demanded_and_who_is_not_has_not(deci
             assert ruling.score < ruling.demand, (pair, ruling)
         if ruling.kind is None:
             assert ruling.by in rule_of(decider).refusals, ruling
-        said.add((ruling.kind is None, ruling.by))
-    for refuses, by in said:
-        both = (not refuses, by) in said
+        reported.add((ruling.kind is None, ruling.by))
+    for refuses, by in reported:
+        both = (not refuses, by) in reported
         assert not both or REFUSALS[by].plain, by
-    assert {by for refuses, by in said if refuses} >= rule_of(decider).refusals.keys()
+    assert {by for refuses, by in reported if refuses} >= rule_of(decider).refusals.keys()
 
 
 @pytest.mark.parametrize("decider", DECIDERS, ids=_IDS)
@@ -90,11 +90,11 @@ def test_in_short_the_numbers_are_those_of_the_ruling(decider: Decider) -> None:
 
 def test_every_reason_in_the_source_has_its_words() -> None:
     source = "".join(path.read_text() for path in Path(rules.__file__).parent.glob("*.py"))
-    said = set(re.findall(r'(?:refused|Ruling)\((?:None, )?"([^"]+)"', source))
-    said |= set(re.findall(r'return "([a-z ]+)"', source))
-    said |= set(re.findall(r'_veto\("([a-z ]+)"', source))
-    assert {"siblings", "record", "retitled", "never_merge"} <= said
-    assert said <= REFUSALS.keys()
+    names = set(re.findall(r'(?:refused|Ruling)\((?:None, )?"([^"]+)"', source))
+    names |= set(re.findall(r'return "([a-z ]+)"', source))
+    names |= set(re.findall(r'_veto\("([a-z ]+)"', source))
+    assert {"siblings", "record", "retitled", "never_merge"} <= names
+    assert names <= REFUSALS.keys()
 
 
 def test_the_page_of_the_default_rule_lists_its_steps() -> None:
@@ -107,5 +107,5 @@ def test_without_a_step_no_ruling_is_by_it() -> None:
     for step in verified.STEPS[:-1]:
         rule = verified.rule_of(tuple(one for one in verified.STEPS if one is not step))
         random = Random(step.name)
-        said = {rule.decide(some_pair(random), DECIDER, Siblings(1, 1)).by for _ in range(3_000)}
-        assert not said & (step.refusals.keys() - tape.UNLIKE.refusals.keys())
+        names = {rule.decide(some_pair(random), DECIDER, Siblings(1, 1)).by for _ in range(3_000)}
+        assert not names & (step.refusals.keys() - tape.UNLIKE.refusals.keys())

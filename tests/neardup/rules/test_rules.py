@@ -117,17 +117,17 @@ def test_titles_that_differ_in_case_or_signs_alone_tell_apart_where_urls_end_oth
 
 
 def test_words_of_paths_tell_pages_apart_that_differ_in_more_than_a_stamp() -> None:
-    said = {"path_veto": 1, "tape_score": 0.977}
-    assert ruled("verified", **said) == (None, "path")
-    assert ruled("verified", **said | {"tape_score": 0.978})[0] is Kind.NEAR_DUPLICATE  # filed twice
-    assert ruled("verified", **said, gaps=1, gap_digits=4, gap_words=4)[0] is Kind.NEAR_DUPLICATE  # a stamp
-    assert ruled("verified", **said, gaps=1, gap_digits=4, gap_words=5) == (None, "path")
+    fields = {"path_veto": 1, "tape_score": 0.977}
+    assert ruled("verified", **fields) == (None, "path")
+    assert ruled("verified", **fields | {"tape_score": 0.978})[0] is Kind.NEAR_DUPLICATE  # filed twice
+    assert ruled("verified", **fields, gaps=1, gap_digits=4, gap_words=4)[0] is Kind.NEAR_DUPLICATE  # a stamp
+    assert ruled("verified", **fields, gaps=1, gap_digits=4, gap_words=5) == (None, "path")
     for unlike in ("own_urls", "same_address", "same_canonical", "same_but_sessions"):
-        assert ruled("verified", **said, **{unlike: True})[0] is Kind.NEAR_DUPLICATE
-    assert ruled("verified", **said, same_site=False)[0] is Kind.NEAR_DUPLICATE
-    assert ruled("tape", **said)[0] is Kind.NEAR_DUPLICATE
+        assert ruled("verified", **fields, **{unlike: True})[0] is Kind.NEAR_DUPLICATE
+    assert ruled("verified", **fields, same_site=False)[0] is Kind.NEAR_DUPLICATE
+    assert ruled("tape", **fields)[0] is Kind.NEAR_DUPLICATE
     off = Decider(scheme="0" * 32, path_tape_max=0)
-    assert ruled("verified", decider=off, **said)[0] is Kind.NEAR_DUPLICATE
+    assert ruled("verified", decider=off, **fields)[0] is Kind.NEAR_DUPLICATE
 
 
 def test_words_that_no_page_says_tell_apart_beside_another_title_and_what_has_no_name() -> None:

@@ -27,8 +27,8 @@ def page(host: str, article: str = ARTICLE, headline: str = HEADLINE, comments: 
     """A page of a paper whose name stands in its title and all over it."""
     random, name = Random(host), LANGUAGE.name(Random(host + " "))
     menu = "".join(f"<li><a href=/{i}>{name} {LANGUAGE.label(random)}</a></li>" for i in range(12))
-    said = "".join(f"<li><b>{name}</b><p>{LANGUAGE.text(random, 30)}</p></li>" for _ in range(comments))
-    body = f"<ul>{menu}</ul><h1>{headline}</h1>{article}<ul>{said}</ul>{more}<p>{LANGUAGE.text(random, 20)}</p>"
+    words = "".join(f"<li><b>{name}</b><p>{LANGUAGE.text(random, 30)}</p></li>" for _ in range(comments))
+    body = f"<ul>{menu}</ul><h1>{headline}</h1>{article}<ul>{words}</ul>{more}<p>{LANGUAGE.text(random, 20)}</p>"
     html = f"<title>{headline} - {name}</title><body>{body}</body>"
     return Page(f"http://{host}/news/{random.randrange(10**6)}", html.encode(), "text/html; charset=utf-8")
 
@@ -88,7 +88,7 @@ def test_whoever_may_be_taken_is_not_left_out_beforehand() -> None:
     assert rule_of(DECIDER).possible(Columns(row), DECIDER).tolist() == [True]
 
 
-# what somebody may try, or what happens without anybody's trying
+# attacks, and pages that look like them by accident
 
 
 def paragraphs(seed: int, words: int) -> str:
@@ -96,7 +96,7 @@ def paragraphs(seed: int, words: int) -> str:
 
 
 def test_an_article_within_a_page_of_more_is_not_that_page() -> None:
-    # who is crawled first, with a stranger's article in his own text, would have it shown under his name
+    # a page that is crawled first with a stranger's article in its text would be shown in its place
     for at in (0, 1, 2):
         parts = [paragraphs(5, 250), paragraphs(6, 250)]
         parts.insert(at, ARTICLE)
@@ -138,9 +138,9 @@ def test_long_comments_do_not_hide_an_article() -> None:
     assert ruled(page("one.example", comments=8), page("other.example", comments=0))[0] is Kind.SAME_CONTENT
 
 
-def test_one_word_said_for_ever_is_no_article_that_anybody_shares() -> None:
-    said = "<p>" + "buy " * 100_000 + "</p>"
-    (record,) = sketch_pages([page("one.example", said, comments=0)], SCHEME)
+def test_one_repeated_word_is_no_shared_article() -> None:
+    text = "<p>" + "buy " * 100_000 + "</p>"
+    (record,) = sketch_pages([page("one.example", text, comments=0)], SCHEME)
     assert len(Sketch(record).article_tape) <= SCHEME.article_tape_bytes_max
-    assert ruled(page("one.example", said), page("other.example", said))[1] != "content: syndicated"
-    assert ruled(page("one.example"), page("other.example", ARTICLE + said))[0] is None
+    assert ruled(page("one.example", text), page("other.example", text))[1] != "content: syndicated"
+    assert ruled(page("one.example"), page("other.example", ARTICLE + text))[0] is None

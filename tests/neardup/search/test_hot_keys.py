@@ -126,9 +126,9 @@ def test_slices_change_nothing_where_keys_turn_hot() -> None:
         url = f"http://s{rng.randrange(6)}.org/{rng.randrange(30)}"
         records.append(record(url, " ".join(words), at=i) if rng.random() < 0.85 else tombstone(url, at=i))
     decider = replace(FEW, hot_postings_kept=2, hot_c_min=200)
-    told, store = folded(records, endless(1), decider=decider)
+    verdicts, store = folded(records, endless(1), decider=decider)
     assert any(len(key) == SIMILARITY_BYTES and keys.is_hot(row) for key, row in store.scan(Family.KEYS))
     for size in (2, 7, 60):
         again, other = folded(records, endless(size), decider=decider, store=MemoryStore())
-        assert [one.to_json() for one in again] == [one.to_json() for one in told]
+        assert [one.to_json() for one in again] == [one.to_json() for one in verdicts]
         assert dict(other.scan(Family.KEYS)) == dict(store.scan(Family.KEYS))

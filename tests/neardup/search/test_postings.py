@@ -173,7 +173,7 @@ def test_hot_keys_are_counted_once():
     assert {len(keys.postings(row)) for row in rows} == {1, 3}, "hot ones keep one of each site"
 
 
-def test_what_was_not_read_is_said_and_what_is_damaged_refused():
+def test_what_was_not_read_is_reported_and_what_is_damaged_refused():
     batch = Pages([(1, record("http://a.org/", " ".join(WORDS)))])
     posted = Posted(batch, SMALL)
     lists = posted.lists(SMALL)

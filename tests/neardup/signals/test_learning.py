@@ -47,10 +47,10 @@ def test_our_lines_decide_as_the_learner_does() -> None:
         )
         theirs.fit(np.column_stack(list(known.columns.values())), known.truth)
         model = model_of(json.dumps(Model(tuple(known.columns), tree).to_json()), "m")
-        said = model.duplicates(unseen.columns)
+        found = model.duplicates(unseen.columns)
         expected = theirs.predict(np.column_stack(list(unseen.columns.values())))
         # a threshold is between two values that were seen; new values may lie between it and the middle of its step
-        assert (said == expected).mean() > 0.999
+        assert (found == expected).mean() > 0.999
         assert np.array_equal(
             model.duplicates(known.columns), theirs.predict(np.column_stack([*known.columns.values()]))
         )
@@ -77,11 +77,11 @@ def test_pairs_of_one_kind_need_no_learning() -> None:
 
 
 def test_precision_recall_and_f_by_hand() -> None:
-    said, truth = np.array([1, 1, 1, 0, 0], bool), np.array([1, 1, 0, 1, 1], bool)
-    run = measured(said, said * 1.0, truth)
+    values, truth = np.array([1, 1, 1, 0, 0], bool), np.array([1, 1, 0, 1, 1], bool)
+    run = measured(values, values * 1.0, truth)
     assert (run.precision, run.recall) == (2 / 3, 0.5)
     assert run.f == pytest.approx(4 / 7)
-    nothing = measured(~said & False, said * 0.0, truth)
+    nothing = measured(~values & False, values * 0.0, truth)
     assert nothing[:3] == (0.0, 0.0, 0.0)
 
 
@@ -97,7 +97,7 @@ def test_the_median_run_counts_and_both_learners_are_averaged() -> None:
 
 
 def test_a_fold_is_never_judged_by_what_was_learned_of_it() -> None:
-    """Pure noise: whoever learned of the judged pairs would find more than chance."""
+    """Pure noise: a learner that saw the judged pairs would find more than chance."""
     rng = np.random.default_rng(3)
     noise = Examples({"mcd": np.arange(400) / STEPS}, rng.random(400) < 0.5)
     seen = along(learn_tree(noise, 0), noise.columns)[0]
@@ -105,8 +105,8 @@ def test_a_fold_is_never_judged_by_what_was_learned_of_it() -> None:
     one, _ = judge(noise.at(np.arange(200)), noise.at(np.arange(200, 400)), "tree", 0)
     assert len(one) == 200
     made = outcomes(noise, [["mcd"]], seeds=2, folds=5)[0]
-    said = made.median("tree").scores > 0.5
-    assert 0.35 < (said == noise.truth).mean() < 0.65
+    values = made.median("tree").scores > 0.5
+    assert 0.35 < (values == noise.truth).mean() < 0.65
 
 
 def test_the_protocol_runs_each_learner_by_each_seed() -> None:
@@ -127,7 +127,7 @@ def test_the_protocol_runs_each_learner_by_each_seed() -> None:
     assert made[1].average[2] > made[0].average[2]
 
 
-def test_too_few_pairs_of_a_kind_are_told() -> None:
+def test_too_few_pairs_of_a_kind_are_reported() -> None:
     known = Examples({"mcd": np.linspace(0, 1, 30)}, np.arange(30) < 4)
     with pytest.raises(BadInput, match="5 folds need 5 of each"):
         outcomes(known, [["mcd"]], seeds=1, folds=5)

@@ -109,7 +109,7 @@ def test_what_is_no_model_is_refused_with_the_reason(why: str, value: object) ->
         model_of(json.dumps(value), "m.json")
 
 
-def test_what_cannot_be_read_and_what_is_newer_is_told(tmp_path: Path) -> None:
+def test_what_cannot_be_read_and_what_is_newer_is_reported(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match="No such file"):
         read_model(tmp_path / "none.json")
     with pytest.raises(BadInput, match="not JSON"):

@@ -1,6 +1,6 @@
 """Pages built to collide without the seed, by differences that cancel in XXH64 (see neardup/sketch/README.md).
 
-Each word of XXH64 enters as rotate(word * P2, 31) * P1, which anybody can compute: some differences of one word cancel
+Each word of XXH64 enters as rotate(word * P2, 31) * P1, which needs no secret: some differences of one word cancel
 against those of a later one under every seed, or under every second.
 """
 

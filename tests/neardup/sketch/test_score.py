@@ -21,9 +21,9 @@ def test_a_byte_holds_a_score_to_half_a_percent() -> None:
     assert [score_code(score) for score in (None, 0.0, 1.0)] == [0, 1, 255]
     assert score_of(0) is None
     for thousandth in range(1001):
-        told = score_of(score_code(thousandth / 1000))
-        assert told is not None
-        assert abs(told - thousandth / 1000) <= 0.0025
+        values = score_of(score_code(thousandth / 1000))
+        assert values is not None
+        assert abs(values - thousandth / 1000) <= 0.0025
     assert [score_code(score_of(code)) for code in range(256)] == list(range(256))
 
 
@@ -44,6 +44,6 @@ def test_a_verdict_tells_the_score_of_its_page() -> None:
     pages.append(Page(pages[2].url, TEXT, "text/html", 9, score=0.25))
     records = list(enumerate(sketch_pages(pages, SCHEME), 1))
     verdicts = fold(records, MemoryStore(), Decider(SCHEME.digest)).verdicts
-    told = [orjson.loads(verdict.to_json()) for verdict in verdicts]
-    assert [verdict.get("score") for verdict in told] == [None, 0.0, 0.748, 0.252]
-    assert [verdict["verdict"] for verdict in told] == ["unique", *["exact_duplicate"] * 2, "unchanged"]
+    verdicts = [orjson.loads(verdict.to_json()) for verdict in verdicts]
+    assert [verdict.get("score") for verdict in verdicts] == [None, 0.0, 0.748, 0.252]
+    assert [verdict["verdict"] for verdict in verdicts] == ["unique", *["exact_duplicate"] * 2, "unchanged"]

@@ -152,7 +152,7 @@ def test_an_index_that_a_restored_checkpoint_replaced_is_opened_anew(
         ask.close()
 
 
-def test_the_service_waits_for_the_first_index_where_it_is_told_to(tmp_path: Path) -> None:
+def test_the_service_waits_for_the_first_index_if_configured(tmp_path: Path) -> None:
     command = [Path(sys.executable).parent / "neardup", "ask", str(tmp_path / "state"), "--port", "0", "--wait"]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
         assert process.stderr is not None

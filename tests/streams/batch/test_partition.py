@@ -19,7 +19,7 @@ from neardup.signals.model import Branch, Leaf, Model
 from streams.batch import duck, reading
 from streams.batch.partition import PartitionOptions, partition_command
 from streams.batch.results import Summary
-from streams.batch.workers import Stopped
+from streams.batch.workers import WorkStopped
 from tests.streams.archives import Sample, write_folder, write_warc
 from tests.streams.batch.corpora import edited, entry, items, page, read, sentences, write
 from tests.streams.shell import Shell
@@ -110,14 +110,14 @@ def test_each_member_says_why_it_is_there(tmp_path: Path) -> None:
         entry("https://a.example/4", page(sentences(2))),
     ]
     partition([write(tmp_path / "crawl.jsonl", crawl)], tmp_path / "out", kind="stars")
-    (told,) = [json.loads(line) for line in (tmp_path / "out" / "sets.jsonl").read_text().splitlines()]
-    by_url = {one["url"]: one for one in [told["representative"], *told["members"]]}
+    (output,) = [json.loads(line) for line in (tmp_path / "out" / "sets.jsonl").read_text().splitlines()]
+    by_url = {one["url"]: one for one in [output["representative"], *output["members"]]}
     assert by_url["https://a.example/2"]["same_text_as"] == "https://a.example/1"
     near = by_url["https://a.example/1"] if "near" in by_url["https://a.example/1"] else by_url["https://a.example/3"]
-    assert near["near"] == told["representative"]["url"]
+    assert near["near"] == output["representative"]["url"]
     assert 0.8 < near["score"] < 1
     assert 0.8 < near["containment"] < 1
-    assert told["representative"]["offset"] in (0, 2)
+    assert output["representative"]["offset"] in (0, 2)
 
 
 @pytest.mark.slow
@@ -149,7 +149,7 @@ def test_the_sets_do_not_depend_on_processes_or_chunks(tmp_path: Path, monkeypat
         assert one.read_bytes() == two.read_bytes() if name == "sets.jsonl" else rows(one) == rows(two)
 
 
-def test_what_cannot_be_read_is_told(tmp_path: Path) -> None:
+def test_what_cannot_be_read_is_reported(tmp_path: Path) -> None:
     crawl = [
         *items(2),
         entry("https://a.example/gone", None),
@@ -214,7 +214,7 @@ def test_a_folder_of_another_plan_is_refused_unless_asked(tmp_path: Path) -> Non
         (["main_content=perhaps"], "true or false"),
     ],
 )
-def test_numbers_that_are_none_are_told(shell: Shell, numbers: list[str], message: str) -> None:
+def test_numbers_that_are_none_are_reported(shell: Shell, numbers: list[str], message: str) -> None:
     write(shell.folder / "crawl.jsonl", items(1))
     ended = shell("partition", "crawl.jsonl", *(part for one in numbers for part in ("--set", one)))
     assert ended.code == 2
@@ -229,9 +229,9 @@ def test_the_command_tells_what_it_did(shell: Shell) -> None:
     assert "12 documents" in ended.out
     assert "4 sets of two or more with 12 documents" in ended.out
     again = shell("partition", "crawl.jsonl", "--out", "sets", "--workers", "1", "--json")
-    told = json.loads(again.out)
-    assert told["sets"] == 4
-    assert told["plan"]["parameters"]["slope_max"] == 0.1
+    output = json.loads(again.out)
+    assert output["sets"] == 4
+    assert output["plan"]["parameters"]["slope_max"] == 0.1
     assert shell("partition", "crawl.jsonl", "--method", "magic").code == 2
     assert shell("partition", "crawl.jsonl", "--sets", "heaps").code == 2
     assert shell("partition", "missing.jsonl").code == 2
@@ -248,9 +248,9 @@ def test_an_online_rule_makes_stars(shell: Shell, rule: str) -> None:
     assert {frozenset(url.split("/")[3] for url in one) for one in found} <= {frozenset(str(i)) for i in range(6)}
     assert sum(map(len, found)) >= 10
     lines = [json.loads(line) for line in (shell.folder / "sets" / "sets.jsonl").read_text().splitlines()]
-    said = {member["verdict"] for line in lines for member in line["members"]}
-    assert said <= {"near_duplicate", "exact_duplicate", "same_content"}
-    assert "exact_duplicate" in said
+    names = {member["verdict"] for line in lines for member in line["members"]}
+    assert names <= {"near_duplicate", "exact_duplicate", "same_content"}
+    assert "exact_duplicate" in names
     assert json.loads((shell.folder / "sets" / "summary.json").read_text())["counts"]["documents"] == len(entries)
     assert shell("partition", "crawl.jsonl", "--method", rule, "--sets", "transitive").code == 2
     assert shell("partition", "crawl.jsonl", "--method", rule, "--set", "rounds=2").code == 2
@@ -278,7 +278,7 @@ def test_a_learned_model_makes_stars(shell: Shell) -> None:
     assert "must be one of tlcs, cosine, signals:MODEL, shingling" in shell(*command, "tlcs:near.json").err
 
 
-def test_too_little_memory_is_told_before_anything_is_done(tmp_path: Path) -> None:
+def test_too_little_memory_is_reported_before_anything_is_done(tmp_path: Path) -> None:
     crawl = write(tmp_path / "crawl.jsonl", items(1))
     with pytest.raises(BadInput, match="4 processes need"):
         partition([crawl], tmp_path / "out", workers=4, memory_mb=500)
@@ -295,7 +295,7 @@ def test_a_signal_stops_it_and_the_same_call_goes_on(tmp_path: Path, monkeypatch
         if len(seen) == 3:
             os.kill(os.getpid(), signal.SIGINT)
 
-    with pytest.raises(Stopped):
+    with pytest.raises(WorkStopped):
         partition([crawl], tmp_path / "out", progress=interrupt)
     assert seen == ["sign"] * 3
     seen.clear()

@@ -33,15 +33,15 @@ def test_the_report_shows_sets_and_pairs(shell: Shell, kind: str) -> None:
             file.with_name(file.name + ".html").write_text(one["body"])
     ended = shell("partition", "crawl", "--out", "sets", "--workers", "1", "--quiet")
     assert ended.code == 0, ended.err
-    told = text(shell.folder / "sets" / "report.html")
-    assert "100% of 18 documents are in 6 sets of two or more." in " ".join(told.split())
+    values = text(shell.folder / "sets" / "report.html")
+    assert "100% of 18 documents are in 6 sets of two or more." in " ".join(values.split())
     sets = [json.loads(line) for line in (shell.folder / "sets" / "sets.jsonl").read_text().splitlines()]
     scores = sorted(member["score"] for one in sets for member in one["members"] if "score" in member)
-    shown = re.findall(r"Resemblance (\d+%)", told)
+    shown = re.findall(r"Resemblance (\d+%)", values)
     assert set(shown) <= {f"{score:.0%}" for score in scores}
     assert {f"{score:.0%}" for score in scores[:2]} <= set(shown)  # the least alike ones
-    assert "a sentence of edition" in told
-    assert "cannot be shown" not in told
+    assert "a sentence of edition" in values
+    assert "cannot be shown" not in values
 
 
 def test_what_strangers_wrote_is_escaped(shell: Shell) -> None:
@@ -59,15 +59,15 @@ def test_an_online_rules_partition_has_one_too(shell: Shell) -> None:
     write(shell.folder / "crawl.jsonl", items(4))
     command = ("partition", "crawl.jsonl", "--out", "sets", "--method", "verified", "--workers", "1", "--quiet")
     assert shell(*command).code == 0
-    told = " ".join(text(shell.folder / "sets" / "report.html").split())
-    assert "documents are in" in told
-    assert "method verified" in told
+    words = " ".join(text(shell.folder / "sets" / "report.html").split())
+    assert "documents are in" in words
+    assert "method verified" in words
 
 
-def test_pages_that_are_gone_are_said_to_be() -> None:
+def test_pages_that_are_gone_are_marked() -> None:
     place = {"source": "0" * 32, "offset": 0}
     member = {"url": "https://a.example/2", "near": "https://a.example/1", "score": 0.5, "containment": 0.6, **place}
     line = {"representative": {"url": "https://a.example/1", **place}, "size": 2, "members": [member]}
-    told = asdict(Summary(sets=1, in_sets=2, counts=PartitionCounts(documents=2), sizes={2: 1}))
-    report = partition_report(told, [line], lambda places: {})
+    values = asdict(Summary(sets=1, in_sets=2, counts=PartitionCounts(documents=2), sizes={2: 1}))
+    report = partition_report(values, [line], lambda places: {})
     assert report.count("its source is gone or has changed") == 2

@@ -41,7 +41,7 @@ def test_a_page_meets_its_other_architecture_and_no_translation(tmp_path: Path) 
         for (arch, lang), pages in found.items()
         for name, body in pages
     ]
-    said = {entry["url"]: _sentences(entry["body"]["base64"]) for entry in entries}
+    kinds = {entry["url"]: _sentences(entry["body"]["base64"]) for entry in entries}
     met: dict[str, int] = defaultdict(int)
     for one in partition(tmp_path, entries):
         names = [tuple(url.split("/")[3:]) for url in one]
@@ -49,7 +49,7 @@ def test_a_page_meets_its_other_architecture_and_no_translation(tmp_path: Path) 
             met[lang] += sum(names.count(name) == 2 for name in names if name[0] == lang) // 2
         for a, b in combinations(one, 2):
             if a.split("/")[3] != b.split("/")[3]:  # translators leave some pages as they are
-                assert len(said[a] & said[b]) > 0.4 * min(len(said[a]), len(said[b])), (a, b)
+                assert len(kinds[a] & kinds[b]) > 0.4 * min(len(kinds[a]), len(kinds[b])), (a, b)
     assert set(met) == languages, languages - set(met)
     assert sum(met.values()) > 0.7 * PAGES * len(languages), dict(met)
 

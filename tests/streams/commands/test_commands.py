@@ -41,10 +41,10 @@ def test_a_second_scan_finds_duplicates_of_the_first_and_skips_what_is_done(shel
     (shell.folder / "more" / "d.html").write_text(f"<title>Tin</title><p>{words('c')} again")
     assert shell("scan", "site").code == 0
     ended = shell("scan", "site", "more", "--json")
-    told = json.loads(ended.out)
-    assert (told["pages"], told["counts"]) == (1, {"near_duplicate": 1})
-    assert [Path(path).name for path in told["skipped"]] == ["site"]
-    assert set(told["state_bytes"]) >= {"index", "log", "verdicts"}
+    output = json.loads(ended.out)
+    assert (output["pages"], output["counts"]) == (1, {"near_duplicate": 1})
+    assert [Path(path).name for path in output["skipped"]] == ["site"]
+    assert set(output["state_bytes"]) >= {"index", "log", "verdicts"}
 
 
 def test_verdicts_in_a_pipe_are_all_that_is_printed(shell: Shell) -> None:
@@ -79,8 +79,8 @@ def test_what_is_alike_and_kept_apart_is_counted_with_the_reason(shell: Shell) -
         (shell.folder / "shop" / f"{name}.html").write_text(f"<title>{name}</title><p>{words('a')} {name} {name}")
     base = ("--base-url", "https://a.example/", "--report", "report.html")
     ended = shell("scan", "shop", *base)
-    told = "alike, but kept apart: 2 of those that stand for themselves: the titles name different things (2)"
-    assert told in ended.out.splitlines()
+    text = "alike, but kept apart: 2 of those that stand for themselves: the titles name different things (2)"
+    assert text in ended.out.splitlines()
     assert "Similar, but kept apart</h3>" in (shell.folder / "report.html").read_text()
     assert shell("export", "neardup-state", "--out", "urls.jsonl").code == 0
     rows = {row["url"][18:]: row for row in map(json.loads, (shell.folder / "urls.jsonl").read_text().splitlines())}
@@ -91,12 +91,12 @@ def test_a_scan_says_why_pages_were_rejected(shell: Shell) -> None:
     fetches = [{"url": f"https://a.example/{i}", "http_status": 500 + (i > 2), "body": "x"} for i in range(5)]
     lines = [*map(json.dumps, fetches), "not json"]
     (shell.folder / "a.jsonl").write_text("\n".join(lines))
-    told = "rejected: HTTP status 500 (3); HTTP status 501 (2); not JSON (1)"
-    assert told in shell("scan", "a.jsonl", "--memory").out.splitlines()
+    text = "rejected: HTTP status 500 (3); HTTP status 501 (2); not JSON (1)"
+    assert text in shell("scan", "a.jsonl", "--memory").out.splitlines()
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "expected"),
     [
         (("scan", "nowhere.warc.gz"), "nowhere.warc.gz"),
         (("scan", "site", "--rule", "shingles"), "shingling"),
@@ -110,12 +110,12 @@ def test_a_scan_says_why_pages_were_rejected(shell: Shell) -> None:
         (("scan", "site", "--state", "site"), "site"),
     ],
 )
-def test_a_users_error_is_one_line_that_names_it(shell: Shell, arguments: tuple[str, ...], told: str) -> None:
+def test_a_users_error_is_one_line_that_names_it(shell: Shell, arguments: tuple[str, ...], expected: str) -> None:
     site(shell.folder / "site")
     ended = shell(*arguments)
-    assert ended.code == (1 if told == "site" else 2)  # that folder is used by something else
+    assert ended.code == (1 if expected == "site" else 2)  # that folder is used by something else
     assert len(ended.err.splitlines()) == 1
-    assert told in ended.err
+    assert expected in ended.err
 
 
 def test_a_mistyped_name_leaves_nothing_behind(shell: Shell) -> None:
@@ -165,9 +165,9 @@ def test_input_that_cannot_be_read_whole_has_an_exit_code_of_its_own(shell: Shel
     (shell.folder / "cut.jsonl.gz").write_bytes(whole[:-20])
     for name, code in (("rejected.jsonl", 0), ("cut.jsonl.gz", 3)):
         ended = shell("scan", name, "--memory", "--json")
-        told = json.loads(ended.out)
-        assert told["counts"]["rejected"] >= 1
-        assert (ended.code, len(told["problems"])) == (code, code // 3)
+        output = json.loads(ended.out)
+        assert output["counts"]["rejected"] >= 1
+        assert (ended.code, len(output["problems"])) == (code, code // 3)
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
@@ -195,7 +195,7 @@ def test_names_of_files_cannot_steer_the_terminal(shell: Shell) -> None:
     (shell.folder / name).write_bytes(b"WARC/1.0\r\n")
     ended = shell("scan", name, "--memory")
     assert ended.code == 3
-    assert [told for told in ended.out.splitlines() if told.startswith("problem: ")] == [
+    assert [output for output in ended.out.splitlines() if output.startswith("problem: ")] == [
         f"problem: {shell.folder}/\ufffd[31mred\ufffd line.warc: byte 0: a WARC header that is cut off or too long; "
         "skipped to the next record"
     ]
@@ -230,11 +230,11 @@ def test_settings_show_no_credentials_of_urls(shell: Shell, monkeypatch: pytest.
     monkeypatch.setenv("NEARDUP_BODY_REF_PREFIXES", "https://ana:sekret@a.example/, s3://b/, ftp://sekret@c.example/")
     monkeypatch.setenv("NEARDUP_KAFKA__SASL_OAUTHBEARER_TOKEN_ENDPOINT_URL", "https://me:sekret@id.example/token")
     for form in ((), ("--json",)):
-        told = shell("config", *form).out
-        assert "sekret" not in told
-        assert "AKIAKEY" not in told
+        output = shell("config", *form).out
+        assert "sekret" not in output
+        assert "AKIAKEY" not in output
     for rest in ("bucket/a?token=***&x=***", "//***@a.example/, s3://b/, ftp://***@c.example/", "***@id.example/token"):
-        assert rest in told, rest
+        assert rest in output, rest
     monkeypatch.setenv("NEARDUP_BODY_REF_PREFIXES", "https://ana:sekret@a.example/no-slash")
     ended = shell("config")
     assert ended.code == 2
@@ -274,7 +274,7 @@ def test_help_has_examples(shell: Shell, command: tuple[str, ...]) -> None:
         assert "..." not in ended.out.partition("Commands:")[2], "a command's line is cut"
 
 
-def test_the_version_is_told(shell: Shell) -> None:
+def test_the_version_is_reported(shell: Shell) -> None:
     assert shell("--version").out.startswith("neardup 0.")
 
 
@@ -291,17 +291,17 @@ def test_settings_say_where_they_come_from(shell: Shell, monkeypatch: pytest.Mon
     (shell.folder / "neardup.toml").write_text('group = "crawl"\n[decider]\ntape_min = 0.8\n')
     monkeypatch.setenv("NEARDUP_SEED", "4711")
     monkeypatch.setenv("NEARDUP_CODEC", "warc")
-    told = shell("config", "--config", "neardup.toml", "--threads", "3", "--json").out
-    rows = {row["setting"]: row for row in json.loads(told)}
+    output = shell("config", "--config", "neardup.toml", "--threads", "3", "--json").out
+    rows = {row["setting"]: row for row in json.loads(output)}
     assert (rows["group"]["value"], rows["codec"]["value"], rows["threads"]["value"]) == ("crawl", "warc", "3")
     assert "neardup.toml" in rows["decider.tape_min"]["origin"]
     assert "NEARDUP_CODEC" in rows["codec"]["origin"]
     assert "--threads" in rows["threads"]["origin"]
     assert rows["bootstrap"]["origin"] == "default"
-    assert "4711" not in told
+    assert "4711" not in output
 
 
-def test_all_wrong_settings_are_told_at_once(shell: Shell) -> None:
+def test_all_wrong_settings_are_reported_at_once(shell: Shell) -> None:
     ended = shell("config", "--codec", "xml", "--threads", "many", "--bootstrap", "nowhere")
     assert ended.code == 2
     for name in ("codec", "threads", "bootstrap"):
@@ -319,7 +319,7 @@ def test_a_role_without_a_seed_says_how_to_give_one(shell: Shell) -> None:
     [("verdicts",), ("topics", "check"), ("ping",), ("publish", "a.jsonl"), ("audit", "--audit-topic", "a"),
      ("accept-gap", "3"), ("replay",), ("diff", "topic:a", "topic:b"), ("export", "topic:a", "--out", "-")],
 )  # fmt: skip
-def test_nobody_at_the_brokers_address_is_said(
+def test_an_address_without_a_broker_is_reported(
     shell: Shell, monkeypatch: pytest.MonkeyPatch, command: tuple[str, ...]
 ) -> None:
     pytest.importorskip("confluent_kafka", reason="confluent-kafka is not installed")
@@ -327,17 +327,17 @@ def test_nobody_at_the_brokers_address_is_said(
     monkeypatch.setenv("NEARDUP_SEED", "7")
     Path("a.jsonl").write_text("{}")
     with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))  # nobody listens there
-        told = shell(*command, "--bootstrap", f"127.0.0.1:{free.getsockname()[1]}")
-    assert told.code == 1
-    assert "no broker answers; is the address right, and does Kafka run?" in told.err, told.err
+        free.bind(("127.0.0.1", 0))  # no process listens there
+        result = shell(*command, "--bootstrap", f"127.0.0.1:{free.getsockname()[1]}")
+    assert result.code == 1
+    assert "no broker answers; is the address right, and does Kafka run?" in result.err, result.err
 
 
 def test_a_seed_is_drawn_once_and_is_its_owners(shell: Shell) -> None:
-    told = shell("seed", "seed")
+    result = shell("seed", "seed")
     text = Path("seed").read_text()
-    assert told.code == 0, told.err
-    assert text.strip() not in told.out + told.err
+    assert result.code == 0, result.err
+    assert text.strip() not in result.out + result.err
     assert Path("seed").stat().st_mode & 0o777 == 0o600
     assert load({"NEARDUP_SEED_FILE": "seed"}).seed == int(text, 0)
     again = shell("seed", "seed")
@@ -350,7 +350,7 @@ def test_the_package_is_the_command() -> None:
     assert made.stdout == f"neardup {version('neardup')}\n"
 
 
-def test_an_evaluation_is_written_and_told(shell: Shell) -> None:
+def test_an_evaluation_is_written_and_reported(shell: Shell) -> None:
     for release in ("1.0", "2.0"):
         (shell.folder / "site" / release).mkdir(parents=True)
         for name in "abc":
@@ -361,8 +361,8 @@ def test_an_evaluation_is_written_and_told(shell: Shell) -> None:
     assert "3 correct" in ended.out
     assert any(line.startswith("verified ") for line in ended.out.splitlines())
     assert (shell.folder / "evaluation" / "evaluation.html").is_file()
-    told = json.loads(shell("evaluate", "site", "--out", "other", "--json").out)
-    assert told["corpus"]["pages"] == 6
+    result = json.loads(shell("evaluate", "site", "--out", "other", "--json").out)
+    assert result["corpus"]["pages"] == 6
 
 
 def test_an_evaluation_of_nothing_is_refused(shell: Shell) -> None:
@@ -387,11 +387,11 @@ def test_where_nothing_can_be_written_nothing_is_begun(
 ) -> None:
     site(shell.folder / "site")
     assert shell("scan", "site").code == 0
-    monkeypatch.setattr(State, "open", None)  # whoever opens it fails otherwise
-    for path, told in (("no/such.csv", "there is no folder"), ("folder.csv", "a folder")):
+    monkeypatch.setattr(State, "open", None)  # opening it would fail
+    for path, expected in (("no/such.csv", "there is no folder"), ("folder.csv", "a folder")):
         (shell.folder / "folder.csv").mkdir(exist_ok=True)
         ended = shell(*command[:-1], path)
-        assert (ended.code, told in ended.err) == (2, True), ended.err
+        assert (ended.code, expected in ended.err) == (2, True), ended.err
 
 
 def test_the_list_of_exit_codes_is_whole(shell: Shell) -> None:
@@ -401,16 +401,16 @@ def test_the_list_of_exit_codes_is_whole(shell: Shell) -> None:
 
 
 def test_config_shows_flag_and_variable_of_each_setting(shell: Shell) -> None:
-    told = shell("config").out
+    output = shell("config").out
     for name, option in OPTIONS.items():
-        assert (f"[{option.env}" if option.kind.secret else f"[{option.flag}, {option.env}") in told, name
+        assert (f"[{option.env}" if option.kind.secret else f"[{option.flag}, {option.env}") in output, name
 
 
 def test_help_of_a_role_has_its_settings_in_groups(shell: Shell) -> None:
     for role in ("sketch", "match", "run"):
-        told = shell(role, "--help").out
-        titles = re.findall(r"(?m)^(\S.*):$", told)
+        output = shell(role, "--help").out
+        titles = re.findall(r"(?m)^(\S.*):$", output)
         assert titles[:2] == ["Options", "Connection and topics"]
         assert "Monitoring" in titles
-        assert told.index("--bootstrap") < told.index("Connection and topics:") < told.index("--pages-topic")
+        assert output.index("--bootstrap") < output.index("Connection and topics:") < output.index("--pages-topic")
         assert ("Decider" in titles) == (role != "sketch")

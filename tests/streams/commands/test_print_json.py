@@ -25,7 +25,7 @@ def test_what_was_found_is_json(terminal: bool, monkeypatch: pytest.MonkeyPatch)
     out = Output(terminal=terminal)
     monkeypatch.setattr("sys.stdout", out)
     print_json(FOUND)
-    told = out.buffer.getvalue()  # type: ignore[attr-defined]
-    assert told.endswith(b"}\n")
-    assert json.loads(told) == {"url": FOUND["url"], "7": None}
-    assert told.isascii() == terminal
+    values = out.buffer.getvalue()  # type: ignore[attr-defined]
+    assert values.endswith(b"}\n")
+    assert json.loads(values) == {"url": FOUND["url"], "7": None}
+    assert values.isascii() == terminal

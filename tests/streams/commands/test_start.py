@@ -1,4 +1,4 @@
-"""How the command line begins: what it imports, whom it tells of compiling, whose directory it touches."""
+"""Start of the command line: imports, notices of compilation, directories that it touches."""
 
 import os
 import re
@@ -23,8 +23,8 @@ def test_a_cache_that_cannot_be_written_costs_time_alone() -> None:
     command = [sys.executable, "-c", code, "--version"]
     ended = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     assert (ended.returncode, ended.stderr) == (0, "")
-    told, version = ended.stdout.splitlines()
-    assert re.search("for this run alone.* /dev/null/nowhere/neardup cannot be written", told)
+    output, version = ended.stdout.splitlines()
+    assert re.search("for this run alone.* /dev/null/nowhere/neardup cannot be written", output)
     assert version.startswith("neardup ")
 
 
@@ -57,7 +57,7 @@ for command in sys.argv[1:]:
     assert ended.returncode == 0, ended.stderr[-500:]
 
 
-def test_who_waits_for_the_compiler_is_told(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_user_learns_that_the_compiler_runs(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
     compiled: list[tuple[str, ...]] = []
     monkeypatch.setattr(warm, "KEPT", True)
     monkeypatch.setattr(warm, "notice", lambda needs: "compiling")
@@ -82,7 +82,7 @@ def test_who_waits_for_the_compiler_is_told(shell: Shell, monkeypatch: pytest.Mo
 
 
 @pytest.mark.parametrize(
-    ("wish", "told"),
+    ("wish", "expected"),
     [
         (("--rule", "nope", "site"), "rule 'nope': there is B, C"),
         (("--by", "nope", "site"), "strata 'nope': there is"),
@@ -93,15 +93,15 @@ def test_who_waits_for_the_compiler_is_told(shell: Shell, monkeypatch: pytest.Mo
         (("--labels", "site", "site"), "cannot write labels site"),
     ],
 )
-def test_what_label_cannot_do_is_told_before_anybody_waits(
-    shell: Shell, monkeypatch: pytest.MonkeyPatch, wish: tuple[str, ...], told: str
+def test_what_label_cannot_do_is_reported_before_a_wait(
+    shell: Shell, monkeypatch: pytest.MonkeyPatch, wish: tuple[str, ...], expected: str
 ) -> None:
     monkeypatch.setattr(warm, "notice", lambda needs: "compiling")
     monkeypatch.setattr(warm, "warm", lambda needs: pytest.fail("compiled"))
     site(shell.folder / "site")
     labels = () if "--labels" in wish else ("--labels", "labels.jsonl")
     ended = shell("label", *labels, *wish)
-    assert (ended.code, told in ended.err, "compiling" in ended.err) == (2, True, False), ended.err
+    assert (ended.code, expected in ended.err, "compiling" in ended.err) == (2, True, False), ended.err
 
 
 @pytest.mark.parametrize(
@@ -137,19 +137,19 @@ def test_kernels_are_compiled_ahead_of_time(shell: Shell) -> None:
     assert (ended.code, "compiled" in ended.err) == (0, True)
 
 
-def test_who_waits_is_told_what_it_costs(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_standby_reports_what_it_costs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(warm, "_held", lambda kernel: False)
     monkeypatch.setattr(warm, "KEPT", True)
-    for cores, told in (({0}, "on 1 core here"), ({0, 1}, "on 2 cores here"), (set(range(64)), "on 2 cores here")):
+    for cores, expected in (({0}, "on 1 core here"), ({0, 1}, "on 2 cores here"), (set(range(64)), "on 2 cores here")):
         monkeypatch.setattr(os, "sched_getaffinity", lambda pid, cores=cores: cores)
-        assert told in warm.notice()
-    assert "on 1 core here" in warm.notice(("judging",)), "nobody helps there"
+        assert expected in warm.notice()
+    assert "on 1 core here" in warm.notice(("judging",)), "one core has no helper"
     monkeypatch.setattr(warm, "_held", lambda kernel: kernel is not warm.sketch_batch)
     (seconds,) = re.findall(r"machine: (\d+) seconds", warm.notice())
     assert 17 <= int(seconds) <= 17 + 2, "what is there already is not counted"
 
 
-def test_how_much_is_compiled_is_told_by_what_it_costs(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_share_compiled_is_measured_by_cost(monkeypatch: pytest.MonkeyPatch) -> None:
     held: set[object] = set()
     monkeypatch.setattr(warm, "_held", lambda kernel: kernel in held)
     seen = []
@@ -218,7 +218,7 @@ def test_a_matchers_directory_is_left_to_the_matcher(shell: Shell, command: tupl
 def test_a_client_without_its_extra_says_what_to_install() -> None:
     code = "import sys; sys.modules['confluent_kafka'] = None; import streams.client"
     ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    told = "ModuleNotFoundError: confluent_kafka is not installed, and the stream needs it: "
-    told += "pip install 'neardup[kafka]', or in a clone pip install '.[kafka]'"
-    assert ended.stderr.splitlines()[-1] == told
+    words = "ModuleNotFoundError: confluent_kafka is not installed, and the stream needs it: "
+    words += "pip install 'neardup[kafka]', or in a clone pip install '.[kafka]'"
+    assert ended.stderr.splitlines()[-1] == words
     assert "During handling" not in ended.stderr

@@ -137,7 +137,7 @@ print(json.dumps([name for name in heavy if name in sys.modules]))
 
 
 @pytest.mark.parametrize(
-    ("start", "told"),
+    ("start", "expected"),
     [
         ("scan --me", "--merge"),
         ("exp", "explain"),
@@ -154,12 +154,12 @@ print(json.dumps([name for name in heavy if name in sys.modules]))
         ("match --config ne", "file,ne"),
     ],
 )
-def test_a_shell_completes_commands_options_and_values(start: str, told: str) -> None:
+def test_a_shell_completes_commands_options_and_values(start: str, expected: str) -> None:
     environment = {"_NEARDUP_COMPLETE": "bash_complete", "COMP_WORDS": f"neardup {start}"}
     environment["COMP_CWORD"] = str(len(start.split()))
     command = [sys.executable, "-c", "from streams.commands import main; main()"]
     ended = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
-    assert told in ended.stdout
+    assert expected in ended.stdout
 
 
 def test_a_shell_completes_no_rule_that_a_scan_refuses() -> None:

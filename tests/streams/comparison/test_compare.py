@@ -66,7 +66,7 @@ def test_an_edited_page_shows_each_rules_numbers_and_the_words(tmp_path: Path) -
     assert "\x1b" not in text
 
 
-def test_the_kind_of_difference_is_told(tmp_path: Path) -> None:
+def test_the_kind_of_difference_is_reported(tmp_path: Path) -> None:
     pages = [page(tmp_path, f"{i}.html", [*LINES, f"Generated in 0.{i + 1} seconds"]) for i in range(2)]
     result = compare_command(*pages)
     assert result.to_json()["difference"] == {"kind": "execution_time", "kinds": ["execution_time"], "changes": 1}
@@ -80,7 +80,7 @@ def test_colour_adds_to_the_signs(tmp_path: Path) -> None:
     assert "\x1b[32m[+Added words+]" in text
 
 
-def test_names_that_veto_are_told(tmp_path: Path) -> None:
+def test_names_that_veto_are_shown(tmp_path: Path) -> None:
     a, b = page(tmp_path, "a.html", LINES, "Sinus of x"), page(tmp_path, "b.html", LINES, "Cosinus of x")
     result = compare_command(a, b)
     assert result.pair.title_veto == 1
@@ -91,7 +91,7 @@ def test_names_that_veto_are_told(tmp_path: Path) -> None:
     assert "only in the title of B: cosinus (1x)" in text
 
 
-def test_names_at_the_beginning_that_veto_are_told(tmp_path: Path) -> None:
+def test_names_at_the_beginning_that_veto_are_reported(tmp_path: Path) -> None:
     a = page(tmp_path, "a.html", ["alpha alpha alpha", *LINES], "")
     b = page(tmp_path, "b.html", ["omega omega omega", *LINES], "")
     result = compare_command(a, b)
@@ -109,15 +109,15 @@ def test_urls_decide_about_sites(tmp_path: Path) -> None:
     assert "two (Henzinger's rule: two)" in shown(apart)
 
 
-def test_file_names_in_the_place_of_urls_are_told_where_they_decide(tmp_path: Path) -> None:
+def test_file_names_in_the_place_of_urls_are_reported_where_they_decide(tmp_path: Path) -> None:
     old, new = (page(tmp_path, f"{i}.html", LINES, title=f"A manual, release {i}") for i in (1, 2))
     result = compare_command(old, new)
     assert (rulings(result)["verified"], result.if_urls_end_alike) == (None, "near_duplicate")
     assert "Of pages whose URLs end alike verified says: near duplicate." in shown(result)
     assert result.to_json()["if_urls_end_alike"] == "near_duplicate"
-    for end, said in (("x", "near_duplicate"), ("y", None)):
+    for end, expected in (("x", "near_duplicate"), ("y", None)):
         result = compare_command(old, new, a_url="https://a.example/1/x", b_url=f"https://a.example/2/{end}")
-        assert (rulings(result)["verified"], result.if_urls_end_alike) == (said, None)
+        assert (rulings(result)["verified"], result.if_urls_end_alike) == (expected, None)
     edited = page(tmp_path, "3.html", [*LINES, "Added words."], title="A manual, release 1")
     assert compare_command(old, edited).if_urls_end_alike is None
 
@@ -204,9 +204,9 @@ def test_the_batch_rules_read_both_texts(tmp_path: Path) -> None:
     assert near.batch[0].signatures > 20 > 0 == far.batch[0].signatures
     assert "common signatures" in shown(near)
     assert "no common signature" in shown(far)
-    told = near.to_json()["batch_rules"]
-    assert [one["rule"] for one in told] == ["tlcs", "cosine", "signals"]
-    assert "resemblance 9" in told[0]["numbers"]
+    answer = near.to_json()["batch_rules"]
+    assert [one["rule"] for one in answer] == ["tlcs", "cosine", "signals"]
+    assert "resemblance 9" in answer[0]["numbers"]
 
 
 NINE = {"shingling", "simhash", "combined", "site-split", "simhash64", "verified", "cosine", "signals", "tlcs"}
@@ -218,9 +218,9 @@ def test_all_nine_rules_stand_side_by_side(tmp_path: Path, signal: str) -> None:
     model = Model((signal,), Branch(signal, 0.30005, Leaf(True, 9, 9), Leaf(False, 9, 0)))
     for other, duplicate in ((b, True), (c, False)):
         value = json.loads(json.dumps(compare_command(a, other, model=model).to_json()))
-        said = {one["rule"]: one for one in (*value["rules"], *value["batch_rules"])}
-        assert set(said) == NINE | {"tape"}
-        learned = said["signals"]
+        names = {one["rule"]: one for one in (*value["rules"], *value["batch_rules"])}
+        assert set(names) == NINE | {"tape"}
+        learned = names["signals"]
         assert (learned.get("near_duplicate") or learned.get("verdict") == "near_duplicate") is duplicate
     without = compare_command(a, b)
     assert {one.rule for one in (*without.rules, *without.batch)} == NINE | {"tape"}
@@ -238,9 +238,9 @@ def test_the_exact_similarity_stands_beside_the_sampled_one(tmp_path: Path) -> N
     words = [[word for line in ["A manual", *text] for word in line.lower().split()] for text in (lines, edited)]
     common = sum(block.size for block in SequenceMatcher(None, *words, autojunk=False).get_matching_blocks())
     assert result.exact.similarity == pytest.approx(common / (sum(map(len, words)) - common), abs=0.01)
-    told = " ".join(shown(result).split())
-    assert f"Exactly, {result.exact.similarity:.0%} of all words" in told
-    assert "fixed seed" in told
+    text = " ".join(shown(result).split())
+    assert f"Exactly, {result.exact.similarity:.0%} of all words" in text
+    assert "fixed seed" in text
     assert json.loads(json.dumps(result.to_json()))["exact"]["seeds"] == 16
     assert compare_command(tmp_path / "a.html", tmp_path / "b.html").to_json() == result.to_json()
 
@@ -249,12 +249,12 @@ def test_compare_samples_as_a_scan_does(shell: Shell) -> None:
     site(shell.folder / "site")
     assert shell("scan", "site", "--rule", "tape").code == 0
     state = json.loads((shell.folder / "neardup-state" / "scheme.json").read_text())
-    told = json.loads(shell("compare", "site/a.html", "site/b.html", "--state", "neardup-state", "--json").out)
-    assert told["scheme"] == Scheme(seed=state["seed"]).digest
+    result = json.loads(shell("compare", "site/a.html", "site/b.html", "--state", "neardup-state", "--json").out)
+    assert result["scheme"] == Scheme(seed=state["seed"]).digest
     with State.open(shell.folder / "neardup-state") as opened:
-        assert told["decider"] == opened.decider.digest
-        said = explain_command(opened, (shell.folder / "site" / "b.html").as_uri())
-    assert said.trace.candidates[0].pair.tape_score == told["pair"]["tape_score"]
-    assert said.exact is not None
-    assert said.exact[0].similarity == told["exact"]["similarity"]
+        assert result["decider"] == opened.decider.digest
+        values = explain_command(opened, (shell.folder / "site" / "b.html").as_uri())
+    assert values.trace.candidates[0].pair.tape_score == result["pair"]["tape_score"]
+    assert values.exact is not None
+    assert values.exact[0].similarity == result["exact"]["similarity"]
     assert shell("compare", "site/a.html", "site/b.html", "--state", "nowhere").code != 0

@@ -34,18 +34,18 @@ LINES = [
 
 
 def given(shell: Shell, lines: Sequence[dict[str, Any] | str], model: Model = MODEL) -> None:
-    said = [line if isinstance(line, str) else json.dumps(line) for line in lines]
-    (shell.folder / "results.jsonl").write_text("\n".join(said) + "\n")
+    answer = [line if isinstance(line, str) else json.dumps(line) for line in lines]
+    (shell.folder / "results.jsonl").write_text("\n".join(answer) + "\n")
     (shell.folder / "model.json").write_text(json.dumps(model.to_json()))
 
 
 def groups(out: str) -> dict[str, list[list[str]]]:
-    told = [json.loads(line) for line in out.splitlines()]
+    answer = [json.loads(line) for line in out.splitlines()]
     return {
         line["query"]: [
             [end["url"].rpartition("/")[2] for end in (group, *group["duplicates"])] for group in line["groups"]
         ]
-        for line in told
+        for line in answer
     }
 
 
@@ -78,7 +78,7 @@ def test_a_member_is_like_the_first_of_its_group_and_chains_are_none(shell: Shel
     assert groups(ended.out) == {"q": [["0", "1"], ["2"]]}
 
 
-def test_what_cannot_be_read_is_told_and_the_rest_is_grouped(shell: Shell) -> None:
+def test_what_cannot_be_read_is_reported_and_the_rest_is_grouped(shell: Shell) -> None:
     broken = ["", "{", '{"url": "https://a.example/x"}', json.dumps(one("q", "y", "x", rendered=7)), '{"url": "x"}']
     given(shell, [*LINES, *broken, json.dumps(one("q", "z", "x") | {"body": None})])
     ended = shell("dedupe-results", "results.jsonl", "--model", "model.json")
@@ -89,7 +89,7 @@ def test_what_cannot_be_read_is_told_and_the_rest_is_grouped(shell: Shell) -> No
     assert ended.err.count("results.jsonl:") == 5
 
 
-def test_limits_are_told(shell: Shell, monkeypatch) -> None:
+def test_limits_are_reported(shell: Shell, monkeypatch) -> None:
     given(shell, LINES)
     monkeypatch.setattr(results, "RESULTS_MAX", 3)
     assert (

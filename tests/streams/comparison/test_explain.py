@@ -66,10 +66,10 @@ def test_a_near_duplicate_names_its_candidate_and_numbers(state: State) -> None:
     result = explain_command(state, BASE + "a1.html")
     chosen = next(one for one in result.trace.candidates if one.page_id == result.winner)
     assert chosen.url == BASE + "a0.html"
-    told = shown(result)
-    assert "NEAR DUPLICATE" in told
-    assert "near duplicate by tape, chosen" in told
-    assert f"{chosen.pair.tape_score:.4f}" in told
+    values = shown(result)
+    assert "NEAR DUPLICATE" in values
+    assert "near duplicate by tape, chosen" in values
+    assert f"{chosen.pair.tape_score:.4f}" in values
 
 
 def test_a_vetoed_candidate_is_shown_with_the_veto(state: State) -> None:
@@ -77,16 +77,16 @@ def test_a_vetoed_candidate_is_shown_with_the_veto(state: State) -> None:
     assert result.winner is None
     assert [one.ruling.by for one in result.trace.candidates] == ["title veto"]
     assert "nearest candidate: page 0, http://a.example/a0.html" in shown(result)
-    told = " ".join(shown(result).split())
-    assert "title veto: the titles name different things" in told
-    assert "Similar, but kept apart from page 0: the titles name different things." in told
-    assert "Nothing earlier" not in told
+    words = " ".join(shown(result).split())
+    assert "title veto: the titles name different things" in words
+    assert "Similar, but kept apart from page 0: the titles name different things." in words
+    assert "Nothing earlier" not in words
     assert result.verdict["evidence"]["kept_apart"] == "title veto"
 
 
 def test_an_exact_duplicate_is_settled_by_its_digest(state: State) -> None:
-    told = shown(explain_command(state, BASE + "a3.html"))
-    assert "Page 0 has the same words, which settles it before any candidate is scored." in told
+    values = shown(explain_command(state, BASE + "a3.html"))
+    assert "Page 0 has the same words, which settles it before any candidate is scored." in values
 
 
 def test_pages_without_candidates(state: State) -> None:
@@ -117,7 +117,7 @@ def test_json_says_which_candidate_was_chosen(state: State) -> None:
     assert value["verdict"]["verdict"] == "near_duplicate"
 
 
-def test_what_differs_is_told_as_long_as_both_pages_can_be_read(tmp_path: Path) -> None:
+def test_what_differs_is_reported_as_long_as_both_pages_can_be_read(tmp_path: Path) -> None:
     write_folder(
         tmp_path / "site",
         [Sample(f"a{i}.html", html("Item amber", f"{text(1)} Last updated on {i + 1} May 2024")) for i in range(2)],
@@ -170,7 +170,7 @@ def test_a_verdict_that_cannot_be_repeated_is_an_alarm(state: State, monkeypatch
 
     verdicts = state.verdicts
     monkeypatch.setattr(state, "verdicts", altered)
-    with pytest.raises(InvariantBroken, match=r"page 1 .* is judged otherwise than it was: evidence was"):
+    with pytest.raises(InvariantBroken, match=r"page 1 .* gets another verdict than before: evidence was"):
         explain_command(state, BASE + "a1.html")
 
 
@@ -179,6 +179,6 @@ def test_a_url_that_was_fetched_again_says_where_it_stands(state: State, tmp_pat
     again.mkdir()
     shutil.copy(tmp_path / "site" / "a1.html", again)
     scan([again], state, base_url=BASE)
-    told = shown(explain_command(state, BASE + "a1.html"))
-    assert told.startswith("UNCHANGED")
-    assert f"The URL stands as: near duplicate, represented by page 0, {BASE}a0.html" in told
+    values = shown(explain_command(state, BASE + "a1.html"))
+    assert values.startswith("UNCHANGED")
+    assert f"The URL stands as: near duplicate, represented by page 0, {BASE}a0.html" in values

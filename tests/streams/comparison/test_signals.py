@@ -12,13 +12,13 @@ def test_every_signal_is_shown(shell: Shell) -> None:
     site(shell.folder / "site")
     ended = shell("signals", "site/a.html", "site/b.html", "--json")
     assert ended.code == 0, ended.err
-    told = json.loads(ended.out)
-    assert list(told["signals"]) == list(SIGNALS)
-    assert list(told["of_sketches"]) == list(OF_SKETCHES)
-    assert told["decision"] is None
-    assert 0 < told["signals"]["mcd_fetched"] < 0.2
-    assert told["signals"]["same_title_fetched"] == 1.0
-    assert 0 < told["of_sketches"]["tape"] < 0.1
+    output = json.loads(ended.out)
+    assert list(output["signals"]) == list(SIGNALS)
+    assert list(output["of_sketches"]) == list(OF_SKETCHES)
+    assert output["decision"] is None
+    assert 0 < output["signals"]["mcd_fetched"] < 0.2
+    assert output["signals"]["same_title_fetched"] == 1.0
+    assert 0 < output["of_sketches"]["tape"] < 0.1
     text = shell("signals", "site/a.html", "site/c.html")
     assert text.code == 0
     for name in (*SIGNALS, *OF_SKETCHES):
@@ -54,7 +54,7 @@ def test_a_model_decides_by_its_own_kind_of_signals(shell: Shell) -> None:
     )
 
 
-def test_what_cannot_be_read_is_told(shell: Shell) -> None:
+def test_what_cannot_be_read_is_reported(shell: Shell) -> None:
     site(shell.folder / "site")
     ended = shell("signals", "site/a.html", "none.html")
     assert (ended.code, ended.err) == (2, "neardup: none.html: no such file or folder\n")

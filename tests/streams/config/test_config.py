@@ -268,7 +268,7 @@ def test_the_seed_may_be_hexadecimal_or_come_from_the_caller():
         load({}).scheme()
 
 
-def test_flags_and_variables_are_told_apart_by_name():
+def test_flags_and_variables_are_distinguished_by_name():
     options = OPTIONS.values()
     assert len({option.parameter for option in options}) == len({option.env for option in options}) == len(OPTIONS)
     assert not {"config", "kafka", "role"} & {option.parameter for option in options}
@@ -403,8 +403,8 @@ def test_credentials_of_urls_are_secrets_of_the_log():
         }
     )
     redact = Redactor(settings.secrets())
-    said = redact("cannot write s3://AKIAKEY:hunter2word@bucket/a?sig=hunter3word: hunter4word was refused")
-    assert "hunter" not in said
+    values = redact("cannot write s3://AKIAKEY:hunter2word@bucket/a?sig=hunter3word: hunter4word was refused")
+    assert "hunter" not in values
     assert redact("s3://b/ is fine") == "s3://b/ is fine"
 
 

@@ -38,7 +38,7 @@ def test_the_stream_takes_the_file_where_it_takes_json(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "expected"),
     [
         ("a.example = 1", "site a: there is never_merge, tape_min; TOML wants quotes"),
         ('["a.example"]\ntape_mim = 1', "site a.example: there is never_merge"),
@@ -52,12 +52,12 @@ def test_the_stream_takes_the_file_where_it_takes_json(tmp_path: Path) -> None:
         pytest.param("#" * (FILE_BYTES_MAX + 1), "more than 10,000,000 bytes", id="too large"),
     ],
 )
-def test_what_a_file_may_not_say_is_wrong_usage(text: str, said: str, shell: Shell) -> None:
+def test_what_a_file_may_not_say_is_wrong_usage(text: str, expected: str, shell: Shell) -> None:
     path = written(shell.folder, text)
     site(shell.folder / "site")
     ended = shell("scan", "site", "--base-url", "https://a.example/", "--sites", str(path))
     assert ended.code == 2
-    assert said in ended.err
+    assert expected in ended.err
     assert len(ended.err) < 300
     assert not (shell.folder / "neardup-state").exists()
 

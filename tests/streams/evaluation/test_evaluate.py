@@ -99,16 +99,16 @@ def test_a_state_with_records_that_no_url_is_known_of_is_evaluated_and_labelled(
         scan([tmp_path / "a.jsonl"], state, out=str(tmp_path / "verdicts.jsonl"))
     made = evaluate_command(state=tmp_path / "state")
     assert (made.counts.fetches, made.counts.rejected) == (4, 2)
-    told: list[str] = []
+    reported: list[str] = []
 
     def ready(url: str) -> None:
-        told.append(url)
+        reported.append(url)
         os.kill(os.getpid(), signal.SIGTERM)
 
     label_command(state=tmp_path / "state", labels=tmp_path / "labels.jsonl", port=0, ready=ready)
-    assert len(told) == 1
-    said = tmp_path / "verdicts.jsonl"
-    for run in (run_of("", map(json.loads, said.read_bytes().splitlines())), _read_run(said)):
+    assert len(reported) == 1
+    verdicts = tmp_path / "verdicts.jsonl"
+    for run in (run_of("", map(json.loads, verdicts.read_bytes().splitlines())), _read_run(verdicts)):
         assert (run.kinds["rejected"], run.unreadable, len(run.clusters)) == (2, 0, 2)
 
 
@@ -133,10 +133,10 @@ def test_labels_of_people_shrink_no_table_of_natural_truth(larger: Path, tmp_pat
     made = [label for label in read_labels(kept) if label.samples & {"B", "C"}]
     assert len(made) > 20
     # Ana agrees on some; on others two people cannot agree.
-    said = [replace(label, labeller="ana", sample="") for label in made[::3]]
-    said += [label_of(label.a, label.b, Judgement.UNDECIDED, labeller="ana") for label in made[1::9]]
-    said += [label_of(label.a, label.b, Judgement.CORRECT, labeller="bob") for label in made[1::9]]
-    path.write_bytes(b"".join(label.to_json() for label in said))
+    values = [replace(label, labeller="ana", sample="") for label in made[::3]]
+    values += [label_of(label.a, label.b, Judgement.UNDECIDED, labeller="ana") for label in made[1::9]]
+    values += [label_of(label.a, label.b, Judgement.CORRECT, labeller="bob") for label in made[1::9]]
+    path.write_bytes(b"".join(label.to_json() for label in values))
     beside = evaluate_command([larger], base_url=BASE, labels=[path], natural=True, labels_out=kept)
     for name in ("3-b-judged", "4-c-judged"):
         counts = [[row[1] for row in by_name(one.sections)[name].rows] for one in (before, beside)]
@@ -196,8 +196,8 @@ def test_a_file_of_verdicts_is_evaluated_alone_or_beside_its_pages(folder: Path,
     assert tables[0]["run-steps"].rows == tables[1]["run-steps"].rows == tables[2]["run-steps"].rows
     keys = [section.key for section in alone.sections]
     assert keys == ["rules", "run", "hosts", *map(str, range(1, 12)), "t", "ablations"]
-    told = {section.key: section.missing for section in alone.sections}
-    assert all("Name the files" in told[key] for key in ("1", "7", "8", "10", "t", "ablations"))
+    found = {section.key: section.missing for section in alone.sections}
+    assert all("Name the files" in found[key] for key in ("1", "7", "8", "10", "t", "ablations"))
     assert "Not available from verdicts" in (tmp_path / "out" / "evaluation.html").read_text()
     unlabelled = evaluate_command(verdicts=verdicts)
     assert by_name(unlabelled.sections).keys() >= {"run-kinds", "run-steps", "2-b-similarity"}
@@ -227,7 +227,7 @@ def test_a_file_of_items_labels_pairs(folder: Path, tmp_path: Path) -> None:
         evaluate_command([folder], base_url="https://elsewhere.example/", items=items)
 
 
-def test_labels_of_another_crawl_are_refused_and_single_ones_told(folder: Path, tmp_path: Path) -> None:
+def test_labels_of_another_crawl_are_refused_and_single_ones_reported(folder: Path, tmp_path: Path) -> None:
     path = tmp_path / "labels.jsonl"
     path.write_bytes(label_of("https://x.example/1", "https://x.example/2", Judgement.CORRECT).to_json())
     with pytest.raises(BadInput, match=r"no label fits.*x\.example"):
@@ -246,7 +246,7 @@ def test_one_page_and_one_release_are_enough_for_nothing(tmp_path: Path) -> None
         evaluate_command([tmp_path / "one.html"], natural=True)
 
 
-def test_what_cannot_be_read_is_told_and_nothing_is_evaluated_of_nothing(folder: Path, tmp_path: Path) -> None:
+def test_what_cannot_be_read_is_reported_and_nothing_is_evaluated_of_nothing(folder: Path, tmp_path: Path) -> None:
     line = b'{"url": "https://a.example/", "body": "<p>one two three"}\n'
     cut = tmp_path / "cut.jsonl.gz"
     cut.write_bytes(gzip.compress(line) + gzip.compress(line * 1000)[:40])
@@ -316,10 +316,10 @@ def test_files_of_an_earlier_evaluation_do_not_stay(folder: Path, tmp_path: Path
         evaluate_command([tmp_path / "nowhere"], out=tmp_path / "evaluation.html")
 
 
-def test_agreement_is_told_where_several_label(folder: Path, tmp_path: Path) -> None:
+def test_agreement_is_reported_where_several_label(folder: Path, tmp_path: Path) -> None:
     paths = []
-    for name, said in (("ana", "ccci"), ("bob", "ccii")):
-        judgements = [Judgement.CORRECT if one == "c" else Judgement.INCORRECT for one in said]
+    for name, expected in (("ana", "ccci"), ("bob", "ccii")):
+        judgements = [Judgement.CORRECT if one == "c" else Judgement.INCORRECT for one in expected]
         lines = [
             label_of(f"{BASE}1.0/item{i}.html", f"{BASE}2.0/item{i}.html", judgement, labeller=name).to_json()
             for i, judgement in enumerate(judgements)
@@ -352,7 +352,7 @@ def test_seeds_are_what_the_kernels_take(folder: Path, shell: Shell) -> None:
     evaluate_command([folder], base_url=BASE, natural=True, seed=SEED_MAX)
 
 
-def test_a_file_that_changes_meanwhile_is_told_not_measured(folder: Path, tmp_path: Path) -> None:
+def test_a_file_that_changes_meanwhile_is_reported_not_measured(folder: Path, tmp_path: Path) -> None:
     copy = tmp_path / "site"
     for path in folder.rglob("*.html"):
         target = copy / path.relative_to(folder)

@@ -22,17 +22,17 @@ def test_all_sections_are_made_of_labelled_results(shell: Shell) -> None:
     given = ("evaluate", "signals", "results.jsonl", "--labels", "labels.jsonl")
     ended = shell(*given, "--adjudicator", "max", "--out", "ev", "--json", *FEW)
     assert ended.code == 0, ended.err
-    told = json.loads(ended.out)
-    assert list(told["sections"]) == ["single", "sets", "curve", "costs", "languages", "online", "judges"]
-    judges = {row["judge"]: row for row in told["sections"]["judges"]["tables"]["judges"]}
+    output = json.loads(ended.out)
+    assert list(output["sections"]) == ["single", "sets", "curve", "costs", "languages", "online", "judges"]
+    judges = {row["judge"]: row for row in output["sections"]["judges"]["tables"]["judges"]}
     assert list(judges) == ["ana", "bob", "eve", "max"]
     assert judges["max"]["F"] == 1
     assert all(0.7 < judges[name]["F"] < 1 for name in ("ana", "bob", "eve"))
-    assert len(told["sections"]["judges"]["tables"]["labellers"]) == 6
+    assert len(output["sections"]["judges"]["tables"]["labellers"]) == 6
     assert "--adjudicator who: no label" in shell(*given, "--adjudicator", "who", *FEW).err
-    rows = {row["set"]: row for row in told["sections"]["sets"]["tables"]["sets"]}
+    rows = {row["set"]: row for row in output["sections"]["sets"]["tables"]["sets"]}
     assert rows["F+R"]["F"] > rows["simhash"]["F"]
-    assert told["labels"]["correct"] > 20
+    assert output["labels"]["correct"] > 20
     page = (shell.folder / "ev" / "evaluation.html").read_text()
     assert "Precision against recall" in page
     assert "After S. Huffman" in page

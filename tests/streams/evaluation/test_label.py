@@ -286,16 +286,16 @@ def test_criteria_and_a_key_for_every_reason_are_at_hand(server: Server) -> None
         assert all(len(key) == 1 and key not in TAKEN for key in keys)
     for path in ("/", "/pair?labeller=ana"):
         text = html.unescape(server.ask("GET", path)[1])
-        for said in (*JUDGEMENTS.values(), *MEANINGS.values()):
-            assert said in text
+        for expected in (*JUDGEMENTS.values(), *MEANINGS.values()):
+            assert expected in text
 
 
 def test_options_are_checked_before_a_crawl_is_read(tmp_path: Path) -> None:
     held = LabelFile(tmp_path / "held")
     wrong = [({"rule": "D"}, "rule 'D'"), ({"by": "luck"}, "strata 'luck'"), ({"count": 0}, "at least one")]
     wrong += [({"audits": [tmp_path / "none"]}, "cannot read the audit"), ({"labels": tmp_path / "held"}, "in use")]
-    for options, told in wrong:
-        with pytest.raises(BadInput, match=told):  # and not that the crawl is missing
+    for options, values in wrong:
+        with pytest.raises(BadInput, match=values):  # and not that the crawl is missing
             label_command([tmp_path / "nowhere"], **{"labels": tmp_path / "labels", **options})
     held.close()
 
@@ -347,7 +347,7 @@ label_command([sys.argv[1]], labels=Path(sys.argv[2]), base_url="https://m.examp
 
 
 @pytest.mark.slow
-def test_the_command_serves_until_it_is_told_to_end(tmp_path: Path) -> None:
+def test_the_command_serves_until_it_is_stopped(tmp_path: Path) -> None:
     for one in manual(items=3, sites=("m.example",)):
         path = tmp_path / "site" / one.url.split("/", 3)[3]
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -413,8 +413,8 @@ def test_a_person_labels_with_the_keyboard(browser: Any, server: Server, tmp_pat
     arrived(view, 3)
     view.keyboard.press("s")
     arrived(view, 4)
-    said = [(label.label, label.reasons, label.labeller) for label in read_labels(labels)]
-    assert said == [("correct", ("visitor_count",), "Ana Zoë"), ("incorrect", ("main_item",), "Ana Zoë")]
+    values = [(label.label, label.reasons, label.labeller) for label in read_labels(labels)]
+    assert values == [("correct", ("visitor_count",), "Ana Zoë"), ("incorrect", ("main_item",), "Ana Zoë")]
 
     view.keyboard.press("z")
     arrived(view, 2)
@@ -423,7 +423,7 @@ def test_a_person_labels_with_the_keyboard(browser: Any, server: Server, tmp_pat
     view.click("#save")
     arrived(view, 3)
     view.goto(f"http://{server.host}/pair?labeller=Ana%20Zo%C3%AB&place=0")
-    assert view.locator('input[value="correct"]').is_checked()  # what was said before is shown
+    assert view.locator('input[value="correct"]').is_checked()  # the earlier label is shown
     view.click("#whole summary")
     assert view.locator("#whole .whole").first.is_visible()
     view.click("#token-diff summary")
@@ -520,7 +520,7 @@ def _middle(locator: Any) -> tuple[float, float]:
     return box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
 
 
-def test_a_port_that_is_taken_is_told_before_the_crawl_is_read(tmp_path: Path) -> None:
+def test_a_port_that_is_taken_is_reported_before_the_crawl_is_read(tmp_path: Path) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()

@@ -32,7 +32,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.slow
-def test_a_model_is_learned_measured_and_told(shell: Shell, results: Path) -> None:
+def test_a_model_is_learned_measured_and_reported(shell: Shell, results: Path) -> None:
     given = (str(results / "results.jsonl"), "--labels", str(results / "labels.jsonl"))
     ended = shell("train", *given, "--out", "model.json", "--signals", "F+R", *FEW)
     assert ended.code == 0, ended.err
@@ -68,22 +68,22 @@ def test_sketches_are_enough_for_a_model_of_their_own(shell: Shell, results: Pat
     given = (str(results / "results.jsonl"), "--labels", str(results / "labels.jsonl"))
     ended = shell("train", *given, "--out", "m.json", "--signals", "sketches", "--by", "rules", "--json", *FEW)
     assert ended.code == 0, ended.err
-    told = json.loads(ended.out)
-    assert told["pairs"] > 200
+    output = json.loads(ended.out)
+    assert output["pairs"] > 200
     model = json.loads((shell.folder / "m.json").read_text())
     assert model["by"] == "rules"
     assert model["idf"] == {"documents": 0, "terms": {}}
     assert "tape" in model["signals"]
 
 
-def test_what_cannot_be_learned_from_is_told(shell: Shell) -> None:
+def test_what_cannot_be_learned_from_is_reported(shell: Shell) -> None:
     pages = [{"url": f"https://a.example/{i}", "body": f"page {i}"} for i in range(3)]
     lines = [*map(json.dumps, pages), '{"url": "https://a.example/9"', '{"url": "nowhere", "body": "x"}']
     (shell.folder / "results.jsonl").write_text("\n".join(lines) + "\n")
 
-    def labels(*said: tuple[str, str, str]) -> None:
-        told = [{"a": {"url": a}, "b": {"url": b}, "label": label} for a, b, label in said]
-        (shell.folder / "labels.jsonl").write_text("".join(json.dumps(one) + "\n" for one in told))
+    def labels(*expected: tuple[str, str, str]) -> None:
+        values = [{"a": {"url": a}, "b": {"url": b}, "label": label} for a, b, label in expected]
+        (shell.folder / "labels.jsonl").write_text("".join(json.dumps(one) + "\n" for one in values))
 
     command = ("train", "results.jsonl", "--labels", "labels.jsonl", *FEW)
     labels(("https://b.example/", "https://b.example/2", "correct"))

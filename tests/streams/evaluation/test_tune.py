@@ -56,7 +56,7 @@ def files(folder: Path) -> dict[str, bytes]:
     return {path.relative_to(folder).as_posix(): path.read_bytes() for path in kept}
 
 
-def test_a_scan_is_told_what_its_labels_want(labels: Path, state: Path) -> None:
+def test_a_scan_reports_what_its_labels_need(labels: Path, state: Path) -> None:
     before = files(state)
     found = tune_command([labels], state=state)
     tuning = found.tuning
@@ -77,15 +77,15 @@ def test_the_flags_it_prints_do_what_it_says(
 ) -> None:
     monkeypatch.setenv("NEARDUP_SEED", "3")
     made = shell("tune", str(labels), "--state", str(state), "--json")
-    told = json.loads(made.out)
-    assert told["holds"]
+    output = json.loads(made.out)
+    assert output["holds"]
     again = shell(
         *("scan", str(site), "--base-url", BASE, "--state", str(state.parent / "other"), "--rule", "tape", "-q"),
-        *told["flags"],
+        *output["flags"],
     )
     assert again.code == 0, again.err
     compared = json.loads(shell("diff", str(state), str(state.parent / "other"), "--json").out)
-    assert compared == told["diff"]
+    assert compared == output["diff"]
 
 
 def test_files_are_enough(labels: Path, site: Path) -> None:

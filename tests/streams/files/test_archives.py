@@ -1,4 +1,4 @@
-"""Many archives in one order: that of their fetch times, whoever reads them, and from wherever it goes on."""
+"""Many archives in one order, that of their fetch times, whichever process reads them and wherever it resumes."""
 
 import json
 import random
@@ -95,7 +95,7 @@ def test_an_archive_that_goes_while_it_is_read_is_named(tmp_path: Path) -> None:
 
 
 def merged_scan(folder: Path, sources: list[LocalSource], stop_after: int = 0) -> State:
-    """A state directory that has scanned them; killed and begun again, if it is told so."""
+    """A state directory that has scanned them; optionally killed and resumed."""
     left = [stop_after]
 
     def progress(now: Progress) -> None:
@@ -122,8 +122,8 @@ def test_a_scan_of_many_judges_them_in_that_order_killed_or_not(
     outcomes = []
     for stop_after in (0, 1, 6):
         with merged_scan(tmp_path / f"state{stop_after}", sources, stop_after) as state:
-            told = [verdict for verdict in state.verdicts() if not verdict["n"]]
-            places = [(verdict["coordinates"]["source"], verdict["coordinates"]["offset"]) for verdict in told]
+            verdicts = [verdict for verdict in state.verdicts() if not verdict["n"]]
+            places = [(verdict["coordinates"]["source"], verdict["coordinates"]["offset"]) for verdict in verdicts]
             assert places == wanted
             out = (state.path / "sources" / "out").read_bytes()
             outcomes.append((list(state.log.read()), list(state.verdict_log.log.read()), out))
@@ -140,7 +140,7 @@ def test_a_scan_of_many_judges_them_in_that_order_killed_or_not(
         assert own
 
 
-def test_what_is_damaged_is_told_of_the_archive_that_it_is_in(tmp_path: Path) -> None:
+def test_what_is_damaged_is_reported_of_the_archive_that_it_is_in(tmp_path: Path) -> None:
     paths = [write_warc(tmp_path / f"{number}.warc", crawl(6)[number::2]) for number in range(2)]
     paths[1].write_bytes(paths[1].read_bytes()[:-40])
     with State.open(tmp_path / "state", scheme=SCHEME) as state:

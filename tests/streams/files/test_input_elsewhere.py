@@ -19,7 +19,7 @@ from streams.files.fetching import fetched
 from streams.files.scan import scan
 from streams.files.sources import LocalSource, open_sources
 from streams.formats.documents import Fields
-from tests.streams.archives import crawl, opened, told, write_json_lines, write_warc
+from tests.streams.archives import crawl, opened, verdicts_in, write_json_lines, write_warc
 from tests.streams.shell import Shell, words
 
 
@@ -56,7 +56,7 @@ def test_a_crawl_in_a_store_is_judged_as_its_file_is(
     assert shell("scan", "crawl.warc.gz", "--memory", "--out", "here.jsonl").code == 0
     ended = shell("scan", "memory://bucket/crawl.warc.gz", "--out", "there.jsonl")
     assert ended.code == 0, ended.err
-    assert told(shell.folder / "there.jsonl") == told(shell.folder / "here.jsonl")
+    assert verdicts_in(shell.folder / "there.jsonl") == verdicts_in(shell.folder / "here.jsonl")
     again = json.loads(shell("scan", "memory://bucket/*.warc.gz", "--json").out)
     assert (again["pages"], len(again["skipped"])) == (0, 1)
     store.pipe("/bucket/crawl.warc.gz", write_warc(shell.folder / "b.warc.gz", crawl(3)).read_bytes())
@@ -152,7 +152,7 @@ def test_documents_with_fields_and_ids_of_their_own(shell: Shell, form: str) -> 
     file = f"docs.{form}"
     ended = shell("scan", file, "--id-field", "doc", "--text-field", "text", "--out", "out.jsonl")
     assert ended.code == 0, ended.err
-    verdicts = told(shell.folder / "out.jsonl")
+    verdicts = verdicts_in(shell.folder / "out.jsonl")
     assert [one["verdict"] for one in verdicts] == ["unique", "near_duplicate"] * 2
     assert verdicts[0]["url"].endswith("/Doc%200/%C3%A4")
     assert "(no site)" in ended.out
@@ -182,7 +182,7 @@ def test_bytes_and_times_in_parquet_are_bodies_and_dates(tmp_path: Path) -> None
     assert (page.body, page.fetched_at, page.status) == ("<p>Straße".encode(), 1_577_836_801_000, 404)
 
 
-def test_damaged_parquet_and_missing_columns_are_told(shell: Shell) -> None:
+def test_damaged_parquet_and_missing_columns_are_reported(shell: Shell) -> None:
     file = parquet(shell.folder / "a.parquet", documents())
     ended = shell("scan", "a.parquet")
     assert ended.code == 1

@@ -78,7 +78,7 @@ def test_a_link_in_a_circle_and_a_pipe_are_left_out(tmp_path: Path) -> None:
     assert [page.page.body for page in source.read()] == [b"x"]
 
 
-def test_a_file_that_vanishes_is_rejected_and_told(tmp_path: Path) -> None:
+def test_a_file_that_vanishes_is_rejected_and_reported(tmp_path: Path) -> None:
     write_folder(tmp_path, [Sample("a.html", b"x"), Sample("b.html", b"y")])
     (source,) = sources(tmp_path)
     (tmp_path / "a.html").unlink()
@@ -189,7 +189,7 @@ def test_what_is_no_source_is_refused_by_name(tmp_path: Path, name: str) -> None
         sources(tmp_path / name)
 
 
-def test_kinds_are_told_by_content_where_the_name_does_not(tmp_path: Path) -> None:
+def test_kinds_are_recognised_by_content_if_not_by_name(tmp_path: Path) -> None:
     write_warc(tmp_path / "a.warc.gz", crawl(2)).rename(tmp_path / "one")
     write_json_lines(tmp_path / "a.jsonl.gz", crawl(2)).rename(tmp_path / "two")
     assert [sources(tmp_path / name)[0].record.kind for name in ("one", "two")] == ["warc", "jsonl"]
@@ -237,12 +237,12 @@ def test_json_lines_with_bad_lines(tmp_path: Path) -> None:
     check_places(source)
 
 
-@pytest.mark.parametrize(("data", "told"), [(b"", "the file is empty"), (b"\n \n", "the file holds no page")])
-def test_json_lines_without_a_page_are_told(tmp_path: Path, data: bytes, told: str) -> None:
+@pytest.mark.parametrize(("data", "expected"), [(b"", "the file is empty"), (b"\n \n", "the file holds no page")])
+def test_json_lines_without_a_page_are_reported(tmp_path: Path, data: bytes, expected: str) -> None:
     (tmp_path / "x.jsonl").write_bytes(data)
     (source,) = sources(tmp_path / "x.jsonl")
     assert list(source.read()) == []
-    assert [problem.what for problem in source.problems] == [told]
+    assert [problem.what for problem in source.problems] == [expected]
 
 
 def test_a_byte_order_mark_costs_no_page(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""The embedded run from files to verdicts: order, what is durable when, what is told."""
+"""The scan, from files to verdicts: order, durability, result."""
 
 import json
 from collections import Counter
@@ -19,7 +19,7 @@ from tests.streams.archives import (
     opened,
     small_messages,
     text,
-    told,
+    verdicts_in,
     write_folder,
     write_json_lines,
     write_warc,
@@ -36,8 +36,8 @@ def test_pages_in_are_verdicts_out(tmp_path: Path) -> None:
     with opened(tmp_path / "state") as state:
         archive = write_warc(tmp_path / "a.warc.gz", samples)
         result = scan([archive], state, out=str(tmp_path / "out"), progress=seen.append)
-        assert list(state.verdicts()) == told(tmp_path / "out")
-    verdicts = told(tmp_path / "out")
+        assert list(state.verdicts()) == verdicts_in(tmp_path / "out")
+    verdicts = verdicts_in(tmp_path / "out")
     assert [v["url"] for v in verdicts] == ["http://a.example/" + s.path for s in samples]
     assert result.pages == len(samples) == sum(result.counts.values())
     assert Counter(kinds(verdicts)) == result.counts
@@ -116,7 +116,7 @@ def test_a_second_scan_finds_duplicates_of_the_first(tmp_path: Path) -> None:
         scan([first], state)
     with opened(tmp_path / "state") as state:
         result = scan([second], state, out=str(tmp_path / "out"))
-    verdicts = told(tmp_path / "out")
+    verdicts = verdicts_in(tmp_path / "out")
     assert {v["url"].split("/")[2] for v in verdicts} == {"b.example"}
     assert verdicts[0]["representative"]["url"] == "http://a.example/page0.html"
     assert result.counts["unique"] == 3
@@ -130,10 +130,10 @@ def test_a_finished_source_is_skipped_unless_asked_for(tmp_path: Path) -> None:
         first = out.read_bytes()
         again = scan([archive, archive], state, out=str(out))
         assert (again.pages, again.skipped) == (0, [str(archive)] * 2)
-        assert out.read_bytes() == first, "what the log has of it is told again"
+        assert out.read_bytes() == first, "verdicts of its pages in the log are written again"
         third = scan([archive], state, out=str(out), again=True)
         assert (third.counts, third.skipped) == ({"unchanged": len(crawl(6))}, [])
-        assert kinds(told(out)) == ["unchanged"] * len(crawl(6))
+        assert kinds(verdicts_in(out)) == ["unchanged"] * len(crawl(6))
         assert len({source.id for source in state.sources.values()}) == 2
 
 
@@ -171,7 +171,7 @@ def numbered(verdict: Any, order: dict[int, int]) -> Any:
     return {k: order[v] if k in ids and v is not None else numbered(v, order) for k, v in verdict.items()}
 
 
-def test_sites_are_told_by_their_duplicates(tmp_path: Path) -> None:
+def test_sites_are_ordered_by_their_duplicates(tmp_path: Path) -> None:
     body, other = html("t", text(1)), html("u", text(2))
     a = write_warc(tmp_path / "a.warc", [Sample("1", body), Sample("2", body), Sample("3", other)], "http://a.example/")
     b = write_warc(tmp_path / "b.warc", [Sample("1", body), Sample("2", body), Sample("3", other)], "http://b.example/")
@@ -215,8 +215,8 @@ def test_the_log_is_durable_before_the_verdicts_and_these_before_the_index(
     assert all(folded[i - 1] == "verdicts synced" for i in flushed)
     assert [step for step in folded if step in ("verdicts", "index")] == ["verdicts", "index"] * messages
     written = [i for i, step in enumerate(done) if step == "log"]
-    told = [i for i, step in enumerate(done) if step == "verdicts"]
-    for first, last in zip(written, told, strict=True):
+    emitted = [i for i, step in enumerate(done) if step == "verdicts"]
+    for first, last in zip(written, emitted, strict=True):
         assert "log synced" in done[first:last], "a message is folded once it is durable"
 
 
@@ -269,7 +269,7 @@ def test_what_cannot_be_read_is_rejected_with_its_reason(tmp_path: Path) -> None
     (tmp_path / "a.jsonl").write_text("\n".join(lines))
     with opened(tmp_path / "state") as state:
         result = scan([tmp_path / "a.jsonl"], state, out=str(tmp_path / "out"))
-    verdicts = told(tmp_path / "out")
+    verdicts = verdicts_in(tmp_path / "out")
     assert kinds(verdicts) == ["unique", *["rejected"] * 4, "gone", "unique"]
     assert all(v["reason"] for v in verdicts[1:5])
     assert verdicts[6]["truncated"]

@@ -1,4 +1,4 @@
-"""Scans that are stopped, that fail, or that must not start: what is told, and what the next one finds."""
+"""Scans that are stopped, that fail, or that must not start: their errors, and what the next scan finds."""
 
 import os
 import resource
@@ -18,7 +18,7 @@ from streams.formats.compressed import Stream
 from streams.pipeline import batch_fold
 from streams.process.shutdown import stopped_by_signals
 from streams.state.locked_folder import written_alone
-from tests.streams.archives import crawl, opened, records, small_messages, told, write_folder, write_warc
+from tests.streams.archives import crawl, opened, records, small_messages, verdicts_in, write_folder, write_warc
 
 
 def test_a_damaged_archive_does_not_stop_the_others(tmp_path: Path) -> None:
@@ -73,11 +73,11 @@ def test_a_signal_ends_the_scan_and_the_next_goes_on(
         scan([archive], state, out=str(tmp_path / "whole"))
     before = signal.getsignal(number)
     with opened(tmp_path / "state") as state:
-        told_at = []
+        reported_at = []
 
         def interrupt(now: Progress) -> None:
-            if now.phase == "scan" and now.pages >= 6 and not told_at:
-                told_at.append(now.pages)
+            if now.phase == "scan" and now.pages >= 6 and not reported_at:
+                reported_at.append(now.pages)
                 os.kill(os.getpid(), number)
 
         result = scan([archive], state, out=str(tmp_path / "out"), progress=interrupt)
@@ -90,7 +90,7 @@ def test_a_signal_ends_the_scan_and_the_next_goes_on(
     assert (tmp_path / "out").read_bytes() == (tmp_path / "whole").read_bytes()
 
 
-def test_damage_before_an_interruption_is_told_after_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_damage_before_an_interruption_is_reported_after_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     small_messages(monkeypatch)
     parts = records(crawl(20), base="http://a.example/")
     archive = tmp_path / "a.warc"
@@ -147,7 +147,7 @@ def test_verdicts_that_do_not_add_up_stop_the_scan(tmp_path: Path, monkeypatch: 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("full", ["state", "out"])
-def test_a_full_disk_is_told_and_the_scan_goes_on_later(
+def test_a_full_disk_is_reported_and_the_scan_goes_on_later(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, full: str
 ) -> None:
     small_messages(monkeypatch)
@@ -230,10 +230,10 @@ def test_two_scans_do_not_write_one_file(tmp_path: Path) -> None:
     with opened(tmp_path / "state") as state:
         result = scan([first], state, out=str(out), progress=both)
     assert "is being written by another process; wait for it to end, or name another file" in refused[0]
-    assert len(told(out)) == result.pages == len(crawl(10))
+    assert len(verdicts_in(out)) == result.pages == len(crawl(10))
     with opened(tmp_path / "other") as state:
         scan([second], state, out=str(out))
-    assert len(told(out)) == len(crawl(10))
+    assert len(verdicts_in(out)) == len(crawl(10))
 
 
 def test_scans_may_share_an_out_that_is_no_file(tmp_path: Path) -> None:

@@ -77,7 +77,7 @@ def test_a_tail_of_rubbish_is_cut(log: SegmentLog) -> None:
     again.close()
 
 
-def test_damage_before_the_tail_is_told_not_cut(log: SegmentLog) -> None:
+def test_damage_before_the_tail_is_reported_not_cut(log: SegmentLog) -> None:
     log.append(b"a" * 50)
     log.append(b"b" * 50)
     log.close()

@@ -45,12 +45,12 @@ def test_a_body_elsewhere_is_read_up_to_its_bound(stored: str) -> None:
         "memory://bodies/a/b.html?versionId=1",
     ],
 )
-def test_what_may_not_or_cannot_be_read_is_told(stored: str, url: str) -> None:
+def test_what_may_not_or_cannot_be_read_is_reported(stored: str, url: str) -> None:
     with pytest.raises(BadPage, match="body-ref"):
         Bodies([stored], 10_000).read(url)
 
 
-def test_a_scheme_that_nothing_reads_is_told() -> None:
+def test_a_scheme_that_nothing_reads_is_reported() -> None:
     with pytest.raises(BadPage, match="body-ref"):
         Bodies(["nothing://bodies/"], 10_000).read("nothing://bodies/a")
 

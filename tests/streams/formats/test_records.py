@@ -189,7 +189,7 @@ def test_a_fetch_time_of_json_may_be_a_date(time: bytes) -> None:
         (b',"body":"x","fetched_at":"now"', "fetched_at is neither ms since 1970 nor a time as 2026-03-01T12:00:00Z"),
         (b',"body":"x","fetched_at":1.5', "fetched_at is neither ms since 1970"),
         (b',"body":"x","http_status":true', "http_status is true or false"),
-        (b',"body":"x","content_type":[]', "content_type is an array, and text is wanted"),
+        (b',"body":"x","content_type":[]', "content_type is an array, and text is required"),
     ],
 )
 def test_json_pages_with_a_bad_field_are_rejected_by_name(rest: bytes, problem: str) -> None:

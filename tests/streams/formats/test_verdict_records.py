@@ -1,4 +1,4 @@
-"""What lies in the verdicts' topic and is no verdict is told by its place, whatever it is."""
+"""A record of the topic of verdicts that is no verdict is reported with its position."""
 
 import pytest
 

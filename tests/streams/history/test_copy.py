@@ -24,8 +24,8 @@ def shown(shell: Shell) -> list[str]:
 
 def judged(shell: Shell, file: str) -> list[str]:
     """Verdicts of a scan of its own."""
-    told = shell("scan", file, "--memory", "--out", "-").out
-    return [json.loads(line)["verdict"] for line in told.splitlines()]
+    output = shell("scan", file, "--memory", "--out", "-").out
+    return [json.loads(line)["verdict"] for line in output.splitlines()]
 
 
 def test_an_archive_comes_out_with_revisit_records(shell: Shell) -> None:
@@ -69,8 +69,8 @@ def test_pages_of_all_kinds_go_into_lines(shell: Shell) -> None:
     write_json_lines(shell.folder / "b.jsonl", crawl(12), "http://b.example/")
     assert shell("scan", "a.warc.gz", "b.jsonl").code == 0
     assert shell("copy", "neardup-state", "--out", "kept.jsonl").code == 0
-    told = [json.loads(line)["url"] for line in (shell.folder / "kept.jsonl").read_text().splitlines()]
-    assert sorted(told) == shown(shell)
+    output = [json.loads(line)["url"] for line in (shell.folder / "kept.jsonl").read_text().splitlines()]
+    assert sorted(output) == shown(shell)
     assert set(judged(shell, "kept.jsonl")) == {"unique"}
     ended = shell("copy", "neardup-state", "--out", "kept.warc")
     assert (ended.code, "b.jsonl: is no warc file" in ended.err) == (2, True)
@@ -99,7 +99,7 @@ def test_of_a_url_that_was_fetched_again_the_last_fetch_is_kept(shell: Shell) ->
 
 
 @pytest.mark.slow
-def test_what_cannot_be_copied_is_told(shell: Shell) -> None:
+def test_what_cannot_be_copied_is_reported(shell: Shell) -> None:
     file = write_json_lines(shell.folder / "a.jsonl", crawl(3))
     assert shell("copy", "neardup-state", "--out", "x.jsonl").code == 2
     with State.open(shell.folder / "neardup-state") as state:

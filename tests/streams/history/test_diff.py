@@ -28,11 +28,11 @@ def place(offset: int) -> dict[str, Any]:
 
 
 def verdict(offset: int, kind: str, of: int | None = None, **more: Any) -> dict[str, Any]:
-    told = {"verdict": kind, "page_id": offset, "n": 0, "url": f"http://s{offset % 5}.example/{offset}"}
-    told |= {"coordinates": place(offset), "site": f"s{offset % 5}.example"}
+    fields = {"verdict": kind, "page_id": offset, "n": 0, "url": f"http://s{offset % 5}.example/{offset}"}
+    fields |= {"coordinates": place(offset), "site": f"s{offset % 5}.example"}
     if of is not None:
-        told["representative"] = {"page_id": of, "url": f"http://x/{of}", "coordinates": place(of)}
-    return told | more
+        fields["representative"] = {"page_id": of, "url": f"http://x/{of}", "coordinates": place(of)}
+    return fields | more
 
 
 def test_against_plain_dictionaries() -> None:
@@ -44,13 +44,13 @@ def test_against_plain_dictionaries() -> None:
         if chance.random() < 0.9
     }
 
-    def told(history: dict[int, tuple[str, int]], order: int) -> Iterator[dict[str, Any]]:
+    def output(history: dict[int, tuple[str, int]], order: int) -> Iterator[dict[str, Any]]:
         offsets = sorted(history, key=lambda o: o * order % 401)
         for o in offsets:
             yield verdict(o, history[o][0], history[o][1], page_id=o * order)
             yield verdict(o, "promoted", n=1)
 
-    found = diff(lambda: told(before, 1), lambda: told(after, 7))
+    found = diff(lambda: output(before, 1), lambda: output(after, 7))
     wanted: Counter[Change] = Counter()
     for o in before.keys() | after.keys():
         one, other = before.get(o), after.get(o)
@@ -77,7 +77,7 @@ def test_of_one_kind_only_what_it_refers_to_counts() -> None:
 
 
 @pytest.mark.parametrize("both", [False, True])
-def test_a_page_told_of_twice_is_refused(both: bool) -> None:
+def test_a_page_listed_twice_is_refused(both: bool) -> None:
     twice = [verdict(1, "unique"), verdict(1, "gone")]
     once = [verdict(1, "unique")]
     with pytest.raises(BadInput, match="two verdicts about"):
@@ -96,8 +96,8 @@ def scanned(tmp_path: Path) -> Path:
 def test_another_rule_on_one_log(shell: Shell, scanned: Path, tmp_path: Path) -> None:
     assert "0 changed" in shell("diff", str(scanned), str(scanned)).out
     other = tmp_path / "other.jsonl"
-    told = shell("replay", str(scanned), "--rule", "shingling", "--set", "b_min=6", "--out", str(other))
-    assert told.code == 0, told.err
+    result = shell("replay", str(scanned), "--rule", "shingling", "--set", "b_min=6", "--out", str(other))
+    assert result.code == 0, result.err
     html = tmp_path / "diff.html"
     assert shell("diff", str(scanned), str(other), "--html", str(html)).code == 0
     found = json.loads(shell("diff", str(scanned), str(other), "--json").out)
@@ -109,8 +109,8 @@ def test_another_rule_on_one_log(shell: Shell, scanned: Path, tmp_path: Path) ->
     assert not [cell for cell in cells if "{" in cell or "&#34;" in cell], "no raw JSON"
     assert "in the same order" in page
     for suffix in ("parquet", "jsonl", "csv"):
-        told = shell("diff", str(scanned), str(other), "--pages", f"changed.{suffix}")
-        assert told.code == 0, told.err
+        result = shell("diff", str(scanned), str(other), "--pages", f"changed.{suffix}")
+        assert result.code == 0, result.err
     rows = duckdb.sql("SELECT * FROM 'changed.parquet'").fetchall()
     assert [dict(zip(CHANGED, row, strict=True)) for row in rows] == [
         json.loads(line) for line in Path("changed.jsonl").read_text().splitlines()
@@ -123,7 +123,7 @@ def test_another_rule_on_one_log(shell: Shell, scanned: Path, tmp_path: Path) ->
     assert "must end in .parquet" in shell("diff", str(scanned), str(other), "--pages", "x.txt").err
 
 
-def test_a_page_of_one_side_alone_is_told_of_whichever_it_is() -> None:
+def test_a_page_of_either_side_alone_is_reported() -> None:
     rows: list[tuple[Any, ...]] = []
     diff(lambda: [verdict(1, "unique")], lambda: [verdict(2, "near_duplicate", 0)], changed=rows.append)
     assert sorted(rows, key=str) == sorted(
@@ -151,10 +151,10 @@ def test_what_a_page_says_is_shown_as_text(shell: Shell, tmp_path: Path) -> None
     lines.write_text(json.dumps(verdict(1, "unique", url=evil)) + "\n")
     (tmp_path / "b.jsonl").write_text(json.dumps(verdict(1, "rejected", url=evil, reason="<b>\x1b[31m")) + "\n")
     html = tmp_path / "diff.html"
-    told = shell("diff", str(lines), "b.jsonl", "--html", str(html))
-    assert "\x1b" not in told.out
+    result = shell("diff", str(lines), "b.jsonl", "--html", str(html))
+    assert "\x1b" not in result.out
     assert "<script>" not in html.read_text()
-    assert "\u202e" not in html.read_text() + told.out
+    assert "\u202e" not in html.read_text() + result.out
 
 
 @pytest.mark.parametrize(
@@ -164,5 +164,5 @@ def test_what_a_page_says_is_shown_as_text(shell: Shell, tmp_path: Path) -> None
 def test_bad_input(shell: Shell, scanned: Path, text: str | None, words: str) -> None:
     if text is not None:
         Path("x.jsonl").write_text(text)
-    told = shell("diff", str(scanned), "x.jsonl")
-    assert (told.code, words in told.err) == (1 if text else 2, True), told.err
+    result = shell("diff", str(scanned), "x.jsonl")
+    assert (result.code, words in result.err) == (1 if text else 2, True), result.err

@@ -14,7 +14,7 @@ from streams.files.state import State
 from streams.history.export import SHOWN, TABLES, rows
 from tests.streams.archives import crawl, write_warc
 from tests.streams.shell import Shell, words
-from tests.streams.views.said import said
+from tests.streams.views.random_verdicts import random_verdicts
 
 
 def whole(verdicts: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -31,7 +31,7 @@ def named(table: Any, verdicts: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 @pytest.mark.parametrize("seed", range(4))
 def test_what_stands_is_what_a_dictionary_says(seed: int) -> None:
-    verdicts = whole(said(600, seed))
+    verdicts = whole(random_verdicts(600, seed))
     latest: dict[str, dict[str, Any]] = {}
     canonical: dict[int, str] = {}
     for verdict in verdicts:
@@ -45,9 +45,9 @@ def test_what_stands_is_what_a_dictionary_says(seed: int) -> None:
     assert list(found) == sorted(latest)
     members: dict[int, list[str]] = {}
     for url, verdict in latest.items():
-        told = verdict.get("standing") or verdict
-        kind = "unique" if verdict["verdict"] == "promoted" else told["verdict"]
-        cluster = told.get("cluster")
+        answer = verdict.get("standing") or verdict
+        kind = "unique" if verdict["verdict"] == "promoted" else answer["verdict"]
+        cluster = answer.get("cluster")
         row = found[url]
         assert (row["verdict"], row["last"], row["cluster"]) == (kind, verdict["verdict"], cluster)
         assert row["shown"] == (kind in SHOWN)
@@ -83,8 +83,8 @@ def scanned(tmp_path: Path) -> Path:
 def test_every_format_has_the_same_rows(shell: Shell, scanned: Path, table: str) -> None:
     duckdb = pytest.importorskip("duckdb", reason="DuckDB is not installed")
     for suffix in ("jsonl", "csv", "parquet"):
-        told = shell("export", str(scanned), "--table", table, "--out", f"it's.{suffix}")
-        assert told.code == 0, told.err
+        result = shell("export", str(scanned), "--table", table, "--out", f"it's.{suffix}")
+        assert result.code == 0, result.err
     lines = [json.loads(line) for line in Path("it's.jsonl").read_text().splitlines()]
     assert len(lines) > 3
     assert all(list(line) == list(TABLES[table]) for line in lines)  # type: ignore[index]
@@ -111,8 +111,8 @@ def test_every_format_has_the_same_rows(shell: Shell, scanned: Path, table: str)
 
 
 def test_kept_urls_are_those_that_the_verdicts_keep(shell: Shell, scanned: Path) -> None:
-    told = shell("export", str(scanned), "--out", "-")
-    shown = {row["url"] for row in map(json.loads, told.out.splitlines()) if row["shown"]}
+    result = shell("export", str(scanned), "--out", "-")
+    shown = {row["url"] for row in map(json.loads, result.out.splitlines()) if row["shown"]}
     with State.open(scanned) as state:
         kinds: dict[str, str] = {}
         for verdict in state.verdicts():
@@ -121,7 +121,7 @@ def test_kept_urls_are_those_that_the_verdicts_keep(shell: Shell, scanned: Path)
     assert 0 < len(shown) < len(kinds)
 
 
-def test_documents_are_told_by_the_ids_that_they_have(shell: Shell) -> None:
+def test_documents_are_named_by_their_ids(shell: Shell) -> None:
     texts = {"doc 17": words("a"), "b/ü?#%2F": words("a"), "": words("c"), "a/../b": words("d"), "9": words("d")}
     Path("texts.jsonl").write_text("".join(json.dumps({"id": i, "text": t}) + "\n" for i, t in texts.items() if i))
     assert shell("scan", "texts.jsonl", "--id-field", "id", "--text-field", "text").code == 0
@@ -142,28 +142,34 @@ def test_documents_are_told_by_the_ids_that_they_have(shell: Shell) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told_of"),
+    ("arguments", "about"),
     [
         (["--out", "x.txt"], "must end in .parquet, .csv, .jsonl"),
         (["--out", "x.csv", "--table", "pages"], "is not one of 'urls', 'clusters', 'verdicts'"),
         (["--out", "no/such/folder/x.csv"], "there is no folder"),
     ],
 )
-def test_bad_wishes(shell: Shell, scanned: Path, arguments: list[str], told_of: str) -> None:
-    told = shell("export", str(scanned), *arguments)
-    assert (told.code, told_of in told.err) == (2, True), told.err
+def test_bad_wishes(shell: Shell, scanned: Path, arguments: list[str], about: str) -> None:
+    result = shell("export", str(scanned), *arguments)
+    assert (result.code, about in result.err) == (2, True), result.err
 
 
 def test_lines_that_are_no_verdicts_leave_no_file(shell: Shell) -> None:
     Path("x.jsonl").write_text('{"verdict": "unique", "page_id": "many"}\n')
     for table in TABLES:
-        told = shell("export", "x.jsonl", "--table", table, "--out", "y.csv")
-        assert (told.code, "not a verdict of neardup" in told.err) == (1, True), told.err
+        result = shell("export", "x.jsonl", "--table", table, "--out", "y.csv")
+        assert (result.code, "not a verdict of neardup" in result.err) == (1, True), result.err
     assert sorted(path.name for path in Path().iterdir() if "y.csv" in path.name) == []
 
 
 def test_a_page_that_was_taken_down_has_no_title_any_more() -> None:
-    secret = {**said(1)[0], "url": "http://site1.example/1", "verdict": "unique", "title": "Secret", "lang": "en"}
+    secret = {
+        **random_verdicts(1)[0],
+        "url": "http://site1.example/1",
+        "verdict": "unique",
+        "title": "Secret",
+        "lang": "en",
+    }
     place = dict.fromkeys(("partition", "offset", "position"), 0) | {"source": "0" * 32}
     secret = {**secret, "coordinates": place}
     kept = ("url", "fetched_at", "scheme", "decider", "coordinates")

@@ -1,4 +1,4 @@
-"""Verdicts of a stretch of the log said again: the same to the last byte, whatever the stretch and the batches."""
+"""Replayed verdicts of a stretch of the log: the same bytes, whatever the stretch and the batches."""
 
 import io
 import json
@@ -49,13 +49,13 @@ def lines(state: State) -> list[tuple[int, bytes]]:
 def again(state: State, stretch: Stretch) -> list[bytes]:
     out = io.BytesIO()
     done = replay_scan(state, stretch, out)
-    told = out.getvalue().splitlines()
-    assert (done.verdicts, done.kept, done.differing) == (len(told), len(told), 0)
-    return told
+    values = out.getvalue().splitlines()
+    assert (done.verdicts, done.kept, done.differing) == (len(values), len(values), 0)
+    return values
 
 
 @pytest.mark.slow
-def test_any_stretch_is_said_again_word_for_word(tmp_path: Path) -> None:
+def test_any_stretch_is_replayed_byte_for_byte(tmp_path: Path) -> None:
     with State.open(scanned(tmp_path)) as state:
         kept, end = lines(state), state.log.end()
         assert end > 20, "enough messages"
@@ -82,7 +82,7 @@ def test_a_stretch_of_log_time(tmp_path: Path) -> None:
         assert again(state, Stretch(until_ms=middle)) == [line for at, line in lines(state) if times[at] < middle]
 
 
-def test_what_was_told_otherwise_is_counted(tmp_path: Path) -> None:
+def test_changed_verdicts_are_counted(tmp_path: Path) -> None:
     path = scanned(tmp_path)
     with State.open(path) as state:
         real = state.kept_lines
@@ -117,9 +117,9 @@ def test_a_void_word_changes_nothing(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_the_command(shell: Shell, tmp_path: Path) -> None:
     path = scanned(tmp_path, 12)
-    told = shell("replay", str(path), "--from", "1", "--to", "3")
-    assert {json.loads(line)["page_id"] >> PLACE_BITS for line in told.out.splitlines()} == {1, 2}
-    assert told.err.endswith("of them are kept, 0 differ\n")
+    result = shell("replay", str(path), "--from", "1", "--to", "3")
+    assert {json.loads(line)["page_id"] >> PLACE_BITS for line in result.out.splitlines()} == {1, 2}
+    assert result.err.endswith("of them are kept, 0 differ\n")
     file = tmp_path / "again.jsonl"
     shell("replay", str(path), "--out", str(file))
     with State.open(path) as state:
@@ -136,6 +136,6 @@ def test_the_command(shell: Shell, tmp_path: Path) -> None:
     ],
 )
 def test_bad_input(shell: Shell, options: list[str], words: str) -> None:
-    told = shell("replay", *options)
-    assert told.code == 2
-    assert words in told.err
+    result = shell("replay", *options)
+    assert result.code == 2
+    assert words in result.err

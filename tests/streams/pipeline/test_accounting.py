@@ -75,12 +75,12 @@ def test_every_gap_is_named() -> None:
     known = {(SOURCE, 0): Mark(5, 0), (SOURCE, 1): Mark(0, 0), (OTHER, 2): Mark(1, 0)}
     with pytest.raises(SourceGap) as raised:
         account(both, 3, known)
-    said = str(raised.value)
-    assert f"partition 0 of source {SOURCE.hex()}" in said
-    assert "records 5 to 8 are missing" in said
-    assert f"partition 2 of source {OTHER.hex()}" in said
-    assert "records 1 to 6 are missing" in said
-    assert "partition 1" not in said
+    text = str(raised.value)
+    assert f"partition 0 of source {SOURCE.hex()}" in text
+    assert "records 5 to 8 are missing" in text
+    assert f"partition 2 of source {OTHER.hex()}" in text
+    assert "records 1 to 6 are missing" in text
+    assert "partition 1" not in text
 
     found = account(both, 3, known, accept_gaps=lambda: True)
     assert found.accepted == 2

@@ -25,7 +25,7 @@ from streams.pipeline.matcher import folded_to
 from streams.roles.match import MatchRole
 from streams.roles.runtime import Runtime
 from streams.testing import Broker, ForgetfulStore, ScriptedLog, Transactions
-from tests.streams.archives import SCHEME, WORDS, Sample, html, told, write_folder
+from tests.streams.archives import SCHEME, WORDS, Sample, html, verdicts_in, write_folder
 from tests.streams.shell import Shell, site
 
 
@@ -79,7 +79,7 @@ def stored(at: Path) -> dict[str, bytes]:
 def test_a_scan_writes_pairs_and_counts(folder: Path, tmp_path: Path) -> None:
     file = tmp_path / "audit.jsonl"
     result = scanned(folder, tmp_path, file=file, rate=1.0, numbers=LOOSE)
-    *pairs, counts = told(file)
+    *pairs, counts = verdicts_in(file)
     assert counts["audit"] == "counts"
     assert counts["shadow_merges"] == result.audit["shadow_merges"] == 5
     assert counts["drawn"] == result.audit["drawn"] == len(pairs)
@@ -87,7 +87,7 @@ def test_a_scan_writes_pairs_and_counts(folder: Path, tmp_path: Path) -> None:
     assert {pair["b"]["url"] for pair in merged} == {f"{BASE_URL}page{i}.html" for i in range(5, 10)}
     assert {pair["a"]["url"] for pair in merged} == {f"{BASE_URL}much{i}.html" for i in range(5)}
     scanned(folder, tmp_path, file=file, rate=1.0, numbers=LOOSE)
-    assert told(file) == [*pairs, counts], "nothing was scanned, nothing is added"
+    assert verdicts_in(file) == [*pairs, counts], "nothing was scanned, nothing is added"
 
 
 @pytest.mark.slow
@@ -99,7 +99,7 @@ def test_looking_on_changes_nothing(folder: Path, tmp_path: Path, wanted: dict[s
     scanned(folder, tmp_path / "watched", file=tmp_path / "audit", **wanted)
     assert (tmp_path / "plain" / "out").read_bytes() == (tmp_path / "watched" / "out").read_bytes()
     assert stored(tmp_path / "plain") == stored(tmp_path / "watched")
-    assert [line for line in told(tmp_path / "audit") if line["audit"] == "pair"] or wanted["rate"] == 0
+    assert [line for line in verdicts_in(tmp_path / "audit") if line["audit"] == "pair"] or wanted["rate"] == 0
 
 
 def test_a_full_disk_stops_nothing(folder: Path, tmp_path: Path) -> None:
@@ -260,7 +260,7 @@ def test_the_role_counts_and_writes_once_what_is_committed(folder: Path, tmp_pat
         assert 'neardup_shadow_disagreements_total{kind="live_merges"} 0.0' in metrics
         assert f"neardup_audit_pairs_total {audit.counts.drawn:.1f}" in metrics
         drawn = audit.counts.drawn
-        assert len(told(tmp_path / "audit")) == drawn >= 5
+        assert len(verdicts_in(tmp_path / "audit")) == drawn >= 5
         again = run(audit, ForgetfulStore(), watched, len(messages)).metrics.render().decode()
         assert 'neardup_shadow_disagreements_total{kind="shadow_merges"} 0.0' in again
         assert audit.counts.drawn == drawn, "what is folded in silence was looked at before"
@@ -309,9 +309,9 @@ def audited_line(
                 pass
         store = store.crashed()
     sums: Counter[str] = Counter()
-    for told_line in map(json.loads, records_of(broker, "audit")):
-        if told_line["audit"] == "counts":
-            sums.update({name: value for name, value in told_line.items() if isinstance(value, int)})
+    for printed_line in map(json.loads, records_of(broker, "audit")):
+        if printed_line["audit"] == "counts":
+            sums.update({name: value for name, value in printed_line.items() if isinstance(value, int)})
     return broker, sums
 
 
@@ -346,11 +346,11 @@ def audited(folder: Path, at: Path) -> Path:
 def test_an_audit_is_evaluated(folder: Path, tmp_path: Path) -> None:
     file = audited(folder, tmp_path)
     labels = tmp_path / "labels.jsonl"
-    said = [
+    values = [
         label_of(f"{BASE_URL}page{i + 5}.html", f"{BASE_URL}much{i}.html", judgement)
         for i, judgement in enumerate([Judgement.CORRECT, Judgement.INCORRECT, Judgement.INCORRECT])
     ]
-    labels.write_bytes(b"".join(label.to_json() for label in said))
+    labels.write_bytes(b"".join(label.to_json() for label in values))
     made = evaluate_command(
         state=tmp_path / "state", audits=[file], labels=[labels], out=tmp_path / "evaluation", differences_max=10
     )

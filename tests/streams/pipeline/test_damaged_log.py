@@ -1,4 +1,4 @@
-"""A sketch log that was damaged, or written to by who should not: refused with its offset, and gone on from as told."""
+"""A sketch log with damage or foreign messages: refused with the offset, and continued as advised."""
 
 import json
 import os
@@ -61,9 +61,9 @@ class Line:
             self.judge()
         return str(raised.value)
 
-    def follow(self, said: str) -> None:
-        """What an operator does who reads it."""
-        (command, offset), *more = re.findall(r"neardup (skip-record|accept-gap) (\d+)", said)
+    def follow(self, text: str) -> None:
+        """The action of an operator who reads the error."""
+        (command, offset), *more = re.findall(r"neardup (skip-record|accept-gap) (\d+)", text)
         assert not more
         decision = Decision(command.replace("-", "_"))
         self.log.append(encode_control(Control(bytes.fromhex(SCHEME.digest), decision, int(offset))))
@@ -81,14 +81,14 @@ def test_a_flipped_bit_costs_its_message_and_nothing_else() -> None:
     flipped[len(flipped) // 2] ^= 4
     line.log.records[1] = bytes(flipped)
 
-    said = line.refused(CorruptRecord)
-    assert "the message at offset 1 of the sketch log is damaged: its checksum is of other bytes" in said
-    line.follow(said)
-    # What it accounted for is missing now, and that is said, too.
-    said = line.refused(SourceGap)
-    assert "the message at offset 2 " in said
-    assert "records 2 to 3 are missing" in said
-    line.follow(said)
+    error = line.refused(CorruptRecord)
+    assert "the message at offset 1 of the sketch log is damaged: its checksum is of other bytes" in error
+    line.follow(error)
+    # The ranges that it accounted for are missing now, and that is reported, too.
+    error = line.refused(SourceGap)
+    assert "the message at offset 2 " in error
+    assert "records 2 to 3 are missing" in error
+    line.follow(error)
     line.judge()
     assert line.judged() == [0, 1, 4, 5, 6, 7]
 
@@ -138,9 +138,9 @@ def test_a_record_that_no_sketcher_makes_is_refused_with_its_place_and_left_out(
     made[3] = spoil(made[3])
     line = Line(made)
 
-    said = line.refused(CorruptRecord)
-    assert re.search(rf"record 1 of the message at offset 1 of the sketch log: .*{why}", said), said
-    line.follow(said)
+    error = line.refused(CorruptRecord)
+    assert re.search(rf"record 1 of the message at offset 1 of the sketch log: .*{why}", error), error
+    line.follow(error)
     line.judge()
     assert line.judged() == [0, 1, 2, 4, 5, 6, 7]
 

@@ -171,7 +171,7 @@ def test_a_word_is_read_as_written() -> None:
             decode_entry(spoilt, 1)
 
 
-def test_what_changes_is_told() -> None:
+def test_what_changes_is_reported() -> None:
     assert describe_change(FIRST, STRICT) == "tape_min 0.74 -> 0.99, noise_gaps_max 2 -> 0"
     assert json.loads(FIRST.to_json()).keys() == json.loads(STRICT.to_json()).keys()
 

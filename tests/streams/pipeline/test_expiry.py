@@ -1,4 +1,4 @@
-"""Pages that nobody has seen for long are dropped: a function of the log, whatever the slicing, and of nothing else."""
+"""Pages that were not fetched for long are dropped: a function of the log only, whatever the slicing."""
 
 import random
 from dataclasses import replace
@@ -37,7 +37,7 @@ def often(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def messages_of(pages: list[tuple[str, str, int]], rng: random.Random) -> Messages:
-    """(URL, text, log time) as messages of some pages each; text "": a tombstone, "!": nobody can read it."""
+    """(URL, text, log time) as messages of some pages each; text "": a tombstone, "!": unreadable."""
     out: Messages = []
     start = 0
     while start < len(pages):
@@ -80,7 +80,7 @@ def contents(store: Any) -> list[list[tuple[bytes, bytes]]]:
     return [list(store.scan(family)) for family in Family]
 
 
-def told(matcher: Matcher, some: Messages, *, tell: bool = True) -> list[Any]:
+def verdicts_of(matcher: Matcher, some: Messages, *, tell: bool = True) -> list[Any]:
     prepared = matcher.prepare(some, emit=tell)
     matcher.apply(prepared)
     return prepared.verdicts
@@ -99,7 +99,7 @@ def test_against_a_plain_dictionary(seed: int) -> None:
     gone: set[bytes] = set()
     at, count, after, log_time = 0, 0, b"", 0
     for message in messages:
-        for verdict in told(matcher, [message]):
+        for verdict in verdicts_of(matcher, [message]):
             if verdict.n:
                 continue
             url, text, when = pages[at]
@@ -132,10 +132,10 @@ def test_slicing_changes_nothing(seed: int) -> None:
     singly, first = MemoryStore(), []
     matcher = Matcher(singly, EXPIRING)
     for message in messages:
-        first += [verdict.to_json() for verdict in told(matcher, [message])]
-    ids = [(verdict.page_id, verdict.n) for verdict in told(Matcher(MemoryStore(), EXPIRING), messages)]
+        first += [verdict.to_json() for verdict in verdicts_of(matcher, [message])]
+    ids = [(verdict.page_id, verdict.n) for verdict in verdicts_of(Matcher(MemoryStore(), EXPIRING), messages)]
     assert ids == sorted(set(ids))
-    assert any(n >= expiry.FIRST_VERDICT for _, n in ids), "somebody was promoted"
+    assert any(n >= expiry.FIRST_VERDICT for _, n in ids), "a page was promoted"
     for most in (len(messages), 9):
         store, silent = MemoryStore(), MemoryStore()
         found, at = [], 0
@@ -143,8 +143,8 @@ def test_slicing_changes_nothing(seed: int) -> None:
         while at < len(messages):
             some = messages[at : at + rng.randrange(1, most + 1)]
             at += len(some)
-            found += [verdict.to_json() for verdict in told(one, some)]
-            assert told(other, some, tell=False) == []
+            found += [verdict.to_json() for verdict in verdicts_of(one, some)]
+            assert verdicts_of(other, some, tell=False) == []
             one = Matcher(store, EXPIRING)  # from what is written alone
         assert found == first
         assert contents(store) == contents(singly) == contents(silent)
@@ -154,9 +154,9 @@ def test_without_pages_beyond_the_horizon_nothing_is_otherwise() -> None:
     """But the decider's name, and where sweeping stands."""
     messages = messages_of(drawn(5), random.Random(5))
     plain, long = MemoryStore(), MemoryStore()
-    one = [verdict.to_json() for verdict in told(Matcher(plain, SMALL), messages)]
+    one = [verdict.to_json() for verdict in verdicts_of(Matcher(plain, SMALL), messages)]
     decider = replace(SMALL, expiry_days=10_000)
-    other = [verdict.to_json() for verdict in told(Matcher(long, decider), messages)]
+    other = [verdict.to_json() for verdict in verdicts_of(Matcher(long, decider), messages)]
     assert [line.replace(decider.digest.encode(), SMALL.digest.encode()) for line in other] == one
     assert contents(plain)[1:] == contents(long)[1:]
     assert set(dict(long.scan(Family.META))) - set(dict(plain.scan(Family.META))) == {b"sweep"}
@@ -170,7 +170,7 @@ def test_nobody_sets_the_time_but_the_log() -> None:
     span = Range(bytes(16), 0, 12, 13)
     messages.append((len(messages), encode_message(Message(bytes.fromhex(SMALL.scheme), (span,), (later,)))))
     store = MemoryStore()
-    told(Matcher(store, EXPIRING), messages)
+    verdicts_of(Matcher(store, EXPIRING), messages)
     assert len(Checked(store, EXPIRING).urls) == 13
 
 

@@ -60,8 +60,8 @@ def test_a_representative_is_taken_down(state: State, tmp_path: Path) -> None:
     done = state.forget(of_url(PAGE))
     assert (done.pages, done.promoted, done.offset) == (1, 1, state.log.end() - 1)
     assert PAGE.encode() not in everything(state)
-    (told,) = [verdict for verdict in state.verdicts() if verdict["page_id"] >> 12 == done.offset]
-    assert (told["verdict"], told["url"], told["n"]) == ("promoted", COPY, 1)
+    (emitted,) = [verdict for verdict in state.verdicts() if verdict["page_id"] >> 12 == done.offset]
+    assert (emitted["verdict"], emitted["url"], emitted["n"]) == ("promoted", COPY, 1)
     assert not [verdict for verdict in state.verdicts() if PAGE in json.dumps(verdict)]
     # The word and the record do not tell what it was about.
     (_, word) = list(state.log.read())[-1]
@@ -70,7 +70,7 @@ def test_a_representative_is_taken_down(state: State, tmp_path: Path) -> None:
     assert "page2" not in json.dumps(done.to_json())
     with pytest.raises(BadInput):
         explain_command(state, PAGE)
-    # Who fetches it again meets it as any other page.
+    # A later fetch is judged like that of any other page.
     scan([write_warc(tmp_path / "b.warc", [page for page in crawl() if page.path == "page2.html"])], state)
     last = list(state.verdicts())[-1]
     assert (last["url"], last["verdict"], last["representative"]["url"]) == (PAGE, "exact_duplicate", COPY)
@@ -103,7 +103,7 @@ def test_whoever_folds_the_log_anew_repeats_it(state: State, tmp_path: Path, los
 
 
 @pytest.mark.parametrize("step", ["append", "sync", "step", "flush"])
-def test_killed_at_any_step_the_word_is_done_or_was_never_said(
+def test_killed_at_any_step_the_command_took_effect_or_not_at_all(
     state: State, monkeypatch: pytest.MonkeyPatch, step: str
 ) -> None:
     """What a kill leaves: the log as far as it was appended, and an index that knows nothing yet."""
@@ -117,13 +117,13 @@ def test_killed_at_any_step_the_word_is_done_or_was_never_said(
         patched.setattr(where, step, killed)
         with pytest.raises(KeyboardInterrupt):
             state.forget(of_url(PAGE))
-    said = step != "append"
-    assert state.log.end() == before + said
+    text = step != "append"
+    assert state.log.end() == before + text
     state.close()
     with opened(state.path) as again:
-        assert len(list(takedowns_of(again.store))) == said
-        assert (PAGE in urls(again)) is not said
-        assert (PAGE.encode() in everything(again)) is not said
+        assert len(list(takedowns_of(again.store))) == text
+        assert (PAGE in urls(again)) is not text
+        assert (PAGE.encode() in everything(again)) is not text
 
 
 def test_slicing_changes_nothing(state: State, tmp_path: Path) -> None:
@@ -131,7 +131,7 @@ def test_slicing_changes_nothing(state: State, tmp_path: Path) -> None:
         scan([write_warc(tmp_path / "b.warc", crawl(9))], state, again=True)
         state.forget(takedown)
     messages, wanted = list(state.log.read()), contents(state.store)
-    told = [orjson.dumps(verdict) for verdict in _all(state)]
+    answer = [orjson.dumps(verdict) for verdict in _all(state)]
     rng = random.Random(4)
     for most in (len(messages), 3, 7):
         store = MemoryStore()
@@ -146,7 +146,7 @@ def test_slicing_changes_nothing(state: State, tmp_path: Path) -> None:
             matcher.apply(prepared)
             found += [verdict.to_json() for verdict in prepared.verdicts]
         assert contents(store) == wanted
-        assert found == told
+        assert found == answer
         assert Matcher(store, state.first_decider).takedowns_to == matcher.takedowns_to == len(messages)
 
 
@@ -155,7 +155,7 @@ def _all(state: State) -> Iterator[dict[str, Any]]:
         yield from decode_verdicts(frame, 0)
 
 
-def test_a_replay_says_what_was_said(state: State, tmp_path: Path) -> None:
+def test_a_replay_emits_the_same_verdicts(state: State, tmp_path: Path) -> None:
     state.forget(of_url(PAGE))
     with (tmp_path / "out").open("wb") as out:
         done = replay_scan(state, Stretch(), out)
@@ -166,10 +166,10 @@ def test_a_word_is_read_as_it_was_written() -> None:
     for takedown in (of_url(PAGE), of_site("a.example"), of_prefix(BASE)):
         word = Forget(bytes.fromhex(Decider("5" * 32).scheme), takedown)
         assert decode_entry(encode_control(word), 3) == word
-    for said in ({"hash": "00"}, {"length": 4}, {"what": "all"}):
+    for expected in ({"hash": "00"}, {"length": 4}, {"what": "all"}):
         good = {"control": "forget", "what": "url", "hash": "0" * 32, "length": 0}
         data = encode_control(Forget(bytes(16), of_url(PAGE)))
-        made = _with_record(data, orjson.dumps(good | said))
+        made = _with_record(data, orjson.dumps(good | expected))
         with pytest.raises(CorruptRecord, match="no control record that this program knows"):
             decode_entry(made, 3)
 
@@ -185,17 +185,17 @@ def test_the_command_and_what_it_leaves(tmp_path: Path, shell: Shell) -> None:
     where = tmp_path / "state"
     write_warc(tmp_path / "a.warc", crawl())
     assert shell("scan", str(tmp_path / "a.warc"), "--state", str(where)).code == 0
-    said = shell("forget", PAGE, "--state", str(where)).out
-    assert "pages taken down: 1; other pages promoted: 1" in said
-    assert "not reached: the files that were scanned" in said
+    output = shell("forget", PAGE, "--state", str(where)).out
+    assert "pages taken down: 1; other pages promoted: 1" in output
+    assert "not reached: the files that were scanned" in output
     asked = json.loads(shell("forget", "--site", "a.example", "--state", str(where), "--json").out)
     assert (asked["pages"], asked["what"], len(asked["unreached"])) == (18, "site", 2)
     with ExitStack() as held:
         opened_index = look.open_index(where, held)
-        found, told = look.overview(opened_index, lambda rows: None)
+        found, values = look.overview(opened_index, lambda rows: None)
         assert found.wrong_total == 0
-        assert [one["pages"] for one in told["takedowns"]] == [1, 18]
-        with pytest.raises(BadInput, match="nothing is held of it"):
+        assert [one["pages"] for one in values["takedowns"]] == [1, 18]
+        with pytest.raises(BadInput, match="the index has no row of this URL"):
             look.of_url(opened_index.store, PAGE)
     assert "taken down at offset" in shell("inspect", "--state", str(where)).out
     for code, wrong in ((2, ()), (2, (PAGE, "--site", "a.example")), (1, ("--prefix", "http://a.example"))):
@@ -219,7 +219,7 @@ def test_checkpoints_of_before_are_stale_and_go(tmp_path: Path, shell: Shell) ->
     shell("forget", COPY, "--state", where)
     assert shell("checkpoint", *at).code == 0
     (left,) = store.usable()
-    assert left.manifest.forgot == left.manifest.offset
+    assert left.manifest.takedowns_to == left.manifest.offset
     assert describe([left, *before])[1]["stale"]
     assert not describe([left, *before])[0]["stale"]
     others = (replace(left.manifest, offset=0, log="another"), replace(left.manifest, offset=0, scheme="another"))

@@ -171,5 +171,5 @@ def test_clients_that_drip_do_not_silence_a_probe(health):
             assert ask(server, "/live")[0] == 200
             for client in slow[round_ + 1 :]:
                 client.sendall(b"x")
-            assert sent_away(slow[round_]), "who is longest there makes room"
+            assert sent_away(slow[round_]), "the oldest connection is closed"
             slow.append(stack.enter_context(socket.create_connection(server.address, timeout=60)))

@@ -1,4 +1,4 @@
-"""What a log line looks like, what it never says, and how often it is said."""
+"""Log lines: their form, redaction, and suppression of repeats."""
 
 import io
 import json
@@ -101,8 +101,8 @@ def test_levels_hold_for_our_loggers_and_libraries_speak_from_warning_on(written
     stream = written(level="warning")
     logs.get("match").info("quiet")
     logs.get("match").error("loud")
-    logging.getLogger("somebody").info("quiet")
-    logging.getLogger("somebody").warning("%d loud", 7)
+    logging.getLogger("library").info("quiet")
+    logging.getLogger("library").warning("%d loud", 7)
     assert [line["event"] for line in lines(stream)] == ["loud", "7 loud"]
 
 
@@ -190,7 +190,7 @@ def test_no_count_gets_lost_by_closing_or_by_too_many_kinds_of_events():
     assert (lines(stream)[-1]["event"], lines(stream)[-1]["repeated"]) == ("last", 1)
 
 
-def test_counts_told_late_are_redacted_too():
+def test_counts_written_late_are_redacted_too():
     stream = io.StringIO()
     handler = Handler(stream, as_json=True, redact=Redactor(["hunter2hunter2"]))
     for _ in range(BURST + 1):

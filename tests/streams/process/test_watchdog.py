@@ -25,7 +25,7 @@ print("not reached")
 # ctypes lets other threads run during the calls of a CDLL, and not during those of a PyDLL. Thread and alarm are tried
 # alone: on a busy machine either may be first.
 @pytest.mark.parametrize(
-    ("off", "library", "code", "told"),
+    ("off", "library", "code", "expected"),
     [
         (
             *("faulthandler.dump_traceback_later = lambda *_, **__: None", "ctypes.CDLL", EXIT_CODE),
@@ -35,8 +35,8 @@ print("not reached")
     ],
     ids=["thread", "alarm"],
 )
-def test_a_call_that_hangs_ends_the_process(off: str, library: str, code: int, told: str) -> None:
+def test_a_call_that_hangs_ends_the_process(off: str, library: str, code: int, expected: str) -> None:
     command = [sys.executable, "-c", HANGS.format(off=off, library=library)]
     ended = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
     assert (ended.returncode, ended.stdout) == (code, "the short call is forgotten\n"), ended.stderr
-    assert told in ended.stderr
+    assert expected in ended.stderr

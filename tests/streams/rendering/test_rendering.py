@@ -22,7 +22,7 @@ from streams.rendering import browser as browsing
 from streams.rendering import document as documents
 from streams.rendering import visit as visiting
 from streams.rendering.browser import Chromium
-from streams.rendering.results import RenderOptions, Tally, render_command
+from streams.rendering.results import RenderCounts, RenderOptions, render_command
 from streams.rendering.world import World
 from tests.streams.shell import Shell
 
@@ -52,7 +52,7 @@ def write(path: Path, lines: list[dict[str, Any]]) -> Path:
     return path
 
 
-def rendered(folder: Path, lines: list[dict[str, Any]], **asked: Any) -> tuple[dict[str, dict[str, Any]], Tally]:
+def rendered(folder: Path, lines: list[dict[str, Any]], **asked: Any) -> tuple[dict[str, dict[str, Any]], RenderCounts]:
     """The lines that come of some results, by URL."""
     path, out = write(folder / "results.jsonl", lines), folder / "rendered.jsonl"
     tally = render_command([path], RenderOptions(out=out, sandbox=SANDBOX, tabs=3, **asked))
@@ -199,7 +199,7 @@ def test_a_browser_that_dies_is_started_again(tmp_path: Path) -> None:
 
 
 class Ears:
-    """A server on this machine, over TCP and UDP, that knows who called."""
+    """A server on this machine, over TCP and UDP, that records its callers."""
 
     def __init__(self) -> None:
         self.asked: list[str] = []
@@ -345,7 +345,7 @@ def test_what_was_rendered_is_read_by_the_commands_of_results(shell: Shell) -> N
     assert "\u96ea" not in result.fetched.text
 
 
-def test_what_cannot_be_done_is_told(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_cannot_be_done_is_reported(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
     write(shell.folder / "results.jsonl", [one("http://a.example/", "x")])
     for reason, *usage in (("is not one of", "--network", "all"), ("--private is for", "--private")):
         ended = shell("render", "results.jsonl", *usage)
@@ -362,5 +362,5 @@ def test_what_cannot_be_done_is_told(shell: Shell, monkeypatch: pytest.MonkeyPat
 
 
 def test_delays_of_refreshes() -> None:
-    said = {"0;url=/x": 0, " 3 ; URL=x": 3, "5": 5, "": None, "url=/x": None, "99999999999999": 999999999, "1.5;x": 1}
-    assert {text: visiting.delay_of(text) for text in said} == said
+    fields = {"0;url=/x": 0, " 3 ; URL=x": 3, "5": 5, "": None, "url=/x": None, "99999999999999": 999999999, "1.5;x": 1}
+    assert {text: visiting.delay_of(text) for text in fields} == fields

@@ -23,19 +23,19 @@ class Steps:
 
 
 def test_a_bar_gets_each_report_with_the_rate_of_its_phase() -> None:
-    told: list[tuple[str, int, int, float]] = []
-    progress = BackfillProgress(lambda *said: told.append(said), Steps(2.0))
+    reported: list[tuple[str, int, int, float]] = []
+    progress = BackfillProgress(lambda *expected: reported.append(expected), Steps(2.0))
     for what, done, total in (("bytes of archives", 50, 90), ("bytes of archives", 90, 90), ("pages", 3, 8)):
         progress.report(what, done, total)
     progress.report("pages", 7, 8)
     progress.report_live()
-    assert told[:4] == [
+    assert reported[:4] == [
         ("bytes of archives", 50, 90, 0.0),
         ("bytes of archives", 90, 90, 20.0),
         ("pages", 3, 8, 0.0),
         ("pages", 7, 8, 2.0),
     ]
-    assert told[4][0] == "caught up, follows the live topic"
+    assert reported[4][0] == "caught up, follows the live topic"
 
 
 def test_without_a_bar_the_log_gets_a_line_at_intervals(caplog: pytest.LogCaptureFixture) -> None:
@@ -43,8 +43,8 @@ def test_without_a_bar_the_log_gets_a_line_at_intervals(caplog: pytest.LogCaptur
     with caplog.at_level(logging.INFO):
         for done in range(0, 50, 10):
             progress.report("pages", done, 100)
-    said = [record.fields for record in caplog.records]  # type: ignore[attr-defined]
-    assert said == [
+    values = [record.fields for record in caplog.records]  # type: ignore[attr-defined]
+    assert values == [
         {"of": "pages", "done": 10, "total": 100, "per_s": 2, "left_s": 45},
         {"of": "pages", "done": 30, "total": 100, "per_s": 2, "left_s": 35},
     ]

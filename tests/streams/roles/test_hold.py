@@ -69,7 +69,7 @@ ERRORS: list[tuple[str, NeardupError]] = [
 
 
 @pytest.mark.parametrize(("cause", "error"), ERRORS)
-def test_what_cannot_mend_itself_is_told_until_somebody_stops_it(port: int, cause: str, error: NeardupError) -> None:
+def test_what_cannot_mend_itself_is_reported_until_it_is_stopped(port: int, cause: str, error: NeardupError) -> None:
     role = Role(Settings(seed=1, metrics_port=port, hold_ms=3_600_000), error)
     deadline = time.monotonic() + 60
     while role.runtime is None or role.runtime.health.standing().get("match", True):
@@ -78,9 +78,9 @@ def test_what_cannot_mend_itself_is_told_until_somebody_stops_it(port: int, caus
     status, text = ask(port, "/ready")
     assert (status, json.loads(text)["roles"]["match"]["reason"]) == (503, str(error))
     assert ask(port, "/live")[0] == 200, "starting it again would not help"
-    told = ask(port, "/metrics")[1]
-    assert stopped(told) == {name: float(name == cause) for name in STOPS}
-    assert 'neardup_ready{role="match"} 0.0' in told
+    answer = ask(port, "/metrics")[1]
+    assert stopped(answer) == {name: float(name == cause) for name in STOPS}
+    assert 'neardup_ready{role="match"} 0.0' in answer
     role.runtime.stop.set()
     role.thread.join(60)
     assert role.raised is error
@@ -88,7 +88,7 @@ def test_what_cannot_mend_itself_is_told_until_somebody_stops_it(port: int, caus
 
 @pytest.mark.parametrize("error", [BrokerError("no broker"), SourceGap("without hold_ms")])
 def test_whatever_else_ends_at_once(port: int, error: NeardupError) -> None:
-    """An outage: supervisors start the process again, and that mends it. And on a terminal nobody wants to wait."""
+    """An outage: a supervisor restarts the process, which solves it. On a terminal it does not wait."""
     hold_ms = 3_600_000 if isinstance(error, BrokerError) else 0
     role = Role(Settings(seed=1, metrics_port=port, hold_ms=hold_ms), error)
     role.thread.join(60)
@@ -100,10 +100,10 @@ def test_each_cause_has_its_error() -> None:
 
 
 def test_a_process_says_of_its_own_roles_alone_whether_they_are_ready(port: int) -> None:
-    """A sketcher that told of a matcher, too, would tell of one that is never ready."""
+    """A sketcher has no metrics of a matcher, which would never be ready."""
     with serving(Settings(seed=1, metrics_port=port), "sketch") as runtime:
         runtime.health.role("sketch").ready()
-        told = ask(port, "/metrics")[1]
-    assert [line for line in told.splitlines() if line.startswith("neardup_ready")] == [
+        answer = ask(port, "/metrics")[1]
+    assert [line for line in answer.splitlines() if line.startswith("neardup_ready")] == [
         'neardup_ready{role="sketch"} 1.0'
     ]

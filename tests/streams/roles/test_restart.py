@@ -19,13 +19,13 @@ AGAIN = (
 )
 
 
-def told(
+def last_verdict(
     next_offset: int, *, log: bytes = LOG, scheme: str = "s", decider: str = "d", emptied: bool = False
 ) -> VerdictsEnd:
     return VerdictsEnd(LastVerdict(next_offset, log.hex(), scheme, decider), frozenset([log.hex()]), emptied)
 
 
-#: All is well: folded up to 10, told up to 12, the log goes to 20.
+#: No problem: folded up to 10, emitted up to 12, the log ends at 20.
 WELL = StartState("sketches", "verdicts", "/state", IDS, 10, 10, IDS, Committed(12, IDS), 0, 20, VerdictsEnd())
 NEW: dict[str, Any] = {"store": 0, "store_emitted": 0, "store_topic_ids": None}
 EXPIRED: dict[str, Any] = {"committed": None}
@@ -43,7 +43,7 @@ def test_it_goes_on_from_what_is_committed() -> None:
     assert at(store=12) == 12
     assert at(store=0) == 12
     assert at(**NEW) == 12
-    assert at(newest=told(12)) == 12
+    assert at(newest=last_verdict(12)) == 12
     assert at(committed=20) == 20
     assert at(committed=Committed(12, IDS, "f")) == 12
     assert at(**NEW, committed=Committed(0, IDS, "g")) == 0
@@ -55,18 +55,18 @@ def test_a_first_start() -> None:
 
 
 def test_an_expired_offset_is_taken_from_the_last_verdict_or_the_index() -> None:
-    assert at(**EXPIRED, newest=told(12)) == 12
-    assert at(**EXPIRED, **NEW, newest=told(12)) == 12
-    assert at(**EXPIRED, store=0, store_emitted=0, store_topic_ids=ANOTHER_SINK, newest=told(12)) == 12
+    assert at(**EXPIRED, newest=last_verdict(12)) == 12
+    assert at(**EXPIRED, **NEW, newest=last_verdict(12)) == 12
+    assert at(**EXPIRED, store=0, store_emitted=0, store_topic_ids=ANOTHER_SINK, newest=last_verdict(12)) == 12
     # The last messages in the store had no verdicts.
-    assert at(**EXPIRED, newest=told(12), store=14, store_emitted=12) == 14
+    assert at(**EXPIRED, newest=last_verdict(12), store=14, store_emitted=12) == 14
     assert at(**EXPIRED, store=3, store_emitted=0) == 3
 
 
 def test_what_retention_took_is_not_missed() -> None:
     assert at(**EXPIRED, newest=VerdictsEnd(emptied=True), begin=10) == 10
     assert at(**EXPIRED, newest=VerdictsEnd(emptied=True), begin=20, store=20) == 20
-    assert at(**EXPIRED, newest=told(7, emptied=True)) == 10
+    assert at(**EXPIRED, newest=last_verdict(7, emptied=True)) == 10
 
 
 def test_an_offset_that_was_set_by_hand_is_meant() -> None:
@@ -76,10 +76,10 @@ def test_an_offset_that_was_set_by_hand_is_meant() -> None:
 
 def test_a_new_topic_for_verdicts_that_nobody_misses() -> None:
     gone = Committed(12, ANOTHER_SINK)
-    # Nothing was told yet.
+    # Nothing was emitted yet.
     assert at(committed=gone, store=12, store_emitted=0) == 12
     assert at(**EXPIRED, store_topic_ids=ANOTHER_SINK, store_emitted=0) == 10
-    # All of it is told again.
+    # All of it is emitted again.
     assert at(committed=gone, **NEW) == 0
     # An index from before that; the line has gone on since.
     assert at(store_topic_ids=ANOTHER_SINK) == 12
@@ -87,9 +87,9 @@ def test_a_new_topic_for_verdicts_that_nobody_misses() -> None:
     assert at(committed=gone, accept_lost=True) == 12
     assert at(committed=gone, store=14, accept_lost=True) == 14
     assert at(**EXPIRED, store_topic_ids=ANOTHER_SINK, accept_lost=True) == 10
-    assert at(**EXPIRED, store_topic_ids=ANOTHER_SINK, newest=told(13), accept_lost=True) == 13
+    assert at(**EXPIRED, store_topic_ids=ANOTHER_SINK, newest=last_verdict(13), accept_lost=True) == 13
     assert at(store=13, accept_lost=True) == 13
-    assert at(**EXPIRED, store=14, store_emitted=13, newest=told(12), accept_lost=True) == 14
+    assert at(**EXPIRED, store=14, store_emitted=13, newest=last_verdict(12), accept_lost=True) == 14
 
 
 def test_a_place_that_is_no_place_yet_is_of_every_log() -> None:
@@ -97,7 +97,7 @@ def test_a_place_that_is_no_place_yet_is_of_every_log() -> None:
 
 
 @pytest.mark.parametrize(
-    ("changes", "error", "said"),
+    ("changes", "error", "expected"),
     [
         ({"store": 13}, StateError, rf"folded up to offset 13 .* committed up to 12 only.*{AGAIN.format(12, 13)}"),
         ({"store": 13, "begin": 1}, StateError, r"committed up to 12 only.*to restore them, begin another generation"),
@@ -109,10 +109,14 @@ def test_a_place_that_is_no_place_yet_is_of_every_log() -> None:
         ),
         ({"begin": 13, "store": 12}, PositionLost, r"begins at offset 13, .* needs 12"),
         ({**NEW, **EXPIRED, "begin": 1}, PositionLost, r"begins at offset 1"),
-        ({"newest": told(12, decider="e")}, StateError, r"with decider e, and d is set.*begin another generation"),
-        ({"newest": told(12, scheme="x")}, StateError, r"with scheme x, and s is set"),
         (
-            {**EXPIRED, "store": 14, "store_emitted": 13, "newest": told(12)},
+            {"newest": last_verdict(12, decider="e")},
+            StateError,
+            r"with decider e, and d is set.*begin another generation",
+        ),
+        ({"newest": last_verdict(12, scheme="x")}, StateError, r"with scheme x, and s is set"),
+        (
+            {**EXPIRED, "store": 14, "store_emitted": 13, "newest": last_verdict(12)},
             StateError,
             rf"they are lost; {AGAIN.format(12, 13)}",
         ),
@@ -127,8 +131,12 @@ def test_a_place_that_is_no_place_yet_is_of_every_log() -> None:
             StateError,
             r"decider g from .* folded with f: .* name the `state` folder",
         ),
-        ({**NEW, "committed": Committed(0), "newest": told(12, decider="e")}, StateError, r"decider e, and d is set"),
-        # Another log, whoever names places in it.
+        (
+            {**NEW, "committed": Committed(0), "newest": last_verdict(12, decider="e")},
+            StateError,
+            r"decider e, and d is set",
+        ),
+        # Another log, whichever position names it.
         (
             {"store_topic_ids": ANOTHER_LOG},
             StateError,
@@ -136,11 +144,15 @@ def test_a_place_that_is_no_place_yet_is_of_every_log() -> None:
         ),
         ({"committed": Committed(12, ANOTHER_LOG)}, StateError, r"committed for the log of topic id 6f6f"),
         (
-            {**NEW, **EXPIRED, "newest": told(9, log=OTHER)},
+            {**NEW, **EXPIRED, "newest": last_verdict(9, log=OTHER)},
             StateError,
             r"topic verdicts has verdicts on the log of top",
         ),
-        ({**EXPIRED, "newest": dataclasses.replace(told(9), logs={"", LOG.hex()})}, StateError, r"\(none named\)"),
+        (
+            {**EXPIRED, "newest": dataclasses.replace(last_verdict(9), logs={"", LOG.hex()})},
+            StateError,
+            r"\(none named\)",
+        ),
         # Another topic for the verdicts.
         (
             {"committed": Committed(12, ANOTHER_SINK)},
@@ -153,9 +165,9 @@ def test_a_place_that_is_no_place_yet_is_of_every_log() -> None:
             TopicError,
             rf"up to offset 10 of .*are gone.*{AGAIN.format(0, 10)}",
         ),
-        # Some were told to the new one before anybody looked; the index is lost.
+        # Some were emitted to the new one before the check; the index is lost.
         (
-            {**NEW, "committed": Committed(12, ANOTHER_SINK), "newest": told(12)},
+            {**NEW, "committed": Committed(12, ANOTHER_SINK), "newest": last_verdict(12)},
             TopicError,
             rf"up to offset 12 of .*are gone.*{AGAIN.format(0, 12)}",
         ),
@@ -176,8 +188,8 @@ def test_a_place_that_is_no_place_yet_is_of_every_log() -> None:
         ),
     ],
 )
-def test_what_does_not_fit_together_is_refused(changes: dict[str, Any], error: type[Exception], said: str) -> None:
-    with pytest.raises(error, match=said) as raised:
+def test_what_does_not_fit_together_is_refused(changes: dict[str, Any], error: type[Exception], expected: str) -> None:
+    with pytest.raises(error, match=expected) as raised:
         at(**changes)
     if changes.get("begin"):
         assert "neardup replay" not in str(raised.value), "it needs the log's begin"

@@ -52,8 +52,8 @@ def played(seed: int) -> Simulated:
     found = simulate(seed, schedule(seed))
     if found.failure is not None:
         small = shrunk(found.failure)
-        told = f"{small.said}\n{small.trace}\npython -m tests.streams.simulation --replay '{small.printed()}'"
-        pytest.fail(f"SCHEDULE_SEED={seed} (steps: {len(found.failure.steps)}, shrunk: {len(small.steps)})\n{told}")
+        text = f"{small.error}\n{small.trace}\npython -m tests.streams.simulation --replay '{small.printed()}'"
+        pytest.fail(f"SCHEDULE_SEED={seed} (steps: {len(found.failure.steps)}, shrunk: {len(small.steps)})\n{text}")
     return found
 
 
@@ -83,7 +83,7 @@ def test_schedules_meet_what_they_are_about(happened: Counter[str]) -> None:
     """Else the tests above prove nothing."""
     for error in ("StateError", "TopicError", "PositionLost", "SourceGap", "CorruptRecord", "BrokerError"):
         assert happened[error] > 10, happened
-    for what in ("crash at sent", "crash at committed", "crash at flush", "nobody knows at committed"):
+    for what in ("crash at sent", "crash at committed", "crash at flush", "unknown outcome at committed"):
         assert happened[what] > 3, happened
     for what in ("second matcher at sent", "recreate verdicts at sent", "recreate pages at commits"):
         assert happened[what] > 3, happened

@@ -26,9 +26,9 @@ from tests.streams.sharded.world import World
 EXPIRING = replace(SMALL, expiry_days=3)
 
 
-def shards_of(messages: Messages, told: Lockstep, decider: Decider) -> list[MemoryStore]:
+def shards_of(messages: Messages, words: Lockstep, decider: Decider) -> list[MemoryStore]:
     """Rows of all shards after all effects."""
-    return [rows_of(messages, told.effects, number, decider) for number in range(decider.shards)]
+    return [rows_of(messages, words.effects, number, decider) for number in range(decider.shards)]
 
 
 def agree(shards: list[MemoryStore], judge: MemoryStore, decider: Decider) -> None:
@@ -99,9 +99,9 @@ def test_expired_pages_leave_their_shards(monkeypatch: pytest.MonkeyPatch) -> No
     pages = [record(f"http://x{number}.org/", f"{number} " * 30, at=0) for number in range(4)]
     late = [record(f"http://y{number}.org/", f"y{number} " * 30, at=9 * DAY_MS) for number in range(4)]
     messages = singly([*pages, *late])
-    told = lockstep(messages, decider)
-    shards = shards_of(messages, told, decider)
-    agree(shards, told.rows, decider)
+    verdicts = lockstep(messages, decider)
+    shards = shards_of(messages, verdicts, decider)
+    agree(shards, verdicts.rows, decider)
     left = {key for shard in shards for key in rows_in(shard)[Family.URLS]}
     assert left == {url_hash(f"http://y{number}.org/") for number in range(4)}
 
@@ -161,8 +161,8 @@ def test_a_key_turns_hot_in_each_shard_by_itself(shards: int, hot: bool) -> None
         for number in range(6)
     ]
     messages = singly(records)
-    told = lockstep(messages, decider)
-    lists = [row for shard in shards_of(messages, told, decider) for row in rows_in(shard)[Family.KEYS].values()]
+    verdicts = lockstep(messages, decider)
+    lists = [row for shard in shards_of(messages, verdicts, decider) for row in rows_in(shard)[Family.KEYS].values()]
     assert any(map(keys.is_hot, lists)) is hot
     assert max(len(keys.postings(row)) for row in lists if not keys.is_hot(row)) == {1: 2, 2: 3, 4: 2}[shards]
 
@@ -173,5 +173,5 @@ def test_records_of_one_message_follow_each_other() -> None:
     url = ORIGINAL
     some = [record(url, text(), at=1), record(url, NEARER, at=2), tombstone(url, at=3), record(url, NEAR, at=4)]
     (data,) = messages_of([*some, record(COPY, text(), at=5)], random.Random(0), most=None)
-    told = lockstep([data], decider)
-    agree(shards_of([data], told, decider), told.rows, decider)
+    verdicts = lockstep([data], decider)
+    agree(shards_of([data], verdicts, decider), verdicts.rows, decider)

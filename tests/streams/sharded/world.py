@@ -78,7 +78,9 @@ class World:
     def emit(self, offset: int, verdicts: list[bytes], effects: bytes) -> None:
         if offset < len(self.verdicts):
             self.repeated += 1
-            assert (self.verdicts[offset], self.effects[offset]) == (verdicts, effects), "told twice, and otherwise"
+            assert (self.verdicts[offset], self.effects[offset]) == (verdicts, effects), (
+                "emitted twice, with a difference"
+            )
             return
         assert offset == len(self.verdicts)
         self.verdicts.append(verdicts)

@@ -1,4 +1,4 @@
-"""Plays schedules, as many as it is told to, on all cores; a failing one is shrunk and printed, to be played again.
+"""Plays a number of schedules on all cores; a failing one is shrunk and printed, to be played again.
 
 python -m tests.streams.simulation --seeds 10000 [--first 0] [--real]     # make simulate SEEDS=10000
 python -m tests.streams.simulation --replay "17 publish:93 sketch:4 ..."  # as a failure prints it
@@ -62,8 +62,8 @@ def main() -> int:
     for failure in failures[:1]:
         with nullcontext() if given.real else cheap():
             small = shrunk(failure)
-        print(f"seed {failure.seed}: {failure.said}\n{failure.trace}")
-        print(f"shrunk from {len(failure.steps)} to {len(small.steps)} steps: {small.said}")
+        print(f"seed {failure.seed}: {failure.error}\n{failure.trace}")
+        print(f"shrunk from {len(failure.steps)} to {len(small.steps)} steps: {small.error}")
         print(f"python -m tests.streams.simulation {'--real ' if given.real else ''}--replay '{small.printed()}'")
     return 1 if failures else 0
 

@@ -108,7 +108,7 @@ def a_failed_transaction_is_repeated_by_its_producer(patch: pytest.MonkeyPatch) 
 
 
 def a_start_believes_the_index_alone(patch: pytest.MonkeyPatch) -> None:
-    """Verdicts that are out, and whose index was not flushed, are told again."""
+    """Emits verdicts again whose index was not flushed."""
     resume_at = restart.resume_at
 
     def believing(found: restart.StartState, **how: Any) -> int:

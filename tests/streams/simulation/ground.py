@@ -1,4 +1,4 @@
-"""What one line stands on: topics, committed places, clocks, pages, and what its roles said when they ended.
+"""The environment of a stream: topics, committed positions, clocks, pages, and the last errors of its roles.
 
 A step is a function of the world and of a seed of its own, so that steps can be left out of a schedule and the others
 still do what they did.
@@ -41,9 +41,9 @@ class Wrong(AssertionError):
 
 
 class Ground:
-    """What survives processes, whoever dies.
+    """The parts that survive the end of any process.
 
-    complaints: what roles said when they ended, by role, until an operator has done it. By id of a topic of verdicts:
+    complaints: last errors of roles, by role, until an operator has acted. By id of a topic of verdicts:
     accepted, the offset of the log below which verdicts may be missing there; asked_again, offsets whose verdicts an
     operator has had told once more; strays, how often a matcher that began on the topic before it has told a verdict
     there, by the verdict's id. happened: how often what did.
@@ -76,14 +76,14 @@ class Ground:
         self.strays: dict[bytes, Counter[tuple[int, int]]] = {}
         self.happened: Counter[str] = Counter()
         self.armed: tuple[str, str] | None = None
-        self.told: Callable[[str], None] = lambda text: None
+        self.report: Callable[[str], None] = lambda text: None
         self.settings, self.generation = self._base, -1
         self.begin_generation()
 
     # Generations and topics.
 
     def begin_generation(self) -> None:
-        """Its settings and its topics; nobody is at work."""
+        """Makes settings and topics; no process runs yet."""
         self.generation += 1
         self.checkpoints.turn(self.settings, away=False)
         self.settings = replace(
@@ -143,7 +143,7 @@ class Ground:
         self.steady_s += self.chance.choice([0.0, 0.1, 2.0])
 
     def jump_clock(self) -> None:
-        """The broker's wall clock is set; nobody may mind."""
+        """Sets the broker's wall clock, which must have no effect."""
         self.wall.ms += self.chance.choice([-86_400_000, -5_000, 3_600_000, 40 * 86_400_000])
 
     # What becomes of roles.
@@ -158,7 +158,7 @@ class Ground:
             return False
         except NeardupError as error:
             self.complaints[role] = f"{type(error).__name__}: {error}"
-            self.told(f"    {role}: {self.complaints[role]}")
+            self.report(f"    {role}: {self.complaints[role]}")
             self.happened[type(error).__name__] += 1
             return False
         return True

@@ -1,4 +1,4 @@
-"""Who reads the verdicts, with the package's client, on a scripted broker."""
+"""A consumer of verdicts, with the package's client, on a scripted broker."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

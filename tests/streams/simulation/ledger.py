@@ -42,9 +42,9 @@ def ledger(
         header = Header(record)
         held = rows.get(header.url_hash) or store.get_many(Family.URLS, [header.url_hash])[0] or b"0"
         known = held.split()[0]
-        chain, told = entered(chain or b"", known, number, record, decider, header)
+        chain, emitted = entered(chain or b"", known, number, record, decider, header)
         rows[header.url_hash] = b"%d %s" % (int(known) + 1, header.url.encode())
-        verdicts += told
+        verdicts += emitted
     meta: dict[bytes, bytes | None] = {} if chain is None else {b"chain": chain}
     return Outcome(verdicts if emit else [], {Family.META: meta, Family.URLS: {**rows}}, scored_by_page=[])
 
@@ -53,8 +53,8 @@ def entered(
     chain: bytes, known: bytes, number: int, record: bytes, decider: Decider, header: Header
 ) -> tuple[bytes, list[Verdict]]:
     """One page in the ledger. Every third fetch of a URL tells of another one, too."""
-    said = b"%d %s %s" % (number, known, decider.digest.encode())
-    chain = hashlib.blake2b(chain + said + record, digest_size=8).digest()
+    entry = b"%d %s %s" % (number, known, decider.digest.encode())
+    chain = hashlib.blake2b(chain + entry + record, digest_size=8).digest()
     kind = Kind.UNIQUE if known == b"0" else Kind.UNCHANGED
     evidence = {"chain": chain.hex()}
     at = header.coordinates
@@ -108,8 +108,8 @@ class Templates:
             (self._made[name],) = sketch_pages([page], SCHEME, coordinates=[Coordinates()], log_times=[0])
         record = bytearray(self._made[name])
         for place, value in _PLACES.items():
-            told = value(at, log_time)
-            record[place : place + len(told)] = told
+            values = value(at, log_time)
+            record[place : place + len(values)] = values
         return bytes(record)
 
 

@@ -36,12 +36,12 @@ class CountedTransactions(Transactions):
     def _append(self, topic: ScriptedTopic, verdicts: Sequence[tuple[bytes, bytes]]) -> None:
         super()._append(topic, verdicts)
         if topic.id != self.topic_ids.sink:
-            said = [orjson.loads(value) for _, value in verdicts]
-            self._ground.strays.setdefault(topic.id, Counter()).update((each["page_id"], each["n"]) for each in said)
+            emitted = [orjson.loads(value) for _, value in verdicts]
+            self._ground.strays.setdefault(topic.id, Counter()).update((each["page_id"], each["n"]) for each in emitted)
 
 
 class Matchers(Sketchers):
-    """past_matchers: they were fenced. accept_lost, new_decider: what the next start is told. copy: of a folder."""
+    """past_matchers: fenced ones. accept_lost, new_decider: options of the next start. copy: of a folder."""
 
     def __init__(self, seed: int) -> None:
         self.matcher: MatchRole | None = None
@@ -78,7 +78,7 @@ class Matchers(Sketchers):
             )
             self.accept_lost = self.new_decider = False
             self.matcher = made
-            self.complaints.pop("match", None)  # nobody mends what is at work
+            self.complaints.pop("match", None)  # an active matcher needs no operator
 
         self.matcher = None
         try:
@@ -127,7 +127,7 @@ class Matchers(Sketchers):
                     topic.partitions[zlib.crc32(key) % len(topic.partitions)].append((key, verdict.to_json()))
 
     def accept(self, verdicts: Transactions) -> None:
-        """Of what is not told in the topic that is there now nothing more is owed, up to the place that was known."""
+        """Verdicts that the present topic lacks are no longer due, up to the known position."""
         known = verdicts.committed()
         upto = max(known.offset if known else 0, folded_to(self.folder.store))
         self.accepted[verdicts.topic_ids.sink] = max(upto, self.accepted.get(verdicts.topic_ids.sink, 0))
@@ -139,7 +139,7 @@ class Matchers(Sketchers):
 
     def say(self, word: bytes) -> int:
         offset = self.log.append(word)
-        self.hook("said")
+        self.hook("emitted")
         return offset
 
     def match(self) -> None:
@@ -198,20 +198,20 @@ class Matchers(Sketchers):
 
     def trouble_in_a_commit(self) -> None:
         moment = self.chance.choice(["begun", "sent", "committed", "flush", "flushed"])
-        what = ["crash", "crash", "nobody knows", "second matcher", "recreate verdicts", "recreate sketches"]
+        what = ["crash", "crash", "unknown outcome", "second matcher", "recreate verdicts", "recreate sketches"]
         self.armed = (moment, self.chance.choice(what))
         self.match()
         self.armed = None
 
     def trouble_at_a_start(self) -> None:
-        moment = self.chance.choice(["sent", "committed", "flush", "flushed", "said"])
-        self.armed = (moment, self.chance.choice(["crash", "nobody knows", "second matcher", "recreate verdicts"]))
+        moment = self.chance.choice(["sent", "committed", "flush", "flushed", "emitted"])
+        self.armed = (moment, self.chance.choice(["crash", "unknown outcome", "second matcher", "recreate verdicts"]))
         self.stop_matcher()
         self.start_matcher()
         self.armed = None
 
     def change_decider(self) -> None:
-        """An operator wants another one from here on. Not who has just set offsets by hand: they name no decider."""
+        """An operator sets another decider from here on, unless he has just set offsets, which name no decider."""
         known = self.broker.committed(self.settings.group_of("match"), self.names.sketches, 0)
         if known is not None and known.topic_ids is None:
             return

@@ -17,22 +17,22 @@ from tests.streams.simulation.world import World
 Act = Callable[[World, re.Match[str]], None]
 
 
-def _tell_again(world: World, said: re.Match[str]) -> None:
+def _tell_again(world: World, match: re.Match[str]) -> None:
     """Replays into the topic, begins another generation, or continues without the verdicts."""
     if world.chance.random() < 0.3:
         world.accept_lost = True
-    elif said["topic"]:
-        stretch = int(said["start"]), int(said["stop"])
+    elif match["topic"]:
+        stretch = int(match["start"]), int(match["stop"])
         # If the replay is refused, its advice comes first.
-        if world.attempt("replay", lambda: world.replay(*stretch, said["topic"])):
+        if world.attempt("replay", lambda: world.replay(*stretch, match["topic"])):
             world.accept_lost = True
             if world.chance.random() < 0.5:  # a second standby gave the same advice
-                world.attempt("replay", lambda: world.replay(*stretch, said["topic"]))
+                world.attempt("replay", lambda: world.replay(*stretch, match["topic"]))
     else:
         world.next_generation()
 
 
-def _restore(world: World, said: re.Match[str]) -> None:
+def _restore(world: World, match: re.Match[str]) -> None:
     """A checkpoint if there is one that the log covers."""
     copy = world.copy
     if copy is not None and world.names.sketches in world.broker.topics and folded_to(copy.store) >= world.log.begin:
@@ -42,64 +42,64 @@ def _restore(world: World, said: re.Match[str]) -> None:
         world.next_generation()
 
 
-def _next_generation(world: World, said: re.Match[str]) -> None:
+def _next_generation(world: World, match: re.Match[str]) -> None:
     world.next_generation()
 
 
 def _say(decision: Decision) -> Act:
-    def act(world: World, said: re.Match[str]) -> None:
-        offset = int(said[1])
+    def act(world: World, match: re.Match[str]) -> None:
+        offset = int(match[1])
         if world.names.sketches in world.broker.topics and offset < world.log.end:
             world.log.append(encode_control(Control(bytes.fromhex(SCHEME.digest), decision, offset)))
 
     return act
 
 
-def _set_offset(world: World, said: re.Match[str]) -> None:
+def _set_offset(world: World, match: re.Match[str]) -> None:
     """kafka-consumer-groups.sh, with all sketchers stopped."""
     for each in list(world.sketchers):
         world.lose_sketcher(each)
-    if said["topic"] in world.broker.topics:
-        world.broker.commit(said["group"], said["topic"], int(said["partition"]), Committed(int(said["offset"])))
+    if match["topic"] in world.broker.topics:
+        world.broker.commit(match["group"], match["topic"], int(match["partition"]), Committed(int(match["offset"])))
 
 
-def _make_topics(world: World, said: re.Match[str]) -> None:
+def _make_topics(world: World, match: re.Match[str]) -> None:
     world.make_topics()
 
 
-def _clear_positions(world: World, said: re.Match[str]) -> None:
+def _clear_positions(world: World, match: re.Match[str]) -> None:
     world.make_topics()
     world.indexer.clear(world.names.verdicts)
 
 
-def _make_room(world: World, said: re.Match[str]) -> None:
+def _make_room(world: World, match: re.Match[str]) -> None:
     world.folder.store.full = False
 
 
-def _set_decider(world: World, said: re.Match[str]) -> None:
-    """Sets the former decider, or adds --new-decider where the text offers it."""
-    if "--new-decider" in said[0] and world.chance.random() < 0.5:
+def _set_decider(world: World, match: re.Match[str]) -> None:
+    """Sets the former decider, or adds --new-decider if the text offers it."""
+    if "--new-decider" in match[0] and world.chance.random() < 0.5:
         world.new_decider = True
     else:
-        (world.decider,) = [each for each in DECIDERS if each.digest == said["held"]]
+        (world.decider,) = [each for each in DECIDERS if each.digest == match["held"]]
 
 
-def _set_aside(world: World, said: re.Match[str]) -> None:
+def _set_aside(world: World, match: re.Match[str]) -> None:
     """The index; the next start folds the log, or says what it lacks."""
     world.lose_folder()
 
 
-def _copy_to_standby(world: World, said: re.Match[str]) -> None:
+def _copy_to_standby(world: World, match: re.Match[str]) -> None:
     """The state folder of the active matcher, which is stopped meanwhile."""
     world.stop_matcher()
     world.standby = world.folder.copied()
 
 
-def _mend_store(world: World, said: re.Match[str]) -> None:
+def _mend_store(world: World, match: re.Match[str]) -> None:
     world.checkpoints.turn(world.settings, away=False)
 
 
-def _start_again(world: World, said: re.Match[str]) -> None:
+def _start_again(world: World, match: re.Match[str]) -> None:
     """Nothing: the supervisor restarts the process."""
 
 
@@ -139,13 +139,13 @@ ADVICE: Mapping[str, Act] = {
 }
 
 
-def follow(world: World, role: str, said: str) -> None:
+def follow(world: World, role: str, error: str) -> None:
     """Follows the advice of an error text."""
-    for text, act in ADVICE.items():
-        found = re.search(text, said, re.DOTALL)
+    for pattern, act in ADVICE.items():
+        found = re.search(pattern, error, re.DOTALL)
         if found is not None:
-            world.happened[f"followed: {text}"] += 1
+            world.happened[f"followed: {pattern}"] += 1
             if role == "standby" and act is not _copy_to_standby:
                 return world.at_the_standby(partial(act, world, found))
             return act(world, found)
-    raise Wrong(f"{role}: no action is known for: {said}")
+    raise Wrong(f"{role}: no action is known for: {error}")

@@ -128,7 +128,7 @@ def check(world: World) -> None:
     folds: dict[bytes, Folded] = {}
     for each in topics:
         if each.name.startswith("verdicts"):
-            _check_told(world, each, by_id, folds, log if each.id == sink else None)
+            _check_emitted(world, each, by_id, folds, log if each.id == sink else None)
     fold = folds.get(log) or folded(world, by_id[log], world.folder.kept or world.decider)
     _check_pages(world, fold)
     _check_index(world.folder.store, fold)
@@ -138,7 +138,7 @@ def check(world: World) -> None:
     _check_indexer(world)
 
 
-def _check_told(
+def _check_emitted(
     world: World,
     topic: ScriptedTopic,
     by_id: dict[bytes, ScriptedTopic],
@@ -147,37 +147,37 @@ def _check_told(
 ) -> None:
     """Each verdict once, as the fold has it, and none missing.
 
-    current: the log, for the topic that is in use. folds: by log, as the topics before it were told.
+    current: the log, for the topic in use. folds: by log, as in the topics before it.
     """
-    told, held = _verdicts(topic), _verdicts(topic, held=True)
+    emitted, held = _verdicts(topic), _verdicts(topic, held=True)
     logs = {bytes.fromhex(verdict["log"]) for verdict in held}
     if len(logs) > 1 or (current is not None and logs - {current}):
         raise Wrong(f"topic {topic.name} has verdicts on several logs: {logs}")
     # Of another log than this one all are deleted by now, or one of them would be among the newest ones.
-    log = current or next((bytes.fromhex(verdict["log"]) for verdict in held or told), None)
-    told = [verdict for verdict in told if log is not None and verdict["log"] == log.hex()]
+    log = current or next((bytes.fromhex(verdict["log"]) for verdict in held or emitted), None)
+    emitted = [verdict for verdict in emitted if log is not None and verdict["log"] == log.hex()]
     # Where nothing was left to say what had been told, all of it was told again, maybe by another decider: the last of
     # an id counts, also where retention took that one, too.
     left = _ids(held)
-    trimmed = {(verdict["page_id"], verdict["n"]): verdict for verdict in told}
-    told = held + [verdict for name, verdict in trimmed.items() if name not in left]
-    if log is None or not (told or log in folds):
+    trimmed = {(verdict["page_id"], verdict["n"]): verdict for verdict in emitted}
+    emitted = held + [verdict for name, verdict in trimmed.items() if name not in left]
+    if log is None or not (emitted or log in folds):
         return
-    if told:
+    if emitted:
         # What decides from the log's begin on is not in the log. It shows where a topic is told all from there on; it
         # may be another one than before only then.
-        first = min(told, key=lambda verdict: (verdict["page_id"], verdict["n"]))
+        first = min(emitted, key=lambda verdict: (verdict["page_id"], verdict["n"]))
         (decider,) = [each for each in DECIDERS if each.digest == first["decider"]]
         fold = folded(world, by_id[log], decider)
         if log not in folds or (first["page_id"], first["n"]) == min(fold.verdicts, default=None):
             folds[log] = fold
     wanted = folds[log].verdicts
-    for verdict in told:
+    for verdict in emitted:
         name = (verdict["page_id"], verdict["n"])
         if wanted.get(name) != verdict:
             raise Wrong(f"topic {topic.name}: verdict {name} is not the fold's: {verdict} / {wanted.get(name)}")
-    found, strays = _ids(told), world.strays.get(topic.id, Counter())
-    # What retention took may have been told again.
+    found, strays = _ids(emitted), world.strays.get(topic.id, Counter())
+    # Verdicts that retention removed may have been emitted again.
     twice = [name for name, count in (_ids(held) - strays).items() if count > 1 + _asked_again(world, topic, name)]
     if twice:
         raise Wrong(f"topic {topic.name}: verdicts that are there twice: {twice[:3]}")
@@ -224,18 +224,18 @@ def _check_taken_down(found: Folded) -> None:
 
 
 def _check_indexer(world: World) -> None:
-    """Whoever reads the verdicts has taken each as often as it is there, and knows the last one of each URL."""
+    """The consumer has taken each verdict as often as it is in the topic, and has the last one of each URL."""
     topic = world.broker.topics[world.names.verdicts]
     log = world.broker.topics[world.names.sketches].id.hex()
     taken = [verdict for verdict in world.indexer.taken.get(topic.id, []) if verdict["log"] == log]
-    told = [verdict for verdict in _verdicts(topic) if verdict["log"] == log]
-    if topic.id not in world.indexer.cleared and _ids(taken) != _ids(told):
-        raise Wrong(f"{len(taken)} verdicts were taken, and {len(told)} told")
+    emitted = [verdict for verdict in _verdicts(topic) if verdict["log"] == log]
+    if topic.id not in world.indexer.cleared and _ids(taken) != _ids(emitted):
+        raise Wrong(f"{len(taken)} verdicts were taken, and {len(emitted)} emitted")
     last: dict[str, tuple[int, int]] = {}
     for verdict in taken:
         last[verdict["url"]] = max(last.get(verdict["url"], (-1, 0)), (verdict["page_id"], verdict["n"]))
     for url, name in last.items():
-        if world.indexer.table[url][1:3] < name:  # later, if its topic was made anew and is told from some place on
+        if world.indexer.table[url][1:3] < name:  # later, if its topic was recreated and filled from some position on
             raise Wrong(f"{url}: the indexer has {world.indexer.table[url]}, and the last verdict is {name}")
 
 

@@ -19,11 +19,11 @@ SHRINK_TRIES_MAX = 600
 
 @dataclass(frozen=True)
 class Failure:
-    """said: the error's kind and text. trace: where."""
+    """error: its class and text. trace: its stack."""
 
     seed: int
     steps: Sequence[Step]
-    said: str
+    error: str
     trace: str
 
     def printed(self) -> str:
@@ -32,7 +32,7 @@ class Failure:
     @property
     def kind(self) -> str:
         """Failures of one kind count as the same while a schedule is shrunk: digits and digests are left out."""
-        return "".join(char for char in self.said if not char.isdigit())[:60]
+        return "".join(char for char in self.error if not char.isdigit())[:60]
 
 
 @dataclass(frozen=True)
@@ -53,9 +53,9 @@ def simulate(seed: int, steps: Sequence[Step]) -> Simulated:
     try:
         return Simulated(simulated(seed, steps, world).happened)
     except Exception as error:  # noqa: BLE001 - whatever it is, it is what was looked for
-        said = f"{type(error).__name__}: {error}"
+        text = f"{type(error).__name__}: {error}"
         happened = world[0].happened if world else Counter[str]()
-        return Simulated(happened, Failure(seed, list(steps), said, traceback.format_exc(limit=-6)))
+        return Simulated(happened, Failure(seed, list(steps), text, traceback.format_exc(limit=-6)))
 
 
 def simulated(
@@ -65,7 +65,7 @@ def simulated(
     held, quiet = sketch.pack, logging.root.manager.disable
     logging.disable(logging.CRITICAL)  # what goes wrong is the world's business
     world = World(seed)
-    world.told = say
+    world.report = say
     if made is not None:
         made.append(world)
     sketch.pack = partial(pack, pages_max=world.pages_max)

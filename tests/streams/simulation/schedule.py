@@ -17,7 +17,7 @@ ROUNDS_MAX = 300
 
 
 def operate(world: World) -> None:
-    """An operator takes note of what one role has said."""
+    """An operator acts on the error of one role."""
     if world.complaints:
         role = world.chance.choice(sorted(world.complaints))
         follow(world, role, world.complaints.pop(role))
@@ -105,13 +105,13 @@ def play(world: World, steps: Sequence[Step]) -> None:
     for name, seed in steps:
         world.chance = random.Random(seed)
         world.happened[name] += 1
-        world.told(f"{name}")
+        world.report(f"{name}")
         STEPS[name][1](world)
         world.tick()
 
 
 def settle(world: World) -> None:
-    """No more faults: whoever ended begins again, the operator does what is said, until all is read and judged."""
+    """Liveness: without faults, roles restart and the operator follows their errors until all is read and judged."""
     world.armed = None
     world.checkpoints.turn(world.settings, away=False)
     for _ in range(ROUNDS_MAX):
@@ -121,7 +121,7 @@ def settle(world: World) -> None:
 
 
 def _settled_round(world: World) -> bool:
-    """Everybody does all that there is to do; True once there is nothing left."""
+    """All roles do all their work; True once nothing is left."""
     while world.complaints:
         operate(world)
     world.heed_checkpoints()
@@ -151,10 +151,10 @@ def _judges(world: World) -> bool:
 
 
 def _standing(world: World) -> str:
-    """Who is not done yet; empty if all are."""
+    """The role that is not done yet; empty if all are."""
     pages = world.broker.topics.get(world.names.pages)
     if pages is None or world.matcher is None or not world.sketchers:
-        return "somebody is missing"
+        return "a role is missing"
     group, log = world.settings.group_of("sketch"), world.broker.topics[world.names.sketches]
     for partition, held in enumerate(pages.partitions):
         known = world.broker.committed(group, pages.name, partition)

@@ -412,7 +412,7 @@ class World:
         self.folders[number].around = self.around
 
     def lose_a_topic(self) -> None:
-        """Whoever reads it starts again, as the roles' own checks make them."""
+        """Its readers restart, as the roles' own checks make them."""
         name = self.chance.choice([CANDIDATES, EFFECTS])
         self.broker.recreate(name)
         self.zombies = []
@@ -434,7 +434,7 @@ class World:
     # The end.
 
     def settle(self) -> None:
-        """No more faults: everybody works, and an operator does what an unanswered message asks for."""
+        """Liveness: without faults, all roles work, and an operator helps with an unanswered message."""
         self.armed, idle = "", 0
         for _ in range(ROUNDS_MAX):
             worked = [self.round_of_a_shard(number) for number in range(len(self.shards))]
@@ -462,13 +462,13 @@ class World:
 
     def check(self) -> None:
         verdicts, effects = self.expected()
-        said = [
+        answer = [
             orjson.loads(pair[1])  # type: ignore[index]
             for held in self.broker.topics[VERDICTS].partitions
             for pair in held.records
             if pair is not None
         ]
-        found = sorted((each["page_id"] >> 12, each["state"]) for each in said)
+        found = sorted((each["page_id"] >> 12, each["state"]) for each in answer)
         if found != list(enumerate(verdicts)):
             raise Wrong(f"verdicts {found}, expected {verdicts}")
         records = [decode_piece(record, "") for record in self.broker.topics[EFFECTS].partitions[0].records]  # type: ignore[arg-type]

@@ -30,7 +30,7 @@ class World(Standbys):
         self.stop_matcher()
 
     def restart(self) -> None:
-        """A process manager: whoever has ended begins again, mended or not."""
+        """A supervisor: restarts each role that has ended."""
         if self.matcher is None:
             self.start_matcher()
         if not self.sketchers:
@@ -45,7 +45,7 @@ class World(Standbys):
             held.begin = self.chance.randint(held.begin, held.end)
 
     def quiet_month(self) -> None:
-        """Nobody fetches; offsets expire, and retention empties all topics. The roles were stopped in order."""
+        """No crawl for long: offsets expire, and retention empties all topics. The roles were stopped before."""
         self.end_all()
         self.expire()
         for topic in self.broker.topics.values():
@@ -54,7 +54,7 @@ class World(Standbys):
 
     def expire(self) -> None:
         """A week without a commit. Not where verdicts went under a running matcher, whose place alone tells of it: that
-        the index is lost, too, and nobody looks for a week, is more than can be told apart from a lost index."""
+        the index is lost, too, for a week, cannot be distinguished from a lost index."""
         group, topic = self.settings.group_of("match"), self.broker.topics.get(self.names.verdicts)
         known = self.broker.committed(group, self.names.sketches, 0)
         noticed = known is None or known.topic_ids is None or topic is None or known.topic_ids.sink == topic.id
@@ -87,7 +87,7 @@ class World(Standbys):
         if self.matcher is None and known is not None and topic is not None and not self._wants_another(known):
             at = Committed(self.chance.randint(0, known.offset))
             self.broker.commit(self.settings.group_of("match"), self.names.sketches, 0, at)
-            # It is his word that what is before is told, and that the rest is to be told.
+            # The operator's offset states which verdicts are emitted, and which are due.
             self.asked_again.setdefault(topic.id, []).append(range(at.offset, known.offset))
             self.accepted[topic.id] = max(at.offset, self.accepted.get(topic.id, 0))
 
@@ -97,7 +97,7 @@ class World(Standbys):
         return self.decider.digest != (words[-1].digest if words else known.first or self.decider.digest)
 
     def garbage(self) -> None:
-        """Somebody writes to the log what is none of its messages."""
+        """A foreign program writes invalid messages to the log."""
         if self.names.sketches in self.broker.topics:
             data = (
                 bytearray(self.log.records[-1]) if self.log.held and self.chance.random() < 0.5 else bytearray(b"\1no")
@@ -127,10 +127,10 @@ class World(Standbys):
         _, what = self.armed
         self.armed = None
         self.happened[f"{what} at {moment}"] += 1
-        self.told(f"    {what} at {moment}")
+        self.report(f"    {what} at {moment}")
         if what == "crash":
             raise Crash
-        if what == "nobody knows":
+        if what == "unknown outcome":
             raise Unsettled("the transaction: not known after 45 s")
         if what == "second matcher":
             self.second_matcher()

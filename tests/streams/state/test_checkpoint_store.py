@@ -181,12 +181,12 @@ def test_a_restore_that_is_slower_than_prunes_takes_a_newer_one(tmp_path: Path) 
     writer.write(write(1), manifest(1))
     (tmp_path / "fresh").mkdir()
     reader.around = goes_on
-    said: list[str] = []
-    found = restore_newest(reader, tmp_path / "fresh", lambda manifest: "", said.append)
+    reported: list[str] = []
+    found = restore_newest(reader, tmp_path / "fresh", lambda manifest: "", reported.append)
     assert found is not None
     assert 1 < found.manifest.offset <= made[0] < 20, "what it has copied is not copied again"
     assert contents(tmp_path / "fresh") == contents(write(found.manifest.offset))
-    assert "lacks its file" in said[0]
+    assert "lacks its file" in reported[0]
 
 
 class Small(CheckpointStore):

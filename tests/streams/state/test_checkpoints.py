@@ -121,14 +121,14 @@ def test_a_damaged_file_is_found_and_the_checkpoint_before_is_taken(state: Path,
     else:
         data[len(data) // 2] ^= 4
         new.write_bytes(data[: -9 if damage == "cut" else None])
-    said: list[str] = []
+    reported: list[str] = []
     fresh = tmp_path / "fresh"
     fresh.mkdir()
-    found = restore_newest(store, fresh, lambda manifest: "", said.append)
+    found = restore_newest(store, fresh, lambda manifest: "", reported.append)
     assert found is not None
     assert found.manifest.offset == 1
-    assert len(said) == 1
-    assert "another checkpoint is tried" in said[0]
+    assert len(reported) == 1
+    assert "another checkpoint is tried" in reported[0]
     restored = RocksStore(fresh / "index")
     assert rows(restored) == wanted
     restored.close()
@@ -141,9 +141,9 @@ def test_a_damaged_manifest_is_passed_over(state: Path, tmp_path: Path) -> None:
     index.close()
     file = tmp_path / "kept" / "checkpoints" / f"{names[1]}.json"
     file.write_bytes(file.read_bytes().replace(b'"offset":2', b'"offset":3'))
-    said: list[str] = []
-    assert [one.name for one in store.usable(said.append)] == [names[0]]
-    assert "torn or changed" in said[0]
+    reported: list[str] = []
+    assert [one.name for one in store.usable(reported.append)] == [names[0]]
+    assert "torn or changed" in reported[0]
     with pytest.raises(CorruptRecord):
         store.read(names[1])
 
@@ -278,17 +278,17 @@ def test_a_scan_comes_back_and_goes_on(shell: Shell, tmp_path: Path, monkeypatch
     assert rows[0]["offset"] > 0
     assert "offset" in shell("checkpoints", "--checkpoints", kept).out
     shutil.rmtree(path)
-    told = shell("restore", "--state", str(path), "--checkpoints", kept)
-    assert (told.code, "NEARDUP_SEED" in told.err) == (1, True), "the seed is in no checkpoint"
+    result = shell("restore", "--state", str(path), "--checkpoints", kept)
+    assert (result.code, "NEARDUP_SEED" in result.err) == (1, True), "the seed is in no checkpoint"
     monkeypatch.setenv("NEARDUP_SEED", "8")
-    told = shell("restore", "--state", str(path), "--checkpoints", kept)
-    assert (told.code, "set the seed" in told.err) == (1, True)
+    result = shell("restore", "--state", str(path), "--checkpoints", kept)
+    assert (result.code, "set the seed" in result.err) == (1, True)
     monkeypatch.setenv("NEARDUP_SEED", "7")
-    told = shell("restore", "--state", str(path), "--checkpoints", kept)
-    assert (told.code, "is restored" in told.out) == (0, True), told.err
+    result = shell("restore", "--state", str(path), "--checkpoints", kept)
+    assert (result.code, "is restored" in result.out) == (0, True), result.err
     assert everything(path) == before
-    told = shell("restore", "--state", str(path), "--checkpoints", kept)
-    assert (told.code, "has an index" in told.err) == (1, True)
+    result = shell("restore", "--state", str(path), "--checkpoints", kept)
+    assert (result.code, "has an index" in result.err) == (1, True)
     with State.open(path) as opened:
         scan([write_warc(tmp_path / "b.warc", crawl(12))], opened)
         fetches = [verdict for verdict in opened.verdicts() if verdict["n"] == 0]
@@ -305,9 +305,9 @@ def test_a_scan_comes_back_and_goes_on(shell: Shell, tmp_path: Path, monkeypatch
     ],
 )
 def test_what_cannot_be(shell: Shell, command: list[str], words: str) -> None:
-    told = shell(*command)
-    assert told.code == (1 if words == "gs3" else 2)
-    assert words in told.err
+    result = shell(*command)
+    assert result.code == (1 if words == "gs3" else 2)
+    assert words in result.err
 
 
 @pytest.mark.parametrize(
@@ -330,7 +330,7 @@ def test_a_folder_holds_those_of_one_generation(state: Path, tmp_path: Path, oth
     with pytest.raises(StateError, match=f"{named}.*name another folder"):
         store.write(make_image(state, index), manifest(1))
     assert {file.name for file in (tmp_path / "kept" / "files").iterdir()} == files
-    # Two that began in an empty folder at once: who tidies leaves what is not its own.
+    # Two that began in an empty folder at once: pruning leaves the other one's files.
     store._refuse_strangers = lambda manifest: set()  # type: ignore[method-assign]
     mine = [store.write(make_image(state, index), manifest(offset)).checkpoint for offset in (1, 2)]
     index.close()
@@ -453,7 +453,7 @@ def test_tidying_that_is_killed_at_any_step_leaves_whole_checkpoints(
 
 @pytest.mark.parametrize("trouble", [errno.ENOSPC, errno.EIO, errno.ENOENT, errno.ETIMEDOUT, errno.EACCES, errno.EROFS])
 def test_whatever_becomes_of_the_store_the_matcher_goes_on(state: Path, tmp_path: Path, trouble: int) -> None:
-    """Full, broken, gone, or no longer there: it is told, and the next one is made."""
+    """A store that is full, broken or gone is reported, and the next checkpoint is made."""
     index = RocksStore(state / "index")
     store = CheckpointStore(str(tmp_path / "kept"))
     maker = Checkpointer(store, state, every=10, keep=2)

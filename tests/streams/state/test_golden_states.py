@@ -1,4 +1,4 @@
-"""What former versions have left is opened, and says what it said; or is refused with the command that helps."""
+"""State directories of former versions are opened with the same content, or refused with advice."""
 
 import json
 import shutil
@@ -36,7 +36,7 @@ def test_the_state_of_this_version_is_there_and_is_opened(tmp_path: Path) -> Non
     unpacked(states.FOLDER / f"{version('neardup')}.tar.xz", tmp_path)
     with State.open(tmp_path) as state:
         assert list(state.verdicts())
-    with State.open(tmp_path, scheme=Scheme(seed=7)) as state:  # as of whoever gives the seed
+    with State.open(tmp_path, scheme=Scheme(seed=7)) as state:  # as with an explicit seed
         assert list(state.verdicts())
     assert all(packed.stat().st_size < 40_000 for packed in GOLDEN)
 
@@ -44,13 +44,13 @@ def test_the_state_of_this_version_is_there_and_is_opened(tmp_path: Path) -> Non
 def test_a_directory_of_before_is_read(golden: tuple[Path, dict[str, object]]) -> None:
     path, wanted = golden
     with State.open(path) as state:
-        assert json.loads(json.dumps(states.told(state))) == wanted
+        assert json.loads(json.dumps(states.content(state))) == wanted
         entries = [decode_entry(data, offset) for offset, data in state.log.read()]
         assert [type(entry) for entry in entries] == [Message, Forget]
     with ExitStack() as held:
-        found, told = look.overview(look.open_index(path, held), lambda rows: None)
-        assert (found.wrong_total, len(told["takedowns"])) == (0, 1)
-        assert told["program"]
+        found, shown = look.overview(look.open_index(path, held), lambda rows: None)
+        assert (found.wrong_total, len(shown["takedowns"])) == (0, 1)
+        assert shown["program"]
 
 
 @pytest.mark.slow
@@ -62,4 +62,4 @@ def test_its_log_is_folded_again_to_the_same_index(golden: tuple[Path, dict[str,
     shutil.rmtree(path / "index")
     with State.open(path) as state:
         assert [list(state.store.scan(family)) for family in Family if family is not Family.META] == before
-        assert json.loads(json.dumps(states.told(state))) == wanted
+        assert json.loads(json.dumps(states.content(state))) == wanted

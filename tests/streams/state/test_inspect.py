@@ -1,4 +1,4 @@
-"""An index looked into: what it holds is told, and every kind of contradiction is found."""
+"""Inspection of an index: its content is shown, and every kind of contradiction is found."""
 
 import json
 from collections.abc import Callable
@@ -101,16 +101,16 @@ def spoil_a_sketch(store: Store) -> None:
         (spoil_a_sketch, ["sketch record"]),
     ],
 )
-def test_what_does_not_fit_is_told(store: Store, spoil: Callable[[Store], None], words: list[str]) -> None:
+def test_what_does_not_fit_is_reported(store: Store, spoil: Callable[[Store], None], words: list[str]) -> None:
     spoil(store)
     found = looked(store)
     assert found.wrong_total == len(found.wrong) > 0
-    told = " / ".join(one.what for one in found.wrong)
+    text = " / ".join(one.what for one in found.wrong)
     for word in words:
-        assert word in told
+        assert word in text
 
 
-def test_a_posting_of_a_lost_sketch_is_told(store: Store, rows: dict[Family, dict[bytes, bytes]]) -> None:
+def test_a_posting_of_a_lost_sketch_is_reported(store: Store, rows: dict[Family, dict[bytes, bytes]]) -> None:
     founding = decode_cluster(next(iter(rows[Family.CLUSTERS].values()))).founding
     store.write({Family.SKETCHES: {id_key(founding): None}})
     what = {(one.family, one.what) for one in looked(store).wrong}
@@ -120,8 +120,8 @@ def test_a_posting_of_a_lost_sketch_is_told(store: Store, rows: dict[Family, dic
 
 @pytest.mark.slow
 def test_the_command(shell: Shell, path: Path) -> None:
-    told = shell("inspect", "--state", str(path))
-    assert (told.code, "everything fits together" in told.out) == (0, True), told.err
+    result = shell("inspect", "--state", str(path))
+    assert (result.code, "all rows are consistent" in result.out) == (0, True), result.err
     full = json.loads(shell("inspect", "--state", str(path), "--json").out)
     assert full["wrong_total"] == 0
     assert full["next_offset"] > 0
@@ -139,11 +139,11 @@ def test_the_command(shell: Shell, path: Path) -> None:
     ("options", "words"),
     [
         (["--state", "nowhere"], "nowhere is no state directory"),
-        (["--url", "http://not.example/"], "nothing is held of it"),
+        (["--url", "http://not.example/"], "the index has no row of this URL"),
         (["--cluster", "999999999"], "there is no cluster"),
-        (["--page", "999999999"], "no sketch is held"),
+        (["--page", "999999999"], "the index has no sketch"),
     ],
 )
 def test_what_is_not_there(shell: Shell, path: Path, options: list[str], words: str) -> None:
-    told = shell("inspect", *(options if "--state" in options else ["--state", str(path), *options]))
-    assert (told.code, words in told.err) == (2 if "nowhere" in options else 1, True), told.err
+    result = shell("inspect", *(options if "--state" in options else ["--state", str(path), *options]))
+    assert (result.code, words in result.err) == (2 if "nowhere" in options else 1, True), result.err

@@ -101,14 +101,14 @@ def test_a_file_of_a_newer_program_is_named(tmp_path: Path, name: str) -> None:
 
 
 def test_a_log_of_a_newer_program_is_refused(tmp_path: Path) -> None:
-    """By its index, which need not read it again, and where it is folded anew. What was before is not told by it."""
+    """By its index, which need not read it again, and by a new fold. Earlier versions are not affected."""
     path = scanned(tmp_path)
     with State.open(path) as state:
         assert [decode_message(data, at).program for at, data in state.log.read()] == [version("neardup")]
         assert state.matcher.log_program == version("neardup")
         state.store.write({Family.META: {LOG_PROGRAM: b"99.0.0"}})
-    told = r"begun by neardup 99\.0\.0, .*run that version; or .* neardup scan into another directory"
-    with pytest.raises(OtherVersion, match=told):
+    values = r"begun by neardup 99\.0\.0, .*run that version; or .* neardup scan into another directory"
+    with pytest.raises(OtherVersion, match=values):
         State.open(path)
     shutil.rmtree(path / "index")
     with State.open(path) as state:
@@ -117,7 +117,7 @@ def test_a_log_of_a_newer_program_is_refused(tmp_path: Path) -> None:
         for data in [encode_message(replace(decode_message(frames[0], 0), program="99.0.0")), *frames[1:]]:
             state.log.append(data)
     shutil.rmtree(path / "index")
-    with pytest.raises(OtherVersion, match=told):
+    with pytest.raises(OtherVersion, match=values):
         State.open(path)
 
 
@@ -156,7 +156,7 @@ def test_what_is_deleted_is_made_again_from_the_log(tmp_path: Path, lost: tuple[
 
 
 @pytest.mark.slow
-def test_a_lost_log_is_told_and_what_is_advised_loses_nothing(tmp_path: Path) -> None:
+def test_a_lost_log_is_reported_and_what_is_advised_loses_nothing(tmp_path: Path) -> None:
     path = scanned(tmp_path)
     with State.open(path) as state:
         before = (rows(state), list(state.verdicts()))
@@ -204,8 +204,12 @@ def test_pages_can_be_read_again_until_they_change(tmp_path: Path) -> None:
     (folder / "page0.html").write_text("changed")
     (folder / "page1.html").unlink()
     with State.open(path) as state:
-        for place, said in ((places[0], "changed"), (places[-3], "changed"), (places[-2], "cannot be read any more")):
-            with pytest.raises(BadInput, match=said):
+        for place, expected in (
+            (places[0], "changed"),
+            (places[-3], "changed"),
+            (places[-2], "cannot be read any more"),
+        ):
+            with pytest.raises(BadInput, match=expected):
                 state.read_page(place)
         assert state.read_page(places[-1]).body == bodies[-1]
 

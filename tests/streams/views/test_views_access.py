@@ -40,7 +40,7 @@ def test_no_page_keeps_anybody_out(shell: Shell, tmp_path: Path, browser: Any) -
                 http_credentials={"username": "anybody", "password": TOKEN},
             )
             found = {f"{path} ({scheme})": _violations(page, server.url + path, source) for path in PATHS}
-            assert {path: told for path, told in found.items() if told} == {}
+            assert {path: values for path, values in found.items() if values} == {}
             page.close()
     finally:
         server.close()

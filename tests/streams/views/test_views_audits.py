@@ -1,4 +1,4 @@
-"""Audited pairs on the pages, and people who label them: who may, what is written, and who reads it."""
+"""Audited pairs on the pages, and their labelling: access, written labels, and readers of them."""
 
 import re
 from base64 import b64encode
@@ -21,7 +21,7 @@ from streams.views.audits import AuditedPairs, audits_of
 from streams.views.source import ScanSource
 from tests.neardup.report.test_report import HOSTILE
 from tests.streams.shell import Shell, words
-from tests.streams.views.said import Held
+from tests.streams.views.random_verdicts import Held
 from tests.streams.views.test_views_web import TOKEN, Server
 
 BASIC = {"Authorization": "Basic " + b64encode(f"ana:{TOKEN}".encode()).decode()}
@@ -122,9 +122,9 @@ def token_of(page: str) -> str:
 
 
 def test_labels_are_taken_from_who_means_it_and_counted_by_who_reads_them(round_: Round) -> None:
-    told = orjson.loads(round_.server.get("/audits.json", **BASIC)[2])
+    answer = orjson.loads(round_.server.get("/audits.json", **BASIC)[2])
     drawn = read_audits([round_.audit]).pairs
-    assert [(item["a"], item["b"]) for item in told["items"]] == [(pair.a, pair.b) for pair in reversed(drawn)]
+    assert [(item["a"], item["b"]) for item in answer["items"]] == [(pair.a, pair.b) for pair in reversed(drawn)]
     assert 'href="label/"' in round_.server.get("/audits", **BASIC)[2]
     assert round_.server.get("/label/", **BASIC)[0] == 200
     page = round_.pair()
@@ -148,8 +148,8 @@ def test_labels_are_taken_from_who_means_it_and_counted_by_who_reads_them(round_
         (drawn[0].urls, "correct", "ana"), (drawn[1].urls, "incorrect", "ana")
     ]  # fmt: skip
     assert labels[0].sample == f"audit: {drawn[0].sample}"
-    told = orjson.loads(round_.server.get("/audits.json", **BASIC)[2])
-    assert (told["labelled"], told["items"][-1]["labels"]) == (2, {"ana": "correct"})
+    answer = orjson.loads(round_.server.get("/audits.json", **BASIC)[2])
+    assert (answer["labelled"], answer["items"][-1]["labels"]) == (2, {"ana": "correct"})
     (table,) = [table for table in audit_section(read_audits([round_.audit]), labels).tables if "samples" in table.name]
     assert sum(int(row[2] or 0) + int(row[3] or 0) for row in table.rows) == 2, "as `neardup evaluate --audit` counts"
 
@@ -161,7 +161,7 @@ def test_a_new_round_takes_no_form_of_the_one_before(round_: Round) -> None:
     for pair in kept[1:]:
         newest.add(pair)
     round_.source.audits = newest
-    assert token_of(round_.pair()) == token, "who labels is not disturbed"
+    assert token_of(round_.pair()) == token, "a labeller is not disturbed"
     round_.server.get("/label/", **BASIC)
     assert round_.say(token, "correct")[0] == 403
     assert round_.say(token_of(round_.pair()), "correct")[0] == 303
@@ -187,7 +187,7 @@ def test_a_person_labels_an_audited_pair_with_the_keyboard(round_: Round, browse
     page.goto(round_.server.url + "audits")
     page.get_by_text("duplicates").first.wait_for()
     # The sandbox of the frames speaks up of each script that it stops.
-    assert [told for told in complaints if "sandbox" not in told] == []
+    assert [values for values in complaints if "sandbox" not in values] == []
     page.close()
 
 
@@ -200,7 +200,7 @@ def test_where_no_audit_is_named_the_page_says_how() -> None:
         server.close()
 
 
-def test_wrong_usage_is_told_before_anything_is_begun(shell: Shell) -> None:
+def test_wrong_usage_is_reported_before_anything_is_begun(shell: Shell) -> None:
     assert "NEARDUP_VIEWS_TOKEN" in shell("views", "--labels", "labels.jsonl").err
     assert not Path("labels.jsonl").exists()
     Path("audit.jsonl").touch()

@@ -12,14 +12,14 @@ from neardup.errors import CorruptRecord
 from streams.views import pages
 from streams.views.source import ScanSource
 from tests.streams.shell import Shell, words
-from tests.streams.views.said import Held, said
+from tests.streams.views.random_verdicts import Held, random_verdicts
 
 OLD, NEW = "http://old.example/a/b", "https://new.example/"
 
 
-def said_of(url: str, page_id: int, kind: str, **more: Any) -> dict[str, Any]:
+def verdict_of(url: str, page_id: int, kind: str, **more: Any) -> dict[str, Any]:
     first = {"cluster": 5, "cluster_size": page_id - 4, "revision": page_id - 4, "canonical": OLD}
-    return {**said(1)[0], **first, "page_id": page_id, "url": url, "verdict": kind, **more}
+    return {**random_verdicts(1)[0], **first, "page_id": page_id, "url": url, "verdict": kind, **more}
 
 
 def shown(held: Held, *policy: str) -> tuple[str, str, str]:
@@ -35,7 +35,7 @@ def shown(held: Held, *policy: str) -> tuple[str, str, str]:
 
 
 def test_why_a_page_is_shown() -> None:
-    two = [said_of(OLD, 5, "unique"), said_of(NEW, 6, "near_duplicate")]
+    two = [verdict_of(OLD, 5, "unique"), verdict_of(NEW, 6, "near_duplicate")]
     held = Held(two)
     assert shown(held) == (OLD, "verdict", "it is the representative, which names no other member by rel=canonical")
     assert shown(held, "https") == (NEW, "https", "it is served over HTTPS")
@@ -45,23 +45,25 @@ def test_why_a_page_is_shown() -> None:
 
 
 def test_what_a_page_says_of_itself_is_of_its_newest_fetch_that_could_be_read() -> None:
-    """And who was seen first is by the first fetch, though others came in between."""
+    """The first-seen page is the one with the first fetch, though others came in between."""
     life = [
-        said_of(OLD, 5, "unique", rel_canonical=NEW),
-        said_of(NEW, 6, "near_duplicate"),
-        said_of(OLD, 7, "rejected", cluster=None, reason="x", standing={"verdict": "unique", "cluster": 5}),
-        {**said_of(OLD, 8, "promoted"), "n": 1},
-        {**said_of(OLD, 8, "near_duplicate"), "n": 2},
+        verdict_of(OLD, 5, "unique", rel_canonical=NEW),
+        verdict_of(NEW, 6, "near_duplicate"),
+        verdict_of(OLD, 7, "rejected", cluster=None, reason="x", standing={"verdict": "unique", "cluster": 5}),
+        {**verdict_of(OLD, 8, "promoted"), "n": 1},
+        {**verdict_of(OLD, 8, "near_duplicate"), "n": 2},
     ]
     held = Held(life)
     assert shown(held, "rel-canonical")[0] == NEW, "neither a fetch that failed nor another page's unsays it"
     assert shown(held, "first-seen")[0] == OLD
-    held = Held([*life, said_of(OLD, 9, "unchanged", standing={"verdict": "unique", "cluster": 5})])
-    assert shown(held, "rel-canonical", "first-seen")[:2] == (OLD, "first-seen"), "it names nobody any more"
+    held = Held([*life, verdict_of(OLD, 9, "unchanged", standing={"verdict": "unique", "cluster": 5})])
+    assert shown(held, "rel-canonical", "first-seen")[:2] == (OLD, "first-seen"), "it names no page any more"
 
 
 def test_who_left_the_cluster_is_not_chosen() -> None:
-    held = Held([said_of(OLD, 5, "unique"), said_of(NEW, 6, "near_duplicate"), said_of(NEW, 7, "gone", cluster=None)])
+    held = Held(
+        [verdict_of(OLD, 5, "unique"), verdict_of(NEW, 6, "near_duplicate"), verdict_of(NEW, 7, "gone", cluster=None)]
+    )
     assert shown(held, "https")[:2] == (OLD, "")
 
 
@@ -70,7 +72,7 @@ def test_a_policy_that_is_not_to_be_had_hides_nothing() -> None:
         def policy(self) -> tuple[str, ...]:
             raise CorruptRecord("the topic cannot be read")
 
-    facts = pages.cluster(Away([said_of(OLD, 5, "unique")]), 5)
+    facts = pages.cluster(Away([verdict_of(OLD, 5, "unique")]), 5)
     assert facts is not None
     assert facts["canonical"] == OLD
     assert "unknown: the topic cannot be read" in facts["why"]["words"]
@@ -83,10 +85,10 @@ def test_a_scan_has_a_policy_too(shell: Shell, tmp_path: Path) -> None:
     (tmp_path / "site" / "z.html").write_text(f"<title>Wool</title><p>{words('a')}")
     assert shell("scan", "site", "--base-url", "https://a.example/").code == 0
 
-    def told_so_far() -> list[bytes]:
+    def emitted_so_far() -> list[bytes]:
         return [file.read_bytes() for file in sorted((tmp_path / "neardup-state" / "verdicts").iterdir())]
 
-    kept = told_so_far()
+    kept = emitted_so_far()
     assert any(kept)
     source = ScanSource(tmp_path / "neardup-state")
 
@@ -97,8 +99,8 @@ def test_a_scan_has_a_policy_too(shell: Shell, tmp_path: Path) -> None:
 
     assert canonical() == ("b.html", [])
     assert pages.url(source, "https://a.example/a.html", Decider(scheme=""))["verdict"]["rel_canonical"]
-    told = shell("canonical", "--state", "neardup-state", "https,first-seen")
-    assert (told.code, told.out) == (0, "https, then first-seen\n")
+    result = shell("canonical", "--state", "neardup-state", "https,first-seen")
+    assert (result.code, result.out) == (0, "https, then first-seen\n")
     assert canonical() == ("a.html", ["https", "first-seen"])
     wrong = shell("canonical", "--state", "neardup-state", "oldest")
     assert (wrong.code, "there is rel-canonical, https" in wrong.err) == (2, True)
@@ -113,5 +115,5 @@ def test_a_scan_has_a_policy_too(shell: Shell, tmp_path: Path) -> None:
     (tmp_path / "neardup-state" / "canonical.json").write_text("{")
     assert "is no policy" in shell("canonical", "--state", "neardup-state").err
     assert shell("canonical", "--state", "nowhere").code == 2
-    assert told_so_far() == kept
+    assert emitted_so_far() == kept
     assert shell("scan", "site", "--base-url", "https://a.example/").code == 0, "the file is one of a scan's directory"

@@ -14,13 +14,13 @@ from faust.types import TP
 
 from streams.views.changelogs import Changelogs, last_of
 from streams.views.rows import TABLES, MemoryRows, apply
-from tests.streams.views.said import CLOSENESS, said, said_at
+from tests.streams.views.random_verdicts import CLOSENESS, emitted_at, random_verdicts
 
 
 def test_every_row_says_which_verdict_it_is_of() -> None:
     kept = MemoryRows()
-    for verdict in said(300):
-        apply({**verdict, "url": verdict["url"] + '"last":[9,9]}'}, kept, said_at(verdict), CLOSENESS)
+    for verdict in random_verdicts(300):
+        apply({**verdict, "url": verdict["url"] + '"last":[9,9]}'}, kept, emitted_at(verdict), CLOSENESS)
         kept.tables = {name: {key: orjson.loads(orjson.dumps(row)) for key, row in rows.items()}
                        for name, rows in kept.tables.items()}  # fmt: skip
     for table in TABLES:
@@ -85,7 +85,7 @@ def test_an_older_row_never_replaces_a_newer_one(seed: int) -> None:
 
 
 class Producer:
-    """Answers each batch with the offset that it is told to, and keeps two records to a batch."""
+    """Answers each batch with a given offset, and keeps two records per batch."""
 
     def __init__(self, offsets: list[int]) -> None:
         self.offsets, self.batches = offsets, list[Any]()

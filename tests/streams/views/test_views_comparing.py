@@ -34,9 +34,9 @@ def test_what_differs_and_what_each_rule_says(scanned: Path) -> None:
     found = compare(source, A, B)
     assert [found[side]["url"] for side in "ab"] == [A, B]
     assert [found[side]["missing"] for side in "ab"] == [{}, {}]
-    told = found["differences"]
-    assert (told["only_a"], told["only_b"], told["words"]) == (0, 2, [201, 203])
-    assert "".join(s["text"] for s in told["passages"][0]["right"] if s["sign"] == "+") == "9:41"
+    values = found["differences"]
+    assert (values["only_a"], values["only_b"], values["words"]) == (0, 2, [201, 203])
+    assert "".join(s["text"] for s in values["passages"][0]["right"] if s["sign"] == "+") == "9:41"
     rules = {one["rule"]: one for one in found["rules"]}
     assert rules.keys() == {"shingling", "simhash", "combined", "site-split", "simhash64", "tape", "verified"}
     assert rules["verified"]["verdict"] == "near_duplicate"
@@ -74,7 +74,7 @@ def test_where_the_log_is_gone_the_texts_still_tell(scanned: Path) -> None:
     assert "sketch" in after["a"]["missing"]
 
 
-def test_an_unknown_url_is_told(scanned: Path) -> None:
+def test_an_unknown_url_is_reported(scanned: Path) -> None:
     source = ScanSource(STATE)
     assert pages.compare(source, A, "https://nowhere.example/", source.decider, shown=1) == (
         "No verdict about https://nowhere.example/"

@@ -47,7 +47,7 @@ def answering(answer: Answer) -> Iterator[tuple[str, list[str]]]:
         server.server_close()
 
 
-def test_a_role_is_told_by_its_metrics() -> None:
+def test_a_role_is_described_by_its_metrics() -> None:
     metrics, state = Metrics(), Health(ManualClock(), 1_000)
     metrics.info(version="1.2", role="match", generation="next")
     metrics.batch_pages["match"].observe(30)
@@ -60,12 +60,12 @@ def test_a_role_is_told_by_its_metrics() -> None:
     metrics.stopped["state"].set(1)
     state.role("match").not_ready("folds")
     with HealthServer("127.0.0.1", 0, state, metrics) as server:
-        told = role_facts(f"http://127.0.0.1:{server.address[1]}/metrics")
-    shown = {name: told[name] for name in ("problem", "role", "generation", "ready", "pages", "batches", "behind")}
+        values = role_facts(f"http://127.0.0.1:{server.address[1]}/metrics")
+    shown = {name: values[name] for name in ("problem", "role", "generation", "ready", "pages", "batches", "behind")}
     assert shown == {"problem": None, "role": "match", "generation": "next", "ready": False, "pages": 40,
                      "batches": 2, "behind": 7}  # fmt: skip
-    assert (told["batch_pages"], told["batch_ms"], told["rocksdb"]) == (20.0, 250.0, {"keys": 2_000})
-    (problem,) = health.of_stream("a test", None, [], 0, [told], None)["problems"]
+    assert (values["batch_pages"], values["batch_ms"], values["rocksdb"]) == (20.0, 250.0, {"keys": 2_000})
+    (problem,) = health.of_stream("a test", None, [], 0, [values], None)["problems"]
     assert "stopped: state" in problem
 
 
@@ -110,7 +110,7 @@ def _says_nonsense(to: http.server.BaseHTTPRequestHandler) -> None:
         (_says_nonsense, "cannot be read", 0),
     ],
 )
-def test_metrics_that_cannot_be_had_are_told_in_words(
+def test_metrics_that_cannot_be_had_are_reported_in_words(
     answer: Answer, reason: str, seconds: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """seconds: that pass from one look at the clock to the next, however busy the machine is."""
@@ -118,26 +118,26 @@ def test_metrics_that_cannot_be_had_are_told_in_words(
     clock = count(step=seconds)
     monkeypatch.setattr(http_get, "time", SimpleNamespace(monotonic=lambda: next(clock)))
     with answering(answer) as (url, paths):
-        told = role_facts(url)
-    assert reason in told["problem"]
-    assert url in told["problem"]
+        values = role_facts(url)
+    assert reason in values["problem"]
+    assert url in values["problem"]
     assert paths == ["/metrics"], "no redirect is followed"
-    assert health.of_stream("a test", None, [], 0, [told], None)["problems"] == [told["problem"]]
+    assert health.of_stream("a test", None, [], 0, [values], None)["problems"] == [values["problem"]]
 
 
-def test_who_reads_nothing_and_who_does_not_answer_is_told() -> None:
+def test_idle_readers_and_silent_roles_are_reported() -> None:
     here = {"url": "http://a:1", "own": True, "problem": None, "lag": {"0": 3}, "behind": 3, "rate": 1.0, "tables": {}}
     away = {"url": "http://b:1", "own": False, "problem": "b does not answer", "lag": None, "behind": None}
-    told = health.of_stream("a test", None, [here, away], 3, [], None, "Kafka is away")
-    assert told["unread"] == ["1", "2"]
-    assert told["problems"][:2] == ["Kafka is away", "b does not answer"]
-    assert "partitions 1, 2" in told["problems"][2]
+    reported = health.of_stream("a test", None, [here, away], 3, [], None, "Kafka is away")
+    assert reported["unread"] == ["1", "2"]
+    assert reported["problems"][:2] == ["Kafka is away", "b does not answer"]
+    assert "partitions 1, 2" in reported["problems"][2]
 
 
 @pytest.mark.parametrize(
-    ("step", "behind", "readers", "silent", "told"),
+    ("step", "behind", "readers", "silent", "expected"),
     [
-        ("sketch", 0, [], True, ""),  # nobody is missed
+        ("sketch", 0, [], True, ""),  # no reader is missing
         ("sketch", 3, [{}], True, ""),
         ("sketch", 3, [], False, "No sketcher consumes topic t, and 3 records wait"),
         ("match", 0, None, True, ""),  # there was nothing to say
@@ -145,25 +145,25 @@ def test_who_reads_nothing_and_who_does_not_answer_is_told() -> None:
         ("match", 3, None, True, "3 messages of topic t wait, and no verdict was emitted since 1970-01-01"),
     ],
 )
-def test_a_step_that_nobody_takes_is_told(
-    step: str, behind: int, readers: list[dict[str, Any]] | None, silent: bool, told: str
+def test_an_unused_step_is_reported(
+    step: str, behind: int, readers: list[dict[str, Any]] | None, silent: bool, expected: str
 ) -> None:
     newest = 1 if silent else SystemClock().now_ms()
     steps = [{"step": step, "reads": "t", "behind": behind, "partitions": {}, "newest": 1, "readers": readers}]
     line = {"steps": steps, "newest_verdict": newest, "generations": [], "live": ""}
     problems = health.of_stream("a test", line, [], 0, [], None)["problems"]
-    assert len(problems) == bool(told)
-    assert "".join(problems).startswith(told)
+    assert len(problems) == bool(expected)
+    assert "".join(problems).startswith(expected)
 
 
-def test_a_scans_directory_is_told_by_its_parts(tmp_path: Path) -> None:
+def test_a_scans_directory_is_recognised_by_its_parts(tmp_path: Path) -> None:
     (tmp_path / "log").mkdir()
     (tmp_path / "log" / "0").write_bytes(b"x" * 70)
-    told = health.of_scan("a scan", tmp_path, 5, [True, False])
-    assert told["disk"] == {"sources": 2, "unfinished": 1, "bytes": {"log": 70, "verdicts": 0, "index": 0}}
-    assert told["problems"] == ["1 of 2 sources are not finished: scan them again."]
+    values = health.of_scan("a scan", tmp_path, 5, [True, False])
+    assert values["disk"] == {"sources": 2, "unfinished": 1, "bytes": {"log": 70, "verdicts": 0, "index": 0}}
+    assert values["problems"] == ["1 of 2 sources are not finished: scan them again."]
 
 
-def test_a_span_of_time_is_told_in_words() -> None:
-    told = [health.ago(1000 * seconds) for seconds in (-5, 0, 119, 120, 7_200, 3 * 86_400)]
-    assert told == ["0 s ago", "0 s ago", "119 s ago", "2 minutes ago", "2 hours ago", "3 days ago"]
+def test_a_span_of_time_is_reported_in_words() -> None:
+    values = [health.ago(1000 * seconds) for seconds in (-5, 0, 119, 120, 7_200, 3 * 86_400)]
+    assert values == ["0 s ago", "0 s ago", "119 s ago", "2 minutes ago", "2 hours ago", "3 days ago"]

@@ -12,22 +12,22 @@ from streams.views import counts, pages
 from streams.views.lists import HOT_KEPT, family_name, hot_key
 from streams.views.source import ScanSource
 from tests.streams.shell import Shell
-from tests.streams.views.said import Held, said
+from tests.streams.views.random_verdicts import Held, random_verdicts
 
 
 def test_they_are_counted_by_family_and_site() -> None:
-    verdicts = said(3_000)
-    told = [(v["site"], key) for v in verdicts for key in v.get("evidence", {}).get("turned_hot", ())]
-    assert len(told) > HOT_KEPT
+    verdicts = random_verdicts(3_000)
+    emitted = [(v["site"], key) for v in verdicts for key in v.get("evidence", {}).get("turned_hot", ())]
+    assert len(emitted) > HOT_KEPT
     held = Held(verdicts)
     hot = counts.overview(held, None)["hot"]
-    assert hot["total"] == len(told)
-    assert hot["families"] == Counter(key.partition(":")[0] for _, key in told)
-    assert [item["key"] for item in hot["newest"]][:1] in ([key] for _, key in told[-2:])
-    for site in {site for site, _ in told}:
+    assert hot["total"] == len(emitted)
+    assert hot["families"] == Counter(key.partition(":")[0] for _, key in emitted)
+    assert [item["key"] for item in hot["newest"]][:1] in ([key] for _, key in emitted[-2:])
+    for site in {site for site, _ in emitted}:
         facts = counts.site(held, site)
         assert facts is not None
-        assert facts["hot"]["total"] == sum(name == site for name, _ in told)
+        assert facts["hot"]["total"] == sum(name == site for name, _ in emitted)
         assert {item["site"] for item in facts["hot"]["newest"]} == {site}
     assert len(held.rows("lists", hot_key())[0]["items"]) == HOT_KEPT
     page = pages.html("overview", counts.overview(held, None))
@@ -51,4 +51,4 @@ def test_a_template_turns_a_key_hot_and_a_person_sees_it(shell: Shell, tmp_path:
     page = pages.html("site", facts)
     assert "1 index key is shared by so many pages" in page
     assert item["key"] in page
-    assert "Hot keys" not in pages.html("overview", counts.overview(Held(said(3)), None))
+    assert "Hot keys" not in pages.html("overview", counts.overview(Held(random_verdicts(3)), None))

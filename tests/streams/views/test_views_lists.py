@@ -14,11 +14,11 @@ pytest.importorskip("aiohttp", reason="aiohttp is not installed")
 from streams.views import counts, lists, pages, search
 from streams.views.source import ScanSource
 from tests.streams.shell import Shell
-from tests.streams.views.said import DECIDER, Held, said
+from tests.streams.views.random_verdicts import DECIDER, Held, random_verdicts
 from tests.streams.views.test_views_web import Server
 
 LONG = "https://long.example/" + "path/" * 370
-BASE = next(verdict for verdict in said(50) if verdict["verdict"] == "near_duplicate")
+BASE = next(verdict for verdict in random_verdicts(50) if verdict["verdict"] == "near_duplicate")
 NEAR = {"page_id": 0, "url": "https://a.example/0", "title": "A", "fetched_at": 1, "by": "title",
         "score": 0.9, "demand": 0.74, "tape_score": 0.9,
         "same_site": True, "keys": {"wide": 2}, "title_flags": 3}  # fmt: skip
@@ -47,7 +47,7 @@ def test_a_page_kept_apart_shows_the_candidate_and_the_refusal() -> None:
 
 
 def test_numbers_lead_to_the_pages_that_they_count() -> None:
-    held = Held([*said(300), apart(10_000, "https://a.example/1")])
+    held = Held([*random_verdicts(300), apart(10_000, "https://a.example/1")])
     overview = counts.overview(held, None)
     assert not isinstance(overview, str)
     html = pages.html("overview", overview)
@@ -68,15 +68,15 @@ def test_the_largest_clusters_are_those_of_the_newest_verdicts() -> None:
 
 @pytest.mark.parametrize("wrong", ["x", "2026-13-01", "-1", "9" * 400, "2026-01-01T00"])
 def test_a_wrong_range_is_refused(wrong: str) -> None:
-    assert counts.overview(Held(said(5)), None, start=wrong) == "A day must be given as YYYY-MM-DD"
-    assert isinstance(counts.site(Held(said(5)), "site0.example", end=wrong), str)
+    assert counts.overview(Held(random_verdicts(5)), None, start=wrong) == "A day must be given as YYYY-MM-DD"
+    assert isinstance(counts.site(Held(random_verdicts(5)), "site0.example", end=wrong), str)
 
 
 @pytest.mark.parametrize(
     ("start", "end"), [("0001-01-01", "9999-12-31"), ("2099-01-01", "2000-01-01"), ("", "1970-01-01")]
 )
 def test_any_range_is_answered_in_bounds(start: str, end: str) -> None:
-    found = counts.overview(Held(said(50)), None, start=start, end=end)
+    found = counts.overview(Held(random_verdicts(50)), None, start=start, end=end)
     if not isinstance(found, str):
         assert len(found["time"]["spans"]) <= max(counts.BARS_MAX, 24 * counts.HOURS_DAYS_MAX)
         pages.html("overview", found)
@@ -121,7 +121,7 @@ def test_a_search_is_narrowed_to_a_site_and_a_kind() -> None:
 
 
 def test_each_number_of_a_site_leads_to_the_pages_that_it_counts() -> None:
-    held = Held(said(300))
+    held = Held(random_verdicts(300))
     site = counts.sites(held, 1)["sites"][0]["site"]
     facts = counts.site(held, site)
     assert not isinstance(facts, str)
@@ -132,7 +132,7 @@ def test_each_number_of_a_site_leads_to_the_pages_that_it_counts() -> None:
 
 
 def test_a_range_has_counts_of_its_own_by_kind() -> None:
-    held = Held([*said(300), apart(10_000, "https://a.example/1")])
+    held = Held([*random_verdicts(300), apart(10_000, "https://a.example/1")])
     whole = counts.overview(held, None)
     assert not isinstance(whole, str)
     assert whole["time"]["kinds"] == whole["kinds"]
@@ -210,7 +210,7 @@ def test_a_long_url_leads_to_its_page_and_breaks_no_other_cell(browser: Any) -> 
 
 
 def test_a_person_searches_and_chooses_a_range(browser: Any) -> None:
-    server = Server(Held(said(300)))
+    server = Server(Held(random_verdicts(300)))
     try:
         page = browser.new_page()
         page.goto(server.url)

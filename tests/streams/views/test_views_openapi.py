@@ -18,7 +18,7 @@ from streams.views.openapi import TWINS
 from streams.views.source import ScanSource
 from streams.views.web import Views
 from tests.streams.shell import Shell, site
-from tests.streams.views.said import DECIDER, Held
+from tests.streams.views.random_verdicts import DECIDER, Held
 from tests.streams.views.test_views_audits import line
 from tests.streams.views.test_views_web import Server
 
@@ -43,11 +43,11 @@ def server(shell: Shell, tmp_path: Path) -> Iterator[Server]:
 
 
 def test_every_answer_is_as_described(server: Server) -> None:
-    told: dict[str, Any] = orjson.loads(server.get("/openapi.json")[2])
-    assert told["paths"].keys() == {f"/{name}.json" for name in ASKED}
+    answer: dict[str, Any] = orjson.loads(server.get("/openapi.json")[2])
+    assert answer["paths"].keys() == {f"/{name}.json" for name in ASKED}
     for name, query in ASKED.items():
         status, _, text = server.get(f"/{name}.json{query}")
-        schema = told["paths"][f"/{name}.json"]["get"]["responses"]["200"]["content"]["application/json"]["schema"]
+        schema = answer["paths"][f"/{name}.json"]["get"]["responses"]["200"]["content"]["application/json"]["schema"]
         answer = orjson.loads(text)
         assert status == 200
         jsonschema.validate(answer, schema)

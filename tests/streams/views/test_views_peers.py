@@ -10,10 +10,10 @@ import pytest
 from streams.errors import BrokerError
 from streams.views import peers
 from streams.views.peers import SIGNED_SECONDS_MAX, Peers, Signer
-from tests.streams.views.said import Held, said
+from tests.streams.views.random_verdicts import Held, random_verdicts
 from tests.streams.views.test_views_web import TOKEN, Server
 
-#: The source here has no tables: who may ask is told so.
+#: The source here has no tables: an admitted request gets this answer.
 ROWS, MAY = "/own-rows.json?table=none&key=x", 404
 
 
@@ -46,7 +46,7 @@ def stranger() -> Iterator[str]:
 
 @pytest.fixture
 def worker() -> Iterator[Server]:
-    server = Server(Held(said(10, 2)), token=TOKEN, names=["other.example:8379"])
+    server = Server(Held(random_verdicts(10, 2)), token=TOKEN, names=["other.example:8379"])
     yield server
     server.close()
 

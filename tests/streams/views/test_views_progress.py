@@ -9,7 +9,7 @@ pytest.importorskip("faust", reason="faust-streaming is not installed")
 
 from faust.types import TP
 
-from streams.views.progress import Progress
+from streams.views.progress import PartitionProgress
 
 A, B = TP("verdicts", 0), TP("verdicts", 1)
 
@@ -19,10 +19,10 @@ def verdict(place: TP, offset: int, generation: int) -> Any:
 
 
 def test_behind_what_was_left_out_nothing_is_taken_in_until_it_is_read_anew() -> None:
-    progress = Progress()
+    progress = PartitionProgress()
     assert progress.accepts(verdict(A, 5, 1), {A, B}, 1)
     progress.applied(A, 1, 6)
-    assert not progress.accepts(verdict(A, 6, 1), {B}, 1)  # it is on its way to somebody
+    assert not progress.accepts(verdict(A, 6, 1), {B}, 1)  # its partition is being reassigned
     assert progress.accepts(verdict(B, 9, 1), {B}, 1)
     assert progress.waiting(A, 1) == 6
     # It comes back, and the group's new generation is not known here yet.
@@ -38,7 +38,7 @@ def test_behind_what_was_left_out_nothing_is_taken_in_until_it_is_read_anew() ->
 
 
 def test_a_batch_whose_partition_went_while_it_was_taken_in_waits_with_its_first() -> None:
-    progress = Progress()
+    progress = PartitionProgress()
     assert progress.accepts(verdict(A, 3, 4), {A}, 4)
     progress.skipped(A, 4, 3)
     assert not progress.accepts(verdict(A, 4, 4), {A}, 4)

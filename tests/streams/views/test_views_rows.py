@@ -14,7 +14,7 @@ from streams.views.audits import Audits, NoAudits
 from streams.views.lists import Row
 from streams.views.rows import EVERYTHING, HOUR_MS, MemoryRows, apply
 from streams.views.search import joined, search_rows
-from tests.streams.views.said import CLOSENESS, DECIDER, said, said_at
+from tests.streams.views.random_verdicts import CLOSENESS, DECIDER, emitted_at, random_verdicts
 
 PARTITIONS = 3
 
@@ -85,7 +85,7 @@ def delivered(verdicts: list[dict[str, Any]], seed: int, kills: int) -> Partitio
             part.life = life
             try:
                 while at < len(mine):
-                    apply(mine[at], part, said_at(mine[at]), CLOSENESS)
+                    apply(mine[at], part, emitted_at(mine[at]), CLOSENESS)
                     at += 1
             except Killed:
                 at = chance.randint(0, at)
@@ -94,7 +94,7 @@ def delivered(verdicts: list[dict[str, Any]], seed: int, kills: int) -> Partitio
 
 @pytest.mark.parametrize("seed", range(5))
 def test_whatever_comes_twice_the_rows_are_those_of_the_plain_model(seed: int) -> None:
-    verdicts = said(400, seed)
+    verdicts = random_verdicts(400, seed)
     source = delivered(verdicts, seed, kills=8)
     last = {verdict["url"]: verdict for verdict in verdicts}
     for url, verdict in last.items():
@@ -143,18 +143,18 @@ def test_whatever_comes_twice_the_rows_are_those_of_the_plain_model(seed: int) -
         held = {url for url, v in last.items() if rows.cluster_id(v) == number}
         assert {member["url"] for member in found["members"]} == held
         assert found["complete"]
-        told = [v for v in verdicts if v.get("cluster") == number][-1]
+        emitted = [v for v in verdicts if v.get("cluster") == number][-1]
         assert (found["canonical"], found["size"], found["revision"]) == (
-            told["canonical"],
-            told["cluster_size"],
-            told["revision"],
+            emitted["canonical"],
+            emitted["cluster_size"],
+            emitted["revision"],
         )
 
 
 def assert_over_time(facts: dict[str, Any], verdicts: list[dict[str, Any]]) -> None:
     """The spans are those of the verdicts alone, and have their counts."""
     spans, length = facts["time"]["spans"], facts["time"]["span_hours"] * HOUR_MS
-    expected = Counter((said_at(v) // length * length, v["verdict"]) for v in verdicts)
+    expected = Counter((emitted_at(v) // length * length, v["verdict"]) for v in verdicts)
     assert Counter({(one["from"], kind): count for one in spans for kind, count in one["kinds"].items()}) == expected
     if length == HOUR_MS:
         assert [spans[0]["from"], spans[-1]["from"]] == [min(expected)[0], max(expected)[0]]
@@ -165,19 +165,19 @@ def assert_closest(source: Partitioned, verdicts: list[dict[str, Any]]) -> None:
     by_day: dict[int, list[tuple[float, int]]] = {}
     for verdict in verdicts:
         if (close := CLOSENESS(verdict)) is not None:
-            day = said_at(verdict) // (24 * HOUR_MS)
+            day = emitted_at(verdict) // (24 * HOUR_MS)
             by_day.setdefault(day, []).append((abs(round(close[0], 6)), verdict["page_id"]))
     assert by_day, "the story has close calls"
     for day, calls in by_day.items():
         found = counts.close(source, datetime.fromtimestamp(day * 86_400, UTC).strftime("%Y-%m-%d"))
         assert not isinstance(found, str)
-        told = [(abs(one["margin"]), one["page_id"]) for one in found["items"]]
-        assert told == sorted(calls)[: len(told)]
-        assert len(told) == min(len(calls), lists.CLOSE_KEPT)
+        values = [(abs(one["margin"]), one["page_id"]) for one in found["items"]]
+        assert values == sorted(calls)[: len(values)]
+        assert len(values) == min(len(calls), lists.CLOSE_KEPT)
 
 
 def test_a_replay_writes_rows_again_that_the_changelog_may_lack() -> None:
-    verdict, written = said(1)[0], []
+    verdict, written = random_verdicts(1)[0], []
 
     class Recorded(MemoryRows):
         def put(self, table: str, key: str, row: Row) -> None:
@@ -192,7 +192,7 @@ def test_a_replay_writes_rows_again_that_the_changelog_may_lack() -> None:
 
 
 def test_an_older_verdict_changes_nothing() -> None:
-    old, new = (dict(said(1)[0], page_id=page_id) for page_id in (7, 8))
+    old, new = (dict(random_verdicts(1)[0], page_id=page_id) for page_id in (7, 8))
     kept = MemoryRows()
     apply(new, kept)
     before = {table: dict(held) for table, held in kept.tables.items()}
@@ -200,8 +200,8 @@ def test_an_older_verdict_changes_nothing() -> None:
     assert kept.tables == before
 
 
-def test_what_was_judged_once_is_told_after_the_page_came_again_unchanged() -> None:
-    first = next(v for v in said(50) if v["verdict"] == "near_duplicate")
+def test_a_judgement_is_shown_after_the_page_came_again_unchanged() -> None:
+    first = next(v for v in random_verdicts(50) if v["verdict"] == "near_duplicate")
     again = {**first, "page_id": first["page_id"] + 100, "verdict": "unchanged", "evidence": {}}
     again["standing"] = {"verdict": "near_duplicate", "cluster": first["cluster"]}
     kept = Mortal()
@@ -217,8 +217,8 @@ def test_what_was_judged_once_is_told_after_the_page_came_again_unchanged() -> N
 def test_rows_are_bounded() -> None:
     kept = MemoryRows()
     for number in range(500):
-        apply({**said(1)[0], "verdict": "rejected", "reason": f"reason {number}", "page_id": number, "cluster": 1,
-               "url": f"https://a.example/{number}" + "x" * number * 10}, kept)  # fmt: skip
+        apply({**random_verdicts(1)[0], "verdict": "rejected", "reason": f"reason {number}", "page_id": number,
+               "cluster": 1, "url": f"https://a.example/{number}" + "x" * number * 10}, kept)  # fmt: skip
     counts = kept.tables["counts"][EVERYTHING]
     assert len(counts["reasons"]) == rows.REASONS_KEPT + 1
     assert sum(counts["reasons"].values()) == 500
@@ -231,7 +231,7 @@ def test_rows_are_bounded() -> None:
 
 
 def test_originals_are_bounded_and_those_with_most_stay() -> None:
-    kept, first = MemoryRows(), next(v for v in said(50) if v["verdict"] == "near_duplicate")
+    kept, first = MemoryRows(), next(v for v in random_verdicts(50) if v["verdict"] == "near_duplicate")
     for number in range(200):
         original = "https://a.example/template" if number % 2 else f"https://a.example/{number}" + "x" * 10_000
         verdict = {**first, "page_id": number, "site": "a.example", "representative": {"url": original}}
@@ -260,18 +260,24 @@ def test_what_is_no_verdict_is_refused_whole(broken: Any) -> None:
 
 @pytest.mark.parametrize("seed", range(5))
 def test_a_url_that_added_partitions_moved_has_one_row(seed: int) -> None:
-    chance, verdicts = random.Random(seed), said(300, seed)
+    chance, verdicts = random.Random(seed), random_verdicts(300, seed)
     parts, whole = [MemoryRows() for _ in range(PARTITIONS)], MemoryRows()
     for verdict in verdicts:
         for held in (chance.choice(parts), whole):
-            apply(verdict, held, said_at(verdict), CLOSENESS)
+            apply(verdict, held, emitted_at(verdict), CLOSENESS)
     for url in {verdict["url"] for verdict in verdicts}:
         held = [row for part in parts if (row := part.get("urls", url)) is not None]
         assert rows.url_of(held) == whole.get("urls", url)
 
 
 def test_a_page_that_was_taken_down_leaves_its_url_alone() -> None:
-    secret = {**said(1)[0], "url": "http://site1.example/1", "verdict": "unique", "title": "Secret", "cluster": 3}
+    secret = {
+        **random_verdicts(1)[0],
+        "url": "http://site1.example/1",
+        "verdict": "unique",
+        "title": "Secret",
+        "cluster": 3,
+    }
     gone = {"version": 1, "verdict": "gone", "page_id": 9 << 12, "n": 1, "url": secret["url"], "reason": "taken down"}
     gone |= {name: secret[name] for name in ("fetched_at", "scheme", "decider")}
     again = {**secret, "page_id": 10 << 12, "title": "Wool"}
@@ -288,4 +294,4 @@ def test_a_page_that_was_taken_down_leaves_its_url_alone() -> None:
     apply(again, plain)
     assert plain.get("urls", secret["url"]) == rows.url_of(
         [held.tables["urls"][secret["url"]] for held in (one, other)]
-    ) | {"forgot": [9 << 12, 1]}
+    ) | {"taken_down": [9 << 12, 1]}

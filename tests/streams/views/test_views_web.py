@@ -1,4 +1,4 @@
-"""The pages of the views: whom they answer, hostile content as text, and a person's way through them in a browser."""
+"""The web pages of the views: access, hostile content as text, and a user's way through them in a browser."""
 
 import asyncio
 import http.client
@@ -24,7 +24,7 @@ from streams.views.source import ScanSource
 from streams.views.web import listen, serve
 from tests.neardup.report.test_report import HOSTILE, Outline
 from tests.streams.shell import Shell, site
-from tests.streams.views.said import DECIDER, Held, Nowhere, said
+from tests.streams.views.random_verdicts import DECIDER, Held, Nowhere, random_verdicts
 
 TOKEN = "0123456789abcdef"
 EVIL = "https://evil.example/" + HOSTILE
@@ -67,7 +67,7 @@ class Server:
 
 def hostile() -> list[dict[str, Any]]:
     """A page, and its duplicate, that put markup wherever a page may put text; and one of no site."""
-    first = next(v for v in said(50) if v["verdict"] == "near_duplicate")
+    first = next(v for v in random_verdicts(50) if v["verdict"] == "near_duplicate")
     place = {"page_id": 1, "url": EVIL + "0", "fetched_at": 1, "coordinates": {}}
     one = {**first, "page_id": 1, "url": EVIL, "title": HOSTILE, "site": "evil.example", "cluster": 1,
            "coordinates": {"offset": 1}, "canonical": EVIL, "representative": {**place, "page_id": 0}}  # fmt: skip
@@ -199,7 +199,7 @@ REASON = "HTTP status 503"
 
 @pytest.fixture
 def sending() -> Iterator[tuple[Server, SendingOrigin]]:
-    first = said(1)[0]
+    first = random_verdicts(1)[0]
     made = [
         {**first, "page_id": number, "url": f"https://a.example/{number}", "verdict": "rejected", "reason": REASON,
          "coordinates": {"offset": number}} for number in (1, 2)
@@ -260,7 +260,7 @@ def test_what_others_reach_needs_a_token() -> None:
     listen("0.0.0.0", 0, TOKEN).close()
 
 
-def test_wrong_usage_is_told_in_a_line(shell: Shell) -> None:
+def test_wrong_usage_is_reported_in_a_line(shell: Shell) -> None:
     assert "is no state directory" in shell("views", "nowhere").err
     site(shell.folder / "site")
     assert shell("scan", "site").code == 0

@@ -1,1 +1,1 @@
-"""A year of a crawl in one process: what a clock does that is moved by hand, and a model that knows who is held."""
+"""A year of a crawl in one process: a clock that is moved by hand, and a model of the held pages."""

@@ -1,4 +1,4 @@
-"""What a crawler fetches in a year: new pages, copies, refetches, edits, pages that went, and what nobody can read.
+"""The fetches of a crawler in a year: new pages, copies, refetches, edits, removed and unreadable pages.
 
 It visits again what it has seen lately; what it loses sight of expires. A fetch is a function of the seed and of its
 number, so that a generation that reads history again reads the same.
@@ -21,7 +21,7 @@ _REMEMBERED_DAYS = 15
 
 
 class Fetch(NamedTuple):
-    """One fetch. text: of the page, "" if it is gone, None if nobody can read it. at: fetch time; came: when it was
+    """One fetch. text: of the page, "" if it is gone, None if it is unreadable. at: fetch time; came: when it was
     told of, which is later for some; both in ms.
     """
 
@@ -67,7 +67,7 @@ class Crawl:
         if kind < 0.35 or not self._lately:
             return Fetch(self._new_url(), self._new_text(), now, now)
         known = self._random.choice(self._lately)
-        if kind < 0.45:  # somebody else's page on another site
+        if kind < 0.45:  # another site's page
             return Fetch(self._new_url(), known.text, now, now)
         if kind < 0.75:
             return Fetch(known.url, known.text, now, now)

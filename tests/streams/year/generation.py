@@ -1,4 +1,4 @@
-"""One generation of the year: a state directory as a scan has it, and the model of who should be held in it."""
+"""One generation of the year: a state directory as a scan has it, and the model of the pages that it should hold."""
 
 import shutil
 from collections.abc import Iterator, Sequence
@@ -64,9 +64,9 @@ class Generation:
         sketcher = Sketcher(self.scheme, state.log, time, first=not state.log.end())
         for offset, data in sketcher.run(_sourced(fetches)):
             count = len(decode_message(data, offset).records)
-            told = [one for one in state.matcher.step(offset, data) if not one.n]
-            assert len(told) == count, "one verdict a page"
-            for (_, fetch), verdict in zip(fetches[at : at + count], told, strict=True):
+            values = [one for one in state.matcher.step(offset, data) if not one.n]
+            assert len(values) == count, "one verdict a page"
+            for (_, fetch), verdict in zip(fetches[at : at + count], values, strict=True):
                 self.model.take(fetch, verdict)
             self.model.end_message()
             at += count

@@ -1,4 +1,4 @@
-"""Who is held, by a plain dictionary: it knows what was fetched and taken down, and nothing of sketches."""
+"""The held pages, by a plain dictionary, from fetches and takedowns, without sketches."""
 
 from bisect import bisect_right
 from collections import Counter
@@ -26,7 +26,7 @@ class Held(NamedTuple):
 
 
 class Model:
-    """expiry_days: days of log time after which nobody has seen a page for too long."""
+    """expiry_days: days of log time after which a page that was not fetched expires."""
 
     def __init__(self, expiry_days: int) -> None:
         self.held: dict[bytes, Held] = {}
@@ -41,14 +41,14 @@ class Model:
         """URLs that are held and not gone."""
         return sum(bool(row.text) for row in self.held.values())
 
-    def take(self, fetch: Fetch, told: Verdict) -> None:
-        """Asserts that a page's verdict may be said of it, and goes on behind it."""
+    def take(self, fetch: Fetch, words: Verdict) -> None:
+        """Asserts that a page's verdict is possible, and applies it."""
         self._log_time = max(self._log_time, fetch.came)
         self._pages += 1
         key = url_hash(fetch.url)
         known = self.held.get(key)
-        kind = told.verdict
-        assert told.url == fetch.url
+        kind = words.verdict
+        assert words.url == fetch.url
         if fetch.text is None:
             assert kind is Kind.REJECTED
         elif known is not None and fetch.at < known.fetched:
@@ -58,13 +58,13 @@ class Model:
             self._put(key, fetch, known)
         elif known is None or not known.text:
             assert kind in NEW
-            assert told.replaces is None
-            # Who comes back in time may take its cluster over again, from copies of it.
+            assert words.replaces is None
+            # A page that returns in time may reclaim its cluster from copies.
             back = known is not None and kind is Kind.UNIQUE
             assert back or (kind is Kind.EXACT_DUPLICATE) == bool(self._texts[fetch.text])
             self._put(key, fetch, known)
         else:
-            replaced = kind in NEW and told.replaces is not None
+            replaced = kind in NEW and words.replaces is not None
             assert replaced or kind is (Kind.UNCHANGED if fetch.text == known.text else Kind.EDITED)
             self._put(key, fetch, known)
 

@@ -47,7 +47,7 @@ class Year:
         self._clock = ManualClock()
         self._crawl = Crawl(max(1, pages // DAYS), seed)
         self._history: deque[list[Placed]] = deque(maxlen=HISTORY_DAYS)
-        self._said: list[Takedown] = []
+        self._takedowns: list[Takedown] = []
         self._generations = 0
         self._live = self._begin(Scheme(seed=7))
 
@@ -75,7 +75,7 @@ class Year:
             self._live.restart(lose_index=day in LOST_INDEX_DAYS)
         self._live.take(today)
         for takedown in self._takedowns(day, today):
-            self._said.append(takedown)
+            self._takedowns.append(takedown)
             self._live.forget(takedown)
 
     def _takedowns(self, day: int, today: list[Placed]) -> Iterator[Takedown]:
@@ -93,13 +93,14 @@ class Year:
         new = self._begin(replace(old.scheme, seed=old.scheme.seed + 1, body_bytes_max=old.scheme.body_bytes_max - 1))
         for day in self._history:
             new.take(day)
-        for takedown in self._said:
+        for takedown in self._takedowns:
             new.forget(takedown)
         new.check()
-        # They hold the same but for whom sweeps drop at other places, and for what was taken down and came back.
+        # They hold the same pages, except those that sweeps drop elsewhere, and those that were taken down and came
+        # back.
         horizon, held, before = self._clock.ms - EXPIRY_DAYS * DAY_MS, new.model.held, old.model.held
         for row in [(held.get(key) or before[key]) for key in held.keys() ^ before.keys()]:
-            assert row.seen < horizon or any(one.names(row.url, row.site) for one in self._said)
+            assert row.seen < horizon or any(one.names(row.url, row.site) for one in self._takedowns)
         self._count()
         old.remove()
         self._live = new

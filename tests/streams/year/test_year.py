@@ -1,4 +1,4 @@
-"""A year of operation: nothing that is kept grows with the years, and who is held is who should be.
+"""A year of operation: no stored data grows without bound, and exactly the expected pages are held.
 
 `make test-large` runs it with a million pages, and restarts every day, not every week.
 """

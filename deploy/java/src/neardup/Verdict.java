@@ -6,28 +6,28 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * neardup verdict, version 1. One JSON object a verdict. Verdict id = (page_id, n), within one generation and one log: only such verdicts are compared by it. Fields are only ever added within one version; absent fields are empty or false. An absent field is null, or false.
+ * neardup verdict, version 1. One JSON object per verdict. (page_id, n) is the id of a verdict within one generation and one log; ids of different generations or logs are not comparable. Within one version fields are only added. Absent fields are empty or false. An absent field is null, or false.
  *
  * @param pageId The page whose arrival caused the verdict; greater means later.
- * @param n 0: the page's own verdict; from 1: others that it caused (promoted, or a duplicate that had stood in for it), or that a takedown at this place of the log caused (gone, promoted).
- * @param url Normalised; of a rejected page as it was given, maybe empty.
- * @param scheme Names what shaped the sketch.
- * @param decider Names rule, thresholds and caps.
- * @param reason rejected: why. gone: 'taken down' if an operator took the page down, absent if a fetch found it gone. A takedown's verdict has the page's URL, since consumers find their row by it and an earlier verdict named it, and nothing else of the page: no title, no evidence. Delete the page's text, too. The sketch log holds its hash alone.
- * @param standing unchanged, edited, stale, rejected: the URL's effective verdict, so that the last verdict of a URL says all.
- * @param representative The page that stands for the cluster.
+ * @param n 0: the page's own verdict; from 1: other verdicts that the page caused (promoted; or on a duplicate that had represented the cluster in its absence), or that a takedown at this position of the log caused (gone, promoted).
+ * @param url Normalised; for a rejected page as the crawler gave it, possibly empty.
+ * @param scheme Digest of the parameters of the sketch.
+ * @param decider Digest of rule, thresholds and limits.
+ * @param reason rejected: why. gone: 'taken down' if an operator took the page down, absent if a fetch found it gone. The verdict of a takedown has the page's URL, by which consumers find their row, but no title and no evidence. Delete the page's text, too. The sketch log has only a hash of the URL.
+ * @param standing unchanged, edited, stale, rejected: the URL's effective verdict, so that the last verdict of a URL is sufficient.
+ * @param representative The page that represents the cluster.
  * @param cluster Page id of the cluster's founder; never changes.
  * @param clusterSize Pages in the cluster after this verdict.
  * @param canonical The URL of the cluster that an index should show.
  * @param revision Counts the changes of the cluster.
- * @param contentOf same_content: the earlier page with the same main content. It may be a copy of this one that was crawled first, so do not hide this page behind it unless it is of the same owner, or older and more trusted.
- * @param replaces The URL's fetch that this one retires.
+ * @param contentOf same_content: the earlier page with the same main content. It may be a copy of this page that was crawled first. Hide this page behind it only if both have the same owner, or if the other one is older and more trusted.
+ * @param replaces The earlier fetch of the URL that this one replaces.
  * @param site Registrable domain.
- * @param candidatesCut More candidates than are verified.
- * @param relCanonical The URL that the page itself names by rel=canonical, where it is another than its own: in verdicts with n = 0. `canonical` is the cluster's.
- * @param score What the crawler gave the page, in 254 steps: in verdicts with n = 0.
- * @param log Topic id of the sketch log that page ids are places in: page ids of two logs are never compared. A generation that judges another one's log again has the same log and the same page ids, so compare `generation`, too. Absent in verdicts of a scan.
- * @param generation Name of the generation that judged; absent where it has none. A consumer keeps the verdicts of each generation apart.
+ * @param candidatesCut The page had more candidates than were verified.
+ * @param relCanonical The page's rel=canonical, if it is not the page's own URL; in verdicts with n = 0. `canonical` is the URL of the cluster.
+ * @param score The score that the crawler gave the page, in 254 steps; in verdicts with n = 0.
+ * @param log Topic id of the sketch log. Page ids are positions in it, so page ids of two logs are not comparable. A generation that judges the log of another one has the same log and page ids, so compare `generation`, too. Absent in verdicts of a scan.
+ * @param generation Name of the generation that judged; absent if it has none. A consumer keeps the verdicts of each generation separately.
  */
 public record Verdict(
         @JsonProperty(required = true) long version,
@@ -100,12 +100,12 @@ public record Verdict(
      * @param by The step that decided.
      * @param score The number that the step compared with its threshold, in the unit of the step.
      * @param demand The threshold of the step.
-     * @param articleShare Of one article on two sites: share of the longer one that is one stretch of both.
-     * @param articleTokens Words of that stretch, or about.
-     * @param learnedScore By a learned model: how sure it is of a duplicate.
-     * @param keptApart Of a page that stands for itself, while its text is as much like that of `nearest` as is asked: the step that told them apart.
-     * @param turnedHot Index keys, family:key, that with this page have more pages than postings_max: from here on they find nobody.
-     * @param reclaimed unique: from whom the page has its cluster back, and the numbers of both.
+     * @param articleShare For an article on two sites: the longest common stretch, as a share of the longer article.
+     * @param articleTokens Words of that stretch, about.
+     * @param learnedScore Confidence of a learned model that the page is a duplicate.
+     * @param keptApart For a page that represents itself although its text is similar enough to that of `nearest`: the step that kept them apart.
+     * @param turnedHot Index keys, family:key, that this page gave more than postings_max pages: from now on they give no candidates.
+     * @param reclaimed unique: the page that gave the cluster back, and the numbers of both.
      */
     public record Evidence(
             String by,
@@ -132,7 +132,7 @@ public record Verdict(
             Map<String, Object> reclaimed) {}
 
     /**
-     * unchanged, edited, stale, rejected: the URL's effective verdict, so that the last verdict of a URL says all. An absent field is null, or false.
+     * unchanged, edited, stale, rejected: the URL's effective verdict, so that the last verdict of a URL is sufficient. An absent field is null, or false.
      */
     public record Standing(
             @JsonProperty(required = true) Kind verdict,

@@ -50,7 +50,7 @@ class Held:
         self.where = where
         self._rows = MemoryRows()
         for verdict in verdicts:
-            apply(verdict, self._rows, said_at(verdict), CLOSENESS)
+            apply(verdict, self._rows, emitted_at(verdict), CLOSENESS)
 
     def policy(self) -> tuple[str, ...]:
         return self.chosen_by
@@ -79,12 +79,12 @@ class Held:
         return None
 
 
-def said_at(verdict: dict[str, Any]) -> int:
+def emitted_at(verdict: dict[str, Any]) -> int:
     """A time that ascends with the page ids: some hours over all of them."""
     return _BEGAN + int(verdict["page_id"]) * 40_000
 
 
-def said(count: int, seed: int = 1, *, urls: int = 40) -> list[dict[str, Any]]:
+def random_verdicts(count: int, seed: int = 1, *, urls: int = 40) -> list[dict[str, Any]]:
     """`count` verdicts in the order of the log: ids ascend, some pages cause a second one."""
     chance = random.Random(seed)
     out: list[dict[str, Any]] = []

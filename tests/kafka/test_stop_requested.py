@@ -23,17 +23,17 @@ STOP_SECONDS = Connection.request_s / 2
 
 @pytest.mark.slow
 @pytest.mark.parametrize("role", ["sketch", "match"])
-def test_a_role_that_finds_no_broker_stops_when_told(tmp_path: Path, role: str) -> None:
+def test_a_role_that_finds_no_broker_stops_on_request(tmp_path: Path, role: str) -> None:
     (port,) = kafka.free_ports(1)
     settings = Settings(bootstrap=f"127.0.0.1:{port}", seed=7, state=str(tmp_path / "state"), metrics_port=0)
     found = Role(role, settings, tmp_path / "log")
     try:
-        eventually(lambda: '"started"' in found.said(), "its start")
+        eventually(lambda: '"started"' in found.output(), "its start")
         found.signal(signal.SIGTERM)
-        assert found.wait(STOP_SECONDS) == 0, found.said()
+        assert found.wait(STOP_SECONDS) == 0, found.output()
     finally:
         found.kill()
-    last, end = map(json.loads, found.said().splitlines()[-2:])
+    last, end = map(json.loads, found.output().splitlines()[-2:])
     assert last["event"] == "stopped in the middle of its work"
     assert end["event"] == "stopped"
 
@@ -51,7 +51,7 @@ def test_busy_roles_stop_while_the_broker_is_silent(own_broker: Any, make: Make)
         role.signal(signal.SIGTERM)
     for role in roles:
         # A call of the client that does not return is ended by the watchdog.
-        assert role.wait(STOP_SECONDS) in (0, EXIT_CODE), role.said()
+        assert role.wait(STOP_SECONDS) in (0, EXIT_CODE), role.output()
     own_broker.resume()
     line.start("sketch")
     line.start("match")
@@ -68,6 +68,6 @@ def test_the_last_line_is_of_the_log_too(tmp_path: Path) -> None:
     ended = subprocess.run([*command, "--metrics-host", "no.such.host.invalid"], capture_output=True, env=environment)
     assert ended.returncode == 1
     (line,) = ended.stderr.decode().splitlines()
-    said = json.loads(line)
-    assert (said["level"], said["error"]) == ("error", "BadInput")
-    assert "set metrics_host" in said["reason"]
+    answer = json.loads(line)
+    assert (answer["level"], answer["error"]) == ("error", "BadInput")
+    assert "set metrics_host" in answer["reason"]
