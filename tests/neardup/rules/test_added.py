@@ -64,20 +64,23 @@ def test_an_older_page_with_spam_added_hides_no_original(share):
 
 class Attack(NamedTuple):
     """What a copier does with a text. drop: share of it that goes, in one block; add: as much as a share of it, of
-    other words, at the end; keywords: so many words, each repeated so often, spread over the text."""
+    other words, at the end; keywords: so many words, each repeated so often, spread over the text; own: what is added
+    are sentences and words of the text itself."""
 
     tokens: int
     drop: float = 0.0
     add: float = 0.0
     keywords: tuple[int, int] = (0, 0)
+    own: bool = False
 
     def copy(self, text, seed):
         rng = random.Random(seed)
         dropped = int(self.drop * len(text))
         at = rng.randrange(len(text) // 4, len(text) // 2)
-        out = text[:at] + text[at + dropped :] + words(int(self.add * len(text)), "spam", seed)
-        many, times = self.keywords
-        for word in words(many, "keyword", seed) * times:
+        added, (many, times) = int(self.add * len(text)), self.keywords
+        more = text[:added] if self.own else words(added, "spam", seed)
+        out = text[:at] + text[at + dropped :] + more
+        for word in (rng.sample(sorted(set(text)), many) if self.own else words(many, "keyword", seed)) * times:
             out.insert(rng.randrange(len(out) // 4, len(out)), word)
         return out
 
@@ -86,6 +89,7 @@ ATTACKS = [
     *(Attack(tokens, *shares) for tokens in (400, 3000) for shares in [(0.055, 0.26), (0.08, 0.22), (0.1, 0.2)]),
     *(Attack(3000, 0.06, 0.1, (5, 60)), Attack(3000, 0.13, 0.0, (10, 60))),
     *(Attack(1500, keywords=(6, 60)), Attack(3000, keywords=(10, 60)), Attack(3000, keywords=(20, 140))),
+    *(Attack(400, add=0.2, own=True), Attack(3000, 0.05, 0.25, own=True), Attack(1500, keywords=(1, 500), own=True)),
 ]
 
 
