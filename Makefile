@@ -16,7 +16,7 @@ help:
 	@echo "make check       lint, types, import rules and the core tests: a minute or so; after each change"
 	@echo "make test        the same and all tests: ten minutes; before a change is handed on"
 	@echo "make tests-of    the test files of one source file, FILE=neardup/page.py"
-	@echo "make demo-kafka  the same crawl through a real Kafka broker, verdicts live"
+	@echo "make demo-kafka  the same crawl through a real Kafka broker, verdicts live; SHARDS=4: by shards and a judge"
 	@echo "make test-NAME   the tests of one folder of tests/: test-kafka, test-crash, test-streams, ..."
 	@echo "make gate        how many pages of known truth each class of templates loses"
 	@echo "make ablation    what each step of the default rule is worth there, and on real pages with SETS=folder"
@@ -229,7 +229,7 @@ bench-views: $(READY)
 
 # The stream on a real broker: needs Java and Maven, which fetch and run Apache Kafka without containers.
 demo-kafka: $(READY)
-	@$(BIN)/python deploy/demo/demo_kafka.py demo $(if $(STAY),--stay)
+	@$(BIN)/python deploy/demo/demo_kafka.py demo $(if $(STAY),--stay) $(if $(SHARDS),--shards $(SHARDS))
 
 # The documentation as a website that works from files. A link that leads nowhere ends the build.
 site: $(READY)

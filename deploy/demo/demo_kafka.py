@@ -1,7 +1,8 @@
 """The demo of the stream: Kafka, a sketcher, a matcher and a crawl on this machine, and verdicts as they arrive.
 
     python deploy/demo/demo_kafka.py FOLDER            # ends by itself
-    python deploy/demo/demo_kafka.py FOLDER --stay     # Kafka and both roles run on until Ctrl-C, to be tried by hand
+    python deploy/demo/demo_kafka.py FOLDER --stay     # Kafka and the roles run on until Ctrl-C, to be tried by hand
+    python deploy/demo/demo_kafka.py FOLDER --shards 4 # four shards and a judge take the place of the matcher
 
 FOLDER is made, and only files below it are written; what an earlier run of this demo left there is replaced. Kafka's
 jars come from Maven's registry, once. Everything listens on 127.0.0.1 and ends with this process, however that ends.
@@ -21,7 +22,7 @@ import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from types import ModuleType
@@ -45,7 +46,6 @@ from demo import pack
 HERE = Path(__file__).resolve().parent
 BROKER = HERE.parent / "kafka" / "broker.py"
 NEARDUP = Path(sys.executable).with_name("neardup")
-ROLES = ("sketch", "match")
 #: One of pages and of verdicts: then the log has the order of the crawl, and verdicts come in it.
 PARTITIONS = 1
 
@@ -78,14 +78,12 @@ def end_with_parent() -> None:
 
 
 class Role:
-    """A `neardup sketch` or `neardup match` of its own, with its log in a file."""
+    """One role in a process of its own, with its log in a file."""
 
-    def __init__(self, name: str, bootstrap: str, folder: Path, seed: str) -> None:
+    def __init__(self, name: str, bootstrap: str, log: Path, seed: str, *arguments: str) -> None:
         self.name = name
-        self.log = folder / f"{name}.log"
-        command = [str(NEARDUP), name, "--bootstrap", bootstrap]
-        if name == "match":
-            command += ["--state", str(folder / "state")]
+        self.log = log
+        command = [str(NEARDUP), name, "--bootstrap", bootstrap, *arguments]
         with self.log.open("wb") as log:
             self._process = subprocess.Popen(
                 command,
@@ -166,7 +164,7 @@ def watch(settings: Settings, crawler: Crawler, roles: list[Role]) -> Counter[st
 
 
 def tell(counts: Counter[str], seconds: float) -> None:
-    console.print(f"\n{counts.total():,} verdicts in {seconds:.1f} s, the start of both roles included")
+    console.print(f"\n{counts.total():,} verdicts in {seconds:.1f} s, the start of the roles included")
     for kind, words in KINDS.items():
         if counts[kind]:
             console.print(f"  {counts[kind]:>6,}  {kind:<15}  {words}")
@@ -198,8 +196,20 @@ def run_consumer(program: Path) -> None:
         console.print(f"    {url}\n      {other}")
 
 
+def roles_of(folder: Path, shards: int) -> Iterator[tuple[str, str, Sequence[str]]]:
+    """Name, log and arguments of each role."""
+    state = ("--state", str(folder / "state"))
+    yield "sketch", "sketch.log", ()
+    if not shards:
+        yield "match", "match.log", state
+        return
+    yield "judge", "judge.log", (*state, "--shards", str(shards))
+    for number in range(shards):
+        yield "shard", f"shard-{number}.log", (*state, "--shards", str(number), "--of", str(shards))
+
+
 def stay(settings: Settings, program: Path, roles: list[Role]) -> None:
-    console.print(f"\nKafka and both roles run on at {settings.bootstrap}. In another terminal, for instance:")
+    console.print(f"\nKafka and the roles run on at {settings.bootstrap}. In another terminal, for instance:")
     console.print(f"  {NEARDUP} verdicts --bootstrap {settings.bootstrap} --kind near_duplicate")
     console.print(f"  {NEARDUP} publish more.warc.gz --bootstrap {settings.bootstrap}")
     console.print(f"  {sys.executable} {program}")
@@ -211,24 +221,26 @@ def stay(settings: Settings, program: Path, roles: list[Role]) -> None:
 
 
 @contextmanager
-def running(folder: Path, cluster: Any) -> Iterator[tuple[Settings, list[Role]]]:
-    """Kafka with its topics, a sketcher and a matcher; all of it has ended afterwards."""
+def running(folder: Path, cluster: Any, shards: int) -> Iterator[tuple[Settings, list[Role]]]:
+    """Kafka with its topics, a sketcher and a matcher, or shards and a judge; all of it has ended afterwards."""
     with ExitStack() as held:
         held.enter_context(cluster)
-        settings = Settings(bootstrap=cluster.bootstrap)
+        settings = Settings(bootstrap=cluster.bootstrap, shards=shards)
         console.print(f"Kafka runs at {settings.bootstrap}")
-        made = topics.create(Admin(Connection(settings.bootstrap)), sizes=Sizes(partitions=PARTITIONS))
+        sizes = Sizes(partitions=PARTITIONS, shards=max(1, shards))
+        made = topics.create(Admin(Connection(settings.bootstrap)), settings.topics, sizes)
         console.print(f"topics: {', '.join(made)}")
         seed = str(secrets.randbits(64))
         roles = []
-        for name in ROLES:
-            roles.append(Role(name, settings.bootstrap, folder, seed))
+        for name, log, arguments in roles_of(folder, shards):
+            roles.append(Role(name, settings.bootstrap, folder / log, seed, *arguments))
             held.callback(roles[-1].stop)
-        console.print(f"a sketcher and a matcher run; their logs: {folder}/*.log")
+        what = f"a sketcher, {shards} shards and a judge" if shards else "a sketcher and a matcher"
+        console.print(f"{what} run; their logs: {folder}/*.log")
         yield settings, roles
 
 
-def run(folder: Path, *, staying: bool) -> None:
+def run(folder: Path, *, staying: bool, shards: int) -> None:
     crawl = pack(folder)
     stream = folder / "stream"
     shutil.rmtree(stream, ignore_errors=True)
@@ -237,7 +249,7 @@ def run(folder: Path, *, staying: bool) -> None:
     try:
         cluster = broker.Cluster(stream / "kafka")
         console.print("starting Kafka")
-        with running(stream, cluster) as (settings, roles):
+        with running(stream, cluster, shards) as (settings, roles):
             began = time.monotonic()
             crawler = Crawler(crawl, settings)
             console.print(f"publishing {crawl}\n")
@@ -260,6 +272,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--stay", action="store_true", help="run on until Ctrl-C")
+    parser.add_argument("--shards", type=int, default=0, help="shards beside a judge; 0: one matcher")
     given = parser.parse_args()
 
     def leave(*_: object) -> None:
@@ -269,7 +282,7 @@ def main() -> int:
     given.folder.mkdir(exist_ok=True)
     logging.getLogger("neardup.kafka").setLevel(logging.ERROR)  # a young broker makes its clients wait, and they say so
     try:
-        run(given.folder, staying=given.stay)
+        run(given.folder, staying=given.stay, shards=given.shards)
     except KeyboardInterrupt:
         console.print("\nended")
         return 0 if given.stay else 130

@@ -1,5 +1,6 @@
 """The demo of the stream ends by itself, on Ctrl-C and when it is killed, and leaves no process behind."""
 
+import json
 import os
 import re
 import signal
@@ -75,6 +76,25 @@ def test_the_demo_shows_every_verdict_and_ends(folder: Path) -> None:
     assert urls == {f"http://a.example/{sample.path}" for sample in CRAWL}
     assert hidden["http://a.example/copy2.html"] == "http://a.example/page2.html"
     assert left(output, folder) == []
+
+
+def test_four_shards_and_a_judge_say_what_a_scan_says(folder: Path) -> None:
+    demo = start(folder, "--shards", "4")
+    try:
+        said = lines_to(demo, "Everything has ended")
+        assert demo.wait(PATIENCE_SECONDS) == 0
+    finally:
+        demo.kill()
+        demo.communicate()
+    scanned = folder / "scanned.jsonl"
+    scan = ("scan", folder / "crawl.warc.gz", "--state", folder / "scan", "--out", scanned, "--quiet")
+    subprocess.run([Path(sys.executable).with_name("neardup"), *scan], check=True)
+
+    rows = [line.split() for line in said if re.match(r"\s+\d+  \w+ .*http://a.example/", line)]
+    wanted = [json.loads(line) for line in scanned.read_bytes().splitlines()]
+    found = [(row[1], next(word for word in row if word.startswith("http"))) for row in rows]
+    assert found == [(one["verdict"], one["url"]) for one in wanted]
+    assert left(said, folder) == []
 
 
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
