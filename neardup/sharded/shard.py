@@ -38,6 +38,12 @@ def applied_to(store: Reader) -> int:
     return int(_POSITION.unpack(position)[0]) if position else 0
 
 
+def owner_of(store: Reader) -> str:
+    """The shard that the rows belong to, as its number, V, E and decider; "" for rows of no shard."""
+    (owner,) = store.get_many(Family.META, [_OWNER])
+    return "" if owner is None else owner.decode()
+
+
 class Shard:
     """One of the V shards of a decider, over a store of its own.
 
@@ -56,9 +62,9 @@ class Shard:
         self.number, self.sharding, self.decider = number, Sharding.of(decider), decider
         self._store, self._threads = store, threads
         self._owner = f"{number} of {self.sharding.shards}, epoch {self.sharding.epoch}, {decider.digest}"
-        (owner,) = store.get_many(Family.META, [_OWNER])
-        if owner is not None and owner.decode() != self._owner:
-            raise StateError(f"this is the index of shard {owner.decode()}, and this run is shard {self._owner}")
+        owner = owner_of(store)
+        if owner not in ("", self._owner):
+            raise StateError(f"this is the index of shard {owner}, and this run is shard {self._owner}")
         self.effects_position = applied_to(store)
         self.log_position = self.effects_position
         self._unapplied: deque[int] = deque()  # offsets of messages that were read, with effects not in the rows

@@ -18,7 +18,7 @@ from neardup.sketch.making import sketch_pages
 from neardup.verdict import Verdict
 from streams.formats.message import page_id
 from streams.pipeline.matcher import Matcher
-from streams.state.directory import kept_decider
+from streams.state.directory import ONE_MATCHER, kept_decider
 from streams.state.locked_folder import state_error
 
 #: Between two looks for a newer flush.
@@ -75,7 +75,7 @@ class IndexSnapshot:
         self._store_held.callback(self._store.close)
         self._read_progress()
         if self._matcher.decider.epoch:
-            raise StateError(f"{path.parent} is a judge's: it compares no pages; ask beside a single matcher")
+            raise StateError(f"{path.parent} belongs to shards and a judge: ask beside a single matcher; {ONE_MATCHER}")
 
     def _read_progress(self) -> None:
         self._matcher = Matcher(self._store, self._first_decider)

@@ -9,6 +9,7 @@ from neardup.errors import BadInput, StateError
 from neardup.index.base import Family
 from neardup.index.rocks import RocksStore
 from neardup.scheme import Scheme
+from neardup.sharded.shard import owner_of
 from streams.errors import SET_THE_SCHEME
 from streams.files.state import State
 from streams.pipeline.matcher import Matcher
@@ -39,6 +40,11 @@ def make(state: Path, store: CheckpointStore, *, keep: int, progress: Progress =
             raise StateError(f"{state} holds no index to copy")
         index = RocksStore(directory.path / "index")
         held.callback(index.close)
+        if owner := owner_of(index):
+            raise StateError(
+                f"{state} has the index of shard {owner}: a running shard makes checkpoints itself where `checkpoints` "
+                "is set (NEARDUP_CHECKPOINTS); to move the shard, copy the folder of the stopped one"
+            )
         named = index.get_many(Family.META, [b"cluster_id", b"topic_id", b"generation"])
         cluster, topic, generation = ((each or b"").decode() for each in named)
         image = make_image(directory.path, index)

@@ -51,6 +51,7 @@ class AnsweredLog:
         return self._log.end()
 
     def follow(self, start: int) -> None:
+        self.keep_positions()  # of a standby that takes over: else it would read the topic from its begin
         self._log.follow(start)
         self._waiting.clear()
         self._lockstep = Lockstep(self._source, self._kept_positions(), start, self._ahead_max)

@@ -141,6 +141,12 @@ def _must_be_whole(settings: Settings, admin: Admin) -> None:
     begin, partition = max((begin, partition) for partition, begin in admin.offsets(topic, "earliest").items())
     if not begin:
         return
+    if _between(settings, admin):
+        raise StateError(
+            f"retention has removed verdicts of generation {name} (topic {topic.name}, partition {partition} begins at "
+            f"offset {begin}), whose shards no replay folds: remove it (neardup generations remove {name}), keep "
+            f"verdicts for longer (retention.ms of the topic), and backfill it again"
+        )
     judges = f" --sketches-of {settings.sketches_of or chr(39) * 2}" if settings.judges_anew else ""
     raise StateError(
         f"retention has removed verdicts of generation {name} (topic {topic.name}, partition {partition} begins at "

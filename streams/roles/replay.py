@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
-from neardup.errors import CorruptRecord
+from neardup.errors import CorruptRecord, StateError
 from neardup.verdict import Verdict
 from streams.config.settings import Settings
 from streams.errors import PositionLost, TopicError
@@ -17,7 +17,7 @@ from streams.pipeline.deciders import decider_changes_in
 from streams.pipeline.matcher import folded_to
 from streams.process import logs
 from streams.state.checkpoint_store import CheckpointStore
-from streams.state.directory import kept_decider
+from streams.state.directory import ONE_MATCHER, kept_decider
 from streams.state.manifest import Checkpoint
 
 if TYPE_CHECKING:
@@ -72,6 +72,11 @@ def replay_stream(
             first = kept_decider(state) or settings.decider(scheme)
         else:
             first = changes[0][1].before if changes else kept_decider(Path(settings.state)) or settings.decider(scheme)
+        if first.epoch:
+            raise StateError(
+                f"topic {settings.topics.sketches} is judged with {first.shards} shards, and a replay folds the index "
+                f"of a single matcher; {ONE_MATCHER}; retained verdicts: neardup export"
+            )
         name, end = log.topic.id.hex(), log.end()
         matcher = new_matcher(settings, store, first, later, log.topic.id)
         log.follow(matcher.next_offset)  # raises PositionLost before any other error

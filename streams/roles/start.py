@@ -109,6 +109,7 @@ def start_matcher(
         begin=log.begin(),
         end=log.end(),
         newest=newest,
+        is_sharded=matcher.window is not None,
     )
     then = decider_at(matcher.decider, changes, newest.last.next_offset if newest.last else 0)
     at = resume_at(  # (3)
@@ -144,7 +145,9 @@ def _effects_lost(effects_to: int, folded: int, topic: str, state: str) -> State
     return StateError(
         f"topic {topic} has the effects of messages before {effects_to}, and the index in {state} has judged those "
         f"before {folded}: the others are lost, and folding the log makes them again; stop judge and shards, move the "
-        "index folders of all of them away, and start them: no verdict is emitted again"
+        "index folders of all of them away, and start them: no verdict is emitted again. Where retention has removed "
+        "the log's begin: restore for the judge a checkpoint before those of the shards (neardup checkpoints, neardup "
+        "restore --checkpoint NAME), start it, and then the shards"
     )
 
 

@@ -29,7 +29,7 @@ from streams.roles.runtime import STOP_SECONDS_MAX, Runtime, connect, serving
 from streams.roles.sketch import SketchRole, check_scheme
 from streams.roles.standby import stand_by
 from streams.roles.start import MatcherPorts, StartOptions, start_matcher
-from streams.state.directory import MatcherDirectory
+from streams.state.directory import ONE_MATCHER, MatcherDirectory
 
 _log = logs.get("match")
 
@@ -144,6 +144,11 @@ def _match(settings: Settings, runtime: Runtime, new_decider: bool, accept_lost_
     """Runs a matcher from one start until it is stopped or fenced."""
     scheme = settings.scheme()
     options = StartOptions(settings.decider(scheme), new_decider, accept_lost_verdicts)
+    if settings.is_sharded and (settings.audit or settings.audit_topic or settings.shadow):
+        raise BadInput(
+            "a judge of shards holds no sketches to audit pairs or to try a shadow rule by: leave audit, audit_topic "
+            f"and shadow out; {ONE_MATCHER}"
+        )
     names = settings.topics
     with ExitStack() as held:
         held.enter_context(generation_served(settings, "match", runtime))

@@ -26,6 +26,12 @@ from streams.state.locked_folder import lock_directory, state_error, write_whole
 if TYPE_CHECKING:
     from neardup.index.rocks import RocksStore
 
+#: What to do where a command does not serve a generation with shards.
+ONE_MATCHER = (
+    "for that, judge the same sketches by one matcher in another generation (neardup backfill --generation NAME "
+    "--shards 0 --sketches-of GENERATION), and name its `generation` and `state`"
+)
+
 _Kept = TypeVar("_Kept", Scheme, Decider)
 _NAMES = frozenset({"lock", "scheme.json", "decider.json", "canonical.json", "index", "inputs"})
 #: Further names in the directory of a scan.
@@ -92,9 +98,12 @@ class Directory:
 def refuse_shards(path: Path, decider: Decider, what: str) -> None:
     """Raises StateError if pages of the directory are compared by shards. what: the command that cannot be used."""
     if decider.epoch:
+        advice = "scan the same sources into another directory without --shards"
+        if not (path / "log").exists():  # of a role on Kafka
+            advice = ONE_MATCHER
         raise StateError(
             f"{path} is judged with {decider.shards} shards, and `{what}` reads only the index of a single matcher; "
-            "scan the same sources into another directory without --shards"
+            + advice
         )
 
 

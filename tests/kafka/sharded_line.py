@@ -1,6 +1,7 @@
 """A line with shards and a judge on a real broker, and what a lockstep of its log says."""
 
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +9,7 @@ import orjson
 from line import Line
 from roles import Role
 
-from streams.config.settings import Topics
+from streams.config.settings import Settings, Topics
 from streams.formats.pieces import decode_piece
 from streams.kafka import KafkaLog
 from streams.kafka.reader import TopicReader
@@ -42,6 +43,9 @@ class ShardedLine(Line):
         super().__init__(bootstrap, names, folder, **{"shards": SHARDS, "epoch": EPOCH, "flush_ms": 50, **settings})
 
     judge: Role
+
+    def with_settings(self, **settings: Any) -> Settings:
+        return replace(self.settings, **settings)
 
     def answered(self) -> list[int]:
         """The newest message that each shard has answered; -1 for none."""

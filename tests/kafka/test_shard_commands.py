@@ -1,0 +1,75 @@
+"""Commands over the state of shards and a judge: they work, or say in a sentence what to do; and a judge's standby."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from broker import eventually
+from line import story
+from sharded_line import ShardedLine
+
+from neardup.errors import BadInput, StateError
+from neardup.index.rocks import RocksStore
+from streams.ask.snapshot import IndexSnapshot
+from streams.history.checkpoints import bring_back, make
+from streams.history.replay import Stretch
+from streams.roles import run_matcher
+from streams.roles.replay import replay_stream
+from streams.roles.runtime import Runtime
+from streams.roles.shards import shard_checkpoints, shard_state
+from streams.state.checkpoint_store import CheckpointStore
+from streams.state.inspection import inspect
+
+ADVICE = "judge the same sketches by one matcher in another generation"
+
+
+def test_commands_on_the_state_of_shards(make_sharded: Callable[..., ShardedLine], tmp_path: Path) -> None:
+    line = make_sharded(checkpoints=str(tmp_path / "kept"), checkpoint_messages=2)
+    line.publish(story())
+    line.start("sketch")
+    line.start_shards()
+    line.start("match")
+    line.settle()
+    line.stop()
+    judge, shard = Path(line.settings.state), shard_state(line.settings, 1)
+
+    with pytest.raises(StateError, match=ADVICE):
+        replay_stream(line.settings, Stretch())
+    for settings in ({"audit": "a.jsonl"}, {"shadow": "tape"}):
+        changed = line.with_settings(**settings)
+        with pytest.raises(BadInput, match=ADVICE):
+            run_matcher(changed, Runtime.quiet(changed))
+    for state in (judge, shard):
+        with pytest.raises(StateError, match=ADVICE):
+            IndexSnapshot(state)
+        index = RocksStore(state / "index")
+        assert inspect(index).to_json()
+        index.close()
+    assert make(judge, CheckpointStore(str(tmp_path / "copies")), keep=1).bytes
+    with pytest.raises(StateError, match="has the index of shard 1 of 3, epoch 2"):
+        make(shard, CheckpointStore(str(tmp_path / "copies-1")), keep=1)
+
+    # The command `restore`, for a shard; it goes on from there.
+    moved = tmp_path / "moved.shards"
+    bring_back(moved / "1", CheckpointStore(shard_checkpoints(line.settings, 1)), seed=7)
+    line.start_shards(1)
+    line.start("shard", shards=[1], settings={"state": str(tmp_path / "moved")})
+    line.start("match")
+    line.start("sketch")
+    line.publish(story())
+    line.check()
+
+
+def test_a_standby_of_the_judge_takes_over(make_sharded: Callable[..., ShardedLine], tmp_path: Path) -> None:
+    line = make_sharded()
+    line.publish(story())
+    line.start("sketch")
+    line.start_shards()
+    first = line.start("match", standby=True)
+    eventually(lambda: '"resumes"' in first.said(), "the first judge is at work")
+    line.start("match", standby=True, settings={"state": str(tmp_path / "spare")})
+    line.settle()
+    first.kill()
+    line.publish(story())
+
+    line.check()
