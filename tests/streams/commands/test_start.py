@@ -24,7 +24,7 @@ def test_a_cache_that_cannot_be_written_costs_time_alone() -> None:
     ended = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     assert (ended.returncode, ended.stderr) == (0, "")
     output, version = ended.stdout.splitlines()
-    assert re.search("for this run alone.* /dev/null/nowhere/neardup cannot be written", output)
+    assert re.search("for this run only.* /dev/null/nowhere/neardup cannot be written", output)
     assert version.startswith("neardup ")
 
 
