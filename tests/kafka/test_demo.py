@@ -81,7 +81,7 @@ def test_the_demo_shows_every_verdict_and_ends(folder: Path) -> None:
 def test_four_shards_and_a_judge_say_what_a_scan_says(folder: Path) -> None:
     demo = start(folder, "--shards", "4")
     try:
-        said = lines_to(demo, "Everything has ended")
+        output = lines_to(demo, "Everything has ended")
         assert demo.wait(PATIENCE_SECONDS) == 0
     finally:
         demo.kill()
@@ -90,11 +90,11 @@ def test_four_shards_and_a_judge_say_what_a_scan_says(folder: Path) -> None:
     scan = ("scan", folder / "crawl.warc.gz", "--state", folder / "scan", "--out", scanned, "--quiet")
     subprocess.run([Path(sys.executable).with_name("neardup"), *scan], check=True)
 
-    rows = [line.split() for line in said if re.match(r"\s+\d+  \w+ .*http://a.example/", line)]
+    rows = [line.split() for line in output if re.match(r"\s+\d+  \w+ .*http://a.example/", line)]
     wanted = [json.loads(line) for line in scanned.read_bytes().splitlines()]
     found = [(row[1], next(word for word in row if word.startswith("http"))) for row in rows]
     assert found == [(one["verdict"], one["url"]) for one in wanted]
-    assert left(said, folder) == []
+    assert left(output, folder) == []
 
 
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])

@@ -66,7 +66,7 @@ def test_a_standby_of_the_judge_takes_over(make_sharded: Callable[..., ShardedLi
     line.start("sketch")
     line.start_shards()
     first = line.start("match", standby=True)
-    eventually(lambda: '"resumes"' in first.said(), "the first judge is at work")
+    eventually(lambda: '"resumes"' in first.output(), "the first judge is at work")
     line.start("match", standby=True, settings={"state": str(tmp_path / "spare")})
     line.settle()
     first.kill()
