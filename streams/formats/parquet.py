@@ -67,7 +67,8 @@ def copy_rows(files: Sequence[tuple[Path, Iterator[int]]], out: Path) -> int:
     """Copies some rows of some files, by ascending numbers, into one file with the first file's columns. Returns their
     number.
 
-    Raises ParquetDamaged, also if a file lacks one of these columns.
+    The features of Hugging Face's `datasets` (such as names of classes) are copied if all files have the same. Raises
+    ParquetDamaged, also if a file lacks a column of the first.
     """
     try:
         with duckdb.connect(config=_CONFIG) as database:
@@ -81,10 +82,22 @@ def copy_rows(files: Sequence[tuple[Path, Iterator[int]]], out: Path) -> int:
                 for at, (path, _) in enumerate(files)
             ]
             every = " UNION ALL BY NAME ".join(parts)
-            result = database.execute(f"COPY ({every}) TO '{_quoted(out)}' (FORMAT parquet, COMPRESSION zstd)")
+            options = f"FORMAT parquet, COMPRESSION zstd{_features(database, [path for path, _ in files])}"
+            result = database.execute(f"COPY ({every}) TO '{_quoted(out)}' ({options})")
             return int(result.fetchall()[0][0])
     except duckdb.Error as error:
         raise ParquetDamaged(_first_line(error)) from error
+
+
+def _features(database: duckdb.DuckDBPyConnection, files: Sequence[Path]) -> str:
+    """Returns the option of COPY that keeps the features, or "". Other metadata may describe the rows of its file."""
+    found = set[str | None]()
+    for path in files:
+        name = _quoted(Path(_GLOB.sub(r"[\1]", str(path))))
+        sql = f"SELECT decode(value) FROM parquet_kv_metadata('{name}') WHERE key = encode('huggingface')"
+        found.add(next((str(row[0]) for row in database.execute(sql).fetchall()), None))
+    features = found.pop() if len(found) == 1 else None
+    return "" if features is None else ", KV_METADATA {huggingface: '" + features.replace("'", "''") + "'}"
 
 
 def parquet_of_lines(lines: Path, columns: Mapping[str, str], out: Path) -> None:

@@ -89,6 +89,24 @@ def test_rows_come_out_with_all_their_columns(shell: Shell) -> None:
     ]
 
 
+def test_features_of_hugging_face_come_along_where_all_files_have_the_same(shell: Shell) -> None:
+    for name, features in (("a", "it''s {1}"), ("b", "it''s {1}"), ("c", "else")):
+        duckdb.sql(
+            f"COPY (SELECT '{name}' || i AS id, '{words(name)} ' || i AS text FROM range(3) AS t(i))"
+            f" TO '{name}.parquet'"
+            f" (FORMAT parquet, KV_METADATA {{huggingface: '{features}', pandas: 'rows 0 to 2'}})"
+        )
+
+    def kept() -> list[tuple[bytes, bytes]]:
+        assert shell("copy", "neardup-state", "--out", "kept.parquet").code == 0
+        return duckdb.sql("SELECT key, value FROM parquet_kv_metadata('kept.parquet')").fetchall()
+
+    assert shell("scan", "a.parquet", "b.parquet").code == 0
+    assert kept() == [(b"huggingface", b"it's {1}")]
+    assert shell("scan", "c.parquet").code == 0
+    assert kept() == []
+
+
 def test_of_a_url_that_was_fetched_again_the_last_fetch_is_kept(shell: Shell) -> None:
     first = Sample("page.html", html("A page", text(1)))
     write_json_lines(shell.folder / "a.jsonl", [first, Sample("page.html", html("Another", text(2)), first.ms + 1000)])
