@@ -61,6 +61,17 @@ def reason_kind(reason: str | None) -> str:
     return (reason or "no reason given").partition(": ")[0]
 
 
+#: Characters of a URL in a list, and of its end if it is longer.
+URL_CHARS_SHOWN, _URL_CHARS_END = 240, 50
+
+
+def short(url: str) -> str:
+    """Cuts the middle of a long URL, with a sign, for display."""
+    if len(url) <= URL_CHARS_SHOWN:
+        return url
+    return f"{url[: URL_CHARS_SHOWN - _URL_CHARS_END - 10]} \N{HORIZONTAL ELLIPSIS} {url[-_URL_CHARS_END:]}"
+
+
 def percent(share: float) -> str:
     """Formats a share. 0% and 100% are exact; small shares and those near 100% have one significant digit."""
     if share in (0, 1):

@@ -4,11 +4,12 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Annotated, Any
 
-from streams.commands.options import CONNECTION, Arg, Flags, command
+from streams.commands.options import CONNECTION, Arg, Flags, Opt, command
 from streams.commands.output import print_json, print_rich
 from streams.commands.paths import must_exist
 from streams.commands.shared import Json, Writes
 from streams.config.settings import Settings
+from streams.errors import WrongUsage
 
 
 def must_be_history(source: str) -> None:
@@ -17,12 +18,22 @@ def must_be_history(source: str) -> None:
         must_exist(source)
 
 
+def must_be_web(address: str) -> None:
+    """Raises WrongUsage for an address that is no http(s) URL."""
+    if not address.startswith(("http://", "https://")):
+        raise WrongUsage(f"--views {address}: must begin with http:// or https://")
+
+
 class Options(Json):
     before: Annotated[
         str, Arg("BEFORE", "The state directory of a scan, a file of JSON lines, or topic:NAME.", check=must_be_history)
     ]
     after: Annotated[str, Arg("AFTER", "Likewise, for the same pages.", check=must_be_history)]
     html: Annotated[Path | None, Writes("Write a page with samples.")] = None
+    views: Annotated[
+        str,
+        Opt("Address of views that have these pages; the page's samples link there.", metavar="URL", check=must_be_web),
+    ] = ""
     pages: Annotated[str, Writes("Write all pages that changed; its name ends in .parquet, .csv or .jsonl.")] = ""
     settings: Annotated[Settings, Flags(CONNECTION)]
 
@@ -47,7 +58,8 @@ def topics_of(settings: Settings) -> Callable[[str], Iterator[dict[str, Any]]]:
 def diff(options: Options) -> None:
     """Compare the verdicts of two runs on the same pages: counts by kind and site, and samples.
 
-    Pages are joined by their position in the input, so generations with other page ids can be compared.
+    Pages are joined by their position in the input, so generations with other page ids can be compared. The page of
+    --html shows both verdicts of a sample in sentences, and with a state directory both texts.
     """
     from streams.commands.terminal import bar
     from streams.history.comparing import compare, page, shown
@@ -62,7 +74,7 @@ def diff(options: Options) -> None:
             pages=options.pages,
         )
     if options.html is not None:
-        options.html.write_text(page(found, before, after), encoding="utf-8")
+        options.html.write_text(page(found, before, after, options.views), encoding="utf-8")
     if options.as_json:
         print_json(found.to_json())
     else:

@@ -1,7 +1,10 @@
 """`neardup diff`: two histories of verdicts about the same pages, from scans, files of JSON lines, or topics."""
 
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import replace
+from functools import partial
 from importlib import resources
 from pathlib import Path
 from typing import IO, Any
@@ -12,13 +15,16 @@ from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
-from neardup.decider import Decider
+from neardup.decider import ONLINE_RULES, Decider
 from neardup.errors import BadInput
 from neardup.evaluation.pairs.runs import LINE_BYTES_MAX
+from neardup.page import name_of
 from neardup.report import environment
-from neardup.report.prose import KINDS, kept_apart, sentences
+from neardup.report.prose import KINDS, kept_apart, sentences, short
+from neardup.report.samples import Card, card
+from neardup.verdict import Coordinates
 from streams.files.state import State
-from streams.history.diff import CHANGED, Diff, History, Verdict, diff
+from streams.history.diff import CHANGED, Diff, History, Sample, Verdict, diff
 from streams.history.tables import must_be_writable, write_table
 from streams.process.terminal import safe
 
@@ -115,23 +121,58 @@ def shown(found: Diff) -> Group:
     return Group(*parts, kinds, Text(""), sites)
 
 
-def page(found: Diff, before: str, after: str) -> str:
-    """The same as one HTML file that loads nothing, with samples side by side."""
+def page(found: Diff, before: str, after: str, views: str = "") -> str:
+    """The same as one HTML file that loads nothing, with samples side by side.
+
+    Texts are shown if a history is a scan's directory. views: address of views that have these pages, for links; "":
+    no links.
+    """
     templates = environment("streams.history")
-    templates.globals["changed_rows"] = changed_rows
+    templates.filters["short"] = lambda url: short(name_of(url))
     style = resources.files("neardup.report").joinpath("report.css").read_text(encoding="utf-8")
-    return templates.get_template("diff.html.j2").render(
-        found=found, before=before, after=after, style=Markup(style), sites=found.worst_sites(50)
-    )
+    with ExitStack() as stack:
+        paths = [Path(name) for name in dict.fromkeys((before, after)) if not name.startswith(TOPIC)]
+        states = [stack.enter_context(State.open(path)) for path in paths if path.is_dir()]
+        deciders = [*(state.decider for state in states), *_DEFAULTS]
+        return templates.get_template("diff.html.j2").render(
+            found=found,
+            before=before,
+            after=after,
+            style=Markup(style),
+            sites=found.worst_sites(50),
+            changed_rows=partial(changed_rows, deciders=deciders),
+            texts_of=partial(_texts_of, states[0] if states else None),
+            views=views and views.rstrip("/") + "/",
+        )
 
 
-def changed_rows(before: Verdict | None, after: Verdict | None) -> tuple[list[tuple[str, str]], list[tuple[str, str]]]:
-    """Return (label, text) rows of two verdicts about a page, without the rows that are equal in both."""
-    one, other = _rows(before), _rows(after)
+#: Deciders whose numbers are the defaults, for histories that are no scan's directory.
+_DEFAULTS = tuple(Decider(scheme="", rule=rule) for rule in ONLINE_RULES)
+
+
+def _texts_of(state: State | None, sample: Sample) -> Card | None:
+    """Return the page beside the one that its latest verdict refers to; None without both texts."""
+    for verdict in (sample.after, sample.before):
+        if state is None or verdict is None:
+            continue
+        found = card(verdict, lambda place: state.read_page(Coordinates(**place)), state.decider)
+        if found.passages is not None:
+            return found
+    return None
+
+
+def changed_rows(
+    before: Verdict | None, after: Verdict | None, deciders: Sequence[Decider] = _DEFAULTS
+) -> tuple[list[tuple[str, str]], list[tuple[str, str]]]:
+    """Return (label, text) rows of two verdicts about a page, without the rows that are equal in both.
+
+    deciders: the possible ones. Evidence of any other has figures instead of sentences.
+    """
+    one, other = _rows(before, deciders), _rows(after, deciders)
     return [row for row in one if row not in other], [row for row in other if row not in one]
 
 
-def _rows(verdict: Verdict | None) -> list[tuple[str, str]]:
+def _rows(verdict: Verdict | None, deciders: Sequence[Decider]) -> list[tuple[str, str]]:
     if verdict is None:
         return [("verdict", "none")]
     kind = str(verdict["verdict"])
@@ -142,13 +183,13 @@ def _rows(verdict: Verdict | None) -> list[tuple[str, str]]:
     evidence = verdict.get("evidence") or {}
     if apart := kept_apart(evidence):
         rows.append(("kept apart", apart))
-    default = Decider(scheme=str(verdict.get("scheme", "")))
-    known = default.digest == verdict.get("decider")  # another decider's thresholds are not in the verdict
+    of_scheme = (replace(each, scheme=str(verdict.get("scheme", ""))) for each in deciders)
+    decider = next((each for each in of_scheme if each.digest == verdict.get("decider")), None)
     for label, pair in (("evidence", evidence), ("nearest candidate", evidence.get("nearest") or {})):
         if pair.get("url"):
             rows.append((label, _text(pair)))
-        if known and pair.get("by"):
-            rows += [(label, sentence) for sentence in sentences(pair, default)]
+        if decider is not None and pair.get("by"):
+            rows += [(label, sentence) for sentence in sentences(pair, decider)]
         else:
             figures = {name: value for name, value in sorted(pair.items()) if name not in _NOT_FIGURES}
             rows += [(name.replace("_", " "), _text(value)) for name, value in figures.items()]

@@ -21,13 +21,12 @@ from streams.views import comparing, lists
 from streams.views.canonical import chosen
 from streams.views.charts import over_time
 from streams.views.health import ago
-from streams.views.lists import CUT, Facts, Row, Verdict
+from streams.views.lists import Facts, Row, Verdict
 from streams.views.rows import cluster_id, cluster_of, url_of
 from streams.views.source import Source
 
 MEMBERS_SHOWN = 100
 URL_CHARS_MAX = 10_000
-URL_CHARS_SHOWN = 240
 
 
 def url(source: Source, required: str, decider: Decider) -> Facts | None:
@@ -170,8 +169,7 @@ def _share(part: int, whole: int) -> str:
 
 def _short(url: str) -> str:
     """Cut the middle of a long URL for display; links keep the whole URL. A document is shown by its id."""
-    url = name_of(url)
-    return url if len(url) <= URL_CHARS_SHOWN else f"{url[: URL_CHARS_SHOWN - 60]} {CUT} {url[-50:]}"
+    return prose.short(name_of(url))
 
 
 _environment.globals["time_chart"] = lambda time: over_time("Verdicts over time", _labelled(time))

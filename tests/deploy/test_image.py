@@ -8,6 +8,8 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
+from urllib.error import HTTPError, URLError
+from urllib.request import Request, urlopen
 
 import composed
 import images
@@ -199,6 +201,48 @@ def test_the_roles_run_in_it(image: Container, tmp_path: Path) -> None:
         assert list((tmp_path / "views" / "views").rglob("*.sst")) or list(
             (tmp_path / "views" / "views").rglob("CURRENT")
         )
+
+
+@pytest.mark.deploy
+def test_ask_answers_beside_a_state_with_nothing_to_write_to(image: Container, tmp_path: Path) -> None:
+    folder, token, (port,) = crawl(tmp_path / "state"), "of-the-askers-alone", kafka.free_ports(1)
+    state = {"/var/lib/neardup": folder}
+    scan = ("scan", "/var/lib/neardup/site", "--base-url", "https://a.example/", "--state", "/var/lib/neardup/state")
+    told = run(image, *scan, volumes=state, environment={"NEARDUP_SEED": "7"})
+    assert told.returncode == 0, told.stderr
+    serving = subprocess.Popen(
+        image.command(
+            ["ask", "/var/lib/neardup/state", "--host", "0.0.0.0", "--port", str(port)],
+            environment={"NEARDUP_ASK_TOKEN": token},
+            volumes=state,
+        ),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    page = {"url": "https://b.example/", "body": (folder / "site" / "b.html").read_text(), "content_type": "text/html"}
+
+    def answer(path: str, given: str = "", body: bytes | None = None) -> tuple[int, bytes]:
+        asked = Request(f"http://127.0.0.1:{port}{path}", body, {"Authorization": f"Bearer {given}"})
+        try:
+            with urlopen(asked, timeout=30) as response:
+                return response.status, response.read()
+        except HTTPError as error:
+            return error.code, b""
+        except URLError:
+            return 0, b""
+
+    try:
+        eventually(lambda: answer("/ready")[0] == 200, "it serves")
+        assert answer("/ask", "of-somebody-else", json.dumps(page).encode())[0] == 401
+        status, found = answer("/ask", token, json.dumps(page).encode())
+        assert status == 200
+        assert json.loads(found)["verdict"]["verdict"] == "exact_duplicate"
+    finally:
+        serving.terminate()
+        said = serving.communicate(timeout=60)[0]
+    assert serving.returncode == 0, said
+    assert "compiling" not in said
 
 
 @pytest.mark.deploy

@@ -11,6 +11,7 @@ from typing import Any
 import duckdb
 import pytest
 
+from neardup.decider import Decider
 from neardup.errors import BadInput
 from neardup.scheme import Scheme
 from streams.files.scan import scan
@@ -121,6 +122,25 @@ def test_another_rule_on_one_log(shell: Shell, scanned: Path, tmp_path: Path) ->
     assert all(urls[row[4]] == row[0] for row in rows)
     assert all(row[6] and not row[8] for row in rows if (row[5], row[7]) == ("near_duplicate", "unique"))
     assert "must end in .parquet" in shell("diff", str(scanned), str(other), "--pages", "x.txt").err
+
+
+@pytest.mark.slow
+def test_the_page_has_both_texts_and_links_into_the_views(shell: Shell, scanned: Path, tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    with State.open(
+        other, scheme=Scheme(seed=7), decider=lambda s: Decider(scheme=s.digest, rule="shingling")
+    ) as state:
+        scan([tmp_path / "a.warc"], state)
+    html = tmp_path / "diff.html"
+    written = ("diff", str(scanned), str(other), "--html", str(html), "--views", "http://v.example:8379")
+    assert shell(*written).code == 0
+    page = html.read_text()
+    assert "Ruled out" in page or "supershingles are equal" in page
+    assert "b similarity" not in page
+    assert "<del>" in page
+    assert 'href="http://v.example:8379/url?url=http' in page
+    assert 'href="http://v.example:8379/compare?a=http' in page
+    assert shell(*written[:-1], "javascript:alert(1)").code == 2
 
 
 def test_a_page_of_either_side_alone_is_reported() -> None:
