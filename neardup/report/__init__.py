@@ -250,7 +250,7 @@ def _by_cause(cards: Iterable[Card], rejected: bool) -> list[tuple[str, list[Car
     """
     out: dict[str, list[Card]] = {}
     for one in cards:
-        cause = f"The step `{one.by}`" + (f": {REFUSALS[one.by].words}" if rejected and one.by in REFUSALS else "")
+        cause = f"Step {one.by}" + (f": {REFUSALS[one.by].words}" if rejected and one.by in REFUSALS else "")
         out.setdefault(cause, []).append(one)
     return list(out.items())
 

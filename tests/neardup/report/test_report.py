@@ -426,8 +426,8 @@ def test_closest_calls_stand_under_what_decided_and_bring_their_labels() -> None
     close = markup[markup.index('<section id="close">') :]
     close = close[: close.index("</section>")]
     causes = [unescape(cause) for cause in re.findall(r'<h4 class="cause">(.*?)</h4>', close)]
-    assert any(cause.startswith("The step `tape`") for cause in causes)
-    assert f"The step `title veto`: {why_refused('title veto')}" in causes
+    assert any(cause.startswith("Step tape") for cause in causes)
+    assert f"Step title veto: {why_refused('title veto')}" in causes
     groups = close.split("<h3>")[1:]
     accepted = re.findall(r'<h4 class="cause">(.*?)</h4>', groups[0])
     assert accepted, "Barely accepted"
