@@ -44,6 +44,6 @@ def test_a_verdict_tells_the_score_of_its_page() -> None:
     pages.append(Page(pages[2].url, TEXT, "text/html", 9, score=0.25))
     records = list(enumerate(sketch_pages(pages, SCHEME), 1))
     verdicts = fold(records, MemoryStore(), Decider(SCHEME.digest)).verdicts
-    verdicts = [orjson.loads(verdict.to_json()) for verdict in verdicts]
-    assert [verdict.get("score") for verdict in verdicts] == [None, 0.0, 0.748, 0.252]
-    assert [verdict["verdict"] for verdict in verdicts] == ["unique", *["exact_duplicate"] * 2, "unchanged"]
+    shown = [orjson.loads(verdict.to_json()) for verdict in verdicts]
+    assert [verdict.get("score") for verdict in shown] == [None, 0.0, 0.748, 0.252]
+    assert [verdict["verdict"] for verdict in shown] == ["unique", *["exact_duplicate"] * 2, "unchanged"]

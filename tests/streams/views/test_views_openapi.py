@@ -43,11 +43,11 @@ def server(shell: Shell, tmp_path: Path) -> Iterator[Server]:
 
 
 def test_every_answer_is_as_described(server: Server) -> None:
-    answer: dict[str, Any] = orjson.loads(server.get("/openapi.json")[2])
-    assert answer["paths"].keys() == {f"/{name}.json" for name in ASKED}
+    described: dict[str, Any] = orjson.loads(server.get("/openapi.json")[2])
+    assert described["paths"].keys() == {f"/{name}.json" for name in ASKED}
     for name, query in ASKED.items():
         status, _, text = server.get(f"/{name}.json{query}")
-        schema = answer["paths"][f"/{name}.json"]["get"]["responses"]["200"]["content"]["application/json"]["schema"]
+        schema = described["paths"][f"/{name}.json"]["get"]["responses"]["200"]["content"]["application/json"]["schema"]
         answer = orjson.loads(text)
         assert status == 200
         jsonschema.validate(answer, schema)
