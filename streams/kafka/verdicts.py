@@ -35,6 +35,12 @@ _Record = tuple[str, bytes | None, bytes, list[tuple[str, str | bytes | None]] |
 #: Advice if no matcher will be started again.
 NOWHERE = TopicIds(bytes(16), bytes(16))
 
+#: The advice concerns a batch with the verdicts of a takedown; all others are small.
+_QUEUE_FULL = (
+    "the client's queue stays full; if Kafka takes the records, and only needs longer for so many, set "
+    "transaction_deadline_ms and transaction_timeout_ms to more (at most 900000) and start again"
+)
+
 
 class KafkaVerdicts:
     """Writes `verdicts`: a batch of verdicts and the log's next offset become visible together, or not at all.
@@ -176,7 +182,7 @@ class KafkaVerdicts:
                     queued = True
                 except BufferError:
                     self._producer.poll(0.05)
-                    self._in_time("produce")
+                    self._in_time(f"writing {len(records)} records in one transaction")
                 except KafkaException as exception:
                     raise self._failed("produce", error_of(exception)) from exception
 
@@ -186,7 +192,7 @@ class KafkaVerdicts:
         if error.code() in FENCED:
             return Fenced(
                 f"another process has taken over transactional id {self.transactional_id}, or a transaction "
-                f"outlived its timeout ({what}: {error.name()}: {error.str()})"
+                f"outlived its transaction_timeout_ms ({what}: {error.name()}: {error.str()})"
             )
         if error.code() == KafkaError.MSG_SIZE_TOO_LARGE:
             return RecordTooLarge(f"a verdict is too large for one message to {self.topic}")
@@ -240,7 +246,7 @@ class KafkaVerdicts:
             return
         if self._hurries:
             raise Stopped(f"{what}: stopped while Kafka did not answer; the next start finds out what Kafka did")
-        explained = self._cause.explain(error) if error else f"the client's queue stays full{self._cause}"
+        explained = self._cause.explain(error) if error else f"{_QUEUE_FULL}{self._cause}"
         raise Unsettled(f"{what}: not known after {self._deadline_s:g} s: {explained}", commits=self._commits)
 
     def check(self) -> None:
