@@ -51,6 +51,8 @@ _ROUND_BYTES_MAX = 16 << 20
 _GAUGES_SECONDS = 5.0
 #: Between two checks of the topics, with or without messages.
 _TOPICS_SECONDS = 1.0
+#: An idle matcher commits its offset again after so long. Brokers forget that of a week (`offsets.retention.minutes`).
+COMMIT_AGAIN_SECONDS = 86_400.0
 #: A judge that waits for shards for longer is not ready.
 _ANSWERS_SECONDS = 5.0
 
@@ -138,7 +140,7 @@ class MatchRole:
         self._now_ms = now_ms
         self._held: Sequence[tuple[int, bytes]] = []
         self._steady_s = runtime.steady_s
-        self._flushed = self._gauged = self._checked = self._steady_s()
+        self._flushed = self._gauged = self._checked = self._committed_s = self._steady_s()
         self._stalled_s = 0.0
         self._silence = Silence(_log)
         self._dirty = False
@@ -174,6 +176,9 @@ class MatchRole:
                 self._effects_to = prepared.next_offset
             self._write(prepared)  # (4)
             self._dirty = True
+        elif not self._silent and self._steady_s() - self._committed_s >= COMMIT_AGAIN_SECONDS:
+            self._verdicts.commit((), self._committed)
+            self._committed_s = self._steady_s()
         self._flush_when_due()  # (5)
         if self._checkpoints is not None and isinstance(self._store, CopyableIndex):
             self._checkpoints.look(self.matcher, self._store)
@@ -272,7 +277,7 @@ class MatchRole:
         with self._metrics.step("match", "commit"), self._traced(prepared) as headers:
             audit_lines = drawn.for_topic if drawn else ()
             self._verdicts.commit(lines, prepared.next_offset, audit_lines, headers, self._effects(prepared))
-        self._committed = prepared.next_offset
+        self._committed, self._committed_s = prepared.next_offset, self._steady_s()
         self._effects_to = max(self._effects_to, prepared.next_offset)
         self._count(prepared)
         if self._audit is not None and drawn is not None:

@@ -1,0 +1,42 @@
+"""A matcher without pages to judge keeps its committed offset, which brokers forget after a week by default."""
+
+import pytest
+
+from streams.errors import Fenced
+from streams.roles.match import COMMIT_AGAIN_SECONDS
+from streams.testing import Transactions
+from tests.streams.simulation.ledger import cheap
+from tests.streams.simulation.schedule import settle
+from tests.streams.simulation.world import World
+
+
+@pytest.fixture
+def world() -> World:
+    """All pages are judged; nothing comes any more."""
+    made = World(1)
+    with cheap():
+        made.publish()
+        settle(made)
+    return made
+
+
+def test_its_offset_is_committed_again_each_day(world: World) -> None:
+    group, topic = world.settings.group_of("match"), world.names.sketches
+    held = world.broker.committed(group, topic, 0)
+    assert held is not None
+    before = len(world.broker.topics[world.names.verdicts].partitions[0].records)
+    world.broker.expire(group)
+    world.match()
+    assert world.broker.committed(group, topic, 0) is None
+    world.steady_s += COMMIT_AGAIN_SECONDS
+    world.match()
+    assert world.broker.committed(group, topic, 0) == held
+    assert len(world.broker.topics[world.names.verdicts].partitions[0].records) == before
+
+
+def test_one_that_was_fenced_meanwhile_ends(world: World) -> None:
+    assert world.matcher is not None
+    Transactions(world.broker, world.names.sketches, world.names.verdicts, world.settings.group_of("match")).init()
+    world.steady_s += COMMIT_AGAIN_SECONDS
+    with pytest.raises(Fenced):
+        world.matcher.round()
