@@ -239,6 +239,10 @@ class AnswerSource(Protocol):
         """Return topic and partition, for messages."""
         ...
 
+    def check(self) -> None:
+        """Raises TopicError if the topic was recreated, BrokerError if that is unknown."""
+        ...
+
 
 class VerdictTransactions(Protocol):
     """Verdicts and the log's next offset, visible together or not at all."""

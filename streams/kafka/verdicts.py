@@ -22,6 +22,7 @@ from streams.kafka.connection import (
     error_of,
     repeat,
 )
+from streams.kafka.reader import same_topic
 from streams.ports import Committed, TopicIds
 from streams.process.watchdog import Watchdog
 
@@ -89,6 +90,7 @@ class KafkaVerdicts:
         self._cause = Cause()
         self._watchdog = watchdog or Watchdog(deadline_s + 3 * TRY_SECONDS_MAX)
         self._admin = Admin(connection)
+        self._effects = self._admin.topic(effects_topic) if effects_topic else None
         defaults: dict[str, Setting] = {
             # With the default of 100 ms a transaction mostly waits: 103 transactions/s instead of 240.
             "retry.backoff.ms": 5,
@@ -254,6 +256,8 @@ class KafkaVerdicts:
         now = self._admin.topics([self.topic], TRY_SECONDS_MAX).get(self.topic)
         if now is None or now.id != self.topic_ids.sink:
             raise verdicts_gone(self.topic, self.topic_ids.sink, now.id if now else None)
+        if self._effects is not None:
+            same_topic(self._admin, self._effects, "start the judge: it says what is gone", TRY_SECONDS_MAX)
 
     def close(self) -> None:
         """Closes without waiting. The next `init` ends an open transaction."""

@@ -89,6 +89,7 @@ class AnsweredLog:
 
     def check(self) -> None:
         self._log.check()
+        self._source.check()
 
     def keep_positions(self) -> None:
         """Write into the store where to read answers on; its rows may be those of any later message."""

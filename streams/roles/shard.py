@@ -226,7 +226,10 @@ class ShardRole:
         if effects.offset > self._begin:
             raise PositionLost(
                 f"topic {self._effects.name} begins with the effects of message {effects.offset}, and shard "
-                f"{self.number} needs those of message {self._begin}: restore a newer checkpoint of this shard"
+                f"{self.number} needs those of message {self._begin}: restore a newer checkpoint of this shard. Where "
+                "there is none, the effects must be made again: stop the judge and all shards, delete the topic and "
+                "make it again (neardup topics create), move the index folders of all of them away, and start them: "
+                "no verdict is emitted again"
             )
         self._whole = True
 

@@ -50,6 +50,9 @@ class Partitions:
     def name(self, partition: int) -> str:
         return f"topic candidates, partition {partition}"
 
+    def check(self) -> None:
+        pass
+
 
 def read_all(topic: Partitions, lockstep: Lockstep, offsets: Iterable[int]) -> None:
     """Each answer is there, and right."""

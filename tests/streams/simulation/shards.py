@@ -215,6 +215,9 @@ class Answers:
     def name(self, partition: int) -> str:
         return f"topic {CANDIDATES}, partition {partition}"
 
+    def check(self) -> None:
+        pass
+
 
 class Out(ScriptedWriter):
     """Answers of one shard; what waits for acknowledgements may die instead. around: called with "answers"."""
