@@ -148,6 +148,12 @@ def _matcher(
         raise StateError(f"the index in {directory.path} is of another log: name another directory")
     changes = decider_changes(ports, store, settings)
     first = directory.first_decider(changes[0][1].before if changes else options.decider)
+    if known.first != first.digest and folded_to(store):
+        raise StateError(
+            f"the index in {directory.path} was folded by decider {first.digest} from the log's begin on, and topic "
+            f"{settings.topics.sketches} is decided by {known.first}: the index is of another history: name another "
+            "directory"
+        )
     if known.first != first.digest:
         raise StateError(
             f"topic {settings.topics.sketches} is decided by {known.first} from its begin on, and this matcher was to "

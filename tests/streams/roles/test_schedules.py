@@ -21,7 +21,7 @@ from tests.streams.simulation.broken import BROKEN, Broken
 from tests.streams.simulation.ground import DECIDER, SAMPLES
 from tests.streams.simulation.ledger import SCHEME, TEMPLATES, cheap
 from tests.streams.simulation.operator import ADVICE
-from tests.streams.simulation.run import Simulated, shrunk, simulate
+from tests.streams.simulation.run import Simulated, parse, shrunk, simulate
 from tests.streams.simulation.schedule import schedule
 
 #: Of 1,000 with the ledger, so many are new ones in each run (`make simulate` searches among many); and so many with
@@ -32,6 +32,11 @@ REAL, NEW_REAL = 25, 5
 
 #: Schedules that meet what the first ones do not.
 SELDOM = (667, 1146, 3926, 6432, 7853, 705864)
+#: Shrunk. A standby's index from before a log that was begun anew with another decider: its advice could not help.
+FAILED_ONCE = (
+    "1000357 take_down:1848912250 restart:3838748514 fill_disk:1901036386 publish:1649361309 match:2239715040 "
+    "stand_by:2051314096 expire:1333524165 change_decider:1919966382",
+)
 #: What none does, and a test of its own: an old copy of a state folder, put back after the line was begun anew with
 #: another decider (test_restart); a damaged index (test_lost_disk), and one that is gone (test_lost_ground).
 RARE = ("name the `state` folder", "it is damaged", "its directory is gone")
@@ -62,6 +67,12 @@ def test_any_schedule_ends_in_the_verdicts_of_the_fold(number: int) -> None:
     with cheap():
         for seed in range(number * CHUNK, (number + 1) * CHUNK):
             played(seed_of(seed, (CHUNKS - NEW_CHUNKS) * CHUNK))
+
+
+@pytest.mark.parametrize("printed", FAILED_ONCE)
+def test_schedules_that_failed_once_pass(printed: str) -> None:
+    with cheap():
+        assert simulate(*parse(printed)).failure is None
 
 
 @pytest.mark.parametrize("number", range(REAL + NEW_REAL))
