@@ -1,7 +1,7 @@
 """Families of index keys: the byte that each begins with, what of a record its keys are made of, and words for it.
 
 A similarity key is 7 bytes: one names family and place, six are the low bytes of a fingerprint in the record (two pages
-whose fingerprints differ only above them meet once in 2**48 pairs, and are then told apart by verification).
+whose fingerprints differ only above them meet once in 2**48 pairs, and verification separates them then).
 """
 
 from enum import IntEnum

@@ -13,7 +13,7 @@ TITLE_TWICE, HEAD_THRICE = 2, 3
 
 
 class PageWords(NamedTuple):
-    """What a page says: the words of its text, title included; of its title; of its host, which never veto."""
+    """Words of a page: of its text, title included; of its title; of its host, which never veto."""
 
     text: Sequence[str]
     title: Sequence[str]

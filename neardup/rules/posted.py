@@ -23,12 +23,12 @@ def fewest_tokens(decider: Decider) -> int:
 
 
 def length_gap(decider: Decider) -> int:
-    """Candidates whose log-lengths differ more are not read; or ANY_LENGTH: only tapes say that these are hopeless."""
+    """Greatest difference of log-lengths of a candidate that is read; ANY_LENGTH for rules that do not read tapes."""
     return decider.length_gap_max if rule_of(decider).reads_tapes else ANY_LENGTH
 
 
 def counts_siblings(decider: Decider) -> bool:
-    """Whether the rule asks for siblings, so that the index has rows of names."""
+    """Whether the rule needs siblings, so that the index has rows of names."""
     return rule_of(decider).counts_siblings
 
 

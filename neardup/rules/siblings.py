@@ -1,10 +1,11 @@
-"""How many pages of an owner go by one name: where many do, their title and heading do not tell them apart.
+"""Counts the pages of an owner with one name: if there are many, title and heading do not distinguish them.
 
 Owners are what hosts and users of a site are (`neardup.page.owner_of`), so that no user of a platform adds to what
 another one's pages are counted by.
 
 Counts only grow, and only with first sightings of URLs whose content is new, so they are a function of the log's prefix
-however it is cut. They end at COUNT_MAX pages: more tell no more. Kept by `neardup.index.namings`.
+whatever the batches. They end at COUNT_MAX pages, beyond which they change no ruling. `neardup.index.namings` keeps
+them.
 """
 
 from typing import NamedTuple, Protocol
@@ -53,7 +54,7 @@ class Siblings(NamedTuple):
 
     @property
     def paths_tell(self) -> bool:
-        """Whether most of the pages lie elsewhere than the first: queries are not what tells them apart."""
+        """Whether most of the pages have other paths than the first, so that not only queries distinguish them."""
         return 2 * self.moved > self.others + self.alike
 
     @property

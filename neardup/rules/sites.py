@@ -1,4 +1,4 @@
-"""What single sites want otherwise, whatever the rule."""
+"""Numbers that are set for single sites, for any rule."""
 
 from dataclasses import replace
 from functools import lru_cache
@@ -23,7 +23,7 @@ def decide(
     pair: Pair,
     siblings: Siblings = NO_SIBLINGS,
 ) -> Ruling:
-    """The rule's ruling on a pair of pages of two registrable domains, with what either wants otherwise."""
+    """The rule's ruling on a pair of pages, with the numbers that are set for either of their sites."""
     wishes = [decider.sites[site] for site in sites if site in decider.sites]
     raised = max((wish.tape_min or 0.0 for wish in wishes), default=0.0)
     if any(wish.never_merge for wish in wishes):

@@ -1,4 +1,4 @@
-"""One article on two sites: a step of the default rule for pages that it would tell apart otherwise.
+"""One article on two sites: a step of the default rule for pages that it would keep apart otherwise.
 
 Each site adds its name to the title, and menus, comments and teasers around the article, so titles, first words and
 whole texts differ. The articles (`neardup.kernels.article`) must have one long stretch in common and in one order,
@@ -34,7 +34,7 @@ def holds(pair: Any, decider: Decider) -> Any:
     headline = (pair.common_names >= decider.syndicated_words_min) & (2 * pair.common_names >= pair.fewest_names)
     stretch = (run >= share * a) & (run >= share * b)
     long = run * 2.0**pair.article_level >= decider.syndicated_tokens_min
-    # tapes leave out words that are said again and again
+    # tapes leave out words that are repeated many times
     a, b, least = pair.article_tokens_a, pair.article_tokens_b, decider.length_share_min
     stuffed = (a < least * b) | (b < least * a)
     return headline & stretch & long & (stuffed == 0) & (pair.same_site == 0) & (pair.heading_veto != 1)

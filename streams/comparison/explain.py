@@ -1,4 +1,4 @@
-"""Why a page got its verdict: the log's prefix is folded again up to that page, and its judging is written down."""
+"""Explains a verdict: folds the log again up to the page, and records all comparisons of the page."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -34,11 +34,11 @@ CANDIDATES_SHOWN = 20
 
 @dataclass(frozen=True)
 class Explanation:
-    """One verdict and all that was weighed for it. history: (page id, verdict) about this URL, oldest first.
+    """A verdict and all comparisons behind it. history: (page id, verdict) about this URL, oldest first.
 
-    decider: what decided then. difference: the page it repeats, or its nearest candidate, and what kind of difference
-    theirs is; None where one of the two cannot be read any more, or no word differs. exact: of these two, with the
-    sampled score.
+    decider: the one that decided. difference: the page that it repeats, or its nearest candidate, and the kind of their
+    difference; None if one of the two cannot be read any more, or no word differs. exact: exact similarity of these
+    two, with the sampled score.
     """
 
     verdict: Mapping[str, Any]
@@ -58,7 +58,7 @@ class Explanation:
         return None
 
     def to_json(self) -> dict[str, Any]:
-        """For machines: plain values only."""
+        """Returns plain values only."""
         trace = self.trace
         return {
             "url": trace.url,

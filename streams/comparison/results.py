@@ -1,12 +1,12 @@
 """`neardup dedupe-results`: the results of each query in groups of duplicates, by a learned model.
 
 A group is a star: its first result, in the order of the file, and the later ones that the model calls duplicates of it.
-A result joins the first group that takes it. Written is a line a query:
+A result joins the first group that accepts it. The output has a line per query:
 
     {"query": ..., "results": 9, "groups": [{"url": ..., "duplicates": [{"url": ..., "rule": ..., "score": ...,
      "signals": {...}}]}]}
 
-Groups of one result stand there too: every result is in exactly one. rule: the conditions that decided, in words.
+Every result is in exactly one group, possibly alone. rule: the conditions that decided, in words.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -23,7 +23,7 @@ from streams.files.results import ResultFile
 
 @dataclass(frozen=True)
 class GroupedResult:
-    """A result that a group took, with what decided."""
+    """A result that joined a group, with the model's decision."""
 
     url: str
     decision: ModelDecision
@@ -36,7 +36,7 @@ class GroupedResult:
 
 @dataclass
 class Group:
-    """The result that stands for a group, and the others."""
+    """The representative of a group, and its other results."""
 
     first: Result
     members: list[GroupedResult] = field(default_factory=list)
@@ -47,7 +47,7 @@ class Group:
 
 @dataclass
 class DedupeCounts:
-    """What was done. problems: lines that could not be read."""
+    """Counts of a run. problems: lines that could not be read."""
 
     queries: int = 0
     results: int = 0
@@ -56,7 +56,7 @@ class DedupeCounts:
 
 
 def groups_of(results: Sequence[Result], model: Model) -> list[Group]:
-    """The results of one query in groups."""
+    """Groups the results of one query."""
     groups: list[Group] = []
     for result in results:
         for group in groups:
@@ -77,7 +77,7 @@ def dedupe_results(
     *,
     progress: Callable[[str, int, int], None] = lambda phase, done, total: None,
 ) -> Iterator[dict[str, Any]]:
-    """A line for each query of a file of results, in the order of their first results. Raises BadInput."""
+    """Yields a line for each query of a file of results, in the order of their first results. Raises BadInput."""
     if unknown := set(model.signals) - set(SIGNALS):
         raise BadInput(
             f"the model decides by {', '.join(sorted(unknown))}, which sketches tell and not results; learn one of "

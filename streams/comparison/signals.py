@@ -1,4 +1,4 @@
-"""`neardup signals`: every signal of two files, and what a model says of them."""
+"""`neardup signals`: every signal of two files, and the decision of a model."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,7 +25,7 @@ from streams.process.terminal import safe
 
 @dataclass(frozen=True)
 class PairPage:
-    """One page of the pair. url: of the file itself where none is given."""
+    """A page of the pair. url: by default that of the file."""
 
     path: Path
     url: str | None = None
@@ -34,7 +34,7 @@ class PairPage:
 
 @dataclass(frozen=True)
 class PairSignals:
-    """The signals of two pages. of_sketches: what their sketches tell; empty where one has none."""
+    """The signals of two pages. of_sketches: signals of their sketches; empty if one page has none."""
 
     urls: tuple[str, str]
     values: dict[str, float]
@@ -61,7 +61,10 @@ class PairSignals:
 
 
 def signals_command(a: PairPage, b: PairPage, *, query: str = "", model: Model | None = None) -> PairSignals:
-    """All signals of two pages. Without a model terms rank by frequency. Raises BadInput for what cannot be read."""
+    """Computes all signals of two pages. Without a model terms rank by frequency.
+
+    Raises BadInput for unreadable files.
+    """
     one, other = _result(a, query), _result(b, query)
     values = signals_of(one, other, Idf() if model is None else model.idf)
     of_sketches = _of_sketches(a, b, SCHEME)

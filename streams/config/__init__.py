@@ -1,1 +1,1 @@
-"""Settings: what can be set, and what is."""
+"""The settings of the stream."""

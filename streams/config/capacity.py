@@ -1,8 +1,8 @@
-"""`neardup plan`: what a crawl of some size needs, from what was measured.
+"""`neardup plan`: the needs of a crawl of a given size, computed from measured figures.
 
-Every figure here is multiplied out of `streams.config.measured`; what is assumed beside it is an argument, or a
-constant that says so. Where the index is larger than any that was measured, the last step's growth goes on, and the
-plan says that it does.
+Every figure is a product of figures of `streams.config.measured`. Assumptions are arguments, or constants that state
+them. For an index larger than any measured one, the growth of the last measured step is continued, and the plan states
+this.
 """
 
 import math
@@ -20,20 +20,20 @@ from streams.config import measured
 from streams.config.settings import Settings
 
 DAY_S = 86_400
-#: At its peak a processor is planned to be busy for so much of its time.
+#: Planned load of a processor at the peak, as a share of its time.
 BUSY = 0.7
 #: Least number of partitions: of pages, it cannot be made smaller and should not be made larger later.
 PARTITIONS_MIN = 8
-#: The claim of the index beyond what the index takes: RocksDB compacts into new files. The alert on the disk fires when
-#: half of the index's size is left.
+#: Disk of the index, as a multiple of its size: RocksDB compacts into new files. The alert on the disk fires when half
+#: of the index's size is left.
 CLAIM = 2.0
-#: What a sketcher that is behind holds beyond that: fetched ahead, and in batches that are not acknowledged.
+#: Further memory of a sketcher with lag: records fetched in advance, and batches without acknowledgement.
 _BUFFERS = Settings.buffer_bytes_max + Settings.inflight_batches * Settings.batch_bytes
 
 
 @dataclass(frozen=True, slots=True)
 class Crawl:
-    """What is asked for. Times in days; page_kb: body of a mean page; peak: pages/s at the peak over the mean.
+    """The crawl to plan. Times in days. page_kb: body of a mean page. peak: pages/s at the peak over the mean.
 
     retention: how far back the index reaches. The other times are those of the topics.
     """
@@ -52,7 +52,7 @@ class Crawl:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What it needs. Bytes, pages/s, seconds, processors; Kafka's bytes with all replicas."""
+    """The needs of a crawl, in bytes, pages/s, seconds and processors; Kafka's bytes with all replicas."""
 
     index_pages: int
     pages_per_second: float
@@ -79,7 +79,7 @@ class Plan:
 
 
 def match_us(pages: float) -> float:
-    """Processor's microseconds that the matcher spends on one page more, its index holding so many."""
+    """Processor microseconds of the matcher for a further page, with `pages` in the index."""
     points = list(measured.MATCH_US)
     (low, low_us), (high, high_us) = next(
         (pair for pair in pairwise(points) if pages <= pair[1][0]), (points[-2], points[-1])
@@ -89,7 +89,7 @@ def match_us(pages: float) -> float:
 
 
 def plan(crawl: Crawl) -> Plan:
-    """The figures for a crawl; whatever is no whole number of things stays one."""
+    """Computes the needs of a crawl."""
     pages = round(crawl.pages_per_day * crawl.retention)
     rate = crawl.pages_per_day / DAY_S
     peak = rate * crawl.peak
@@ -181,7 +181,7 @@ def _cores(value: float) -> str:
 
 
 def rows(asked: Crawl, found: Plan) -> Iterator[tuple[str, str, str]]:
-    """What, how much, and what it counts on."""
+    """Rows of the plan: name, amount, assumption."""
     busy = f"{BUSY:.0%} busy at the peak"
     yield "pages in the index", f"{found.index_pages:,}", "at most: a page that is fetched again is one"
     peak = f"{found.peak_pages_per_second:,.1f}/s, {size_of(found.peak_bytes_per_second)}/s"
@@ -211,7 +211,7 @@ def rows(asked: Crawl, found: Plan) -> Iterator[tuple[str, str, str]]:
 
 
 class Shown:
-    """A plan as a person reads it; `to_json` for programs: the question, the answer, and what was measured."""
+    """A plan for a terminal. `to_json` returns crawl, plan and measured figures."""
 
     def __init__(self, asked: Crawl) -> None:
         self.asked, self.found = asked, plan(asked)

@@ -38,7 +38,7 @@ MATCH_RATE = Figure(
 MATCH_STREAM_US = Figure(150, "us", "processor of the matcher for a page beyond judging: Kafka, transactions", _STREAM)
 FOLD_RATE = Figure(24_900, "pages/s", "folded again from the log, four cores", "make bench")
 
-#: Processor's us of judging and writing one page more, by pages in the index.
+#: Processor microseconds of judging and writing a further page, by pages in the index.
 MATCH_US: tuple[tuple[int, float], ...] = ((10_000, 77), (100_000, 97), (1_000_000, 145))
 MATCH_US_OF: Mapping[str, str] = {
     "meaning": "processor of judging and writing a page, by pages in the index",
@@ -47,5 +47,5 @@ MATCH_US_OF: Mapping[str, str] = {
 
 
 def figures() -> dict[str, Figure]:
-    """All of them, by their names here."""
+    """All figures, by their names in this module."""
     return {name: value for name, value in globals().items() if isinstance(value, Figure)}

@@ -1,4 +1,4 @@
-"""What single sites want otherwise, as an operator writes it down: JSON, or a file of JSON or TOML.
+"""Reads numbers of the decider for single sites: JSON, or a file of JSON or TOML.
 
 ["example.com"]                # a registrable domain
 never_merge = true             # nothing but exact copies
@@ -19,14 +19,14 @@ from neardup.errors import BadInput
 from neardup.page import site_of
 
 _WISHES = ("never_merge", "tape_min")
-#: Some 100,000 sites; each verdict of a page asks for two of them.
+#: Enough for some 100,000 sites; each verdict looks up two of them.
 FILE_BYTES_MAX = 10_000_000
 
 
 def sites_of(raw: Any) -> dict[str, SiteOverride]:
-    """Of a table, of JSON, or of the file that a text or path names.
+    """The numbers by site, from a table, from JSON text, or from a file.
 
-    Raises BadInput for what a file or a site may not be; ValueError, TypeError for what is neither table nor text.
+    Raises BadInput for an invalid file or site; ValueError, TypeError for an argument that is neither table nor text.
     """
     if isinstance(raw, str) and raw.lstrip().startswith("{"):
         raw = json.loads(raw)

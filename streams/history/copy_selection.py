@@ -1,4 +1,4 @@
-"""Selects the pages of a deduplicated copy: of the last fetches of all URLs those that an index shows, by default."""
+"""Selects the pages of a deduplicated copy: by default, of the last fetches of all URLs, those that an index shows."""
 
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

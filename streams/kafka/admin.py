@@ -132,7 +132,7 @@ class Admin:
         return cast(str, self._ask("cluster id", ask))
 
     def topics(self, names: Sequence[str], within_s: float | None = None) -> dict[str, KafkaTopic]:
-        """Those of `names` that exist."""
+        """The topics of `names` that exist."""
         found = {}
         for name in names:
 

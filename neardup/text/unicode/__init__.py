@@ -1,7 +1,7 @@
 """Class, lower case and compatibility fold of every code point, pinned to one version of Unicode.
 
 Python's own tables differ from version to version, and a token must not. `table.txt` is written by `generate.py`.
-LICENSE.txt is what the Unicode Consortium asks to go with its data.
+LICENSE.txt is the license that the Unicode Consortium requires with its data.
 """
 
 from functools import lru_cache
@@ -32,8 +32,8 @@ def _lines() -> list[list[str]]:
 def table() -> npt.NDArray[np.uint32]:
     """uint32[8704 + folds + 128 * distinct pages]: the entry of code point c is table[table[c >> 7] + (c & 127)].
 
-    The first 8704 elements say where a page of 128 code points begins; bits of an entry are named above. Then come the
-    folds, each as a number of bytes and the bytes. Made once, about 30 ms.
+    The first 8704 elements are the starts of the pages of 128 code points; bits of an entry are named above. Then come
+    the folds, each as a number of bytes and the bytes. Made once, about 30 ms.
     """
     flat = np.arange(CODE_POINTS, dtype=np.uint32)
     folds: list[int] = []
