@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 class Options(Json):
     url: Annotated[str | None, Arg("[URL]", "The page.")] = None
+    id: Annotated[str | None, Opt("The document with this id, which is no URL.", metavar="ID")] = None
     site: Annotated[str | None, Opt("All pages of this registrable domain.", metavar="SITE")] = None
     prefix: Annotated[str | None, Opt("All pages whose URLs begin with this.", metavar="PREFIX")] = None
     state: Annotated[
@@ -31,9 +32,10 @@ class Options(Json):
     "neardup forget https://a.example/private.html",
     "neardup forget --prefix https://a.example/people/",
     "neardup forget --state DIR --site a.example",
+    "neardup forget --state DIR --id 'doc 17'",
 )
 def forget(options: Options) -> None:
-    """Take down a page, the pages of a site, or the pages whose URLs have a prefix.
+    """Take down a page or document, the pages of a site, or the pages whose URLs have a prefix.
 
     The index drops them. The decision becomes a record of the sketch log, as a hash, so that every fold of the log
     repeats it. It holds for pages that were fetched before it. Each page gets a verdict `gone` with the reason `taken
@@ -77,11 +79,16 @@ def forget(options: Options) -> None:
 
 def _takedown_of(options: Options) -> "Takedown":
     """Raises WrongUsage unless one thing is named."""
+    from neardup.page import url_of_id
     from neardup.sketch.takedown import of_prefix, of_site, of_url
 
-    if sum(value is not None for value in (options.url, options.site, options.prefix)) != 1:
-        raise WrongUsage("name one: a URL, --site or --prefix")
+    if sum(value is not None for value in (options.url, options.id, options.site, options.prefix)) != 1:
+        raise WrongUsage("name one: a URL, --id, --site or --prefix")
+    if options.id is not None:
+        return of_url(url_of_id(options.id))
     if options.url is not None:
+        if "://" not in options.url:
+            raise WrongUsage(f"{options.url}: no absolute URL; --id names a document by its id")
         return of_url(options.url)
     return of_site(options.site) if options.site is not None else of_prefix(options.prefix or "")
 

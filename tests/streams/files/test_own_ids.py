@@ -130,3 +130,13 @@ def test_views_find_and_show_pages_by_their_ids(scanned: Shell) -> None:
         assert server.get("/search?text=copy+of+e5")[0] == 303
     finally:
         server.close()
+
+
+def test_a_document_is_taken_down_by_its_id(scanned: Shell) -> None:
+    code, _, err = scanned("forget", "e5", "--state", "neardup-state")
+    assert (code, "--id" in err) == (2, True), err
+    code, out, _ = scanned("forget", "--id", "e5", "--state", "neardup-state")
+    assert code == 0
+    assert out.startswith("pages taken down: 1; other pages promoted: 1")
+    assert "no verdict about e5" in scanned("explain", "e5").err
+    assert scanned("forget", "--id", "e5", "--site", "a.example", "--state", "neardup-state").code == 2
