@@ -52,8 +52,8 @@ from streams.kafka.generations import _content_of as generations_of
 from streams.pipeline import expiry
 from streams.pipeline.matcher import Matcher
 from streams.state.manifest import Manifest
-from streams.testing import ScriptedRecord
 from tests.fuzz.requests import http_request, label_request
+from tests.streams.scripted import ScriptedRecord
 
 #: Of bodies here: what is bounded shows with little.
 BODY_BYTES_MAX = 1 << 14

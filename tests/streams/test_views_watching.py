@@ -10,9 +10,9 @@ from streams.config.settings import Settings
 from streams.errors import BrokerError
 from streams.process.health import Health
 from streams.process.metrics import Metrics
-from streams.testing import ManualClock
 from streams.views import monitoring
 from streams.views.monitoring import Monitor
+from tests.streams.scripted import ManualClock
 
 
 def test_the_lag_of_all_partitions_is_reported_and_stands_while_the_broker_is_away(monkeypatch) -> None:

@@ -1,7 +1,7 @@
 """Class, lower case and compatibility fold of every code point, pinned to one version of Unicode.
 
-Python's own tables differ from version to version, and a token must not. `table.txt` is written by `generate.py`.
-LICENSE.txt is the license that the Unicode Consortium requires with its data.
+Python's own tables differ from version to version, and a token must not. `tests/neardup/text/unicode_table.py` writes
+`table.txt`. LICENSE.txt is the license that the Unicode Consortium requires with its data.
 """
 
 from functools import lru_cache

@@ -14,8 +14,8 @@ from neardup.sketch.header import Header
 from neardup.sketch.making import sketch_pages
 from streams.formats.bodies import Bodies
 from streams.formats.codecs import Codec, fitting
-from streams.testing import ScriptedRecord
 from tests.streams.formats.warcs import gz
+from tests.streams.scripted import ScriptedRecord
 
 URL = b"http://a.example/"
 HTTP = b"HTTP/1.1 200 OK\r\nContent-Type: text/html; charset=utf-8\r\n\r\n<p>hello"

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from neardup.errors import CorruptRecord, OtherVersion
 from streams.formats.pieces import cut, decode_piece
 from streams.pipeline.lockstep import Lockstep
-from streams.testing import ScriptedRecord
+from tests.streams.scripted import ScriptedRecord
 
 #: Bytes of a payload in one piece, so that answers have up to three.
 PIECE = 4

@@ -24,8 +24,8 @@ from streams.pipeline.audit import Audit, AuditFile, open_audit, shadow_numbers
 from streams.pipeline.matcher import folded_to
 from streams.roles.match import MatchRole
 from streams.roles.runtime import Runtime
-from streams.testing import Broker, ForgetfulStore, ScriptedLog, Transactions
 from tests.streams.archives import SCHEME, WORDS, Sample, html, verdicts_in, write_folder
+from tests.streams.scripted import Broker, ForgetfulStore, ScriptedLog, Transactions
 from tests.streams.shell import Shell, site
 
 

@@ -19,7 +19,7 @@ from streams.formats.message import Control, Decision, Message, encode_control, 
 from streams.ports import Range
 from streams.roles.match import MatchRole
 from streams.roles.runtime import Runtime
-from streams.testing import Broker, ForgetfulStore, ScriptedLog, Transactions
+from tests.streams.scripted import Broker, ForgetfulStore, ScriptedLog, Transactions
 from tests.streams.simulation.ground import DECIDER, SAMPLES
 from tests.streams.simulation.ledger import SCHEME
 

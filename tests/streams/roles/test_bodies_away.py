@@ -15,7 +15,7 @@ from streams.errors import BodiesAway
 from streams.formats.message import decode_entry
 from streams.roles.runtime import Runtime
 from streams.roles.sketch import SketchRole
-from streams.testing import Broker, ScriptedPages, ScriptedWriter
+from tests.streams.scripted import Broker, ScriptedPages, ScriptedWriter
 
 SCHEME = Scheme(seed=7)
 PREFIX = "flaky://carder:teasel@store/"

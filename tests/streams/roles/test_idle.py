@@ -4,7 +4,7 @@ import pytest
 
 from streams.errors import Fenced
 from streams.roles.match import COMMIT_AGAIN_SECONDS
-from streams.testing import Transactions
+from tests.streams.scripted import Transactions
 from tests.streams.simulation.ledger import cheap
 from tests.streams.simulation.schedule import settle
 from tests.streams.simulation.world import World

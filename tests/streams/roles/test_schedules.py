@@ -16,7 +16,7 @@ from streams.config.settings import Settings
 from streams.pipeline.matcher import Matcher
 from streams.roles.runtime import Runtime
 from streams.roles.sketch import SketchRole
-from streams.testing import Broker, ForgetfulStore, ScriptedPages, ScriptedTopic, ScriptedWriter
+from tests.streams.scripted import Broker, ForgetfulStore, ScriptedPages, ScriptedTopic, ScriptedWriter
 from tests.streams.simulation.broken import BROKEN, Broken
 from tests.streams.simulation.ground import DECIDER, SAMPLES
 from tests.streams.simulation.ledger import SCHEME, TEMPLATES, cheap

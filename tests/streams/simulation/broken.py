@@ -23,7 +23,7 @@ from streams.roles import restart, standby, start
 from streams.roles.match import MatchRole
 from streams.state.checkpoint_store import CheckpointStore
 from streams.state.manifest import Checkpoint, Manifest, StoredFile
-from streams.testing import ScriptedWriter
+from tests.streams.scripted import ScriptedWriter
 from tests.streams.simulation import run
 
 Broken = Callable[[pytest.MonkeyPatch], None]

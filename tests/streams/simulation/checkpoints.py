@@ -12,7 +12,7 @@ from streams.roles.checkpoint import Restoring, RoleCheckpoints, identity
 from streams.roles.runtime import Runtime
 from streams.state.checkpoint_store import CheckpointStore
 from streams.state.checkpointer import CopyableIndex, Folded
-from streams.testing import ScriptedLog
+from tests.streams.scripted import ScriptedLog
 from tests.streams.simulation.folder import Folder
 
 #: In memory where that is possible: files are synced.

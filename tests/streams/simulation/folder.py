@@ -10,7 +10,7 @@ from neardup.decider import Decider
 from neardup.errors import StateError
 from neardup.index.base import Family
 from streams.pipeline.matcher import folded_to
-from streams.testing import ForgetfulStore
+from tests.streams.scripted import ForgetfulStore
 
 
 class Disk(ForgetfulStore):

@@ -19,8 +19,8 @@ from streams.formats.message import NewDecider, decode_entry
 from streams.process.health import Health
 from streams.process.metrics import Metrics
 from streams.roles.runtime import Runtime
-from streams.testing import Broker, ManualClock, ScriptedPartition, ScriptedTopic
 from tests.streams.archives import crawl
+from tests.streams.scripted import Broker, ManualClock, ScriptedPartition, ScriptedTopic
 from tests.streams.simulation.checkpoints import Checkpoints
 from tests.streams.simulation.indexer import Indexer
 from tests.streams.simulation.ledger import SCHEME

@@ -6,7 +6,7 @@ from typing import Any
 
 from streams.client import LOST, VerdictConsumer
 from streams.errors import PositionLost
-from streams.testing import Broker, ScriptedTopic
+from tests.streams.scripted import Broker, ScriptedTopic
 
 
 @dataclass

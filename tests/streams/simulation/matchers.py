@@ -18,7 +18,7 @@ from streams.pipeline.matcher import Matcher, folded_to
 from streams.roles.match import MatchRole
 from streams.roles.restart import VerdictsEnd, check_replay, log_advice, verdicts_end
 from streams.roles.start import MatcherPorts, StartOptions, start_matcher
-from streams.testing import ScriptedLog, ScriptedTopic, Transactions
+from tests.streams.scripted import ScriptedLog, ScriptedTopic, Transactions
 from tests.streams.simulation.checkpoints import JoinedCheckpoints
 from tests.streams.simulation.folder import Disk, Folder
 from tests.streams.simulation.ground import DECIDERS, SAMPLES, Crash, Ground, Wrong, decided

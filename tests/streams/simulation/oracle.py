@@ -18,7 +18,7 @@ from streams.formats.message import Control, Decision, Forget, Message, NewDecid
 from streams.pipeline import batch_fold
 from streams.pipeline.matcher import folded_to
 from streams.roles import sketch
-from streams.testing import ScriptedTopic
+from tests.streams.scripted import ScriptedTopic
 from tests.streams.simulation.ground import DECIDERS, Wrong
 from tests.streams.simulation.ledger import SCHEME
 from tests.streams.simulation.world import World

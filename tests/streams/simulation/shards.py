@@ -42,7 +42,7 @@ from streams.roles.restart import VerdictsEnd, verdicts_end
 from streams.roles.runtime import Runtime
 from streams.roles.shard import ShardRole
 from streams.roles.start import MatcherPorts, StartOptions, start_matcher
-from streams.testing import Broker, ScriptedLog, ScriptedRecord, ScriptedWriter, Transactions
+from tests.streams.scripted import Broker, ScriptedLog, ScriptedRecord, ScriptedWriter, Transactions
 from tests.streams.simulation.folder import Disk, Folder
 
 SCHEME = bytes(range(16))

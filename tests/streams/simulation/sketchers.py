@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from neardup.errors import InvariantBroken, NeardupError
 from streams.roles.sketch import SketchRole, check_scheme
-from streams.testing import ScriptedPages, ScriptedPartition, ScriptedWriter
+from tests.streams.scripted import ScriptedPages, ScriptedPartition, ScriptedWriter
 from tests.streams.simulation.ground import Crash, Ground
 from tests.streams.simulation.ledger import SCHEME
 

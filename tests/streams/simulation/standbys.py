@@ -11,7 +11,7 @@ from streams.ports import Committed
 from streams.process.health import Health
 from streams.roles.standby import stand_by
 from streams.roles.start import MatcherPorts, StartOptions
-from streams.testing import ScriptedLog, Transactions
+from tests.streams.scripted import ScriptedLog, Transactions
 from tests.streams.simulation.folder import Disk, Folder
 from tests.streams.simulation.matchers import Matchers
 

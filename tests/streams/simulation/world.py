@@ -5,7 +5,7 @@ What the roles do is theirs: `SketchRole`, `MatchRole`, `begin`, `check_scheme`,
 
 from streams.errors import Unsettled
 from streams.ports import Committed
-from streams.testing import ForgetfulStore
+from tests.streams.scripted import ForgetfulStore
 from tests.streams.simulation.folder import Disk, Folder
 from tests.streams.simulation.ground import Crash, decided
 from tests.streams.simulation.standbys import Standbys

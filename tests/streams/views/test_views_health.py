@@ -16,9 +16,9 @@ pytest.importorskip("prometheus_client", reason="prometheus-client is not instal
 from streams.process.health import Health, HealthServer
 from streams.process.metrics import Metrics
 from streams.process.shutdown import SystemClock
-from streams.testing import ManualClock
 from streams.views import health, http_get, role_metrics
 from streams.views.role_metrics import role_facts
+from tests.streams.scripted import ManualClock
 
 Answer = Callable[[http.server.BaseHTTPRequestHandler], None]
 

@@ -1,4 +1,4 @@
-"""Write table.txt from Python's own Unicode data: `python -m neardup.text.unicode.generate`.
+"""Write neardup/text/unicode/table.txt from Python's own Unicode data: `python -m tests.neardup.text.unicode_table`.
 
 Runs only on a Python whose data are of the pinned version (14.0.0: Python 3.11), so that no other version changes
 tokens by chance. Letters, marks and digits are the general categories L*, M* and Nd. Character names, which never
@@ -24,6 +24,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 VERSION = "14.0.0"
+TABLE = Path(__file__).parents[3] / "neardup" / "text" / "unicode" / "table.txt"
 _NONE, _WORD, _HAN, _KANA, _THAI, _LAO, _KHMER, _MYANMAR = range(8)
 _IGNORED = 9
 #: A folded character has at most so many times its bytes in UTF-8. `neardup.kernels.html.text_bytes_needed` relies on
@@ -113,7 +114,7 @@ def lines() -> Iterator[str]:
     digits = [int(unicodedata.category(char) == "Nd") for char in single]
     known = zip(single, chars, classes, strict=True)
     lower = [ord(one) - ord(char) if kind not in (_NONE, _IGNORED) else 0 for one, char, kind in known]
-    yield f"# Unicode {unicodedata.unidata_version}, written by generate.py: kind, first, last, value, step"
+    yield f"# Unicode {unicodedata.unidata_version}, written by unicode_table.py: kind, first, last, value, step"
     for kind, values in (("class", classes), ("digit", digits), ("lower", lower)):
         for first, last, value, step in _runs(values, 0):
             yield f"{kind} {first:04X} {last:04X} {value} {step}"
@@ -124,10 +125,10 @@ def lines() -> Iterator[str]:
 
 
 def main() -> None:
-    """Write the table beside this file. Exits with a message where the Unicode version is another."""
+    """Write the table. Exits with a message where the Unicode version is another."""
     if unicodedata.unidata_version != VERSION:
         sys.exit(f"needs Unicode {VERSION} (Python 3.11), this Python has {unicodedata.unidata_version}")
-    Path(__file__).with_name("table.txt").write_text("\n".join(lines()) + "\n", "ascii")
+    TABLE.write_text("\n".join(lines()) + "\n", "ascii")
 
 
 if __name__ == "__main__":
