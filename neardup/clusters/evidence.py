@@ -39,12 +39,6 @@ def standing(overlay: Overlay, row: UrlRow) -> dict[str, Any]:
     return out
 
 
-def score_of(decider: Decider, pair: Pair) -> float:
-    """The rule's main score; the rejected candidate with the highest one is the nearest."""
-    score: float = round(rule_of(decider).nearness(pair), 4)
-    return score
-
-
 def of_pair(decider: Decider, header: Header, other: Header, pair: Pair, ruling: Ruling) -> Evidence:
     """The numbers of a pair, and the step that decided."""
     return rule_of(decider).evidence(pair, ruling) | _langs(header.lang, other.lang)

@@ -161,7 +161,7 @@ def compare_tapes(buf, a, a_size, a_level, b, b_size, b_level, first, room, out,
     LJ is 0 if the levels differ by two or more. |A| and |B| are the bytes at the compared level, before straining.
 
     a_size, b_size, a_level, b_level: bytes and level of each tape.
-    first, room: scratch, see `neardup.pairs.tapes.tape_room`. first keeps the state of the tape at buf[a] between
+    first, room: scratch, see `neardup.pairs.scoring.tape_room`. first keeps the state of the tape at buf[a] between
     pairs.
     size_at: |A| and |B| go to out[size_at], out[size_at + 1].
     gaps_at: the gaps go to out[gaps_at : gaps_at + 5], see `neardup.pairs.pair.Pair`; -1: not wanted.

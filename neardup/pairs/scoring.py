@@ -9,7 +9,6 @@ import numpy as np
 from neardup.errors import BadInput
 from neardup.kernels import pairs as kernels
 from neardup.pairs.pair import Pair
-from neardup.pairs.tapes import Arrays, tape_room
 from neardup.parallel import spread
 from neardup.sketch.layout import HEADER, field_at
 from neardup.sketch.view import Sketch
@@ -27,6 +26,7 @@ _TRUTHS = tuple(at for at, kind in enumerate(get_type_hints(Pair).values()) if k
 _BUFFER_BYTES_MAX = 16 << 20
 #: Least number of pairs that is worth another thread.
 _PART_PAIRS_MIN = 32
+Arrays = tuple[np.ndarray, ...]
 
 
 def compare(a: Sketch, b: Sketch) -> Pair:
@@ -132,3 +132,23 @@ def pair_scratch(tape: int) -> tuple[Arrays, Arrays, Arrays, Arrays]:
     """
     first, room = tape_room(tape)
     return first, tape_room(tape)[0], tape_room(tape)[0], room
+
+
+def tape_room(tape: int) -> tuple[Arrays, Arrays]:
+    """Scratch to compare tapes of up to `tape` bytes: (state of the first tape of a pair, other arrays)."""
+    table = 1 << (4 * tape).bit_length()
+    words = tape // 64 + 1
+    known = np.full(5, -1, np.int64)
+    first = (
+        np.empty(tape, np.uint8),
+        np.empty(tape, np.uint32),
+        np.empty(table, np.uint32),
+        np.zeros(table, np.uint32),
+        known,
+    )
+    known[-1] = 0
+    return first, (
+        *(np.empty(tape, np.uint8) for _ in range(5)),
+        np.empty(256 * words, np.uint64),
+        np.empty(words, np.uint64),
+    )

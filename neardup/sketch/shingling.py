@@ -42,13 +42,3 @@ def supershingles(low: _Words, count: int, per: int, seed: int) -> _Words:
     out = np.empty(count, np.uint64)
     kernels.supershingles(low, per, np.uint64(seed), out)
     return out
-
-
-def resemblance(a: _Words, b: _Words) -> float:
-    """Share of equal minvalues: an unbiased estimate of |S(a) & S(b)| / |S(a) | S(b)|, S the sets of shingles."""
-    return float(np.mean(a == b))
-
-
-def b_similarity(a: _Words, b: _Words) -> int:
-    """Number of equal supershingles."""
-    return int(np.sum(a == b))

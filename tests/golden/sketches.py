@@ -8,8 +8,8 @@ from pathlib import Path
 
 from neardup.pairs.scoring import compare
 from neardup.scheme import Scheme
-from neardup.sketch.making import sketch_words
 from neardup.sketch.view import Sketch
+from tests.neardup.sketch.words import sketch_words
 
 PATH = Path(__file__).with_suffix(".json")
 SEED = 20250117

@@ -8,9 +8,10 @@ import pytest
 from neardup.page import Page
 from neardup.pairs.scoring import PairScorer, compare, compare_records, pair_of
 from neardup.sketch.layout import HEADER, SKETCH_VERSION
-from neardup.sketch.making import sketch_pages, sketch_words
+from neardup.sketch.making import sketch_pages
 from neardup.sketch.view import Sketch
 from tests.neardup.sketch.sketch_inputs import SCHEME, edited, fields_of, layout_of, words_of
+from tests.neardup.sketch.words import sketch_words
 from tests.oracle import sketches as oracle
 
 pytestmark = pytest.mark.filterwarnings("ignore:overflow")

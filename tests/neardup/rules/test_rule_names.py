@@ -5,8 +5,8 @@ from random import Random
 from neardup.pairs.scoring import compare
 from neardup.rules.names import PageWords, head_veto, title_veto
 from neardup.scheme import Scheme
-from neardup.sketch.making import sketch_words
 from neardup.sketch.view import Sketch
+from tests.neardup.sketch.words import sketch_words
 
 SCHEME = Scheme(seed=20250117, head_tokens=6)
 WORDS = [*(f"name{letter}" for letter in "abcdefgh"), "17", "18", "a2", "alpha", "beta", "example"]

@@ -7,7 +7,7 @@ from neardup.kernels import names as kernels
 from neardup.kernels import tape
 from neardup.kernels.mix import mix
 from neardup.kernels.occurrences import occurrences
-from neardup.sketch.tape import Tape
+from tests.neardup.pairs.tapes import Tape
 
 
 def make_filter(tokens: npt.NDArray[np.uint64], bits_min: int = 512, bits_max: int = 8192) -> bytes:

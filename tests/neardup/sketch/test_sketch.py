@@ -11,12 +11,13 @@ from neardup.evaluation.pairs.texts import page_tokens
 from neardup.page import Page
 from neardup.scheme import Scheme
 from neardup.sketch.layout import HEADER, RecordKind
-from neardup.sketch.making import sketch_pages, sketch_words
+from neardup.sketch.making import sketch_pages
 from neardup.sketch.view import Sketch
 from neardup.text.decoding import decode
 from neardup.text.tokens import words as words_of_page
 from neardup.verdict import Coordinates
 from tests.neardup.sketch.sketch_inputs import SCHEME, SEED, fields_of, layout_of, words_of
+from tests.neardup.sketch.words import sketch_words
 from tests.oracle import sketches as oracle
 
 pytestmark = pytest.mark.filterwarnings("ignore:overflow")

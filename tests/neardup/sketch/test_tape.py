@@ -5,9 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from neardup.pairs.tapes import compare_tapes
-from neardup.sketch.tape import Tape
 from tests.neardup.hostile import EXAMPLES
+from tests.neardup.pairs.tapes import Tape, compare_tapes
 from tests.neardup.sketch.parts import make_tape
 from tests.neardup.sketch.sketch_inputs import edited, fingerprints, words_of
 from tests.oracle import sketches as oracle

@@ -1,13 +1,18 @@
-"""Compares two tapes."""
+"""How alike two tapes are: the kernel on two tapes alone."""
 
 from typing import NamedTuple
 
 import numpy as np
 
 from neardup.kernels import likeness
-from neardup.sketch.tape import Tape
+from neardup.pairs.scoring import tape_room
 
-Arrays = tuple[np.ndarray, ...]
+
+class Tape(NamedTuple):
+    """A tape. A token is kept if the low `level` bits of mix(token) are 0. data: one byte a token, in text order."""
+
+    level: int
+    data: bytes
 
 
 class TapeScore(NamedTuple):
@@ -29,23 +34,3 @@ def compare_tapes(a: Tape, b: Tape) -> TapeScore:
     size, first, room = len(a.data), *tape_room(max(len(a.data), len(b.data)))
     likeness.compare_tapes(buffer, 0, size, a.level, size, len(b.data), b.level, first, room, out, 0, 2, -1, -1)
     return TapeScore(float(out[2]), int(out[0]), int(out[1]))
-
-
-def tape_room(tape: int) -> tuple[Arrays, Arrays]:
-    """Scratch to compare tapes of up to `tape` bytes: (state of the first tape of a pair, other arrays)."""
-    table = 1 << (4 * tape).bit_length()
-    words = tape // 64 + 1
-    known = np.full(5, -1, np.int64)
-    first = (
-        np.empty(tape, np.uint8),
-        np.empty(tape, np.uint32),
-        np.empty(table, np.uint32),
-        np.zeros(table, np.uint32),
-        known,
-    )
-    known[-1] = 0
-    return first, (
-        *(np.empty(tape, np.uint8) for _ in range(5)),
-        np.empty(256 * words, np.uint64),
-        np.empty(words, np.uint64),
-    )
