@@ -6,10 +6,10 @@ mean equal pages there.
 A posting list, oldest posting first. Lengths are `neardup.sketch.header.log_length`; numbers are big-endian.
 
     +---+-------------+-----------------+-------------------------+--------------+-----
-    | 3 | page id (6) | tape length (1) | content tape length (1) | site tag (1) | ...
+    | 1 | page id (6) | tape length (1) | content tape length (1) | site tag (1) | ...
     +---+-------------+-----------------+-------------------------+--------------+-----
 
-A list that grows too long turns hot for ever: format 4. A hot list keeps one posting a site, of a few sites (`admit`).
+A list that grows too long turns hot for ever: format 2. A hot list keeps one posting a site, of a few sites (`admit`).
 Pages of other sites still have them as candidates. So one site that makes a key hot hides no page of another site,
 older or newer.
 """
@@ -41,7 +41,7 @@ def more_prefix(digest: bytes) -> bytes:
 
 # ---- posting lists -------------------------------------------------------------------------------------------------
 
-_LIST, HOT = b"\x03", b"\x04"
+_LIST, HOT = b"\x01", b"\x02"
 POSTING_BYTES = 9
 _POSTING = struct.Struct(">QB")
 _SPREAD, _MIX = 0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9  # SplitMix64 (Steele, Lea, Flood 2014)

@@ -17,8 +17,8 @@ from neardup.sketch.header import Header
 _ROW = struct.Struct("<BBBBBQQQ")
 _KEY = struct.Struct("<BQQ")
 assert COUNT_MAX < 256
-#: Persisted. Format 1 had no retitled, moved, titling, place.
-FORMAT = 2
+#: Persisted.
+FORMAT = 1
 
 
 def encode(siblings: Siblings) -> bytes:

@@ -5,12 +5,11 @@ Every row starts with a format byte; an unknown one raises CorruptRecord. Number
     family    key                            row
     urls      URL hash (16)                  | 1 | standing (1) | page id (8) | cluster (8) | member (8) |
                                              | newest (8) | seen (8) |
-              the same, with 1 to 4 notes    | 3 | the same | note (104) | ...
+              the same, with 1 to 4 notes    | 2 | the same | note (104) | ...
     clusters  founder's page id (8)          | 1 | founding (8) | URL hash (16) | current (8) | size (4) |
-                                             | revision (4) | crowd (4) | content_of (8) | named_canonical (16) |
-                                             canonical |
+                                             | revision (4) | content_of (8) | named_canonical (16) | canonical |
               the same, after a promotion    | 2 | the same up to named_canonical | promoted (8) | canonical |
-    members   cluster (8), member (8)        | 1 | verified (8) | URL hash (16) | counted (1)
+    members   cluster (8), member (8)        | 1 | verified (8) | URL hash (16) |
     keys      digest: see `keys.digest_key`  | 1 | live (4) | rest (8) | refs (4) | check (8) | page id (6) | ...
 """
 
@@ -78,7 +77,7 @@ class UrlRow(NamedTuple):
     member: page id at joining its cluster; 0 for a representative. For a `gone` URL cluster and member are 0 and mean
     nothing. standing: of a member as last verified (`neardup.clusters.membership.standing_of`). newest: greatest
     clamped fetch time; seen: log time, both ms. notes: see `neardup.clusters.reclaiming`, the oldest first; only a row
-    of format 3 has them.
+    of format 2 has them.
     """
 
     page_id: int
@@ -95,7 +94,7 @@ class UrlRow(NamedTuple):
 
     def encode(self) -> bytes:
         row = encode_url(*self[:6])
-        return b"".join((b"\3", row[1:], *(_NOTE.pack(*note) for note in self.notes))) if self.notes else row
+        return b"".join((b"\2", row[1:], *(_NOTE.pack(*note) for note in self.notes))) if self.notes else row
 
 
 def encode_url(page_id: int, cluster: int, member: int, standing: Kind, newest: int, seen: int) -> bytes:
@@ -109,7 +108,7 @@ _SEEN = struct.Struct(">q")  # the last of these
 
 def decode_url(row: bytes) -> UrlRow:
     noted, rest = divmod(len(row) - _URL.size, _NOTE.size)
-    known = bool(row) and row[0] == (3 if noted else 1) and not rest and 0 <= noted <= NOTES_MAX
+    known = bool(row) and row[0] == (2 if noted else 1) and not rest and 0 <= noted <= NOTES_MAX
     if not known or row[1] not in _STANDINGS:
         raise CorruptRecord(f"not a URL row of a known format: {row.hex()}")
     _, code, page_id, cluster, member, newest, seen = _URL.unpack_from(row)
@@ -119,7 +118,7 @@ def decode_url(row: bytes) -> UrlRow:
 
 def seen_of(row: bytes) -> int:
     """Returns `seen` of a URL's row, ten times faster than decoding the row. Raises CorruptRecord."""
-    if len(row) < _URL.size or row[0] not in (1, 3):
+    if len(row) < _URL.size or row[0] not in (1, 2):
         raise CorruptRecord(f"not a URL row of a known format: {row.hex()}")
     (seen,) = _SEEN.unpack_from(row, _URL.size - _SEEN.size)
     return int(seen)

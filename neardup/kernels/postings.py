@@ -18,7 +18,7 @@ HOT, UNREAD = -1, -2
 _WORD_BYTES = 8
 _POSTING_BYTES = _WORD_BYTES + 1
 #: Formats of rows: `neardup.index.keys`.
-_LIST_FORMAT, _HOT_FORMAT = 3, 4
+_LIST_FORMAT, _HOT_FORMAT = 1, 2
 #: Added to a candidate's count for each shared key that is not hot. A hot key adds 1, which only orders candidates.
 _COLD = 1 << 16
 _SPREAD = U64(0x9E3779B97F4A7C15)

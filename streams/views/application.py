@@ -57,7 +57,7 @@ STOP_SECONDS_MAX = 20.0
 #: Limit of Kafka's requests for the lag: a person waits for the page.
 LAG_SECONDS_MAX = 5.0
 #: Raised when the rows change: tables of another version are not touched, and the topic is consumed from its begin.
-ROWS_VERSION = 7
+ROWS_VERSION = 1
 #: Verdicts applied together, and the longest wait for a full batch: many verdicts change the same rows.
 BATCH_VERDICTS, BATCH_SECONDS = 1_000, 0.5
 

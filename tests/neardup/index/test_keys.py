@@ -44,7 +44,7 @@ def decider(rule="verified", **values):
         (
             rows.UrlRow(9, 0, 0, Kind.GONE, 3, 4, NOTES),
             rows.decode_url,
-            "0305" + "0000000000000009" + "00" * 16 + "0000000000000003" + "0000000000000004"
+            "0205" + "0000000000000009" + "00" * 16 + "0000000000000003" + "0000000000000004"
             + "0000000000000001" + "0000000000000002" + "0000000000000003" + "0000000000000004"
             + "64" * 16 + "0000000000000005" + "63" * 48
             + "0000000000000102" + "00" * 8 + "ff" * 8 + "00" * 8 + "00" * 16 + "00" * 8 + "00" * 48,
@@ -142,10 +142,10 @@ def test_a_posting_list_keeps_its_bytes():
     entry = entry_of(258)
     assert entry.hex() == f"000000000102{tape:02x}{content:02x}{tag:02x}"
     row = posted(posted(None, 258), 259)
-    assert row.hex() == f"03{entry.hex()}000000000103{tape:02x}{content:02x}{tag:02x}"
+    assert row.hex() == f"01{entry.hex()}000000000103{tape:02x}{content:02x}{tag:02x}"
     assert pages_of(row) == [258, 259]
-    assert keys.without_posting(row, entry).hex() == f"03000000000103{tape:02x}{content:02x}{tag:02x}"
-    assert keys.HOT == b"\x04"
+    assert keys.without_posting(row, entry).hex() == f"01000000000103{tape:02x}{content:02x}{tag:02x}"
+    assert keys.HOT == b"\x02"
 
 
 def test_sites_whose_tags_are_equal_under_one_key_differ_under_others_of_its_family():
@@ -193,7 +193,7 @@ def test_taking_out_what_is_not_there_is_a_broken_invariant():
         keys.without_posting(None, entry_of(1))
 
 
-@pytest.mark.parametrize("row", [b"", b"\x05", b"\x03abc", b"\x04\0", b"\x01" + bytes(9)])
+@pytest.mark.parametrize("row", [b"", b"\x05", b"\x01abc", b"\x02\0", b"\x03" + bytes(9)])
 def test_unknown_posting_rows_are_refused(row):
     with pytest.raises(CorruptRecord):
         keys.postings(row)

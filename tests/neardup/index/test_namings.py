@@ -242,7 +242,7 @@ def test_rows_count_pages_by_what_the_first_one_has() -> None:
     assert namings.decode(namings.encode(row)) == row
 
 
-@pytest.mark.parametrize("row", [b"", b"\x01" + bytes(28), bytes(29), namings.encode(NO_SIBLINGS)[:-1]])
+@pytest.mark.parametrize("row", [b"", b"\x02" + bytes(28), bytes(29), namings.encode(NO_SIBLINGS)[:-1]])
 def test_damaged_rows_are_refused(row: bytes) -> None:
     with pytest.raises(CorruptRecord, match="set it aside"):
         namings.decode(row)

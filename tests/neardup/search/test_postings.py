@@ -186,7 +186,7 @@ def test_what_was_not_read_is_reported_and_what_is_damaged_refused():
     assert posted.unread_of([1]) == list(range(len(posted.keys)))
     posted.learn(posted.keys[:-1], dict.fromkeys(posted.keys))
     assert posted.unread_of([1]) == [len(posted.keys) - 1]
-    posted.put([len(posted.keys) - 1], [b"\x03" + bytes(7)])
+    posted.put([len(posted.keys) - 1], [b"\x01" + bytes(7)])
     with pytest.raises(CorruptRecord, match="8 bytes"):
         posted.lists(SMALL)
     posted.put([len(posted.keys) - 1], [None])
