@@ -29,8 +29,10 @@ from neardup.index.memory import MemoryStore
 from neardup.kernels import KEPT, PLAIN, kernel_cache, postings
 from neardup.kernels.batch import sketch_batch
 from neardup.kernels.gb18030 import gb18030
+from neardup.kernels.html import extract
 from neardup.kernels.pairs import score_pairs
 from neardup.kernels.sniffing import sniff
+from neardup.kernels.spans import hash_spans
 from neardup.kernels.tokens import tokenise
 from neardup.kernels.urls import find_hosts
 from neardup.page import Page
@@ -38,14 +40,18 @@ from neardup.pairs.scoring import compare_records
 from neardup.scheme import Scheme
 from neardup.sketch.layout import HEADER, SKETCH_VERSION, RecordKind
 from neardup.sketch.making import sketch_pages
+from neardup.text.decoding import decode
+from neardup.text.tokens import words
 
-#: The work of a command: sketching pages, judging sketches, or both.
-Need = Literal["sketching", "judging"]
-ALL: tuple[Need, ...] = ("sketching", "judging")
+#: The work of a command: sketching pages, judging sketches, reading texts of pages.
+Need = Literal["sketching", "judging", "texts"]
+SCANNING: tuple[Need, ...] = ("sketching", "judging")
+ALL: tuple[Need, ...] = (*SCANNING, "texts")
 #: The kernels that Python calls for it, and the seconds that each takes to compile in one process, on a processor of
 #: 2023. Other processors took up to twice as long.
 _SECONDS: Mapping[Need, Mapping[Any, float]] = {
-    "sketching": {find_hosts: 1.1, tokenise: 3.2, sniff: 0.4, gb18030: 0.3, sketch_batch: 17.0},
+    "sketching": {find_hosts: 1.1, hash_spans: 0.2, sniff: 0.4, sketch_batch: 17.0},
+    "texts": {extract: 5.0, tokenise: 3.2, gb18030: 0.3},
     "judging": {
         score_pairs: 7.1,
         postings.load: 0.3,
@@ -131,9 +137,6 @@ def _fewer_collections() -> Iterator[None]:
         gc.set_threshold(*before)
 
 
-_CHINESE = "羊毛".encode("gbk")
-
-
 def _judging() -> None:
     """Runs the kernels of judging, on records that consist of a header and a URL."""
     headers, url = np.zeros(5, HEADER), b"https://a.example/"
@@ -163,20 +166,28 @@ def warm(needs: Sequence[Need] = ALL) -> None:
         apart = "judging" in needs and KEPT and not is_warm(("judging",)) and (os.cpu_count() or 1) > 1
         helper = subprocess.Popen([sys.executable, "-m", "neardup.warm", "judging"]) if apart else None
         sketches = _sketching()
+        if "texts" in needs:
+            _texts()
         if helper is not None:
             helper.wait()  # a kernel that it failed to compile is compiled here
         if "judging" in needs:
             _judge(sketches)
 
 
+_TEXT = "<title>Wool</title><p>" + " ".join(f"word{i} größe 羊毛" for i in range(100))
+
+
 def _sketching() -> list[bytes]:
-    text = "<title>Wool</title><p>" + " ".join(f"word{i} größe 羊毛" for i in range(100))
-    bodies = (text, text + " <a href=b>more</a><img src=b.png>", text, None)
+    bodies = (_TEXT, _TEXT + " <a href=b>more</a><img src=b.png>", _TEXT, None)
     urls = (*(f"https://{host}.example/" for host in "abc"), "https://a.example/")
     pages = [Page(url, None if body is None else body.encode()) for url, body in zip(urls, bodies, strict=True)]
     pages.append(Page("https://a.example/x", b"\x00\x01", "image/png"))
-    pages.append(Page("https://a.example/y", _CHINESE, "text/html; charset=gbk"))
     return sketch_pages(pages, Scheme(seed=1))
+
+
+def _texts() -> None:
+    words(_TEXT.encode())
+    decode(_TEXT.encode("gb18030"), "text/html; charset=gb18030")
 
 
 #: Module and name of a kernel, and the types of arguments that it is called with.

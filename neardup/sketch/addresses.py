@@ -1,6 +1,7 @@
 """Addresses of a batch of pages, in the form that kernels take: normalised URLs, hosts, sites, and record kinds."""
 
 import hashlib
+import re
 import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,6 +13,7 @@ import numpy.typing as npt
 from neardup.errors import BadPage
 from neardup.kernels.fingerprint import KEY_WORDS
 from neardup.kernels.html import PADDING_BYTES
+from neardup.kernels.spans import hash_spans
 from neardup.kernels.tokens import tokenise
 from neardup.kernels.urls import find_hosts
 from neardup.limits import GONE_STATUSES
@@ -25,6 +27,7 @@ _REASON_BYTES_MAX = 512
 _PADDING = bytes(PADDING_BYTES)
 #: Hosts that are remembered, for each scheme; and how much of a host's name makes tokens.
 _HOSTS_MAX, _HOST_BYTES_MAX = 1 << 16, 1024
+_PLAIN_HOST, _PLAIN_TOKEN = re.compile(rb"[a-z0-9._:\[\]-]*"), re.compile(rb"[a-z0-9]+")
 _PAGE, _TOMBSTONE, _REJECTED = int(RecordKind.PAGE), int(RecordKind.TOMBSTONE), int(RecordKind.REJECTED)
 
 #: uint8 texts one after another, with 256 zero bytes at the end, and int64 where each of them ends.
@@ -118,7 +121,7 @@ class _Hosts(dict[str, bytes]):
     def __missing__(self, host: str) -> bytes:
         site = site_of(host).encode()
         sites = [site_digest(one, self._scheme) for one in (site_of(host), hen_site(host))]
-        tokens = self._tokens(labels(host).encode()[:_HOST_BYTES_MAX])
+        tokens = host_tokens(labels(host).encode()[:_HOST_BYTES_MAX], self._token_key)
         name = host.encode()
         found = struct.pack("<8s8s3Q", *sites, len(name), len(site), len(tokens)) + tokens.tobytes() + name + site
         if len(self) >= _HOSTS_MAX:
@@ -126,14 +129,25 @@ class _Hosts(dict[str, bytes]):
         self[host] = found
         return found
 
-    def _tokens(self, text: bytes) -> npt.NDArray[np.uint64]:
-        room = 2 * len(text) + 64
-        buffer = np.zeros(room, np.uint8)
-        buffer[: len(text)] = np.frombuffer(text, np.uint8)
-        fp, flags, block = np.empty(room, np.uint64), np.empty(room, np.uint8), np.empty(room, np.int32)
-        start, end = np.empty(room, np.uint32), np.empty(room, np.uint32)
-        n = tokenise(buffer, len(text), 0, 0, self._token_key, tables(), fp, flags, block, start, end)
-        return fp[:n]
+
+def host_tokens(text: bytes, key: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
+    """Fingerprints of the tokens of a host in UTF-8: those of `tokenise`, which only other alphabets need.
+
+    So a scan of plain hosts does not wait until that kernel is compiled for calls from Python.
+    """
+    room = 2 * len(text) + 64
+    buffer = np.zeros(room, np.uint8)
+    buffer[: len(text)] = np.frombuffer(text, np.uint8)
+    fp, start, end = np.empty(room, np.uint64), np.empty(room, np.uint32), np.empty(room, np.uint32)
+    if _PLAIN_HOST.fullmatch(text):
+        spans = [found.span() for found in _PLAIN_TOKEN.finditer(text)]
+        n = len(spans)
+        start[:n], end[:n] = np.array(spans, np.uint32).reshape(n, 2).T
+        hash_spans(buffer, start, end, n, key, fp)
+    else:
+        flags, block = np.empty(room, np.uint8), np.empty(room, np.int32)
+        n = tokenise(buffer, len(text), 0, 0, key, tables(), fp, flags, block, start, end)
+    return fp[:n]
 
 
 @lru_cache(maxsize=8)

@@ -64,7 +64,7 @@ def replay(options: Options) -> int:
     from streams.history.replay import Stretch, replay_scan
 
     stretch = Stretch(options.start, options.stop, options.since, options.until)
-    announce_compiler()
+    announce_compiler("sketching", "judging")
     piped = options.out in (None, "-") and to_topic is None
     with _output(options.out) as file, bar(shown=not piped) as shown:
         if scan is not None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from importlib.metadata import version
 
 from neardup.errors import CorruptRecord, NeardupError, StateError
-from neardup.warm import ALL, Need, make_ready
+from neardup.warm import SCANNING, Need, make_ready
 from streams.config.settings import Role, Settings
 from streams.errors import BrokerError, PositionLost, SourceGap, Stopped, TopicError, WrongScheme
 from streams.kafka import Connection
@@ -112,7 +112,7 @@ def serving(settings: Settings, role: str) -> Iterator[Runtime]:
             stopped_by_signals(stop),
             stopped_within(stop, END_SECONDS_MAX),
         ):
-            make_ready(_log.info, _NEEDS.get(role, ALL))
+            make_ready(_log.info, _NEEDS.get(role, SCANNING))
             host, port = server.address
             _log.info("started", role=role, metrics=f"http://{host}:{port}/metrics", scheme=scheme.digest)
             traces = traces_of(settings, role)

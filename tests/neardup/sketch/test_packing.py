@@ -15,6 +15,7 @@ from neardup.kernels.fingerprint import KEY_WORDS
 from neardup.kernels.record import write_title
 from neardup.kernels.urls import find_hosts, is_plain, write_end
 from neardup.page import Page, host_of, normalise_url
+from neardup.sketch import addresses
 from neardup.sketch.addresses import addresses_of
 from neardup.sketch.layout import RecordKind
 from neardup.sketch.making import _batch, _headers, _resolve, sketch_pages
@@ -187,3 +188,14 @@ def test_fields_that_a_record_names_its_page_by():
         body = f"<html lang='{lang}'><link rel=canonical href='../y;z?#f'>words".encode()
         view = Sketch(sketch_pages([Page(page.url, body, "text/html")], SCHEME)[0])
         assert (view.lang, view.canonical) == (expected, "http://www.b.example/y;z")
+
+
+@settings(max_examples=EXAMPLES, deadline=None)
+@given(st.text("ab9._-:[]", max_size=40) | st.just("a1.b-" * 12) | st.just("a" * 63 + ".example"))
+def test_tokens_of_a_plain_host_are_those_of_any_host(host):
+    key = SCHEME.constants("token", KEY_WORDS)
+    plain = addresses.host_tokens(host.encode(), key).tolist()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(addresses, "_PLAIN_HOST", re.compile(b"(?!)"))  # none is plain
+        assert addresses.host_tokens(host.encode(), key).tolist() == plain
+    assert len(plain) == len(re.findall("[a-z0-9]+", host))

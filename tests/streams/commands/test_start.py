@@ -74,8 +74,9 @@ def test_the_user_learns_that_the_compiler_runs(shell: Shell, monkeypatch: pytes
         ended = shell(*command)
         assert (ended.code, ended.err.splitlines()[0]) == (0, "neardup: compiling")
     assert shell("scan", "site", "--memory", "--quiet").err == ""
-    # A report judges nothing.
-    assert compiled == [warm.ALL, ("sketching",), *[warm.ALL] * (len(commands) - 1)]
+    # A report judges nothing, and a scan compares no texts.
+    scanned = warm.SCANNING
+    assert compiled == [scanned, ("sketching",), *[warm.ALL] * (len(commands) - 2), scanned]
     monkeypatch.setattr(warm, "KEPT", False)  # then each process compiles what it needs
     assert shell("scan", "site", "--memory").err.splitlines()[0] == "neardup: compiling"
     assert len(compiled) == len(commands) + 1
@@ -153,12 +154,12 @@ def test_the_share_compiled_is_measured_by_cost(monkeypatch: pytest.MonkeyPatch)
     held: set[object] = set()
     monkeypatch.setattr(warm, "_held", lambda kernel: kernel in held)
     seen = []
-    for kernel in (warm.find_hosts, warm.tokenise, warm.sniff, warm.gb18030, warm.sketch_batch):
+    for kernel in (warm.find_hosts, warm.hash_spans, warm.sniff, warm.sketch_batch):
         held.add(kernel)
         seen.append(warm.share_done(("sketching",)))
         assert warm.is_warm(("sketching",)) == (seen[-1] == 1.0) == (kernel is warm.sketch_batch)
     assert seen == sorted(seen)
-    assert 0 < seen[0] < 0.1 < seen[1] < 0.5
+    assert 0 < seen[0] < seen[1] < seen[2] < 0.2
     assert not warm.is_warm()
     assert warm.share_done(("judging",)) == 0.0
 
