@@ -208,8 +208,8 @@ def test_ask_answers_beside_a_state_with_nothing_to_write_to(image: Container, t
     folder, token, (port,) = crawl(tmp_path / "state"), "of-the-askers-alone", kafka.free_ports(1)
     state = {"/var/lib/neardup": folder}
     scan = ("scan", "/var/lib/neardup/site", "--base-url", "https://a.example/", "--state", "/var/lib/neardup/state")
-    told = run(image, *scan, volumes=state, environment={"NEARDUP_SEED": "7"})
-    assert told.returncode == 0, told.stderr
+    result = run(image, *scan, volumes=state, environment={"NEARDUP_SEED": "7"})
+    assert result.returncode == 0, result.stderr
     serving = subprocess.Popen(
         image.command(
             ["ask", "/var/lib/neardup/state", "--host", "0.0.0.0", "--port", str(port)],
