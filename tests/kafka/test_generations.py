@@ -9,6 +9,7 @@ from roles import Role
 
 from streams.config.settings import Topics
 from streams.kafka import topics
+from streams.roles.cutover import cut_over
 
 
 def second(line: Line, **settings: object) -> Line:
@@ -85,4 +86,24 @@ def test_it_has_no_sketchers_and_writes_nothing_into_the_live_log(make: Make) ->
         assert role.wait() == 1
         assert "begin another generation" in role.output()
     assert line.ends(line.names.sketches) == wanted
+    line.check()
+
+
+def test_a_backfill_does_not_fill_a_live_one_that_it_has_not_begun_and_its_advice_serves_it(make: Make) -> None:
+    line: Line = make()
+    line.publish(story(6))
+    line.start("sketch")
+    line.start("match")
+    line.settle()
+    other = second(line, decider_values={"rule": "tape"})
+    other.start("match")
+    judged(other)
+    assert cut_over(line.settings, "second", force=True) == ""  # nothing records whose sketches it judges
+    advice = "to continue serving it: neardup match --generation second --sketches-of OTHER"
+    assert advice in other.start("backfill").refused()
+    other.start("match")
+    line.publish(story(8))
+    line.settle()
+    judged(other)
+    assert other.verdicts() == other.expected()
     line.check()
