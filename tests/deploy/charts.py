@@ -39,6 +39,10 @@ MATRIX: Mapping[str, Mapping[str, Any]] = {
             },
         },
     },
+    "sharded": {
+        "shards": {"count": 5, "perPod": 2},
+        "matcher": {"checkpoints": {"url": "s3://bucket/neardup", "secret": "bucket"}},
+    },
     "scaled": {"sketcher": {"autoscaling": {"enabled": True}}},
     "scaled by lag": {
         "kafka": {

@@ -76,7 +76,7 @@ def test_what_is_rendered_is_valid(tool: Tool, tmp_path: Path, kubernetes: str) 
 
 
 #: The role of a component's pods; others take no part in the line.
-ROLES = {"sketcher": "sketch", "matcher": "match", "views": "views"}
+ROLES = {"sketcher": "sketch", "matcher": "match", "views": "views", "shards": "shard"}
 
 
 def environments(found: list[dict[str, Any]]) -> Iterator[tuple[str, Mapping[str, Any], dict[str, str]]]:
@@ -90,7 +90,7 @@ def environments(found: list[dict[str, Any]]) -> Iterator[tuple[str, Mapping[str
             assert len({each["name"] for each in variables}) == len(variables), "a variable twice"
             component = document["metadata"]["labels"].get("app.kubernetes.io/component", "")
             yield (
-                ROLES.get(component, document["kind"]),
+                ROLES.get(component.partition("-")[0], document["kind"]),
                 spec,
                 {each["name"]: each.get("value", "1") for each in variables},
             )
@@ -99,12 +99,12 @@ def environments(found: list[dict[str, Any]]) -> Iterator[tuple[str, Mapping[str
 @pytest.mark.parametrize("name", MATRIX)
 def test_settings_of_pods_are_understood(tmp_path: Path, name: str) -> None:
     """By the roles themselves: each variable is a setting, and its value one that it may have."""
-    for role, _, environment in environments(documents(template(tmp_path, MATRIX[name]))):
+    for role, spec, environment in environments(documents(template(tmp_path, MATRIX[name]))):
         for variable in [each for each in environment if each.endswith("_FILE")]:
             secret = tmp_path / "secret"
             secret.write_text("1234567890123456")
             environment[variable] = str(secret)
-        settings = load(environment, role=role if role in ("sketch", "match") else "")
+        settings = load(environment, role=role if role in ("sketch", "match", "shard") else "")
         values = charts.merged(charts.LEAST, MATRIX[name])
         assert settings.bootstrap == values["kafka"]["bootstrap"]
         for setting, wanted in values.get("settings", {}).items():
@@ -113,14 +113,18 @@ def test_settings_of_pods_are_understood(tmp_path: Path, name: str) -> None:
         if role in ROLES.values():
             assert settings.decider_values == values.get("decider", {})
             assert settings.metrics_port == 9464
+        sharded = role in ROLES.values() or "topics" in spec["containers"][0].get("args", ())
+        assert settings.shards == (values.get("shards", {}).get("count", 0) if sharded else 0)
         copies = values.get("matcher", {}).get("checkpoints", {})
-        if role == "match" and copies:
+        if role in ("match", "shard") and copies:
             assert settings.checkpoints == copies.get("url", "/var/lib/checkpoints")
             assert settings.checkpoint_messages == copies.get("messages", 5000)
             assert settings.checkpoints_kept == copies.get("kept", 3)
         else:
             assert settings.checkpoints == ""
-        assert (settings.seed is not None) is (role in ("sketch", "match")), "only roles that need the seed have it"
+        assert (settings.seed is not None) is (role in ("sketch", "match", "shard")), (
+            "only roles that need the seed have it"
+        )
 
 
 def test_what_the_chart_says_of_security_is_what_was_tried_on_a_broker(tmp_path: Path) -> None:
@@ -153,6 +157,12 @@ def test_every_setting_can_be_given(tmp_path: Path) -> None:
     own |= {"views_token", "ask_token", "shards", "epoch"}
     topics = {name for name in OPTIONS if name.endswith("_topic")}
     assert given == set(OPTIONS) - own - topics
+
+
+def test_each_shard_is_in_one_pod(tmp_path: Path) -> None:
+    found = documents(template(tmp_path, MATRIX["sharded"]))
+    pods = [one["spec"]["template"]["spec"]["containers"][0]["args"] for one in found if one["kind"] == "StatefulSet"]
+    assert sorted(pods) == [["judge"], *(["shard", "--shards", each] for each in ("0-1", "2-3", "4-4"))]
 
 
 @pytest.mark.parametrize("name", MATRIX)
