@@ -58,7 +58,8 @@ _SIMHASH_AT, _SIMHASH_BYTES = field_at("simhash"), HEADER["simhash"].itemsize
 # Enumerations cost a microsecond each time they are asked; a batch has thousands of records.
 _KINDS = tuple(RecordKind)
 _OPAQUE, _TRUNCATED = int(RecordFlag.OPAQUE), int(RecordFlag.TRUNCATED)
-_FLAGS = sum(RecordFlag)
+#: All flags that a record may have.
+FLAGS = int(sum(RecordFlag))
 #: What matching takes for granted of the URL of a page (see `neardup.page.normalise_url`).
 _NORMAL = re.compile(rb"[a-z][a-z0-9+.-]*+://[^/?]*+/")
 
@@ -126,8 +127,8 @@ class Header(RecordTexts):
         flags, (tape_level, content_level), bloom = fields[2], fields[18:20], fields[24]
         if max(tape_level, content_level) >= LEVELS:
             return f"its tapes are of levels {tape_level} and {content_level}, and the last is {LEVELS - 1}"
-        if flags & ~_FLAGS:
-            return f"it has flags {flags:#x}, and there are {_FLAGS:#x}"
+        if flags & ~FLAGS:
+            return f"it has flags {flags:#x}, and there are {FLAGS:#x}"
         if self.kind is RecordKind.PAGE and (
             wrong := article_problem(self.record[self.starts[RecordSection.ARTICLE] :])
         ):
@@ -137,7 +138,7 @@ class Header(RecordTexts):
         if min(self.offset, self.position, self.log_time) < 0:
             return "its place or its time is negative"
         url = self.record[self.starts[RecordSection.URL] : self.starts[RecordSection.SITE]]
-        if self.kind is RecordKind.PAGE and not (url.isascii() and _NORMAL.match(url)):
+        if self.kind is RecordKind.PAGE and not is_normal(url):
             return f"its URL is not in normal form: {url[:200]!r}"
         return ""
 
@@ -173,6 +174,11 @@ class Header(RecordTexts):
     def same_digest(self, other: "Header") -> bool:
         """Whether both have the same tokens in the same order, or the same opaque body. Two empty pages are equal."""
         return self.digest == other.digest and self.opaque == other.opaque
+
+
+def is_normal(url: bytes) -> bool:
+    """Returns whether a page's URL has the form that matching takes for granted."""
+    return url.isascii() and _NORMAL.match(url) is not None
 
 
 def article_problem(section: bytes) -> str:

@@ -9,10 +9,14 @@ mark: the offset that must come next. The first range of a partition sets its ma
 * a range that begins behind the mark would lose pages silently: `account` raises SourceGap.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
 
 from neardup.errors import CorruptRecord
+from neardup.sketch.checking import headers_of_valid
 from neardup.sketch.header import Header
 from streams.errors import SourceGap
 from streams.formats.message import Message
@@ -30,16 +34,27 @@ class Mark:
     position: int | None = None
 
 
+class CountedRecord(NamedTuple):
+    """A record of a message, with the fields of its header that are counted."""
+
+    record: bytes
+    source: bytes
+    partition: int
+    offset: int
+    position: int
+    log_time: int
+
+
 @dataclass(slots=True)
 class Account:
     """What one message adds.
 
-    new: (number in the message, header) of each new record, in order. marks: changed ones. dropped: ranges that add
+    new: (number in the message, record) of each new record, in order. marks: changed ones. dropped: ranges that add
     nothing. duplicates: records counted before. accepted: gaps that the operator accepted. skipped: the reason of each
     record that the operator skipped.
     """
 
-    new: list[tuple[int, Header]] = field(default_factory=list)
+    new: list[tuple[int, CountedRecord]] = field(default_factory=list)
     marks: dict[Key, Mark] = field(default_factory=dict)
     dropped: int = 0
     duplicates: int = 0
@@ -76,6 +91,9 @@ def account(
         if mark is not None and span.stop <= mark.offset and span.start < span.stop:
             found.dropped += 1
         found.marks[key] = Mark(max(span.stop, starts[key]), mark.position if mark else None)
+    if (records := _all_read(message.records, spans)) is not None:
+        _count(found, records, starts)
+        return found
     last: dict[Key, int] = {}
     for number, record in enumerate(message.records):
         try:
@@ -90,9 +108,47 @@ def account(
         if header.offset < starts[key]:
             found.duplicates += 1
             continue
-        found.new.append((number, header))
+        found.new.append((number, _counted(header)))
         found.marks[key] = Mark(found.marks[key].offset, header.position)
     return found
+
+
+def _all_read(records: Sequence[bytes], spans: Mapping[Key, Range]) -> list[CountedRecord] | None:
+    """The records of a message, read together; None if `_read` would refuse one of them."""
+    headers = headers_of_valid(records)
+    if headers is None:
+        return None
+    ranges = np.zeros(len(headers), dtype=np.int64)  # by record, 1 + number of its range
+    sources = headers["source"]
+    for number, ((source, partition), span) in enumerate(spans.items(), 1):
+        own = (sources == np.void(source)) & (headers["partition"] == partition)
+        offsets = headers["offset"][own]
+        if len(offsets) and not (span.start <= offsets[0] and offsets[-1] < span.stop and (np.diff(offsets) > 0).all()):
+            return None
+        ranges[own] = number
+    if not ranges.all():
+        return None
+    columns = (headers[name].tolist() for name in CountedRecord._fields[1:])
+    return list(map(CountedRecord._make, zip(records, *columns, strict=True)))
+
+
+def _count(found: Account, records: Sequence[CountedRecord], starts: Mapping[Key, int]) -> None:
+    """Adds records that were read together. starts: by source partition the first offset that counts."""
+    newest: dict[Key, int] = {}
+    for number, record in enumerate(records):
+        key = record.source, record.partition
+        if record.offset < starts[key]:
+            found.duplicates += 1
+            continue
+        found.new.append((number, record))
+        newest[key] = record.position
+    for key, position in newest.items():
+        found.marks[key] = Mark(found.marks[key].offset, position)
+
+
+def _counted(header: Header) -> CountedRecord:
+    names = CountedRecord._fields
+    return CountedRecord._make(getattr(header, name) for name in names)
 
 
 def _read(record: bytes, spans: Mapping[Key, Range], last: dict[Key, int]) -> Header:

@@ -30,7 +30,6 @@ from neardup.fold import Outcome
 from neardup.index.base import Family, Reader, Store, Writes
 from neardup.sharded.records import Candidates, Effects
 from neardup.sharded.window import Window, without_window
-from neardup.sketch.header import Header
 from neardup.verdict import Verdict
 from streams.errors import WrongScheme
 from streams.formats.message import (
@@ -46,7 +45,7 @@ from streams.formats.message import (
     page_id,
 )
 from streams.pipeline import expiry
-from streams.pipeline.accounting import Account, Key, Mark, account
+from streams.pipeline.accounting import Account, CountedRecord, Key, Mark, account
 from streams.pipeline.batch_fold import BatchFold
 from streams.pipeline.deciders import decider_after
 from streams.pipeline.expiry import Sweep
@@ -85,8 +84,8 @@ Decided = Callable[[Decision, int], bool]
 class Prepared:
     """The result of folding some messages; nothing is emitted or written yet.
 
-    headers: of the pages judged, in order. decider: the one behind the messages. decider_change: the last message, if
-    it names another decider. dropped, duplicates, accepted, skipped: sums of `Account`. foreign: messages meant for
+    pages: those judged, in order. decider: the one behind the messages. decider_change: the last message, if it names
+    another decider. dropped, duplicates, accepted, skipped: sums of `Account`. foreign: messages meant for
     another log. controls: other control records with their offsets. expired: URLs dropped for their age.
     """
 
@@ -95,7 +94,7 @@ class Prepared:
     next_offset: int
     log_time: int
     emitted_to: int
-    headers: list[Header]
+    pages: list[CountedRecord]
     decider: Decider
     decider_change: NewDecider | None = None
     dropped: int = 0
@@ -115,11 +114,11 @@ class Prepared:
     def verdicts(self) -> list[Verdict]:
         return self.outcome.verdicts
 
-    def add_pages(self, offset: int, headers: list[Header]) -> None:
+    def add_pages(self, offset: int, pages: list[CountedRecord]) -> None:
         """offset: of their message."""
-        self.headers += headers
-        self.log_time = max([self.log_time, *(header.log_time for header in headers)])
-        if headers:
+        self.pages += pages
+        self.log_time = max([self.log_time, *(page.log_time for page in pages)])
+        if pages:
             self.emitted_to = offset + 1
 
     def add_account(self, found: Account) -> None:
@@ -273,8 +272,8 @@ class Matcher:
                 known.update(found.marks)
                 changed.update(found.marks)
                 prepared.add_account(found)
-                work.add([(page_id(offset, number), header.record) for number, header in found.new])
-                prepared.add_pages(offset, [header for _, header in found.new])
+                work.add([(page_id(offset, number), page.record) for number, page in found.new])
+                prepared.add_pages(offset, [page for _, page in found.new])
                 if self.decider.expiry_days:
                     self._sweep_when_due(work, prepared, offset, len(found.new))
             else:

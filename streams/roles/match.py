@@ -297,10 +297,10 @@ class MatchRole:
     def _count(self, prepared: Prepared) -> None:
         metrics, outcome = self._metrics, prepared.outcome
         now = self._now_ms()
-        metrics.latency.observe_many(np.array([max(0, now - header.log_time) / 1000 for header in prepared.headers]))
-        metrics.pages["match"].inc(len(prepared.headers))
-        metrics.bytes["match"].inc(sum(len(header.record) for header in prepared.headers))
-        metrics.batch_pages["match"].observe(len(prepared.headers))
+        metrics.latency.observe_many(np.array([max(0, now - page.log_time) / 1000 for page in prepared.pages]))
+        metrics.pages["match"].inc(len(prepared.pages))
+        metrics.bytes["match"].inc(sum(len(page.record) for page in prepared.pages))
+        metrics.batch_pages["match"].observe(len(prepared.pages))
         for verdict in prepared.verdicts:
             metrics.verdicts[verdict.verdict].inc()
         metrics.candidates.observe_many(outcome.scored_by_page)
