@@ -153,7 +153,7 @@ def siblings_of(overlay: Overlay, page_id: int) -> Siblings:
 def count_sibling(overlay: Overlay, i: int) -> None:
     """Counts a page of the batch under its naming, if it posts keys. Raises Missing."""
     pages = overlay.pages
-    if not overlay.counts_siblings or pages.page_ids[i] not in overlay.reads.posted.number_of:
+    if not overlay.counts_siblings or pages.page_ids[i] not in overlay.reads.posted.with_keys:
         return
     key = pages.naming_keys[i]
     row = overlay.namings.get(key)

@@ -22,8 +22,8 @@ Effect = tuple[int, int, bytes]
 class Reads(BatchReads):
     """Rows that were read for a batch."""
 
-    def __init__(self, pages: Pages, decider: Decider, threads: int = 1) -> None:
-        super().__init__(pages, decider, threads)
+    def __init__(self, pages: Pages, decider: Decider, threads: int = 1, alone: frozenset[int] = frozenset()) -> None:
+        super().__init__(pages, decider, threads, alone)
         self.decider = decider
         #: By page id: candidates, siblings, the `Search` that they led to, whether the lists were as they were read.
         self.chosen: dict[int, tuple[Any, Any, Any, bool]] = {}

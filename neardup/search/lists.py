@@ -4,6 +4,7 @@ A batch has some ten thousand keys, nearly all of them of one page alone, and th
 page: as arrays, a page costs one or two calls of a kernel instead of a lookup for each key.
 """
 
+import copy
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import compress, pairwise
@@ -20,25 +21,35 @@ from neardup.search.pages import Pages
 
 #: Room for postings that a list gets beyond the needs of the batch, once pages of the store are posted.
 _MORE_ROOM = 8
+#: `keys.salt_of` by the first byte of a key.
+_SALTS = np.array([keys.salt_of(first) for first in range(256)], dtype=np.uint64)
 
 
 class Posted:
     """What the pages of a batch post, and the rows of their keys as far as they were read.
 
-    families: names of the family of each of a page's keys. keys: all keys of all pages, in byte order; the number of a
-    key there is its slot. number_of: page id -> row of the following arrays, for pages with keys. slots int64[pages,
-    keys]; tape, content (log-lengths) int64[pages]; entries uint64[pages]: the page's posting; sites uint64[pages]:
-    fingerprints; firsts bool[pages, keys]: no earlier page of the batch has the key, first bool[pages]: nor any of its
-    keys. uses int64[slots]: pages with this key. read bool[slots].
+    with_keys: page ids of all pages with keys. families: names of the family of each of a page's keys. keys: all
+    keys of all pages, in byte order; the number of a key there is its slot. number_of: page id -> row of the
+    following arrays, for pages with keys. slots int64[pages, keys]; tape, content (log-lengths) int64[pages];
+    entries uint64[pages]: the page's posting; sites uint64[pages]: fingerprints; firsts bool[pages, keys]: no
+    earlier page of the batch has the key, first bool[pages]: nor any of its keys. uses int64[slots]: pages with
+    this key; salts uint64[slots]: `keys.salt_of`. read bool[slots].
     """
 
-    def __init__(self, pages: Pages, decider: Decider) -> None:
+    def __init__(self, pages: Pages, decider: Decider, alone: frozenset[int] = frozenset()) -> None:
+        """alone: pages that no other page can find, now or later; they get no lists, as if they had no keys."""
         posted, columns = similarity_columns(pages.headers, decider)
         self.families = families_of(decider)
         ids = pages.ids[posted]
+        self.with_keys = frozenset(ids.tolist())
+        if alone:
+            listed = np.array([page_id not in alone for page_id in ids.tolist()], dtype=np.bool_)
+            columns, ids = columns[listed], ids[listed]
+            posted = np.isin(pages.ids, ids)
         self.number_of = {page_id: number for number, page_id in enumerate(ids.tolist())}
         unique, slots, self.uses = np.unique(columns, return_inverse=True, return_counts=True)
         self.keys = keys_of_columns(unique)
+        self.salts: np.ndarray = _SALTS[(unique >> np.uint64(48)) & np.uint64(255)]
         self.slots = slots.reshape(columns.shape).astype(np.int64)
         tape, content = pages.tape_logs()
         self.tape, self.content = tape[posted], content[posted]
@@ -53,6 +64,12 @@ class Posted:
         self.rows: list[bytes | None] = [None] * len(unique)
         self._lists: Lists | None = None
         self._slot_of: dict[bytes, int] | None = None
+
+    def unread(self) -> "Posted":
+        """A copy without rows, for another store."""
+        other = copy.copy(self)
+        other.read, other.rows, other._lists = np.zeros(len(self.keys), dtype=np.bool_), [None] * len(self.keys), None
+        return other
 
     def of_page(self, page_id: int) -> list[bytes]:
         number = self.number_of.get(page_id)
@@ -112,7 +129,7 @@ class Lists:
         self._count = np.where(posted.read, 0, kernels.UNREAD)
         self._words = np.empty(int(self._room.sum()), dtype=np.uint64)
         self._tags = np.empty(len(self._words), dtype=np.uint8)
-        self._salts = np.array([keys.salt_of(key[0]) for key in posted.keys], dtype=np.uint64)
+        self._salts = posted.salts
         joined = np.frombuffer(b"".join(filter(None, rows)), dtype=np.uint8)
         bad = kernels.load(joined, sizes, self._arrays)
         if bad >= 0:

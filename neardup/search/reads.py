@@ -19,13 +19,22 @@ class BatchReads(ReadSet):
 
     Args:
         threads: number of threads that read and score.
+        alone: pages whose keys have no lists, see `Posted`.
+        posted: made of these pages and decider, if it is known; no row was read.
     """
 
-    def __init__(self, pages: Pages, decider: Decider, threads: int = 1) -> None:
+    def __init__(
+        self,
+        pages: Pages,
+        decider: Decider,
+        threads: int = 1,
+        alone: frozenset[int] = frozenset(),
+        posted: Posted | None = None,
+    ) -> None:
         super().__init__(threads)
         self.pages = pages
         #: The batch's similarity keys, with the rows of those that were read.
-        self.posted = Posted(pages, decider)
+        self.posted = posted or Posted(pages, decider, alone)
         #: Decoded sketches by page id.
         self.headers: dict[int, Header] = {}
         #: Similarity keys of pages that are not of the batch, by page id.

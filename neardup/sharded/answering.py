@@ -1,6 +1,6 @@
 """The answer of a shard to one message: candidates from its lists, and numbers of pairs. Pure."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -29,12 +29,14 @@ def answer(
     store: Reader,
     decider: Decider,
     threads: int = 1,
+    make_reads: Callable[[], BatchReads] | None = None,
 ) -> Candidates:
     """The candidates of pages of the message at `offset`, as the lists of `store` are, and the followed sketches.
 
-    pages: (page id, record) of its pages, without tombstones and rejected records. Raises CorruptRecord.
+    pages: (page id, record) of its pages, without tombstones and rejected records. make_reads: returns reads of these
+    pages without any row, if the caller has made them before. Raises CorruptRecord.
     """
-    reads = BatchReads(Pages(pages), decider, threads)
+    reads = BatchReads(Pages(pages), decider, threads) if make_reads is None else make_reads()
     overlay = SearchOverlay(reads, decider)
     needs = Needs()
     needs.rows[Family.URLS] = set(reads.pages.url_hashes)

@@ -1,6 +1,6 @@
 """Which shard a message belongs to, and which effects its answer must contain."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from neardup.decider import Decider
 from neardup.limits import PLACE_BITS
@@ -20,6 +20,6 @@ class Sharding(NamedTuple):
         """The message at `offset` is answered from the effects of all messages before this offset."""
         return max(0, (offset // self.epoch - 1) * self.epoch)
 
-    def shard_of(self, page_id: int) -> int:
-        """The shard that holds a page's sketch."""
+    def shard_of(self, page_id: Any) -> Any:
+        """The shard that holds a page's sketch. page_id: a number, or uint64[]."""
         return (page_id >> PLACE_BITS) % self.shards

@@ -93,6 +93,7 @@ class JudgeReads(Reads):
     """Rows that were read for a message, with the answers of the shards.
 
     Args:
+        alone: pages of the message that share no key with another page of the window.
         records: of all pages of the window, by page id; those of the message among them.
         first: page ids from this one on are of the window.
         retired: representatives from before the window that are none any more.
@@ -103,12 +104,13 @@ class JudgeReads(Reads):
         pages: Pages,
         decider: Decider,
         threads: int,
+        alone: frozenset[int],
         answers: Sequence[Candidates],
         records: Mapping[int, bytes],
         first: int,
         retired: set[int],
     ) -> None:
-        super().__init__(pages, decider, threads)
+        super().__init__(pages, decider, threads, alone)
         self.records, self.first, self.retired = records, first, retired
         self.answers = Answers(answers) if answers and len(pages) else None
         if self.answers is None:

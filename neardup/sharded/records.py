@@ -14,8 +14,10 @@
 """
 
 import struct
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import IntEnum
+from itertools import starmap
 from typing import Any, get_type_hints
 
 import numpy as np
@@ -49,6 +51,8 @@ class EffectKind(IntEnum):
 
 EFFECT = np.dtype([("kind", "u1"), ("page_id", "<u8"), ("url", "V16")])
 
+#: EFFECT, of one.
+_EFFECT = struct.Struct("<BQ16s")
 _CANDIDATES, _EFFECTS = struct.Struct("<BHHIQH"), struct.Struct("<BHIQ")
 
 
@@ -90,6 +94,11 @@ class Effects:
     sharding: Sharding
     offset: int
     items: np.ndarray
+
+    @classmethod
+    def of(cls, sharding: Sharding, offset: int, items: Iterable[tuple[int, int, bytes]]) -> "Effects":
+        """items: kind, page id, and 16 bytes of a URL hash."""
+        return cls(sharding, offset, np.frombuffer(b"".join(starmap(_EFFECT.pack, items)), dtype=EFFECT))
 
     def encode(self) -> bytes:
         return _EFFECTS.pack(VERSION, *self.sharding, self.offset) + self.items.tobytes()

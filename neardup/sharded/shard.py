@@ -12,7 +12,8 @@ rows that an answer was made of would be gone.
 
 import struct
 from collections import deque
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from functools import partial
 from itertools import takewhile
 
 import numpy as np
@@ -21,10 +22,14 @@ from neardup.decider import Decider
 from neardup.errors import CorruptRecord, InvariantBroken, StateError
 from neardup.index.base import Family, Reader, Store
 from neardup.limits import PLACE_BITS
+from neardup.search.lists import Posted
+from neardup.search.pages import Pages
+from neardup.search.reads import BatchReads
 from neardup.sharded.answering import answer
 from neardup.sharded.changing import changes
 from neardup.sharded.epochs import Sharding
 from neardup.sharded.records import Candidates, Effects
+from neardup.sketch.checking import headers_of_valid
 from neardup.sketch.header import Header
 from neardup.sketch.layout import RecordKind
 
@@ -42,6 +47,30 @@ def owner_of(store: Reader) -> str:
     """The shard that the rows belong to, as its number, V, E and decider; "" for rows of no shard."""
     (owner,) = store.get_many(Family.META, [_OWNER])
     return "" if owner is None else owner.decode()
+
+
+class Question:
+    """One message of the log, as shards read it; those of one process share it."""
+
+    def __init__(self, offset: int, records: Sequence[bytes]) -> None:
+        """records: none for a control record."""
+        self.offset = offset
+        first, headers = offset << PLACE_BITS, headers_of_valid(records)
+        if headers is not None:
+            places = np.nonzero(headers["kind"] == RecordKind.PAGE)[0].tolist()
+        else:
+            places = [place for place, record in enumerate(records) if _is_page(record)]
+        #: (page id, record) of its pages, without tombstones, rejected and unreadable records.
+        self.pages = [(first + place, records[place]) for place in places]
+        self._read: tuple[Decider, Pages, Posted] | None = None
+
+    def reads(self, decider: Decider, threads: int) -> BatchReads:
+        """Returns reads of its pages, without any row. Raises CorruptRecord."""
+        if self._read is None or self._read[0] is not decider:
+            pages = Pages(self.pages)
+            self._read = decider, pages, Posted(pages, decider)
+        _, pages, posted = self._read
+        return BatchReads(pages, decider, threads, posted=posted.unread())
 
 
 class Shard:
@@ -68,7 +97,7 @@ class Shard:
         self.effects_position = applied_to(store)
         self.log_position = self.effects_position
         self._unapplied: deque[int] = deque()  # offsets of messages that were read, with effects not in the rows
-        self._unanswered: deque[tuple[int, list[tuple[int, bytes]]]] = deque()  # offset, pages
+        self._unanswered: deque[Question] = deque()
         self._effects: deque[Effects] = deque()  # not in the rows
         self._records: dict[int, bytes] = {}  # of own pages of unapplied messages
 
@@ -77,14 +106,18 @@ class Shard:
 
         Messages before `log_position` are ignored. A restarted shard is given the log from `effects_position` on.
         """
+        self.take(Question(offset, records))
+
+    def take(self, message: Question) -> None:
+        """Does the same; the message may be shared with other shards."""
+        offset = message.offset
         if offset < self.log_position:
             return
-        pages = [((offset << PLACE_BITS) + place, record) for place, record in enumerate(records) if _is_page(record)]
         if offset % self.sharding.shards == self.number:
-            self._records.update(pages)
+            self._records.update(message.pages)
         # What rows of a later view would answer has been answered before they were written.
         if self.sharding.stable_to(offset) >= self.effects_position:
-            self._unanswered.append((offset, pages))
+            self._unanswered.append(message)
         self._unapplied.append(offset)
         self.log_position = offset + 1
 
@@ -99,13 +132,16 @@ class Shard:
     def answers(self) -> Iterator[Candidates]:
         """Answers the messages that were read and can be answered from the rows as they are, in order."""
         while self._unanswered:
-            offset, pages = self._unanswered[0]
+            message = self._unanswered[0]
+            offset = message.offset
             if self._unapplied[0] < self.sharding.stable_to(offset):
                 return
             self._unanswered.popleft()
             if offset < self._answers_from:
                 continue
-            yield answer(self.sharding, self.number, offset, pages, self._store, self.decider, self._threads)
+            pages, store, decider = message.pages, self._store, self.decider
+            make_reads = partial(message.reads, decider, self._threads)
+            yield answer(self.sharding, self.number, offset, pages, store, decider, self._threads, make_reads)
 
     def advance(self) -> bool:
         """Applies the effects that the next answer needs, and writes them; False if there is nothing to do, or to wait.
@@ -114,7 +150,7 @@ class Shard:
         """
         if not self._unanswered:
             return False
-        needed = self.sharding.stable_to(self._unanswered[0][0])
+        needed = self.sharding.stable_to(self._unanswered[0].offset)
         due = list(takewhile(lambda offset: offset < needed, self._unapplied))
         if not due or len(self._effects) < len(due):
             return False
@@ -131,7 +167,8 @@ class Shard:
         return True
 
     def _write(self, parts: Sequence[Effects]) -> None:
-        rows = changes(items_of(parts), self._records, self._store, self.decider, self._is_own)
+        items = [item for part in parts for item in part.items.tolist()]
+        rows = changes(items, self._records, self._store, self.decider, self._is_own)
         meta: dict[bytes, bytes | None] = {
             _OWNER: self._owner.encode(),
             _EFFECTS: _POSITION.pack(self.effects_position),
@@ -139,15 +176,7 @@ class Shard:
         self._store.write({**rows, Family.META: meta})
 
     def _is_own(self, page_id: int) -> bool:
-        return self.sharding.shard_of(page_id) == self.number
-
-
-def items_of(parts: Collection[Effects]) -> list[tuple[int, int, bytes]]:
-    """The effects of some messages, as `neardup.sharded.changing.changes` takes them."""
-    if not parts:
-        return []
-    items: list[tuple[int, int, bytes]] = np.concatenate([part.items for part in parts]).tolist()
-    return items
+        return bool(self.sharding.shard_of(page_id) == self.number)
 
 
 def _is_page(record: bytes) -> bool:

@@ -9,21 +9,17 @@ import struct
 from collections import deque
 from collections.abc import Sequence
 
-import numpy as np
-
-from neardup.clusters.overlay import MakeReads
+from neardup.clusters.overlay import Effect, MakeReads
 from neardup.decider import Decider
 from neardup.errors import InvariantBroken
 from neardup.index.base import Family, Reader, Writes
-from neardup.index.memory import MemoryStore
 from neardup.limits import PLACE_BITS
 from neardup.rules.families import SIMILARITY_BYTES
 from neardup.search.pages import Records
-from neardup.sharded.changing import changes
 from neardup.sharded.epochs import Sharding
 from neardup.sharded.judging import JudgeReader, JudgeReads
-from neardup.sharded.records import EFFECT, Candidates, EffectKind, Effects
-from neardup.sharded.shard import items_of
+from neardup.sharded.records import Candidates, EffectKind, Effects
+from neardup.sharded.window_lists import WindowLists
 
 _PREFIX = b"effects:"
 _OFFSET = struct.Struct(">Q")
@@ -43,41 +39,46 @@ class Window:
         self._expired: list[int] = []  # offsets of parts that are still among the rows
         self._store = store
         self.restore_from = self.start = self.sharding.stable_to(position)
-        self._records: dict[int, bytes] = {}
+        self._lists = WindowLists(decider)
+        self._is_filled = False
+        self._begun = -1
         self.retired: set[int] = set()
-        self._lists: MemoryStore | None = None
 
     def restore(self, offset: int, pages: Records) -> None:
         """The pages of a message that was judged before, by page id. Must be called before the first `begin`."""
         if offset >= self.start:
-            self._records.update(pages)
+            self._lists.add(pages)
 
     def begin(self, offset: int, pages: Records) -> None:
         """Moves the window to the epoch of the message at `offset`, and takes its pages. May be called again."""
         start = self.sharding.stable_to(offset)
-        if start > self.start or self._lists is None:
-            self.start = start
+        if start > self.start or not self._is_filled:
+            self.start, self._is_filled = start, True
             while self._parts and self._parts[0].offset < start:
                 self._expired.append(self._parts.popleft().offset)
-            self._records = {one: record for one, record in self._records.items() if one >> PLACE_BITS >= start}
-            self._lists, self.retired = MemoryStore(), set()
-            items = items_of(self._parts)
-            self._retire(items)
-            posted = [item for item in items if item[0] in (EffectKind.POST, EffectKind.UNPOST)]
-            first = start << PLACE_BITS
-            self._lists.write(changes(posted, self._records, self._lists, self._decider, lambda page: page >= first))
-        self._records.update(pages)
+            self.retired = set()
+            for part in self._parts:
+                self._retire(part)
+            self._lists.start(start << PLACE_BITS, self._parts)
+        if self._begun != offset:
+            self._begun = offset
+            self._lists.add(pages)
+        self._lists.begin()
 
     @property
     def reader(self) -> Reader:
         """The judge's rows, with the posting lists of the window."""
-        assert self._lists is not None, "no message was begun"
         return JudgeReader(self._store, self._lists)
+
+    def note(self, effects: Sequence[Effect]) -> None:
+        """What some pages of the message that was begun changed, before others of it are judged."""
+        self._lists.note(effects)
 
     def reads(self, answers: Sequence[Candidates]) -> MakeReads:
         """Makes the reads of the message that was begun. answers: of all shards."""
+        lists, first = self._lists, self.start << PLACE_BITS
         return lambda pages, decider, threads: JudgeReads(
-            pages, decider, threads, answers, self._records, self.start << PLACE_BITS, self.retired
+            pages, decider, threads, lists.alone, answers, lists.records, first, self.retired
         )
 
     def check(self, offset: int, answers: Sequence[Candidates]) -> None:
@@ -89,8 +90,8 @@ class Window:
                 f"{self.sharding.epoch}, and was given {given}"
             )
 
-    def effects(self, offset: int, items: Sequence[tuple[int, int, bytes]]) -> Effects:
-        return Effects(self.sharding, offset, np.array(items, dtype=EFFECT))
+    def effects(self, offset: int, effects: Sequence[Effect]) -> Effects:
+        return Effects.of(self.sharding, offset, effects)
 
     def rows(self, effects: Effects) -> dict[bytes, bytes | None]:
         """The rows of META that keep the effects of the window, as the judge writes them with those of a message."""
@@ -101,14 +102,14 @@ class Window:
         """The effects of the message that was begun have been written. writes: all of its changes, lists included."""
         self._expired.clear()
         self._parts.append(effects)
-        self._retire(items_of([effects]))
-        assert self._lists is not None
+        self._retire(effects)
         lists = {key: row for key, row in writes.get(Family.KEYS, {}).items() if len(key) == SIMILARITY_BYTES}
-        self._lists.write({Family.KEYS: lists})
+        self._lists.end(lists)
 
-    def _retire(self, items: Sequence[tuple[int, int, bytes]]) -> None:
-        first = self.start << PLACE_BITS
-        self.retired.update(page for kind, page, _ in items if kind == EffectKind.UNPOST and page < first)
+    def _retire(self, effects: Effects) -> None:
+        items = effects.items
+        old = items["page_id"] < self.start << PLACE_BITS
+        self.retired.update(items["page_id"][old & (items["kind"] == EffectKind.UNPOST)].tolist())
 
 
 def without_window(writes: Writes) -> Writes:

@@ -4,7 +4,7 @@ It writes nothing. Later entries of the batch see the effects of earlier ones th
 pages are cut is a function of the log alone, so that any slicing into batches gives the same verdicts.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from neardup.clusters.overlay import Effect, MakeReads, Reads
 from neardup.clusters.removal import Removed, expire, take_down
@@ -24,6 +24,14 @@ from streams.pipeline.expiry import Sweep
 Batch = list[tuple[int, bytes]]
 
 
+#: Called with the effects of some pages of the batch, before others are judged.
+Note = Callable[[Sequence[Effect]], None]
+
+
+def ignore(effects: Sequence[Effect]) -> None:
+    """Where no window needs the effects before the batch ends."""
+
+
 class BatchFold:
     """One batch: `add` pages, `take_down` and `sweep` in the log's order, then `finish`."""
 
@@ -37,11 +45,14 @@ class BatchFold:
         threads: int,
         heartbeat: Callable[[], None],
         make_reads: MakeReads = Reads,
+        note: Note = ignore,
     ) -> None:
-        """emit: whether to make verdicts. audit: whether to keep the scored candidates for an auditor."""
+        """emit: whether to make verdicts. audit: whether to keep the scored candidates for an auditor. note: called
+        with the effects of each part of the batch.
+        """
         self._store, self._decider = store, decider
         self._emit, self._audit, self._threads, self._heartbeat = emit, audit, threads, heartbeat
-        self._make_reads = make_reads
+        self._make_reads, self._note = make_reads, note
         self._index: Layered | None = None
         #: For shards, in order; see `neardup.sharded`.
         self.effects: list[Effect] = []
@@ -110,6 +121,7 @@ class BatchFold:
             make_reads=self._make_reads,
         )
         self.effects += part.effects
+        self._note(part.effects)
         if self._emit:
             _check_complete(batch, part.verdicts)
         if self._index is not None:
@@ -121,6 +133,7 @@ class BatchFold:
         assert self._outcome is not None
         self._outcome.verdicts += removed.verdicts
         self.effects += removed.effects
+        self._note(removed.effects)
 
 
 def _joined(one: Outcome, other: Outcome) -> Outcome:

@@ -46,7 +46,7 @@ from streams.formats.message import (
 )
 from streams.pipeline import expiry
 from streams.pipeline.accounting import Account, CountedRecord, Key, Mark, account
-from streams.pipeline.batch_fold import BatchFold
+from streams.pipeline.batch_fold import BatchFold, Note, ignore
 from streams.pipeline.deciders import decider_after
 from streams.pipeline.expiry import Sweep
 from streams.pipeline.takedowns import FoldedTakedown, takedowns_of
@@ -312,6 +312,7 @@ class Matcher:
         """The fold of some messages; with shards, of the one that they have answered."""
         store: Reader = self._store
         make_reads: MakeReads = Reads
+        note: Note = ignore
         if self.window is not None:
             if len(entries) != 1:
                 raise InvariantBroken(f"a judge takes one message at a time, and was given {len(entries)}")
@@ -319,7 +320,7 @@ class Matcher:
             self.window.check(offset, answers)
             records = entry.records if isinstance(entry, Message) else ()
             self.window.begin(offset, [(page_id(offset, i), record) for i, record in enumerate(records)])
-            store, make_reads = self.window.reader, self.window.reads(answers)
+            store, make_reads, note = self.window.reader, self.window.reads(answers), self.window.note
         return BatchFold(
             store,
             self.decider,
@@ -328,6 +329,7 @@ class Matcher:
             threads=self.threads,
             heartbeat=self.heartbeat,
             make_reads=make_reads,
+            note=note,
         )
 
     def apply(self, prepared: Prepared) -> None:

@@ -1,0 +1,160 @@
+"""The posting lists of a judge's window.
+
+Most pages of a window share no key with another page of it: they are *alone*. Lists of their keys would have one
+posting each, which no other page looks for. So no list is kept of them. `alone` names the pages of a message that need
+none while they are judged, and `get_many` makes the row of such a key once a later page reads it.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+import numpy as np
+
+from neardup.decider import Decider
+from neardup.index import keys
+from neardup.index.base import Family
+from neardup.kernels import key_table
+from neardup.limits import PLACE_BITS
+from neardup.rules.posted import similarity_columns
+from neardup.search.pages import Records
+from neardup.sharded.changing import changes
+from neardup.sharded.records import EFFECT, EffectKind, Effects
+from neardup.sketch.header import Header
+from neardup.sketch.layout import HEADER
+
+#: Places of the least table.
+_LEAST = 1 << 10
+
+
+class _Table:
+    """Keys as numbers, with a page each. Grows."""
+
+    def __init__(self) -> None:
+        self._arrays = _empty(_LEAST)
+        self._count = 0
+
+    def insert(self, columns: np.ndarray, page_ids: np.ndarray) -> None:
+        """columns: uint64[pages, keys]; a key that is there keeps its page."""
+        size = len(self._arrays[0])
+        if 2 * (self._count + columns.size) > size:
+            held, pages = self._arrays
+            self._arrays = _empty(4 * (self._count + columns.size))
+            key_table.insert(held[held != 0][:, None], pages[held != 0], self._arrays)
+        self._count += key_table.insert(columns, page_ids, self._arrays)
+
+    def find(self, numbers: np.ndarray) -> np.ndarray:
+        """int64[numbers]: the pages of keys; -1: not there."""
+        found = np.empty(len(numbers), dtype=np.int64)
+        key_table.find(numbers, self._arrays, found)
+        return found
+
+    def meet(self, columns: np.ndarray) -> np.ndarray:
+        """bool[pages]: whether a row shares a key with the table or another row."""
+        meeting = np.zeros(len(columns), dtype=np.uint8)
+        key_table.meet(columns, self._arrays, _empty(2 * columns.size), meeting)
+        return meeting.astype(np.bool_)
+
+
+def _empty(least: int) -> tuple[np.ndarray, np.ndarray]:
+    size = 1 << max(1, least - 1).bit_length()
+    return np.zeros(size, dtype=np.uint64), np.zeros(size, dtype=np.int64)
+
+
+class WindowLists:
+    """Lists of the pages of a window, as a Reader of KEYS.
+
+    Of each message first `add`, then `begin`, once more if it is judged once more, `note` and `end`. `start` moves the
+    window by an epoch. Messages that were judged before a restart are only added, before `start`.
+    """
+
+    def __init__(self, decider: Decider) -> None:
+        self._decider = decider
+        #: Records of the pages of the window, by page id.
+        self.records: dict[int, bytes] = {}
+        self._table = _Table()  # each key with its first page in the window, posted or not
+        #: Pages of the message that share no key with another page of the window.
+        self.alone: frozenset[int] = frozenset()
+        self._posted_alone: set[int] = set()  # pages that were alone in their message, which posted them
+        self._in_message: set[int] = set()  # pages that the message at work has posted
+        self._rows: dict[bytes, bytes | None] = {}  # rows that were written; None: deleted
+
+    def add(self, pages: Records) -> None:
+        """pages: of the next message."""
+        self.records.update(pages)
+        columns, page_ids = self._keys_of(pages)
+        self.alone = frozenset(page_ids[~self._table.meet(columns)].tolist())
+        self._table.insert(columns, page_ids)
+
+    def _keys_of(self, pages: Records) -> tuple[np.ndarray, np.ndarray]:
+        """uint64[pages, keys], int64[pages]: the keys of those that have some, and their page ids."""
+        headers = [(page_id, record[: HEADER.itemsize]) for page_id, record in pages if len(record) >= HEADER.itemsize]
+        joined = np.frombuffer(b"".join([header for _, header in headers]), dtype=HEADER)
+        posted, columns = similarity_columns(joined, self._decider)
+        return columns, np.array([page_id for page_id, _ in headers], dtype=np.int64)[posted]
+
+    def start(self, first: int, parts: Sequence[Effects]) -> None:
+        """Drops the pages before page id `first`, and makes the lists of the others after `parts`, their effects."""
+        self.records = {page_id: record for page_id, record in self.records.items() if page_id >= first}
+        self._posted_alone, self._in_message, self._rows, self._table = set(), set(), {}, _Table()
+        columns, page_ids = self._keys_of(sorted(self.records.items()))
+        items = np.concatenate([part.items for part in parts]) if parts else np.zeros(0, dtype=EFFECT)
+        offsets = np.repeat([part.offset for part in parts], [len(part.items) for part in parts])
+        listed = np.isin(items["kind"], (EffectKind.POST, EffectKind.UNPOST)) & (items["page_id"] >= first)
+        items, offsets = items[listed], offsets[listed]
+        _, numbers, counts = np.unique(items["page_id"], return_inverse=True, return_counts=True)
+        once = (counts[numbers] == 1) & (items["page_id"] >> np.uint64(PLACE_BITS) == offsets)
+        posted = np.isin(page_ids, items["page_id"].astype(np.int64))
+        alone = np.isin(page_ids, items["page_id"][once].astype(np.int64))
+        alone[posted] &= ~self._table.meet(columns[posted])
+        self._posted_alone = set(page_ids[alone].tolist())
+        self._table.insert(columns[alone], page_ids[alone])
+        self._table.insert(columns[~alone], page_ids[~alone])
+        rest = [item for item in items.tolist() if item[1] not in self._posted_alone]
+        self._rows.update(changes(rest, self.records, self, self._decider, lambda page_id: True)[Family.KEYS])
+
+    def begin(self) -> None:
+        """The message that was added last is judged, perhaps once more."""
+        self._in_message = set()
+
+    def note(self, effects: Iterable[tuple[int, int, bytes]]) -> None:
+        """Some pages of the message, after `begin`, were judged with these effects."""
+        for kind, page_id, _ in effects:
+            if kind == EffectKind.POST:
+                self._in_message.add(page_id)
+            elif kind == EffectKind.UNPOST:
+                self._in_message.discard(page_id)
+
+    def end(self, rows: Mapping[bytes, bytes | None]) -> None:
+        """The message was judged. rows: lists that it changed."""
+        self._posted_alone |= self._in_message & self.alone
+        self._in_message = set()
+        self._rows.update(rows)
+
+    def get_many(self, family: Family, names: Sequence[bytes]) -> list[bytes | None]:
+        """Rows of posting lists; other families are empty."""
+        if family is not Family.KEYS or not names:
+            return [None] * len(names)
+        held = self._rows
+        pages = self._table.find(_numbers(names)).tolist()
+        pairs = zip(names, pages, strict=True)
+        return [held[name] if name in held else self._row_of_one(name, page_id) for name, page_id in pairs]
+
+    def _row_of_one(self, name: bytes, page_id: int) -> bytes | None:
+        """The list of a key that no row was written of. page_id: of the first page of the window that has it."""
+        if page_id not in self._posted_alone and not (page_id in self._in_message and page_id in self.alone):
+            return None
+        entry = keys.posting(page_id, Header(self.records[page_id]), name)
+        return keys.with_posting(None, entry, self._decider.postings_max, self._decider.hot_postings_kept)
+
+    def first(self, family: Family, prefix: bytes, limit: int, after: bytes = b"") -> list[tuple[bytes, bytes]]:
+        return []
+
+    def scan(self, family: Family) -> Iterator[tuple[bytes, bytes]]:
+        return iter(())
+
+
+def _numbers(names: Sequence[bytes]) -> np.ndarray:
+    """Keys as `similarity_columns` has them."""
+    raw = np.zeros((len(names), 8), dtype=np.uint8)
+    raw[:, 1:] = np.frombuffer(b"".join(names), dtype=np.uint8).reshape(len(names), -1)
+    numbers: np.ndarray = raw.view(">u8")[:, 0].astype(np.uint64)
+    return numbers
