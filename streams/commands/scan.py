@@ -51,8 +51,7 @@ class Options(Documents, Json, Quiet):
     shards: Annotated[
         int,
         Opt(
-            "Processes that find and compare candidates; 0: this one does. A state begun with some keeps shards. "
-            "Slower on few cores.",
+            "Processes that find and compare candidates; 0: this one does. A state keeps the shards it began with.",
             low=0,
             high=256,
         ),

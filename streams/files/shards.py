@@ -11,9 +11,11 @@ to their last flush. So the rows of a shard stay in memory until the judge's flu
 """
 
 import contextlib
+import pickle
 import queue
 import shutil
 import signal
+import struct
 import threading
 import time
 from collections import deque
@@ -21,7 +23,6 @@ from collections.abc import Iterator, Sequence
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import Any
 
 from neardup.decider import Decider
 from neardup.errors import CorruptRecord, InvariantBroken, NeardupError, StateError
@@ -30,13 +31,13 @@ from neardup.index.layered import Layered
 from neardup.index.memory import MemoryStore
 from neardup.sharded.epochs import Sharding
 from neardup.sharded.records import Candidates, Effects
-from neardup.sharded.shard import Shard
+from neardup.sharded.shard import Question, Shard
 from streams.files.segments import SegmentLog
 from streams.formats.message import Message, decode_entry
 from streams.state.locked_folder import state_error
 
-#: (V, E) of a new state directory that is made with --shards.
-DEFAULT = Sharding(16, 16)
+#: E of a new state directory that is made with --shards.
+_EPOCH = 16
 #: Messages that shards are given before the judge needs their answers.
 AHEAD = 4
 #: Messages and effects that wait for a process, at most; only a shard that is rebuilt has more than a few.
@@ -45,8 +46,23 @@ _WAITING_MAX = 64
 _LOCKED_S, _LOCKED_STEP_S = 20.0, 0.1
 #: Seconds that a process has at the end of a scan for the messages that it was sent.
 _END_S = 60.0
+#: How long a process may neither take nor send anything while the scan waits for it; RocksDB may hold up a write for
+#: 600 seconds. In seconds, counted in steps, so that a scan that was stopped as a whole goes on.
+SILENT_S, _SILENT_STEP_S = 660.0, 0.5
 #: Memory of all shards of a directory: for blocks that were read, and for rows until they are written. Bytes.
 _CACHE_BYTES, _WRITE_BYTES = 256 << 20, 128 << 20
+
+
+# Messages of the pipes. To a process: kind, number; then, in a message of its own, bytes that are not copied.
+_SEND, _LEARN, _RELEASE, _END = b"s", b"l", b"r", b"e"
+# From a process: kind, bytes.
+_STARTED, _ANSWER, _ERROR = b"o", b"a", b"x"
+_POSITION = struct.Struct(">Q")
+
+
+def new_sharding(processes: int) -> Sharding:
+    """Returns (V, E) of a new state directory: a shard for each process, since each shard reads every sketch."""
+    return Sharding(1 << (processes - 1).bit_length(), _EPOCH)
 
 
 class DeferredStore:
@@ -166,9 +182,9 @@ class LocalShards:
 
     def send(self, offset: int, data: bytes) -> None:
         """Take the next message of the log."""
-        records = self._records(offset, data)
+        message = Question(offset, self._records(offset, data))
         for each in self._shards:
-            each.shard.read(offset, records)
+            each.shard.take(message)
         self._work()
 
     def learn(self, effects: bytes) -> None:
@@ -224,7 +240,8 @@ class ShardProcess:
         )
         self._process.start()
         there.close()
-        self._requests: queue.Queue[tuple[str, Any]] = queue.Queue(_WAITING_MAX)
+        self._requests: queue.Queue[tuple[bytes, int, bytes]] = queue.Queue(_WAITING_MAX)
+        self._taken = 0  # requests that the process has taken
         self._writer = threading.Thread(target=self._write, name="neardup-shards", daemon=True)
         self._writer.start()
         self._start: int | None = None
@@ -236,63 +253,85 @@ class ShardProcess:
 
     def start(self) -> int:
         if self._start is None:
-            self._start = int(self._receive("start"))
+            (self._start,) = _POSITION.unpack(self._receive(_STARTED))
         return self._start
 
     def send(self, offset: int, data: bytes) -> None:
-        self._request("send", (offset, data))
+        self._request(_SEND, offset, data)
 
     def learn(self, effects: bytes) -> None:
-        self._request("learn", effects)
+        self._request(_LEARN, 0, effects)
 
     def receive(self) -> Candidates:
-        return Candidates.decode(self._receive("answer"))
+        return Candidates.decode(self._receive(_ANSWER))
 
     def release(self, judged_to: int) -> None:
-        self._request("release", judged_to)
+        self._request(_RELEASE, judged_to, b"")
 
     def close(self) -> None:
         """End the process once it has done what it was sent; after a while by a signal, which loses nothing."""
         with contextlib.suppress(StateError):
-            self._request("end", None)
+            self._request(_END, 0, b"")
         deadline = time.monotonic() + _END_S
         while self._process.is_alive():
             if time.monotonic() > deadline:
                 self._process.kill()
             with contextlib.suppress(EOFError, OSError):
                 while self._pipe.poll(_LOCKED_STEP_S):  # what it sends, so that it does not wait
-                    self._pipe.recv()
+                    self._pipe.recv_bytes()
             self._process.join(_LOCKED_STEP_S)
         self._writer.join()
         self._pipe.close()
 
-    def _request(self, kind: str, value: Any) -> None:
+    def _request(self, kind: bytes, number: int, data: bytes) -> None:
+        taken, waited = self._taken, 0.0
         while True:
             if not self._writer.is_alive():
                 raise self._lost()
             try:
-                self._requests.put((kind, value), timeout=0.1)
+                self._requests.put((kind, number, data), timeout=_SILENT_STEP_S)
                 return
             except queue.Full:
-                continue
+                waited = waited + _SILENT_STEP_S if taken == self._taken else 0.0
+                taken = self._taken
+                if waited > SILENT_S:
+                    raise self._silent() from None
 
     def _write(self) -> None:
         with contextlib.suppress(OSError):
-            kind = ""
-            while kind != "end":
-                kind, value = self._requests.get()
-                self._pipe.send((kind, value))
+            kind = b""
+            while kind != _END:
+                kind, number, data = self._requests.get()
+                self._pipe.send_bytes(kind + _POSITION.pack(number))
+                if kind in (_SEND, _LEARN):
+                    self._pipe.send_bytes(data)
+                self._taken += 1
 
-    def _receive(self, required: str) -> Any:
+    def _receive(self, required: bytes) -> bytes:
+        waited, taken = 0.0, self._taken
         try:
-            kind, value = self._pipe.recv()
+            while not self._pipe.poll(_SILENT_STEP_S):
+                waited = waited + _SILENT_STEP_S if taken == self._taken else 0.0
+                taken = self._taken
+                if waited > SILENT_S:
+                    raise self._silent()
+            found = self._pipe.recv_bytes()
         except (EOFError, OSError) as error:
             raise self._lost() from error
-        if kind == "error":
-            raise value
+        kind, data = found[:1], found[1:]
+        if kind == _ERROR:
+            raise pickle.loads(data)
         if kind != required:
-            raise InvariantBroken(f"shards {_named(self._numbers)} sent {kind}, and {required} was expected")
-        return value
+            raise InvariantBroken(f"shards {_named(self._numbers)} sent {kind!r}, and {required!r} was expected")
+        return data
+
+    def _silent(self) -> StateError:
+        self._process.kill()
+        return StateError(
+            f"the process of shards {_named(self._numbers)} (pid {self.pid}) did nothing for {SILENT_S:.0f} seconds, "
+            "and was ended: it was stopped, or its disk does not answer; nothing is lost: run the same command again, "
+            "which continues from here"
+        )
 
     def _lost(self) -> StateError:
         self._process.join(5)
@@ -313,19 +352,19 @@ def _serve(pipe: Connection, numbers: Sequence[int], folder: Path | None, decide
     with contextlib.suppress(EOFError, OSError):
         try:
             with contextlib.closing(LocalShards(numbers, folder, decider, answers_from)) as shards:
-                pipe.send(("start", shards.start()))
-                while (request := pipe.recv())[0] != "end":
-                    kind, value = request
-                    if kind == "send":
-                        shards.send(*value)
-                    elif kind == "learn":
-                        shards.learn(value)
+                pipe.send_bytes(_STARTED + _POSITION.pack(shards.start()))
+                while (request := pipe.recv_bytes())[:1] != _END:
+                    kind, (number,) = request[:1], _POSITION.unpack_from(request, 1)
+                    if kind == _SEND:
+                        shards.send(number, pipe.recv_bytes())
+                    elif kind == _LEARN:
+                        shards.learn(pipe.recv_bytes())
                     else:
-                        shards.release(value)
+                        shards.release(number)
                     while shards.has_answers():
-                        pipe.send(("answer", shards.receive().encode()))
+                        pipe.send_bytes(_ANSWER + shards.receive().encode())
         except NeardupError as error:
-            pipe.send(("error", error))
+            pipe.send_bytes(_ERROR + pickle.dumps(error))
 
 
 class ScanShards:

@@ -35,7 +35,7 @@ from neardup.sharded.epochs import Sharding
 from neardup.sketch.takedown import Takedown
 from neardup.verdict import Coordinates, Verdict
 from streams.files.segments import SegmentLog
-from streams.files.shards import AHEAD, DEFAULT, ScanShards
+from streams.files.shards import AHEAD, ScanShards, new_sharding
 from streams.files.sources import LocalSource, SourceRecord, digest_of, unchanged
 from streams.formats.message import (
     MANY_SOURCES,
@@ -123,8 +123,9 @@ class State:
             scheme: by default the directory's own, or a new one with a random seed.
             decider: makes the decider for the scheme; by default the directory's own, or the default rule.
             new_decider: if the directory has another decider, this one decides from here on.
-            shards: number of processes that run shards. A new directory then has shards (`shards.DEFAULT`). With 0, a
-                directory with shards runs them in this process. No verdict depends on it.
+            shards: number of processes that run shards. A new directory then has shards, one for each process
+                (`shards.new_sharding`). With 0, a directory with shards runs them in this process. No verdict depends
+                on it.
             progress: called with the messages folded so far, and their number, while catching up.
 
         Raises StateError if the directory is in use, cannot be written, belongs to a matcher on Kafka, or was made with
@@ -379,7 +380,7 @@ class State:
             return held
         required = make(self.scheme) if make else Decider(scheme=self.scheme.digest)
         if self._processes and not required.epoch and not self.log.end():
-            required = replace(required, **DEFAULT._asdict())
+            required = replace(required, **new_sharding(self._processes)._asdict())
         words = decider_changes_in(self.log.read())
         return self._directory.keep(words[0][1].before if words else required)
 

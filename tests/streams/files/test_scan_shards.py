@@ -13,7 +13,7 @@ from neardup.decider import Decider
 from neardup.errors import StateError
 from neardup.scheme import Scheme
 from streams.files.scan import Progress, scan
-from streams.files.shards import ShardProcess
+from streams.files.shards import ShardProcess, new_sharding
 from streams.files.state import State
 from streams.formats.message import verdict_lines
 from streams.library import open_index
@@ -104,6 +104,28 @@ def test_a_killed_shard_ends_the_scan_and_the_same_command_continues(tmp_path: P
         agrees(state)
 
 
+def test_a_frozen_shard_ends_the_scan_which_names_it(
+    tmp_path: Path, archive: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with opened(tmp_path / "state", processes=2) as state:
+        assert state.shards is not None
+        group = state.shards.groups[1]
+        assert isinstance(group, ShardProcess)
+        pid = group.pid
+        assert pid is not None
+
+        def stop() -> None:
+            monkeypatch.setattr("streams.files.shards.SILENT_S", 6.0)
+            os.kill(pid, signal.SIGSTOP)
+
+        with pytest.raises(StateError, match=rf"process of shards 1 \(pid {pid}\) did nothing .* run the same command"):
+            scan([archive], state, progress=killed_when(3, stop))
+    monkeypatch.undo()
+    with opened(tmp_path / "state", processes=2) as state:
+        scan([archive], state)
+        agrees(state)
+
+
 @pytest.mark.parametrize("lost", ["shards/0", "shards", "index", "effects", "verdicts"])
 def test_what_is_lost_is_rebuilt_from_the_log(tmp_path: Path, archive: Path, lost: str) -> None:
     def stop() -> None:
@@ -138,6 +160,11 @@ def test_the_directory_remembers_its_shards(tmp_path: Path, archive: Path) -> No
             opened(tmp_path / "state", shards, epoch)
     with pytest.raises(StateError, match="another directory"):
         State.open(tmp_path / "state", decider=lambda s: replace(Decider(s.digest), rule="combined"), new_decider=True)
+
+
+@pytest.mark.parametrize(("processes", "shards"), [(1, 1), (2, 2), (3, 4), (16, 16)])
+def test_a_new_directory_has_a_shard_for_each_process(processes: int, shards: int) -> None:
+    assert new_sharding(processes) == (shards, 16)
 
 
 def test_the_command(shell: Shell, tmp_path: Path) -> None:
