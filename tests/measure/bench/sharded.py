@@ -2,7 +2,8 @@
 
     python -m tests.measure.bench.sharded [--log STATE/log] [--pages N] [--shards 1,2,4,8] [--epoch E]
 
-All parts run one after another in this process. Without --log the log is generated (`tests.measure.bench.generated`).
+All parts run in this process, message by message: one matcher, the shards, the judge. So a busy machine slows all of
+them down alike. Without --log the log is generated (`tests.measure.bench.generated`).
 """
 
 import argparse
@@ -50,24 +51,17 @@ class Run:
         self.micros[role] += (time.process_time_ns() - started) / 1000
 
 
-def alone(messages: Messages, decider: Decider, make: Callable[[str], Store]) -> Run:
-    """One matcher, message by message."""
-    run, matcher = Run(), Matcher(make("index"), decider)
-    for message in messages:
-        with run.time("matcher"):
-            prepared = matcher.prepare([message])
-            lines = [verdict.to_json() for verdict in prepared.verdicts]
-            matcher.apply(prepared)
-        run.verdicts += lines
-    return run
-
-
-def sharded(messages: Messages, decider: Decider, make: Callable[[str], Store]) -> Run:
-    """A judge and its shards, in lockstep."""
-    run, judge = Run(), Matcher(make("index"), decider)
+def run_both(messages: Messages, decider: Decider, make: Callable[[str], Store]) -> tuple[Run, Run]:
+    """One matcher; and a judge and its shards, in lockstep."""
+    base, matcher = Run(), Matcher(make("index"), replace(decider, shards=1, epoch=0))
+    run, judge = Run(), Matcher(make("judge"), decider)
     shards = [Shard(number, make(f"shard-{number}"), decider) for number in range(decider.shards)]
     answers: dict[int, list[Candidates]] = {}
     for offset, data in messages:
+        with base.time("matcher"):
+            prepared = matcher.prepare([(offset, data)])
+            base.verdicts += [verdict.to_json() for verdict in prepared.verdicts]
+            matcher.apply(prepared)
         for shard in shards:
             with run.time("shard"):
                 entry = decode_entry(data, offset)
@@ -88,7 +82,7 @@ def sharded(messages: Messages, decider: Decider, make: Callable[[str], Store]) 
         for shard in shards:
             with run.time("shard"):
                 shard.learn(Effects.decode(effects))
-    return run
+    return base, run
 
 
 def differences(one: Sequence[bytes], other: Sequence[bytes]) -> Counter[str]:
@@ -135,7 +129,7 @@ def main() -> None:
         messages = generated(asked.pages, scheme)
     decider = Decider(scheme=scheme)
 
-    def measured(run: Callable[[Messages, Decider, Callable[[str], Store]], Run], decider: Decider) -> Run:
+    def measured(messages: Messages, shards: int) -> tuple[Run, Run]:
         with tempfile.TemporaryDirectory() as folder:
             stores: list[Store] = []
 
@@ -143,23 +137,26 @@ def main() -> None:
                 stores.append(MemoryStore() if asked.memory else RocksStore(Path(folder) / name))
                 return stores[-1]
 
-            found = run(messages, decider, make)
+            found = run_both(messages, replace(decider, shards=shards, epoch=asked.epoch), make)
             for store in stores:
                 store.close()
             return found
 
-    measured(alone, decider)  # compiles
-    base = measured(alone, decider)
-    pages = len(_pages(base.verdicts))
-    print(f"{pages:,} pages in {len(messages):,} messages; one matcher: {base.micros['matcher'] / pages:.1f} us a page")
+    measured(messages[: 3 * asked.epoch], 1)  # compiles
     for shards in map(int, asked.shards.split(",")):
-        found = measured(sharded, replace(decider, shards=shards, epoch=asked.epoch))
+        base, found = measured(messages, shards)
+        pages = len(_pages(base.verdicts))
         apart = differences(base.verdicts, found.verdicts)
+        whole = base.micros["matcher"] / pages
+        judge, shard = found.micros["judge"] / pages, found.micros["shard"] / shards / pages
+        sent = (found.bytes[name] / pages for name in ("candidates", "effects"))
         print(
-            f"V = {shards}, E = {asked.epoch}: judge {found.micros['judge'] / pages:.1f} us a page, each shard "
-            f"{found.micros['shard'] / shards / pages:.1f} us; candidates {found.bytes['candidates'] / pages:.0f} and "
-            f"effects {found.bytes['effects'] / pages:.0f} bytes a page; {sum(apart.values())} verdicts differ "
-            f"({sum(apart.values()) / pages:.3%}): {dict(apart.most_common())}"
+            f"V = {shards}, E = {asked.epoch}, {pages:,} pages in {len(messages):,} messages: "
+            f"one matcher {whole:.1f} us a page; judge {judge:.1f} us ({judge / whole:.2f} x), "
+            f"each shard {shard:.1f} us ({shard / whole:.2f} x); "
+            "candidates {:.0f} and effects {:.0f} bytes a page; ".format(*sent)
+            + f"{sum(apart.values())} verdicts differ ({sum(apart.values()) / pages:.3%}): {dict(apart.most_common())}",
+            flush=True,
         )
 
 

@@ -64,6 +64,20 @@ def test_verdicts_are_those_of_the_lockstep_reference(
         assert len(list(state.log.read())) > 2 * epoch
 
 
+@pytest.mark.parametrize("processes", [0, 2])
+def test_with_an_epoch_longer_than_the_log_a_scan_says_what_it_says_without_shards(
+    tmp_path: Path, archive: Path, processes: int
+) -> None:
+    with opened(tmp_path / "alone", 1, 0) as alone, opened(tmp_path / "state", 2, 1 << 20, processes) as state:
+        scan([archive], alone)
+        scan([archive], state)
+        assert alone.shards is None
+        for one in (expected := list(alone.verdicts())) + (found := list(state.verdicts())):
+            del one["decider"]
+        assert found == expected
+        assert {verdict["verdict"] for verdict in found} >= {"unique", "near_duplicate", "exact_duplicate"}
+
+
 def test_a_scan_goes_on_with_other_processes_and_other_sources(tmp_path: Path, archive: Path) -> None:
     for processes, name in enumerate(("a", "b", "c")):
         source = write_json_lines(tmp_path / f"{name}.jsonl", crawl(12), base=f"http://{name}.example/")
