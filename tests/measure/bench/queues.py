@@ -14,6 +14,9 @@ import numpy as np
 
 from neardup.sharded.epochs import Sharding
 
+#: After an outage messages are level again if they are no later than this. Seconds.
+_LEVEL_S = 0.01
+
 
 @dataclass(frozen=True)
 class Service:
@@ -79,8 +82,7 @@ def main() -> None:
         some = arrivals(rate, pages, 1800)
         found = latencies(some, sharding, service)
         late = latencies(some, sharding, service, outage=(600.0, 600.0 + asked.outage))
-        behind = some[late > np.quantile(found, 0.99)]
-        level = behind[behind > 600].max(initial=600.0) - 600
+        level = some[late > found + _LEVEL_S].max(initial=600.0) - 600  # the same arrivals and services
         print(
             f"{rate:,.0f} pages/s: p50 {1e3 * np.median(found):.0f} ms, p99 {1e3 * np.quantile(found, 0.99):.0f} ms; "
             f"one shard away for {asked.outage:.0f} s: level again after {level:.0f} s"
