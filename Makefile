@@ -9,7 +9,7 @@ export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
 .PHONY: help setup browser jars rewritten lint types imports check core tests-of test unit plain bounds njit gate ablation commons web corpora simulate fuzz soak silence \
-	test-axe test-java test-large test-spark test-spark-large bench bench-large bench-curve bench-options bench-stream bench-views profile demo demo-kafka site lock clean
+	test-axe test-java test-shards test-large test-spark test-spark-large bench bench-large bench-curve bench-options bench-stream bench-views profile demo demo-kafka site lock clean
 
 help:
 	@echo "make demo        fetch real pages, scan them, write demo/report.html"
@@ -28,6 +28,7 @@ help:
 	@echo "make fuzz        a search for bytes that break a reader, MINUTES=5, ONLY=targets"
 	@echo "make soak        the stream under kills, zombies, torn copies, MINUTES=5; test-cluster: with one of three brokers lost"
 	@echo "make silence     every role under a broker that does not answer for 5, 20 and 60 s"
+	@echo "make test-shards all tests of shards and a judge on a real broker, of which make test runs a few"
 	@echo "make test-large  a year of a crawl in one process, PAGES=1000000: restarts, expiry, takedowns, new schemes"
 	@echo "make test-axe    the pages of the views before axe-core, which npm fetches"
 	@echo "make test-deploy image, compose file, chart and alerts, really run; installs what it needs, half an hour at first"
@@ -127,6 +128,10 @@ test-%: $(READY) browser jars
 # A broker that is silent for 5, 20 and 60 s under every role, idle and busy: some minutes.
 silence: $(READY) jars
 	NEARDUP_TEST_SILENCE=5,20,60 $(BIN)/pytest -n 0 tests/kafka/test_silence.py
+
+# Shards and a judge on a real broker: killed, moved, without a disk, with other topics. `make test` has a few of them.
+test-shards: $(READY) jars
+	NEARDUP_TEST_SHARDS=1 $(PYTEST) $(WAITING) $(SLOWEST) tests/kafka/test_shard*.py
 
 # What a release is made of, built and installed with all extras into fresh environments, for each Python that is here.
 test-release: $(READY)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from broker import eventually
 from line import story
-from sharded_line import EPOCH, SHARDS, ShardedLine
+from sharded_line import EPOCH, SHARDS, ShardedLine, long
 
 from neardup.index.base import Family
 from neardup.index.rocks import RocksStore
@@ -67,6 +67,7 @@ def test_a_shard_restores_its_checkpoint_while_the_others_go_on(line: ShardedLin
     assert '"index restored"' in restored.output()
 
 
+@long
 def test_all_disks_are_lost(line: ShardedLine) -> None:
     line.stop()
     lose(line, *range(SHARDS), judge=True)
@@ -78,6 +79,7 @@ def test_all_disks_are_lost(line: ShardedLine) -> None:
     line.check()
 
 
+@long
 def test_no_checkpoint_serves(line: ShardedLine) -> None:
     """The shard names the topic, and writes nothing."""
     line.stop()
@@ -89,6 +91,7 @@ def test_no_checkpoint_serves(line: ShardedLine) -> None:
     assert f"topic {line.names.sketches}, partition 0: offset 0 is to be read, and the topic holds" in error
 
 
+@long
 def test_checkpoints_of_shards_lose_a_page_that_is_taken_down(line: ShardedLine) -> None:
     url = next(verdict["url"] for verdict in line.verdicts() if verdict["verdict"] == "unique")
     ids = {verdict["page_id"] for verdict in line.verdicts() if verdict["url"] == url}
@@ -110,6 +113,7 @@ def test_checkpoints_of_shards_lose_a_page_that_is_taken_down(line: ShardedLine)
     line.check()
 
 
+@long
 @pytest.mark.parametrize("whole", [True, False], ids=["whole log", "trimmed log"])
 def test_lost_answers_are_given_again(line: ShardedLine, whole: bool) -> None:
     """The judge names message and shards; as it says, they start again, from a checkpoint or from the log's begin."""

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from broker import eventually
 from line import story
-from sharded_line import ShardedLine
+from sharded_line import ShardedLine, long
 
 from neardup.errors import BadInput, StateError
 from neardup.index.rocks import RocksStore
@@ -23,6 +23,7 @@ from streams.state.inspection import inspect
 ADVICE = "judge the same sketches by one matcher in another generation"
 
 
+@long
 def test_commands_on_the_state_of_shards(make_sharded: Callable[..., ShardedLine], tmp_path: Path) -> None:
     line = make_sharded(checkpoints=str(tmp_path / "kept"), checkpoint_messages=2)
     line.publish(story())
@@ -60,6 +61,7 @@ def test_commands_on_the_state_of_shards(make_sharded: Callable[..., ShardedLine
     line.check()
 
 
+@long
 def test_a_standby_of_the_judge_takes_over(make_sharded: Callable[..., ShardedLine], tmp_path: Path) -> None:
     line = make_sharded()
     line.publish(story())

@@ -7,7 +7,7 @@ from pathlib import Path
 from broker import eventually
 from line import story
 from roles import freeze, full_disk
-from sharded_line import SHARDS, ShardedLine
+from sharded_line import SHARDS, ShardedLine, long
 
 from streams.roles.shards import shard_state
 
@@ -23,6 +23,7 @@ def running(make_sharded: Make) -> ShardedLine:
     return line
 
 
+@long
 def test_effects_are_recreated_while_all_run_and_the_advice_is_followed(make_sharded: Make) -> None:
     line = running(make_sharded)
     judge = line.start("match")
@@ -42,6 +43,7 @@ def test_effects_are_recreated_while_all_run_and_the_advice_is_followed(make_sha
     line.check()
 
 
+@long
 def test_answers_are_recreated_while_all_run_and_the_advice_is_followed(make_sharded: Make) -> None:
     line = running(make_sharded)
     judge = line.start("match")
@@ -58,6 +60,7 @@ def test_answers_are_recreated_while_all_run_and_the_advice_is_followed(make_sha
     line.check()
 
 
+@long
 def test_a_shard_without_room_on_its_disk_stops_and_goes_on(make_sharded: Make) -> None:
     line = running(make_sharded)
     line.start_shards(1)
@@ -69,6 +72,7 @@ def test_a_shard_without_room_on_its_disk_stops_and_goes_on(make_sharded: Make) 
     line.check()
 
 
+@long
 def test_a_frozen_shard_comes_back_beside_its_successor(make_sharded: Make) -> None:
     """It has a disk of its own; what it sends late is what the successor has sent."""
     line = running(make_sharded)

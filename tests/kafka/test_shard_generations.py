@@ -6,7 +6,7 @@ from typing import Any
 
 from broker import eventually
 from line import Line, Make, story
-from sharded_line import lockstep_of, messages_of
+from sharded_line import lockstep_of, long, messages_of
 from test_backfill import beside, control, live
 from test_cutover import Reader, ids
 
@@ -76,6 +76,7 @@ def go_and_return(line: Line, reader: Reader) -> None:
     line.stop()
 
 
+@long
 def test_four_shards_to_sixteen_in_one_process_group(make: Make) -> None:
     line = live(make, story())
     four, sixteen = sharded(line, "four", 4), sharded(line, "sixteen", 16)

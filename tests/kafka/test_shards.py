@@ -1,4 +1,7 @@
-"""Shards and a judge on a real broker: killed at every step, their verdicts are those of a lockstep."""
+"""Shards and a judge on a real broker: killed at every step, their verdicts are those of a lockstep.
+
+`make test` runs the tests of shards that find most; `make test-shards` runs all.
+"""
 
 import os
 from collections.abc import Callable
@@ -10,7 +13,7 @@ import pytest
 from broker import eventually
 from line import story
 from roles import SHARD_STEPS, STEPS
-from sharded_line import EPOCH, SHARDS, ShardedLine
+from sharded_line import EPOCH, SHARDS, ShardedLine, long
 
 from neardup.index.base import Family
 from neardup.index.rocks import RocksStore
@@ -26,16 +29,17 @@ def line(make_sharded: Callable[..., ShardedLine]) -> ShardedLine:
 
 #: (steps of shards 0 and 1, step of the judge) where they die in one story.
 STORIES = [
-    ("1 read", "2 half sent", "0 fenced the others"),
-    ("2 sent", "3 acknowledged", "3 offsets sent"),
-    ("4 applied", "5 flushed", "3 committed"),
+    pytest.param("1 read", "2 half sent", "0 fenced the others", marks=long),
+    pytest.param("2 sent", "3 acknowledged", "3 offsets sent"),
+    pytest.param("4 applied", "5 flushed", "3 committed", marks=long),
 ]
 #: Each step alone, by hand: EACH_STEP=1.
 if os.environ.get("EACH_STEP"):
-    STORIES += [(step, "", "") for _, step in SHARD_STEPS]
-    STORIES += [("", "", step) for role, step in STEPS if role == "match"]
+    STORIES += [pytest.param(step, "", "") for _, step in SHARD_STEPS]
+    STORIES += [pytest.param("", "", step) for role, step in STEPS if role == "match"]
 
 
+@long
 def test_shards_and_a_judge_say_what_a_lockstep_says(line: ShardedLine) -> None:
     """Shards move between processes meanwhile."""
     line.publish(story())
@@ -72,6 +76,7 @@ def test_killed_at_steps(line: ShardedLine, one: str, other: str, judge: str) ->
     line.check()
 
 
+@long
 def test_a_shard_that_lost_its_disk(line: ShardedLine) -> None:
     """It answers from the log's start on; the judge has these answers, and uses those that are new."""
     line.publish(story())
@@ -110,6 +115,7 @@ def test_a_takedown_reaches_the_shards(line: ShardedLine) -> None:
             assert not kept & ids
 
 
+@long
 def test_lost_effects_are_made_again(line: ShardedLine) -> None:
     """The judge says what to do, and no verdict is emitted twice."""
     line.publish(story())
@@ -131,6 +137,7 @@ def test_lost_effects_are_made_again(line: ShardedLine) -> None:
     line.check()
 
 
+@long
 def test_another_decider_is_refused(line: ShardedLine) -> None:
     line.publish(story(8))
     line.start("sketch")
