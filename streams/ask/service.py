@@ -2,10 +2,8 @@
 
 import asyncio
 import hmac
-import signal
 import socket
 from collections.abc import Awaitable, Callable
-from contextlib import suppress
 
 import orjson
 from aiohttp import web
@@ -16,6 +14,7 @@ from neardup.page import Page
 from neardup.verdict import Kind
 from streams.ask.snapshot import IndexSnapshot
 from streams.formats.json import decode_line, object_of
+from streams.process.shutdown import stop_event
 
 #: Requests that wait for their turn; further ones get 503.
 WAITING_MAX = 64
@@ -102,10 +101,7 @@ async def serve(
 ) -> None:
     """Serve until SIGINT or SIGTERM, or until `until` is done."""
     runner = web.AppRunner(AskService(index, token).application(), access_log=None)
-    stop = asyncio.Event()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        with suppress(ValueError, RuntimeError):  # not in the main thread: `until` ends the service
-            asyncio.get_running_loop().add_signal_handler(number, stop.set)
+    stop = stop_event()
     await runner.setup()
     await asyncio.to_thread(index.query, Page("http://a.example/", b"kernels are loaded by the first page"))
     try:

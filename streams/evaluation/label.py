@@ -10,7 +10,6 @@ import asyncio
 import hmac
 import os
 import secrets
-import signal
 import socket
 import stat
 import time
@@ -33,6 +32,7 @@ from neardup.evaluation.rules.audits import drawn_of, read_audits
 from streams.config.settings import LABEL_PORT
 from streams.errors import WrongUsage
 from streams.evaluation.evaluate import Progress, check_crawl, open_crawl, silent
+from streams.process.shutdown import stop_event
 from streams.state.locked_folder import lock
 
 _Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
@@ -340,10 +340,7 @@ def label_command(
 async def _serve(labelling: Labelling, texts: Texts, sock: socket.socket, ready: Callable[[str], None]) -> None:
     app = web.Application(client_max_size=64 << 10)
     runner = web.AppRunner(app, access_log=None)
-    stop = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, stop.set)
+    stop = stop_event()
     port = sock.getsockname()[1]
     LabelViews(labelling, texts, hosts=(f"127.0.0.1:{port}", f"localhost:{port}")).add_to(app)
     await runner.setup()

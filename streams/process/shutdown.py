@@ -1,13 +1,14 @@
 """Clocks, and the shutdown of the process on a signal."""
 
+import asyncio
 import os
 import signal
 import sys
 import threading
 import time
 import traceback
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager, nullcontext, suppress
 from types import FrameType
 
 from streams.process.watchdog import alarm, end_process
@@ -32,6 +33,30 @@ class SteadyClock:
 
     def now_ms(self) -> int:
         return time.monotonic_ns() // 1_000_000
+
+
+def stop_event() -> asyncio.Event:
+    """Returns an event of the running loop that SIGINT and SIGTERM set; outside the main thread they do not."""
+    stop = asyncio.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        with suppress(ValueError, RuntimeError):
+            asyncio.get_running_loop().add_signal_handler(number, stop.set)
+    return stop
+
+
+async def completed(work: Awaitable[object], stop: asyncio.Event) -> bool:
+    """Returns whether `work` was done before `stop` was set; else cancels it. Raises what `work` raises."""
+    working, stopping = asyncio.ensure_future(work), asyncio.ensure_future(stop.wait())
+    try:
+        await asyncio.wait((working, stopping), return_when=asyncio.FIRST_COMPLETED)
+        if not working.done():
+            return False
+        await working
+        return True
+    finally:
+        for each in (working, stopping):
+            each.cancel()
+        await asyncio.gather(working, stopping, return_exceptions=True)
 
 
 @contextmanager

@@ -29,6 +29,7 @@ from streams.evaluation.label import LabelFile
 from streams.kafka import Admin, KafkaTopic
 from streams.kafka.admin import BROKER_TIME
 from streams.process import logs
+from streams.process.shutdown import completed, stop_event
 from streams.roles.runtime import connect
 from streams.views.audit_topic import TopicAudits
 from streams.views.audits import Audits, NoAudits
@@ -413,14 +414,18 @@ async def run(
         await asyncio.to_thread(forget, settings, topic)
     await asyncio.to_thread(make_changelogs, settings, topic)
     source = StreamSource(settings, topic, address)
+    stop = stop_event()
     with monitored(settings) as monitor:
         watching = asyncio.ensure_future(source.watch(monitor))
         try:
-            await source.start()
+            if not await completed(source.start(), stop):
+                return
             monitor.ready()
             decider, until = Decider(scheme="", **settings.decider_values), source.stopped()
             token = settings.views_token
-            await serve(source, decider, sock, names=names, token=token, labels=labels, ready=ready, until=until)
+            await serve(
+                source, decider, sock, names=names, token=token, labels=labels, ready=ready, until=until, stop=stop
+            )
         finally:
             watching.cancel()
             await source.stop()

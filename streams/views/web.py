@@ -8,7 +8,6 @@ an effect: one sends a rejected page again, the others label audited pairs.
 import asyncio
 import hmac
 import secrets
-import signal
 import socket
 from base64 import b64decode
 from collections import deque
@@ -26,6 +25,7 @@ from neardup.errors import BadInput, NeardupError
 from neardup.verdict import Coordinates
 from streams.errors import WrongUsage
 from streams.evaluation.label import LabelFile, posted
+from streams.process.shutdown import stop_event
 from streams.views import comparing, counts, pages
 from streams.views.audits import listed
 from streams.views.labelling import PREFIX, AuditLabelling
@@ -393,18 +393,19 @@ async def serve(
     labels: LabelFile | None = None,
     ready: Callable[[str], None] = lambda url: None,
     until: Awaitable[object] | None = None,
+    stop: asyncio.Event | None = None,
 ) -> None:
-    """Serve until SIGINT or SIGTERM, or until `until` is done. names: hosts (with ports) of proxies in front."""
+    """Serve until `stop` is set, by default by SIGINT or SIGTERM, or until `until` is done.
+
+    names: hosts (with ports) of proxies in front.
+    """
+    stop = stop_event() if stop is None else stop
     host, port = sock.getsockname()[:2]
     host = f"[{host}]" if ":" in host else host
     hosts = {f"{host}:{port}", f"127.0.0.1:{port}", f"localhost:{port}", *names}
     app = web.Application(client_max_size=64 << 10)
     Views(source, decider, hosts=hosts, token=token, labels=labels).add_to(app)
     runner = web.AppRunner(app, access_log=None, max_line_size=REQUEST_LINE_MAX)
-    stop = asyncio.Event()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        with suppress(ValueError, RuntimeError):  # not in the main thread: the caller stops the server
-            asyncio.get_running_loop().add_signal_handler(number, stop.set)
     await runner.setup()
     waits: set[asyncio.Future[object]] = {asyncio.ensure_future(stop.wait())}
     if until is not None:

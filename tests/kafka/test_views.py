@@ -27,6 +27,19 @@ from tests.streams.views.random_verdicts import Held, emitted_at, random_verdict
 
 pytest.importorskip("faust", reason="faust-streaming is not installed")
 
+#: Lets the tables be restored for ever.
+SLOW_START = """
+import asyncio
+from faust.tables.manager import TableManager
+
+async def wait_until_recovery_completed(self):
+    print("is restoring", flush=True)
+    await asyncio.sleep(3600)
+
+TableManager.wait_until_recovery_completed = wait_until_recovery_completed
+
+"""
+
 DECIDER = Decider(scheme="")
 CLUSTERS = range(9)
 
@@ -292,3 +305,20 @@ def test_kill_9_and_a_rebuild_give_the_same_pages(
     finally:
         print(worker.log())
         worker.end(signal.SIGKILL)
+
+
+def test_views_stop_on_request_while_they_start(broker: str, made: Topics, tmp_path: Path) -> None:
+    arguments = ["--bootstrap", broker, "--group", made.verdicts, "--verdicts-topic", made.verdicts, "--port", "0"]
+    arguments += ["--views-state", str(tmp_path / "tables"), "--metrics-port", str(kafka.free_ports(1)[0])]
+    main = [sys.executable, "-c", SLOW_START + "from streams.commands import main; main()", "views"]
+    log = tmp_path / "views.log"
+    with log.open("wb") as output:
+        process = subprocess.Popen([*main, *arguments], stdout=output, stderr=output)
+    try:
+        eventually(lambda: "is restoring" in log.read_text(), "their start")
+        process.terminate()
+        assert process.wait(60) == 0, log.read_text()
+    finally:
+        process.kill()
+        process.wait()
+    assert "serving" not in log.read_text()
