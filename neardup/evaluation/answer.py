@@ -31,7 +31,7 @@ def _rules(table: ResultTable) -> str:
     if not measured_rows:
         return "All labelled pairs are of one kind, so rules cannot be compared."
     if len(table.rows) == 1:
-        return ""  # only a run: _run states its figures
+        return ""  # the only row is the run: `_run` states its figures
     best = max(measured_rows, key=lambda row: float(row["F1"] or 0))
     text = f"On {pairs:,} labelled pairs {_named(best)} has the best F1: {_measured(best)}."
     least = _range(best)[0]
@@ -46,7 +46,7 @@ def _run(tables: Mapping[str, ResultTable]) -> list[str]:
     exact, near = (counts[kind] for kind in _REPEATS)
     held, shown = (row[1] for row in tables["run-clusters"].rows[:2])
     repeats = [f"{near:,} near-duplicates"]
-    if exact:  # a run made here has none: identity sets are set aside before it
+    if exact:  # 0 if the evaluation made the run: it sets identity sets aside first
         repeats.append(f"{exact:,} exact duplicates")
     text = f"The run emitted {sum(counts.values()):,} verdicts: {', '.join(repeats)}"
     out = [f"{text}. An index would show {shown:,} of {held:,} pages."]

@@ -47,12 +47,12 @@ MISTAKES_PAPER: Mapping[Reason, float] = {
     Reason.SMALL_REPLIES: 0.15,
     Reason.TRANSITIVITY: 0.05,
 }
-#: Returns seconds of a processor.
+#: A clock: returns processor time in seconds.
 Clock = Callable[[], float]
-#: A window that strains away nothing but characters that the other text lacks: the LCS is that of the whole texts.
+#: A window that strains away only characters that the other text lacks, so its LCS is that of the whole texts.
 _WHOLE = 1
 _NEVER = ROTATIONS_MAX + 1
-#: Of the resampling for intervals.
+#: Seed of the resamplings for intervals.
 _SEED = 0
 _UNKNOWN = "The truth of these pages is unknown, or all pairs are of one kind: see --releases and --items."
 
@@ -75,7 +75,7 @@ class TextPair:
 
 @dataclass(frozen=True)
 class SystemSets:
-    """The result of a system: set of each document, and run time in seconds."""
+    """The result of a system. sets: number of the set of each document. seconds: run time."""
 
     sets: Mapping[str, int]
     seconds: float
@@ -85,8 +85,9 @@ class SystemSets:
 class Exhausted:
     """Drawn documents, each compared with every other text by TLCS.
 
-    documents: per drawn document, (near, rotations at which the signatures of both meet, _NEVER if they never do) of
-    each other text that is near or meets it. seconds: of all comparisons. signing: seconds per document.
+    documents: per drawn document, (near, rotations) of each other text that is near or shares a signature with it.
+    rotations: least number of rotations at which both texts have a common signature; _NEVER if they have none.
+    seconds: of all comparisons. signing: seconds per document.
     """
 
     texts: int
@@ -120,7 +121,7 @@ def exhaust(texts: Sequence[str], drawn: int, clock: Clock) -> Exhausted:
 
 
 def _levels(text: str) -> dict[tuple[int, int], int]:
-    """Maps each signature of a text's sentences to the number of rotations from which on it exists."""
+    """Maps each signature of a text's sentences to the least number of rotations that produces it."""
     parameters = Parameters(passage_words=0)  # the paper's signatures alone
     found = sentences(text, parameters)
     encoded = [sentence.encode("utf-8", "surrogatepass") for sentence, _ in found]
@@ -205,7 +206,7 @@ def _trusted(pair: TextPair, window: int) -> int:
 
 
 def slope_section(documents: Sequence[Sequence[TextPair]]) -> Section:
-    """Measures figure 8: precision at a recall of .90 by slope; varies the threshold of resemblance, containment off.
+    """Measures figure 8: precision at a recall of .90 by slope. Varies the threshold of resemblance alone.
 
     documents: the compared pairs of each drawn document.
     """
@@ -231,7 +232,7 @@ def slope_section(documents: Sequence[Sequence[TextPair]]) -> Section:
 
 
 def _resemblances(pair: TextPair) -> list[float]:
-    """Computes the resemblance at each slope; the texts are aligned once."""
+    """Computes the resemblance at each slope from one alignment of the texts."""
     longer, shorter = sorted((points(pair.a), points(pair.b)), key=len, reverse=True)
     made = aligned(longer, shorter, 1, Parameters().window_bytes)
     return [resemblance(made, longer, shorter, Parameters(slope_max=slope)) for slope in SLOPES]
@@ -240,8 +241,9 @@ def _resemblances(pair: TextPair) -> list[float]:
 def at_recall(found: Sequence[tuple[float, int, bool]]) -> tuple[float | None, float, float]:
     """Finds (precision, recall, threshold) of the highest threshold whose mean recall over documents reaches RECALL.
 
-    found: (score, document, whether of its item). Equal scores go together. A document without a pair of its item
-    counts for precision only, one without an accepted pair for recall only.
+    found: (score, document, whether the other text is of the document's item). Pairs of equal score are accepted
+    together. A document without a pair of its item counts for precision only. A document without an accepted pair
+    counts for recall only.
     """
     relevant = Counter(document for _, document, good in found if good)
     taken: Counter[int] = Counter()
@@ -371,8 +373,9 @@ def mistake_section(labels: Iterable[Label]) -> Section:
 
 
 def measure(sets: Mapping[str, int], items: Mapping[str, str]) -> tuple[float | None, float | None]:
-    """Computes (precision, recall) as means over documents; a document alone in its set, or of its item, does not
-    count.
+    """Computes (precision, recall) as means over documents.
+
+    A document alone in its set does not count for precision; the only document of an item does not count for recall.
     """
     known = [url for url in items if url in sets]
     size = Counter(sets[url] for url in known)
@@ -386,14 +389,14 @@ def measure(sets: Mapping[str, int], items: Mapping[str, str]) -> tuple[float | 
 def _same_site(
     sets: Mapping[str, int], items: Mapping[str, str], sites: Mapping[str, str]
 ) -> tuple[float | None, float | None]:
-    """Computes `measure` among documents of one site."""
+    """Computes `measure` with each set split by site."""
     numbers: dict[tuple[int, str], int] = {}
     apart = {url: numbers.setdefault((number, sites[url]), len(numbers)) for url, number in sets.items()}
     return measure(apart, items)
 
 
 def _share(weighed: Iterable[tuple[float, bool | None]]) -> float | None:
-    """Computes the weighted share of true values."""
+    """Computes the share of true values. weighed: (weight, value); None counts as false."""
     known = list(weighed)
     return ratio(sum(each for each, true in known if true), sum(each for each, _ in known))
 

@@ -37,18 +37,18 @@ PAPER: Mapping[str, tuple[float, float]] = {
 }
 _CURVES = ("simhash", "F", FINAL)
 _CONTOURS = (0.5, 0.6, 0.7, 0.8, 0.9)
-_FEW = 20  # least number of pairs of a language, of each kind
+_FEW = 20  # least number of duplicates, and of other pairs, that a language needs
 
 
-#: Signals that need the URLs alone, no page.
+#: Signals that need only the URLs, no page.
 _OF_URLS = ("same_domain", "url")
 
 
 @dataclass(frozen=True)
 class StepTimes:
-    """Milliseconds of the steps that come before signals. decode: the mean over `decoded` pages.
+    """Times of the steps before signals, in ms. decode: mean over `decoded` pages.
 
-    fetch, render: of each page whose crawler, or browser, measured it.
+    fetch, render: one time for each page for which the crawler (fetch) or the browser (render) measured it.
     """
 
     decode: float = 0.0
@@ -58,7 +58,7 @@ class StepTimes:
 
 
 class SignalCost(NamedTuple):
-    """Milliseconds of a signal alone: for each page, once it is decoded, and for each pair of such pages."""
+    """Cost of one signal in ms: per decoded page, and per pair of such pages."""
 
     page: float
     pair: float
@@ -68,9 +68,10 @@ class SignalCost(NamedTuple):
 class SignalStudy:
     """Labelled pairs for the study.
 
-    languages: of each pair, "" if its pages have two or none. rendered: bool[pairs], whether both pages were rendered.
-    any_rendered: whether any page was. rules: decisions of the online rules by name: bool[pairs]. costs: by signal, in
-    the order in which signals are added. steps: times of what comes before signals.
+    languages: per pair, the language of both pages; "" if it is unknown or they differ.
+    rendered: bool[pairs], whether a browser rendered both pages. any_rendered: whether it rendered any page.
+    costs: by signal, in the order in which signals are added. steps: times of the steps before signals.
+    rules: decisions of the online rules by name: bool[pairs].
     """
 
     examples: Examples
@@ -93,7 +94,7 @@ class SignalStudy:
         return {name: names for name, names in sets.items() if self.is_distinct(names)}
 
     def is_distinct(self, names: Sequence[str]) -> bool:
-        """Tests whether a set differs from the others: without rendered bodies R repeats F."""
+        """Tests whether a set differs from all others. Without rendered bodies, set R has the values of set F."""
         return self.any_rendered or not any(map(is_rendered, names))
 
     def outcomes(self, examples: Examples, sets: Mapping[str, Sequence[str]]) -> dict[str, LearningOutcome]:
@@ -295,7 +296,7 @@ def _step_times(steps: StepTimes) -> ResultTable:
 
 
 def grouped_section(study: SignalStudy, groups: np.ndarray, by: str) -> Section:
-    """Compares folds of pairs with folds of groups. groups: int64[pairs]. by: what a group has in common."""
+    """Compares folds of pairs with folds of groups. groups: int64[pairs]. by: what the pairs of a group share."""
     sets = {name: names for name, names in MEASURED.items() if study.is_distinct(names)}
     plain = study.outcomes(study.examples, sets)
     grouped = study.outcomes(replace(study.examples, groups=groups), sets)
@@ -315,7 +316,7 @@ def grouped_section(study: SignalStudy, groups: np.ndarray, by: str) -> Section:
 def transfer_section(learned: Examples, study: SignalStudy, judged: Examples) -> Section:
     """Trains on some pairs and judges those of the study, as the paper did across locations.
 
-    judged: the pairs of the study, with the table of terms of those that were learned from.
+    judged: the pairs of the study, with the idf of the pages in `learned`.
     """
     sets = {name: names for name, names in MEASURED.items() if study.is_distinct(names)}
     inside = study.outcomes(study.examples, sets)

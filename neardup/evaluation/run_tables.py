@@ -34,7 +34,7 @@ STEPS_SHOWN = 20
 
 
 class RunPages:
-    """Numbers the URLs of a run as pages, for `join_labels`."""
+    """Numbers the URLs of a run like the pages of a corpus, for `join_labels`."""
 
     def __init__(self, run: CrawlRun) -> None:
         self.urls = list(run.clusters)
@@ -48,7 +48,7 @@ class RunPages:
 
 
 class RunStudy(LabelledStudy):
-    """Labelled pairs of a run known by its verdicts only: similarity levels are known for the pairs that it merged."""
+    """Labelled pairs of a run without pages. Only pairs that the run merged have levels of similarity."""
 
     graph_words = "that the run merged and algorithm {} calls similar"
 
@@ -209,7 +209,7 @@ def _steps(run: CrawlRun, study: LabelledStudy | None) -> ResultTable:
 
 
 def _levels(run: CrawlRun) -> Section:
-    """Tables 2 and part of 9, for the pairs that the run merged."""
+    """Builds table 2 and a part of table 9 from the pairs that the run merged."""
     rows: list[list[Cell]] = []
     with_evidence = [merge for merge in run.merges if merge.b_similarity is not None and merge.c_similarity is not None]
     for level in range(7):

@@ -40,9 +40,11 @@ Progress = Callable[[str, int, int], None]
 class Labelled:
     """Labelled pairs of results.
 
-    pairs: the two results of each decided pair, of one query where both have one. same: whether they are duplicates.
-    idf: of all pages that were read. labels: joined to the pages. given: the labels of each labeller. problems: of the
-    input. pages: number of URLs that were read.
+    pairs: the two results of each decided pair; of a common query if both pages have one.
+    same: per pair, whether its results are duplicates.
+    idf: from all pages that were read.
+    labels: joined to the pages. given: the labels of each labeller.
+    problems: of the input. pages: number of URLs that were read.
     """
 
     pairs: list[tuple[Line, Line]] = field(default_factory=list)
@@ -157,7 +159,8 @@ def examples_of(made: Labelled, *, sketches: bool = False, progress: Progress) -
 def signal_costs(made: Labelled) -> tuple[StepTimes, dict[str, SignalCost]]:
     """Measures the steps before signals, and the cost of each signal alone.
 
-    A signal is computed twice on new results: the second time, what a page needs for it is there already.
+    Each signal is computed twice on new results. The first computation caches data of the pages. The time of the second
+    is therefore the cost of the pair, and the difference of both times is the cost of the pages.
     """
     pairs = Random(0).sample(made.pairs, min(COST_PAIRS, len(made.pairs)))
     decoding, costs = 0.0, {}
@@ -183,8 +186,8 @@ def signal_costs(made: Labelled) -> tuple[StepTimes, dict[str, SignalCost]]:
 def groups_of(made: Labelled, by: str) -> np.ndarray:
     """Returns int64[pairs], a number for each group of pairs.
 
-    by: "page": pairs with a common page are in one group, and so on; "query": pairs of one query; a pair without one is
-    grouped by its pages.
+    by: "page": pairs that are connected by common pages form a group. "query": pairs of one query form a group; a pair
+    without a common query is grouped by its pages.
     """
     above: dict[str, str] = {}
 
@@ -205,7 +208,7 @@ def groups_of(made: Labelled, by: str) -> np.ndarray:
 
 
 def _of_results(made: Labelled) -> Iterator[dict[str, float]]:
-    held: dict[int, Result] = {}  # a page's text is made once for all its pairs; pairs are sorted by page
+    held: dict[int, Result] = {}  # extracts a page's text once for all its pairs, which are neighbours
     for a, b in made.pairs:
         if len(held) > _HELD_MAX:
             held.clear()

@@ -39,7 +39,7 @@ _Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
 class LabelFile:
-    """A file of labels to which only this process appends. labels: its former content. messages: repairs made."""
+    """A file of labels to which only this process appends. labels: those read at the start. messages: repairs made."""
 
     def __init__(self, path: Path) -> None:
         """Opens or creates the file. Raises BadInput if it is not writable, in use, or has an invalid line."""

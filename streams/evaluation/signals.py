@@ -41,8 +41,8 @@ def evaluate_signals(
 ) -> Evaluation:
     """Measures signals and classifiers, and writes the evaluation. Raises BadInput, and Stopped after a signal.
 
-    train: pages to learn from, whose models judge the pairs of `paths`. group: "page" or "query": compare folds of
-    pairs with folds of such groups.
+    train: files of other pages; models learned from them judge the pairs of `paths`. group: "page" or "query";
+    compares folds of pairs with folds of such groups.
     """
     require_learners()
     make_folder(out)

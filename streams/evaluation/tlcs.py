@@ -1,5 +1,6 @@
-"""Implements `neardup evaluate tlcs`: measures what Huang 2008 measured, by three partitions and pairs of the first
-one.
+"""Implements `neardup evaluate tlcs`: measures what Huang 2008 measured.
+
+It partitions a crawl three times (tlcs, cosine, simhash64), and measures rates on pairs that tlcs compared.
 """
 
 from collections.abc import Callable, Sequence
@@ -19,9 +20,9 @@ from streams.batch.engine import Progress
 from streams.batch.online import partition_online
 from streams.batch.partition import PartitionOptions, partition_command
 
-#: Texts of the sample that is compared exhaustively, and comparisons of it per pair of `pairs`.
+#: The sample whose texts are all compared: most texts, and comparisons for each of the `pairs` pairs.
 TEXTS_MAX, COMPARISONS_PER_PAIR = 2000, 100
-#: Drawn documents per pair of `pairs`, and most compared pairs of each.
+#: The sample of documents: documents for each of the `pairs` pairs, and most compared pairs of a document.
 DOCUMENTS_PER_PAIR, PAIRS_EACH = 0.2, 50
 
 
@@ -37,10 +38,10 @@ def evaluate_tlcs(
     follow_links: bool = False,
     progress: Progress = lambda phase, done, total: None,
 ) -> Evaluation:
-    """Partitions a crawl by tlcs, cosine and simhash64, measures, and writes the evaluation. Raises like these.
+    """Partitions a crawl by tlcs, cosine and simhash64, measures, and writes the evaluation.
 
-    editions: the truth. pairs: number of near-duplicates, and of other pairs, for the rates. labels: files of labelled
-    pairs of sets.
+    editions: the truth. pairs: number of near-duplicates for the rates, and of other pairs.
+    labels: files of labels of pairs that were drawn from sets. Raises what `partition_command` raises.
     """
     given = [label for path in labels for label in read_labels(path)]
     make_folder(out)

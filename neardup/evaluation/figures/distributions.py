@@ -13,7 +13,10 @@ from neardup.evaluation.figures.sections import Cell, Plot
 def log_log(
     name: str, of: str, numbers: npt.NDArray[np.int64], law: powerlaw.PowerLaw | None, number: str, things: str
 ) -> Plot | None:
-    """Plots how many things have each number > 0; None without any. number, things: labels, as "degree" and "pages"."""
+    """Plots how many things have each number above 0; None if there are none.
+
+    number, things: labels, such as "degree" and "pages".
+    """
     values, counts = np.unique(numbers[numbers > 0], return_counts=True)
     if not len(values):
         return None

@@ -77,7 +77,7 @@ class _Scale:
             return [10.0**power for power in range(first, last + 1, max(1, (last - first) // 6))]
         raw = (self.high - self.low) / 5
         power = 10 ** math.floor(math.log10(raw))
-        # Only whole numbers beyond 1: there is no C-similarity of 372.5.
+        # A step above 1 is a whole number: there is no C-similarity of 372.5.
         steps = (factor * power for factor in (1, 2, 2.5, 5, 10))
         step = next(one for one in steps if one >= raw * 0.999 and (one < 1 or one == round(one)))
         first = math.ceil(self.low / step - 1e-9)

@@ -4,8 +4,8 @@ Discrete maximum likelihood (Clauset, Shalizi, Newman 2009, section 3): for degr
 that maximises -n ln zeta(alpha, d_min) - alpha * sum ln d. d_min is the degree at which the fitted distribution is
 nearest to the data by the Kolmogorov-Smirnov distance. The standard error is (alpha - 1) / sqrt(n).
 
-Any numbers have a best exponent, so none is returned if the range of degrees is too narrow: nine releases of a manual
-give degrees of 1 to 8, and a steep exponent for the greatest ones.
+A best exponent exists for any numbers, also if they follow no power law. So none is returned if the range of degrees is
+too narrow: the pages of nine releases of a manual have degrees of 1 to 8, and the greatest ones fit a steep exponent.
 """
 
 import math
@@ -16,11 +16,11 @@ import numpy.typing as npt
 
 #: Minimum number of nodes and distinct degrees from d_min on, and ratio of the greatest degree to d_min, for a fit.
 NODES_MIN, DISTINCT_MIN, SPAN_MIN = 50, 8, 10
-#: Greatest distance from the best power law. A generated web of 8,000 pages is at .04 (B) and .06 (C), the javadoc of
-#: ten releases at .10 and .16.
+#: Greatest Kolmogorov-Smirnov distance from the best power law. A generated web of 8,000 pages has .04 (B graph) and
+#: .06 (C graph), the javadoc of ten releases .10 and .16.
 DISTANCE_MAX = 0.1
-#: Least expected number of nodes at the greatest degree. Of 743 hosts 699 had one page and one had 635: exponent 3.7
-#: fitted at a distance of .04, but predicts .000006 hosts as large.
+#: Least expected number of nodes at the greatest degree. In a crawl of 743 hosts, 699 had
+#: one page and one had 635: exponent 3.7 fitted at a distance of .04, but predicts .000006 hosts of that size.
 EXPECTED_MIN = 0.01
 #: Candidates for d_min.
 _STARTS_MAX = 60

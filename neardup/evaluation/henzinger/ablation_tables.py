@@ -28,7 +28,7 @@ PAIRS_MAX = 5000
 
 @dataclass(frozen=True)
 class Variant:
-    """A score of two pages, given by number, and the least score of similar pages."""
+    """A measure of similarity. scores: one per labelled pair. threshold: least score of similar pages."""
 
     name: str
     threshold: float

@@ -170,7 +170,7 @@ def equal_correct(study: CrawlStudy) -> EqualCorrect:
         if not study.stands_for(*samples):
             reason = f"no labelled pair was drawn from the {name} graph as such, so none can stand for it"
             return EqualCorrect(None, None, [], reason)
-    # Where as many pairs were drawn of each level, they are no sample of several levels.
+    # A sample with as many pairs of each level does not represent several levels together.
     uniform = not any("-similarity" in label.sample for label in study.labels.labels)
     b_correct, found = _b_correct(study, uniform), _c_correct(study, graph, uniform)
     counts = graph.joint.sum(axis=(0, 1))
@@ -205,8 +205,8 @@ def _c_correct(study: CrawlStudy, graph: Graph, uniform: bool) -> dict[int, list
     out: dict[int, list[float | None]] = {level: [] for level in range(graph.least, 385)}
     for sites, joint in _strata(study, graph):
         by_level = joint.sum(axis=0)
-        # From C_MIN on pairs come from both samples, below from one: there each range stands for itself alone, and a
-        # range across it would count the upper ones too much.
+        # Pairs from C_MIN on come from both samples, pairs below C_MIN from `wide` alone. Ranges below C_MIN are not
+        # merged, because a range across C_MIN would give its upper pairs too much weight.
         for ranges, together in zip(_ranges(graph.least), (uniform, False), strict=True):
             levels = [
                 _Level(

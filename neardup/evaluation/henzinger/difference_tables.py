@@ -76,7 +76,7 @@ def _noted(table: ResultTable, most: int) -> ResultTable:
 
 
 def point_of(sizes: list[int], percent: int) -> int:
-    """Returns the least size that this percentage of the sizes, or more, do not exceed."""
+    """Returns a percentile: the least size that at least `percent` percent of the sizes do not exceed."""
     return sorted(sizes)[-(-percent * len(sizes) // 100) - 1]
 
 
@@ -95,7 +95,8 @@ def _histogram(name: str, sizes: list[int]) -> Plot | None:
     if not counts:
         return None
     shown = Counter({size: n for size, n in counts.items() if size <= FAR})
-    # Two sizes a bar, an even one last: a replaced word counts 2. Equal sequences are no pair, so there is no 0.
+    # A bar covers an odd size and the even size after it, since a replaced word counts 2. Size 0 does not occur:
+    # pages with equal sequences are no pair.
     totals = Counter((size + 1) // 2 * 2 for size in shown.elements())
     points = [(float(size - 1), float(n)) for size, n in sorted(totals.items())]
     hints = [f"{x:.0f} to {x + 1:.0f} terms: {n:,.0f} pairs" for x, n in points]

@@ -190,7 +190,8 @@ def _c_for_b(joint: np.ndarray, least: int) -> Plot | None:
         return None
     low = int(np.flatnonzero(joint[least:].sum(axis=0))[0])
     step = 8 if 384 - low > 64 else 4
-    # From the top down: else 384 alone would be the last range, and a dip where most pairs are.
+    # Ranges are counted down from 384. Counted up from `low`, the last range could hold 384 alone, and the curve would
+    # fall where most pairs are.
     starts = range(385 - step * -(-(385 - low) // step), 385, step)
     series, rows = [], []
     for level in present:

@@ -111,7 +111,7 @@ class Labelling:
         label = label_of(self.corpus.urls[pair.a], self.corpus.urls[pair.b], what, **more)
         self._append(label.to_json())
         own = self._by_labeller.setdefault(labeller, {})
-        own.pop(place, None)  # a repeated label becomes the last
+        own.pop(place, None)  # a repeated label moves to the end
         if what is not Judgement.WITHDRAWN:
             own[place] = label
         if not own:
@@ -124,7 +124,7 @@ class Labelling:
             if sample != label.sample and (place is None or at < place):
                 drawn = replace(label, sample=sample)
                 self._append(drawn.to_json())
-                self._by_labeller[labeller][at] = drawn  # keeps its position: undo does not withdraw it
+                self._by_labeller[labeller][at] = drawn  # keeps its position, so undo does not withdraw it
 
     def progress(self, labeller: str) -> LabellerProgress:
         own = self._by_labeller.get(labeller, {})

@@ -12,7 +12,7 @@ from neardup.sketch.header import Header
 from neardup.sketch.layout import HEADER, RecordKind
 from neardup.verdict import Coordinates
 
-#: Records are held in memory, some 2 kB a page: this many take half a gigabyte.
+#: Most fetches of a corpus. Records are held in memory at some 2 kB a page: half a gigabyte.
 PAGES_MAX = 250_000
 
 
@@ -23,10 +23,10 @@ class CorpusCounts:
     fetches: int = 0
     rejected: int = 0
     gone: int = 0
-    fetched_again: int = 0  # earlier fetches of a URL
+    fetched_again: int = 0  # fetches that a later fetch of the same URL replaced
     opaque: int = 0
     empty: int = 0  # pages without a token
-    identity_sets: int = 0  # of two pages or more
+    identity_sets: int = 0  # sets of two pages or more
     repeats: int = 0
     pages: int = 0  # kept
 
@@ -85,7 +85,7 @@ def corpus_of(records: Iterable[bytes], *, pages_max: int = PAGES_MAX) -> Corpus
             counts.rejected += 1
             continue
         counts.fetched_again += latest.pop(header.url_hash, None) is not None
-        latest[header.url_hash] = header  # popped first: a URL stands where it was fetched last
+        latest[header.url_hash] = header  # `pop` first, so the URL takes the position of its last fetch
     kept: list[Header] = []
     sizes: dict[bytes, int] = {}
     first: dict[bytes, int] = {}

@@ -8,7 +8,8 @@ from neardup.kernels import alignment, token_difference
 _Words = npt.NDArray[np.uint64]
 #: Up to this many edits Myers' algorithm is faster; beyond it, bit vectors.
 _EDITS = 400
-#: Words of 64 places touched for one pair: some two seconds. Sequences of 350,000 tokens each reach it.
+#: Most steps for one pair: some two seconds. A step updates a word of 64 positions; two sequences of 350,000 tokens
+#: reach the bound.
 STEPS_MAX = 2_000_000_000
 
 
@@ -31,7 +32,7 @@ def common_tokens(a: _Words, b: _Words, steps_max: int = STEPS_MAX) -> int | Non
         return equal + (len(a) + len(b) - edits) // 2
     if len(a) * (len(b) / 64) > steps_max:
         return None
-    order = np.argsort(one, kind="stable")  # the places of a token one after another
+    order = np.argsort(one, kind="stable")  # positions in `one`, grouped by token
     following = np.full(len(a), -1, np.int64)
     same = one[order[1:]] == one[order[:-1]]
     following[order[:-1][same]] = order[1:][same]

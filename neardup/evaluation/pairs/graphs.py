@@ -18,9 +18,9 @@ from neardup.kernels import joins
 
 #: Most pairs kept per graph, 11 bytes each. A larger graph keeps a seeded sample; counts and degrees stay exact.
 PAIRS_MAX = 20_000_000
-#: Comparisons of a join, at some nanoseconds each: about three minutes on two cores.
+#: Most comparisons of a join. At some nanoseconds each, they take about three minutes on two cores.
 COMPARISONS_MAX = 30_000_000_000
-#: Pages of which all pairs are compared to see what the blocks miss.
+#: Most pages of a corpus whose pairs are all compared to count the pairs that the blocks miss.
 ALL_PAIRS_PAGES_MAX = 120_000
 
 Words = npt.NDArray[np.uint64]
@@ -81,10 +81,9 @@ def c_graph(
 ) -> Graph:
     """Finds all pairs of C-similarity >= c_min with an equal block of 32 bits at the same position, as in the paper.
 
-    Complete for up to 11 differing bits (C-similarity 373). At 12, only a pair with exactly one differing bit per block
-    is
-    missed: `missed_by_blocks` counts them. Below 372 the blocks miss more pairs: use `c_graph_of_all`. Raises BadInput
-    like `b_graph`.
+    Complete for up to 11 differing bits (C-similarity 373). At 12 differing bits, it misses only pairs with exactly one
+    differing bit per block: `missed_by_blocks` counts them. Below 372 the blocks miss more pairs: use `c_graph_of_all`.
+    Raises BadInput like `b_graph`.
     """
     join = _Join(corpus, 0, _checked(c_min), seed, threads)
     return join.graph("C", c_min, join.by_pieces(blocks(corpus.simhash), comparisons_max), pairs_max)
@@ -108,13 +107,13 @@ def c_graph_of_all(
 
 
 class Missed(NamedTuple):
-    """Pairs at 12 differing bits: found through blocks, and all."""
+    """Numbers of pairs at 12 differing bits: those found through blocks, and all."""
 
     found: int
     all: int
 
 
-#: Share of the pairs at 12 differing bits that no block finds, were their places random: 32**12 / C(384, 12).
+#: Share of the pairs at 12 differing bits that no block finds if bits differ at random positions: 32**12 / C(384, 12).
 MISSED_AT_12 = 6.4e-5
 
 
@@ -146,7 +145,7 @@ _EVERY = (1 << 64) - 1
 
 
 class _Join:
-    """Joins one corpus: parts that share nothing, run by threads."""
+    """Joins the pages of one corpus. The parts of a join share no results, so threads run them."""
 
     def __init__(self, corpus: Corpus, b_min: int, c_min: int, seed: int, threads: int) -> None:
         self._corpus = corpus
@@ -155,7 +154,7 @@ class _Join:
         self._threads = max(1, threads)
 
     def by_pieces(self, pieces: Words, comparisons_max: int) -> list[_Part]:
-        """A part for each place of `pieces` uint64[n, places]."""
+        """Returns one part for each column of `pieces` uint64[n, columns]. Raises BadInput for too many comparisons."""
         orders, comparisons, largest = [], 0, 0
         for place in range(pieces.shape[1]):
             order = np.argsort(pieces[:, place], kind="stable")
@@ -179,7 +178,7 @@ class _Join:
         return [part(place) for place in range(pieces.shape[1])]
 
     def by_all_pairs(self, comparisons_max: int) -> list[_Part]:
-        """Parts of about equal numbers of pairs."""
+        """Returns parts with about equal numbers of pairs. Raises BadInput for too many comparisons."""
         n = len(self._corpus)
         if n * (n - 1) // 2 > comparisons_max:
             raise BadInput(
@@ -199,7 +198,7 @@ class _Join:
         return [part(first, last) for first, last in pairwise(edges)]
 
     def graph(self, name: Literal["B", "C"], least: int, parts: Sequence[_Part], pairs_max: int) -> Graph:
-        """Counts, then collects what may be kept."""
+        """Counts all edges, then collects them, or a sample of about pairs_max."""
         n = len(self._corpus)
         room = [np.empty(0, np.uint32)] * 2
         tallies = [

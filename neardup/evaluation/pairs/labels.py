@@ -124,7 +124,7 @@ def parse_label(line: bytes) -> Label:
 
 
 def _reasons(value: dict[str, Any], label: Judgement) -> tuple[Reason, ...]:
-    """Each once; of what is taken back any."""
+    """Returns the reasons of a label, each once. Raises BadInput for one that does not fit; any fits `withdrawn`."""
     reasons = value.get("reasons") or []
     if not isinstance(reasons, list) or not all(isinstance(reason, str) for reason in reasons):
         raise BadInput("reasons must be a list of texts")
@@ -136,7 +136,7 @@ def _reasons(value: dict[str, Any], label: Judgement) -> tuple[Reason, ...]:
 
 
 def _url(side: Any) -> str:
-    """Of {"url": ...}, or of a bare text."""
+    """Returns the URL of a side, which is {"url": ...} or a plain text. Raises BadInput for anything else."""
     url = side.get("url") if isinstance(side, dict) else side
     if not isinstance(url, str) or not url:
         raise BadInput("a and b must be objects with a url")
@@ -144,7 +144,7 @@ def _url(side: Any) -> str:
 
 
 def lines_of(file: BinaryIO, bytes_max: int) -> Iterator[bytes]:
-    """Iterates over lines; returns only the start, longer than bytes_max, of a longer line, which bounds memory."""
+    """Iterates over lines. Yields only the first bytes_max + 1 bytes of a longer line, so memory is bounded."""
     while line := file.readline(bytes_max + 1):
         yield line
         while len(line) > bytes_max and not line.endswith(b"\n"):

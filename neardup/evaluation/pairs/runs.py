@@ -52,7 +52,7 @@ class CrawlRun:
     def take(self, verdict: dict[str, Any]) -> None:
         """Adds the next verdict in log order. Raises KeyError, TypeError or ValueError for an invalid one."""
         kind = Kind(verdict["verdict"])
-        if kind is Kind.REJECTED:  # of what could not be read, its URL perhaps among it
+        if kind is Kind.REJECTED:  # the page could not be read; its URL may be invalid, too
             self.kinds[kind] += 1
             return
         url = verdict["url"]

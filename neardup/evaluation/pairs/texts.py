@@ -24,12 +24,12 @@ from neardup.text.html import text_of
 from neardup.text.tables import tables
 from neardup.verdict import Coordinates
 
-#: Where a page was read -> the page that is there now.
+#: Reads a page again: maps the coordinates of a sketch to the page that is there now, None without one.
 ReadPage = Callable[[Coordinates], Page | None]
-#: Token sequences kept for the next question.
+#: Most bytes of cached token sequences.
 CACHE_BYTES_MAX = 256 << 20
 PROBLEMS_MAX = 50
-#: Pairs whose common subsequence is remembered.
+#: Most pairs whose common subsequence is cached.
 COMMON_MAX = 500_000
 
 
@@ -155,5 +155,5 @@ class Texts:
 
 
 def _cost(tokens: PageTokens | None) -> int:
-    """Bytes, without the words as strings: few pages are asked for them."""
+    """Estimates the bytes of cached tokens, without `PageTokens.words`: few pages need the strings."""
     return 200 if tokens is None else len(tokens.text) + 21 * len(tokens.fp)

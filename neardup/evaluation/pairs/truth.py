@@ -1,13 +1,18 @@
 """Labels by natural truth, for crawls of several releases, architectures or language variants of the same pages.
 
 Two pages of one item (the same URL but for the release) are *correct* if they differ little by an oracle that no rule
-uses: |LCS| / (|A| + |B| - |LCS|) of their full token sequences is at least `ratio_min` (.75); else *incorrect*, as are
-pages of different items. Limits, to be kept in mind with every figure made so: aliases of one page under two paths
-count as incorrect; a page rewritten between releases counts as incorrect though it is the same document; an item that
-moved to another path is missed; nothing is ever undecided; and pages that differ in one decisive word (a price, a
-name) under one path count as correct. People's labels have none of these faults and others.
+uses: |LCS| / (|A| + |B| - |LCS|) of their full token sequences is at least `ratio_min` (.75). Otherwise they are
+*incorrect*. Two pages of different items are *incorrect*, too. Faults of these labels:
 
-Where a generator or an archive knows what each page is about, a file of items says so, and its word is taken.
+* Aliases of one page under two paths count as incorrect.
+* A page rewritten between releases counts as incorrect, though it is the same document.
+* An item that moved to another path is missed.
+* No pair is undecided.
+* Pages of one path that differ in one decisive word (a price, a name) count as correct.
+
+Labels by people do not have these faults; they have others.
+
+If a generator or an archive knows what each page is about, a file of items states it, and is trusted.
 """
 
 import re
@@ -31,9 +36,9 @@ from neardup.page import named_url
 from neardup.report.reasons import Reason
 
 RATIO_MIN = 0.75
-#: Pages of one item that are paired: a parked domain's provider may have thousands.
+#: Most pages of one item that are paired: a provider of parked domains may have thousands.
 ITEM_PAGES_MAX = 100
-#: The first folder of a path that reads as a release.
+#: Matches the first folder of a path that looks like a release.
 FIRST_RELEASE = re.compile(
     r"(?<=/)(?:[vr]?\d+(?:[._-]\d+)*(?:[._-]?(?:rc|alpha|beta|dev|final|ga|m)\d*)?|latest|stable|current|main|master|devel?"
     r"|snapshot|nightly|lts|next)(?=/)",

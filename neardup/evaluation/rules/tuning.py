@@ -30,15 +30,15 @@ CHANGES_MAX = 4
 #: Whole numbers up to this limit are tried one by one; numbers with these limits count bits of a simhash.
 MANY, BITS = 64, (0, 384)
 _NO_NUMBERS = ("scheme", "rule", "rule_version", "model", "sites")
-#: Least number of labelled pairs of each kind: a half with fewer is not meaningful.
+#: Least number of labelled pairs of each kind: halves of fewer pairs measure nothing.
 PAIRS_MIN = 20
-#: Values of a share that are tried beside the current one; of a larger number these multiples of the current one.
+#: Values that are tried beside the current one: for a share _SHARES, for a larger number multiples of the current one.
 _SHARES = tuple(round(0.5 + 0.02 * step, 2) for step in range(25))
 _MULTIPLES = (0, 0.5, 0.75, 1.25, 1.5, 2)
 
 
 def tried_values(decider: Decider, name: str) -> list[float]:
-    """The values of a number that are tried, the current one among them; all within its limits."""
+    """Returns the values that are tried for a number, the current one included; all are within its limits."""
     number, now = numbers()[name], getattr(decider, name)
     low, high = number.limits
     if number.kind is float:
@@ -51,7 +51,7 @@ def tried_values(decider: Decider, name: str) -> list[float]:
 
 
 def tuned_names() -> list[str]:
-    """The numbers that tuning tries: all that shape rulings."""
+    """Returns the names of the numbers that tuning tries: all that affect rulings."""
     return [name for name in shaping(Shapes.RULING) if numbers()[name].limits]
 
 
