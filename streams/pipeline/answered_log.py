@@ -87,6 +87,10 @@ class AnsweredLog:
         """Name the shards whose answer the next message waits for; "" if there is no such message."""
         return self._lockstep.describe() if self._waiting and self._lockstep is not None else ""
 
+    def awaited(self) -> list[int]:
+        """Return the shards whose answer the next message waits for."""
+        return self._lockstep.awaited() if self._waiting and self._lockstep is not None else []
+
     def check(self) -> None:
         self._log.check()
         self._source.check()

@@ -1,7 +1,7 @@
 """Every metric of the stream, in one place. README and dashboards use these names: they never change.
 
-A process has one `Metrics`, with its own registry. Labels have only the values of the tuples below, so no page can add
-a time series; an unknown value is a KeyError.
+A process has one `Metrics`, with its own registry. Labels have only the values of the tuples below, and the numbers of
+shards, so no page can add a time series; an unknown value is a KeyError.
 """
 
 import re
@@ -126,6 +126,15 @@ class Metrics:
         self.batch_pages = {role: batch.labels(role) for role in roles}
         self.steps = {(role, name): step.labels(role, name) for role in roles for name in STEPS[role]}
         self.lag = {role: lag.labels(role) for role in (*roles, "views")}
+        self.shard_lag = Gauge(
+            "neardup_shard_lag_records",
+            "Messages of the log that a shard has not answered",
+            ["shard"],
+            registry=registry,
+        )
+        self.answers_awaited = Gauge(
+            "neardup_answers_awaited", "1 while the judge waits for this shard for long", ["shard"], registry=registry
+        )
 
         # Index.
         self.candidates = BatchHistogram(

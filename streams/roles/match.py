@@ -356,6 +356,7 @@ class MatchRole:
             if self._warned:
                 _log.info("shards answer again")
             self._awaited_since, self._warned = None, False
+            self._report_awaited(())
             return ""
         if self._awaited_since is None:
             self._awaited_since = self._steady_s()
@@ -364,7 +365,13 @@ class MatchRole:
         if not self._warned:
             _log.warning("waits for shards", reason=awaited)
         self._warned = True
+        self._report_awaited(self._answered.awaited() if self._answered is not None else ())
         return awaited
+
+    def _report_awaited(self, shards: Sequence[int]) -> None:
+        if self._answered is not None:
+            for number in range(self._answered.sharding.shards):
+                self._metrics.answers_awaited.labels(str(number)).set(number in shards)
 
     def _report_health(self) -> None:
         if self._silence.reason:

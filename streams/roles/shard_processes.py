@@ -85,17 +85,19 @@ class _Shards:
         self._pipe.close()
 
     def _watch(self) -> None:
-        lag = self._runtime.metrics.lag["shard"]
+        metrics = self._runtime.metrics
         try:
             while True:
                 what = self._pipe.recv()
                 if isinstance(what, NeardupError):
                     self.failed = what
                     break
-                is_ready, reason, behind = what
+                is_ready, reason, lags = what
                 self._health.turned()
                 (self._health.ready if is_ready else self._health.not_ready)(reason)
-                lag.set(behind)
+                for number, lag in zip(self._numbers, lags, strict=True):
+                    metrics.shard_lag.labels(str(number)).set(lag)
+                metrics.lag["shard"].set(max(lags))
         except (EOFError, OSError):
             if not self._runtime.stop.is_set():
                 self._process.join(STOP_SECONDS_MAX)
@@ -124,7 +126,7 @@ def _serve(pipe: Connection, settings: Settings, numbers: Sequence[int]) -> None
         signal.signal(one, signal.SIG_IGN)
     secrets, stop = settings.secrets(), threading.Event()
     health, metrics = Health(SteadyClock(), settings.stall_ms, logs.Redactor(secrets)), Metrics()
-    watch = threading.Thread(target=_report, args=(pipe, settings, stop, health, metrics), daemon=True)
+    watch = threading.Thread(target=_report, args=(pipe, settings, numbers, stop, health, metrics), daemon=True)
     with logs.configured(settings.log_level, settings.log_format, secrets=secrets):
         watch.start()
         failed: NeardupError | None = None
@@ -142,14 +144,23 @@ def _serve(pipe: Connection, settings: Settings, numbers: Sequence[int]) -> None
     pipe.close()
 
 
-def _report(pipe: Connection, settings: Settings, stop: threading.Event, health: Health, metrics: Metrics) -> None:
+def _report(
+    pipe: Connection,
+    settings: Settings,
+    numbers: Sequence[int],
+    stop: threading.Event,
+    health: Health,
+    metrics: Metrics,
+) -> None:
     """Reports health while the shards' loop turns; stops the shards when the judge's process says so, or ends."""
-    role, name = health.role("shard"), {"role": "shard"}
+    role = health.role("shard")
+    shards = [{"shard": str(number)} for number in numbers]
     try:
         while not stop.is_set():
             is_ready, reason = role.state()
             if role.silent_ms() <= settings.stall_ms:
-                pipe.send((is_ready, reason, metrics.registry.get_sample_value("neardup_lag_records", name)))
+                lags = [metrics.registry.get_sample_value("neardup_shard_lag_records", shard) or 0 for shard in shards]
+                pipe.send((is_ready, reason, lags))
             if pipe.poll(_REPORT_SECONDS):
                 pipe.recv()
                 break

@@ -112,7 +112,10 @@ def _run(settings: Settings, runtime: Runtime, roles: Sequence[ShardRole]) -> No
             health.not_ready("; ".join(reasons))
         else:
             health.ready(answered)
-        metrics.lag["shard"].set(max(role.lag() for role in roles))
+        lags = {role.number: role.lag() for role in roles}
+        metrics.lag["shard"].set(max(lags.values()))
+        for number, lag in lags.items():
+            metrics.shard_lag.labels(str(number)).set(lag)
         if runtime.steady_s() - gauged >= _GAUGES_SECONDS:
             gauged = runtime.steady_s()
             checkpoint.report(metrics, checkpoints)

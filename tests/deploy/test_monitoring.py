@@ -91,6 +91,8 @@ def test_every_panel_asks_for_what_there_is() -> None:
     metrics = Metrics()
     metrics.info(version="1", role="match")
     metrics.ready.labels("match").set(1)
+    for each in (metrics.shard_lag, metrics.answers_awaited):
+        each.labels("0").set(1)
     there = set(re.findall(r"^([a-z_:]+)(?:\{| )", metrics.render().decode(), re.MULTILINE))
     there |= set(rules.records(rules.RuleDurations()))
     for title, panel in panels():

@@ -1,10 +1,12 @@
 """From one matcher to four shards and back, and from four to sixteen: backfills and cut-overs, as the pages say."""
 
+import re
+import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from broker import eventually
+from broker import eventually, kafka
 from line import Line, Make, story
 from sharded_line import lockstep_of, long, messages_of
 from test_backfill import beside, control, live
@@ -40,6 +42,13 @@ def test_one_matcher_to_four_shards_under_load_and_back(make: Make) -> None:
         go_and_return(line, reader)
 
 
+def lags(port: int) -> dict[str, float]:
+    """What a process reports of its shards."""
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=60) as answer:
+        found = re.findall(r'(?m)^neardup_shard_lag_records\{shard="(\d+)"\} (\S+)$', answer.read().decode())
+    return {number: float(lag) for number, lag in found}
+
+
 @contextmanager
 def reading(line: Line) -> Iterator[Reader]:
     reader = Reader(line)
@@ -52,9 +61,11 @@ def reading(line: Line) -> Iterator[Reader]:
 
 def go_and_return(line: Line, reader: Reader) -> None:
     other = sharded(line, "second", 4)
-    backfill = other.start("backfill", shard_processes=2)
+    (port,) = kafka.free_ports(1)
+    backfill = other.start("backfill", settings={"metrics_port": port}, shard_processes=2)
     line.publish(story())
     eventually(lambda: caught_up(line, "second"), "it has caught up")
+    eventually(lambda: lags(port) == {"0": 0, "1": 0, "2": 0, "3": 0}, "the lag of each shard")
     assert cut_over(line.settings, "second") == ""
     backfill.stop()
 
