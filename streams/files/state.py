@@ -47,8 +47,8 @@ from streams.formats.message import (
     verdict_lines,
 )
 from streams.pipeline.deciders import decider_changes_in, describe_change, incompatibility
+from streams.pipeline.folded_takedowns import FoldedTakedown, concerns, takedowns_of
 from streams.pipeline.matcher import Matcher, Prepared, folded_to
-from streams.pipeline.takedowns import FoldedTakedown, concerns, takedowns_of
 from streams.state.directory import SCAN_NAMES, SHARD_NAMES, Directory
 from streams.state.locked_folder import state_error
 

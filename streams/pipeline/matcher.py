@@ -49,7 +49,7 @@ from streams.pipeline.accounting import Account, CountedRecord, Key, Mark, accou
 from streams.pipeline.batch_fold import BatchFold, Note, ignore
 from streams.pipeline.deciders import decider_after
 from streams.pipeline.expiry import Sweep
-from streams.pipeline.takedowns import FoldedTakedown, takedowns_of
+from streams.pipeline.folded_takedowns import FoldedTakedown, takedowns_of
 from streams.ports import VerdictSink
 
 __all__ = ["Decided", "Mark", "Matcher", "Prepared", "folded_to"]

@@ -18,8 +18,8 @@ from neardup.index.rows import decode_cluster, decode_member, decode_url, id_key
 from neardup.page import named_url
 from neardup.sketch.header import url_hash
 from neardup.sketch.view import Sketch
+from streams.pipeline.folded_takedowns import takedowns_of
 from streams.pipeline.matcher import LOG_PROGRAM, PROGRAM, Matcher
-from streams.pipeline.takedowns import takedowns_of
 from streams.process.terminal import safe
 from streams.state.directory import SCAN_NAMES, SHARD_NAMES, Directory, refuse_shards
 from streams.state.inspection import Inspection, Progress, inspect

@@ -1,4 +1,4 @@
-"""Takedowns: a word in the log as a hash, which every fold of it repeats, however it is cut."""
+"""Takedowns: control records with a hash of the target. Every fold of the log repeats them, in any batches."""
 
 import json
 import random
@@ -22,8 +22,8 @@ from streams.files.scan import scan
 from streams.files.state import State
 from streams.formats.message import Forget, decode_entry, decode_verdicts, encode_control
 from streams.history.replay import Stretch, replay_scan
+from streams.pipeline.folded_takedowns import concerns, takedowns_of
 from streams.pipeline.matcher import Matcher
-from streams.pipeline.takedowns import concerns, takedowns_of
 from streams.state import contents as look
 from streams.state.checkpoint_store import CheckpointStore
 from streams.state.manifest import describe
