@@ -22,7 +22,7 @@ from streams.kafka.generations import ControlReader, ControlTopic, Generation, G
 from streams.kafka.merged import MergedPages
 from streams.kafka.pages import KafkaPages, PageBatch
 from streams.kafka.reader import KafkaLog, TopicReader
-from streams.kafka.verdicts import KafkaVerdicts
+from streams.kafka.verdict_transactions import KafkaVerdicts
 from streams.kafka.writer import Writer
 
 __all__ = [

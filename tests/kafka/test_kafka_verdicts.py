@@ -19,7 +19,7 @@ from streams.config.settings import Topics
 from streams.errors import BrokerError, Fenced, RecordTooLarge, Unsettled
 from streams.kafka import Admin, Connection, KafkaVerdicts, TopicReader, topics
 from streams.kafka.topics import Sizes
-from streams.kafka.verdicts import NOWHERE
+from streams.kafka.verdict_transactions import NOWHERE
 from streams.ports import Committed
 from streams.process.watchdog import EXIT_CODE, Watchdog
 from tests import processes
