@@ -1,8 +1,8 @@
-"""The default rule: `tape`, after a look at what pages call themselves: title, heading, words and end of the URL.
+"""The default rule: compares the names of two pages (title, heading, words and end of the URL), then applies `tape`.
 
-In a template a page meets many siblings whose text is mostly the same. Of two pages of one site the rule looks at where
-they differ: in what names them (title, heading, words and numbers of the URL's path), in what they say, or in what
-changes by itself (stamps, noise). The steps are a list; the first that speaks decides.
+Pages from one template have mostly the same text. For two pages of one site, the rule therefore tests where they
+differ: in their names (title, heading, words and numbers of the URL's path), in their content, or only in text that
+changes by itself (stamps, noise). The steps are the list `STEPS`; the first step that returns a ruling decides.
 """
 
 from typing import Any

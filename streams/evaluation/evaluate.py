@@ -62,8 +62,9 @@ class EvaluatedCrawl:
 
 
 def check_crawl(paths: Sequence[Path | str], state: Path | None) -> None:
-    """Raises BadInput for inputs that `open_crawl` would reject: not exactly one of files and a state directory, or
-    missing.
+    """Raises BadInput for inputs that `open_crawl` would reject.
+
+    The input must be files or a state directory, not both, and must exist.
     """
     if bool(paths) == (state is not None):
         raise WrongUsage("name either files to evaluate, or a state directory by --state")

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from neardup.evaluation.figures.sections import ratio
 
 ROUNDS = 2000
-#: Blocks that are drawn from; more groups share them, to bound time and memory.
+#: Most blocks that a resampling draws from. More groups than this share blocks, to bound time and memory.
 BLOCKS_MAX = 2000
 _Mask = npt.NDArray[np.bool_]
 
@@ -48,10 +48,13 @@ def measure(
     groups: int64[pairs], equal for connected pairs, such as the releases of one page. They are resampled together,
     since 36 pairs of nine releases are not 36 independent observations. By default each pair is a group.
 
-    Half a pair of each kind (right, wrong, missed, rightly refused) is added to the sample. Without it, a rule without
-    errors in ten pairs would have no error in any resampling, and the interval would be the point 1. In simulations
-    plain intervals of few errors covered the truth in 36 to 85 of 100 samples, these in 93 to 99. Precision needs
-    accepted pairs, recall correct ones. If all pairs are correct, precision is None.
+    Half a pair of each kind is added to the sample: accepted correct, accepted other, refused correct, refused other.
+    Without it, a rule without errors in ten pairs would have no error in any resampling, and its interval would be the
+    point 1. In simulations with few errors, plain intervals covered the truth in 36 to 85 of 100 samples, these in 93
+    to 99.
+
+    Precision is None without accepted pairs, recall without correct pairs. Precision and F1 are None if all pairs, or
+    none, are correct.
     """
     kinds = np.where(correct, np.where(accepted, 0, 2), np.where(accepted, 1, 3))
     counts = np.bincount(kinds, minlength=4)
@@ -108,7 +111,7 @@ def _resampled(
 
 
 def _blocks(groups: npt.NDArray[np.int64], seed: int) -> npt.NDArray[np.int64]:
-    """Numbers groups from 0; very many groups are merged at random into blocks, which does not widen intervals."""
+    """Numbers groups from 0. Very many groups are merged at random into blocks; that does not widen intervals."""
     _, numbers = np.unique(groups, return_inverse=True)
     count = int(numbers.max(initial=-1)) + 1
     if count > BLOCKS_MAX and count < len(groups):

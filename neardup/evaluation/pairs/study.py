@@ -67,7 +67,7 @@ class LabelledStudy(ABC):
     def drawn(self, *samples: str) -> Mask:
         """Marks the pairs of these samples ("B", "C"), which represent them.
 
-        Marks all pairs if no pair has one of them, since labels need not name their samples.
+        Marks all pairs if no pair names one of these samples, since labels need not name samples.
         """
         found: Mask = np.array([not label.samples.isdisjoint(samples) for label in self.labels.labels], dtype=bool)
         return found if found.any() else np.ones(len(self.labels), bool)
@@ -105,9 +105,9 @@ class LabelledStudy(ABC):
 
 
 def groups_of(labels: LabelledPairs) -> Levels:
-    """Groups connected pairs: int64[labels], the first page of the component of correct pairs.
+    """Groups labelled pairs: int64[labels]. Pages that correct pairs connect form a group, named by its first page.
 
-    An incorrect pair is in the group of its earlier page.
+    A pair that is not correct is in the group of its earlier page.
     """
     above: dict[int, int] = {}
 
