@@ -1,4 +1,4 @@
-"""The answer of a shard to one message: candidates from its lists, and numbers of pairs. Pure."""
+"""Computes the answer of a shard to one message: candidates from its posting lists, and their scores. Pure."""
 
 from collections.abc import Callable, Sequence
 
@@ -31,10 +31,14 @@ def answer(
     threads: int = 1,
     make_reads: Callable[[], BatchReads] | None = None,
 ) -> Candidates:
-    """The candidates of pages of the message at `offset`, as the lists of `store` are, and the followed sketches.
+    """Finds and scores the candidates of a message's pages in the lists of `store`, and the sketches that follow URLs.
 
-    pages: (page id, record) of its pages, without tombstones and rejected records. make_reads: returns reads of these
-    pages without any row, if the caller has made them before. Raises CorruptRecord.
+    Raises CorruptRecord.
+
+    Args:
+        offset: of the message.
+        pages: (page id, record) of its pages, without tombstones and rejected records.
+        make_reads: returns reads of these pages without any row; by default they are made of `pages`.
     """
     reads = BatchReads(Pages(pages), decider, threads) if make_reads is None else make_reads()
     overlay = SearchOverlay(reads, decider)
@@ -65,7 +69,7 @@ def answer(
 
 
 def _followed(reads: BatchReads, store: Reader) -> dict[int, list[int]]:
-    """The sketches that are here and follow the URLs of the pages, by page id."""
+    """By page id of a page: the page ids of this shard's sketches that follow the page's URL."""
     rows = reads.rows[Family.URLS]
     every = {
         page_id: list(dict.fromkeys(followed_of(rows[url])))
@@ -95,6 +99,6 @@ def pairs_of(numbers: np.ndarray) -> np.ndarray:
 
 
 def numbers_of(pairs: np.ndarray) -> np.ndarray:
-    """The opposite of `pairs_of`."""
+    """Inverse of `pairs_of`: float64[pairs, fields of a Pair]."""
     columns = [pairs[name].astype(np.float64) for name in Pair._fields]
     return np.stack(columns, axis=1) if len(pairs) else np.zeros((0, len(columns)))

@@ -1,7 +1,10 @@
 """Applies effects to posting lists, sketches and followed URLs.
 
-A shard's rows, over families of an index: KEYS: posting lists; SKETCHES: whole records; URLS: by URL hash the sketches
-that follow it, `| 1 | page id (8) | ...`.
+A shard has rows in three families of an index:
+
+* KEYS: posting lists.
+* SKETCHES: whole records.
+* URLS: by URL hash, the page ids of the sketches that follow the URL, `| 1 | page id (8) | ...`.
 """
 
 import struct
@@ -27,7 +30,7 @@ _KEEP, _DROP, _POST, _UNPOST, _FOLLOW, _LEAVE = map(int, EffectKind)
 
 
 def followed_of(row: bytes | None) -> tuple[int, ...]:
-    """Page ids of a row of URLS. Raises CorruptRecord."""
+    """Decodes the page ids of a row of URLS; none for None. Raises CorruptRecord."""
     if row is None:
         return ()
     if row[:1] != _FORMAT or len(row) % 8 != 1:
@@ -46,12 +49,13 @@ def changes(
     decider: Decider,
     is_own: Callable[[int], bool],
 ) -> Writes:
-    """What effects change in the rows of one shard. Pure.
+    """Returns the changes of one shard's rows that effects require. Pure.
 
     Args:
-        items: in the order of the log. Of other shards' pages they are ignored.
-        records: by page id, those of all own pages that the items keep. Others that they post are in the store.
-        is_own: whether a page id is the shard's.
+        items: effects in the order of the log. Those of other shards' pages are ignored.
+        records: by page id, the records of all own pages that the items keep. Records of older pages that the items
+            post are in the store.
+        is_own: whether a page id belongs to the shard.
 
     Raises InvariantBroken, CorruptRecord.
     """

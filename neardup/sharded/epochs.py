@@ -1,4 +1,4 @@
-"""Which shard a message belongs to, and which effects its answer must contain."""
+"""The arithmetic of shards and epochs: the shard that holds a page, and the effects that an answer depends on."""
 
 from typing import Any, NamedTuple
 
@@ -17,9 +17,9 @@ class Sharding(NamedTuple):
         return cls(decider.shards, decider.epoch)
 
     def stable_to(self, offset: int) -> int:
-        """The message at `offset` is answered from the effects of all messages before this offset."""
+        """The offset up to which effects count: the message at `offset` is answered after all effects before it."""
         return max(0, (offset // self.epoch - 1) * self.epoch)
 
     def shard_of(self, page_id: Any) -> Any:
-        """The shard that holds a page's sketch. page_id: a number, or uint64[]."""
+        """The number of the shard that holds a page's sketch. page_id: a number, or uint64[]."""
         return (page_id >> PLACE_BITS) % self.shards

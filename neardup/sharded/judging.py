@@ -1,4 +1,4 @@
-"""Judging with candidates from shards: the rows of `neardup.clusters`, over headers and texts instead of sketches."""
+"""The rows of a judge: `neardup.clusters` with candidates from shards, and headers and texts instead of sketches."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -23,19 +23,19 @@ from neardup.sketch.layout import HEADER, RecordSection
 _PLACE_MASK = (1 << PLACE_BITS) - 1
 _KEEP, _DROP, _POST, _UNPOST, _FOLLOW, _LEAVE = map(int, EffectKind)
 
-#: Sections of a page's record that only numbers of pairs and keys need; and such fields of its header.
+#: Header fields that only pairs and keys need, so that a judge does not store them; first the lengths of such sections.
 _LENGTHS = ("tape_bytes", "content_bytes", "title_names", "head_names", "bloom_bytes", "reason_bytes")
 _NUMBERS = ("hen_site", "distinct", "content_tokens", "head", "supershingles", "wide", "logtf", *_LENGTHS)
 
 
 def slim(record: bytes) -> bytes:
-    """The record of a page without tapes, names, filter, article and keys: what a judge stores of it."""
+    """Returns the part of a page's record that a judge stores: no tapes, names, filter, article and keys."""
     (one,) = slim_all(Pages([(0, record)]))
     return one
 
 
 def slim_all(pages: Pages) -> list[bytes]:
-    """`slim` of all records, whatever their kind."""
+    """`slim` of all records of any kind."""
     headers = pages.headers.copy()
     starts, ends = pages.starts[RecordSection.URL], pages.starts[RecordSection.ARTICLE]
     for name in _NUMBERS:
@@ -93,10 +93,10 @@ class JudgeReads(Reads):
     """Rows that were read for a message, with the answers of the shards.
 
     Args:
-        alone: pages of the message that share no key with another page of the window.
-        records: of all pages of the window, by page id; those of the message among them.
-        first: page ids from this one on are of the window.
-        retired: representatives from before the window that are none any more.
+        alone: page ids of the message that share no key with another page of the window.
+        records: of all pages of the window, by page id, the pages of the message included.
+        first: smallest page id of the window.
+        retired: page ids from before the window that represented a cluster, and no longer do.
     """
 
     def __init__(
@@ -118,7 +118,7 @@ class JudgeReads(Reads):
         self.numbers.add(self.answers.numbers)
         place_of = {page_id & _PLACE_MASK: page_id for page_id in pages.page_ids}
         for place, (documents, at) in self.answers.documents.items():
-            if place in place_of:  # another record was counted before
+            if place in place_of:  # otherwise the record was judged in an earlier message
                 scores = self.scores[place_of[place]] = Scores(self.numbers)
                 scores.add(documents, at)
 
@@ -132,19 +132,19 @@ class JudgeReads(Reads):
 
 
 class JudgeOverlay(Overlay):
-    """The rows of a judge under the changes of one message; lists are those of the window. Collects effects."""
+    """A judge's rows with the changes of one message so far; lists are those of the window. Collects effects."""
 
     reads: JudgeReads
 
     def __init__(self, reads: JudgeReads, decider: Decider) -> None:
         super().__init__(reads, decider)
-        self._retired: set[int] = set()  # representatives from before the window, by this message
-        self._followed: dict[bytes, bool] = {}  # URLs: whether sketches may follow them
+        self._retired: set[int] = set()  # representatives from before the window that this message retired
+        self._followed: dict[bytes, bool] = {}  # by URL hash: whether sketches may follow the URL
 
     # ---- sketches --------------------------------------------------------------------------------------------------
 
     def header(self, page_id: int) -> Header:
-        """The whole sketch of a page of the window; of an older one header and texts. Raises Missing."""
+        """The header of a page: with the whole sketch in the window, else with the texts only. Raises Missing."""
         headers = self.reads.headers
         if page_id not in headers and page_id in self.reads.records and page_id not in self.pages:
             headers[page_id] = Header(self.reads.records[page_id])
@@ -166,7 +166,7 @@ class JudgeOverlay(Overlay):
     # ---- candidates ------------------------------------------------------------------------------------------------
 
     def with_others(self, gathered: dict[int, Gathered], page_ids: Sequence[int]) -> dict[int, Gathered]:
-        """Adds the candidates of the shards that are still representatives."""
+        """Adds the shards' candidates, without those that no longer represent a cluster."""
         answers = self.reads.answers
         if answers is None:
             return gathered
@@ -205,7 +205,7 @@ class JudgeOverlay(Overlay):
         return out
 
     def turned_keys(self) -> list[bytes]:
-        """None: lists turn hot in each shard, and the window's end with it."""
+        """Always empty: lists turn hot in each shard, and the lists of the window are not kept."""
         return []
 
     @property

@@ -1,4 +1,4 @@
-"""What shards and judge send each other, as arrays and as bytes.
+"""The messages between shards and judge, as arrays and as bytes.
 
 `Candidates`: the answer of one shard to one message of the log. Little-endian:
 
@@ -6,7 +6,7 @@
     | 1 (1)   | shard (2) | shards (2) | epoch (4) | offset (8) | cut (2)  | places cut (2 ea) | ANSWER... |
     +---------+-----------+------------+-----------+------------+----------+-------------------+-----------+
 
-`Effects`: what one message of the log changes in the shards, in order:
+`Effects`: the changes that one message of the log makes in the shards, in order:
 
     +---------+------------+-----------+------------+-----------+
     | 1 (1)   | shards (2) | epoch (4) | offset (8) | EFFECT... |
@@ -32,26 +32,30 @@ _KINDS: dict[Any, str] = {bool: "u1", int: "<u4", float: "<f8"}
 #: The fields of a `Pair`, exactly: whole numbers are counts of at most 32 bits.
 PAIR = np.dtype([(name, _KINDS[kind]) for name, kind in get_type_hints(Pair).items()])
 
-#: One pair of a page of the message and a document of the shard. place: of the page in its message. page_id: of the
-#: document. shared: 1 + number of common keys that are not hot, for a candidate; 0: the document follows the page's URL
-#: and is no candidate. keys: bit k is set if the document is posted under the page's k-th key.
+#: A page of the message and a document of the shard, as a pair.
+#: place: number of the page in its message.
+#: page_id: of the document.
+#: shared: for a candidate, 1 + number of common keys that are not hot. 0: the document is no candidate, and follows the
+#: page's URL.
+#: keys: bit k is set if the document is posted under the page's k-th key.
+#: pair: the numbers of the pair.
 ANSWER = np.dtype([("place", "<u2"), ("page_id", "<u8"), ("shared", "u1"), ("keys", "<u8"), ("pair", PAIR)])
 
 
 class EffectKind(IntEnum):
-    """Persisted: values never change. Of each the fields of EFFECT that it uses."""
+    """The kinds of effects, each with the fields of EFFECT that it uses. Persisted: values never change."""
 
     KEEP = 1  # page_id: the shard of this page stores its sketch, which is in the log
     DROP = 2  # page_id
     POST = 3  # page_id: a sketch becomes a candidate
     UNPOST = 4  # page_id
     FOLLOW = 5  # url, page_id: later fetches of this URL are scored against this sketch, too
-    LEAVE = 6  # url: no sketch follows it any more
+    LEAVE = 6  # url: from here on no sketch follows it
 
 
 EFFECT = np.dtype([("kind", "u1"), ("page_id", "<u8"), ("url", "V16")])
 
-#: EFFECT, of one.
+#: One EFFECT.
 _EFFECT = struct.Struct("<BQ16s")
 _CANDIDATES, _EFFECTS = struct.Struct("<BHHIQH"), struct.Struct("<BHIQ")
 
@@ -60,8 +64,8 @@ _CANDIDATES, _EFFECTS = struct.Struct("<BHHIQH"), struct.Struct("<BHIQ")
 class Candidates:
     """The answer of one shard to the message at `offset`.
 
-    cut: uint16[], places of pages with more candidates than are scored. pairs: ANSWER[], by place; of each page first
-    the candidates in their order.
+    cut: uint16[], places of pages with more candidates than are scored.
+    pairs: ANSWER[], ordered by place; within a page the candidates come first, in their order.
     """
 
     sharding: Sharding
@@ -89,7 +93,7 @@ class Candidates:
 
 @dataclass(frozen=True, slots=True)
 class Effects:
-    """What the message at `offset` changes in the shards. items: EFFECT[], to be applied in order; often none."""
+    """The changes of the message at `offset` in the shards. items: EFFECT[], applied in order; often empty."""
 
     sharding: Sharding
     offset: int
@@ -97,7 +101,7 @@ class Effects:
 
     @classmethod
     def of(cls, sharding: Sharding, offset: int, items: Iterable[tuple[int, int, bytes]]) -> "Effects":
-        """items: kind, page id, and 16 bytes of a URL hash."""
+        """items: (kind, page id, URL hash of 16 bytes) each."""
         return cls(sharding, offset, np.frombuffer(b"".join(starmap(_EFFECT.pack, items)), dtype=EFFECT))
 
     def encode(self) -> bytes:

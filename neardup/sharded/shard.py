@@ -6,8 +6,8 @@ Each epoch takes three steps:
 2. the caller makes these answers durable;
 3. apply the effects that the next epoch needs, and write rows and position in one atomic batch (`advance`).
 
-A crash after 1 or 2 leaves the rows as they were: the answers are given again, and are the same. Never 3 before 2: the
-rows that an answer was made of would be gone.
+A crash after 1 or 2 leaves the rows as they were: the shard answers again, with the same answers. Step 3 must not
+precede step 2: it replaces the rows from which an answer is computed, so a lost answer could not be computed again.
 """
 
 import struct
@@ -38,22 +38,22 @@ _POSITION = struct.Struct(">Q")
 
 
 def applied_to(store: Reader) -> int:
-    """The offset behind the last message whose effects are in the rows; 0 for empty ones."""
+    """The offset behind the last message whose effects are in the rows; 0 for an empty store."""
     (position,) = store.get_many(Family.META, [_EFFECTS])
     return int(_POSITION.unpack(position)[0]) if position else 0
 
 
 def owner_of(store: Reader) -> str:
-    """The shard that the rows belong to, as its number, V, E and decider; "" for rows of no shard."""
+    """The shard that the rows belong to: its number, V, E and decider as text; "" if the rows name no shard."""
     (owner,) = store.get_many(Family.META, [_OWNER])
     return "" if owner is None else owner.decode()
 
 
 class Question:
-    """One message of the log, as shards read it; those of one process share it."""
+    """One message of the log, decoded once for all shards of a process."""
 
     def __init__(self, offset: int, records: Sequence[bytes]) -> None:
-        """records: none for a control record."""
+        """records: of the message; empty for a control record."""
         self.offset = offset
         first, headers = offset << PLACE_BITS, headers_of_valid(records)
         if headers is not None:
@@ -74,18 +74,18 @@ class Question:
 
 
 class Shard:
-    """One of the V shards of a decider, over a store of its own.
+    """One of the V shards of a decider, with a store of its own.
 
     log_position: offset behind the last message that was read. effects_position: offset behind the last message whose
     effects are in the rows.
     """
 
     def __init__(self, number: int, store: Store, decider: Decider, *, threads: int = 1, answers_from: int = 0) -> None:
-        """Raises StateError if the store is that of another shard, decider or sharding.
+        """Raises StateError if the store belongs to another shard, decider or sharding.
 
         Args:
             threads: number of threads that read and score.
-            answers_from: offset of the first message that is answered; the rows are brought up to it without answers.
+            answers_from: offset of the first message to answer; earlier ones only bring the rows up to date.
         """
         self._answers_from = answers_from
         self.number, self.sharding, self.decider = number, Sharding.of(decider), decider
@@ -96,33 +96,34 @@ class Shard:
             raise StateError(f"this is the index of shard {owner}, and this run is shard {self._owner}")
         self.effects_position = applied_to(store)
         self.log_position = self.effects_position
-        self._unapplied: deque[int] = deque()  # offsets of messages that were read, with effects not in the rows
+        self._unapplied: deque[int] = deque()  # offsets of read messages whose effects are not in the rows
         self._unanswered: deque[Question] = deque()
         self._effects: deque[Effects] = deque()  # not in the rows
         self._records: dict[int, bytes] = {}  # of own pages of unapplied messages
 
     def read(self, offset: int, records: Sequence[bytes]) -> None:
-        """Takes the records of the next message of the log; none for a control record. Offsets may leave some out.
+        """Accepts the next message of the log. Its offset need not follow directly on the last one.
 
-        Messages before `log_position` are ignored. A restarted shard is given the log from `effects_position` on.
+        Messages before `log_position` are ignored. After a restart pass the log from `effects_position` on.
+        records: of the message; empty for a control record.
         """
         self.take(Question(offset, records))
 
     def take(self, message: Question) -> None:
-        """Does the same; the message may be shared with other shards."""
+        """Like `read`, with a message that shards of one process can share."""
         offset = message.offset
         if offset < self.log_position:
             return
         if offset % self.sharding.shards == self.number:
             self._records.update(message.pages)
-        # What rows of a later view would answer has been answered before they were written.
+        # If the rows are already newer than this message's view, its answer was durable before they were written.
         if self.sharding.stable_to(offset) >= self.effects_position:
             self._unanswered.append(message)
         self._unapplied.append(offset)
         self.log_position = offset + 1
 
     def learn(self, effects: Effects) -> None:
-        """Takes the effects of the next message; those of messages before are ignored. Raises StateError."""
+        """Accepts the effects of the next message; effects of earlier messages are ignored. Raises StateError."""
         if effects.sharding != self.sharding:
             raise StateError(f"effects of {effects.sharding} for shard {self._owner}")
         last = self._effects[-1].offset if self._effects else self.effects_position - 1
@@ -144,9 +145,9 @@ class Shard:
             yield answer(self.sharding, self.number, offset, pages, store, decider, self._threads, make_reads)
 
     def advance(self) -> bool:
-        """Applies the effects that the next answer needs, and writes them; False if there is nothing to do, or to wait.
+        """Applies and writes the effects that the next answer needs; False if none are needed or some have not arrived.
 
-        The answers given so far must be durable. Raises InvariantBroken if effects of a message are left out.
+        The answers so far must be durable. Raises InvariantBroken if the effects of a message are missing in between.
         """
         if not self._unanswered:
             return False
@@ -180,7 +181,7 @@ class Shard:
 
 
 def _is_page(record: bytes) -> bool:
-    """False also for a record that cannot be read: the judge stops at it, or the operator has it skipped."""
+    """Whether a record is a page. False for an unreadable one: the judge stops there until the operator skips it."""
     try:
         header = Header(record)
     except (ValueError, CorruptRecord):

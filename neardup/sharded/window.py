@@ -1,8 +1,8 @@
-"""What the judge knows of the last two epochs: their records, and the postings that their effects made.
+"""The judge's window: the records of the last two epochs, and the posting lists after the effects of their messages.
 
-For a message of epoch e it is a small shard of its own, in memory: the effects of all messages from the first one of
-epoch e - 1 on, applied to an empty index, as far as they are about pages of these messages. Shards answer from the
-effects before. So a representative is found by its shard or in the window, never by both.
+The window acts like a small shard in memory. For a message of epoch e it contains the effects of all messages from the
+first one of epoch e - 1 on, applied to an empty index; effects on older pages are left out. Shards answer from the
+effects before. So a representative is found by its shard or in the window, never in both.
 """
 
 import struct
@@ -27,13 +27,13 @@ _READ_ROWS = 1024
 
 
 class Window:
-    """The window of one judge. `begin` a message, judge it with `reads` over `reader`, and `end` it.
+    """The window of one judge. For each message: `begin`, judge it with `reads` over `reader`, `end`.
 
-    After a restart `restore` takes the records of the messages from `restore_from` up to the judge's position again.
+    After a restart, pass the messages from `restore_from` up to the judge's position to `restore` first.
     """
 
     def __init__(self, store: Reader, decider: Decider, position: int) -> None:
-        """store: the judge's rows. position: offset of the message that the judge must judge next."""
+        """store: the judge's rows. position: offset of the next message to judge."""
         self.sharding, self._decider = Sharding.of(decider), decider
         self._parts = deque(_effects_in(store))
         self._expired: list[int] = []  # offsets of parts that are still among the rows
@@ -45,12 +45,12 @@ class Window:
         self.retired: set[int] = set()
 
     def restore(self, offset: int, pages: Records) -> None:
-        """The pages of a message that was judged before, by page id. Must be called before the first `begin`."""
+        """Adds the pages of a message that was judged before the restart. Must be called before the first `begin`."""
         if offset >= self.start:
             self._lists.add(pages)
 
     def begin(self, offset: int, pages: Records) -> None:
-        """Moves the window to the epoch of the message at `offset`, and takes its pages. May be called again."""
+        """Moves the window to the epoch of the message at `offset`, and adds its pages. May be repeated."""
         start = self.sharding.stable_to(offset)
         if start > self.start or not self._is_filled:
             self.start, self._is_filled = start, True
@@ -71,11 +71,11 @@ class Window:
         return JudgeReader(self._store, self._lists)
 
     def note(self, effects: Sequence[Effect]) -> None:
-        """What some pages of the message that was begun changed, before others of it are judged."""
+        """Notes the effects of some pages of the current message before its other pages are judged."""
         self._lists.note(effects)
 
     def reads(self, answers: Sequence[Candidates]) -> MakeReads:
-        """Makes the reads of the message that was begun. answers: of all shards."""
+        """Returns a function that makes the reads of the current message. answers: of all shards."""
         lists, first = self._lists, self.start << PLACE_BITS
         return lambda pages, decider, threads: JudgeReads(
             pages, decider, threads, lists.alone, answers, lists.records, first, self.retired
@@ -94,12 +94,12 @@ class Window:
         return Effects.of(self.sharding, offset, effects)
 
     def rows(self, effects: Effects) -> dict[bytes, bytes | None]:
-        """The rows of META that keep the effects of the window, as the judge writes them with those of a message."""
+        """The changes of the META rows that keep the window's effects; the judge writes them with a message's rows."""
         expired: dict[bytes, bytes | None] = {_key(offset): None for offset in self._expired}
         return {**expired, _key(effects.offset): effects.encode()}
 
     def end(self, effects: Effects, writes: Writes) -> None:
-        """The effects of the message that was begun have been written. writes: all of its changes, lists included."""
+        """Ends the current message, once its effects are written. writes: all of its changes, lists included."""
         self._expired.clear()
         self._parts.append(effects)
         self._retire(effects)
@@ -113,7 +113,7 @@ class Window:
 
 
 def without_window(writes: Writes) -> Writes:
-    """What of a message's changes the judge stores: all but the posting lists, which are the window's."""
+    """The changes of a message that the judge stores: all but those of the posting lists, which the window holds."""
     rows = {key: row for key, row in writes.get(Family.KEYS, {}).items() if len(key) != SIMILARITY_BYTES}
     return {**writes, Family.KEYS: rows}
 

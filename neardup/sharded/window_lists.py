@@ -1,8 +1,8 @@
 """The posting lists of a judge's window.
 
-Most pages of a window share no key with another page of it: they are *alone*. Lists of their keys would have one
-posting each, which no other page looks for. So no list is kept of them. `alone` names the pages of a message that need
-none while they are judged, and `get_many` makes the row of such a key once a later page reads it.
+Most pages of a window share no key with another page of it: they are *alone*. The list of each of their keys would have
+one posting, which no other page reads. So the window keeps no list for these keys. `alone` contains the pages of the
+current message that need no list while they are judged. If a later page reads such a key, `get_many` makes its row.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -21,19 +21,19 @@ from neardup.sharded.records import EFFECT, EffectKind, Effects
 from neardup.sketch.header import Header
 from neardup.sketch.layout import HEADER
 
-#: Places of the least table.
+#: Number of slots of the smallest table.
 _LEAST = 1 << 10
 
 
 class _Table:
-    """Keys as numbers, with a page each. Grows."""
+    """A growing hash table from keys, as numbers, to one page each."""
 
     def __init__(self) -> None:
         self._arrays = _empty(_LEAST)
         self._count = 0
 
     def insert(self, columns: np.ndarray, page_ids: np.ndarray) -> None:
-        """columns: uint64[pages, keys]; a key that is there keeps its page."""
+        """Adds keys; a key that is in the table keeps its page. columns: uint64[pages, keys]."""
         size = len(self._arrays[0])
         if 2 * (self._count + columns.size) > size:
             held, pages = self._arrays
@@ -42,13 +42,13 @@ class _Table:
         self._count += key_table.insert(columns, page_ids, self._arrays)
 
     def find(self, numbers: np.ndarray) -> np.ndarray:
-        """int64[numbers]: the pages of keys; -1: not there."""
+        """int64[numbers]: the page id of each key; -1: the key is not in the table."""
         found = np.empty(len(numbers), dtype=np.int64)
         key_table.find(numbers, self._arrays, found)
         return found
 
     def meet(self, columns: np.ndarray) -> np.ndarray:
-        """bool[pages]: whether a row shares a key with the table or another row."""
+        """bool[pages]: whether a row of `columns` shares a key with the table or with another row."""
         meeting = np.zeros(len(columns), dtype=np.uint8)
         key_table.meet(columns, self._arrays, _empty(2 * columns.size), meeting)
         return meeting.astype(np.bool_)
@@ -62,8 +62,8 @@ def _empty(least: int) -> tuple[np.ndarray, np.ndarray]:
 class WindowLists:
     """Lists of the pages of a window, as a Reader of KEYS.
 
-    Of each message first `add`, then `begin`, once more if it is judged once more, `note` and `end`. `start` moves the
-    window by an epoch. Messages that were judged before a restart are only added, before `start`.
+    For each message call `add`, `begin` (again if the message is judged again), `note` and `end`. `start` moves the
+    window by an epoch. For messages that were judged before a restart call only `add`, before `start`.
     """
 
     def __init__(self, decider: Decider) -> None:
@@ -73,26 +73,26 @@ class WindowLists:
         self._table = _Table()  # each key with its first page in the window, posted or not
         #: Pages of the message that share no key with another page of the window.
         self.alone: frozenset[int] = frozenset()
-        self._posted_alone: set[int] = set()  # pages that were alone in their message, which posted them
-        self._in_message: set[int] = set()  # pages that the message at work has posted
+        self._posted_alone: set[int] = set()  # pages that were alone when their own message posted them
+        self._in_message: set[int] = set()  # pages that the current message has posted so far
         self._rows: dict[bytes, bytes | None] = {}  # rows that were written; None: deleted
 
     def add(self, pages: Records) -> None:
-        """pages: of the next message."""
+        """Adds the pages of the next message."""
         self.records.update(pages)
         columns, page_ids = self._keys_of(pages)
         self.alone = frozenset(page_ids[~self._table.meet(columns)].tolist())
         self._table.insert(columns, page_ids)
 
     def _keys_of(self, pages: Records) -> tuple[np.ndarray, np.ndarray]:
-        """uint64[pages, keys], int64[pages]: the keys of those that have some, and their page ids."""
+        """uint64[pages, keys], int64[pages]: the keys and page ids of the pages that have keys."""
         headers = [(page_id, record[: HEADER.itemsize]) for page_id, record in pages if len(record) >= HEADER.itemsize]
         joined = np.frombuffer(b"".join([header for _, header in headers]), dtype=HEADER)
         posted, columns = similarity_columns(joined, self._decider)
         return columns, np.array([page_id for page_id, _ in headers], dtype=np.int64)[posted]
 
     def start(self, first: int, parts: Sequence[Effects]) -> None:
-        """Drops the pages before page id `first`, and makes the lists of the others after `parts`, their effects."""
+        """Drops the pages before page id `first`, and rebuilds the lists of the others from `parts`, their effects."""
         self.records = {page_id: record for page_id, record in self.records.items() if page_id >= first}
         self._posted_alone, self._in_message, self._rows, self._table = set(), set(), {}, _Table()
         columns, page_ids = self._keys_of(sorted(self.records.items()))
@@ -112,11 +112,11 @@ class WindowLists:
         self._rows.update(changes(rest, self.records, self, self._decider, lambda page_id: True)[Family.KEYS])
 
     def begin(self) -> None:
-        """The message that was added last is judged, perhaps once more."""
+        """Starts to judge the message that was added last, or starts again."""
         self._in_message = set()
 
     def note(self, effects: Iterable[tuple[int, int, bytes]]) -> None:
-        """Some pages of the message, after `begin`, were judged with these effects."""
+        """Notes the effects of pages of the message that were judged after `begin`."""
         for kind, page_id, _ in effects:
             if kind == EffectKind.POST:
                 self._in_message.add(page_id)
@@ -124,7 +124,7 @@ class WindowLists:
                 self._in_message.discard(page_id)
 
     def end(self, rows: Mapping[bytes, bytes | None]) -> None:
-        """The message was judged. rows: lists that it changed."""
+        """Ends the message. rows: the lists that it changed."""
         self._posted_alone |= self._in_message & self.alone
         self._in_message = set()
         self._rows.update(rows)
@@ -139,7 +139,7 @@ class WindowLists:
         return [held[name] if name in held else self._row_of_one(name, page_id) for name, page_id in pairs]
 
     def _row_of_one(self, name: bytes, page_id: int) -> bytes | None:
-        """The list of a key that no row was written of. page_id: of the first page of the window that has it."""
+        """The list of a key without a written row. page_id: of the first page of the window that has the key."""
         if page_id not in self._posted_alone and not (page_id in self._in_message and page_id in self.alone):
             return None
         entry = keys.posting(page_id, Header(self.records[page_id]), name)
@@ -153,7 +153,7 @@ class WindowLists:
 
 
 def _numbers(names: Sequence[bytes]) -> np.ndarray:
-    """Keys as `similarity_columns` has them."""
+    """Keys as numbers, in the form of `similarity_columns`."""
     raw = np.zeros((len(names), 8), dtype=np.uint8)
     raw[:, 1:] = np.frombuffer(b"".join(names), dtype=np.uint8).reshape(len(names), -1)
     numbers: np.ndarray = raw.view(">u8")[:, 0].astype(np.uint64)

@@ -1,13 +1,14 @@
-"""Shards of a scan (`neardup.sharded`): in the scan's process, or in processes of their own that are joined by pipes.
+"""Runs the shards of a scan (`neardup.sharded`): in the scan's process, or in further processes, connected by pipes.
 
-The state directory of a scan with shards has two more names:
+The state directory of a scan with shards has two more entries:
 
-    effects/        one frame of effects per message of the log, at the same offset
-    shards/N/       the store of shard N; a lost one is rebuilt from log and effects
+    effects/        one frame per message of the sketch log, at the same offset: the effects of the message
+    shards/N/       the store of shard N; if it is lost, it is rebuilt from log and effects
 
-A shard can answer a message only from the rows that precede it by two epochs, and a crash takes the judge's rows back
-to their last flush. So the rows of a shard stay in memory until the judge's flush is behind what they change
-(`DeferredStore`): a shard on disk is never too new for the judge on disk.
+A shard can answer a message only from the rows of its stable view (`Sharding.stable_to`), which later effects replace.
+After a crash, the judge continues from its last flush, and needs answers from rows as old as that. So a shard
+keeps its changes in memory until the judge has flushed far enough not to need the rows before them (`DeferredStore`):
+the shards on disk are never too new for the judge on disk.
 """
 
 import contextlib
@@ -36,24 +37,24 @@ from streams.files.segments import SegmentLog
 from streams.formats.message import Message, decode_entry
 from streams.state.locked_folder import state_error
 
-#: E of a new state directory that is made with --shards.
+#: The epoch E of a new state directory with shards.
 _EPOCH = 16
-#: Messages that shards are given before the judge needs their answers.
+#: Messages that are sent to shards before the judge needs the answers.
 AHEAD = 4
-#: Messages and effects that wait for a process, at most; only a shard that is rebuilt has more than a few.
+#: Most requests that wait for a process. Usually a few wait; many only while a shard is rebuilt.
 _WAITING_MAX = 64
-#: Seconds for which a process of a killed scan may still lock a store, until it ends.
+#: Seconds to wait for a store's lock, which a process of a killed scan may hold until it ends; and between attempts.
 _LOCKED_S, _LOCKED_STEP_S = 20.0, 0.1
-#: Seconds that a process has at the end of a scan for the messages that it was sent.
+#: Seconds that a process has at the end of a scan to handle the requests that were sent to it.
 _END_S = 60.0
-#: How long a process may neither take nor send anything while the scan waits for it; RocksDB may hold up a write for
-#: 600 seconds. In seconds, counted in steps, so that a scan that was stopped as a whole goes on.
+#: Seconds after which a process that neither reads nor sends anything, while the scan waits for it, is killed. RocksDB
+#: may delay a write for 600 seconds. Counted in steps, so that time in which the whole scan is paused does not count.
 SILENT_S, _SILENT_STEP_S = 660.0, 0.5
-#: Memory of all shards of a directory: for blocks that were read, and for rows until they are written. Bytes.
+#: Bytes of memory for all shards of a directory: of the cache of blocks, and of the write buffers.
 _CACHE_BYTES, _WRITE_BYTES = 256 << 20, 128 << 20
 
 
-# Messages of the pipes. To a process: kind, number; then, in a message of its own, bytes that are not copied.
+# Messages of the pipes. To a process: kind and number; then the bytes in a message of their own, to avoid a copy.
 _SEND, _LEARN, _RELEASE, _END = b"s", b"l", b"r", b"e"
 # From a process: kind, bytes.
 _STARTED, _ANSWER, _ERROR = b"o", b"a", b"x"
@@ -99,7 +100,7 @@ class DeferredStore:
         self._store.flush()
 
     def close(self) -> None:
-        """Drop what was not released."""
+        """Close the store, and drop writes that were not released."""
         self._store.close()
 
 
@@ -110,14 +111,14 @@ class _OwnedShard:
         newest = Sharding.of(decider).stable_to(answers_from)
         self._store, self.shard = self._open(number, folder, decider, answers_from)
         if folder is not None and self.shard.effects_position > newest:
-            # The judge's rows were lost or removed, so that they are older.
+            # The judge's rows were lost or removed, so the judge starts from an earlier message.
             self._store.close()
             try:
                 shutil.rmtree(folder)
             except OSError as error:
                 raise state_error("delete", folder, error) from error
             self._store, self.shard = self._open(number, folder, decider, answers_from)
-        self._positions: deque[int] = deque()  # effects_position of each write that was not released
+        self._positions: deque[int] = deque()  # effects_position after each write that is not yet released
 
     @staticmethod
     def _open(number: int, folder: Path | None, decider: Decider, answers_from: int) -> tuple[DeferredStore, Shard]:
@@ -164,7 +165,7 @@ class LocalShards:
     """Some shards in this process."""
 
     def __init__(self, numbers: Sequence[int], folder: Path | None, decider: Decider, answers_from: int) -> None:
-        """folder: of all shards; None: in memory. Raises StateError for a store of another decider."""
+        """folder: holds the stores of all shards; None: in memory. Raises StateError for a store of another decider."""
         self._scheme, self._sharding = decider.scheme, Sharding.of(decider)
         self._shards: list[_OwnedShard] = []
         self._answers: deque[Candidates] = deque()
@@ -181,21 +182,21 @@ class LocalShards:
         return min(each.shard.effects_position for each in self._shards)
 
     def send(self, offset: int, data: bytes) -> None:
-        """Take the next message of the log."""
+        """Pass the next message of the log to all shards."""
         message = Question(offset, self._records(offset, data))
         for each in self._shards:
             each.shard.take(message)
         self._work()
 
     def learn(self, effects: bytes) -> None:
-        """Take the effects of the next message."""
+        """Pass the effects of the next message to all shards."""
         decoded = Effects.decode(effects)
         for each in self._shards:
             each.shard.learn(decoded)
         self._work()
 
     def receive(self) -> Candidates:
-        """Return the next answer; a message's answers come in no order of shards."""
+        """Return the next answer. The order of shards in the answers to one message is not fixed."""
         if not self._answers:
             raise InvariantBroken("no shard can answer the next message of the log")
         return self._answers.popleft()
@@ -204,7 +205,7 @@ class LocalShards:
         return bool(self._answers)
 
     def release(self, judged_to: int) -> None:
-        """Write rows. judged_to: the judge's next offset, as its last flush made it durable."""
+        """Write the rows that the judge's last flush permits. judged_to: the judge's next offset in that flush."""
         for each in self._shards:
             each.release(self._sharding.stable_to(judged_to))
 
@@ -217,7 +218,7 @@ class LocalShards:
             self._answers.extend(each.work())
 
     def _records(self, offset: int, data: bytes) -> Sequence[bytes]:
-        """The sketches of a message; none where the judge refuses or skips it."""
+        """The sketches of a message; empty for a message that the judge skips or rejects."""
         try:
             entry = decode_entry(data, offset)
         except CorruptRecord:
@@ -228,7 +229,7 @@ class LocalShards:
 class ShardProcess:
     """Some shards in a process of their own, with the methods of `LocalShards`.
 
-    The process ends if its pipe does: neither a killed scan nor a killed shard leaves anything behind.
+    The process ends when its pipe is closed, so a killed scan leaves no process behind.
     """
 
     def __init__(self, numbers: Sequence[int], folder: Path | None, decider: Decider, answers_from: int) -> None:
@@ -241,7 +242,7 @@ class ShardProcess:
         self._process.start()
         there.close()
         self._requests: queue.Queue[tuple[bytes, int, bytes]] = queue.Queue(_WAITING_MAX)
-        self._taken = 0  # requests that the process has taken
+        self._taken = 0  # number of requests that the process has read
         self._writer = threading.Thread(target=self._write, name="neardup-shards", daemon=True)
         self._writer.start()
         self._start: int | None = None
@@ -269,7 +270,7 @@ class ShardProcess:
         self._request(_RELEASE, judged_to, b"")
 
     def close(self) -> None:
-        """End the process once it has done what it was sent; after a while by a signal, which loses nothing."""
+        """End the process after the requests that were sent to it; after _END_S kill it, which loses nothing."""
         with contextlib.suppress(StateError):
             self._request(_END, 0, b"")
         deadline = time.monotonic() + _END_S
@@ -277,7 +278,7 @@ class ShardProcess:
             if time.monotonic() > deadline:
                 self._process.kill()
             with contextlib.suppress(EOFError, OSError):
-                while self._pipe.poll(_LOCKED_STEP_S):  # what it sends, so that it does not wait
+                while self._pipe.poll(_LOCKED_STEP_S):  # read what it sends, so that a full pipe does not block it
                     self._pipe.recv_bytes()
             self._process.join(_LOCKED_STEP_S)
         self._writer.join()
@@ -347,7 +348,7 @@ def _named(numbers: Sequence[int]) -> str:
 
 def _serve(pipe: Connection, numbers: Sequence[int], folder: Path | None, decider: Decider, answers_from: int) -> None:
     """Run the process of some shards until the pipe ends."""
-    for one in (signal.SIGINT, signal.SIGTERM):  # the scan ends in order, and then this process
+    for one in (signal.SIGINT, signal.SIGTERM):  # the scan handles them, and then ends this process
         signal.signal(one, signal.SIG_IGN)
     with contextlib.suppress(EOFError, OSError):
         try:
@@ -368,7 +369,7 @@ def _serve(pipe: Connection, numbers: Sequence[int], folder: Path | None, decide
 
 
 class ScanShards:
-    """All shards of a scan, and the log of effects: what `Matcher.shards` is for a state directory."""
+    """All shards of a scan, and the log of effects."""
 
     def __init__(
         self, path: Path | None, effects: SegmentLog, log: SegmentLog, decider: Decider, judged_to: int, processes: int
@@ -376,7 +377,7 @@ class ScanShards:
         """
         Args:
             path: folder of the shards; None: in memory.
-            effects: of the messages before `judged_to`.
+            effects: the log of effects; it has those of the messages before `judged_to`.
             judged_to: the judge's next offset.
             processes: 0: all shards in this process.
         """
@@ -399,7 +400,7 @@ class ScanShards:
             raise
 
     def _bring_up(self, log: SegmentLog) -> None:
-        """Give the shards what they need of the judged messages."""
+        """Send each shard the judged messages, with their effects, that its rows lack."""
         starts = [group.start() for group in self.groups]
         first = min(starts)
         frames = zip(log.read(first, self._judged_to), self._effects.read(first, self._judged_to), strict=True)
@@ -410,9 +411,9 @@ class ScanShards:
                     group.learn(effects)
 
     def send_ahead(self, offset: int, data: bytes) -> None:
-        """Give processes a message before its answers are needed, in the log's order. May be called in one more thread.
+        """Send a message to the processes before its answers are needed, in the log's order.
 
-        At most AHEAD messages, or those of a scan's queue.
+        A thread other than the judge's may call it. At most AHEAD messages, or those of a scan's queue, are ahead.
         """
         if self._has_processes:
             self._send(offset, data)
@@ -428,14 +429,14 @@ class ScanShards:
             self._send(offset, data)
         per_group = [range(i, self._shards, len(self.groups)) for i in range(len(self.groups))]
         for group, numbers in zip(self.groups, per_group, strict=True):
-            # A group answers in order, but a shard of it may answer a later message before another shard this one.
+            # Each shard answers in order, but a shard may answer a later message before another shard answers this one.
             while len([one for one in self._answers.get(offset, ()) if one.shard in numbers]) < len(numbers):
                 answer = group.receive()
                 self._answers.setdefault(answer.offset, []).append(answer)
         return self._answers.pop(offset)
 
     def learn(self, effects: Effects) -> None:
-        """Take the effects of the message that was judged. Raises StateError."""
+        """Store the effects of the judged message, and send them to the shards. Raises StateError."""
         encoded = effects.encode()
         written = self._effects.append(encoded)
         assert written == effects.offset, "one frame a message"
@@ -443,7 +444,7 @@ class ScanShards:
             group.learn(encoded)
 
     def release(self, judged_to: int) -> None:
-        """Write the rows that no crash can make too new for the judge. judged_to: of the judge's flushed rows."""
+        """Let the shards write rows that the judge's last flush permits. judged_to: the judge's next offset in it."""
         for group in self.groups:
             group.release(judged_to)
 

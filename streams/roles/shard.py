@@ -4,13 +4,13 @@ Each round: (1) read messages of the log, and the effects that their answers nee
 the rows, and send the answers; (3) wait until all answers are acknowledged; (4) apply the effects that the next answer
 needs; (5) from time to time, flush the rows.
 
-Answers are written at least once: the judge uses the first one of a message. Never 4 before 3: the rows that an answer
-was made of would be gone. A crash anywhere leaves rows of some earlier epoch behind: the next start reads the log from
-there, and answers again what it may have answered before. Two processes with copies of one shard do no harm, since
-they write the same answers.
+Answers are written at least once: the judge uses a shard's first answer to a message. Step 4 must not precede step 3:
+it replaces the rows from which an answer is computed, so a lost answer could not be computed again. After a crash the
+rows are those of an earlier epoch: the next start reads the log from there, and may repeat answers. Two processes with
+copies of one shard do no harm, because they write the same answers.
 
-A checkpoint has the rows and both positions. The pages of a takedown leave the rows with its effects, two epochs later;
-then a checkpoint follows, and older ones are removed.
+A checkpoint contains the rows and both positions. The effects of a takedown delete its pages from the rows two epochs
+later; then the role makes a checkpoint and removes older ones.
 """
 
 import json
@@ -40,11 +40,11 @@ _log = logs.get("shard")
 #: Messages of the log that are read together; each has 1 MB at most.
 _MESSAGES = 16
 _BYTES_MAX = 16 << 20
-#: Offsets behind takedowns, in the META family: the last one whose effects are in the rows, and those behind it.
+#: Key of the META family. Row: offsets behind the last takedown whose effects are in the rows, and behind later ones.
 _TAKEDOWNS = b"takedowns"
 #: How often the topics are checked, with or without work.
 _TOPICS_SECONDS = 1.0
-#: A shard that waits for effects for longer is not ready.
+#: A shard that waits longer than this for effects is not ready.
 _PATIENCE_SECONDS = 10.0
 
 
@@ -68,7 +68,7 @@ class AnswerWriter(RecordWriter, Protocol):
 
 
 class FoldedShard:
-    """What the rows of a shard were folded from; see `streams.state.checkpointer.Folded`."""
+    """The positions of a shard's rows, for checkpoints; implements `streams.state.checkpointer.Folded`."""
 
     def __init__(self, shard: Answering, store: Store) -> None:
         self.decider = shard.decider
@@ -114,11 +114,11 @@ class ShardRole:
     ) -> None:
         """
         Args:
-            scheme: digest; messages of another scheme have no pages.
+            scheme: digest of the scheme; a message of another scheme counts as one without pages.
             log: follows the sketch log from `shard.effects_position` on.
             effects: reads from a message before `shard.effects_position` on.
             answers: writes to the partition of this shard.
-            log_id: topic id of the log; messages that were meant for another one have no pages.
+            log_id: topic id of the log; a message that was written for another log counts as one without pages.
         """
         self.number = number
         self.checkpoints, self._folded = checkpoints, FoldedShard(shard, store)
@@ -130,7 +130,7 @@ class ShardRole:
         self._unanswered: deque[int] = deque()
         self._flushed = self._checked = self._worked = self._steady_s()
         self._silence = Silence(_log)
-        self._begin: int | None = None  # the first message that the shard was given
+        self._begin: int | None = None  # offset of the first message that the shard read
         self._whole = False  # whether the topic is known to hold its effects
 
     def round(self, wait_s: float = 0.0) -> bool:
@@ -155,7 +155,7 @@ class ShardRole:
         return worked
 
     def awaits(self) -> str:
-        """Say what this shard waits for, if it has waited for a while; "" otherwise."""
+        """Return what this shard waits for, if it has waited for _PATIENCE_SECONDS; "" otherwise."""
         if self._silence.reason:
             return self._silence.reason
         if not self._unanswered or self._steady_s() - self._worked < _PATIENCE_SECONDS:
@@ -176,7 +176,7 @@ class ShardRole:
         self._flush()
 
     def _read(self, wait_s: float) -> None:
-        """Give the shard messages, as long as it has answered nearly all that it was given."""
+        """Pass messages to the shard, unless an epoch of messages is unanswered."""
         room = max(1, self._sharding.epoch) - len(self._unanswered)
         if room <= 0:
             return
@@ -188,12 +188,12 @@ class ShardRole:
             self._metrics.pages["shard"].inc(len(records))
             self._metrics.bytes["shard"].inc(len(data))
             self._metrics.batch_pages["shard"].observe(len(records))
-            # Answers from rows of a later view were acknowledged before these were written.
+            # If the rows are newer than this message's view, its answer was acknowledged before they were written.
             if self._sharding.stable_to(offset) >= self._shard.effects_position:
                 self._unanswered.append(offset)
 
     def _records(self, offset: int, data: bytes) -> Sequence[bytes]:
-        """The sketches of a message; none for what the judge skips or refuses, which has no pages to answer."""
+        """The sketches of a message; empty for a message that the judge skips or rejects."""
         try:
             entry = decode_entry(data, offset)
         except OtherVersion:
@@ -204,13 +204,13 @@ class ShardRole:
             self._folded.take_down(offset)
         if not isinstance(entry, Message) or entry.scheme.hex() != self._scheme or not entry.meant_for(self._log_id):
             return ()
-        with suppress(ValueError, CorruptRecord):  # a record that cannot be read is the judge's matter
+        with suppress(ValueError, CorruptRecord):  # the judge handles unreadable records
             if entry.records:
                 self._folded.log_time = Header(entry.records[-1]).log_time
         return entry.records
 
     def _learn(self) -> None:
-        """Take the effects that the unanswered messages need, as far as they are there."""
+        """Read the effects that the unanswered messages need, as far as the judge has written them."""
         while self._unanswered and self._effects.next_offset < self._sharding.stable_to(self._unanswered[-1]):
             found = self._effects.read()
             if not found:

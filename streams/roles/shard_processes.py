@@ -1,4 +1,4 @@
-"""Shards in processes of their own, beside a judge in this one: for `neardup run` and backfills."""
+"""Runs shards in processes of their own, beside a judge in this process: for `neardup run` and backfills."""
 
 import contextlib
 import os
@@ -22,7 +22,7 @@ from streams.roles.shards import run_shards
 
 _log = logs.get("shard")
 
-#: How often a process reports its health, in seconds; its own watch over the pipe has the same period.
+#: Seconds between two reports of a process's health; as often it checks the pipe for the end.
 _REPORT_SECONDS = 0.5
 
 
@@ -30,12 +30,12 @@ _REPORT_SECONDS = 0.5
 def shards_beside(settings: Settings, runtime: Runtime, processes: int | None) -> Iterator[None]:
     """Runs all shards of the generation in processes of their own, until the block ends or the runtime is stopped.
 
-    If a process fails, the runtime is stopped, and its error is raised at the end. The processes end with this one,
-    however that ends.
+    If a process fails, the runtime is stopped, and the error of the process is raised at the end. The processes end
+    when this one ends, even if it is killed.
 
     Args:
-        processes: their number; by default one for each core but one, and not more than shards. 0: none, other
-            processes run the shards. Of no account without shards.
+        processes: number of processes, at most one per shard; by default the number of cores less one. 0: shards run
+            elsewhere. Ignored in a generation without shards.
     """
     if processes is None:
         processes = max(1, len(os.sched_getaffinity(0)) - 1)
@@ -59,7 +59,7 @@ def shards_beside(settings: Settings, runtime: Runtime, processes: int | None) -
 
 
 class _Shards:
-    """One process, and the thread that passes its health on."""
+    """One process with some shards, and the thread that copies its health to the runtime."""
 
     def __init__(self, settings: Settings, runtime: Runtime, numbers: Sequence[int]) -> None:
         self.failed: NeardupError | None = None
@@ -74,7 +74,7 @@ class _Shards:
         self._thread.start()
 
     def end(self) -> None:
-        """Lets the process finish its batch; kills it if that takes too long, which loses nothing."""
+        """Lets the process finish its batch, and kills it after STOP_SECONDS_MAX; a kill loses nothing."""
         with contextlib.suppress(OSError):
             self._pipe.send("end")
         self._process.join(STOP_SECONDS_MAX)
@@ -111,7 +111,7 @@ class _Shards:
 
 
 def _plain(settings: Settings) -> Settings:
-    """The settings without views of mappings, which no process can be sent."""
+    """The settings with plain dicts, because views of mappings cannot be pickled."""
     return replace(
         settings,
         decider_values=dict(settings.decider_values),
@@ -121,8 +121,8 @@ def _plain(settings: Settings) -> Settings:
 
 
 def _serve(pipe: Connection, settings: Settings, numbers: Sequence[int]) -> None:
-    """The process."""
-    for one in (signal.SIGINT, signal.SIGTERM):  # the judge's process ends in order, and then this one
+    """Main function of a process: runs its shards until the pipe ends."""
+    for one in (signal.SIGINT, signal.SIGTERM):  # the judge's process handles them, and then ends this one
         signal.signal(one, signal.SIG_IGN)
     secrets, stop = settings.secrets(), threading.Event()
     health, metrics = Health(SteadyClock(), settings.stall_ms, logs.Redactor(secrets)), Metrics()
@@ -152,7 +152,7 @@ def _report(
     health: Health,
     metrics: Metrics,
 ) -> None:
-    """Reports health while the shards' loop turns; stops the shards when the judge's process says so, or ends."""
+    """Reports health while the shards' loop turns; stops the shards if the judge's process sends "end", or ends."""
     role = health.role("shard")
     shards = [{"shard": str(number)} for number in numbers]
     try:
@@ -164,7 +164,7 @@ def _report(
             if pipe.poll(_REPORT_SECONDS):
                 pipe.recv()
                 break
-    except (EOFError, OSError):  # that process was killed
+    except (EOFError, OSError):  # the judge's process was killed
         late = threading.Timer(END_SECONDS_MAX, os._exit, (1,))
         late.daemon = True
         late.start()

@@ -1,4 +1,4 @@
-"""Connects shards to Kafka: a process with any number of them."""
+"""Connects shards to Kafka, any number of them in one process."""
 
 from collections.abc import Sequence
 from contextlib import ExitStack, closing
@@ -29,10 +29,10 @@ from streams.state.locked_folder import free_bytes
 
 _log = logs.get("shard")
 
-#: Between two rounds in which no shard had anything to do.
+#: Pause after a round in which no shard had anything to do.
 _IDLE_SECONDS = 0.02
 _GAUGES_SECONDS = 5.0
-#: Keys of the META family: the log that the rows were folded from.
+#: Keys of the META family, which identify the log that the rows were folded from.
 _CLUSTER, _LOG, _GENERATION = b"cluster_id", b"topic_id", b"generation"
 
 
@@ -53,25 +53,28 @@ class PartitionWriter(Writer):
 
 
 def shard_state(settings: Settings, number: int) -> Path:
-    """The state directory of a shard; beside that of the judge, which may run on the same machine."""
+    """The state directory of a shard: beside the judge's, because both may run on one machine."""
     return Path(f"{settings.state}.shards") / str(number)
 
 
 def shard_checkpoints(settings: Settings, number: int) -> str:
-    """Where the checkpoints of a shard are, in the folder of the judge's; "" if none are made."""
+    """The folder or URL of a shard's checkpoints, inside that of the judge's; "" if checkpoints are off."""
     return f"{settings.checkpoints.rstrip('/')}/shards/{number}" if settings.checkpoints else ""
 
 
 def run_shards(
     settings: Settings, runtime: Runtime | None = None, *, shards: Sequence[int], answer_from: int | None = None
 ) -> None:
-    """Answers the sketch log for some shards until it is stopped.
+    """Runs some shards, which answer the sketch log, until the runtime is stopped.
 
-    answer_from: message of the log that must be answered, by the operator's decision, because its answer was lost. A
-    shard whose index is too new for that takes a checkpoint, or builds its index from the log's start.
+    A restart is always safe, also on another machine, with or without the state directory.
 
-    Raises BadInput for a generation without shards or a number that is none of them, TopicError, StateError, and what
-    ShardRole.round raises. Restarting is always safe, also on another machine, with or without the state directory.
+    Raises BadInput if the generation has no such shards, TopicError, StateError, and what ShardRole.round raises.
+
+    Args:
+        shards: their numbers.
+        answer_from: offset of a message whose answer was lost, set by the operator, to answer the log from there again.
+            A shard whose index is too new for that restores a checkpoint, or builds its index from the log's start.
     """
     if not settings.is_sharded:
         raise BadInput("the generation has no shards: name their number by --of or NEARDUP_SHARDS")
@@ -125,7 +128,7 @@ def _run(settings: Settings, runtime: Runtime, roles: Sequence[ShardRole]) -> No
 
 
 def _start(settings: Settings, runtime: Runtime, number: int, answer_from: int | None, held: ExitStack) -> ShardRole:
-    """One shard, which continues where its rows and the log allow."""
+    """Opens or restores one shard's rows, and connects it from their position on."""
     scheme = settings.scheme()
     decider = settings.decider(scheme)
     names, sharding = settings.topics, Sharding.of(decider)
@@ -189,7 +192,7 @@ def _start(settings: Settings, runtime: Runtime, number: int, answer_from: int |
 
 
 def _begin(settings: Settings, runtime: Runtime, log: KafkaLog) -> Begin:
-    """Finds where the log begins that still has its effects, and the topic that begins there."""
+    """Returns a function that finds the first message with sketches and effects, and the topic that limits it."""
 
     def find() -> tuple[int, str]:
         names, begin = settings.topics, log.begin()
@@ -207,7 +210,7 @@ def _begin(settings: Settings, runtime: Runtime, log: KafkaLog) -> Begin:
 
 
 def _bind(store: RocksStore, log: KafkaLog, settings: Settings, state: str) -> None:
-    """Writes the log that the rows belong to into them. Raises StateError for rows of another log or generation."""
+    """Notes in the rows which log they belong to. Raises StateError for rows of another log or generation."""
     required = {_CLUSTER: log.cluster_id, _LOG: log.topic.id.hex(), _GENERATION: settings.generation}
     held = dict(zip(required, store.get_many(Family.META, list(required)), strict=True))
     for key, value in held.items():

@@ -33,4 +33,4 @@ def test_schema_and_guide_say_so() -> None:
     guide = (root / "files" / "scan-a-crawl.md").read_text()
     assert "Do not hide a `same_content` page behind a page of another owner" in guide
     schema = json.loads((root.parent / "neardup" / "verdict.schema.json").read_text())
-    assert "do not hide this page" in schema["properties"]["content_of"]["description"]
+    assert "only if both have the same owner" in schema["properties"]["content_of"]["description"]
