@@ -1,4 +1,4 @@
-"""The rules, each one file, selectable by name."""
+"""The rules. Each has a file of its own and is selected by its name."""
 
 from neardup.decider import Decider
 from neardup.pairs.pair import Pair
@@ -20,7 +20,7 @@ RULES: dict[str, Rule] = {
     )
 }
 
-#: Every `by` of a ruling without a kind: those of sites, and of all rules.
+#: By the `by` of a ruling without a kind: the refusals of all rules, and of numbers that are set for sites.
 REFUSALS: dict[str, Refusal] = dict(sites.REFUSALS)
 for _rule in RULES.values():
     REFUSALS.update(_rule.refusals)
@@ -36,7 +36,7 @@ def rules_for(decider: Decider) -> dict[str, Rule]:
 
 
 def why_refused(by: str) -> str:
-    """The refusal of a step as text; the name of a step that this program does not know."""
+    """The refusal of a step as text; if this program does not know the step, its name."""
     return REFUSALS[by].words if by in REFUSALS else by
 
 

@@ -23,11 +23,13 @@ ALL = 64
 
 
 class Ruling(NamedTuple):
-    """kind: near_duplicate, same_content or None (not a duplicate). by: the step that accepted or refused.
+    """What a rule decides about a pair.
 
-    rank orders accepted candidates, greatest first; ties go to the smallest page id. score, demand: the number that
-    the step compared with its threshold, in the unit of the step. A veto refuses whatever the score is; its score and
-    demand are those of the tapes.
+    kind: near_duplicate, same_content or None (not a duplicate).
+    by: name of the step that accepted or refused the pair.
+    rank: orders accepted candidates, greatest first; ties go to the smallest page id.
+    score: the number that the step compared with its threshold, in the unit of the step.
+    demand: that threshold. A veto refuses a pair at any score; its score and demand are those of the tapes.
     """
 
     kind: Kind | None
@@ -38,9 +40,11 @@ class Ruling(NamedTuple):
 
 
 class Refusal(NamedTuple):
-    """The words for the `by` of a ruling without a kind. veto: no score outweighs it.
+    """Describes a refusal for users.
 
-    plain: the step also accepts pairs, by the number that stands beside it.
+    words: the reason, as a phrase.
+    veto: whether the step refuses a pair at any score.
+    plain: whether the step also accepts pairs, by comparing the same number.
     """
 
     words: str
@@ -49,7 +53,7 @@ class Refusal(NamedTuple):
 
 
 class Columns:
-    """The numbers of many pairs, by the names of `Pair`'s fields: float64[pairs] each."""
+    """The numbers of many pairs: an attribute, float64[pairs], for each field of `Pair`."""
 
     __slots__ = ("_numbers",)
 
@@ -66,14 +70,14 @@ def _column(place: int) -> property:
     return property(lambda pairs: pairs._numbers[:, place])
 
 
-# A property each: `__getattr__` costs three times as much, in what is done for every few pairs.
+# Properties, because `__getattr__` takes three times as long, and this code runs for every few pairs.
 for _place, _field in enumerate(Pair._fields):
     setattr(Columns, _field, _column(_place))
 
 
 class Decide(Protocol):
     def __call__(self, pair: Pair, decider: Decider, siblings: Siblings = NO_SIBLINGS) -> Ruling:
-        """siblings: pages of the new page's owner with the same name, if the rule counts them."""
+        """siblings: counts of the pages of the new page's owner with the same name, if the rule counts them."""
         ...
 
 
@@ -81,9 +85,9 @@ class Decide(Protocol):
 class Step:
     """One step of a rule that is a list of steps: the first step that returns a ruling decides.
 
-    ask: returns a ruling, or None to pass the pair on. No step changes the pair.
-    words: what the step does, as a sentence of the rule's page.
-    refusals: the words for each `by` of its refusals.
+    ask: returns a ruling, or None to pass the pair to the next step. No step changes the pair.
+    words: a sentence that describes the step to users.
+    refusals: by the `by` of each of the step's refusals, its description.
     """
 
     name: str
@@ -93,7 +97,7 @@ class Step:
 
 
 def decide_by(steps: Sequence[Step]) -> Decide:
-    """The `decide` of a list of steps, the last of which passes nothing on."""
+    """Returns the `decide` of a list of steps. The last step must decide every pair."""
     asks = tuple(step.ask for step in steps)
 
     def decide(pair: Pair, decider: Decider, siblings: Siblings = NO_SIBLINGS) -> Ruling:
@@ -110,20 +114,24 @@ def decide_by(steps: Sequence[Step]) -> Decide:
 class Rule:
     """One rule, defined in its own file; `neardup.rules` has all of them by name.
 
-    posts: keys that a page posts and probes; other keys need a new generation.
-    possible: whether the rule may accept a pair, whatever the settings of its sites and its siblings: bool[pairs]. It
-    is a cheap upper bound that excludes nearly all candidates of a template. It is never False where `decide` accepts.
-    nearness: the score that orders rejected candidates, float64[pairs]; also of a single Pair.
+    posts: the keys that a page posts and probes. A rule with other keys needs a new generation.
+    possible: bool[pairs], False only where `decide` refuses the pair, whatever its sites' numbers and its siblings are.
+        A cheap bound, which excludes nearly all candidates of a template.
+    nearness: the score that orders rejected candidates, float64[pairs]; also accepts a single Pair.
 
-    Words for people: refusals: for each `by` without a kind. sentences: what evidence says about the rule's own
-    numbers. in_short: a pair's numbers, and the demanded ones. evidence: the fields of a verdict about a pair.
+    Texts for users:
+    refusals: by the `by` of each ruling without a kind, its description.
+    sentences: describe the rule's own numbers in the evidence.
+    in_short: a pair's numbers, and the thresholds, as two short texts.
+    evidence: the fields that a verdict has about a pair.
     drawn: thresholds by evidence field, for charts.
 
-    one_page: whether two pages of one digest are one page; of their headers. kept_apart: whether the text of a refused
-    pair is similar enough, so that a veto kept the pages apart.
-
-    steps: of a rule that is a list. reads_tapes: thin pages and pages of very different lengths are no candidates.
-    counts_siblings: the index keeps rows of names.
+    one_page: whether two pages of one digest are one page; arguments are their headers.
+    kept_apart: whether the texts of a refused pair are similar enough for a duplicate, so that only a veto or a higher
+        demand kept the pages apart.
+    steps: the steps of a rule that is a list of steps, else empty.
+    reads_tapes: whether thin pages and pages of very different lengths are excluded from the candidates.
+    counts_siblings: whether the index keeps rows of names.
     """
 
     name: str
@@ -154,7 +162,7 @@ def refused(by: str, score: float, demand: float) -> Ruling:
 def evidence_of(
     pair: Pair, ruling: Ruling, more: Mapping[str, Any] | None = None, vetoes: Mapping[str, int] | None = None
 ) -> dict[str, Any]:
-    """The evidence fields of every rule. more, vetoes: those of one rule."""
+    """The evidence fields that all rules have. more, vetoes: further fields and vetoes of one rule."""
     out: dict[str, Any] = {
         "by": ruling.by,
         "score": _rounded(ruling.score, ruling.demand),
@@ -199,7 +207,7 @@ def score_and_demand(score: float, demand: float) -> tuple[str, str]:
 
 
 def similarities(evidence: Evidence, needed: str = "") -> list[str]:
-    """The sentence about algorithms B and C. needed: what they demand, if anything."""
+    """The sentence about algorithms B and C. needed: their thresholds as text; empty if the rule has none."""
     b, c = evidence.get("b_similarity"), evidence.get("c_similarity")
     if b is None or c is None or evidence.get("by") == "digest":
         return []

@@ -11,7 +11,7 @@ from neardup.verdict import Kind
 
 
 def decide(pair: Pair, decider: Decider, siblings: Siblings = NO_SIBLINGS) -> Ruling:
-    """score, demand: of the algorithm that refused, else of C."""
+    """The ruling. Its score and demand are those of the algorithm that refused the pair, else of C."""
     if pair.b_similarity < decider.b_min:
         return refused("combined: B", pair.b_similarity, decider.b_min)
     if pair.c_similarity < decider.combined_c_min:

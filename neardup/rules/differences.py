@@ -1,4 +1,4 @@
-"""What differs between two similar texts: nothing but a stamp, nothing but noise, or more.
+"""Classifies the difference of two similar texts: only a stamp (clock, date, counter), only noise, or more.
 
 Tapes show where texts differ: `Pair.gaps`, `gap_digits`, `gap_words`, `loose_words`, `end_differs`.
 """
@@ -16,9 +16,10 @@ def is_noise(pair: Pair, decider: Decider) -> bool:
 def is_stamp(pair: Pair, decider: Decider, words_max: int | None = None) -> bool:
     """Whether a difference is visible and is a clock, a date or a counter: digits with few words among them.
 
-    A record has its name among its figures, which is more words than a weekday and a month. One figure alone is no
-    stamp between two addresses with different main contents: "1 dword" and "2 dwords" are two entries of a manual.
-    words_max: instead of the decider's stamp_words_max.
+    Two records differ in a name as well as in figures, and so in more words than the weekday and month of a date. One
+    figure alone is no stamp if the URLs end differently and the main contents differ: "1 dword" and "2 dwords" are two
+    entries of a manual.
+    words_max: replaces the decider's stamp_words_max.
     """
     if pair.gap_digits <= pair.gaps and not pair.same_tail and not _equal_contents(pair, decider):
         return False
@@ -34,7 +35,7 @@ def _equal_contents(pair: Pair, decider: Decider) -> bool:
 def same_but_own_urls(pair: Pair, decider: Decider) -> bool:
     """Whether pages that print their own URLs differ at most in a stamp at the end.
 
-    Tapes leave out own URLs. A stamp within the page may belong to a record: a user's name and figures.
+    Tapes leave out a page's own URL. A difference before the end may belong to a record, such as a user's name.
     """
     at_the_end = pair.gaps <= pair.end_differs and pair.loose_words == 0
     return pair.own_urls and pair.tape_level == 0 and at_the_end and is_noise(pair, decider)

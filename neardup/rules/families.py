@@ -1,7 +1,7 @@
-"""Families of index keys: the byte that each begins with, what of a record its keys are made of, and words for it.
+"""Families of index keys: for each its first byte, the bytes of a record that make its keys, and its name for users.
 
-A similarity key is 7 bytes: one names family and place, six are the low bytes of a fingerprint in the record (two pages
-whose fingerprints differ only above them meet once in 2**48 pairs, and verification separates them then).
+A similarity key has 7 bytes: one for family and place, and the six low bytes of a fingerprint in the record. One of
+2**48 pairs with different fingerprints shares these bytes; verification then separates the pages.
 """
 
 from enum import IntEnum
@@ -16,9 +16,9 @@ class KeyFamily(IntEnum):
 
     DIGEST = 0x01  # of a token sequence
     OPAQUE = 0x02  # of an opaque body
-    DIGEST_MORE = 0x03  # live pages of a digest beyond those that its row lists
+    DIGEST_MORE = 0x03  # live pages of a digest that do not fit into its row
     OPAQUE_MORE = 0x04
-    NAMING = 0x05  # pages of a site by what they call themselves: neardup.index.namings
+    NAMING = 0x05  # pages of a site by title and heading: neardup.index.namings
     HEAD = 0x10  # the first 8 tokens
     PLACE = 0x60  # site, words of title and heading, end of the URL
     SUPERSHINGLE = 0x20  # 6 places: algorithm B's, of 14 minvalues
@@ -30,15 +30,15 @@ class KeyFamily(IntEnum):
 
 #: Bytes of a key behind its first one.
 KEY_BYTES = 6
-#: Of a similarity key, its family included.
+#: Bytes of a similarity key, its first one included.
 SIMILARITY_BYTES = 1 + KEY_BYTES
-#: Where the bytes of a key stand in a record, KEY_BYTES of them. NOWHERE: a zero.
+#: Positions in a record of the KEY_BYTES bytes of a key. NOWHERE: the byte is zero.
 Places = tuple[int, ...]
 NOWHERE = -1
 
 
 class Words(NamedTuple):
-    """What the keys of a family are, for people. several: empty where a page has but one."""
+    """The name of a family's keys for users, singular and plural. several: empty if a page has one such key."""
 
     one: str
     several: str = ""
@@ -58,15 +58,17 @@ WORDS: dict[KeyFamily, Words] = {
 
 
 def _each(field: str, many: int, step: int) -> tuple[Places, ...]:
-    """Of `many` fingerprints in a field of a record, one every `step` bytes."""
+    """The places of `many` fingerprints in a field of a record, one every `step` bytes."""
     size, first = min(step, KEY_BYTES), field_at(field)
     padding = (NOWHERE,) * (KEY_BYTES - size)
     return tuple((*range(at, at + size), *padding) for at in range(first, first + many * step, step))
 
 
 def _manku() -> tuple[Places, ...]:
-    """Manku 2007, section 3: cut 64 bits in 8 blocks, one table for every choice of 3. Two vectors that differ in at
-    most 5 bits agree in at least 3 whole blocks, so they meet; 24 bits keep the lists of 10**7 pages short.
+    """The tables of Manku 2007, section 3: 64 bits in 8 blocks, and one table for every choice of 3 blocks.
+
+    Two vectors that differ in at most 5 bits agree in at least 3 whole blocks, so they share a key. With 24 bits a key,
+    the lists stay short for 10**7 pages.
     """
     first, padding = field_at("simhash"), (NOWHERE,) * (KEY_BYTES - 3)
     return tuple((*(first + block for block in blocks), *padding) for blocks in combinations(range(8), 3))
@@ -84,7 +86,7 @@ PLACES: dict[KeyFamily, tuple[Places, ...]] = {
 }
 
 
-#: By first byte.
+#: The family of each first byte.
 _FAMILIES = {family + place: family for family in KeyFamily for place in range(len(PLACES.get(family, (0,))))}
 assert len(_FAMILIES) == sum(len(PLACES.get(family, (0,))) for family in KeyFamily), "no byte is of two families"
 assert max(_FAMILIES) < 256
@@ -96,5 +98,5 @@ def family_of(key: bytes) -> KeyFamily:
 
 
 def key_name(key: bytes) -> str:
-    """A key as verdicts name it: its family, a colon, its bytes in hex."""
+    """The name of a key in verdicts: its family, a colon, its bytes in hex."""
     return f"{family_of(key).name.lower()}:{key.hex()}"

@@ -1,19 +1,19 @@
-"""Finds the words behind the vetoes of titles and first words, from the texts of two pages, to show them to users.
+"""Finds the words that cause the vetoes of titles and first words, from the texts of two pages, for users.
 
-`neardup.kernels.pairs` finds the vetoes in records, by fingerprints (`Pair.title_veto`, `Pair.head_veto`). It has a
-filter instead of the text, and a full filter proves no word absent.
+`neardup.kernels.pairs` computes the vetoes themselves (`Pair.title_veto`, `Pair.head_veto`) from records. A record has
+fingerprints of words, and a filter instead of the text; a full filter cannot prove that a word is absent.
 """
 
 from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
 
-#: A word names what a page is about if it occurs this often: in its title, at its beginning.
+#: Times that a word of the title, or of the beginning, must occur in the text to count as a topic of the page.
 TITLE_TWICE, HEAD_THRICE = 2, 3
 
 
 class PageWords(NamedTuple):
-    """Words of a page: of its text, title included; of its title; of its host, which never veto."""
+    """Words of a page. text: all, those of the title included; title; host: words of its host, which never veto."""
 
     text: Sequence[str]
     title: Sequence[str]
@@ -21,7 +21,7 @@ class PageWords(NamedTuple):
 
 
 def only_in_title(one: PageWords, other: PageWords, same_site: bool) -> list[str]:
-    """Words of a title that speak against the pair. One on each side is a veto; see `title_veto`."""
+    """Words of the title of `one` that `other` (on one site: its title) lacks, for `title_veto`."""
     if not one.title or not other.title:
         return []
     mine, theirs = Counter(one.text), Counter(other.text)
@@ -33,7 +33,7 @@ def only_in_title(one: PageWords, other: PageWords, same_site: bool) -> list[str
 
 
 def only_at_beginning(one: PageWords, other: PageWords, head_tokens: int) -> list[str]:
-    """Words among a page's first ones that speak against the pair. One on each side is a veto; see `head_veto`."""
+    """Frequent words at the beginning of `one` that `other` lacks, for `head_veto`."""
     mine, theirs = Counter(one.text), Counter(other.text)
     return [
         word
@@ -43,7 +43,7 @@ def only_at_beginning(one: PageWords, other: PageWords, head_tokens: int) -> lis
 
 
 def title_veto(a: PageWords, b: PageWords, same_site: bool) -> bool:
-    """`Pair.title_veto` is 1. On one site a single word is enough that its own page repeats."""
+    """Whether `Pair.title_veto` is 1. On one site a single word suffices, if the text of its page repeats it."""
     mine, theirs = only_in_title(a, b, same_site), only_in_title(b, a, same_site)
     if not same_site:
         return bool(mine and theirs)
@@ -53,5 +53,5 @@ def title_veto(a: PageWords, b: PageWords, same_site: bool) -> bool:
 
 
 def head_veto(a: PageWords, b: PageWords, head_tokens: int) -> bool:
-    """`Pair.head_veto` is 1."""
+    """Whether `Pair.head_veto` is 1."""
     return bool(only_at_beginning(a, b, head_tokens) and only_at_beginning(b, a, head_tokens))

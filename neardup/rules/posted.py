@@ -1,4 +1,4 @@
-"""Which similarity keys a page posts and probes, as the decider's rule has it."""
+"""Computes the similarity keys that a page posts and probes under the decider's rule."""
 
 from collections.abc import Callable
 from functools import cache
@@ -13,17 +13,17 @@ from neardup.rules.families import NOWHERE, PLACES, SIMILARITY_BYTES, Places, fa
 from neardup.sketch.header import Header
 from neardup.sketch.layout import HEADER, RecordFlag
 
-#: No limit to how much the lengths of two pages differ.
+#: `length_gap` without a limit.
 ANY_LENGTH = -1
 
 
 def fewest_tokens(decider: Decider) -> int:
-    """Pages of fewer tokens post no keys. Rules that read tapes merge thin pages by their digests alone."""
+    """The fewest tokens of a page that posts keys. Rules that read tapes merge shorter pages by digests alone."""
     return max(1, decider.thin_tokens) if rule_of(decider).reads_tapes else 1
 
 
 def length_gap(decider: Decider) -> int:
-    """Greatest difference of log-lengths of a candidate that is read; ANY_LENGTH for rules that do not read tapes."""
+    """Greatest difference in log-length of a candidate; ANY_LENGTH for rules that do not read tapes."""
     return decider.length_gap_max if rule_of(decider).reads_tapes else ANY_LENGTH
 
 
@@ -37,16 +37,16 @@ def keeps_the_same(one: Decider, other: Decider) -> bool:
     if counts_siblings(one) != counts_siblings(other) or rule_of(one).posts(one) != rule_of(other).posts(other):
         return False
     if rule_of(one).reads_tapes != rule_of(other).reads_tapes:
-        return False  # other thin pages are left out
+        return False  # they exclude different thin pages
     if (one.shards, one.epoch) != (other.shards, other.epoch):
         return False
-    # Shards answer, and judges fill their windows again, without the log's control records.
+    # Shards and restarted windows do not read the control records that change a decider.
     shapes = (Shapes.INDEX, Shapes.CANDIDATES) if one.epoch else (Shapes.INDEX,)
     return all(getattr(one, name) == getattr(other, name) for name in shaping(*shapes) if name != "rule")
 
 
 def similarity_keys(header: Header, decider: Decider) -> list[bytes]:
-    """The 7-byte keys under which a page is posted and looked for, in a fixed order; none for a page without tokens."""
+    """The 7-byte keys that a page posts and probes, in a fixed order; none for a page of too few tokens."""
     if header.opaque or header.tokens < fewest_tokens(decider):
         return []
     source = header.record[: HEADER.itemsize] + b"\0"  # NOWHERE is its last byte
@@ -56,7 +56,8 @@ def similarity_keys(header: Header, decider: Decider) -> list[bytes]:
 def similarity_columns(headers: np.ndarray, decider: Decider) -> tuple[np.ndarray, np.ndarray]:
     """`similarity_keys` of many pages. headers: HEADER[pages].
 
-    -> bool[pages]: which have keys; uint64[pages with keys, keys]: the bytes of each as a number, which order alike.
+    Returns bool[pages]: whether a page has keys; and uint64[pages with keys, keys]: each key as a number.
+    Numbers have the order of the keys.
     """
     posted = (headers["flags"] & RecordFlag.OPAQUE == 0) & (headers["tokens"] >= fewest_tokens(decider))
     first, places = _columns(rule_of(decider).posts(decider))
@@ -69,7 +70,7 @@ def similarity_columns(headers: np.ndarray, decider: Decider) -> tuple[np.ndarra
 
 
 def keys_of_columns(columns: np.ndarray) -> list[bytes]:
-    """The keys of one dimension of `similarity_columns`."""
+    """Keys as bytes, from a one-dimensional array of numbers of `similarity_columns`."""
     raw = columns.astype(">u8").view(np.uint8).reshape(-1, 8)[:, 1:]
     out: list[bytes] = np.ascontiguousarray(raw).view(f"V{SIMILARITY_BYTES}")[:, 0].tolist()
     return out
@@ -81,7 +82,7 @@ def families_of(decider: Decider) -> list[str]:
 
 
 def _keys(posts: Posts) -> list[tuple[bytes, Places]]:
-    """First byte of each key, and where the others stand in a record."""
+    """For each key its first byte, and the places of its other bytes in a record."""
     return [
         (bytes([family + place]), places)
         for family, many in posts
@@ -96,7 +97,7 @@ def _takers(posts: Posts) -> list[tuple[bytes, Callable[[bytes], tuple[int, ...]
 
 @cache
 def _columns(posts: Posts) -> tuple[np.ndarray, np.ndarray]:
-    """First bytes of the keys, uint8[keys], and places of the others, int64[keys, 6]."""
+    """uint8[keys]: first bytes of the keys; int64[keys, 6]: places of their other bytes in a record."""
     every = _keys(posts)
     first = [one[0] for one, _ in every]
     return np.array(first, dtype=np.uint8), np.array([places for _, places in every], dtype=np.int64).reshape(-1, 6)

@@ -1,11 +1,11 @@
 """Counts the pages of an owner with one name: if there are many, title and heading do not distinguish them.
 
-Owners are what hosts and users of a site are (`neardup.page.owner_of`), so that no user of a platform adds to what
-another one's pages are counted by.
+An owner is a host or a user of a site (`neardup.page.owner_of`), so the pages of one user of a platform do not count
+for the pages of another.
 
-Counts only grow, and only with first sightings of URLs whose content is new, so they are a function of the log's prefix
-whatever the batches. They end at COUNT_MAX pages, beyond which they change no ruling. `neardup.index.namings` keeps
-them.
+Counts only grow, and only with the first fetch of a URL whose content is new. So they are a function of the log's
+prefix, however the log is cut into batches. They stop at COUNT_MAX pages; larger counts would change no ruling.
+`neardup.index.namings` keeps them.
 """
 
 from typing import NamedTuple, Protocol
@@ -14,7 +14,7 @@ COUNT_MAX = 255
 
 
 class HasTraits(Protocol):
-    """What of a page counts beside its site and naming: see `neardup.sketch.layout.HEADER`."""
+    """The traits of a page that are counted: see `neardup.sketch.layout.HEADER`."""
 
     @property
     def tail(self) -> int: ...
@@ -25,7 +25,7 @@ class HasTraits(Protocol):
 
 
 class Traits(NamedTuple):
-    """`HasTraits` without the page."""
+    """The traits alone, as a value."""
 
     tail: int
     titling: int
@@ -33,10 +33,14 @@ class Traits(NamedTuple):
 
 
 class Siblings(NamedTuple):
-    """Pages of one owner and one naming. tail, titling, place: the first one's; alike: pages of its tail; others: the
-    other pages; retitled, moved: pages of another titling, of another place (see `neardup.sketch.layout.HEADER`).
+    """Counts of the pages of one owner and one naming; see `neardup.sketch.layout.HEADER`.
 
-    Releases and languages of one page end alike; pages about different things, of one template, do not.
+    others: pages with another tail (end of the URL) than the first page.
+    alike: pages with its tail, the first page included.
+    retitled, moved: pages with another titling, with another place than the first page.
+    tail, titling, place: those of the first page.
+
+    The URLs of releases and languages of one page have one tail; those of different pages of a template do not.
     """
 
     others: int = 0
@@ -49,17 +53,17 @@ class Siblings(NamedTuple):
 
     @property
     def titles_tell(self) -> bool:
-        """Whether most of the pages have other titles than the first: in digits or punctuation, which no naming has."""
+        """Whether most titles differ from the first page's in digits or signs, which a naming leaves out."""
         return 2 * self.retitled > self.others + self.alike
 
     @property
     def paths_tell(self) -> bool:
-        """Whether most of the pages have other paths than the first, so that not only queries distinguish them."""
+        """Whether most paths differ from the first page's, so that not only queries distinguish the pages."""
         return 2 * self.moved > self.others + self.alike
 
     @property
     def full(self) -> bool:
-        """Whether more pages change nothing."""
+        """Whether the counts have reached COUNT_MAX."""
         return self.others + self.alike >= COUNT_MAX
 
     def with_one(self, page: HasTraits) -> "Siblings":

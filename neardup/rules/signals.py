@@ -1,7 +1,8 @@
-"""Huffman 2007 on the signals of sketches: a model that `neardup train --signals sketches` learned decides (ours).
+"""Decides by a learned model, as Huffman 2007 does, on signals that sketches provide (ours).
 
-For `neardup partition --method signals:MODEL` and for comparisons; scans and streams do not offer it. The decider
-carries the model; without one, and of thin pages, only equal digests are duplicates.
+`neardup train --signals sketches` learns the model, and the decider contains it. `neardup partition --method
+signals:MODEL` and comparisons use this rule; scans and streams do not offer it. Without a model, and among thin pages,
+only equal digests are duplicates.
 """
 
 from typing import Any

@@ -1,4 +1,4 @@
-"""Henzinger 2006, algorithm C: at least 372 of 384 bits agree. That they share a block is how they were found."""
+"""Henzinger 2006, algorithm C: at least 372 of 384 bits agree. Candidates share a block of 32 bits."""
 
 import numpy as np
 

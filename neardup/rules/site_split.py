@@ -17,7 +17,7 @@ def _of_pair(pair: Pair) -> Rule:
 
 
 def _of_evidence(evidence: Evidence) -> Rule | None:
-    """By the step that decided: evidence does not name Henzinger's sites."""
+    """The rule of the deciding step; evidence does not contain the sites in Henzinger's sense."""
     by = str(evidence.get("by", ""))
     if by.startswith("combined"):
         return combined.RULE
@@ -33,7 +33,7 @@ def possible(pairs: Columns, decider: Decider) -> np.ndarray:
 
 
 def nearness(pairs: Any) -> Any:
-    """Of one pair as of many, and whole numbers of whole ones."""
+    """Nearness of one pair or of many. Arithmetic, because it applies to both, and keeps integers."""
     return pairs.same_hen_site * pairs.b_similarity + (1 - pairs.same_hen_site) * pairs.c_similarity
 
 

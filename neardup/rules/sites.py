@@ -1,4 +1,4 @@
-"""Numbers that are set for single sites, for any rule."""
+"""Applies the numbers that are set for single sites, with any rule."""
 
 from dataclasses import replace
 from functools import lru_cache
@@ -33,7 +33,7 @@ def decide(
     if raised <= plain:
         return rule.decide(pair, decider, siblings)
     ruling = rule.decide(pair, _raised(decider.to_json(), raised), siblings)
-    # As with the rule's own higher demands: what fails only them does not lead on to the main content.
+    # As with the rule's own higher demands: a pair that fails only the higher demand is not judged by main content.
     if ruling.kind is Kind.SAME_CONTENT and pair.tape_score >= plain:
         return refused("site", pair.tape_score, raised)
     return ruling

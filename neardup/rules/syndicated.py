@@ -1,8 +1,8 @@
-"""One article on two sites: a step of the default rule for pages that it would keep apart otherwise.
+"""Finds one article on two sites: a step of the default rule, for pages that its other steps keep apart.
 
 Each site adds its name to the title, and menus, comments and teasers around the article, so titles, first words and
-whole texts differ. The articles (`neardup.kernels.article`) must have one long stretch in common and in one order,
-most of each, and the pages one headline. Such pages are the same content, never duplicates.
+whole texts differ. The articles (`neardup.kernels.article`) must share one long stretch in one order that is most of
+each article, and the pages must share a headline. Such pages are `same_content`, never duplicates.
 """
 
 from typing import Any
@@ -15,7 +15,7 @@ from neardup.rules.base import Columns, Evidence, Ruling, score_and_demand, simi
 from neardup.verdict import Kind
 
 BY = "content: syndicated"
-#: Behind all pairs that are decided on tapes of pages or of their main contents.
+#: Below the ranks of pairs that are decided by tapes of pages or of their main contents.
 _RANK = 0
 
 
@@ -41,7 +41,7 @@ def holds(pair: Any, decider: Decider) -> Any:
 
 
 def possible(pairs: Columns, decider: Decider) -> np.ndarray:
-    """Of many pairs. Most have no stretch in common, and more is not asked of them."""
+    """`holds` of many pairs; False at once if no pair has a stretch in common, as is usual."""
     out: np.ndarray = pairs.article_run > 0
     if out.any():
         out = out & holds(pairs, decider)
@@ -49,14 +49,14 @@ def possible(pairs: Columns, decider: Decider) -> np.ndarray:
 
 
 def evidence(pair: Pair, ruling: Ruling) -> dict[str, Any]:
-    """The evidence fields of a pair that was accepted here; else none."""
+    """The evidence fields of a pair that this step accepted; else empty."""
     if ruling.by != BY:
         return {}
     return {"article_share": round(ruling.score, 4), "article_tokens": pair.article_run << pair.article_level}
 
 
 def sentences(evidence: Evidence) -> list[str]:
-    """Of a pair that was accepted here; else empty."""
+    """The sentences about a pair that this step accepted; else empty."""
     if evidence.get("by") != BY or evidence.get("article_tokens") is None:
         return []
     shown, needed = score_and_demand(float(evidence["score"]), float(evidence["demand"]))

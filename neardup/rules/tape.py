@@ -1,6 +1,7 @@
-"""An order-keeping sample of both texts decides, unless title or first words are about different things.
+"""Decides by tapes (samples of both texts that keep the order), unless titles or first words name different things.
 
-Equal digests come before every rule. The default rule `verified` uses these steps and demands more of pages of a site.
+Equal digests are decided before any rule. The default rule `verified` uses some of these steps, and demands more of
+pages of one site.
 """
 
 import numpy as np
@@ -26,17 +27,17 @@ from neardup.rules.families import KeyFamily
 from neardup.rules.siblings import Siblings
 from neardup.verdict import Kind
 
-#: Order of accepted candidates: pairs decided on whole texts, then by main content.
+#: Ranks of accepted candidates: pairs that whole texts decided come before pairs that main contents decided.
 BY_TAPE, _BY_CONTENT = 2, 1
 
 
 def unproved(pair: Pair) -> bool:
-    """Whether a veto would hold if a saturated filter could prove it."""
+    """Whether a veto is in doubt, because a saturated filter cannot prove a word absent."""
     return pair.title_veto == 2 or pair.head_veto == 2
 
 
 def demanded(pair: Pair, decider: Decider, doubtful: bool) -> tuple[float, str]:
-    """The tape score that is demanded, and the `by` of a lower one. doubtful: a veto could not be proved."""
+    """The required tape score, and the `by` of a refusal below it. doubtful: a veto is in doubt."""
     if doubtful:
         return decider.strict_tape_min, "unproved veto"
     if min(pair.tokens_a, pair.tokens_b) < decider.short_tokens:
@@ -45,7 +46,7 @@ def demanded(pair: Pair, decider: Decider, doubtful: bool) -> tuple[float, str]:
 
 
 def plain_demand(pair: Pair, decider: Decider) -> float:
-    """The tape score that is demanded of long pages, if no veto is in doubt."""
+    """The required tape score of long pages without a veto in doubt."""
     return decider.tape_min if pair.same_site else decider.two_sites_tape_min
 
 
@@ -81,7 +82,7 @@ def _tape(pair: Pair, decider: Decider, siblings: Siblings) -> Ruling | None:
 
 
 def by_tape(pair: Pair, decider: Decider, doubtful: bool) -> Ruling | None:
-    """Accept from the demanded score on. A score that is only too low for a higher demand is refused."""
+    """Accept a pair with the required score. Refuse one that fails only a higher demand; None for others."""
     demand, by = demanded(pair, decider, doubtful)
     if pair.tape_score >= demand:
         return Ruling(Kind.NEAR_DUPLICATE, "tape", (BY_TAPE, pair.tape_score), pair.tape_score, demand)
@@ -190,7 +191,7 @@ def sentences(evidence: Evidence, decider: Decider) -> list[str]:
 
 
 def sentences_of(evidence: Evidence, decider: Decider, refusals: dict[str, Refusal]) -> list[str]:
-    """What the score and the demand of the evidence say. refusals: of the rule."""
+    """Sentences about the score and the demand in the evidence. refusals: of the rule."""
     by, score, demand = str(evidence.get("by", "")), evidence.get("score"), evidence.get("demand")
     if score is None or demand is None or by in ("digest", "never_merge"):
         return similarities(evidence)

@@ -31,7 +31,7 @@ from neardup.rules.families import KeyFamily
 from neardup.rules.siblings import Siblings
 from neardup.sketch.header import Header
 
-#: Signs that divide the words of a URL, and say nothing else.
+#: Signs that only separate the words of a URL.
 _DIVIDING = frozenset(" -_.,;~")
 
 
@@ -44,15 +44,15 @@ def one_address(pair: Pair) -> bool:
 
 
 def _is_other_view(pair: Pair, decider: Decider) -> bool:
-    """Whether another title is that of another view of one page, such as its printer version."""
+    """Whether the pages are two views of one page with different titles, such as a printer version."""
     alike = max(pair.tape_score, pair.content_score) >= decider.strict_tape_min
     return alike and pair.same_site and one_address(pair) and pair.same_heading
 
 
 def _is_renamed(pair: Pair, decider: Decider) -> bool:
-    """Whether pages of two sites have different titles and nearly all of their texts in common.
+    """Whether pages of two sites have different titles, and nearly the same text.
 
-    On one site that is a template; on two sites it is rather a copy in which one word was replaced everywhere.
+    On one site such pages come from a template. On two sites one is likely a copy in which a word was replaced.
     """
     return pair.title_veto == 1 and not pair.same_site and 0 < decider.renamed_tape_min <= pair.tape_score
 
@@ -64,12 +64,12 @@ def _title_holds(pair: Pair, decider: Decider) -> bool:
 
 
 def _is_unproved(pair: Pair) -> bool:
-    """Whether titles of two sites would veto if a saturated filter could prove it."""
+    """Whether the title veto of two sites is in doubt, because a saturated filter cannot prove a word absent."""
     return pair.title_veto == 2
 
 
 def _is_retitled(pair: Pair) -> bool:
-    """Whether titles differ in numbers, case or signs, as those of releases do, whose URLs end alike."""
+    """Whether titles differ only in numbers, case or signs. Titles of releases do, too, but their URLs end alike."""
     return pair.titles_apart == 2 or (pair.same_words and not (pair.same_title and pair.same_letters))
 
 
@@ -86,9 +86,9 @@ def _names(pair: Pair, decider: Decider, siblings: Siblings) -> Ruling | None:
 
 
 def _headings_apart(pair: Pair, decider: Decider) -> bool:
-    """Numbers alone tell headings apart only where the URLs end otherwise.
+    """Whether headings name different things. If only their numbers differ, the URLs must also end differently.
 
-    A site may put its own name into title or heading, so on two sites something else must be different, too.
+    A site may add its own name to title or heading, so on two sites something else must differ, too.
     """
     if pair.same_site:
         return pair.heading_veto == 1 or (pair.heading_veto == 2 and not pair.same_tail)
@@ -96,7 +96,7 @@ def _headings_apart(pair: Pair, decider: Decider) -> bool:
 
 
 def _contents_differ(pair: Pair, decider: Decider) -> bool:
-    """Whether the pages have only the surroundings of their main contents in common."""
+    """Whether the main contents differ, so that the pages share only the text around them."""
     fewest = min(pair.content_tokens_a, pair.content_tokens_b)
     return fewest >= decider.thin_tokens and pair.content_score < decider.content_tape_min
 
@@ -105,7 +105,7 @@ def _contents_differ(pair: Pair, decider: Decider) -> bool:
 
 
 def _may_be_placed(pair: Pair) -> bool:
-    """Whether paths may tell pages apart. An error page has the words of its path because it prints its URL."""
+    """Whether paths may distinguish the pages. Error pages print their URLs, and so match any path."""
     return pair.same_site and not (pair.own_urls or one_address(pair) or pair.same_but_sessions)
 
 
@@ -119,8 +119,8 @@ def _path(pair: Pair, decider: Decider, siblings: Siblings) -> Ruling | None:
         return None
     if pair.path_veto == 1:
         return None if is_stamp(pair, decider) else _veto("path", pair, decider)
-    # Pages without title and heading are named by the ends of their URLs. Of other pages, words that no page contains
-    # (languages, kinds of a page) mean something only beside another title.
+    # The end of the URL is the name of a page without title and heading. For other pages, words of paths that neither
+    # page contains (languages, kinds of a page) count only if the titles differ, too.
     if not pair.named:
         return None if pair.same_tail else _veto("path", pair, decider)
     unlike = pair.path_veto == 2 and not (pair.same_words or pair.same_tail or is_stamp(pair, decider))
@@ -133,21 +133,21 @@ def _siblings(pair: Pair, decider: Decider, siblings: Siblings) -> Ruling | None
     if same_but_own_urls(pair, decider) or (pair.same_site and one_address(pair)):
         return None
     if not pair.same_site:
-        # A mirror keeps paths; of many pages of one name another one may be the mirrored page.
+        # A mirror keeps paths. If the paths differ, another of the pages with this name may be the mirrored one.
         return None if pair.same_tail else _veto("siblings", pair, decider)
     noise = _at_home(pair, siblings) and is_noise(pair, decider)
     return None if noise or is_stamp(pair, decider) else _veto("siblings", pair, decider)
 
 
 def _crowded(pair: Pair, decider: Decider, siblings: Siblings) -> bool:
-    """Whether names do not tell these two apart: other pages have the same one."""
+    """Whether the common name says little, because other pages have it, too."""
     if pair.same_title and siblings.titles_tell:
         return False
     return siblings.alike >= decider.alike_min or (not pair.same_tail and siblings.others > 0)
 
 
 def _at_home(pair: Pair, siblings: Siblings) -> bool:
-    """Whether URLs allow that two of many pages of one name are one page; otherwise one word may be the difference."""
+    """Whether the URLs of two pages with a common name allow that they are one page; then noise may differ."""
     return pair.same_but_sessions or pair.same_tail or (pair.same_place and siblings.paths_tell)
 
 
@@ -165,7 +165,7 @@ def _elsewhere(pair: Pair, decider: Decider, siblings: Siblings) -> Ruling | Non
 
 
 def _near(pair: Pair, decider: Decider, siblings: Siblings) -> Ruling | None:
-    """The ruling of the whole texts; None if they are unlike."""
+    """The ruling by the whole texts; None if they are not similar."""
     ruling = tape.by_tape(pair, decider, _is_unproved(pair))
     if ruling is not None and ruling.kind is not None and _is_renamed(pair, decider):
         return ruling._replace(by="renamed", demand=max(ruling.demand, decider.renamed_tape_min))
@@ -202,15 +202,15 @@ def _added(pair: Pair, decider: Decider, siblings: Siblings) -> Ruling | None:
 
 
 def _padded(a: int, b: int, decider: Decider) -> bool:
-    """Whether one text is so much longer that tapes, which keep 8 occurrences of a token, leave most of it out."""
+    """Whether one text is so much longer that its tape, with 8 occurrences of a token, leaves most of it out."""
     return min(a, b) < decider.length_share_min * max(a, b)
 
 
 def added(pair: Pair) -> float:
     """How much the older page adds to the common text, as a share of the new page: |B| / |A| - |LCS| / |A|.
 
-    |A| and |B| are the lengths of the tapes, or the numbers of tokens if the share is greater with these: a tape holds
-    8 occurrences of a token, so a keyword that is repeated 100 times hardly shows there.
+    |A| and |B| are the lengths of the tapes, or the numbers of tokens if the share is greater with these. A tape holds
+    at most 8 occurrences of a token, so a keyword that is repeated 100 times adds little to it.
     """
     common = pair.tape_score * (pair.tape_a + pair.tape_b) / (1.0 + pair.tape_score)
     longer = max(pair.tape_b / max(1, pair.tape_a), pair.tokens_b / max(1, pair.tokens_a))
@@ -291,7 +291,7 @@ STEPS = (
 
 
 def one_page(header: Header, other: Header, decider: Decider) -> bool:
-    """Whether two pages of the same words are one: `operator*` and `operator+` of one site are the same words."""
+    """Whether two pages with equal words are one page. `operator*` and `operator+` of one site are not."""
     if header.site != other.site or header.opaque:
         return True
     if header.titling == other.titling and header.title == other.title:
@@ -300,7 +300,7 @@ def one_page(header: Header, other: Header, decider: Decider) -> bool:
 
 
 def _signs(url: str) -> tuple[str, ...]:
-    """Of the last segment of a URL's path the signs that may be a name, without those that divide words."""
+    """The signs in the last segment of a URL's path that may be part of a name: all but those that separate words."""
     segment = unquote(urlsplit(url).path).rpartition("/")[2]
     return tuple(sign for sign in segment if not sign.isalnum() and sign not in _DIVIDING)
 
@@ -347,7 +347,7 @@ def _sentences(evidence: Evidence, decider: Decider) -> list[str]:
 
 
 def rule_of(steps: tuple[Step, ...]) -> Rule:
-    """The rule of some of the steps, for measuring what each is worth."""
+    """The rule with some of the steps only, to measure the effect of each step."""
     return Rule(
         name="verified",
         decide=decide_by(steps),
