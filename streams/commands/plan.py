@@ -8,6 +8,7 @@ from streams.commands.options import Opt, command, values
 from streams.commands.output import show
 from streams.commands.shared import Json
 from streams.config.retention import PAGES_MS, SKETCHES_MS, VERDICTS_MS
+from streams.config.settings import SHARDS_MAX
 
 _DAYS = {"h": 1 / 24, "d": 1, "w": 7, "y": 365}
 _FACTORS = {"": 1, "k": 1_000, "M": 1_000_000, "G": 1_000_000_000}
@@ -51,10 +52,13 @@ class Options(Json):
         float, _time("Of the topic of verdicts: how long an indexer may be down.", VERDICTS_MS)
     ] = VERDICTS_MS / DAY_MS
 
+    shards: Annotated[int, Opt("Shards of a judge; 0: one matcher.", low=0, high=SHARDS_MAX)] = 0
+
 
 @command(
     "plan",
     "neardup plan --pages-per-day 10M --retention 90d",
+    "neardup plan --pages-per-day 100M --retention 90d --shards 8",
     "neardup plan --pages-per-day 250k --retention 1y --page-kb 80 --peak 5 --json",
     codes="Exit codes: 0 done, 2 wrong usage.",
 )

@@ -35,7 +35,7 @@ _BUFFERS = Settings.buffer_bytes_max + Settings.inflight_batches * Settings.batc
 class Crawl:
     """The crawl to plan. Times in days. page_kb: body of a mean page. peak: pages/s at the peak over the mean.
 
-    retention: how far back the index reaches. The other times are those of the topics.
+    retention: how far back the index reaches. The other times are those of the topics. shards: 0 for one matcher.
     """
 
     pages_per_day: int
@@ -46,13 +46,18 @@ class Crawl:
     pages_retention: float
     sketches_retention: float
     verdicts_retention: float
+    shards: int = 0
     checkpoint_messages: int = Settings.checkpoint_messages
     checkpoints_kept: int = Settings.checkpoints_kept
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The needs of a crawl, in bytes, pages/s, seconds and processors; Kafka's bytes with all replicas."""
+    """The needs of a crawl, in bytes, pages/s, seconds and processors; Kafka's bytes with all replicas.
+
+    With shards, the matcher's cores are the judge's; memory and index are those of the judge and all shards.
+    shard_cores: of each shard. kafka_between_bytes: of candidates and effects. log_read_bytes_per_second: at the peak.
+    """
 
     index_pages: int
     pages_per_second: float
@@ -75,6 +80,9 @@ class Plan:
     checkpoint_seconds: float
     fold_checkpoint_seconds: float
     fold_all_seconds: float
+    shard_cores: float = 0.0
+    kafka_between_bytes: int = 0
+    log_read_bytes_per_second: float = 0.0
     notes: tuple[str, ...] = field(default=())
 
 
@@ -86,6 +94,11 @@ def match_us(pages: float) -> float:
     )
     share = math.log(max(pages, points[0][0]) / low) / math.log(high / low)
     return measured.MATCH_STREAM_US.value + low_us + share * (high_us - low_us)
+
+
+def shard_share(shards: int) -> float:
+    """Time of each of `shards` for a page, against that of one matcher; between measured points the larger one."""
+    return next(share for number, share in reversed(measured.SHARD_SHARE) if number <= shards)
 
 
 def plan(crawl: Crawl) -> Plan:
@@ -103,6 +116,12 @@ def plan(crawl: Crawl) -> Plan:
         "sketches": days * crawl.sketches_retention * measured.SKETCHES_BYTES.value,
         "verdicts": days * crawl.verdicts_retention * measured.VERDICTS_BYTES.value,
     }
+    between = measured.CANDIDATES_BYTES.value + measured.EFFECTS_BYTES.value if crawl.shards else 0
+    kafka["between"] = days * crawl.sketches_retention * between
+    stream_us = measured.MATCH_STREAM_US.value
+    judging_us = match_us(pages) - stream_us
+    shard_us = stream_us + judging_us * shard_share(crawl.shards) if crawl.shards else 0
+    matcher_us = stream_us + judging_us * (measured.JUDGE_SHARE.value if crawl.shards else 1)
     interval = crawl.checkpoint_messages * MESSAGE_PAGES_MAX
     return Plan(
         index_pages=pages,
@@ -113,8 +132,10 @@ def plan(crawl: Crawl) -> Plan:
         sketchers=sketchers,
         sketcher_memory_bytes=round(measured.SKETCHER_MEMORY.value) + _BUFFERS,
         partitions=max(PARTITIONS_MIN, 2 * sketchers),
-        matcher_cores=peak * match_us(pages) / 1e6 / BUSY,
-        matcher_memory_bytes=round(measured.MATCHER_MEMORY.value + pages * measured.INDEX_MEMORY.value),
+        matcher_cores=peak * matcher_us / 1e6 / BUSY,
+        matcher_memory_bytes=round(
+            (1 + crawl.shards) * measured.MATCHER_MEMORY.value + pages * measured.INDEX_MEMORY.value
+        ),
         index_bytes=round(index),
         claim_bytes=round(index * CLAIM),
         broker_cores=peak * measured.BROKER_US.value * crawl.replicas / 1e6 / BUSY,
@@ -126,6 +147,9 @@ def plan(crawl: Crawl) -> Plan:
         checkpoint_seconds=interval / rate,
         fold_checkpoint_seconds=min(interval, pages) / measured.FOLD_RATE.value,
         fold_all_seconds=pages / measured.FOLD_RATE.value,
+        shard_cores=peak * shard_us / 1e6 / BUSY,
+        kafka_between_bytes=round(kafka["between"]),
+        log_read_bytes_per_second=peak * measured.SKETCHES_BYTES.value * (1 + crawl.shards),
         notes=tuple(_notes(crawl, pages, peak, interval / rate)),
     )
 
@@ -141,7 +165,7 @@ def _notes(crawl: Crawl, pages: int, peak: float, interval_s: float) -> Iterator
         yield (
             f"At its peak the crawl is faster than the {measured.MATCH_RATE.value:,.0f} pages/s that one matcher was "
             "seen to take: pages wait in Kafka until it is over, or the crawl is cut into lines by site, each with "
-            "topics of its own."
+            f"topics of its own. A judge of shards takes {measured.JUDGE_SHARE.value:g} of a matcher's time."
         )
     elif peak > measured.MATCH_RATE.value / 2:
         yield "At its peak the crawl takes more than half of what one matcher was seen to do: latency rises with it."
@@ -156,6 +180,14 @@ def _notes(crawl: Crawl, pages: int, peak: float, interval_s: float) -> Iterator
             "With full messages three checkpoints are further apart than the log reaches back: "
             f"checkpoint_messages={max(1, fits)} or less."
         )
+    if crawl.shards:
+        yield (
+            "Measured was the time of judge and shards without Kafka: its part is counted as a matcher's for each. How "
+            "the index divides between judge and shards was not measured."
+        )
+    most = measured.SHARD_SHARE[-1][0]
+    if crawl.shards > most:
+        yield f"More than {most} shards were not measured: each is counted as one of {most}."
     if crawl.replicas < 3:
         yield "Fewer than three replicas: what a broker has acknowledged may be lost with its disk."
 
@@ -189,10 +221,14 @@ def rows(asked: Crawl, found: Plan) -> Iterator[tuple[str, str, str]]:
     yield "sketchers", str(found.sketchers), f"{_cores(found.sketcher_cores)} processors together, {busy}; two at least"
     yield "- memory of each", size_of(found.sketcher_memory_bytes), "buffers full; each with one thread"
     yield "partitions of pages", str(found.partitions), "twice the sketchers: more of them later"
-    yield "matcher, processors", _cores(found.matcher_cores), busy
-    yield "- memory", size_of(found.matcher_memory_bytes), "more is cache"
-    yield "- index on disk", size_of(found.index_bytes), f"{measured.INDEX_BYTES.value:,.0f} bytes a page"
-    yield "- claim", size_of(found.claim_bytes), "twice the index: compaction"
+    together = "; judge and shards together" if asked.shards else ""
+    yield "judge, processors" if asked.shards else "matcher, processors", _cores(found.matcher_cores), busy
+    if asked.shards:
+        yield f"each of {asked.shards} shards, processors", _cores(found.shard_cores), busy
+        yield "- log read by all", f"{size_of(found.log_read_bytes_per_second)}/s", "at the peak: each reads all of it"
+    yield "- memory", size_of(found.matcher_memory_bytes), f"more is cache{together}"
+    yield "- index on disk", size_of(found.index_bytes), f"{measured.INDEX_BYTES.value:,.0f} bytes a page{together}"
+    yield "- claim", size_of(found.claim_bytes), f"twice the index: compaction{together}"
     yield "brokers, processors", _cores(found.broker_cores), f"all replicas, {busy}"
     for name, days in (
         ("pages", asked.pages_retention),
@@ -201,6 +237,9 @@ def rows(asked: Crawl, found: Plan) -> Iterator[tuple[str, str, str]]:
     ):
         amount = size_of(getattr(found, f"kafka_{name}_bytes"))
         yield f"Kafka: {name}", amount, f"{days:g} days, {asked.replicas} replicas"
+    if asked.shards:
+        kept = f"{asked.sketches_retention:g} days, {asked.replicas} replicas"
+        yield "Kafka: candidates, effects", size_of(found.kafka_between_bytes), kept
     yield "Kafka: disk", size_of(found.kafka_bytes), "all brokers together"
     kept = f"{asked.checkpoints_kept} of them; they share what did not change"
     yield "checkpoints, at most", size_of(found.checkpoints_bytes), kept
@@ -229,4 +268,6 @@ class Shown:
         figures = {name.lower(): asdict(figure) for name, figure in measured.figures().items()}
         points = [{"pages": pages, "us": us} for pages, us in measured.MATCH_US]
         figures["match_us"] = {"points": points, "unit": "us", **measured.MATCH_US_OF}
+        shares = [{"shards": shards, "share": share} for shards, share in measured.SHARD_SHARE]
+        figures["shard_share"] = {"points": shares, "unit": "", **measured.SHARD_SHARE_OF}
         return {"asked": asdict(self.asked), "plan": asdict(self.found), "measured": figures}

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 _STREAM = "python tests/measure/bench/stream.py --pages 3000 --rounds 2"
+_SHARDED = "python -m tests.measure.bench.sharded --pages 20000 --shards 1,2,4,8 --epoch 4"
 _GROWTH = "python -m tests.measure.bench --only growth --sizes 10000,100000,1000000"
 
 
@@ -43,6 +44,16 @@ MATCH_US: tuple[tuple[int, float], ...] = ((10_000, 77), (100_000, 97), (1_000_0
 MATCH_US_OF: Mapping[str, str] = {
     "meaning": "processor of judging and writing a page, by pages in the index",
     "command": _GROWTH,
+}
+
+JUDGE_SHARE = Figure(0.95, "", "of the time in which one matcher judges a page, for a judge of shards", _SHARDED)
+CANDIDATES_BYTES = Figure(29, "bytes", "of the answers of all shards to a page, uncompressed", _SHARDED)
+EFFECTS_BYTES = Figure(75, "bytes", "of a page's effects on the shards, uncompressed", _SHARDED)
+#: Time of each shard for a page, against that in which one matcher judges it, by number of shards.
+SHARD_SHARE: tuple[tuple[int, float], ...] = ((1, 0.43), (2, 0.30), (4, 0.21), (8, 0.17))
+SHARD_SHARE_OF: Mapping[str, str] = {
+    "meaning": "time of each shard for a page, against that of one matcher, by number of shards",
+    "command": _SHARDED,
 }
 
 

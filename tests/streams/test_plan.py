@@ -70,6 +70,21 @@ def test_the_matcher_goes_through_its_measured_points_and_on() -> None:
     assert times[-1] > own + measured.MATCH_US[-1][1]
 
 
+def test_shards_split_the_work_and_read_the_log_once_each() -> None:
+    one, four, eight, many = (plan(replace(ASKED, shards=shards)) for shards in (0, 4, 8, 16))
+    judging = match_us(one.index_pages) - measured.MATCH_STREAM_US.value
+    per_core = one.peak_pages_per_second / 1e6 / 0.7
+    assert four.shard_cores == pytest.approx(per_core * (measured.MATCH_STREAM_US.value + 0.21 * judging))
+    assert one.matcher_cores - four.matcher_cores == pytest.approx(per_core * 0.05 * judging)
+    assert one.shard_cores == 0
+    assert plan(replace(ASKED, shards=5)).shard_cores == four.shard_cores > eight.shard_cores == many.shard_cores
+    assert eight.log_read_bytes_per_second == pytest.approx(9 * one.log_read_bytes_per_second)
+    assert eight.kafka_bytes - one.kafka_bytes == pytest.approx(8_640_000 * 3 * 30 * (29 + 75))
+    assert eight.matcher_memory_bytes - one.matcher_memory_bytes == 8 * measured.MATCHER_MEMORY.value
+    assert "More than 8 shards were not measured" in " ".join(many.notes)
+    assert "More than 8 shards" not in " ".join(eight.notes)
+
+
 def test_what_is_drawn_out_too_fast_or_lost_for_good_is_reported() -> None:
     def notes(crawl: Crawl) -> str:
         return " ".join(plan(crawl).notes)
@@ -112,12 +127,14 @@ def test_each_figure_names_a_command_that_there_is() -> None:
     for name, command in {
         **{name: figure.command for name, figure in measured.figures().items()},
         "match_us": measured.MATCH_US_OF["command"],
+        "shard_share": measured.SHARD_SHARE_OF["command"],
     }.items():
         first, second, *_ = command.split()
         if first == "make":
             assert second in targets, name
         elif second == "-m":
-            assert (REPOSITORY / command.split()[2].replace(".", "/") / "__main__.py").is_file(), name
+            module = REPOSITORY / command.split()[2].replace(".", "/")
+            assert (module / "__main__.py").is_file() or module.with_suffix(".py").is_file(), name
         else:
             assert (REPOSITORY / second).is_file(), name
 
