@@ -137,7 +137,9 @@ class Watched:
         config["global"] = {"scrape_interval": "1s", "scrape_timeout": "1s", "evaluation_interval": "1s"}
         config["rule_files"] = [str(folder / "rules.yaml")]
         (job,) = config["scrape_configs"]
-        assert sorted(job.pop("dns_sd_configs")[0]["names"]) == sorted(["sketcher", "matcher", "views"])
+        assert sorted(job.pop("dns_sd_configs")[0]["names"]) == sorted(
+            ["sketcher", "matcher", "views", "shards-0-1", "shards-2-3"]
+        )
         job["static_configs"] = [{"targets": [f"127.0.0.1:{self.ports[name]}" for name in names]}]
         (folder / "prometheus.yml").write_text(yaml.safe_dump(config))
         with (folder / "prometheus.log").open("wb") as log:
