@@ -339,6 +339,19 @@ REFUSED = {
         {"views": {"enabled": True, "labelling": True, "token": {"secret": "views"}}},
         r"views\.labelling.*kafka\.topics\.audit",
     ),
+    "queries of shards": ({"shards": {"count": 2}, "ask": {"enabled": True}}, r"shards\.count: ask\.enabled"),
+    "an audit of shards": (
+        {"shards": {"count": 2}, "kafka": {"topics": {"audit": "audit"}}},
+        r"shards\.count: ask\.enabled, kafka\.topics\.audit",
+    ),
+    "another decider of shards": (
+        {"shards": {"count": 2}, "matcher": {"newDecider": True}},
+        r"shards\.count: .*matcher\.newDecider",
+    ),
+    "a claim for the checkpoints of shards": (
+        {"shards": {"count": 2}, "matcher": {"checkpoints": {"existingClaim": "c"}}},
+        r"shards\.count: .*matcher\.checkpoints\.url",
+    ),
     "topics alike": ({"kafka": {"topics": {"verdicts": "pages"}}}, r"kafka\.topics"),
     "no size": ({"matcher": {"persistence": {"size": "big"}}}, r"persistence.*size"),
 }

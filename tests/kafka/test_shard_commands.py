@@ -75,3 +75,16 @@ def test_a_standby_of_the_judge_takes_over(make_sharded: Callable[..., ShardedLi
     line.publish(story())
 
     line.check()
+
+
+@long
+def test_one_command_runs_a_sketcher_shards_and_their_judge(make_sharded: Callable[..., ShardedLine]) -> None:
+    line = make_sharded()
+    line.publish(story())
+    first = line.start("run", shard_processes=2)
+    eventually(lambda: line.verdicts(), "some verdicts")
+    first.kill()
+    line.start("run", shard_processes=1)
+    line.publish(story())
+
+    line.check()
