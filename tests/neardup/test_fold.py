@@ -59,7 +59,7 @@ def crawl(seed, length=250):
 
 DECIDERS = {
     "plain": SMALL,
-    "hot": replace(SMALL, postings_max=4, candidates_max=3),
+    "hot": replace(SMALL, postings_max=2, candidates_max=3),
     "sites": replace(SMALL, sites={"s1.org": SiteOverride(never_merge=True), "s2.org": SiteOverride(tape_min=0.9)}),
     "content": replace(SMALL, content_tape_min=0.3),
 } | {rule: replace(SMALL, rule=rule) for rule in RULES if rule != "verified"}

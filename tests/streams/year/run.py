@@ -74,11 +74,11 @@ class Year:
         if day % self._restart_days == 0 or day in LOST_INDEX_DAYS:
             self._live.restart(lose_index=day in LOST_INDEX_DAYS)
         self._live.take(today)
-        for takedown in self._takedowns(day, today):
+        for takedown in self._taken_down_on(day, today):
             self._takedowns.append(takedown)
             self._live.forget(takedown)
 
-    def _takedowns(self, day: int, today: list[Placed]) -> Iterator[Takedown]:
+    def _taken_down_on(self, day: int, today: list[Placed]) -> Iterator[Takedown]:
         fetch = self._random.choice(today)[1]
         if day % 10 == 3:
             yield of_url(fetch.url)
