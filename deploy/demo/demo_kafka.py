@@ -165,9 +165,9 @@ def watch(settings: Settings, crawler: Crawler, roles: list[Role]) -> Counter[st
 
 def tell(counts: Counter[str], seconds: float) -> None:
     console.print(f"\n{counts.total():,} verdicts in {seconds:.1f} s, the start of the roles included")
-    for kind, words in KINDS.items():
+    for kind, (_, meaning) in KINDS.items():
         if counts[kind]:
-            console.print(f"  {counts[kind]:>6,}  {kind:<15}  {words}")
+            console.print(f"  {counts[kind]:>6,}  {kind:<15}  {meaning}")
 
 
 def write_consumer(folder: Path, bootstrap: str) -> Path:

@@ -70,6 +70,7 @@ def test_the_demo_shows_every_verdict_and_ends(folder: Path) -> None:
     rows = [line.split() for line in output if re.match(r"\s+\d+  \w+ .*http://a.example/", line)]
     assert len(rows) == len(CRAWL)
     assert any(line.startswith(f"{len(CRAWL)} verdicts in ") for line in output)
+    assert any(re.fullmatch(r" +\d+  unique +No earlier page is a duplicate.*", line.rstrip()) for line in output)
     with sqlite3.connect(folder / "stream" / "index.db") as db:
         urls = {url for (url,) in db.execute("SELECT url FROM pages")}
         hidden = dict(db.execute("SELECT url, duplicate_of FROM pages WHERE duplicate_of IS NOT NULL"))
