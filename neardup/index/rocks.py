@@ -16,8 +16,7 @@ Traps of rocksdict 0.3.29, each of them found by a test:
   its last flush. But if a flush fails that RocksDB started by itself, writes wait for space without end, and hold the
   interpreter's lock. So writes do not wait (`no_slowdown`). Here they are retried as long as no flush has failed.
 * A flush, also that of `close`, waits until compactions have caught up. On a full disk these fail and are retried, so
-the
-  flush waits without end. Once one has failed, options end this wait, and the index can only be closed.
+  the flush waits without end. Once one has failed, options end this wait, and the index can only be closed.
 """
 
 import contextlib

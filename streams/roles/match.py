@@ -148,6 +148,7 @@ class MatchRole:
         self.matcher.heartbeat = self._health.turned
         self._leader = leader
         self._checkpoints = checkpoints
+        self._report_awaited(())
         self._audit = audit
         if audit is not None:
             self.matcher.audit = audit.record
@@ -355,8 +356,8 @@ class MatchRole:
         if not awaited:
             if self._warned:
                 _log.info("shards answer again")
+                self._report_awaited(())
             self._awaited_since, self._warned = None, False
-            self._report_awaited(())
             return ""
         if self._awaited_since is None:
             self._awaited_since = self._steady_s()
