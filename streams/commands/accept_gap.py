@@ -1,5 +1,3 @@
-"""`neardup accept-gap`."""
-
 from typing import Annotated
 
 import click

@@ -1,5 +1,3 @@
-"""`neardup ask`."""
-
 import asyncio
 import threading
 from pathlib import Path

@@ -1,5 +1,3 @@
-"""`neardup audit`."""
-
 import sys
 from typing import Annotated
 

@@ -1,5 +1,3 @@
-"""`neardup backfill`."""
-
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated

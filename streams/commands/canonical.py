@@ -1,5 +1,3 @@
-"""`neardup canonical`."""
-
 from pathlib import Path
 from typing import Annotated
 

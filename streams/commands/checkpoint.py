@@ -1,5 +1,3 @@
-"""`neardup checkpoint`."""
-
 from pathlib import Path
 from typing import Annotated
 

@@ -1,5 +1,3 @@
-"""`neardup checkpoints`."""
-
 from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated

@@ -1,5 +1,3 @@
-"""`neardup compare`."""
-
 from pathlib import Path
 from typing import Annotated
 

@@ -1,5 +1,3 @@
-"""`neardup completion`."""
-
 from typing import Annotated
 
 import click

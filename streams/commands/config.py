@@ -1,5 +1,3 @@
-"""`neardup config`."""
-
 from typing import Annotated
 
 import click

@@ -1,5 +1,3 @@
-"""`neardup copy`."""
-
 from pathlib import Path
 from typing import Annotated
 

@@ -1,5 +1,3 @@
-"""`neardup cutover`."""
-
 from shlex import quote
 from typing import Annotated
 

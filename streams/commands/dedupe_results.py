@@ -1,5 +1,3 @@
-"""`neardup dedupe-results`."""
-
 import sys
 from contextlib import ExitStack
 from pathlib import Path

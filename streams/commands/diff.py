@@ -1,5 +1,3 @@
-"""`neardup diff`."""
-
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Annotated, Any

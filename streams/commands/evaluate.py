@@ -1,5 +1,3 @@
-"""`neardup evaluate`."""
-
 from pathlib import Path
 from typing import Annotated, Any
 

@@ -1,5 +1,3 @@
-"""`neardup evaluate tlcs`."""
-
 from pathlib import Path
 from typing import Annotated
 

@@ -1,5 +1,3 @@
-"""`neardup explain`."""
-
 from typing import Annotated
 
 from streams.commands.options import Arg, Given, Opt, command

@@ -1,5 +1,3 @@
-"""`neardup export`."""
-
 from typing import Annotated
 
 from streams.commands.diff import must_be_history, topics_of

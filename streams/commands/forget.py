@@ -1,5 +1,3 @@
-"""`neardup forget`."""
-
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 

@@ -1,5 +1,3 @@
-"""`neardup generations` and `neardup generations remove`."""
-
 from shlex import quote
 from typing import Annotated
 

@@ -1,5 +1,3 @@
-"""`neardup inspect`."""
-
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Annotated

@@ -1,5 +1,3 @@
-"""`neardup label`."""
-
 from pathlib import Path
 from typing import Annotated
 

@@ -1,5 +1,3 @@
-"""`neardup match`."""
-
 from typing import Annotated
 
 from streams.commands.options import MATCH, Flags, Given, Opt, command, values

@@ -1,5 +1,3 @@
-"""`neardup partition`."""
-
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any

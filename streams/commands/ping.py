@@ -1,5 +1,3 @@
-"""`neardup ping`."""
-
 from dataclasses import asdict
 from typing import Annotated
 

@@ -1,5 +1,3 @@
-"""`neardup plan`."""
-
 import re
 from typing import Annotated
 

@@ -1,5 +1,3 @@
-"""`neardup publish`."""
-
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated

@@ -1,5 +1,3 @@
-"""`neardup render`."""
-
 from pathlib import Path
 from typing import Annotated
 

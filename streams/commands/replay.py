@@ -1,5 +1,3 @@
-"""`neardup replay`."""
-
 import sys
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path

@@ -1,5 +1,3 @@
-"""`neardup report`."""
-
 from pathlib import Path
 from typing import Annotated
 

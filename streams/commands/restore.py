@@ -1,5 +1,3 @@
-"""`neardup restore`."""
-
 from pathlib import Path
 from typing import Annotated
 

@@ -1,5 +1,3 @@
-"""`neardup scan`."""
-
 import os
 from contextlib import nullcontext
 from dataclasses import asdict

@@ -1,5 +1,3 @@
-"""`neardup schema`."""
-
 import sys
 
 from streams.commands.options import Given, command

@@ -1,5 +1,3 @@
-"""`neardup seed`."""
-
 import os
 import secrets
 from pathlib import Path

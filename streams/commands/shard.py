@@ -1,5 +1,3 @@
-"""`neardup shard`."""
-
 import re
 from collections.abc import Sequence
 from dataclasses import replace

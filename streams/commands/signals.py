@@ -1,5 +1,3 @@
-"""`neardup signals`."""
-
 from pathlib import Path
 from typing import Annotated
 

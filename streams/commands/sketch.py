@@ -1,5 +1,3 @@
-"""`neardup sketch`."""
-
 from typing import Annotated
 
 from streams.commands.options import SKETCH, Flags, Given, command

@@ -1,5 +1,3 @@
-"""`neardup skip-record`."""
-
 import click
 
 from streams.commands.accept_gap import Options

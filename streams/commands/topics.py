@@ -1,5 +1,3 @@
-"""`neardup topics create` and `neardup topics check`."""
-
 from typing import TYPE_CHECKING, Annotated
 
 import click

@@ -1,5 +1,3 @@
-"""`neardup train`."""
-
 from pathlib import Path
 from typing import Annotated
 

@@ -1,5 +1,3 @@
-"""`neardup tune`."""
-
 from pathlib import Path
 from typing import Annotated
 

@@ -1,5 +1,3 @@
-"""`neardup verdicts`."""
-
 import sys
 from typing import Annotated
 

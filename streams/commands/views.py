@@ -1,5 +1,3 @@
-"""`neardup views`."""
-
 import asyncio
 from pathlib import Path
 from typing import Annotated

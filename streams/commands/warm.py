@@ -1,5 +1,3 @@
-"""`neardup warm`."""
-
 from streams.commands.options import Given, command
 from streams.commands.output import announce_compiler, complain
 
