@@ -7,6 +7,7 @@ shards, so no page can add a time series; an unknown value is a KeyError.
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager
+from functools import partial
 from typing import Final
 
 import numpy as np
@@ -90,23 +91,17 @@ class Metrics:
     def __init__(self) -> None:
         self.registry = registry = CollectorRegistry()
         ProcessCollector(registry=registry)  # memory, CPU, and process_start_time_seconds: restarts of the process
+        counter, gauge = partial(Counter, registry=registry), partial(Gauge, registry=registry)
+        histogram = partial(Histogram, registry=registry)
         roles = tuple(STEPS)
 
         # Content of the crawl.
-        pages = Counter(
-            "neardup_pages",
-            "Pages read (sketch), judged (match) or answered by each shard",
-            ["role"],
-            registry=registry,
+        pages = counter("neardup_pages", "Pages read (sketch), judged (match) or answered by each shard", ["role"])
+        size = counter(
+            "neardup_read_bytes", "Bytes of page bodies (sketch) or of sketches (match, shard) read", ["role"]
         )
-        size = Counter(
-            "neardup_read_bytes",
-            "Bytes of page bodies (sketch) or of sketches (match, shard) read",
-            ["role"],
-            registry=registry,
-        )
-        verdicts = Counter("neardup_verdicts", "Committed verdicts", ["verdict"], registry=registry)
-        rejected = Counter("neardup_rejected", "Pages that could not be read", ["reason"], registry=registry)
+        verdicts = counter("neardup_verdicts", "Committed verdicts", ["verdict"])
+        rejected = counter("neardup_rejected", "Pages that could not be read", ["reason"])
         self.pages = {role: pages.labels(role) for role in roles}
         self.bytes = {role: size.labels(role) for role in roles}
         self.verdicts = {kind: verdicts.labels(kind.value) for kind in Kind}
@@ -116,99 +111,72 @@ class Metrics:
         self.latency = BatchHistogram(
             "neardup_verdict_latency_seconds", "From a page's log time to the commit of its verdict", _LATENCY, registry
         )
-        batch = Histogram("neardup_batch_pages", "Pages in a batch", ["role"], buckets=_PAGES, registry=registry)
-        step = Histogram(
-            "neardup_step_seconds", "Duration of a step, per batch", ["role", "step"], buckets=_STEP, registry=registry
-        )
-        lag = Gauge(
-            "neardup_lag_records", "Records behind the end, all partitions together", ["role"], registry=registry
-        )
+        batch = histogram("neardup_batch_pages", "Pages in a batch", ["role"], buckets=_PAGES)
+        step = histogram("neardup_step_seconds", "Duration of a step, per batch", ["role", "step"], buckets=_STEP)
+        lag = gauge("neardup_lag_records", "Records behind the end, all partitions together", ["role"])
         self.batch_pages = {role: batch.labels(role) for role in roles}
         self.steps = {(role, name): step.labels(role, name) for role in roles for name in STEPS[role]}
         self.lag = {role: lag.labels(role) for role in (*roles, "views")}
-        self.shard_lag = Gauge(
-            "neardup_shard_lag_records",
-            "Messages of the log that a shard has not answered",
-            ["shard"],
-            registry=registry,
+        self.shard_lag = gauge(
+            "neardup_shard_lag_records", "Messages of the log that a shard has not answered", ["shard"]
         )
-        self.answers_awaited = Gauge(
-            "neardup_answers_awaited", "1 while the judge waits for this shard for long", ["shard"], registry=registry
+        self.answers_awaited = gauge(
+            "neardup_answers_awaited", "1 while the judge waits for this shard for long", ["shard"]
         )
 
         # Index.
         self.candidates = BatchHistogram(
             "neardup_candidates", "Candidates that a page was verified against", _CANDIDATES, registry
         )
-        self.candidates_cut = Counter(
-            "neardup_candidates_cut", "Pages with more than may be verified", registry=registry
-        )
-        self.hot_keys = Counter("neardup_hot_keys", "Index keys that turned hot", registry=registry)
+        self.candidates_cut = counter("neardup_candidates_cut", "Pages with more than may be verified")
+        self.hot_keys = counter("neardup_hot_keys", "Index keys that turned hot")
 
         # Shadow rule, and pairs sampled for labelling.
-        disagreed = Counter(
-            "neardup_shadow_disagreements", "Pages the shadow rule judges otherwise", ["kind"], registry=registry
-        )
+        disagreed = counter("neardup_shadow_disagreements", "Pages the shadow rule judges otherwise", ["kind"])
         self.disagreements = {kind: disagreed.labels(kind.value) for kind in Disagreement}
-        self.audit_pairs = Counter("neardup_audit_pairs", "Pairs drawn for audit", registry=registry)
-        self.audit_lost = Counter("neardup_audit_lost", "Audit lines that could not be written", registry=registry)
+        self.audit_pairs = counter("neardup_audit_pairs", "Pairs drawn for audit")
+        self.audit_lost = counter("neardup_audit_lost", "Audit lines that could not be written")
 
         # Failures that were detected.
-        self.source_gaps = Counter("neardup_source_gaps", "Gaps in what the log says of a source", registry=registry)
-        self.duplicate_ranges = Counter(
-            "neardup_duplicate_ranges", "Source ranges dropped because the log had them already", registry=registry
+        self.source_gaps = counter("neardup_source_gaps", "Gaps in what the log says of a source")
+        self.duplicate_ranges = counter(
+            "neardup_duplicate_ranges", "Source ranges dropped because the log had them already"
         )
-        restarts = Counter(
-            "neardup_restarts",
-            "Returns to the committed position without a new process",
-            ["role", "cause"],
-            registry=registry,
+        restarts = counter(
+            "neardup_restarts", "Returns to the committed position without a new process", ["role", "cause"]
         )
         self.restarts = {(role, cause): restarts.labels(role, cause) for role, cause in RESTARTS}
 
         # Only for roles of this process: 0 means that the role is not ready.
-        self.ready = Gauge("neardup_ready", "1 while the role is ready, as /ready says", ["role"], registry=registry)
-        self.generation_live = Gauge(
-            "neardup_generation_live", "1 while the generation that this process serves is live", registry=registry
+        self.ready = gauge("neardup_ready", "1 while the role is ready, as /ready says", ["role"])
+        self.generation_live = gauge(
+            "neardup_generation_live", "1 while the generation that this process serves is live"
         )
-        stopped = Gauge(
-            "neardup_stopped", "1 once the role has stopped for good, until it ends", ["cause"], registry=registry
-        )
+        stopped = gauge("neardup_stopped", "1 once the role has stopped for good, until it ends", ["cause"])
         self.stopped = {cause: stopped.labels(cause) for cause in STOPS}
 
         # RocksDB, and the disk that it is on.
-        self.state_free = Gauge(
-            "neardup_state_free_bytes", "Free bytes of the file system with the state directory", registry=registry
-        )
-        stored = Gauge("neardup_rocksdb_bytes", "Table files of a column family", ["family"], registry=registry)
+        self.state_free = gauge("neardup_state_free_bytes", "Free bytes of the file system with the state directory")
+        stored = gauge("neardup_rocksdb_bytes", "Table files of a column family", ["family"])
         self.rocksdb_bytes = {family: stored.labels(family) for family in FAMILIES}
-        self.rocksdb_pending = Gauge(
-            "neardup_rocksdb_pending_compaction_bytes", "Bytes that wait for compaction", registry=registry
-        )
-        self.rocksdb_stopped = Gauge(
-            "neardup_rocksdb_write_stopped", "1 while RocksDB takes no writes", registry=registry
-        )
-        self.rocksdb_stall_seconds = Counter(
-            "neardup_rocksdb_stall_seconds", "Time that writes waited for RocksDB", registry=registry
-        )
+        self.rocksdb_pending = gauge("neardup_rocksdb_pending_compaction_bytes", "Bytes that wait for compaction")
+        self.rocksdb_stopped = gauge("neardup_rocksdb_write_stopped", "1 while RocksDB takes no writes")
+        self.rocksdb_stall_seconds = counter("neardup_rocksdb_stall_seconds", "Time that writes waited for RocksDB")
 
         # Checkpoints.
-        self.checkpoint_offset = Gauge(
-            "neardup_checkpoint_offset", "Offset of the sketch log in the newest checkpoint made", registry=registry
+        self.checkpoint_offset = gauge(
+            "neardup_checkpoint_offset", "Offset of the sketch log in the newest checkpoint made"
         )
-        self.checkpoint_time = Gauge(
-            "neardup_checkpoint_timestamp_seconds", "When it was made, since the epoch; 0: none yet", registry=registry
+        self.checkpoint_time = gauge(
+            "neardup_checkpoint_timestamp_seconds", "When it was made, since the epoch; 0: none yet"
         )
-        self.checkpoint_bytes = Counter(
-            "neardup_checkpoint_bytes", "Bytes copied to the store of checkpoints", registry=registry
+        self.checkpoint_bytes = counter("neardup_checkpoint_bytes", "Bytes copied to the store of checkpoints")
+        self.checkpoint_failed = gauge(
+            "neardup_checkpoint_failed", "1 while the last try to make a checkpoint has failed"
         )
-        self.checkpoint_failed = Gauge(
-            "neardup_checkpoint_failed", "1 while the last try to make a checkpoint has failed", registry=registry
-        )
-        self.checkpoint_behind = Gauge(
+        self.checkpoint_behind = gauge(
             "neardup_checkpoint_behind_ratio",
             "Messages that the newest checkpoint lacks, in intervals of checkpoint_messages; 0 where none are made",
-            registry=registry,
         )
 
         self._info = Info("neardup", "What this process runs", registry=registry)
