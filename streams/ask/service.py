@@ -14,6 +14,7 @@ from neardup.page import Page
 from neardup.verdict import Kind
 from streams.ask.snapshot import IndexSnapshot
 from streams.formats.json import decode_line, object_of
+from streams.process import web_server
 from streams.process.shutdown import stop_event
 
 #: Requests that wait for their turn; further ones get 503.
@@ -100,14 +101,6 @@ async def serve(
     until: Awaitable[object] | None = None,
 ) -> None:
     """Serve until SIGINT or SIGTERM, or until `until` is done."""
-    runner = web.AppRunner(AskService(index, token).application(), access_log=None)
     stop = stop_event()
-    await runner.setup()
     await asyncio.to_thread(index.query, Page("http://a.example/", b"kernels are loaded by the first page"))
-    try:
-        await web.SockSite(runner, sock).start()
-        host, port = sock.getsockname()[:2]
-        ready(f"http://[{host}]:{port}/ask" if ":" in host else f"http://{host}:{port}/ask")
-        await (stop.wait() if until is None else until)
-    finally:
-        await runner.cleanup()
+    await web_server.serve(AskService(index, token).application(), sock, ready, path="/ask", until=until, stop=stop)

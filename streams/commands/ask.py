@@ -28,7 +28,7 @@ def ask(options: Options) -> None:
     """
     from streams.ask.service import serve
     from streams.ask.snapshot import IndexSnapshot
-    from streams.views.web import listen
+    from streams.process.web_server import listen
 
     if options.wait:
         if not _waited(options.state):

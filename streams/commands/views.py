@@ -59,6 +59,7 @@ def views(options: Options) -> None:
     from streams.evaluation.label import LabelFile
     from streams.process import logs
     from streams.process.open_files import raise_open_files
+    from streams.process.web_server import listen
     from streams.views import web
 
     if scan is not None:
@@ -68,7 +69,7 @@ def views(options: Options) -> None:
         source = ScanSource(scan, None if options.audit is None else audits_of(options.audit))
     raise_open_files()
     file = None if options.labels is None else LabelFile(options.labels)
-    sock = web.listen(options.host, options.port, settings.views_token)
+    sock = listen(options.host, options.port, settings.views_token)
     names = options.names
     try:
         with logs.configured(settings.log_level, settings.log_format, secrets=settings.secrets()):

@@ -30,9 +30,8 @@ from neardup.evaluation.pairs.sampling import check, draw, draw_of_sets
 from neardup.evaluation.pairs.texts import Texts
 from neardup.evaluation.rules.audits import drawn_of, read_audits
 from streams.config.settings import LABEL_PORT
-from streams.errors import WrongUsage
 from streams.evaluation.evaluate import Progress, check_crawl, open_crawl, silent
-from streams.process.shutdown import stop_event
+from streams.process.web_server import listen, serve
 from streams.state.locked_folder import lock
 
 _Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
@@ -274,7 +273,7 @@ def check_options(
     if audits:
         read_audits(audits)
     LabelFile(labels).close()
-    _bound(port).close()
+    listen("127.0.0.1", port, None).close()
 
 
 def label_command(
@@ -312,7 +311,7 @@ def label_command(
     check(rule, count, by)
     audit = read_audits(audits) if audits else None
     file = LabelFile(labels)
-    sock = _bound(port)
+    sock = listen("127.0.0.1", port, None)
     try:
         for message in file.messages:
             warn(message)
@@ -339,25 +338,6 @@ def label_command(
 
 async def _serve(labelling: Labelling, texts: Texts, sock: socket.socket, ready: Callable[[str], None]) -> None:
     app = web.Application(client_max_size=64 << 10)
-    runner = web.AppRunner(app, access_log=None)
-    stop = stop_event()
     port = sock.getsockname()[1]
     LabelViews(labelling, texts, hosts=(f"127.0.0.1:{port}", f"localhost:{port}")).add_to(app)
-    await runner.setup()
-    try:
-        await web.SockSite(runner, sock).start()
-        ready(f"http://127.0.0.1:{port}/")
-        await stop.wait()
-    finally:
-        await runner.cleanup()
-
-
-def _bound(port: int) -> socket.socket:
-    sock = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
-    sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    try:
-        sock.bind(("127.0.0.1", port))
-    except OSError as error:
-        sock.close()
-        raise WrongUsage(f"cannot listen on 127.0.0.1:{port}: {error.strerror}; name another with --port") from error
-    return sock
+    await serve(app, sock, ready)

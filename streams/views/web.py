@@ -23,9 +23,9 @@ from aiohttp import web
 from neardup.decider import Decider
 from neardup.errors import BadInput, NeardupError
 from neardup.verdict import Coordinates
-from streams.errors import WrongUsage
 from streams.evaluation.label import LabelFile, posted
-from streams.process.shutdown import stop_event
+from streams.process import web_server
+from streams.process.web_server import authority
 from streams.views import comparing, counts, pages
 from streams.views.audits import listed
 from streams.views.labelling import PREFIX, AuditLabelling
@@ -44,12 +44,9 @@ HEADERS = {
     "Cross-Origin-Resource-Policy": "same-origin",
     "Cache-Control": "no-store",
 }
-_LOOPBACK = ("127.0.0.1", "::1", "localhost")
 _ID_DIGITS_MAX, _ID_MAX = 20, 10**20
 #: Pages marked as sent again.
 SENT_KEPT = 200
-#: Two URLs of 2,048 bytes, percent-encoded twice, fit into a request line.
-REQUEST_LINE_MAX = 32 << 10
 
 _Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 _Found = tuple[str, Facts | None, str]
@@ -362,27 +359,6 @@ def _token_of(authorization: str) -> str:
     return given if scheme.lower() == "bearer" else ""
 
 
-def listen(host: str, port: int, token: str | None, setting: str = "NEARDUP_VIEWS_TOKEN(_FILE)") -> socket.socket:
-    """Return a bound socket. Raises BadInput; also for an address that other machines reach, if there is no token.
-
-    setting: that holds the token.
-    """
-    if host not in _LOOPBACK and token is None:
-        raise WrongUsage(f"--host {host}: others could read the pages; set {setting}")
-    try:
-        family, kind, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-    except OSError as error:
-        raise WrongUsage(f"--host {host}: {error.strerror}") from error
-    sock = socket.socket(family, kind)
-    sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    try:
-        sock.bind(address)
-    except OSError as error:
-        sock.close()
-        raise WrongUsage(f"cannot listen on {host}:{port}: {error.strerror}; name another with --port") from error
-    return sock
-
-
 async def serve(
     source: Source,
     decider: Decider,
@@ -395,28 +371,9 @@ async def serve(
     until: Awaitable[object] | None = None,
     stop: asyncio.Event | None = None,
 ) -> None:
-    """Serve until `stop` is set, by default by SIGINT or SIGTERM, or until `until` is done.
-
-    names: hosts (with ports) of proxies in front.
-    """
-    stop = stop_event() if stop is None else stop
-    host, port = sock.getsockname()[:2]
-    host = f"[{host}]" if ":" in host else host
-    hosts = {f"{host}:{port}", f"127.0.0.1:{port}", f"localhost:{port}", *names}
+    """Serve the pages; see `web_server.serve`. names: hosts (with ports) of proxies in front."""
+    own, port = authority(sock), sock.getsockname()[1]
+    hosts = {own, f"127.0.0.1:{port}", f"localhost:{port}", *names}
     app = web.Application(client_max_size=64 << 10)
     Views(source, decider, hosts=hosts, token=token, labels=labels).add_to(app)
-    runner = web.AppRunner(app, access_log=None, max_line_size=REQUEST_LINE_MAX)
-    await runner.setup()
-    waits: set[asyncio.Future[object]] = {asyncio.ensure_future(stop.wait())}
-    if until is not None:
-        waits.add(asyncio.ensure_future(until))
-    try:
-        await web.SockSite(runner, sock).start()
-        ready(f"http://{host}:{port}/")
-        done, _ = await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
-        for each in done:
-            each.result()  # raises what `until` ended with
-    finally:
-        for wait in waits:
-            wait.cancel()
-        await runner.cleanup()
+    await web_server.serve(app, sock, ready, until=until, stop=stop)

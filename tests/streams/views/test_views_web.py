@@ -20,8 +20,9 @@ from neardup.errors import BadInput
 from neardup.page import Page
 from neardup.report.prose import reason_kind
 from neardup.verdict import Coordinates
+from streams.process.web_server import listen
 from streams.views.source import ScanSource
-from streams.views.web import listen, serve
+from streams.views.web import serve
 from tests.neardup.report.test_report import HOSTILE, Outline
 from tests.streams.shell import Shell, site
 from tests.streams.views.random_verdicts import DECIDER, Held, Nowhere, random_verdicts
