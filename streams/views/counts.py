@@ -44,7 +44,7 @@ def overview(
         "hot": lists.hot_of(source.rows("lists", lists.hot_key()), SHOWN),
         "sites": _of_sites(source, _listed_sites(source)[:SHOWN]),
         "clusters": lists.clusters_of(source.rows("lists", lists.CLUSTERS))[:SHOWN],
-        "kept_apart_newest": lists.newest_of(source.rows("lists", lists.kind_key(lists.KEPT_APART)), SHOWN),
+        "kept_apart_newest": lists.newest_of(source.rows("lists", lists.key("kind", lists.KEPT_APART)), SHOWN),
     }
 
 
@@ -57,7 +57,7 @@ def site(source: Source, name: str, start: str = "", end: str = "") -> Facts | s
     if isinstance(found, str):
         return found
     hot = lists.hot_of(source.rows("lists", lists.hot_key(name)), SHOWN)
-    suppressed = lists.suppressed_of(source.rows("lists", lists.suppressed_key(name)))
+    suppressed = lists.suppressed_of(source.rows("lists", lists.key("suppressed", name)))
     return {"site": name, **found, "hot": hot, "suppressed": suppressed}
 
 
@@ -166,7 +166,7 @@ def patterns(source: Source, name: str, page: int) -> Facts:
     names = [name] if name and "\n" not in name else _listed_sites(source)
     found: list[Facts] = []
     for each in names:
-        rows = source.rows("lists", lists.patterns_key(each))
+        rows = source.rows("lists", lists.key("patterns", each))
         found += url_patterns.yielding(each, [row["patterns"] for row in rows])
     found.sort(key=lambda one: -one["repeats"])
     return {"site": name or None, **paged("patterns", found, page)}
@@ -181,7 +181,7 @@ def kind(source: Source, name: str, page: int) -> Facts | str:
     """Return one page of the newest verdicts of a kind, or of the pages kept apart; else an error text."""
     rows = source.rows("counts", EVERYTHING)
     total = sum(row["kept_apart"] if name == lists.KEPT_APART else row["kinds"].get(name, 0) for row in rows)
-    items = lists.newest_of(source.rows("lists", lists.kind_key(name)))
+    items = lists.newest_of(source.rows("lists", lists.key("kind", name)))
     if not items:
         known = ", ".join([*prose.KINDS, lists.KEPT_APART])
         return f"No verdict of the kind {name[:40]!r}; the kinds are {known}"
@@ -198,7 +198,7 @@ def close(source: Source, date: str) -> Facts | str:
         latest = max((row["at"] for row in source.rows("counts", EVERYTHING)), default=0) // DAY_MS
         days = range(latest, max(-1, latest - DAYS_BACK_MAX), -1)
     for day in days:
-        items = lists.close_of(source.rows("lists", lists.close_key(day)))
+        items = lists.close_of(source.rows("lists", lists.key("close", day)))
         if items:
             break
     return {"day": _date(day), "before": _date(day - 1), "after": _date(day + 1), "items": items}

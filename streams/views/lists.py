@@ -49,25 +49,14 @@ KEPT_APART = "kept_apart"
 _DECIDED = ("unique", "near_duplicate", "same_content")
 
 
-def close_key(day: int) -> str:
-    return f"close\n{day}"
+def key(of: str, name: object) -> str:
+    """of: the kind of the list. name: the day, kind or site."""
+    return f"{of}\n{name}"
 
 
 def rejected_key(reason: str) -> str:
     """reason: general part, see `reason_kind`."""
-    return f"rejected\n{reason[:_REASON_CHARS_KEPT]}"
-
-
-def kind_key(kind: str) -> str:
-    return f"kind\n{kind}"
-
-
-def suppressed_key(site: str) -> str:
-    return f"suppressed\n{site}"
-
-
-def patterns_key(site: str) -> str:
-    return f"patterns\n{site}"
+    return key("rejected", reason[:_REASON_CHARS_KEPT])
 
 
 def hot_key(site: str | None = None) -> str:
@@ -83,18 +72,18 @@ def changes(verdict: Verdict, kind: str, site: str, day: int, closeness: Closene
     if kind == "rejected":
         yield rejected_key(reason_kind(verdict.get("reason"))), lambda row: _rejected_row(row, verdict)
     item = _newest_item(verdict)
-    yield kind_key(kind), lambda row: _newest_first(row, [item], NEWEST_KEPT)
+    yield key("kind", kind), lambda row: _newest_first(row, [item], NEWEST_KEPT)
     if kept_apart(verdict):
-        yield kind_key(KEPT_APART), lambda row: _newest_first(row, [item], NEWEST_KEPT)
+        yield key("kind", KEPT_APART), lambda row: _newest_first(row, [item], NEWEST_KEPT)
     if (close := closeness(verdict)) is not None:
-        yield close_key(day), lambda row: _close_row(row, verdict, *close)
+        yield key("close", day), lambda row: _close_row(row, verdict, *close)
     if kind in DUPLICATES:
-        yield suppressed_key(site), lambda row: _suppressed_row(row, verdict)
+        yield key("suppressed", site), lambda row: _suppressed_row(row, verdict)
     if site and not verdict.get("n") and url_patterns.counts_at_all(verdict):
-        yield patterns_key(site), lambda row: _patterns_row(row, verdict, site)
+        yield key("patterns", site), lambda row: _patterns_row(row, verdict, site)
     if turned := [str(name) for name in (verdict.get("evidence") or {}).get("turned_hot") or ()]:
-        for key in (hot_key(), hot_key(site)):
-            yield key, lambda row: _hot_row(row, verdict, site, turned)
+        for hot in (hot_key(), hot_key(site)):
+            yield hot, lambda row: _hot_row(row, verdict, site, turned)
 
 
 def kept_apart(verdict: Verdict) -> bool:

@@ -11,7 +11,7 @@ import secrets
 import socket
 from base64 import b64decode
 from collections import deque
-from collections.abc import Awaitable, Callable, Collection
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from contextlib import suppress
 from functools import partial
 from importlib.metadata import version
@@ -30,7 +30,7 @@ from streams.views import comparing, counts, pages
 from streams.views.audits import listed
 from streams.views.labelling import PREFIX, AuditLabelling
 from streams.views.lists import Facts
-from streams.views.openapi import description
+from streams.views.openapi import TWINS, description
 from streams.views.peers import Signer
 from streams.views.rows import TABLES
 from streams.views.search import CHARS_MIN
@@ -47,6 +47,12 @@ HEADERS = {
 _ID_DIGITS_MAX, _ID_MAX = 20, 10**20
 #: Pages marked as sent again.
 SENT_KEPT = 200
+
+#: Pages of counts and lists.
+_LISTS: Mapping[str, Callable[..., Facts | str]] = {
+    each.__name__: each
+    for each in (counts.site, counts.sites, counts.patterns, counts.clusters, counts.kind, counts.close, counts.rejects)
+}
 
 _Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 _Found = tuple[str, Facts | None, str]
@@ -93,16 +99,10 @@ class Views:
 
     def _finders(self) -> dict[str, Callable[[web.Request], Awaitable[_Found]]]:
         return {
+            **{name: partial(self._listed, name) for name in _LISTS},
             "url": self._url,
             "cluster": self._cluster,
-            "site": self._site,
-            "sites": self._sites,
-            "patterns": self._patterns,
-            "clusters": self._clusters,
-            "kind": self._kind,
             "compare": self._compare,
-            "close": self._close,
-            "rejects": self._rejects,
             "health": self._health,
             "audits": self._audits,
         }
@@ -181,7 +181,8 @@ class Views:
             lag, problem = await self._source.lag(), ""
         except NeardupError as error:  # without the broker the tables are still shown
             lag, problem = None, str(error)
-        found = await asyncio.to_thread(counts.overview, self._source, lag, problem, *_range_of(request))
+        days = (request.query.get(each, "") for each in ("from", "to"))
+        found = await asyncio.to_thread(counts.overview, self._source, lag, problem, *days)
         return _answer("overview", found)
 
     async def _health(self, request: web.Request) -> _Found:
@@ -228,31 +229,10 @@ class Views:
         found = await asyncio.to_thread(pages.url, self._source, required, self._decider)
         return "url", found, f"No verdict about {required[:300]}"
 
-    async def _site(self, request: web.Request) -> _Found:
-        name = request.query.get("name", "")
-        return _answer("site", await asyncio.to_thread(counts.site, self._source, name, *_range_of(request)))
-
-    async def _sites(self, request: web.Request) -> _Found:
-        return "sites", await asyncio.to_thread(counts.sites, self._source, _page_of(request)), ""
-
-    async def _patterns(self, request: web.Request) -> _Found:
-        name = request.query.get("site", "")
-        return "patterns", await asyncio.to_thread(counts.patterns, self._source, name, _page_of(request)), ""
-
-    async def _clusters(self, request: web.Request) -> _Found:
-        return "clusters", await asyncio.to_thread(counts.clusters, self._source, _page_of(request)), ""
-
-    async def _kind(self, request: web.Request) -> _Found:
-        name = request.query.get("name", "")
-        return _answer("kind", await asyncio.to_thread(counts.kind, self._source, name, _page_of(request)))
-
-    async def _close(self, request: web.Request) -> _Found:
-        return _answer("close", await asyncio.to_thread(counts.close, self._source, request.query.get("day", "")))
-
-    async def _rejects(self, request: web.Request) -> _Found:
-        reason = request.query.get("reason", "")
-        found = await asyncio.to_thread(counts.rejects, self._source, reason, _page_of(request))
-        return _answer("rejects", found)
+    async def _listed(self, name: str, request: web.Request) -> _Found:
+        """Pass the parameters of the page's description on to its function in `_LISTS`."""
+        given = [_page_of(request) if each == "page" else request.query.get(each, "") for each in TWINS[name].takes]
+        return _answer(name, await asyncio.to_thread(_LISTS[name], self._source, *given))
 
     async def _audits(self, request: web.Request) -> _Found:
         sample, page = request.query.get("sample", ""), _page_of(request)
@@ -334,10 +314,6 @@ def _headed(response: web.StreamResponse) -> None:
 def _answer(name: str, found: Facts | str) -> _Found:
     """found: facts of a page, or an error text."""
     return (name, None, found) if isinstance(found, str) else (name, found, "")
-
-
-def _range_of(request: web.Request) -> tuple[str, str]:
-    return request.query.get("from", ""), request.query.get("to", "")
 
 
 def _page_of(request: web.Request) -> int:

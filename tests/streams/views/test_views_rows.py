@@ -236,7 +236,7 @@ def test_originals_are_bounded_and_those_with_most_stay() -> None:
         original = "https://a.example/template" if number % 2 else f"https://a.example/{number}" + "x" * 10_000
         verdict = {**first, "page_id": number, "site": "a.example", "representative": {"url": original}}
         apply(verdict, kept)
-    row = kept.tables["lists"][lists.suppressed_key("a.example")]
+    row = kept.tables["lists"][lists.key("suppressed", "a.example")]
     assert len(row["originals"]) <= 2 * lists.ORIGINALS_KEPT
     assert lists.suppressed_of([row])["originals"]["https://a.example/template"] == 100
     assert len(str(row)) < 3 * lists.ORIGINALS_KEPT * (lists.CHARS_KEPT + 200)
