@@ -77,7 +77,7 @@ def views(options: Options) -> None:
                 token = settings.views_token
                 serving = web.serve(source, source.decider, sock, names=names, token=token, labels=file, ready=_ready)
             else:
-                from streams.views.application import run
+                from streams.views.stream_source import run
 
                 serving = run(
                     settings,

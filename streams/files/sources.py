@@ -22,7 +22,7 @@ from neardup.errors import BadInput
 from neardup.page import CONTENT_TYPES, Page
 from neardup.verdict import Coordinates
 from streams.files.rows import Lines, ParquetRows, fitted
-from streams.files.warc import UnreadablePart, WarcReader, holds_converted
+from streams.files.warc_reader import UnreadablePart, WarcReader, holds_converted
 from streams.formats.compressed import Damaged, Stream
 from streams.formats.documents import Fields
 from streams.formats.warc import page_of

@@ -1,6 +1,6 @@
 """Reads WARC records and their pages: the `warc` codec, and the functions by which files of records are read.
 
-Source: ISO 28500:2017 (WARC 1.1), sections 4 to 6, annex D. Files of many records: `streams.files.warc`.
+Source: ISO 28500:2017 (WARC 1.1), sections 4 to 6, annex D. Files of many records: `streams.files.warc_reader`.
 """
 
 import dataclasses

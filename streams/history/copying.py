@@ -17,7 +17,7 @@ from streams.errors import WrongUsage, how_to_install
 from streams.files.rows import Lines
 from streams.files.sources import LINE_SLACK_BYTES, LocalSource, SourceRecord, unchanged
 from streams.files.state import State
-from streams.files.warc import WarcReader
+from streams.files.warc_reader import WarcReader
 from streams.formats.json import encode
 from streams.formats.warc import WarcRecord, page_of
 from streams.history.copy_selection import CopySelection, Written, copy_selection

@@ -11,7 +11,7 @@ from neardup.errors import BadPage
 from neardup.limits import BODY_BYTES_MAX
 from neardup.page import Page, normalise_url
 from streams.files.sources import LocalSource, open_sources
-from streams.files.warc import WarcReader
+from streams.files.warc_reader import WarcReader
 from streams.formats.warc import HEADER_BYTES_MAX, fields_of, page_of
 
 REDIRECTS = (301, 302, 303, 307, 308)

@@ -26,7 +26,7 @@ from neardup.verdict import Coordinates
 from streams.evaluation.label import LabelFile, posted
 from streams.process import web_server
 from streams.process.web_server import authority
-from streams.views import comparing, counts, pages
+from streams.views import comparing, counts, templates, urls
 from streams.views.audits import listed
 from streams.views.labelling import PREFIX, AuditLabelling
 from streams.views.lists import Facts
@@ -75,7 +75,7 @@ class Views:
         self._labelling = AuditLabelling(source, labels, hosts) if labels is not None and token is not None else None
         self._hosts, self._token = frozenset(hosts), token
         self._signer = None if token is None else Signer(token)
-        self._style = pages.style()
+        self._style = templates.style()
         self._form_token, self._sent = secrets.token_urlsafe(24), deque[int](maxlen=SENT_KEPT)
         self._reading = asyncio.Lock()  # one thread at a time reads pages again
 
@@ -147,7 +147,7 @@ class Views:
             names = ("text", "url", "name") if name == "site" else ("text", "url")
             searched = next(filter(None, map(request.query.get, names)), "")
             status = status if facts is not None or status != 200 else 404
-            html = pages.html(
+            html = templates.html(
                 name if facts is not None else "missing",
                 facts,
                 text=text,
@@ -211,7 +211,7 @@ class Views:
     async def _search_page(self, request: web.Request) -> web.StreamResponse:
         """Redirect to a URL or site of exactly this name, else list the URLs in which the text occurs."""
         text = request.query.get("text", "").strip()
-        url = await asyncio.to_thread(pages.url, self._source, text, self._decider) if text else None
+        url = await asyncio.to_thread(urls.url, self._source, text, self._decider) if text else None
         if url is not None:
             raise web.HTTPSeeOther(f"url?url={quote(text, safe='')}")
         if text and not isinstance(await asyncio.to_thread(counts.site, self._source, text), str):
@@ -220,13 +220,13 @@ class Views:
 
     async def _search(self, request: web.Request) -> _Found:
         text = request.query.get("text", "").strip()
-        if not CHARS_MIN <= len(text) <= pages.URL_CHARS_MAX:
-            return "search", None, f"Search for {CHARS_MIN} to {pages.URL_CHARS_MAX:,} characters of a URL or title"
+        if not CHARS_MIN <= len(text) <= urls.URL_CHARS_MAX:
+            return "search", None, f"Search for {CHARS_MIN} to {urls.URL_CHARS_MAX:,} characters of a URL or title"
         return "search", {"text": text, **await asyncio.to_thread(self._source.search, text)}, ""
 
     async def _url(self, request: web.Request) -> _Found:
         required = request.query.get("url", "")
-        found = await asyncio.to_thread(pages.url, self._source, required, self._decider)
+        found = await asyncio.to_thread(urls.url, self._source, required, self._decider)
         return "url", found, f"No verdict about {required[:300]}"
 
     async def _listed(self, name: str, request: web.Request) -> _Found:
@@ -294,14 +294,14 @@ class Views:
             return "compare", None, "Two URLs are required, as a and b"
         shown = _number(request.query.get("shown", ""), comparing.PASSAGES_SHOWN, comparing.PASSAGES_MAX)
         async with self._reading:
-            found = await asyncio.to_thread(pages.compare, self._source, a, b, self._decider, shown=shown)
+            found = await asyncio.to_thread(urls.compare, self._source, a, b, self._decider, shown=shown)
         return _answer("compare", found)
 
     async def _cluster(self, request: web.Request) -> _Found:
         text = request.query.get("id", "")
         if not (text.isascii() and text.isdigit() and len(text) <= _ID_DIGITS_MAX):
             return "cluster", None, f"A cluster has a number for a name, not {text[:40]!r}"
-        found = await asyncio.to_thread(pages.cluster, self._source, int(text))
+        found = await asyncio.to_thread(urls.cluster, self._source, int(text))
         return "cluster", found, f"No cluster {int(text)} is known"
 
 

@@ -37,7 +37,7 @@ from streams.errors import BodiesAway, SourceGap, WrongScheme
 from streams.files.fetching import fetched
 from streams.files.results import decode_result
 from streams.files.rows import Lines, ParquetRows, fitted
-from streams.files.warc import WarcReader
+from streams.files.warc_reader import WarcReader
 from streams.formats import bodies as formats_bodies
 from streams.formats.bodies import Bodies
 from streams.formats.codecs import Codec

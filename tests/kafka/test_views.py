@@ -20,9 +20,9 @@ from confluent_kafka import Producer
 from neardup.decider import Decider
 from streams.config.settings import Settings, Topics
 from streams.kafka import Admin, Connection
-from streams.views import counts, pages
-from streams.views.application import name_of
+from streams.views import counts, urls
 from streams.views.rows import EVERYTHING, counts_of
+from streams.views.stream_source import name_of
 from tests.streams.views.random_verdicts import Held, emitted_at, random_verdicts
 
 pytest.importorskip("faust", reason="faust-streaming is not installed")
@@ -123,9 +123,9 @@ def assert_alike(worker: Worker, verdicts: list[dict[str, Any]]) -> None:
     for site in {verdict["site"] for verdict in verdicts}:
         assert worker(f"/site.json?name={site}") == counts.site(model, site)
     for number in CLUSTERS:
-        assert worker(f"/cluster.json?id={number}") == pages.cluster(model, number)
+        assert worker(f"/cluster.json?id={number}") == urls.cluster(model, number)
     for url in {verdict["url"] for verdict in verdicts}:
-        assert worker(f"/url.json?url={quote(url)}") == pages.url(model, url, DECIDER)
+        assert worker(f"/url.json?url={quote(url)}") == urls.url(model, url, DECIDER)
 
 
 def publish(producer: Producer, topic: str, verdicts: list[dict[str, Any]], *, committed: bool) -> None:
@@ -154,7 +154,7 @@ AIOKafkaProducer.send_batch = held
 #: Its partitions are on their way to another worker, and come back, while the first batch is at hand.
 AWAY = """
 from streams.views import monitoring
-from streams.views.application import StreamSource
+from streams.views.stream_source import StreamSource
 monitoring.LAG_SECONDS = 0.5
 take, batches = StreamSource._apply, []
 async def away(self, events):

@@ -13,7 +13,7 @@ from test_views import Worker, assert_alike, publish
 
 from streams.config.settings import Settings, Topics
 from streams.kafka import Admin, Connection
-from streams.views.application import changelogs, name_of
+from streams.views.stream_source import changelogs, name_of
 from tests.streams.views.random_verdicts import random_verdicts
 
 pytest.importorskip("faust", reason="faust-streaming is not installed")

@@ -7,7 +7,7 @@ from typing import Any
 import orjson
 import pytest
 
-from streams.views import comparing, pages
+from streams.views import comparing, templates, urls
 from streams.views.source import ScanSource
 from tests.streams.shell import Shell, site, words
 
@@ -23,7 +23,7 @@ def scanned(shell: Shell, tmp_path: Path) -> Path:
 
 
 def compare(source: ScanSource, a: str, b: str, shown: int = 12) -> dict[str, Any]:
-    found = pages.compare(source, a, b, source.decider, shown=shown)
+    found = urls.compare(source, a, b, source.decider, shown=shown)
     assert not isinstance(found, str), found
     return found
 
@@ -76,7 +76,7 @@ def test_where_the_log_is_gone_the_texts_still_tell(scanned: Path) -> None:
 
 def test_an_unknown_url_is_reported(scanned: Path) -> None:
     source = ScanSource(STATE)
-    assert pages.compare(source, A, "https://nowhere.example/", source.decider, shown=1) == (
+    assert urls.compare(source, A, "https://nowhere.example/", source.decider, shown=1) == (
         "No verdict about https://nowhere.example/"
     )
 
@@ -99,7 +99,7 @@ def test_hostile_pages_end_in_an_answer_of_bounded_size(shell: Shell, tmp_path: 
     found = compare(ScanSource(STATE), A, B, shown=comparing.PASSAGES_MAX)
     assert found["differences"]["cut"]
     assert found["rules"]
-    assert len(pages.html("compare", found)) < 2_000_000
+    assert len(templates.html("compare", found)) < 2_000_000
     assert len(orjson.dumps(found)) < 2_000_000
 
 
@@ -115,7 +115,7 @@ def test_more_differences_are_shown_when_asked_for(shell: Shell, tmp_path: Path)
     few, many = (compare(source, A, B, shown)["differences"] for shown in (3, 100))
     assert (len(few["passages"]), few["more"]) == (3, 37)
     assert (len(many["passages"]), many["more"]) == (40, 0)
-    assert "shown=12" in pages.html("compare", compare(source, A, B, 3))
+    assert "shown=12" in templates.html("compare", compare(source, A, B, 3))
 
 
 def _verdict(page_id: int, url: str, kind: str, **more: Any) -> dict[str, Any]:

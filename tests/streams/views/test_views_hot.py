@@ -8,7 +8,7 @@ pytest.importorskip("aiohttp", reason="aiohttp is not installed")
 
 from collections import Counter
 
-from streams.views import counts, pages
+from streams.views import counts, templates
 from streams.views.lists import HOT_KEPT, family_name, hot_key
 from streams.views.source import ScanSource
 from tests.streams.shell import Shell
@@ -30,7 +30,7 @@ def test_they_are_counted_by_family_and_site() -> None:
         assert facts["hot"]["total"] == sum(name == site for name, _ in emitted)
         assert {item["site"] for item in facts["hot"]["newest"]} == {site}
     assert len(held.rows("lists", hot_key())[0]["items"]) == HOT_KEPT
-    page = pages.html("overview", counts.overview(held, None))
+    page = templates.html("overview", counts.overview(held, None))
     assert "small supershingle" in page
     assert "the first 8 words" in page
     assert family_name("of-another-program:00") == "of-another-program"
@@ -48,7 +48,7 @@ def test_a_template_turns_a_key_hot_and_a_person_sees_it(shell: Shell, tmp_path:
     assert facts is not None
     (item,) = facts["hot"]["newest"]
     assert (item["url"], facts["hot"]["families"]) == ("https://a.example/064.html", {"head": 1})
-    page = pages.html("site", facts)
+    page = templates.html("site", facts)
     assert "1 index key is shared by so many pages" in page
     assert item["key"] in page
-    assert "Hot keys" not in pages.html("overview", counts.overview(Held(random_verdicts(3)), None))
+    assert "Hot keys" not in templates.html("overview", counts.overview(Held(random_verdicts(3)), None))

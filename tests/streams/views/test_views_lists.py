@@ -12,7 +12,7 @@ import pytest
 pytest.importorskip("aiohttp", reason="aiohttp is not installed")
 
 from neardup.report import prose
-from streams.views import counts, lists, pages, search
+from streams.views import counts, lists, search, templates, urls
 from streams.views.source import ScanSource
 from tests.streams.shell import Shell
 from tests.streams.views.random_verdicts import DECIDER, Held, random_verdicts
@@ -36,13 +36,13 @@ def apart(page_id: int, url: str) -> dict[str, Any]:
 
 def test_a_page_kept_apart_shows_the_candidate_and_the_refusal() -> None:
     held = Held([apart(1, "https://a.example/1"), unique(2, "https://a.example/2")])
-    facts = pages.url(held, "https://a.example/1", DECIDER)
+    facts = urls.url(held, "https://a.example/1", DECIDER)
     assert facts is not None
     text = " ".join(facts["words"])
     assert "kept apart from page 0" in text
     assert "https://a.example/0" in text
     assert "Both pages are on one site." in text
-    alone = pages.url(held, "https://a.example/2", DECIDER)
+    alone = urls.url(held, "https://a.example/2", DECIDER)
     assert alone is not None
     assert alone["words"] == ["No earlier page shares an index key with it, so there was no candidate."]
 
@@ -51,7 +51,7 @@ def test_numbers_lead_to_the_pages_that_they_count() -> None:
     held = Held([*random_verdicts(300), apart(10_000, "https://a.example/1")])
     overview = counts.overview(held, None)
     assert not isinstance(overview, str)
-    html = pages.html("overview", overview)
+    html = templates.html("overview", overview)
     for name, count in [*overview["kinds"].items(), (lists.KEPT_APART, 1)]:
         assert f'<a href="kind?name={name}">{count}</a>' in html
         found = counts.kind(held, name, 1)
@@ -80,7 +80,7 @@ def test_any_range_is_answered_in_bounds(start: str, end: str) -> None:
     found = counts.overview(Held(random_verdicts(50)), None, start=start, end=end)
     if not isinstance(found, str):
         assert len(found["time"]["spans"]) <= max(counts.BARS_MAX, 24 * counts.HOURS_DAYS_MAX)
-        pages.html("overview", found)
+        templates.html("overview", found)
 
 
 def test_a_search_finds_parts_of_urls_and_titles_and_ends_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -126,7 +126,7 @@ def test_each_number_of_a_site_leads_to_the_pages_that_it_counts() -> None:
     site = counts.sites(held, 1)["sites"][0]["site"]
     facts = counts.site(held, site)
     assert not isinstance(facts, str)
-    html = pages.html("site", facts)
+    html = templates.html("site", facts)
     for name, count in facts["kinds"].items():
         assert f'<a href="search?text=site%3A{site}%20kind%3A{name}">{count}</a>' in html
         assert held.search(f"site:{site} kind:{name}")["items"]
@@ -137,26 +137,26 @@ def test_a_range_has_counts_of_its_own_by_kind() -> None:
     whole = counts.overview(held, None)
     assert not isinstance(whole, str)
     assert whole["time"]["kinds"] == whole["kinds"]
-    assert "in the range" not in pages.html("overview", whole)
+    assert "in the range" not in templates.html("overview", whole)
     day = whole["time"]["first"]
     part = counts.overview(held, None, start=day, end=day)
     assert not isinstance(part, str)
     assert sum(part["time"]["kinds"].values()) == sum(span["verdicts"] for span in part["time"]["spans"])
     if whole["time"]["last"] != day:
-        assert "in the range" in pages.html("overview", part)
+        assert "in the range" in templates.html("overview", part)
 
 
 def test_a_long_url_is_cut_with_a_sign_and_can_be_read_whole() -> None:
     near = {**NEAR, "url": LONG + "0"}
     held = Held([unique(1, LONG + "1", evidence={"candidates": 3, "kept_apart": "title", "nearest": near})])
-    facts = pages.url(held, LONG + "1", DECIDER)
+    facts = urls.url(held, LONG + "1", DECIDER)
     assert facts is not None
     assert all(len(words) < 2 * prose.URL_CHARS_SHOWN for words in facts["words"])
-    html = pages.html("url", facts)
+    html = templates.html("url", facts)
     assert "<summary>Whole URL</summary>" in html
     assert LONG + "1" in html
-    short = pages.url(Held([apart(1, "https://a.example/1")]), "https://a.example/1", DECIDER)
-    assert "Whole URL" not in pages.html("url", short)
+    short = urls.url(Held([apart(1, "https://a.example/1")]), "https://a.example/1", DECIDER)
+    assert "Whole URL" not in templates.html("url", short)
 
 
 def test_lists_with_the_longest_urls_stay_below_a_message() -> None:

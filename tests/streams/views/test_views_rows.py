@@ -9,7 +9,7 @@ import orjson
 import pytest
 
 from neardup.report.prose import reason_kind
-from streams.views import counts, lists, pages, rows
+from streams.views import counts, lists, rows, urls
 from streams.views.audits import Audits, NoAudits
 from streams.views.lists import Row
 from streams.views.rows import EVERYTHING, HOUR_MS, MemoryRows, apply
@@ -99,7 +99,7 @@ def test_whatever_comes_twice_the_rows_are_those_of_the_plain_model(seed: int) -
     last = {verdict["url"]: verdict for verdict in verdicts}
     for url, verdict in last.items():
         lives = [v for v in verdicts if v["url"] == url]
-        shown = pages.url(source, url, DECIDER)
+        shown = urls.url(source, url, DECIDER)
         assert shown is not None
         assert shown["verdict"] == verdict
         assert [(one["page_id"], one["n"], one["verdict"]) for one in shown["history"]] == [
@@ -138,7 +138,7 @@ def test_whatever_comes_twice_the_rows_are_those_of_the_plain_model(seed: int) -
         assert found["pages"] == -(-len(newest) // counts.ITEMS_SHOWN)
     assert_closest(source, verdicts)
     for number in range(9):
-        found = pages.cluster(source, number)
+        found = urls.cluster(source, number)
         assert found is not None
         held = {url for url, v in last.items() if rows.cluster_id(v) == number}
         assert {member["url"] for member in found["members"]} == held
@@ -207,7 +207,7 @@ def test_a_judgement_is_shown_after_the_page_came_again_unchanged() -> None:
     kept = Mortal()
     for verdict in (first, again):
         apply(verdict, kept)
-    shown = pages.url(Partitioned([kept]), first["url"], DECIDER)
+    shown = urls.url(Partitioned([kept]), first["url"], DECIDER)
     assert shown is not None
     assert shown["verdict"] == again
     assert shown["judged"] == first
@@ -225,7 +225,7 @@ def test_rows_are_bounded() -> None:
     cluster = kept.tables["clusters"]["1"]
     assert sum(map(len, cluster["members"])) <= rows.MEMBER_CHARS_KEPT
     assert len(cluster["members"]) + cluster["more"] == 500
-    found = pages.cluster(Partitioned([_as_mortal(kept)]), 1)
+    found = urls.cluster(Partitioned([_as_mortal(kept)]), 1)
     assert found is not None
     assert not found["complete"]
 

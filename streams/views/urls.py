@@ -1,26 +1,15 @@
-"""Facts of the pages about URLs and clusters, and their rendering. JSON twins return the facts unchanged."""
+"""Facts of the pages about URLs and clusters. JSON twins return them unchanged."""
 
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import UTC, datetime
-from importlib import resources
-from typing import Any
-
-from markupsafe import Markup
 
 from neardup.decider import Decider
 from neardup.errors import BadPage, NeardupError
-from neardup.evaluation.labelling.criteria import NAMES
-from neardup.evaluation.rules.audits import SAMPLES
 from neardup.page import name_of, normalise_url, url_of_id
-from neardup.report import environment, prose
-from neardup.report.samples import instant
-from neardup.rules import why_refused
+from neardup.report import prose
 from neardup.standing import standing_of
-from streams.views import comparing, lists
+from streams.views import comparing
 from streams.views.canonical import chosen
-from streams.views.charts import over_time
-from streams.views.health import ago
 from streams.views.lists import Facts, Row, Verdict
 from streams.views.rows import cluster_id, cluster_of, url_of
 from streams.views.source import Source
@@ -87,7 +76,7 @@ def evidence_words(verdict: Verdict, decider: Decider) -> tuple[list[str], bool]
     if evidence.get("by"):
         words += prose.sentences(evidence, decider)
     if near := evidence.get("nearest"):
-        words.append(f"Nearest candidate, rejected: page {near['page_id']}, {_short(near['url'])}")
+        words.append(f"Nearest candidate, rejected: page {near['page_id']}, {prose.short(name_of(near['url']))}")
         words += prose.sentences(near, decider)
     if not words:
         words.append(_NOT_COMPARED.get(str(verdict["verdict"]), "This verdict compares no pages."))
@@ -156,42 +145,3 @@ def _member(row: Row, canonical: str | None) -> Facts:
         "site": verdict.get("site"),
         "canonical": verdict["url"] == canonical,
     }
-
-
-_environment = environment("streams.views")
-_environment.filters["instant"] = instant
-_environment.globals |= {"kinds": prose.KINDS, "samples": SAMPLES, "form_token": "", "sent": (), "labels_taken": False}
-
-
-def _share(part: int, whole: int) -> str:
-    return prose.percent(part / whole) if whole else ""
-
-
-def _short(url: str) -> str:
-    """Cut the middle of a long URL for display; links keep the whole URL. A document is shown by its id."""
-    return prose.short(name_of(url))
-
-
-_environment.globals["time_chart"] = lambda time: over_time("Verdicts over time", _labelled(time))
-_environment.globals["share"] = _share
-_environment.globals["family_name"] = lists.family_name
-_environment.globals["ago"] = ago
-_environment.globals["refusal"] = why_refused
-_environment.globals["judgement_names"] = NAMES
-_environment.filters["short"] = _short
-
-
-def _labelled(time: Facts) -> list[tuple[str, Facts]]:
-    form = "%d %b %H:00" if time["span_hours"] == 1 else "%d %b %Y"
-    return [(datetime.fromtimestamp(span["from"] / 1000, UTC).strftime(form), span["kinds"]) for span in time["spans"]]
-
-
-def html(template: str, facts: Facts | None, **more: Any) -> str:
-    """Render a template. facts: of the functions above; None: nothing is known."""
-    return _environment.get_template(f"{template}.html.j2").render(facts=facts, **more)
-
-
-def style() -> str:
-    """Return the report's style sheet and that of the views."""
-    report = resources.files("neardup.report").joinpath("report.css").read_text(encoding="utf-8")
-    return Markup(report + resources.files("streams.views").joinpath("views.css").read_text(encoding="utf-8"))
