@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from neardup.errors import StateError
-from streams.state.locked_folder import lock_directory, state_error, whole_file, write_whole
+from streams.state.locked_folder import lock_directory, state_errors, whole_file, write_whole
 
 RESULTS = ("sets.jsonl", "documents.parquet", "pairs.parquet", "summary.json", "report.html")
 _NAMES = {"lock", "plan.json", "work", *RESULTS}
@@ -41,7 +41,7 @@ class PartitionWorkspace:
         again: delete the files of any earlier run first. Raises StateError if the folder belongs to another plan.
         """
         file = self.path / "plan.json"
-        try:
+        with state_errors("write", file):
             if again:
                 self.clear()
                 for name in ("plan.json", *RESULTS):
@@ -58,8 +58,6 @@ class PartitionWorkspace:
             self.clear()
             self.work.mkdir()
             write_whole(file, text)
-        except OSError as error:
-            raise state_error("write", file, error) from error
         return False
 
     def clear(self) -> None:
@@ -69,8 +67,5 @@ class PartitionWorkspace:
     @contextmanager
     def whole(self, file: Path) -> Iterator[Path]:
         """Yields a temporary name to write to, then renames it to `file`. Raises StateError."""
-        try:
-            with whole_file(file) as fresh:
-                yield fresh
-        except OSError as error:
-            raise state_error("write", file, error) from error
+        with state_errors("write", file), whole_file(file) as fresh:
+            yield fresh

@@ -13,7 +13,7 @@ from neardup.rules.families import SIMILARITY_BYTES, family_of
 from neardup.verdict import Coordinates
 from streams.files.scan import ScanResult
 from streams.files.state import State
-from streams.state.locked_folder import state_error
+from streams.state.locked_folder import state_errors
 
 HOT_KEYS_MAX = 1000
 
@@ -37,7 +37,5 @@ def write_report(state: State, target: Path, result: ScanResult | None = None) -
         made_at=time.time_ns() // 1_000_000,
     )
     html = build_report(state.verdicts(), read_page, info)
-    try:
+    with state_errors("write", target):
         target.write_text(html, encoding="utf-8")
-    except OSError as error:
-        raise state_error("write", target, error) from error

@@ -36,7 +36,7 @@ from streams.pipeline.matcher import Mark
 from streams.ports import SourcedPage
 from streams.process.shutdown import stopped_by_signals
 from streams.state.directory import refuse_shards
-from streams.state.locked_folder import state_error, written_alone
+from streams.state.locked_folder import state_error, state_errors, written_alone
 
 #: Messages between the two threads: 0.9 MB each.
 QUEUE_MESSAGES = 4
@@ -154,10 +154,8 @@ class Verdicts:
     def close(self) -> None:
         if self._file is sys.stdout.buffer:
             return
-        try:
+        with state_errors("write", self._path):
             self._file.close()
-        except OSError as error:
-            raise state_error("write", self._path, error) from error
 
 
 def scan(

@@ -16,7 +16,7 @@ from typing import BinaryIO
 import xxhash
 
 from neardup.errors import CorruptRecord
-from streams.state.locked_folder import state_error, sync_directory
+from streams.state.locked_folder import state_error, state_errors, sync
 
 MAGIC = b"neardup segment 1\n"
 _FRAME = struct.Struct("<IQQ")
@@ -40,12 +40,10 @@ class SegmentLog:
         self._segment_bytes = segment_bytes
         self._file: BinaryIO | None = None
         self._unsynced = False
-        try:
+        with state_errors("open the log", directory):
             directory.mkdir(parents=True, exist_ok=True)
             self._starts = sorted(int(p.stem) for p in directory.glob("*.segment"))
             self._end = self._check_last()
-        except OSError as error:
-            raise state_error("open the log", directory, error) from error
 
     def end(self) -> int:
         """The offset after the last frame."""
@@ -73,10 +71,8 @@ class SegmentLog:
         """Makes every appended frame durable."""
         if self._file is None or not self._unsynced:
             return
-        try:
+        with state_errors("sync", Path(self._file.name)):
             os.fsync(self._file.fileno())
-        except OSError as error:
-            raise state_error("sync", Path(self._file.name), error) from error
         self._unsynced = False
 
     def read(self, start: int = 0, stop: int | None = None) -> Iterator[tuple[int, bytes]]:
@@ -115,7 +111,7 @@ class SegmentLog:
         """Cuts all frames from `offset` on. A no-op at or beyond the end."""
         if offset >= self._end:
             return
-        try:
+        with state_errors("cut", self.directory):
             self._close_file()
             while self._starts and self._starts[-1] >= offset and self._starts[-1] > 0:
                 self._path(self._starts.pop()).unlink()
@@ -127,8 +123,6 @@ class SegmentLog:
                             raise CorruptRecord(f"{file.name}: the frame of offset {at} is damaged")
                     file.truncate()
                     os.fsync(file.fileno())
-        except OSError as error:
-            raise state_error("cut", self.directory, error) from error
         self._end = offset
 
     def close(self) -> None:
@@ -145,7 +139,7 @@ class SegmentLog:
 
     def _writable(self) -> BinaryIO:
         """The open file of the last segment; a new one if the last one is full."""
-        try:
+        with state_errors("write to", self.directory):
             if self._file is not None and self._file.tell() < self._segment_bytes:
                 return self._file
             if self._file is not None or not self._starts:
@@ -157,15 +151,13 @@ class SegmentLog:
             self._file = path.open("r+b", buffering=0)
             self._file.seek(0, os.SEEK_END)
             return self._file
-        except OSError as error:
-            raise state_error("write to", self.directory, error) from error
 
     def _make_segment(self, first: int) -> None:
         path = self._path(first)
         with path.open("wb", buffering=0) as file:
             _write_all(file, MAGIC)
             os.fsync(file.fileno())
-        sync_directory(self.directory)
+        sync(self.directory)
         self._starts.append(first)
 
     def _take_back(self, file: BinaryIO, size: int) -> None:

@@ -35,7 +35,7 @@ from neardup.sharded.records import Candidates, Effects
 from neardup.sharded.shard import Question, Shard
 from streams.files.segments import SegmentLog
 from streams.formats.message import Message, decode_entry
-from streams.state.locked_folder import state_error
+from streams.state.locked_folder import state_error, state_errors
 
 #: The epoch E of a new state directory with shards.
 _EPOCH = 16
@@ -113,10 +113,8 @@ class _OwnedShard:
         if folder is not None and self.shard.effects_position > newest:
             # The judge's rows were lost or removed, so the judge starts from an earlier message.
             self._store.close()
-            try:
+            with state_errors("delete", folder):
                 shutil.rmtree(folder)
-            except OSError as error:
-                raise state_error("delete", folder, error) from error
             self._store, self.shard = self._open(number, folder, decider, answers_from)
         self._positions: deque[int] = deque()  # effects_position after each write that is not yet released
 

@@ -50,7 +50,7 @@ from streams.pipeline.deciders import decider_changes_in, describe_change, incom
 from streams.pipeline.folded_takedowns import FoldedTakedown, concerns, takedowns_of
 from streams.pipeline.matcher import Matcher, Prepared, folded_to
 from streams.state.directory import SCAN_NAMES, SHARD_NAMES, Directory
-from streams.state.locked_folder import state_error
+from streams.state.locked_folder import state_errors
 
 #: Messages between two flushes of the store: at most so many are folded again after a crash.
 FLUSH_MESSAGES = 64
@@ -350,11 +350,9 @@ class State:
             raise StateError(
                 f"{path} is judged by one matcher, without shards; leave --shards out, or name another directory"
             )
-        try:
+        with state_errors("open", path / "sources"):
             (path / "sources").mkdir(exist_ok=True)
             records = [(file, file.read_text()) for file in sorted((path / "sources").glob("*.json"))]
-        except OSError as error:
-            raise state_error("open", path / "sources", error) from error
         for file, text in records:
             try:
                 record = SourceRecord.from_json(json.loads(text))
@@ -442,10 +440,8 @@ class State:
 
     def _drop_index(self) -> None:
         self.store.close()
-        try:
+        with state_errors("delete", self.path / "index"):
             shutil.rmtree(self.path / "index")
-        except OSError as error:
-            raise state_error("delete", self.path / "index", error) from error
         self.store = self._open_store()
 
 

@@ -9,7 +9,7 @@ import orjson
 
 from neardup.canonical import policy_of, policy_text
 from neardup.errors import BadInput, CorruptRecord
-from streams.state.locked_folder import state_error, write_whole
+from streams.state.locked_folder import state_error, state_errors, write_whole
 
 _NAME = "canonical.json"
 
@@ -30,7 +30,5 @@ def kept_policy(path: Path) -> tuple[str, ...]:
 def keep_policy(path: Path, policy: tuple[str, ...]) -> None:
     """Set the policy, whole or not at all; empty: none. Raises StateError."""
     file = path / _NAME
-    try:
+    with state_errors("write", file):
         write_whole(file, orjson.dumps({"policy": policy_text(policy)}).decode(), 0o644)
-    except OSError as error:
-        raise state_error("write", file, error) from error

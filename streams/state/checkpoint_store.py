@@ -26,8 +26,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from neardup.errors import CorruptRecord, StateError
+from streams.state.locked_folder import sync
 from streams.state.manifest import PIECE_BYTES, Checkpoint, Manifest, StoredFile, digest_of, digest_of_file
-from streams.state.remote_folder import FULL, RemoteFolder, sync, sync_tree
+from streams.state.remote_folder import FULL, RemoteFolder, sync_tree
 
 _FILES, _MANIFESTS, _DAMAGED = "files", "checkpoints", "damaged"
 #: `prune` removes files by manifests that were read at most so long ago.

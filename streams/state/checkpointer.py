@@ -16,7 +16,7 @@ from typing import Protocol, runtime_checkable
 from neardup.decider import Decider
 from neardup.errors import CorruptRecord, NeardupError, StateError
 from streams.state.checkpoint_store import CheckpointStore, Copied, Progress
-from streams.state.locked_folder import state_error, sync_directory
+from streams.state.locked_folder import state_errors, sync
 from streams.state.manifest import Checkpoint, Manifest
 
 #: The image that is being copied lies here, in the state directory; what a crash left of one goes at the next.
@@ -281,7 +281,7 @@ def restore(
                 _remove(state / entry.name)
             entry.rename(state / entry.name)
         place.rmdir()
-        sync_directory(state)
+        sync(state)
         shutil.rmtree(outlived, ignore_errors=True)
     except OSError as error:
         raise StateError(f"cannot restore into {state}: {error.strerror or error}") from error
@@ -290,12 +290,10 @@ def restore(
 def remove_index(state: Path) -> None:
     """Removes an index, which the log can build again. A crash leaves it whole, or none. Raises StateError."""
     outlived = state / _OUTLIVED
-    try:
+    with state_errors("remove", state / "index"):
         shutil.rmtree(outlived, ignore_errors=True)
         (state / "index").rename(outlived)
         shutil.rmtree(outlived)
-    except OSError as error:
-        raise state_error("remove", state / "index", error) from error
 
 
 def _remove(path: Path) -> None:

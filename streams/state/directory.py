@@ -21,7 +21,7 @@ from neardup.errors import CorruptRecord, StateError
 from neardup.scheme import Scheme
 from streams.errors import SET_THE_SCHEME
 from streams.pipeline.matcher import folded_to
-from streams.state.locked_folder import lock_directory, state_error, write_whole
+from streams.state.locked_folder import lock_directory, state_error, state_errors, write_whole
 
 if TYPE_CHECKING:
     from neardup.index.rocks import RocksStore
@@ -71,10 +71,8 @@ class Directory:
     def write(self, name: str, text: str, mode: int = 0o644) -> None:
         """Replaces a file atomically. Raises StateError."""
         file = self.path / name
-        try:
+        with state_errors("write", file):
             write_whole(file, text, mode)
-        except OSError as error:
-            raise state_error("write", file, error) from error
 
     def _read(self, name: str, what: str, read: Callable[[str, str], _Kept]) -> _Kept | None:
         file = self.path / name

@@ -28,6 +28,15 @@ def state_error(doing: str, path: Path, error: OSError) -> StateError:
     return StateError(f"cannot {doing} {path}: {error.strerror or error}; {advice}")
 
 
+@contextmanager
+def state_errors(doing: str, path: Path) -> Iterator[None]:
+    """Turns errors of the file system in the block into `state_error`."""
+    try:
+        yield
+    except OSError as error:
+        raise state_error(doing, path, error) from error
+
+
 def lock(handle: int) -> None:
     """Locks an open file for this process alone. Raises BlockingIOError if another process holds it, StateError."""
     if fcntl is None:
@@ -40,15 +49,13 @@ def lock(handle: int) -> None:
 
 def free_bytes(path: Path) -> int:
     """Returns the free bytes on the disk of a state directory. Raises StateError if the directory is gone."""
-    try:
+    with state_errors("find", path):
         return shutil.disk_usage(path).free
-    except OSError as error:
-        raise state_error("find", path, error) from error
 
 
-def sync_directory(directory: Path) -> None:
-    """Makes names created or renamed in `directory` durable."""
-    handle = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
+def sync(path: Path) -> None:
+    """Makes a file durable; of a directory, the names that were created or renamed in it."""
+    handle = os.open(path, os.O_RDONLY)
     try:
         os.fsync(handle)
     finally:
@@ -61,7 +68,7 @@ def lock_directory(path: Path, names: Collection[str], held: ExitStack) -> None:
     names: files that may lie there before it was ever locked. Raises StateError: in use, not a state directory, not
     writable.
     """
-    try:
+    with state_errors("open the state directory", path):
         if path.exists() and not path.is_dir():
             raise StateError(f"{path} is a file, and a state directory is required; name another one")
         path.mkdir(parents=True, exist_ok=True)
@@ -79,8 +86,6 @@ def lock_directory(path: Path, names: Collection[str], held: ExitStack) -> None:
             ) from None
         os.ftruncate(handle, 0)
         os.write(handle, b"%d\n" % os.getpid())
-    except OSError as error:
-        raise state_error("open the state directory", path, error) from error
 
 
 def written_alone(file: Path) -> BinaryIO:
@@ -88,7 +93,7 @@ def written_alone(file: Path) -> BinaryIO:
 
     Raises StateError if another process writes it, or it is not writable.
     """
-    try:
+    with state_errors("write", file):
         # Emptied only once it is locked: another process may be writing it.
         handle = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o666)
         try:
@@ -104,8 +109,6 @@ def written_alone(file: Path) -> BinaryIO:
             os.close(handle)
             raise
         return os.fdopen(handle, "wb")
-    except OSError as error:
-        raise state_error("write", file, error) from error
 
 
 @contextmanager
@@ -118,7 +121,7 @@ def whole_file(file: Path) -> Iterator[Path]:
         with fresh.open("rb") as written:
             os.fsync(written.fileno())
         fresh.replace(file)
-        sync_directory(file.parent)
+        sync(file.parent)
     finally:
         with suppress(OSError):
             fresh.unlink(missing_ok=True)
@@ -126,12 +129,8 @@ def whole_file(file: Path) -> Iterator[Path]:
 
 def write_whole(file: Path, text: str, mode: int = 0o644) -> None:
     """Replaces `file` atomically and durably. Raises OSError."""
-    fresh = file.with_name(file.name + ".new")
-    fresh.unlink(missing_ok=True)
-    handle = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
-    with os.fdopen(handle, "w") as out:
+    with (
+        whole_file(file) as fresh,
+        os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "w") as out,
+    ):
         out.write(text)
-        out.flush()
-        os.fsync(out.fileno())
-    fresh.replace(file)
-    sync_directory(file.parent)

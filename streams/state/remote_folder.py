@@ -12,6 +12,7 @@ from typing import BinaryIO
 import fsspec
 
 from neardup.errors import BadInput, CorruptRecord, StateError
+from streams.state.locked_folder import sync
 from streams.state.manifest import PIECE_BYTES
 
 #: Attempts to store a file whose temporary file another process removes.
@@ -85,14 +86,6 @@ class RemoteFolder:
                 f"cannot {doing} checkpoints at {self.url}: {getattr(error, 'strerror', None) or error}; {advice}, "
                 "nothing is lost",
             ) from error
-
-
-def sync(path: Path) -> None:
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
 
 
 def sync_tree(folder: Path) -> None:
