@@ -1,5 +1,8 @@
 """Errors of the stream. Each class states what the operator does; each text names topic, partition, offset."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 from neardup.errors import BadInput, NeardupError, StateError
 
 #: Advice for sketches of another scheme.
@@ -19,6 +22,15 @@ LOG_LOST = (
 def how_to_install(extra: str) -> str:
     """The command that installs an optional dependency, for messages."""
     return f"pip install 'neardup[{extra}]', or in a clone pip install '.[{extra}]'"
+
+
+@contextmanager
+def bad_input(what: str) -> Iterator[None]:
+    """Turns an error of the file system in the block into BadInput. what: failed, as "cannot write FILE"."""
+    try:
+        yield
+    except OSError as error:
+        raise BadInput(f"{what}: {error.strerror or error}") from error
 
 
 class WrongUsage(BadInput):

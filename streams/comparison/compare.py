@@ -37,6 +37,7 @@ from neardup.sketch.view import Sketch
 from neardup.verdict import Kind
 from streams.comparison.batch_rules import BatchResult, batch_results, batch_table, learned_result
 from streams.comparison.exactly import ExactSimilarity, exact_of
+from streams.errors import bad_input
 from streams.process.terminal import folded
 
 #: The seed shapes the sketches; a fixed one makes two comparisons of the same files agree.
@@ -259,14 +260,12 @@ def compare_command(
 
 def page_of_file(path: Path, url: str | None, scheme: Scheme) -> Page:
     """Reads a file as a page. Raises BadInput for an unreadable file, BadPage for an invalid URL."""
-    try:
+    with bad_input(str(path)):
         with path.open("rb") as file:
             body = file.read(scheme.body_bytes_max + 1)
         return Page(
             named_url(url) if url else path.absolute().as_uri(), body, CONTENT_TYPES.get(path.suffix.lower(), "")
         )
-    except OSError as error:
-        raise BadInput(f"{path}: {error.strerror}") from error
 
 
 def rule_results(records: Sequence[bytes], pair: Pair, decider: Decider) -> list[RuleResult]:

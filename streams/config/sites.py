@@ -17,6 +17,7 @@ from typing import Any
 from neardup.decider import SiteOverride
 from neardup.errors import BadInput
 from neardup.page import site_of
+from streams.errors import bad_input
 
 _WISHES = ("never_merge", "tape_min")
 #: Enough for some 100,000 sites; each verdict looks up two of them.
@@ -55,11 +56,8 @@ def _site(name: str, required: Any) -> tuple[str, SiteOverride]:
 
 def _tables(path: Path) -> Any:
     """The tables of a file. Raises BadInput."""
-    try:
-        with path.open("rb") as file:
-            text = file.read(FILE_BYTES_MAX + 1)
-    except OSError as error:
-        raise BadInput(f"{path}: {error.strerror or error}") from error
+    with bad_input(str(path)), path.open("rb") as file:
+        text = file.read(FILE_BYTES_MAX + 1)
     if len(text) > FILE_BYTES_MAX:
         raise BadInput(f"{path}: more than {FILE_BYTES_MAX:,} bytes")
     try:

@@ -24,7 +24,7 @@ from neardup.page import Page
 from neardup.scheme import FIXED_SEED, Scheme
 from neardup.sketch.making import sketch_pages
 from neardup.verdict import Coordinates
-from streams.errors import WrongUsage
+from streams.errors import WrongUsage, bad_input
 from streams.files.sources import LocalSource, open_sources
 from streams.files.state import State
 from streams.formats.message import Message, decode_entry
@@ -269,11 +269,8 @@ def _read_run(verdicts: Path) -> CrawlRun:
     if verdicts == Path("-"):
         lines = lines_of(sys.stdin.buffer, LINE_BYTES_MAX)
         return read_run(lines, "the run of standard input", "standard input")
-    try:
-        with verdicts.open("rb") as file:
-            return read_run(lines_of(file, LINE_BYTES_MAX), f"the run of {verdicts.name}", str(verdicts))
-    except OSError as error:
-        raise BadInput(f"cannot read the verdicts {verdicts}: {error.strerror or error}") from error
+    with bad_input(f"cannot read the verdicts {verdicts}"), verdicts.open("rb") as file:
+        return read_run(lines_of(file, LINE_BYTES_MAX), f"the run of {verdicts.name}", str(verdicts))
 
 
 def _evaluate_verdicts(run: CrawlRun, given: list[Label], editions: Editions | None, seed: int) -> Evaluation:
@@ -347,7 +344,5 @@ def _on_truth(editions: Editions, ratio_min: float) -> str:
 
 
 def _write_labels(path: Path, labels: Sequence[Label]) -> None:
-    try:
+    with bad_input(f"cannot write labels {path}"):
         path.write_bytes(b"".join(label.to_json() for label in labels))
-    except OSError as error:
-        raise BadInput(f"cannot write labels {path}: {error.strerror or error}") from error

@@ -30,6 +30,7 @@ from neardup.evaluation.pairs.sampling import check, draw, draw_of_sets
 from neardup.evaluation.pairs.texts import Texts
 from neardup.evaluation.rules.audits import drawn_of, read_audits
 from streams.config.settings import LABEL_PORT
+from streams.errors import bad_input
 from streams.evaluation.evaluate import Progress, check_crawl, open_crawl, silent
 from streams.process.web_server import listen, serve
 from streams.state.locked_folder import lock
@@ -44,11 +45,9 @@ class LabelFile:
         """Opens or creates the file. Raises BadInput if it is not writable, in use, or has an invalid line."""
         self.messages: list[str] = []
         self._path = path
-        try:
+        with bad_input(f"cannot write labels {path}"):
             path.parent.mkdir(parents=True, exist_ok=True)
             self._handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
-        except OSError as error:
-            raise BadInput(f"cannot write labels {path}: {error.strerror}") from error
         try:
             if not stat.S_ISREG(os.fstat(self._handle).st_mode):
                 raise BadInput(f"cannot write labels to {path}: not a file")
@@ -81,14 +80,12 @@ class LabelFile:
 
     def append(self, line: bytes) -> None:
         """Appends a line and returns when it is on disk. Raises BadInput on failure."""
-        try:
+        with bad_input(f"cannot write labels {self._path}"):
             written = os.write(self._handle, line)
             if written != len(line):
                 os.ftruncate(self._handle, os.fstat(self._handle).st_size - written)
                 raise BadInput(f"cannot write labels {self._path}: the disk is full")
             os.fsync(self._handle)
-        except OSError as error:
-            raise BadInput(f"cannot write labels {self._path}: {error.strerror}") from error
 
     def close(self) -> None:
         if self._handle >= 0:

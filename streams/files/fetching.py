@@ -17,6 +17,7 @@ from typing import IO, Any
 
 from neardup.errors import BadInput
 from streams.config.settings import without_credentials
+from streams.errors import bad_input
 
 _PIECE_BYTES = 1 << 20
 #: Largest ratio of unpacked to packed size of a member; archives in a WACZ are compressed already.
@@ -107,13 +108,11 @@ def _version(system: Any, name: str) -> str:
 
 def _standard_input(folder: Path, on_bytes: Callable[[int], None]) -> Path:
     """Copies standard input to a file named by its digest: equal input gives the same file."""
-    try:
+    with bad_input(f"standard input: cannot be copied to {folder}"):
         folder.mkdir(parents=True, exist_ok=True)
         fresh = folder / "standard-input.new"
         digest = _write(sys.stdin.buffer, fresh, on_bytes)
         return fresh.replace(folder / f"standard-input-{digest}")
-    except OSError as error:
-        raise BadInput(f"standard input: cannot be copied to {folder}: {error.strerror}") from error
 
 
 def _unpacked(path: Path, folder: Path, on_bytes: Callable[[int], None]) -> list[Path]:

@@ -22,6 +22,7 @@ from neardup.evaluation.pairs.labels import lines_of
 from neardup.limits import BODY_BYTES_MAX
 from neardup.page import Page, normalise_url
 from neardup.signals.pages import Body, Result
+from streams.errors import bad_input
 from streams.files.sources import open_sources
 from streams.formats.json import decode_line, encode
 from streams.state.locked_folder import whole_file
@@ -112,14 +113,12 @@ class ResultFile:
         self._path = path
         self.problems: list[str] = []
         self._positions: dict[str, list[int]] = {}
-        try:
+        with bad_input(str(path)):
             with path.open("rb") as file:
                 if file.read(2) == b"\x1f\x8b":
                     raise BadInput(f"{path}: compressed; unpack it: results of one query may lie far apart")
             for position, result in _results(path, self.problems):
                 self._positions.setdefault(result.query, []).append(position)
-        except OSError as error:
-            raise BadInput(f"{path}: {error.strerror or error}") from error
 
     def __len__(self) -> int:
         return len(self._positions)
@@ -178,8 +177,5 @@ def _results(path: Path, problems: list[str]) -> Iterator[tuple[int, Line]]:
 @contextmanager
 def result_file(path: Path) -> Iterator[BinaryIO]:
     """Opens a file that gets its name once it is complete. Raises BadInput."""
-    try:
-        with whole_file(path) as fresh, fresh.open("wb") as file:
-            yield file
-    except OSError as error:
-        raise BadInput(f"{path}: {error.strerror or error}") from error
+    with bad_input(str(path)), whole_file(path) as fresh, fresh.open("wb") as file:
+        yield file

@@ -22,7 +22,7 @@ from urllib.request import HTTPRedirectHandler, ProxyHandler, Request, build_ope
 
 from neardup.errors import BadInput, BadPage
 from streams.config.settings import HIDDEN, without_credentials
-from streams.errors import BodiesAway
+from streams.errors import BodiesAway, bad_input
 
 #: What a URL may not hold: ways up, chains of file systems (`simplecache::`), and their disguises.
 _FORBIDDEN = ("::", "\\", "?", "#")
@@ -226,7 +226,7 @@ class BodyFolder:
         """Writes a body durably and returns its URL. Raises BadInput if it cannot be written."""
         name = sha256(body).hexdigest()
         path = self.folder / name[:2] / name
-        try:
+        with bad_input(f"cannot write a body to {path}"):
             if not path.exists():
                 path.parent.mkdir(parents=True, exist_ok=True)
                 part = path.with_name(f"{name}.{os.getpid()}.part")
@@ -235,6 +235,4 @@ class BodyFolder:
                     file.flush()
                     os.fsync(file.fileno())
                 part.rename(path)
-        except OSError as error:
-            raise BadInput(f"cannot write a body to {path}: {error.strerror}") from error
         return f"{self.url}{name[:2]}/{name}"

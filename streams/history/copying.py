@@ -13,7 +13,7 @@ from uuid import NAMESPACE_URL, uuid5
 
 from neardup.errors import BadInput
 from neardup.page import Page, normalise_url
-from streams.errors import WrongUsage, how_to_install
+from streams.errors import WrongUsage, bad_input, how_to_install
 from streams.files.rows import Lines
 from streams.files.sources import LINE_SLACK_BYTES, LocalSource, SourceRecord, unchanged
 from streams.files.state import State
@@ -123,10 +123,8 @@ def _must_fit(sources: list[SourceRecord], suffix: str) -> None:
 
 
 def _must_be_unchanged(record: SourceRecord) -> None:
-    try:
+    with bad_input(f"{record.path}: cannot be read any more"):
         same = unchanged(record) if record.kind != "folder" else True
-    except OSError as error:
-        raise BadInput(f"{record.path}: cannot be read any more: {error.strerror}") from error
     if not same:
         raise BadInput(f"{record.path}: has changed since it was scanned")
 

@@ -10,7 +10,7 @@ from typing import Any, BinaryIO
 import orjson
 
 from neardup.errors import BadInput
-from streams.errors import WrongUsage, how_to_install
+from streams.errors import WrongUsage, bad_input, how_to_install
 from streams.state.locked_folder import whole_file
 
 Row = tuple[Any, ...]
@@ -35,20 +35,21 @@ def write_table(made: Iterable[Row], columns: Mapping[str, str], out: str, flag:
     if out == "-":
         return _lines(made, columns, sys.stdout.buffer)
     suffix = Path(out).suffix
-    try:
-        with tempfile.TemporaryDirectory(prefix="neardup-export-") as folder, whole_file(Path(out)) as fresh:
-            if suffix == ".parquet":
-                lines = Path(folder) / "rows"
-                with lines.open("wb") as file:
-                    count = _lines(made, columns, file)
-                _parquet()(lines, columns, fresh)
-            elif suffix == ".csv":
-                count = _csv(made, columns, fresh)
-            else:
-                with fresh.open("wb") as file:
-                    count = _lines(made, columns, file)
-    except OSError as error:
-        raise BadInput(f"{flag} {out}: {error.strerror}") from error
+    with (
+        bad_input(f"{flag} {out}"),
+        tempfile.TemporaryDirectory(prefix="neardup-export-") as folder,
+        whole_file(Path(out)) as fresh,
+    ):
+        if suffix == ".parquet":
+            lines = Path(folder) / "rows"
+            with lines.open("wb") as file:
+                count = _lines(made, columns, file)
+            _parquet()(lines, columns, fresh)
+        elif suffix == ".csv":
+            count = _csv(made, columns, fresh)
+        else:
+            with fresh.open("wb") as file:
+                count = _lines(made, columns, file)
     return count
 
 

@@ -29,7 +29,7 @@ from neardup.errors import BadInput
 from neardup.limits import PLACE_BITS
 from neardup.shadow import AUDIT_VERSION, LIVE_ONLY, Auditor, Counts, Disagreement, shadow_of
 from streams.config.load import decider_numbers
-from streams.errors import WrongUsage
+from streams.errors import WrongUsage, bad_input
 
 _BEGIN = b'{"version":%d,"audit":' % AUDIT_VERSION
 RATE = 0.1
@@ -48,11 +48,9 @@ class AuditFile:
         self.lost = 0
         if path.exists() and not (path.is_file() or path.is_char_device()):
             raise BadInput(f"cannot write the audit to {path}: not a file")  # a pipe's reader could block the run
-        try:
+        with bad_input(f"cannot write the audit to {path}"):
             self._handle = _open(path)
             start = os.pread(self._handle, len(_BEGIN), 0) if path.is_file() else b""
-        except OSError as error:
-            raise BadInput(f"cannot write the audit to {path}: {error.strerror}") from error
         if start and start != _BEGIN:
             os.close(self._handle)
             raise BadInput(f"{path} holds something else than an audit, and would be appended to; name another file")

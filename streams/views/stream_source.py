@@ -22,9 +22,8 @@ from aiokafka.errors import IllegalStateError
 from faust.types import TP
 
 from neardup.decider import Decider
-from neardup.errors import BadInput
 from streams.config.settings import Settings
-from streams.errors import BrokerError, TopicError
+from streams.errors import BrokerError, TopicError, bad_input
 from streams.evaluation.label import LabelFile
 from streams.kafka import Admin, KafkaTopic
 from streams.kafka.admin import BROKER_TIME
@@ -116,10 +115,8 @@ class StreamSource:
         self.where, self.partitions = f"topic {topic.name}", topic.partitions
         self._topic = topic
         folder = Path(settings.views_state).absolute() / name_of(settings, topic)
-        try:
+        with bad_input(f"cannot keep the views' tables in {folder}"):
             folder.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise BadInput(f"cannot keep the views' tables in {folder}: {error.strerror}") from error
         connection = connect(settings, "views")
         self._admin = Admin(type(connection)(connection.bootstrap, connection.settings, LAG_SECONDS_MAX))
         brokers = [f"{SCHEME}://{address.strip()}" for address in settings.bootstrap.split(",")]
