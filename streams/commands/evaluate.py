@@ -77,11 +77,9 @@ def evaluate(options: Options) -> int:
 
 def _print_rules(evaluation: dict[str, Any]) -> None:
     """Prints all rules side by side, with the intervals of F1."""
-    from rich.table import Table
+    from streams.process.terminal import table_of
 
-    table = Table(box=None, pad_edge=False)
-    for name in ("rule", "precision", "recall", "F1", "F1 95%"):
-        table.add_column(name, justify="left" if name == "rule" else "right")
+    table = table_of("rule", ">precision", ">recall", ">F1", ">F1 95%")
     for row in evaluation["sections"]["rules"]["tables"].get("rules-all", []):
         shares = [f"{row[name]:.2f}" if row[name] is not None else "-" for name in ("precision", "recall", "F1")]
         table.add_row(row["rule"], *shares, str(row["F1 95%"] or "-"))

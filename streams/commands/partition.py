@@ -126,11 +126,10 @@ def partition(options: Options) -> int:
 def _print_summary(made: "Summary", out: Path) -> None:
     """Prints counts, the largest sets and problems."""
     from rich.console import Console
-    from rich.table import Table
 
     from neardup.page import name_of
     from neardup.report.partition import unsigned
-    from streams.process.terminal import safe
+    from streams.process.terminal import safe, table_of
 
     console, counts = Console(highlight=False), made.counts
     console.print(
@@ -146,9 +145,7 @@ def _print_summary(made: "Summary", out: Path) -> None:
     console.print(f"left uncompared in a set: {counts.uncompared:,}")
     if advice := unsigned(asdict(counts)):
         console.print(advice)
-    table = Table(box=None, pad_edge=False)
-    table.add_column("largest sets")
-    table.add_column("documents", justify="right")
+    table = table_of("largest sets", ">documents")
     for url, size in made.largest[:PROBLEMS_SHOWN]:
         table.add_row(safe(name_of(url), 100), f"{size:,}")
     if made.largest:

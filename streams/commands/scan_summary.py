@@ -9,7 +9,7 @@ from rich.text import Text
 from neardup.report.prose import KINDS
 from neardup.rules import why_refused
 from streams.files.scan import ScanResult
-from streams.process.terminal import safe
+from streams.process.terminal import safe, table_of
 
 SITES_SHOWN, PROBLEMS_SHOWN, REASONS_SHOWN = 10, 10, 5
 
@@ -65,11 +65,7 @@ def audit_lines(counts: dict[str, int]) -> list[str]:
 
 
 def _kinds(result: ScanResult) -> Table:
-    table = Table(box=None, pad_edge=False)
-    table.add_column("verdict")
-    table.add_column("pages", justify="right")
-    table.add_column("share", justify="right")
-    table.add_column("")
+    table = table_of("verdict", ">pages", ">share", "")
     for kind, (_, meaning) in KINDS.items():
         count = result.counts.get(kind, 0)
         if count:
@@ -95,11 +91,7 @@ def _kept_apart(result: ScanResult) -> Text:
 
 
 def _sites(result: ScanResult) -> Table:
-    table = Table(box=None, pad_edge=False)
-    table.add_column("site")
-    table.add_column("pages", justify="right")
-    table.add_column("duplicates", justify="right")
-    table.add_column("share", justify="right")
+    table = table_of("site", ">pages", ">duplicates", ">share")
     for site in result.sites[:SITES_SHOWN]:
         name = safe(site.site, 60) if site.site else Text("(no site)", style="dim")
         table.add_row(name, f"{site.pages:,}", f"{site.duplicates:,}", f"{site.duplicates / site.pages:.1%}")

@@ -11,6 +11,7 @@ from neardup.page import Page
 from neardup.signals.model import HALF, Model
 from neardup.signals.pages import Body, Result
 from neardup.signals.table import signals_of
+from streams.process.terminal import table_of
 
 
 @dataclass(frozen=True)
@@ -77,8 +78,7 @@ def learned_result(pages: Sequence[Page], model: Model | None) -> BatchResult:
 
 
 def batch_table(results: Sequence[BatchResult]) -> Table:
-    table = Table("batch rule", "numbers", "needed", "decision", "found through", box=None, pad_edge=False)
-    table.header_style = "bold"
+    table = table_of("batch rule", "numbers", "needed", "decision", "found through")
     for one in results:
         decision = Text("= near duplicate", style="green") if one.near_duplicate else Text("x no", style="yellow")
         found = f"{one.signatures} common signatures" if one.signatures else Text("no common signature", style="dim")

@@ -38,7 +38,7 @@ from neardup.verdict import Kind
 from streams.comparison.batch_rules import BatchResult, batch_results, batch_table, learned_result
 from streams.comparison.exactly import ExactSimilarity, exact_of
 from streams.errors import bad_input
-from streams.process.terminal import folded
+from streams.process.terminal import folded, table_of
 
 #: The seed shapes the sketches; a fixed one makes two comparisons of the same files agree.
 SCHEME = Scheme(seed=FIXED_SEED)
@@ -155,7 +155,7 @@ class Comparison:
         yield from shown_differences(self.difference, self.passages)
 
     def _files(self) -> Table:
-        table = Table("", "A", "B", box=None, pad_edge=False, header_style="bold")
+        table = table_of("", "A", "B")
         a, b = self.sketches
         table.add_row("file", *(folded(str(path)) for path in self.files))
         if not a.url.startswith("file:") or not b.url.startswith("file:"):
@@ -170,8 +170,7 @@ class Comparison:
         return table
 
     def _rules(self) -> Table:
-        table = Table("rule", "numbers", "needed", "decision", "found through", box=None, pad_edge=False)
-        table.header_style = "bold"
+        table = table_of("rule", "numbers", "needed", "decision", "found through")
         for one in self.rules:
             kind = one.outcome
             decision = Text(
@@ -182,7 +181,7 @@ class Comparison:
         return table
 
     def _evidence(self) -> Table:
-        table = Table("evidence", "A", "B", "pair", box=None, pad_edge=False, header_style="bold")
+        table = table_of("evidence", "A", "B", "pair")
         pair, (a, b) = self.pair, self.sketches
         lengths = f"level {max(a.tape_level, b.tape_level)}: {pair.tape_a} and {pair.tape_b} bytes"
         table.add_row(

@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Any
 
 from rich.console import Console, ConsoleOptions, RenderResult
-from rich.table import Table
 
 from neardup.errors import BadInput
 from neardup.page import normalise_url
@@ -20,7 +19,7 @@ from neardup.sketch.layout import RecordKind
 from neardup.sketch.making import sketch_pages
 from neardup.sketch.view import Sketch
 from streams.comparison.compare import SCHEME, page_of_file
-from streams.process.terminal import safe
+from streams.process.terminal import safe, table_of
 
 
 @dataclass(frozen=True)
@@ -46,10 +45,7 @@ class PairSignals:
         return {"urls": list(self.urls), "signals": self.values, "of_sketches": self.of_sketches, "decision": decided}
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        table = Table(box=None, pad_edge=False)
-        table.add_column("signal")
-        table.add_column("group")
-        table.add_column("value", justify="right")
+        table = table_of("signal", "group", ">value")
         for name, value in self.values.items():
             table.add_row(name, SIGNALS[name].group or "–", f"{value:.4f}")
         for name, value in self.of_sketches.items():

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 from rich.console import Group
-from rich.table import Table
 from rich.text import Text
 
 from neardup.errors import BadInput
@@ -21,6 +20,7 @@ from streams.files.state import State
 from streams.history import comparing as diff
 from streams.history.diff import Diff
 from streams.history.replay import Stretch, replay_scan
+from streams.process.terminal import table_of
 
 
 @dataclass
@@ -91,9 +91,7 @@ def shown(found: Proposal) -> Group:
     if not tuning.changes:
         parts.append(Text("No number is clearly better for these pairs: keep those in force.", style="bold"))
         return Group(*parts, *_measured(tuning))
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for name in ("number", "now", "proposed", "95% between", "F1 gained where chosen"):
-        table.add_column(name, justify="left" if name == "number" else "right")
+    table = table_of("number", ">now", ">proposed", ">95% between", ">F1 gained where chosen")
     for one in tuning.changes:
         kind = type(one.now)
         between = " and ".join(setting_text(kind(end)) for end in (one.low, one.high))
@@ -123,9 +121,7 @@ def command(found: Proposal, state: Path | None) -> str:
 
 
 def _measured(tuning: Tuning) -> list[Any]:
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for name in ("on the other pairs", "precision", "recall", "F1", "F1 95%"):
-        table.add_column(name, justify="left" if name.startswith("on") else "right")
+    table = table_of("on the other pairs", ">precision", ">recall", ">F1", ">F1 95%")
     rows = [("now", tuning.now), ("proposed", tuning.then)] if tuning.changes else [("now", tuning.now)]
     for name, one in rows:
         shares = ["-" if part.value is None else f"{part.value:.3f}" for part in (one.precision, one.recall, one.f1)]

@@ -12,7 +12,6 @@ from typing import IO, Any
 import orjson
 from markupsafe import Markup
 from rich.console import Group
-from rich.table import Table
 from rich.text import Text
 
 from neardup.decider import ONLINE_RULES, Decider
@@ -26,7 +25,7 @@ from neardup.verdict import Coordinates
 from streams.files.state import State
 from streams.history.diff import CHANGED, Diff, History, Sample, Verdict, diff
 from streams.history.tables import must_be_writable, write_table
-from streams.process.terminal import safe
+from streams.process.terminal import safe, table_of
 
 SITES_SHOWN = 10
 #: Prefix that distinguishes a topic from a file.
@@ -107,15 +106,11 @@ def shown(found: Diff) -> Group:
     parts: list[Any] = [Text(f"{found.pages:,} pages, {found.changed:,} changed ({share})", style="bold")]
     if not found.changed:
         return Group(*parts)
-    kinds = Table(box=None, pad_edge=False, header_style="bold")
-    for name, justify in (("pages", "right"), ("change", "left"), ("for example", "left")):
-        kinds.add_column(name, justify=justify, overflow="fold")  # type: ignore[arg-type]
+    kinds = table_of(">pages", "change", "for example")
     for change, count in sorted(found.changes.items(), key=lambda item: (-item[1], item[0])):
         one = found.samples[change][0]
         kinds.add_row(f"{count:,}", str(change), safe(str((one.after or one.before or {}).get("url", "")), 60))
-    sites = Table(box=None, pad_edge=False, header_style="bold")
-    sites.add_column("pages", justify="right")
-    sites.add_column("site", overflow="fold")
+    sites = table_of(">pages", "site")
     for site, counts in found.worst_sites(SITES_SHOWN):
         sites.add_row(f"{counts.total():,}", safe(site or "(no site)"))
     return Group(*parts, kinds, Text(""), sites)

@@ -1,5 +1,6 @@
-"""Makes text of pages and files safe for a terminal."""
+"""Tables in a terminal, and text of pages and files that is safe there."""
 
+from rich.table import Table
 from rich.text import Text
 
 from neardup.report import visible
@@ -13,3 +14,11 @@ def safe(text: str, limit: int | None = 200, *, fold: bool = False) -> Text:
 def folded(text: str) -> Text:
     """Return `safe` text of any length, which a table wraps."""
     return safe(text, None, fold=True)
+
+
+def table_of(*columns: str) -> Table:
+    """Return a table without lines and rows. A name that begins with `>` aligns its column to the right."""
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for name in columns:
+        table.add_column(name.lstrip(">"), justify="right" if name.startswith(">") else "left", overflow="fold")
+    return table

@@ -8,6 +8,7 @@ from rich.table import Table
 from neardup.errors import BadInput, StateError
 from streams.config.settings import Settings
 from streams.kafka import Admin, Generation, Generations, Stage
+from streams.process.terminal import table_of
 from streams.roles.generations import control_topic, presence_of, settings_of, shown
 from streams.roles.runtime import connect
 
@@ -198,9 +199,7 @@ def _between(settings: Settings, admin: Admin) -> list[str]:
 
 def shown_table(rows: list[Described]) -> Table:
     """The table for a terminal."""
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for name in ("generation", "stage", "since", "behind", "sketches of", "scheme", "decider"):
-        table.add_column(name, overflow="fold")
+    table = table_of("generation", "stage", "since", "behind", "sketches of", "scheme", "decider")
     for row in rows:
         table.add_row(
             shown(row.name),

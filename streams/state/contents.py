@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 from rich.console import Group
-from rich.table import Table
 from rich.text import Text
 
 from neardup.decider import Decider
@@ -20,7 +19,7 @@ from neardup.sketch.header import url_hash
 from neardup.sketch.view import Sketch
 from streams.pipeline.folded_takedowns import takedowns_of
 from streams.pipeline.matcher import LOG_PROGRAM, PROGRAM, Matcher
-from streams.process.terminal import safe
+from streams.process.terminal import safe, table_of
 from streams.state.directory import SCAN_NAMES, SHARD_NAMES, Directory, refuse_shards
 from streams.state.inspection import Inspection, Progress, inspect
 
@@ -122,9 +121,7 @@ def shown(found: Inspection, summary: dict[str, Any]) -> Group:
     begun = Text(
         f"begun by neardup {summary['program'] or '(unknown)'}, its log by {summary['log_program'] or '(unknown)'}"
     )
-    sizes = Table(box=None, pad_edge=False, header_style="bold")
-    for name in ("family", "rows", "bytes", "a row", "on disk"):
-        sizes.add_column(name, justify="left" if name == "family" else "right")
+    sizes = table_of("family", ">rows", ">bytes", ">a row", ">on disk")
     for family in Family:
         name = family.name.lower()
         rows, size = found.rows[name], found.bytes[name]
