@@ -28,7 +28,7 @@ from neardup.index.rocks import RocksStore
 from neardup.shadow import Counts
 from neardup.sharded.records import Candidates
 from streams.config.settings import Settings
-from streams.errors import BrokerError, Fenced, SourceGap, TopicError
+from streams.errors import Fenced, SourceGap, TopicError
 from streams.formats.pieces import cut
 from streams.pipeline.answered_log import AnsweredLog
 from streams.pipeline.audit import Audit
@@ -189,19 +189,13 @@ class MatchRole:
 
     def _check_topics(self) -> None:
         """Raises TopicError if the log or the verdicts' topic was deleted or recreated."""
-        now = self._steady_s()
-        if now - self._checked < _TOPICS_SECONDS:
+        if self._steady_s() - self._checked < _TOPICS_SECONDS:
             return
         try:
-            self._log.check()
-            self._verdicts.check()
+            self._silence.check(self._log.check, self._verdicts.check)
         except TopicError as error:
             self._health.not_ready(str(error))
             raise
-        except BrokerError as error:
-            self._silence.begins(error)
-        else:
-            self._silence.ends()
         self._checked = self._steady_s()
 
     @property

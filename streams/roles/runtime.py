@@ -85,6 +85,16 @@ class Silence:
             self._log.info("Kafka answers again")
         self.reason = ""
 
+    def check(self, *checks: Callable[[], None]) -> None:
+        """Check that topics were not recreated, and note whether Kafka answers. Raises TopicError."""
+        try:
+            for check in checks:
+                check()
+        except BrokerError as error:
+            self.begins(error)
+        else:
+            self.ends()
+
 
 @contextmanager
 def serving(settings: Settings, role: str) -> Iterator[Runtime]:

@@ -26,7 +26,7 @@ from neardup.index.rocks import RocksStore
 from neardup.sharded.epochs import Sharding
 from neardup.sharded.records import Candidates, Effects
 from neardup.sketch.header import Header
-from streams.errors import BrokerError, PositionLost, TopicError
+from streams.errors import PositionLost
 from streams.formats.message import Forget, Message, decode_entry
 from streams.formats.pieces import cut
 from streams.pipeline.effects import EffectsReader
@@ -256,13 +256,5 @@ class ShardRole:
         """Raises TopicError if the log, the effects or the answers were recreated."""
         if self._steady_s() - self._checked < _TOPICS_SECONDS:
             return
-        try:
-            self._log.check()
-            self._effects.check()
-        except TopicError:
-            raise
-        except BrokerError as error:
-            self._silence.begins(error)
-        else:
-            self._silence.ends()
+        self._silence.check(self._log.check, self._effects.check)
         self._checked = self._steady_s()

@@ -27,7 +27,6 @@ from streams.errors import (
     NEW_GENERATION,
     SET_THE_SCHEME,
     BodiesAway,
-    BrokerError,
     RecordTooLarge,
     TopicError,
     WrongScheme,
@@ -113,7 +112,8 @@ class SketchRole:
             self._silence.ends()
             self._checked = self._steady_s()
         elif self._steady_s() - self._checked > _IDLE_SECONDS:
-            self._check()
+            self._silence.check(self._pages.check)
+            self._checked = self._steady_s()
         left = self._acknowledge()  # (5)
         while left > self._settings.inflight_batches and not self._stop.is_set():
             self._health.turned()
@@ -131,16 +131,6 @@ class SketchRole:
         else:
             self._health.not_ready("has not joined the group of sketchers yet")
         return batch is not None
-
-    def _check(self) -> None:
-        """Raises TopicError if a topic was deleted or recreated."""
-        try:
-            self._pages.check()
-        except BrokerError as error:
-            self._silence.begins(error)
-        else:
-            self._silence.ends()
-        self._checked = self._steady_s()
 
     def _poll(self, wait_s: float) -> tuple[Sequence[Record], list[Range]] | None:
         settings = self._settings

@@ -12,13 +12,13 @@ reason names it. It continues to fold meanwhile, because an operator may repair 
 from collections.abc import Callable
 
 from neardup.errors import StateError
-from streams.errors import BrokerError, PositionLost
+from streams.errors import PositionLost
 from streams.pipeline.control_records import through_first_control
 from streams.pipeline.matcher import Matcher, folded_to
 from streams.ports import Committed
 from streams.process import logs
 from streams.roles.match import Leadership, answers_to, new_matcher
-from streams.roles.runtime import WAIT_SECONDS, Runtime
+from streams.roles.runtime import WAIT_SECONDS, Runtime, Silence
 from streams.roles.start import (
     IndexDirectory,
     MatcherPorts,
@@ -55,12 +55,15 @@ def stand_by(
     health, stop = runtime.health.role("match"), runtime.stop
     check_generation(directory.store, runtime.settings.generation, str(directory.path))
     matcher: Matcher | None = None
-    topics = _TopicCheck(ports, runtime.steady_s)
+    silence, checked = Silence(_log), runtime.steady_s()
     warned = ""
     while not stop.is_set() and not leader.look(WAIT_SECONDS):  # (3)
         health.turned()
         known = committed()  # (1)
-        why = topics.unanswered() or _refusal(ports, directory, options, runtime, known, matcher)
+        if runtime.steady_s() - checked >= _TOPICS_SECONDS:
+            silence.check(ports.log.check, ports.verdicts.check)
+            checked = runtime.steady_s()
+        why = silence.reason or _refusal(ports, directory, options, runtime, known, matcher)
         if why:
             health.not_ready(why)
         else:
@@ -87,25 +90,6 @@ def stand_by(
             ) from error
     if not stop.is_set():
         _log.info("takes over", store=folded_to(directory.store))
-
-
-class _TopicCheck:
-    """Checks at intervals that the topics were not recreated."""
-
-    def __init__(self, ports: MatcherPorts, steady_s: Callable[[], float]) -> None:
-        self._ports, self._steady_s = ports, steady_s
-        self._checked, self._error = steady_s(), ""
-
-    def unanswered(self) -> str:
-        """Returns the error of the last check; "" if Kafka answered. Raises TopicError for a recreated topic."""
-        if self._steady_s() - self._checked >= _TOPICS_SECONDS:
-            self._checked, self._error = self._steady_s(), ""
-            try:
-                self._ports.log.check()
-                self._ports.verdicts.check()
-            except BrokerError as error:
-                self._error = str(error)  # it may be back in time
-        return self._error
 
 
 def _refusal(
