@@ -39,6 +39,11 @@ class TopicIds:
     source: bytes
     sink: bytes
 
+    @classmethod
+    def of(cls, source: str, sink: str) -> "TopicIds":
+        """source, sink: in hex."""
+        return cls(bytes.fromhex(source), bytes.fromhex(sink))
+
 
 @dataclass(frozen=True, slots=True)
 class Committed:
@@ -64,7 +69,7 @@ class Committed:
         if not _NOTE.fullmatch(note):
             return cls(offset)
         source, sink, *first = note.split()
-        return cls(offset, TopicIds(bytes.fromhex(source), bytes.fromhex(sink)), *first)
+        return cls(offset, TopicIds.of(source, sink), *first)
 
 
 _NOTE = re.compile("[0-9a-f]{32} [0-9a-f]{32}( [0-9a-f]{32})?")

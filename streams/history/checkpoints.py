@@ -6,7 +6,6 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from neardup.errors import BadInput, StateError
-from neardup.index.base import Family
 from neardup.index.rocks import RocksStore
 from neardup.scheme import Scheme
 from neardup.sharded.shard import owner_of
@@ -16,6 +15,7 @@ from streams.pipeline.matcher import Matcher
 from streams.state.checkpoint_store import CheckpointStore, Copied, Progress
 from streams.state.checkpointer import make_image, manifest_of, restore, restore_newest
 from streams.state.directory import SCAN_NAMES, SHARD_NAMES, Directory, refuse_shards
+from streams.state.log_names import LogNames, log_names
 from streams.state.manifest import Checkpoint, Manifest
 
 
@@ -45,10 +45,9 @@ def make(state: Path, store: CheckpointStore, *, keep: int, progress: Progress =
                 f"{state} has the index of shard {owner}: a running shard makes checkpoints itself where `checkpoints` "
                 "is set (NEARDUP_CHECKPOINTS); to move the shard, copy the folder of the stopped one"
             )
-        named = index.get_many(Family.META, [b"cluster_id", b"topic_id", b"generation"])
-        cluster, topic, generation = ((each or b"").decode() for each in named)
+        names = log_names(index) or LogNames()
         image = make_image(directory.path, index)
-        manifest = manifest_of(Matcher(index, decider), f"{cluster}/{topic}", generation)
+        manifest = manifest_of(Matcher(index, decider), f"{names.cluster_id}/{names.topic_id}", names.generation)
         return _copied(store, image, manifest, keep, progress)
 
 

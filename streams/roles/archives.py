@@ -11,7 +11,6 @@ from itertools import takewhile
 from pathlib import Path
 
 from neardup.errors import BadInput
-from neardup.index.base import Family
 from streams.config.settings import Settings
 from streams.files.archive_time import ArchiveTime
 from streams.files.archives import ARCHIVES_MAX, SketchedArchives, messages_of
@@ -25,6 +24,7 @@ from streams.pipeline.matcher import Matcher
 from streams.process import logs
 from streams.roles.runtime import WAIT_SECONDS, Runtime, connect
 from streams.state.directory import MatcherDirectory
+from streams.state.log_names import log_names
 
 _log = logs.get("backfill")
 _PROBLEMS_LOGGED_MAX = 20
@@ -55,8 +55,8 @@ def known_of(sources: Sequence[LocalSource], settings: Settings) -> tuple[dict[s
         return {}, 0
     log = Admin(connect(settings, "match")).topic(settings.topics.sketches)
     with closing(MatcherDirectory(state, scheme)) as directory:
-        (held,) = directory.store.get_many(Family.META, [b"topic_id"])
-        if held is None or held.decode() != log.id.hex():
+        held = log_names(directory.store)
+        if held is None or held.topic_id != log.id.hex():
             return {}, 0
         matcher = Matcher(directory.store, directory.first_decider(settings.decider(scheme)))
         return {source.record.id: matcher.mark(source.record.id) for source in sources}, matcher.log_time

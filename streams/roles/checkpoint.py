@@ -6,7 +6,7 @@ from pathlib import Path
 
 from neardup.decider import Decider
 from neardup.errors import NeardupError, StateError
-from neardup.index.base import Family, Store
+from neardup.index.base import Store
 from streams.config.settings import Settings
 from streams.errors import NEW_GENERATION
 from streams.kafka import KafkaLog
@@ -16,6 +16,7 @@ from streams.process.metrics import Metrics
 from streams.roles.runtime import Runtime
 from streams.state.checkpoint_store import CheckpointStore, Copied
 from streams.state.checkpointer import Checkpointer, CopyableIndex, Folded, manifest_of, restore_newest
+from streams.state.log_names import log_names
 from streams.state.manifest import Manifest
 
 _log = logs.get("match")
@@ -166,9 +167,9 @@ class Restoring:
         position = self._position(store)
         if position >= self._begin()[0] and (self._newest is None or position <= self._newest):
             return False
-        cluster, topic, generation = store.get_many(Family.META, [b"cluster_id", b"topic_id", b"generation"])
-        held = f"{(cluster or b'').decode()}/{(topic or b'').decode()}", (generation or b"").decode()
-        return not position or held == (identity(self._log), self._settings.generation)
+        held = log_names(store)
+        own = (self._log.cluster_id, self._log.topic.id.hex(), self._settings.generation)
+        return not position or (held is not None and held[:3] == own)
 
     def restore(self, state: Path) -> bool:
         """Restores a checkpoint that fits, if there is one, into `state`; it replaces an index there.

@@ -5,7 +5,6 @@ from contextlib import ExitStack, closing
 from pathlib import Path
 
 from neardup.errors import BadInput, StateError
-from neardup.index.base import Family
 from neardup.index.rocks import RocksStore
 from neardup.sharded.epochs import Sharding
 from neardup.sharded.shard import Shard, applied_to
@@ -26,14 +25,13 @@ from streams.roles.sketch import check_scheme
 from streams.state.checkpointer import remove_index
 from streams.state.directory import MatcherDirectory
 from streams.state.locked_folder import free_bytes
+from streams.state.log_names import LogNames, keep_log_names, log_names
 
 _log = logs.get("shard")
 
 #: Pause after a round in which no shard had anything to do.
 _IDLE_SECONDS = 0.02
 _GAUGES_SECONDS = 5.0
-#: Keys of the META family, which identify the log that the rows were folded from.
-_CLUSTER, _LOG, _GENERATION = b"cluster_id", b"topic_id", b"generation"
 
 
 class PartitionWriter(Writer):
@@ -211,15 +209,14 @@ def _begin(settings: Settings, runtime: Runtime, log: KafkaLog) -> Begin:
 
 def _bind(store: RocksStore, log: KafkaLog, settings: Settings, state: str) -> None:
     """Notes in the rows which log they belong to. Raises StateError for rows of another log or generation."""
-    required = {_CLUSTER: log.cluster_id, _LOG: log.topic.id.hex(), _GENERATION: settings.generation}
-    held = dict(zip(required, store.get_many(Family.META, list(required)), strict=True))
-    for key, value in held.items():
-        if value is not None and value.decode() != required[key]:
+    required, held = LogNames(log.cluster_id, log.topic.id.hex(), settings.generation), log_names(store)
+    if held is None:
+        keep_log_names(store, required)
+        return
+    for what, was, now in zip(LogNames._fields, held, required, strict=True):
+        if was != now:
             raise StateError(
-                f"the index in {state} was folded from a log of {key.decode()} {value.decode() or '(unnamed)'}, and "
-                f"topic {log.topic.name} has {required[key] or '(unnamed)'}: the log was deleted and recreated, or a "
-                f"name is set that is another's; set what belongs together, or {NEW_GENERATION}"
+                f"the index in {state} was folded from a log of {what} {was or '(unnamed)'}, and topic "
+                f"{log.topic.name} has {now or '(unnamed)'}: the log was deleted and recreated, or a name is set that "
+                f"is another's; set what belongs together, or {NEW_GENERATION}"
             )
-    if not any(held.values()):
-        store.write({Family.META: {key: value.encode() for key, value in required.items()}})
-        store.flush()

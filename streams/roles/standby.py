@@ -27,8 +27,8 @@ from streams.roles.start import (
     check_generation,
     decider_changes,
     refusal,
-    topic_ids_of,
 )
+from streams.state.log_names import log_names
 
 _log = logs.get("match")
 
@@ -126,9 +126,9 @@ def _matcher(
     ports: MatcherPorts, directory: IndexDirectory, options: StartOptions, runtime: Runtime, known: Committed
 ) -> Matcher:
     store, settings, ids = directory.store, runtime.settings, ports.verdicts.topic_ids
-    held = topic_ids_of(store)
+    held = log_names(store)
     # A recreated verdicts' topic is no obstacle: the active matcher has settled that, as its offset shows.
-    if folded_to(store) and (held is None or held.source != ids.source):
+    if folded_to(store) and (held is None or held.topic_id != ids.source.hex()):
         raise StateError(f"the index in {directory.path} is of another log: name another directory")
     changes = decider_changes(ports, store, settings)
     first = directory.first_decider(changes[0][1].before if changes else options.decider)

@@ -7,7 +7,7 @@ from typing import Protocol
 
 from neardup.decider import Decider
 from neardup.errors import StateError
-from neardup.index.base import Family, Store
+from neardup.index.base import Store
 from streams.config.settings import Settings
 from streams.errors import NEW_GENERATION
 from streams.formats.message import NewDecider, encode_control
@@ -21,11 +21,9 @@ from streams.roles.checkpoint import RoleCheckpoints
 from streams.roles.match import Leadership, MatchRole
 from streams.roles.restart import StartState, VerdictsEnd, resume_at
 from streams.roles.runtime import Runtime
+from streams.state.log_names import LogNames, keep_log_names, log_names
 
 _log = logs.get("match")
-
-#: Keys of the META family: the topics that an index belongs to.
-_CLUSTER, _LOG, _VERDICTS, _GENERATION = b"cluster_id", b"topic_id", b"verdicts_id", b"generation"
 
 
 class IndexDirectory(Protocol):
@@ -97,6 +95,7 @@ def start_matcher(
     known = verdicts.committed()
     is_vouched = known is not None and known.topic_ids is not None and matcher.next_offset >= known.offset > 0
     newest = VerdictsEnd() if is_vouched else ports.newest_verdicts()
+    names = log_names(store)
     found = StartState(
         log=topics.sketches,
         verdicts=topics.verdicts,
@@ -104,7 +103,7 @@ def start_matcher(
         topic_ids=topic_ids,
         store=matcher.next_offset,
         store_emitted=matcher.emitted_to,
-        store_topic_ids=topic_ids_of(store),
+        store_topic_ids=TopicIds.of(names.topic_id, names.verdicts_id) if names else None,
         committed=known,
         begin=log.begin(),
         end=log.end(),
@@ -163,33 +162,18 @@ def decider_changes(ports: MatcherPorts, store: Store, settings: Settings) -> De
 
 def check_generation(store: Store, generation: str, state: str) -> None:
     """Raises StateError for an index of another generation."""
-    (held,) = store.get_many(Family.META, [_GENERATION])
-    if held is not None and held.decode() != generation:
+    held = log_names(store)
+    if held is not None and held.generation != generation:
         raise StateError(
-            f"the index in {state} is of generation {held.decode() or '(unnamed)'}, and {generation or '(unnamed)'} is "
-            "set: each has a `state` folder of its own; name that of this one",
+            f"the index in {state} is of generation {held.generation or '(unnamed)'}, and {generation or '(unnamed)'} "
+            "is set: each has a `state` folder of its own; name that of this one",
         )
 
 
 def bind(ports: MatcherPorts, store: Store, generation: str) -> None:
     """Writes the topics that an index belongs to into it."""
     ids = ports.verdicts.topic_ids
-    named = {
-        _CLUSTER: ports.log.cluster_id,
-        _LOG: ids.source.hex(),
-        _VERDICTS: ids.sink.hex(),
-        _GENERATION: generation,
-    }
-    store.write({Family.META: {name: value.encode() for name, value in named.items()}})
-    store.flush()
-
-
-def topic_ids_of(store: Store) -> TopicIds | None:
-    """The topics that an index belongs to; None for a new index."""
-    log, verdicts = store.get_many(Family.META, [_LOG, _VERDICTS])
-    if log is None or verdicts is None:
-        return None
-    return TopicIds(bytes.fromhex(log.decode()), bytes.fromhex(verdicts.decode()))
+    keep_log_names(store, LogNames(ports.log.cluster_id, ids.source.hex(), generation, ids.sink.hex()))
 
 
 def refusal(options: StartOptions, held: Decider, settings: Settings) -> str:
