@@ -407,9 +407,7 @@ class VerdictConsumer:
     def __enter__(self) -> "VerdictConsumer":
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def _assigned(self) -> list[int]:
@@ -590,9 +588,7 @@ class LiveVerdicts:
     def __enter__(self) -> "LiveVerdicts":
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
 

@@ -1,12 +1,19 @@
 """Interfaces of the stages to the outside. Kafka and files are two sets of adapters."""
 
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 from neardup.page import Page
 from neardup.verdict import Coordinates, Verdict
+
+#: Called with the phase of some work, the number done, and the total; 0: unknown.
+Progress = Callable[[str, int, int], None]
+
+
+def silent(phase: str, done: int, total: int) -> None:
+    """Shows no progress."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,11 +1,8 @@
 """Defines what the steps of a partition need of an engine: persistent tables, and two stages that read texts."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Protocol
-
-#: phase, done, total (0: unknown)
-Progress = Callable[[str, int, int], None]
 
 
 class Engine(Protocol):

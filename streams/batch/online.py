@@ -15,7 +15,6 @@ import orjson
 from neardup.decider import Decider
 from neardup.scheme import FIXED_SEED, Scheme
 from neardup.standing import standing_of
-from streams.batch.engine import Progress
 from streams.batch.partition import VERSION, PartitionOptions, write_report
 from streams.batch.reading import sources_of
 from streams.batch.results import Summary, named, summed_up
@@ -24,6 +23,7 @@ from streams.batch.workspace import PartitionWorkspace
 from streams.files.scan import Progress as Where
 from streams.files.scan import scan
 from streams.files.state import State
+from streams.ports import Progress
 
 #: Fixed, so that two partitions of the same files are the same.
 SCHEME = Scheme(seed=FIXED_SEED)

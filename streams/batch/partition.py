@@ -14,7 +14,7 @@ from neardup.errors import BadInput
 from neardup.partition.parameters import Parameters
 from neardup.partition.stages import make_ready
 from neardup.report.partition import partition_report
-from streams.batch.engine import Engine, Progress
+from streams.batch.engine import Engine
 from streams.batch.reading import read_places, sources_of
 from streams.batch.results import Summary, write_results
 from streams.batch.steps import run
@@ -22,6 +22,7 @@ from streams.batch.workers import Workers, WorkStopped
 from streams.batch.workspace import PartitionWorkspace
 from streams.files.sources import LocalSource
 from streams.formats.documents import Fields
+from streams.ports import Progress, silent
 from streams.process.shutdown import SystemClock, stopped_by_signals
 
 #: Least memory of DuckDB, and memory of each process that compares texts.
@@ -51,7 +52,7 @@ def partition_command(
     options: PartitionOptions,
     *,
     base_url: str | None = None,
-    progress: Progress = lambda phase, done, total: None,
+    progress: Progress = silent,
 ) -> Summary:
     """Partitions the pages of some files into sets, and writes them to the folder `options.out`.
 

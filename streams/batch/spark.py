@@ -20,11 +20,11 @@ from neardup.limits import BODY_BYTES_MAX
 from neardup.partition.parameters import Parameters
 from neardup.partition.plan import DOC_BITS
 from neardup.partition.stages import Compared, Refused, judge, sign
-from streams.batch.engine import Progress
 from streams.batch.reading import ReadMark, chunks_of
 from streams.batch.workers import WorkStopped
 from streams.batch.workspace import PartitionWorkspace
 from streams.files.sources import LocalSource, SourceRecord
+from streams.ports import Progress
 
 _DOCS = 1 << DOC_BITS
 #: Kinds of rows that are no documents: a refused page, an unreadable place of the input. `text` is the reason.

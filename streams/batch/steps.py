@@ -4,7 +4,8 @@ from dataclasses import dataclass, field
 
 from neardup.partition import families, plan
 from neardup.partition.parameters import Parameters
-from streams.batch.engine import Engine, Progress
+from streams.batch.engine import Engine
+from streams.ports import Progress
 
 
 @dataclass

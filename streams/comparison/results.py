@@ -9,7 +9,7 @@ A result joins the first group that accepts it. The output has a line per query:
 Every result is in exactly one group, possibly alone. rule: the conditions that decided, in words.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,7 @@ from neardup.signals.model import Model, ModelDecision
 from neardup.signals.pages import Result
 from neardup.signals.table import SIGNALS, signals_of
 from streams.files.results import ResultFile
+from streams.ports import Progress, silent
 
 
 @dataclass(frozen=True)
@@ -75,7 +76,7 @@ def dedupe_results(
     model: Model,
     tally: DedupeCounts,
     *,
-    progress: Callable[[str, int, int], None] = lambda phase, done, total: None,
+    progress: Progress = silent,
 ) -> Iterator[dict[str, Any]]:
     """Yields a line for each query of a file of results, in the order of their first results. Raises BadInput."""
     if unknown := set(model.signals) - set(SIGNALS):

@@ -1,7 +1,7 @@
 """Implements `neardup evaluate`: reads pages and labels, and writes the evaluation."""
 
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,6 +28,7 @@ from streams.errors import WrongUsage, bad_input
 from streams.files.sources import LocalSource, open_sources
 from streams.files.state import State
 from streams.formats.message import Message, decode_entry
+from streams.ports import Progress, silent
 
 #: Fixed, so that two evaluations of the same files give the same figures.
 SCHEME = Scheme(seed=FIXED_SEED)
@@ -38,13 +39,6 @@ WIDE_PAIRS = 200_000
 #: Pairs that natural truth labels, of each kind; the paper's judges labelled 1,900 for each algorithm.
 TRUTH_PAIRS = 4000
 _BATCH = 512
-
-#: phase ("sketch", "join", "read", "write"), done, total (0: unknown)
-Progress = Callable[[str, int, int], None]
-
-
-def silent(phase: str, done: int, total: int) -> None:
-    """Discards progress."""
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
 """Labelled pairs of pages as examples to learn from: their signals, and whether they are duplicates."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
@@ -26,14 +26,12 @@ from streams.comparison.compare import SCHEME
 from streams.errors import WrongUsage
 from streams.evaluation.evaluate import natural_labels, open_crawl
 from streams.files.results import Line, read_results
+from streams.ports import Progress
 
 #: Pairs on which the cost of signals is measured.
 COST_PAIRS = 50
 #: Pairs to label by natural truth; with more, the learners would take hours.
 PAIRS_MAX = 1000
-
-#: phase, done, total (0: unknown)
-Progress = Callable[[str, int, int], None]
 
 
 @dataclass

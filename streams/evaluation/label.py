@@ -31,7 +31,8 @@ from neardup.evaluation.pairs.texts import Texts
 from neardup.evaluation.rules.audits import drawn_of, read_audits
 from streams.config.settings import LABEL_PORT
 from streams.errors import bad_input
-from streams.evaluation.evaluate import Progress, check_crawl, open_crawl, silent
+from streams.evaluation.evaluate import check_crawl, open_crawl
+from streams.ports import Progress, silent
 from streams.process.web_server import listen, serve
 from streams.state.locked_folder import lock
 

@@ -19,8 +19,9 @@ from neardup.sketch.layout import RecordKind
 from neardup.sketch.making import sketch_pages
 from neardup.sketch.view import Sketch
 from streams.comparison.compare import SCHEME
-from streams.evaluation.examples import Labelled, Progress, examples_of, groups_of, labelled, signal_costs
+from streams.evaluation.examples import Labelled, examples_of, groups_of, labelled, signal_costs
 from streams.evaluation.train import over_processes
+from streams.ports import Progress, silent
 
 
 def evaluate_signals(
@@ -37,7 +38,7 @@ def evaluate_signals(
     train: Sequence[Path] = (),
     group: str | None = None,
     base_url: str | None = None,
-    progress: Progress = lambda phase, done, total: None,
+    progress: Progress = silent,
 ) -> Evaluation:
     """Measures signals and classifiers, and writes the evaluation. Raises BadInput, and Stopped after a signal.
 

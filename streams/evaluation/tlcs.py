@@ -16,9 +16,9 @@ from neardup.evaluation.pairs.truth import Editions, Items
 from neardup.evaluation.report import HUANG, Evaluation, make_folder, write
 from neardup.partition.parameters import Parameters
 from streams.batch.duck import SampledPair, documents_of, sampled_documents, sampled_pairs, sampled_texts
-from streams.batch.engine import Progress
 from streams.batch.online import partition_online
 from streams.batch.partition import PartitionOptions, partition_command
+from streams.ports import Progress, silent
 
 #: The sample whose texts are all compared: most texts, and comparisons for each of the `pairs` pairs.
 TEXTS_MAX, COMPARISONS_PER_PAIR = 2000, 100
@@ -36,7 +36,7 @@ def evaluate_tlcs(
     labels: Sequence[Path] = (),
     base_url: str | None = None,
     follow_links: bool = False,
-    progress: Progress = lambda phase, done, total: None,
+    progress: Progress = silent,
 ) -> Evaluation:
     """Partitions a crawl by tlcs, cosine and simhash64, measures, and writes the evaluation.
 

@@ -29,7 +29,8 @@ from neardup.signals.of_sketches import OF_SKETCHES
 from neardup.signals.table import SETS, SIGNALS
 from streams.batch.workers import Workers
 from streams.errors import WrongUsage
-from streams.evaluation.examples import Labelled, Progress, examples_of, labelled
+from streams.evaluation.examples import Labelled, examples_of, labelled
+from streams.ports import Progress, silent
 from streams.process.shutdown import stopped_by_signals
 from streams.state.locked_folder import write_whole
 
@@ -87,7 +88,7 @@ def train_command(
     adjudicator: str = "",
     editions: Editions | None = None,
     base_url: str | None = None,
-    progress: Progress = lambda phase, done, total: None,
+    progress: Progress = silent,
 ) -> Trained:
     """Trains a model from labelled pairs and writes it. Raises BadInput, and Stopped after a signal.
 

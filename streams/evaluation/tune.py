@@ -15,11 +15,12 @@ from neardup.evaluation.pairs.labels import join_labels, read_labels
 from neardup.evaluation.pairs.measures import Interval
 from neardup.evaluation.pairs.study import score
 from neardup.evaluation.rules.tuning import Tuning, setting_text, tune
-from streams.evaluation.evaluate import Progress, open_crawl, silent
+from streams.evaluation.evaluate import open_crawl
 from streams.files.state import State
 from streams.history import comparing as diff
 from streams.history.diff import Diff
 from streams.history.replay import Stretch, replay_scan
+from streams.ports import Progress, silent
 from streams.process.terminal import table_of
 
 

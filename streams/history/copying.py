@@ -21,14 +21,13 @@ from streams.files.warc_reader import WarcReader
 from streams.formats.json import encode
 from streams.formats.warc import WarcRecord, page_of
 from streams.history.copy_selection import CopySelection, Written, copy_selection
+from streams.ports import Progress, silent
 from streams.state.locked_folder import whole_file
 
 FORMATS = (".warc", ".warc.gz", ".jsonl", ".parquet")
 #: A record is copied as a whole, in memory.
 _RECORD_BYTES_MAX = 1 << 30
 _IDENTICAL = "http://netpreserve.org/warc/1.1/revisit/identical-payload-digest"
-
-Progress = Callable[[str, int, int], None]
 
 
 @dataclass(frozen=True)
@@ -56,9 +55,7 @@ class CopyCounts:
     left_out: int = 0
 
 
-def copy_command(
-    state: State, out: Path, given: Selection = _SHOWN, progress: Progress = lambda phase, done, total: None
-) -> CopyCounts:
+def copy_command(state: State, out: Path, given: Selection = _SHOWN, progress: Progress = silent) -> CopyCounts:
     """Writes the pages that an index shows, or that `given` selects, to one file, whole or not at all.
 
     WARC to WARC: records as they are, and a revisit record for each page whose payload equals that of an earlier kept

@@ -3,7 +3,6 @@
 import ipaddress
 import socket
 import unicodedata
-from types import TracebackType
 from typing import Any
 
 import aiohttp
@@ -89,9 +88,7 @@ class Network:
         )
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         if self._session is not None:
             await self._session.close()
 

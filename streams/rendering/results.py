@@ -3,13 +3,14 @@
 import asyncio
 import time
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from neardup.signals.pages import Body
 from streams.files.results import Line, encode_result, read_results, result_file
+from streams.ports import Progress, silent
 from streams.rendering.browser import Chromium, Rendered
 from streams.rendering.network import Network
 from streams.rendering.world import World
@@ -53,7 +54,7 @@ def render_command(
     options: RenderOptions,
     *,
     base_url: str | None = None,
-    progress: Callable[[str, int, int], None] = lambda phase, done, total: None,
+    progress: Progress = silent,
 ) -> RenderCounts:
     """Renders the results of some files, in their order. Raises BadInput, BrowserFailed."""
     tally = RenderCounts()
@@ -66,7 +67,7 @@ async def _render(
     options: RenderOptions,
     base_url: str | None,
     tally: RenderCounts,
-    progress: Callable[[str, int, int], None],
+    progress: Progress,
 ) -> None:
     async with AsyncExitStack() as stack:
         world = stack.enter_context(World(options.world, base_url=base_url))
