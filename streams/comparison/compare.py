@@ -193,9 +193,9 @@ class Comparison:
             f"{pair.content_tokens_b:,} words",
             f"score {pair.content_score:.2f} of {pair.content_a} and {pair.content_b} bytes",
         )
-        site = "one" if pair.same_site else "two"
+        site, of_henzinger = ("one" if same else "two" for same in (pair.same_site, pair.same_hen_site))
         table.add_row(
-            "site", folded(a.site or "-"), folded(b.site or "-"), f"{site} (Henzinger's rule: {_sites(pair)})"
+            "site", folded(a.site or "-"), folded(b.site or "-"), f"{site} (Henzinger's rule: {of_henzinger})"
         )
         table.add_row("title veto", "", "", _VETO[pair.title_veto])
         table.add_row("head veto", "", "", _VETO[pair.head_veto])
@@ -290,10 +290,6 @@ def decision_text(one: RuleResult, same_digest: bool) -> str:
     if one.ruling.kind:
         return one.ruling.kind.replace("_", " ")
     return f"no: {why_refused(one.ruling.by)}"
-
-
-def _sites(pair: Pair) -> str:
-    return "one" if pair.same_hen_site else "two"
 
 
 def veto_names(difference: Difference, sketches: tuple[Sketch, Sketch], pair: Pair) -> list[str]:

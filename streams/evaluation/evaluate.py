@@ -247,7 +247,8 @@ def evaluate_command(
             )
     evaluation.notes += [f"{path} holds no label" for path, found in by_file.items() if not found]
     if labels_out is not None:
-        _write_labels(labels_out, given)
+        with bad_input(f"cannot write labels {labels_out}"):
+            labels_out.write_bytes(b"".join(label.to_json() for label in given))
     agreed = agreement(given)
     if agreed is not None:
         evaluation.sections.append(agreed)
@@ -335,8 +336,3 @@ def _on_truth(editions: Editions, ratio_min: float) -> str:
         f"at least {ratio_min:g}, else incorrect, as are pairs of different paths. It leaves nothing undecided; "
         "aliases of a page count as incorrect; people would judge otherwise."
     )
-
-
-def _write_labels(path: Path, labels: Sequence[Label]) -> None:
-    with bad_input(f"cannot write labels {path}"):
-        path.write_bytes(b"".join(label.to_json() for label in labels))

@@ -107,8 +107,8 @@ def labelled(
 
     made.idf = Idf.of(terms())
     made.pages = made.idf.documents
-    made.labels = _joined(given, kept, adjudicator)
     urls = list(kept)
+    made.labels = join_labels(given, _Numbers(zip(urls, range(len(urls)), strict=True)), adjudicator)
     for a, b, label in zip(made.labels.a, made.labels.b, made.labels.labels, strict=True):
         if label.label in (Judgement.CORRECT, Judgement.INCORRECT):
             made.pairs.append(_of_one_query(kept[urls[a]], kept[urls[b]]))
@@ -130,10 +130,6 @@ def _natural(
         alike = [label for label in found if label.label is kind]
         out += Random(0).sample(alike, min(len(alike), most // 2))
     return out
-
-
-def _joined(given: Sequence[Label], kept: dict[str, dict[str, Line]], adjudicator: str) -> LabelledPairs:
-    return join_labels(given, _Numbers({url: number for number, url in enumerate(kept)}), adjudicator)
 
 
 def _of_one_query(one: dict[str, Line], other: dict[str, Line]) -> tuple[Line, Line]:

@@ -71,7 +71,8 @@ def evaluate_tlcs(
     progress("measure", 0, 0)
 
     def pair(one: SampledPair) -> huang.TextPair:
-        same = _same(item_of(one.a), item_of(one.b))
+        a, b = item_of(one.a), item_of(one.b)
+        same = a == b if a and b else None
         return huang.TextPair(one.text_a, one.text_b, one.near, same, one.weight, one.step)
 
     measured = [pair(one) for one in sampled_pairs(out / "tlcs", pairs)]
@@ -106,10 +107,6 @@ def _items(editions: Editions | None) -> Callable[[str], str]:
         return found if edition or isinstance(editions, Items) else ""
 
     return item
-
-
-def _same(one: str, other: str) -> bool | None:
-    return one == other if one and other else None
 
 
 def _sets(file: Path, urls: dict[str, str]) -> dict[str, int]:

@@ -233,7 +233,8 @@ def _batches(own: list[_Own], scheme: Scheme) -> Iterator[_ArchiveBatch]:
     keys: list[tuple[int, int]] = []
     pages: list[SourcedPage] = []
     size = 0
-    for key, page in _merged(own, sources):
+    parts = [_keyed(number, source, mark) for (number, _, mark), source in zip(own, sources, strict=True)]
+    for key, page in heapq.merge(*parts, key=itemgetter(0)):
         keys.append(key)
         pages.append(page)
         size += len(page.page.body or b"")
@@ -243,11 +244,6 @@ def _batches(own: list[_Own], scheme: Scheme) -> Iterator[_ArchiveBatch]:
     if pages:
         yield batch(keys, pages)
     yield batch([], [])
-
-
-def _merged(own: list[_Own], sources: list[LocalSource]) -> Iterator[tuple[tuple[int, int], SourcedPage]]:
-    parts = [_keyed(number, source, mark) for (number, _, mark), source in zip(own, sources, strict=True)]
-    return heapq.merge(*parts, key=itemgetter(0))
 
 
 def _keyed(number: int, source: LocalSource, mark: Mark) -> Iterator[tuple[tuple[int, int], SourcedPage]]:

@@ -57,9 +57,9 @@ class SegmentLog:
         assert len(payload) <= PAYLOAD_BYTES_MAX, "the length of a frame has 32 bits"
         file = self._writable()
         offset, before = self._end, file.tell()
-        frame = _frame(offset, payload)
+        head = _FRAME.pack(len(payload), offset, _checksum(len(payload), offset, payload))
         try:
-            _write_all(file, frame)
+            _write_all(file, head + payload)
         except OSError as error:
             self._take_back(file, before)
             raise state_error("write to", Path(file.name), error) from error
@@ -217,10 +217,6 @@ class SegmentLog:
 
 def _checksum(length: int, offset: int, payload: bytes) -> int:
     return xxhash.xxh64_intdigest(payload, xxhash.xxh64_intdigest(_SUMMED.pack(length, offset)))
-
-
-def _frame(offset: int, payload: bytes) -> bytes:
-    return _FRAME.pack(len(payload), offset, _checksum(len(payload), offset, payload)) + payload
 
 
 def _write_all(file: BinaryIO, data: bytes) -> None:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import partial
 from importlib import resources
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import orjson
 from markupsafe import Markup
@@ -90,14 +90,12 @@ def compare(
         return diff(first, second, progress)
     must_be_writable(pages, "--pages")
     with tempfile.TemporaryFile() as rows:
-        found = diff(first, second, progress, changed=lambda row: _keep(rows, row))
+        found = diff(
+            first, second, progress, changed=lambda row: rows.write(orjson.dumps(row, option=orjson.OPT_APPEND_NEWLINE))
+        )
         rows.seek(0)
         write_table((tuple(orjson.loads(line)) for line in rows), CHANGED, pages, "--pages")
     return found
-
-
-def _keep(rows: IO[bytes], row: tuple[Any, ...]) -> None:
-    rows.write(orjson.dumps(row, option=orjson.OPT_APPEND_NEWLINE))
 
 
 def shown(found: Diff) -> Group:

@@ -9,7 +9,7 @@ import hashlib
 import heapq
 import sqlite3
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -104,7 +104,7 @@ CHANGED: Mapping[str, str] = {
     "before": "VARCHAR", "before_of": "VARCHAR", "after": "VARCHAR", "after_of": "VARCHAR",
 }  # fmt: skip
 #: Receives the values of CHANGED for one page.
-AddChanged = Callable[[tuple[Any, ...]], None]
+AddChanged = Callable[[tuple[Any, ...]], object]
 
 
 def diff(
@@ -231,8 +231,5 @@ def _take_samples(found: Diff, chosen: dict[Change, list[tuple[int, str]]], befo
 def _lookup(history: History, required: set[str]) -> dict[str, Verdict]:
     if not required:
         return {}
-    return {key: verdict for verdict in _own(history()) if (key := _key(verdict)) in required}
-
-
-def _own(verdicts: Iterable[Verdict]) -> Iterator[Verdict]:
-    return (verdict for verdict in verdicts if not verdict.get("n", 0))
+    own = (verdict for verdict in history() if not verdict.get("n", 0))
+    return {key: verdict for verdict in own if (key := _key(verdict)) in required}

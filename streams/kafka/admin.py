@@ -56,10 +56,6 @@ class GroupMember:
     partitions: tuple[int, ...]
 
 
-def _newest() -> OffsetSpec:
-    return cast(OffsetSpec, cast(Any, OffsetSpec).max_timestamp())  # carries no types
-
-
 #: Seconds for a request of metadata, which precedes the repetition of a failed request. Metadata name the new leader or
 #: controller; without them the client would go on querying a dead one. While no broker answers, this request costs
 #: nothing, but an Admin request of librdkafka that waits for a controller takes .7 of a core.
@@ -197,7 +193,8 @@ class Admin:
 
     def newest_ms(self, topic: KafkaTopic) -> int | None:
         """The timestamp of the newest record, in ms since the epoch; None if there is no record."""
-        places = {TopicPartition(topic.name, part): _newest() for part in range(topic.partitions)}
+        newest_of = cast(Any, OffsetSpec).max_timestamp  # carries no types
+        places = {TopicPartition(topic.name, part): newest_of() for part in range(topic.partitions)}
 
         def ask() -> int:
             futures = self._client.list_offsets(places, request_timeout=self._try_s)

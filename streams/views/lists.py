@@ -80,7 +80,10 @@ def changes(verdict: Verdict, kind: str, site: str, day: int, closeness: Closene
     if kind in DUPLICATES:
         yield key("suppressed", site), lambda row: _suppressed_row(row, verdict)
     if site and not verdict.get("n") and url_patterns.counts_at_all(verdict):
-        yield key("patterns", site), lambda row: _patterns_row(row, verdict, site)
+        yield (
+            key("patterns", site),
+            lambda row: {"patterns": url_patterns.counted(row["patterns"] if row else {}, verdict, site)},
+        )
     if turned := [str(name) for name in (verdict.get("evidence") or {}).get("turned_hot") or ()]:
         for hot in (hot_key(), hot_key(site)):
             yield hot, lambda row: _hot_row(row, verdict, site, turned)
@@ -186,10 +189,6 @@ def _suppressed_row(row: Row | None, verdict: Verdict) -> Row:
     originals[original] = originals.get(original, 0) + 1
     kept = _most(originals, ORIGINALS_KEPT, lambda url: originals[url])
     return {**_newest_first(row, [item], SUPPRESSED_KEPT), "originals": kept}
-
-
-def _patterns_row(row: Row | None, verdict: Verdict, site: str) -> Row:
-    return {"patterns": url_patterns.counted(row["patterns"] if row else {}, verdict, site)}
 
 
 def _hot_row(row: Row | None, verdict: Verdict, site: str, names: Sequence[str]) -> Row:

@@ -48,7 +48,8 @@ def _context(values: Mapping[str, str]) -> ssl.SSLContext:
     if path := values.get("ssl.ca.location"):
         # As librdkafka: only the named certificates are trusted.
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-        _load("ssl.ca.location", path, lambda: context.load_verify_locations(**_file_or_folder(path)))
+        how = {"capath" if Path(path).is_dir() else "cafile": path}
+        _load("ssl.ca.location", path, lambda: context.load_verify_locations(**how))
     if values.get("ssl.endpoint.identification.algorithm", "https") == "none":
         context.check_hostname = False
     if values.get("enable.ssl.certificate.verification", "true").lower() == "false":
@@ -59,10 +60,6 @@ def _context(values: Mapping[str, str]) -> ssl.SSLContext:
         # An empty password: without one OpenSSL would prompt on the terminal.
         _load("ssl.certificate.location", own, lambda: context.load_cert_chain(own, key, password or ""))
     return context
-
-
-def _file_or_folder(path: str) -> dict[str, str]:
-    return {"capath" if Path(path).is_dir() else "cafile": path}
 
 
 def _load(name: str, path: str, load: Callable[[], None]) -> None:

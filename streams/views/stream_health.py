@@ -86,7 +86,9 @@ class StreamHealth:
         self, own: Callable[[], Awaitable[Mapping[str, Any]]], others: Mapping[str, Collection[int]]
     ) -> list[Facts]:
         """Return the workers with their partitions, this one first. own: its own figures. others: partitions by URL."""
-        requests = [self._worker(url, partial(self._peer, url, parts)) for url, parts in others.items()]
+        requests = [
+            self._worker(url, partial(asyncio.to_thread, self._peers.own, url, parts)) for url, parts in others.items()
+        ]
         return await asyncio.gather(self._worker(self._address, own), *requests)
 
     async def _worker(self, url: str, ask: Callable[[], Awaitable[Mapping[str, Any]]]) -> Facts:
@@ -96,6 +98,3 @@ class StreamHealth:
         except NeardupError as error:
             return worker | {"problem": str(error), "lag": None, "behind": None, "rate": None, "tables": None}
         return worker | {"problem": None, "behind": sum(found["lag"].values()), **found}
-
-    async def _peer(self, url: str, parts: Collection[int]) -> Mapping[str, Any]:
-        return await asyncio.to_thread(self._peers.own, url, parts)
