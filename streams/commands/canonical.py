@@ -44,11 +44,11 @@ def canonical(options: Options) -> None:
     except BadInput as error:
         raise WrongUsage(str(error)) from None
     if options.state is None:
-        from streams.roles.canonical import hold_stream
+        from streams.roles.generations import hold_stream
 
         held = hold_stream(options.settings, text)
     else:
-        from streams.state.canonical import keep_policy, kept_policy
+        from streams.state.directory import keep_policy, kept_policy
 
         if required is not None:
             keep_policy(options.state, required)

@@ -5,8 +5,7 @@ from neardup.limits import DAY_MS
 from streams.commands.options import Opt, command, values
 from streams.commands.output import show
 from streams.commands.shared import Json
-from streams.config.retention import PAGES_MS, SKETCHES_MS, VERDICTS_MS
-from streams.config.settings import SHARDS_MAX
+from streams.config.settings import PAGES_MS, SHARDS_MAX, SKETCHES_MS, VERDICTS_MS
 
 _DAYS = {"h": 1 / 24, "d": 1, "w": 7, "y": 365}
 _FACTORS = {"": 1, "k": 1_000, "M": 1_000_000, "G": 1_000_000_000}

@@ -12,6 +12,7 @@ from rich.text import Text
 from neardup.decider import Decider
 from neardup.errors import BadInput, BadPage, InvariantBroken
 from neardup.fold import Candidate, Trace, fold
+from neardup.index.memory import MemoryStore
 from neardup.limits import PLACE_BITS
 from neardup.page import name_of, named_url
 from neardup.report.prose import KINDS, found_through, kept_apart, sentences
@@ -21,8 +22,9 @@ from neardup.rules import why_refused
 from neardup.verdict import Coordinates
 from streams.comparison.exactly import ExactSimilarity, exact_of
 from streams.files.state import State
-from streams.formats.message import decode_message
-from streams.pipeline.folding import fold_until
+from streams.formats.message import Message, decode_entry, decode_message, page_id
+from streams.pipeline.matcher import Matcher
+from streams.ports import LogReader
 from streams.process.terminal import folded
 from streams.state.directory import refuse_shards
 
@@ -219,7 +221,7 @@ def explain_command(
     refuse_shards(state.path, state.first_decider, "explain")
     stored, history = _stored(state, url, page_id)
     offset, place = stored["page_id"] >> PLACE_BITS, stored["page_id"] & ((1 << PLACE_BITS) - 1)
-    store, decider = fold_until(state.log, offset, state.first_decider, progress, place=place)
+    store, decider = _fold_until(state.log, offset, place, state.first_decider, progress)
     record = next(decode_message(data, at).records[place] for at, data in state.log.read(offset, offset + 1))
     traces: list[Trace] = []
     outcome = fold([(stored["page_id"], record)], store, decider, trace=traces.append)
@@ -234,6 +236,27 @@ def explain_command(
             "and program contradict each other"
         )
     return Explanation(stored, traces[0], history, decider, _difference(state, stored, decider), _exact(state, stored))
+
+
+def _fold_until(
+    log: LogReader, offset: int, place: int, first: Decider, progress: Callable[[int, int], None]
+) -> tuple[MemoryStore, Decider]:
+    """Return index and decider right before page number `place` of the message at `offset` was judged.
+
+    first: the decider at the log's begin. progress: called with messages folded and their total. Raises CorruptRecord.
+    """
+    store = MemoryStore()
+    matcher = Matcher(store, first)
+    for position, data in log.read(0):
+        if position > offset:
+            break
+        if position < offset:
+            matcher.apply(matcher.prepare([(position, data)], emit=False))
+        elif isinstance(entry := decode_entry(data, position), Message):
+            batch = [(page_id(position, number), record) for number, record in enumerate(entry.records[:place])]
+            store.write(fold(batch, store, matcher.decider, emit=False).writes)
+        progress(position, offset)
+    return store, matcher.decider
 
 
 def _exact(state: State, verdict: dict[str, Any]) -> tuple[ExactSimilarity, float] | None:

@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal, NamedTuple, get_type_hints
 from neardup.decider import ONLINE_RULES, Decider
 from neardup.decider import numbers as decider_numbers
 from neardup.errors import BadInput
-from neardup.limits import BODY_BYTES_MAX, MESSAGE_PAGES_MAX
+from neardup.limits import BODY_BYTES_MAX, DAY_MS, MESSAGE_PAGES_MAX
 from neardup.scheme import Scheme
 from streams.config.sites import sites_of
 
@@ -28,6 +28,8 @@ HIDDEN = "***"
 
 #: Most addresses of metrics.
 ADDRESSES_MAX = 32
+#: How long the topics keep their records, by default.
+PAGES_MS, SKETCHES_MS, VERDICTS_MS = 7 * DAY_MS, 30 * DAY_MS, 30 * DAY_MS
 #: Partitions of one topic that a judge reads together.
 SHARDS_MAX = 1024
 _CORES = min(len(os.sched_getaffinity(0)), 256)

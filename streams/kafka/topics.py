@@ -4,8 +4,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from neardup.limits import DAY_MS, LOG_RECORD_BYTES_MIN, PAGE_RECORD_BYTES_MAX, REJECTED_EXTRA_BYTES
-from streams.config.retention import PAGES_MS, SKETCHES_MS, VERDICTS_MS
-from streams.config.settings import Topics
+from streams.config.settings import PAGES_MS, SKETCHES_MS, VERDICTS_MS, Topics
 from streams.errors import TopicError
 from streams.kafka import Admin, KafkaTopic
 from streams.kafka.admin import BROKER_TIME

@@ -1,17 +1,18 @@
-"""The generations for a role: checks its own, and reports which one is live."""
+"""The control topic for a role: checks its generation, reports which one is live, and the policy of canonical pages."""
 
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 
+from neardup.canonical import policy_of, policy_text
 from neardup.errors import NeardupError, StateError
 from streams.config.settings import Role, Settings
 from streams.errors import SET_THE_SCHEME, BrokerError
 from streams.kafka import ControlReader, ControlTopic, Generation, Generations
 from streams.kafka.leader import Leader
 from streams.process import logs
-from streams.roles.runtime import Runtime, connect
+from streams.roles.runtime import Runtime, connect, greet
 
 _log = logs.get("generations")
 
@@ -28,6 +29,20 @@ def shown(name: str) -> str:
 def control_topic(settings: Settings, role: Role, runtime: Runtime | None = None) -> ControlTopic:
     """The control topic, by a role's connection. Raises BrokerError."""
     return ControlTopic(connect(settings, role, runtime), settings.generations_topic)
+
+
+def hold_stream(settings: Settings, text: str | None) -> tuple[str, ...]:
+    """Returns the stream's policy. text: a new policy to set first, as a record of the control topic; None: none.
+
+    Raises BadInput, BrokerError, CorruptRecord.
+    """
+    required = None if text is None else policy_of(text)
+    greet(settings, "topics")
+    control = control_topic(settings, "topics")
+    if required is not None:
+        control.create()
+        control.choose_canonical(policy_text(required))
+    return policy_of(control.read().canonical)
 
 
 def settings_of(settings: Settings, recorded: Generations, name: str) -> Settings:

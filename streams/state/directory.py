@@ -4,7 +4,7 @@
     scheme.json     readable by the owner only: the seed in it is a secret
     decider.json    the decider from the log's start on, until a control record names another one
     index/          the store; its META family names the log that it was folded from
-    canonical.json  a scan's policy for canonical pages (`streams.state.canonical`), if one is set
+    canonical.json  a scan's policy for canonical pages, if one is set
     inputs/         a scan's copies of remote input (`streams.files.fetching`); may be deleted
 
 A matcher has no more: its log and its verdicts are topics. A scan and the library have both here, see
@@ -16,8 +16,11 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
+import orjson
+
+from neardup.canonical import policy_of, policy_text
 from neardup.decider import Decider
-from neardup.errors import CorruptRecord, StateError
+from neardup.errors import BadInput, CorruptRecord, StateError
 from neardup.scheme import Scheme
 from streams.errors import SET_THE_SCHEME
 from streams.pipeline.matcher import folded_to
@@ -33,7 +36,9 @@ ONE_MATCHER = (
 )
 
 _Kept = TypeVar("_Kept", Scheme, Decider)
-_NAMES = frozenset({"lock", "scheme.json", "decider.json", "canonical.json", "index", "inputs"})
+#: The policy for canonical pages of a scan. No verdict depends on it: a new one needs neither a fold nor the lock.
+_POLICY = "canonical.json"
+_NAMES = frozenset({"lock", "scheme.json", "decider.json", _POLICY, "index", "inputs"})
 #: Further names in the directory of a scan.
 SCAN_NAMES = ("log", "verdicts", "sources")
 #: Further names in that of a scan with shards (`streams.files.shards`).
@@ -111,6 +116,26 @@ def kept_decider(path: Path) -> Decider | None:
         return Decider.from_json((path / "decider.json").read_text())
     except (OSError, ValueError, TypeError, KeyError):
         return None
+
+
+def kept_policy(path: Path) -> tuple[str, ...]:
+    """Return the policy of a scan's directory; empty if none is set. Raises StateError, CorruptRecord."""
+    file = path / _POLICY
+    try:
+        return policy_of(str(orjson.loads(file.read_bytes())["policy"]))
+    except FileNotFoundError:
+        return ()
+    except OSError as error:
+        raise state_error("read", file, error) from error
+    except (ValueError, TypeError, KeyError, BadInput) as error:
+        raise CorruptRecord(f"{file} is no policy: {error}; set it again: neardup canonical") from error
+
+
+def keep_policy(path: Path, policy: tuple[str, ...]) -> None:
+    """Set the policy, whole or not at all; empty: none. Raises StateError."""
+    file = path / _POLICY
+    with state_errors("write", file):
+        write_whole(file, orjson.dumps({"policy": policy_text(policy)}).decode(), 0o644)
 
 
 class MatcherDirectory:

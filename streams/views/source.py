@@ -9,7 +9,7 @@ import orjson
 
 from neardup.decider import Decider
 from streams.files.state import State
-from streams.state.canonical import kept_policy
+from streams.state.directory import kept_policy
 from streams.views.audits import Audits, NoAudits
 from streams.views.health import of_scan
 from streams.views.lists import Facts, Row, closeness_to

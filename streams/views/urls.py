@@ -3,13 +3,13 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
+from neardup.canonical import Member, choose
 from neardup.decider import Decider
 from neardup.errors import BadPage, NeardupError
 from neardup.page import name_of, normalise_url, url_of_id
 from neardup.report import prose
 from neardup.standing import standing_of
 from streams.views import comparing
-from streams.views.canonical import chosen
 from streams.views.lists import Facts, Row, Verdict
 from streams.views.rows import cluster_id, cluster_of, url_of
 from streams.views.source import Source
@@ -112,7 +112,7 @@ def cluster(source: Source, number: int) -> Facts | None:
     held = [url_of(source.rows("urls", text)) for text in row["members"]]
     rows = [each for each in held if each is not None and cluster_id(each["verdict"]) == number]
     policy, problem = _policy(source)
-    canonical, why = chosen(policy, latest["canonical"], rows, problem)
+    canonical, why = _chosen(policy, latest["canonical"], rows, problem)
     members = [_member(each, canonical) for each in rows]
     members.sort(key=lambda member: (not member["canonical"], member["page_id"], member["url"]))
     left_out = max(0, len(members) - MEMBERS_SHOWN)
@@ -145,3 +145,38 @@ def _member(row: Row, canonical: str | None) -> Facts:
         "site": verdict.get("site"),
         "canonical": verdict["url"] == canonical,
     }
+
+
+def _chosen(
+    policy: Sequence[str], named: str | None, rows: Sequence[Row], problem: str = ""
+) -> tuple[str | None, Facts | None]:
+    """Return the canonical URL of a cluster and the reason.
+
+    named: by the newest verdict. rows: of the present members. problem: why the policy is unknown.
+    """
+    members = [_candidate(row) for row in rows]
+    choice = choose(members, policy) if policy else None
+    if choice is not None:
+        steps = [{"criterion": step.criterion, "members": step.members} for step in choice.steps]
+        return choice.url, {"by": choice.by, "words": choice.words, "steps": steps}
+    if named is None:
+        return None, None
+    row = next((row for row in rows if row["verdict"]["url"] == named), None)
+    words = "the representative names it by rel=canonical"
+    if row is None:
+        words = "named by a verdict"
+    elif standing_of(row["verdict"]).shown:
+        words = "it is the representative, which names no other member by rel=canonical"
+    return named, {"by": "verdict", "words": problem or words, "steps": []}
+
+
+def _candidate(row: Row) -> Member:
+    own, verdict = row["own"], row["verdict"]
+    return Member(
+        url=verdict["url"],
+        first_seen=row["first"],
+        site=verdict.get("site") or "",
+        rel_canonical=own.get("rel_canonical"),
+        score=own.get("score"),
+        fetched_at=verdict.get("fetched_at") or 0,
+    )

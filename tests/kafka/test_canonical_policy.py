@@ -14,8 +14,7 @@ from neardup.errors import BadInput
 from streams.client import LiveVerdicts
 from streams.config.settings import Settings, Topics
 from streams.kafka import Admin, Connection
-from streams.roles.canonical import hold_stream
-from streams.roles.generations import control_topic
+from streams.roles.generations import control_topic, hold_stream
 from tests.streams.views.random_verdicts import random_verdicts
 
 pytest.importorskip("faust", reason="faust-streaming is not installed")
