@@ -264,11 +264,8 @@ class Admin:
                     raise
 
         self._ask(f"add partitions to topic {name}", grow)
-        deadline = time.monotonic() + self._request_s
-        while self.topic(name).partitions < partitions:
-            if time.monotonic() > deadline:
-                raise BrokerError(f"partitions were added to topic {name}, but do not appear at {self._bootstrap}")
-            time.sleep(0.02)
+        what = f"partitions were added to topic {name}, but do not appear"
+        self._until(lambda: self.topic(name).partitions >= partitions, what)
 
     def forget(self, group: str, topics: Sequence[str]) -> None:
         """Deletes a consumer group and topics, if they exist. Returns when they are gone.
@@ -292,11 +289,7 @@ class Admin:
         if topics:
             what = list(topics)
             self._ask("delete topics", lambda: drop(self._client.delete_topics(what, **within), missing))
-        deadline = time.monotonic() + self._request_s
-        while left := self.topics(topics):
-            if time.monotonic() > deadline:
-                raise BrokerError(f"topics {', '.join(left)} were deleted, but stay at {self._bootstrap}")
-            time.sleep(0.02)
+        self._until(lambda: not self.topics(topics), f"topics {', '.join(topics)} were deleted, but stay")
 
     def create(self, name: str, partitions: int, replicas: int, settings: Mapping[str, str]) -> bool:
         """Creates a topic; False if it exists. Returns when the new topic can be described. Raises BrokerError."""
@@ -312,9 +305,13 @@ class Admin:
             return True
 
         created = cast(bool, self._ask(f"create topic {name}", create))
-        deadline = time.monotonic() + self._request_s
-        while name not in self.topics([name]):
-            if time.monotonic() > deadline:
-                raise BrokerError(f"topic {name} was created, but does not appear at {self._bootstrap}")
-            time.sleep(0.02)
+        self._until(lambda: name in self.topics([name]), f"topic {name} was created, but does not appear")
         return created
+
+    def _until(self, is_visible: Callable[[], bool], problem: str) -> None:
+        """Wait until a change is visible. Raises BrokerError with the problem after the time limit of a request."""
+        deadline = time.monotonic() + self._request_s
+        while not is_visible():
+            if time.monotonic() > deadline:
+                raise BrokerError(f"{problem} at {self._bootstrap}")
+            time.sleep(0.02)

@@ -61,8 +61,9 @@ def _exactly(setting: str, value: str, reason: str) -> _Need:
     return _Need(setting, value, value, lambda found: found == value, reason)
 
 
-def _at_least(setting: str, value: int, smallest: int, reason: str) -> _Need:
-    return _Need(setting, str(value), f"{smallest} or more", lambda found: int(found) >= smallest, reason)
+def _bytes(value: int, smallest: int, reason: str) -> _Need:
+    fits: Callable[[str], bool] = lambda found: int(found) >= smallest  # noqa: E731
+    return _Need("max.message.bytes", str(value), f"{smallest} or more", fits, reason)
 
 
 def _retention(value: int, smallest: int, reason: str) -> _Need:
@@ -115,100 +116,60 @@ class _Plan:
 
 def _plans(names: Topics, sizes: Sizes, log_retention_ms: int) -> tuple[_Plan, ...]:
     """log_retention_ms: of the sketch log as it is."""
-    page_bytes = sizes.page_bytes_max
-    audit = _Plan(
-        names.audit,
-        1,
-        "",
-        (
-            _BROKER_TIME,
-            _retention(sizes.verdicts_retention_ms, DAY_MS, "pairs could be deleted before a labeller has seen them"),
-            _NO_COMPACTION,
-            _NO_UNCLEAN,
-        ),
+
+    def plan(name: str, partitions: int, *needs: _Need, fixed: str = "") -> _Plan:
+        return _Plan(name, partitions, fixed, (*needs, _NO_UNCLEAN))
+
+    page_bytes, log_ms, verdicts_ms = sizes.page_bytes_max, sizes.sketches_retention_ms, sizes.verdicts_retention_ms
+    as_log = "it must be kept as long as the sketch log, or shards and judge cannot be restored from their checkpoints"
+    between = (
+        _bytes(1_048_588, LOG_RECORD_BYTES_MIN, "a full record would not fit"),
+        _retention(log_retention_ms, log_retention_ms, as_log),
+        *(_BROKER_TIME, _NO_LIMIT_IN_BYTES, _NO_COMPACTION),
     )
-    kept_as_sketches = _retention(
-        log_retention_ms,
-        log_retention_ms,
-        "it must be kept as long as the sketch log, or shards and judge cannot be restored from their checkpoints",
-    )
-    of_shards = [_BROKER_TIME, _NO_LIMIT_IN_BYTES, _NO_COMPACTION, _NO_UNCLEAN]
-    record_bytes = _at_least("max.message.bytes", 1_048_588, LOG_RECORD_BYTES_MIN, "a full record would not fit")
-    return (
-        *([audit] if names.audit else []),
-        *_sharded(names, sizes, (record_bytes, kept_as_sketches, *of_shards)),
-        _Plan(
+    audit_kept = "pairs could be deleted before a labeller has seen them"
+    of_pages = "it is the log time, and with CreateTime a producer with a wrong clock could write the future"
+    for_rejected = "a rejected page of full size, with its reason, would not fit and would stop the sketcher"
+    log_kept = "it must cover three intervals between checkpoints, or a lost index cannot be rebuilt"
+    plans = (
+        plan(names.audit, 1, _BROKER_TIME, _retention(verdicts_ms, DAY_MS, audit_kept), _NO_COMPACTION),
+        plan(names.candidates, sizes.shards, *between, fixed="each virtual shard has a partition of its own"),
+        plan(names.effects, 1, *between, fixed="its one partition has the log's order"),
+        plan(
             names.pages,
             sizes.partitions,
-            "",
-            (
-                _exactly(
-                    *BROKER_TIME,
-                    "it is the log time, and with CreateTime a producer with a wrong clock could write the future",
-                ),
-                _at_least("max.message.bytes", page_bytes, page_bytes, "the broker would refuse large pages"),
-                _retention(sizes.pages_retention_ms, DAY_MS, "pages could go before a stopped sketcher is back"),
-                _NO_COMPACTION,
-                _NO_UNCLEAN,
-            ),
+            _exactly(*BROKER_TIME, of_pages),
+            _bytes(page_bytes, page_bytes, "the broker would refuse large pages"),
+            _retention(sizes.pages_retention_ms, DAY_MS, "pages could go before a stopped sketcher is back"),
+            _NO_COMPACTION,
         ),
-        _Plan(
+        plan(
             names.rejected,
             sizes.partitions,
-            "",
-            (
-                _BROKER_TIME,
-                _at_least(
-                    "max.message.bytes",
-                    page_bytes + REJECTED_EXTRA_BYTES,
-                    page_bytes + REJECTED_EXTRA_BYTES,
-                    "a rejected page of full size, with its reason, would not fit and would stop the sketcher",
-                ),
-                _NO_COMPACTION,
-                _NO_UNCLEAN,
-            ),
+            _BROKER_TIME,
+            _bytes(page_bytes + REJECTED_EXTRA_BYTES, page_bytes + REJECTED_EXTRA_BYTES, for_rejected),
+            _NO_COMPACTION,
         ),
-        _Plan(
+        plan(
             names.sketches,
             1,
-            "its one partition is the order of the crawl, and page ids are its offsets",
-            (
-                _BROKER_TIME,
-                _at_least(
-                    "max.message.bytes", 1_048_588, LOG_RECORD_BYTES_MIN, "a full message of sketches would not fit"
-                ),
-                _retention(
-                    sizes.sketches_retention_ms,
-                    sizes.sketches_retention_ms,
-                    "it must cover three intervals between checkpoints, or a lost index cannot be rebuilt",
-                ),
-                _NO_LIMIT_IN_BYTES,
-                _NO_COMPACTION,
-                _NO_UNCLEAN,
-            ),
+            _BROKER_TIME,
+            _bytes(1_048_588, LOG_RECORD_BYTES_MIN, "a full message of sketches would not fit"),
+            _retention(log_ms, log_ms, log_kept),
+            *(_NO_LIMIT_IN_BYTES, _NO_COMPACTION),
+            fixed="its one partition is the order of the crawl, and page ids are its offsets",
         ),
-        _Plan(
+        plan(
             names.verdicts,
             sizes.partitions,
-            "",
-            (
-                _BROKER_TIME,
-                _at_least("max.message.bytes", 1_048_588, VERDICT_BYTES_MIN, "a verdict with its evidence may not fit"),
-                _retention(sizes.verdicts_retention_ms, DAY_MS, "verdicts could go before a stopped indexer is back"),
-                # Compaction never removes the newest verdict of a partition, which a matcher reads when it starts.
-                _of_new("cleanup.policy", "compact" if sizes.compact_verdicts else "delete"),
-                _NO_UNCLEAN,
-            ),
+            _BROKER_TIME,
+            _bytes(1_048_588, VERDICT_BYTES_MIN, "a verdict with its evidence may not fit"),
+            _retention(verdicts_ms, DAY_MS, "verdicts could go before a stopped indexer is back"),
+            # Compaction never removes the newest verdict of a partition, which a matcher reads when it starts.
+            _of_new("cleanup.policy", "compact" if sizes.compact_verdicts else "delete"),
         ),
     )
-
-
-def _sharded(names: Topics, sizes: Sizes, needs: Sequence[_Need]) -> Iterator[_Plan]:
-    """The topics between shards and judge, if the generation has shards."""
-    if names.candidates:
-        yield _Plan(names.candidates, sizes.shards, "each virtual shard has a partition of its own", needs)
-    if names.effects:
-        yield _Plan(names.effects, 1, "its one partition has the log's order", needs)
+    return tuple(each for each in plans if each.name)
 
 
 def create(admin: Admin, names: Topics | None = None, sizes: Sizes | None = None) -> list[str]:
