@@ -11,6 +11,7 @@ This module uses private parts of numba, and may break with any version of it:
 * `numba.core.codegen`: `JITCodeLibrary` with `_linking_libraries`, `_finalized`,
   `_raise_if_finalized`, `_ensure_finalized`;
 * `numba.core.caching`: `FunctionCache`, `CompileResultCacheImpl`, `UserProvidedCacheLocator` and their hooks;
+* `numba.core.typing.Context` with `resolve_function_type`, its arguments and its attributes;
 * `numba.core.registry.cpu_target`, `Dispatcher.get_call_template`, `Dispatcher._cache`, the options `_nrt`,
   `no_cpython_wrapper`, `no_cfunc_wrapper` of `njit` (in `neardup.kernels`).
 
@@ -21,14 +22,15 @@ longer. Intrinsics (`neardup.kernels.bits`, `windows`, `spans`, `lanes`) build L
 
 import os
 from collections.abc import Iterable
+from types import BuiltinFunctionType
 from typing import Any
 
 import numba
-from numba.core import typed_passes, untyped_passes
+from numba.core import typed_passes, types, untyped_passes
 from numba.core.caching import CompileResultCacheImpl, FunctionCache, UserProvidedCacheLocator
 from numba.core.codegen import CodeLibrary, JITCodeLibrary
 from numba.core.compiler import CompilerBase, Flags
-from numba.core.compiler_machinery import PassManager
+from numba.core.compiler_machinery import PassManager, register_pass
 from numba.core.registry import cpu_target
 
 from neardup.kernels.kernel_cache import KEPT, folder
@@ -85,10 +87,45 @@ class _Flags(Flags):
         return _FLAGS_HASH
 
     def __eq__(self, other: object) -> bool:
-        return (isinstance(other, Flags) and self._values == other._values) or super().__eq__(other)
+        if not isinstance(other, Flags):
+            return NotImplemented
+        ours, theirs = self._values, other._values
+        return ours == theirs or all(getattr(self, name) == getattr(other, name) for name in {*ours, *theirs})
 
 
 _FLAGS_HASH = hash(Flags())
+
+
+@register_pass(mutates_CFG=False, analysis_only=True)
+class _Legalization(typed_passes.IRLegalization):
+    """Numba's last pass before LLVM code: marks where variables end, for reference counts. Lean kernels have none."""
+
+    _name = "kernel_legalization"
+
+    def run_pass(self, state: Any) -> bool:
+        return bool(state.flags.nrt and super().run_pass(state))
+
+
+class _Typing(type(cpu_target.typing_context)):
+    """Numba's typing context, which tries an operator's implementations for the same types once, not at each use."""
+
+    def __init__(self) -> None:
+        self.__dict__ = cpu_target.typing_context.__dict__
+
+    def resolve_function_type(self, func: Any, args: Any, kws: Any) -> Any:
+        if kws or not isinstance(func, (BuiltinFunctionType, types.Function)):
+            return super().resolve_function_type(func, args, kws)
+        found = _RESOLVED.get((func, args))
+        if found is None:
+            found = super().resolve_function_type(func, args, kws)
+            if found is not None:
+                _RESOLVED[func, args] = found
+        return found
+
+
+#: Signatures by function and types of arguments.
+_RESOLVED: dict[tuple[Any, Any], Any] = {}
+_TYPING = _Typing()
 
 
 #: The passes of numba that kernels need. Left out are those for closures, `with`, parallel loops and array expressions.
@@ -100,7 +137,7 @@ _PASSES = (
     untyped_passes.ReconstructSSA,
     typed_passes.NopythonTypeInference,
     typed_passes.PreLowerStripPhis,
-    typed_passes.IRLegalization,
+    _Legalization,
     typed_passes.AnnotateTypes,
     typed_passes.NativeLowering,
     typed_passes.NoPythonBackend,
@@ -113,7 +150,7 @@ def _compiler(kind: type[JITCodeLibrary]) -> type[CompilerBase]:
             if library is None:
                 library = kind(target.codegen(), "kernel")
                 library.enable_object_caching()
-            super().__init__(typing, target, library, args, return_type, _Flags(flags), locals_)
+            super().__init__(_TYPING, target, library, args, return_type, _Flags(flags), locals_)
 
         def define_pipelines(self) -> list[PassManager]:
             manager = PassManager("kernel")
