@@ -93,7 +93,7 @@ plain: $(READY)
 
 bounds: CHECKED = NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=$(abspath $(VENV))/numba-boundscheck
 bounds: $(READY)
-	$(CHECKED) $(BIN)/python -m neardup.warm
+	$(CHECKED) $(BIN)/python -m tests.neardup.kernels.compiled_once
 	$(CHECKED) $(PYTEST) $(WORKING) $(SLOWEST) -m kernel tests/neardup
 
 # The kernels compiled by numba's public decorator alone, without its private parts: for a numba that was not tried yet.

@@ -77,25 +77,6 @@ def test_what_a_kernel_calls_becomes_machine_code_with_it_alone(tmp_path: Path) 
     assert again == [first[0], "0 0", first[2]], "what is kept is whole"
 
 
-_TWO_FLAGS = """
-import numpy as np
-from neardup.kernels.pairs import score_pairs
-from neardup.kernels.record import write_record
-from neardup.warm import warm
-warm()
-from neardup.kernels import blake2b, names, pairs
-for each in (blake2b.blake2b, names.write_name, pairs._differs, pairs._own_name, pairs._has):
-    print(each.part().__name__, len(each.part().overloads))
-"""
-
-
-@pytest.mark.slow
-def test_a_function_that_many_kernels_call_is_compiled_for_one_set_of_types(tmp_path: Path) -> None:
-    """Another type of one argument, for instance `U8(1) | U8(2)`, which numba takes for uint64, compiles it again."""
-    counts = run(tmp_path, "", _TWO_FLAGS, NUMBA_OPT="0").splitlines()
-    assert counts == ["blake2b 1", "write_name 1", "_differs 1", "_own_name 1", "_has 1"]
-
-
 _CACHED = "print(made.total.stats.cache_hits and 'kept' or 'compiled', made.kernel_cache.KEPT)"
 _USED = f"import numpy as np; made.total(np.zeros(5, np.int64), 21); {_CACHED}"
 _OTHER = {"NUMBA_CPU_NAME": "nehalem", "NUMBA_CPU_FEATURES": ""}
