@@ -3,7 +3,7 @@
 import gc
 import os
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -45,8 +45,27 @@ CORE = (
 )
 #: The fixture of tests that do anything to a broker. One worker runs them all: others need no such broker.
 OWN_BROKER = "own_broker"
+#: A folder in memory, and the free bytes that it must have. Pytest removes the folder of a test that has passed.
+MEMORY, MEMORY_BYTES_MIN = "/dev/shm", 8 << 30
+#: More objects than this, and a collection of garbage takes tens of milliseconds.
+SEEN_OBJECTS_MAX = 30_000
 #: Fixtures that stand for a marker.
 NEEDS = {"broker": "broker", OWN_BROKER: "broker", "browser": "browser"}
+
+
+def pytest_configure() -> None:
+    """Puts the folders of tests into memory, where that is possible: an index syncs a dozen files when it is opened."""
+    if "PYTEST_DEBUG_TEMPROOT" not in os.environ and _holds(MEMORY):
+        os.environ["PYTEST_DEBUG_TEMPROOT"] = MEMORY
+
+
+def _holds(folder: str) -> bool:
+    """Whether a folder has room for all tests, and programs may be started from it."""
+    try:
+        found = os.statvfs(folder)
+    except OSError:
+        return False
+    return found.f_bavail * found.f_frsize > MEMORY_BYTES_MIN and not found.f_flag & (os.ST_NOEXEC | os.ST_RDONLY)
 
 
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
@@ -61,7 +80,20 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 
 def pytest_collection_finish() -> None:
-    """Takes what was imported and collected out of the garbage collector's sight: hundreds of thousands of objects.
+    _hide_objects()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol() -> Generator[None, Any, Any]:
+    """Hides what a test has imported, once that is much; modules that it imports stay."""
+    done = yield
+    if len(gc.get_objects()) > SEEN_OBJECTS_MAX:
+        _hide_objects()
+    return done
+
+
+def _hide_objects() -> None:
+    """Takes all objects that there are out of the garbage collector's sight.
 
     An index that is closed has garbage collected at once, and so do tests that open hundreds.
     """
