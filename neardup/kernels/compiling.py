@@ -16,8 +16,7 @@ This module uses private parts of numba, and may break with any version of it:
   `no_cpython_wrapper`, `no_cfunc_wrapper` of `njit` (in `neardup.kernels`).
 
 With NEARDUP_PLAIN_KERNELS=1 this module is not imported, and `njit` alone compiles the same bits: the first start takes
-longer. Intrinsics (`neardup.kernels.bits`, `windows`, `spans`, `lanes`) build LLVM code with llvmlite and
-`numba.extending` in both modes.
+longer. In both modes `neardup.kernels.operations` builds LLVM code with llvmlite and `numba.extending`.
 """
 
 import os

@@ -9,16 +9,19 @@ import xxhash
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from neardup.kernels import bits, windows
+from neardup.kernels import bits as bits_module
+from neardup.kernels import windows as windows_module
 from neardup.kernels.fingerprint import KEY_WORDS, fingerprint, siphash
 from neardup.kernels.spans import hash_spans
 from neardup.kernels.xxh64 import xxh64_twice
 from tests.neardup.hostile import EXAMPLES
+from tests.neardup.kernels.called import called
 from tests.oracle import sketches as oracle
 
 pytestmark = [pytest.mark.kernel, pytest.mark.filterwarnings("ignore:overflow")]
 
 U64 = np.uint64
+bits, windows = called(bits_module), called(windows_module)
 words = st.one_of(st.sampled_from([0, 1, 2**63, 2**64 - 1]), st.integers(0, 2**64 - 1))
 keys = st.lists(words, min_size=KEY_WORDS, max_size=KEY_WORDS)
 GOLDEN = [
@@ -99,6 +102,9 @@ _CANARY = """
 import numpy as np, sys
 from neardup.kernels import bits, kernel, lean_kernel, windows
 from neardup.kernels.entities import put_point
+from tests.neardup.kernels.called import called
+
+bits, windows = called(bits), called(windows)
 
 @kernel
 def plain(array, index):

@@ -2,14 +2,17 @@
 
 import math
 
+import numba
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from neardup.kernels import lanes, planes
+from neardup.kernels import lanes as lanes_module
+from neardup.kernels import planes as planes_module
 from neardup.sketch.simhash import LOG_WEIGHTS, agreeing_bits, simhash
 from tests.neardup.hostile import EXAMPLES
+from tests.neardup.kernels.called import called
 from tests.neardup.sketch.sketch_inputs import SEED, SHAPE, fingerprints
 from tests.oracle import sketches as oracle
 
@@ -106,8 +109,9 @@ def test_twelve_blocks_find_all_pairs_within_eleven_bits():
 @pytest.mark.kernel
 def test_wide_loads_check_their_range():
     # with bounds checks, and with the JIT off; unchecked code trusts its indices
-    if not (lanes.numba.config.BOUNDSCHECK or lanes.numba.config.DISABLE_JIT):
+    if not (numba.config.BOUNDSCHECK or numba.config.DISABLE_JIT):
         pytest.skip("unchecked")
+    lanes, planes = called(lanes_module), called(planes_module)
     words, order = np.zeros(40, U64), np.zeros(20, np.uint32)
     planes.add_planes(words, 0, 2, 16, 3)
     for source, digits, target, top in ((0, 2, 24, 3), (-1, 2, 16, 3), (32, 2, 0, 2)):
