@@ -6,14 +6,16 @@ that `judge` will most likely need; where `judge` misses one, `fold` reads it an
 """
 
 import gc
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import compress
 
 from neardup.clusters import choice, membership
+from neardup.clusters.batch_verdicts import BatchVerdicts
 from neardup.clusters.choice import ComparedPage
+from neardup.clusters.founders import Founders
 from neardup.clusters.lifecycle import Check, Judged, Lifecycle
 from neardup.clusters.overlay import Effect, MakeReads, Overlay, Reads
 from neardup.clusters.verdicts import VerdictBuilder
@@ -27,7 +29,6 @@ from neardup.search import candidates
 from neardup.search.pages import Pages, Records
 from neardup.sketch.header import Header
 from neardup.sketch.layout import RecordKind
-from neardup.verdict import Verdict
 
 #: Number of pages whose pairs among themselves are scored together. With more pages, more guesses are wrong.
 _AHEAD = 32
@@ -74,8 +75,8 @@ class Outcome:
     of keys that turned hot.
     """
 
-    verdicts: list[Verdict]
-    writes: dict[Family, dict[bytes, bytes | None]]
+    verdicts: BatchVerdicts = field(default_factory=BatchVerdicts)
+    writes: dict[Family, dict[bytes, bytes | None]] = field(default_factory=dict)
     scored: int = 0
     cut: int = 0
     hot_turned: int = 0
@@ -152,7 +153,9 @@ def read_ahead(
     urls = zip(range(len(pages)), pages.named, pages.url_hashes, strict=True)
     known = {i: row for i, named, hashed in urls if named and (row := overlay.urls.get(hashed)) is not None}
     reads.leaving.update(row.cluster for row in known.values() if row.live)
-    held = reads.in_rounds(store, pages.of_kind(RecordKind.PAGE), lambda: life.held_as)
+    new, others = _new_pages(reads)
+    held: dict[int, int | None] = dict.fromkeys(new)
+    held |= reads.in_rounds(store, others, lambda: life.held_as)
     searching = sorted(pages.page_ids[i] for i, page_id in held.items() if page_id is None)
     found = candidates.read_many(overlay, store, searching)
     reads.read(store, choice.sibling_needs(overlay, searching))
@@ -177,6 +180,18 @@ def read_ahead(
     return reads
 
 
+def _new_pages(reads: Reads) -> tuple[list[int], list[int]]:
+    """Positions of the pages of which the index has neither URL nor digest, and of all other pages."""
+    pages, urls, keys = reads.pages, reads.rows[Family.URLS], reads.rows[Family.KEYS]
+    new: list[int] = []
+    others: list[int] = []
+    for i in pages.of_kind(RecordKind.PAGE):
+        key = pages.digest_keys[i]
+        is_new = urls[pages.url_hashes[i]] is None and (not key or keys[key] is None)
+        (new if is_new else others).append(i)
+    return new, others
+
+
 def judge(
     batch: Records,
     reads: Reads,
@@ -187,14 +202,14 @@ def judge(
     emit: bool = True,
 ) -> Outcome:
     """Folds the batch over the rows that were read. Pure. Raises Missing with all needs found, InvariantBroken."""
-    overlay, pages, outcome = reads.overlay(), reads.pages, Outcome([], {})
-    life = Lifecycle(overlay, VerdictBuilder(overlay) if emit else None)
-    traces = []
+    overlay, pages, outcome = reads.overlay(), reads.pages, Outcome()
+    builder = VerdictBuilder(overlay) if emit else None
+    life, traces = Lifecycle(overlay, builder), []
+    founders = Founders(overlay)
+    plain = founders.plain if trace is None else [False] * len(pages)
 
     def judge_one(i: int) -> None:
         page_id = pages.page_ids[i]
-        if i % _AHEAD == 0:
-            candidates.score_among(overlay, pages.page_ids[i : i + _AHEAD])
         judged = life.apply(i)
         if trace is not None:
             traces.append(_trace(overlay, page_id, pages[page_id], judged))
@@ -210,7 +225,18 @@ def judge(
             outcome.scored += len(judged.search.candidates)
             outcome.cut += judged.search.cut
 
-    for_each(range(len(pages)), judge_one)
+    def judge_run(run: range) -> None:
+        first, last = run.start, run.stop
+        if first % _AHEAD == 0:
+            candidates.score_among(overlay, pages.page_ids[first : first + _AHEAD])
+        if not plain[first] or not founders.put(first, last):
+            for_each(run, judge_one)
+            return
+        if builder is not None:
+            outcome.verdicts.add_plain(builder, first, last)
+        outcome.scored_by_page += [0] * len(run)
+
+    for_each(_runs(plain), judge_run)
     outcome.writes = overlay.writes()
     outcome.hot_turned = overlay.hot_turned
     outcome.effects = overlay.effects
@@ -218,6 +244,17 @@ def judge(
         for one in traces:
             trace(one)
     return outcome
+
+
+def _runs(plain: Sequence[bool]) -> Iterator[range]:
+    """Yields positions in order: those of plain pages that follow one another together, all others one by one."""
+    first = 0
+    while first < len(plain):
+        last = first + 1
+        while plain[first] and last < len(plain) and plain[last] and last % _AHEAD:
+            last += 1
+        yield range(first, last)
+        first = last
 
 
 def _trace(overlay: Overlay, page_id: int, header: Header, judged: Judged) -> Trace:

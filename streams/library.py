@@ -59,7 +59,7 @@ class Deduplicator:
             self._holder.add(messages, prepared)
         else:
             self._holder.apply(prepared)
-        return prepared.verdicts
+        return list(prepared.verdicts)
 
     def stream(self, pages: Iterable[Page], *, threads: int = 1) -> Iterator[Verdict]:
         """Yield what `add` returns, holding some hundred pages in memory at a time."""

@@ -5,8 +5,9 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from neardup.clusters.batch_verdicts import BatchVerdicts
 from neardup.page import Page
-from neardup.verdict import Coordinates, Verdict
+from neardup.verdict import Coordinates
 
 #: Called with the phase of some work, the number done, and the total; 0: unknown.
 Progress = Callable[[str, int, int], None]
@@ -109,7 +110,7 @@ class LogWriter(Protocol):
 class VerdictSink(Protocol):
     """Receives verdicts. After a crash a batch comes again with the same offset."""
 
-    def emit(self, offset: int, verdicts: Sequence[Verdict]) -> None: ...
+    def emit(self, offset: int, verdicts: BatchVerdicts) -> None: ...
 
 
 class Topic(Protocol):

@@ -23,7 +23,7 @@ from neardup.index.rows import (
 from neardup.sketch.header import Header, url_hash
 from neardup.verdict import Kind
 
-_NO_URL = bytes(16)
+NO_URL = bytes(16)
 
 
 def found(overlay: Overlay, i: int, content_of: int = NO_PAGE) -> None:
@@ -35,7 +35,7 @@ def found(overlay: Overlay, i: int, content_of: int = NO_PAGE) -> None:
     page_id, hashed = pages.page_ids[i], pages.url_hashes[i]
     overlay.post(page_id)
     digests.arrive(overlay, i)
-    named_canonical = _named_canonical(pages[page_id]) if pages.names_canonical[i] else _NO_URL
+    named_canonical = _named_canonical(pages[page_id]) if pages.names_canonical[i] else NO_URL
     overlay.clusters.put_encoded(pages.id_keys[i], encode_new_cluster(page_id, hashed, content_of, named_canonical))
     standing = Kind.UNIQUE if content_of == NO_PAGE else Kind.SAME_CONTENT
     row = encode_url(page_id, page_id, 0, standing, pages.newest[i], pages.log_times[i])
@@ -110,7 +110,7 @@ def change(overlay: Overlay, cluster_id: int, **values: object) -> ClusterRow:
 def canonical_of(overlay: Overlay, cluster_id: int, header: Header) -> tuple[bytes, str]:
     """Returns `named_canonical` and `canonical` of a cluster whose representative's current sketch has this header."""
     named_canonical = _named_canonical(header)
-    if named_canonical == _NO_URL:
+    if named_canonical == NO_URL:
         return named_canonical, ""
     row = overlay.urls.get(named_canonical)
     member = row is not None and row.live and row.cluster == cluster_id
@@ -121,9 +121,9 @@ def _named_canonical(header: Header) -> bytes:
     """Hash of the URL that a page names as canonical. Zeros without one, or if it is the page's own URL."""
     canonical = header.canonical
     if not canonical:
-        return _NO_URL
+        return NO_URL
     named_canonical = url_hash(canonical)
-    return _NO_URL if named_canonical == header.url_hash else named_canonical
+    return NO_URL if named_canonical == header.url_hash else named_canonical
 
 
 def retire(overlay: Overlay, hashed: bytes, row: UrlRow) -> int | None:

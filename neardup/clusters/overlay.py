@@ -4,6 +4,8 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from neardup.decider import Decider
 from neardup.index import namings, rows
 from neardup.index.base import Family
@@ -70,6 +72,11 @@ class Overlay(SearchOverlay):
         """Does the same for a page of the batch by position, with the range of its shared part (`Pages.middles`)."""
         return self.pages.records[i], self.pages.middles[i]
 
+    def kept_columns(self, at: np.ndarray) -> tuple[np.ndarray, list[bytes], list[tuple[int, int, int]]]:
+        """Does the same for several pages: headers, records, ranges of their shared parts. at: positions, int64[]."""
+        pages, positions = self.pages, at.tolist()
+        return pages.headers[at], [pages.records[i] for i in positions], [pages.middles[i] for i in positions]
+
     def can_score(self, page_id: int, other: int) -> bool:
         """Whether the numbers of a page of the batch and another sketch are known, or can be computed here."""
         return True
@@ -77,6 +84,9 @@ class Overlay(SearchOverlay):
     def scored_as(self, page_id: int, held: int) -> int:
         """Returns the sketch used for scoring when a page of the batch has the content of a URL's held fetch."""
         return held
+
+    def found(self, first: int, last: int) -> None:
+        """Notes that pages of the batch, by position, each found a cluster: that they are kept, posted and followed."""
 
     def keep(self, page_id: int) -> None:
         """Notes that a page is live and its sketch is stored."""

@@ -1,4 +1,8 @@
-"""Verdicts of a batch's pages. Fields that depend on the page alone are decoded by columns, not page by page."""
+"""BatchVerdicts of a batch's pages. Fields that depend on the page alone are decoded by columns, not page by page."""
+
+from typing import Any
+
+import orjson
 
 from neardup.clusters import evidence
 from neardup.clusters.evidence import Evidence
@@ -7,7 +11,7 @@ from neardup.decider import Decider
 from neardup.index.rows import ClusterRow, UrlRow, id_key
 from neardup.sketch.header import Header
 from neardup.sketch.layout import RecordFlag, RecordKind, RecordSection, score_of
-from neardup.verdict import TAKEN_DOWN, Coordinates, Kind, Representative, Verdict
+from neardup.verdict import TAKEN_DOWN, VERDICT_VERSION, Coordinates, Kind, Representative, Verdict
 
 #: Id, size, canonical URL (empty: the page's own) and revision, as a verdict has them.
 _Cluster = tuple[int | None, int | None, str | None, int | None]
@@ -42,6 +46,70 @@ class VerdictBuilder:
 
     def lang(self, i: int) -> str:
         start, end = self._columns[i][-2:]
+        return self._records[i][start:end].decode("utf-8", "replace")
+
+    # ---- of plain pages (`neardup.clusters.founders`) ----------------------------------------------------------------
+
+    def plain(self, i: int) -> Verdict:
+        """A page that founded a cluster, and had no candidates."""
+        return self.founder(i, {"candidates": 0})
+
+    def plain_line(self, i: int, log: str | None, generation: str | None) -> bytes:
+        """`plain` as JSON, in a third of the time. log, generation: of the verdict."""
+        record, page_id = self._records[i], self._page_ids[i]
+        (source, fetched_at, partition, offset, position, thin, opaque, truncated, score, *starts) = self._columns[i]
+        at_url, at_site, at_title, at_canonical, at_lang, at_reason = starts
+        url = record[at_url:at_site].decode("utf-8", "replace")
+        out: dict[str, Any] = {
+            "version": VERDICT_VERSION,
+            "verdict": "unique",
+            "page_id": page_id,
+            "n": 0,
+            "url": url,
+            "fetched_at": fetched_at,
+            "coordinates": {"source": source, "partition": partition, "offset": offset, "position": position},
+            "scheme": self._scheme,
+            "decider": self._decider,
+            "cluster": page_id,
+            "cluster_size": 1,
+            "canonical": url,
+            "revision": 1,
+            "evidence": {"candidates": 0},
+        }
+        if at_title != at_canonical:
+            out["title"] = record[at_title:at_canonical].decode("utf-8", "replace")
+        if at_site != at_title:
+            out["site"] = record[at_site:at_title].decode("utf-8", "replace")
+        if at_lang != at_reason:
+            out["lang"] = record[at_lang:at_reason].decode("utf-8", "replace")
+        if thin:
+            out["thin"] = True
+        if opaque:
+            out["opaque"] = True
+        if truncated:
+            out["truncated"] = True
+        if at_canonical != at_lang and (named := record[at_canonical:at_lang].decode("utf-8", "replace")) != url:
+            out["rel_canonical"] = named
+        if score:
+            out["score"] = score_of(score)
+        if log is not None:
+            out["log"] = log
+        if generation is not None:
+            out["generation"] = generation
+        return orjson.dumps(out)
+
+    def page_id(self, i: int) -> int:
+        return self._page_ids[i]
+
+    def url(self, i: int) -> str:
+        start, end = self._columns[i][-6:-4]
+        return self._records[i][start:end].decode("utf-8", "replace")
+
+    def source(self, i: int) -> str:
+        return str(self._columns[i][0])
+
+    def site(self, i: int) -> str:
+        start, end = self._columns[i][-5:-3]
         return self._records[i][start:end].decode("utf-8", "replace")
 
     # ---- of pages of the batch -------------------------------------------------------------------------------------

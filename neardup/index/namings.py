@@ -8,10 +8,13 @@
 import hashlib
 import struct
 
+import numpy as np
+
 from neardup.errors import CorruptRecord
+from neardup.index.rows import rows_of_array
 from neardup.page import USER_FOLDERS, owner_of
 from neardup.rules.families import KeyFamily
-from neardup.rules.siblings import COUNT_MAX, Siblings
+from neardup.rules.siblings import COUNT_MAX, Siblings, Traits
 from neardup.sketch.header import Header
 
 _ROW = struct.Struct("<BBBBBQQQ")
@@ -28,6 +31,18 @@ def encode(siblings: Siblings) -> bytes:
 def encode_first(tail: int, titling: int, place: int) -> bytes:
     """Encodes the row of a naming that only one page has."""
     return _ROW.pack(FORMAT, 0, 1, 0, 0, tail, titling, place)
+
+
+def encode_firsts(headers: np.ndarray) -> list[bytes]:
+    """Encodes the rows of namings that only one page each has. headers: HEADER[pages]."""
+    out = np.zeros(len(headers), dtype=_FIRST)
+    out["format"], out["counts"] = FORMAT, (0, 1, 0, 0)
+    for name in Traits._fields:
+        out[name] = headers[name]
+    return rows_of_array(out)
+
+
+_FIRST = np.dtype([("format", "u1"), ("counts", "u1", 4), *((name, "<u8") for name in Traits._fields)])
 
 
 def decode(row: bytes) -> Siblings:

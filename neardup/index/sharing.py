@@ -12,7 +12,9 @@ tape and Bloom filter. The row of the first page of a digest has them; the rows 
 """
 
 import struct
+from collections.abc import Sequence
 
+import numpy as np
 import xxhash
 
 from neardup.errors import CorruptRecord
@@ -112,6 +114,18 @@ def scrubbed(record: bytes) -> bytes:
 def check_of(shared: bytes) -> int:
     """Returns a 64-bit checksum, which shows whether two records of one digest really share this part."""
     return xxhash.xxh3_64_intdigest(shared)
+
+
+def checks_of(headers: np.ndarray, records: Sequence[bytes], middles: Sequence[tuple[int, int, int]]) -> list[int]:
+    """Returns `check_of` the shared parts of records. headers: HEADER[records]; middles: results of `_middle`."""
+    raw = headers.view(np.uint8).reshape(-1, _HEADER_BYTES)
+    fixed = np.concatenate([raw[:, shared] for shared in (_COUNTS, _SKETCHES, _TAPE, _BLOOM)], axis=1)
+    starts: list[bytes] = fixed.view(f"V{_FIXED}")[:, 0].tolist()
+    checksum = xxhash.xxh3_64_intdigest
+    return [
+        checksum(start + record[_HEADER_BYTES:tape] + record[bloom:end])
+        for start, record, (tape, bloom, end) in zip(starts, records, middles, strict=True)
+    ]
 
 
 def whole_row(record: bytes) -> bytes:

@@ -1,7 +1,7 @@
 """One kind of row: the rows that were read, under the changes of the batch so far."""
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from heapq import merge
 from typing import Any, Generic, TypeVar
 
@@ -71,6 +71,13 @@ class Table(Generic[Row]):
             self._changed.discard(key)
         if self._grouped is not None:
             self._group(self._grouped, key)
+
+    def put_new(self, keys: Sequence[bytes], rows: Sequence[bytes]) -> None:
+        """Like `put_encoded` of many rows, under keys that were neither stored nor put before."""
+        self._encoded.update(zip(keys, rows, strict=True))
+        if self._grouped is not None:
+            for key in keys:
+                self._group(self._grouped, key)
 
     def first(self, prefix: bytes, limit: int, after: bytes, *, fresh: bool, lookahead: int = 0) -> list[bytes]:
         """The smallest `limit` keys of a prefix and 8 bytes after a key. Raises Missing.

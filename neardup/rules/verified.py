@@ -5,6 +5,7 @@ differ: in their names (title, heading, words and numbers of the URL's path), in
 changes by itself (stamps, noise). The steps are the list `STEPS`; the first step that returns a ruling decides.
 """
 
+from functools import lru_cache
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
@@ -299,6 +300,7 @@ def one_page(header: Header, other: Header, decider: Decider) -> bool:
     return False
 
 
+@lru_cache(maxsize=4096)
 def _signs(url: str) -> tuple[str, ...]:
     """The signs in the last segment of a URL's path that may be part of a name: all but those that separate words."""
     segment = unquote(urlsplit(url).path).rpartition("/")[2]

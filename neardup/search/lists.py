@@ -179,6 +179,11 @@ class Lists:
         """Whether all lists of a page, named by its row of `Posted`, are empty or hot when its turn comes."""
         return self._lonely[number] and not self._disturbed
 
+    @property
+    def is_disturbed(self) -> bool:
+        """Whether a page of the store was posted, or a hot list has room again: then no page of the batch is lonely."""
+        return self._disturbed
+
     def mark_lonely(self, page_ids: Iterable[int]) -> None:
         """Marks pages that have no candidates in the lists as they were read."""
         for page_id in page_ids:
@@ -297,9 +302,9 @@ class Lists:
 
     # ---- changing --------------------------------------------------------------------------------------------------
 
-    def post_lonely(self, number: int) -> None:
-        """Posts a lonely page of the batch; done together with others, before the next read of the lists."""
-        self._due.append(number)
+    def post_lonely(self, numbers: Sequence[int]) -> None:
+        """Posts lonely pages of the batch; done together with others, before the next read of the lists."""
+        self._due += numbers
 
     def _settle(self) -> None:
         if self._due:

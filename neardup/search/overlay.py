@@ -83,7 +83,7 @@ class SearchOverlay:
         if number is None and page_id in self.pages:
             return
         if number is not None and self.lists.is_lonely(number):
-            self.lists.post_lonely(number)
+            self.lists.post_lonely([number])
             return
         header = self.header(page_id)
         slots, others = self._slots(page_id)

@@ -36,14 +36,19 @@ def slim(record: bytes) -> bytes:
 
 def slim_all(pages: Pages) -> list[bytes]:
     """`slim` of all records of any kind."""
-    headers = pages.headers.copy()
     starts, ends = pages.starts[RecordSection.URL], pages.starts[RecordSection.ARTICLE]
-    for name in _NUMBERS:
-        headers[name] = 0
-    headers["size"] = HEADER.itemsize + ends - starts
+    headers = _slim_headers(pages)
     heads: list[bytes] = headers.view(f"V{HEADER.itemsize}").tolist()
     texts = zip(heads, pages.records, starts.tolist(), ends.tolist(), strict=True)
     return [head + record[start:end] for head, record, start, end in texts]
+
+
+def _slim_headers(pages: Pages) -> np.ndarray:
+    headers = pages.headers.copy()
+    for name in _NUMBERS:
+        headers[name] = 0
+    headers["size"] = HEADER.itemsize + pages.starts[RecordSection.ARTICLE] - pages.starts[RecordSection.URL]
+    return headers
 
 
 class JudgeReader:
@@ -156,6 +161,10 @@ class JudgeOverlay(Overlay):
     def kept_of(self, i: int) -> tuple[bytes, tuple[int, int, int]]:
         return self.reads.slim[i], _NO_SECTIONS
 
+    def kept_columns(self, at: np.ndarray) -> tuple[np.ndarray, list[bytes], list[tuple[int, int, int]]]:
+        slim = self.reads.slim
+        return _slim_headers(self.pages)[at], [slim[i] for i in at.tolist()], [_NO_SECTIONS] * len(at)
+
     def can_score(self, page_id: int, other: int) -> bool:
         scores = self.reads.scores.get(page_id)
         return (scores is not None and other in scores) or other in self.reads.records
@@ -229,6 +238,16 @@ class JudgeOverlay(Overlay):
     def require_lists(self, page_id: int) -> None:
         if page_id >= self.reads.first:
             super().require_lists(page_id)
+
+    def found(self, first: int, last: int) -> None:
+        pages = self.pages
+        for page_id, url_hash in zip(pages.page_ids[first:last], pages.url_hashes[first:last], strict=True):
+            self.effects += (
+                (_POST, page_id, _NO_URL),
+                (_KEEP, page_id, _NO_URL),
+                (_FOLLOW, page_id, url_hash),
+            )
+            self._followed[url_hash] = True
 
     def keep(self, page_id: int) -> None:
         self.effects.append((_KEEP, page_id, _NO_URL))

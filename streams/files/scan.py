@@ -17,12 +17,13 @@ from typing import BinaryIO
 
 import orjson
 
+from neardup.clusters.batch_verdicts import BatchVerdicts
 from neardup.errors import BadInput, InvariantBroken
 from neardup.limits import MESSAGE_PAGES_MAX
 from neardup.page import ID_SCHEME
 from neardup.report.prose import reason_kind
 from neardup.standing import DUPLICATES
-from neardup.verdict import Kind, Verdict
+from neardup.verdict import Kind
 from streams.files.archive_time import ArchiveTime
 from streams.files.archives import ARCHIVES_MAX, SketchedArchives, messages_of
 from streams.files.fetching import fetched
@@ -438,26 +439,33 @@ class _Scan:
         self.result.problems += record.problems
         self.result.problems_total += record.problems_total
 
-    def _count(self, verdicts: list[Verdict]) -> None:
-        for verdict in verdicts:
+    def _count(self, verdicts: BatchVerdicts) -> None:
+        for page in verdicts.plain_pages():
+            self._counts[Kind.UNIQUE.value] += 1
+            self._pages_in += 1
+            self._readable.add(page.source)
+            self._count_site(page.url, page.site, is_duplicate=False)
+        for verdict in verdicts.made():
             if not verdict.n or verdict.verdict is Kind.PROMOTED:
                 self._counts[verdict.verdict.value] += 1
             if verdict.n:
                 continue
             self._pages_in += 1
             self._readable.update([verdict.coordinates.source] if verdict.verdict is not Kind.REJECTED else [])
-            name = verdict.site or ""
-            if verdict.url.startswith(ID_SCHEME):
-                name = NO_SITE
-            site = self._sites.setdefault(name, SiteCount(name))
-            site.pages += 1
-            site.duplicates += verdict.verdict in DUPLICATES
+            self._count_site(verdict.url, verdict.site or "", is_duplicate=verdict.verdict in DUPLICATES)
             if by := verdict.evidence.get("kept_apart"):
                 self._kept_apart[by] += 1
             if verdict.verdict is Kind.REJECTED:
                 reason = reason_kind(verdict.reason)
                 known = reason in self._reasons or len(self._reasons) < REASONS_MAX
                 self._reasons[reason if known else OTHER_REASONS] += 1
+
+    def _count_site(self, url: str, name: str, *, is_duplicate: bool) -> None:
+        if url.startswith(ID_SCHEME):
+            name = NO_SITE
+        site = self._sites.setdefault(name, SiteCount(name))
+        site.pages += 1
+        site.duplicates += is_duplicate
 
     def _report(self, phase: str, path: str, bytes_done: int) -> None:
         seconds = time.monotonic() - self._started

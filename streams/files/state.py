@@ -24,6 +24,7 @@ from typing import Any
 
 import orjson
 
+from neardup.clusters.batch_verdicts import BatchVerdicts
 from neardup.decider import Decider
 from neardup.errors import BadInput, CorruptRecord, StateError
 from neardup.index.base import Store
@@ -65,10 +66,10 @@ class VerdictLog:
         self.log = log
         self.listener: Callable[[bytes, bytes], None] | None = None
 
-    def emit(self, offset: int, verdicts: Sequence[Verdict]) -> None:
-        many = len({verdict.coordinates.source for verdict in verdicts if not verdict.n}) > 1
+    def emit(self, offset: int, verdicts: BatchVerdicts) -> None:
+        many = len(verdicts.sources()) > 1
         source = MANY_SOURCES if many or not verdicts else bytes.fromhex(verdicts[0].coordinates.source)
-        lines = b"".join(verdict.to_json() + b"\n" for verdict in verdicts)
+        lines = b"".join([line + b"\n" for line in verdicts.lines()])
         written = self.log.append(encode_verdicts(source, lines))
         assert written == offset, "one frame a message"
         if self.listener is not None:
@@ -261,7 +262,7 @@ class State:
                 self.log.append(message)
             self.log.sync()
             for offset in range(first, first + len(messages)):
-                self.verdict_log.emit(offset, verdicts.get(offset, []))
+                self.verdict_log.emit(offset, BatchVerdicts(verdicts.get(offset, ())))
             self.matcher.apply(prepared)
         except StateError:
             self.verdict_log.log.truncate(first)

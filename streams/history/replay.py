@@ -110,7 +110,7 @@ def _fold(
 ) -> Iterator[list[Verdict]]:
     prepared = matcher.prepare(held, emit=emits)
     if prepared.verdicts:
-        yield prepared.verdicts
+        yield list(prepared.verdicts)
     matcher.apply(prepared)
     progress(matcher.next_offset)
 

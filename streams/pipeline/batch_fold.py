@@ -6,6 +6,7 @@ pages are cut is a function of the log alone, so that any slicing into batches g
 
 from collections.abc import Callable, Sequence
 
+from neardup.clusters.batch_verdicts import BatchVerdicts
 from neardup.clusters.overlay import Effect, MakeReads, Reads
 from neardup.clusters.removal import Removed, expire, take_down
 from neardup.decider import Decider
@@ -15,7 +16,6 @@ from neardup.index.base import Reader, Writes
 from neardup.index.layered import Layered
 from neardup.limits import DAY_MS, PLACE_BITS
 from neardup.sketch.takedown import Takedown
-from neardup.verdict import Verdict
 from streams.formats.message import page_id
 from streams.pipeline import expiry
 from streams.pipeline.expiry import Sweep
@@ -138,8 +138,9 @@ class BatchFold:
 
 def _joined(one: Outcome, other: Outcome) -> Outcome:
     passes, read = one.effort
+    one.verdicts += other.verdicts
     return Outcome(
-        one.verdicts + other.verdicts,
+        one.verdicts,
         other.writes,
         one.scored + other.scored,
         one.cut + other.cut,
@@ -150,8 +151,8 @@ def _joined(one: Outcome, other: Outcome) -> Outcome:
     )
 
 
-def _check_complete(batch: Batch, verdicts: list[Verdict]) -> None:
+def _check_complete(batch: Batch, verdicts: BatchVerdicts) -> None:
     """Check that each page of the batch has its own verdict, in the batch's order."""
-    judged = [verdict.page_id for verdict in verdicts if verdict.n == 0]
+    judged = verdicts.page_ids()
     if judged != [number for number, _ in batch]:
         raise InvariantBroken(f"{len(batch)} pages went in, {len(judged)} page verdicts came out, or in another order")

@@ -22,6 +22,7 @@ from dataclasses import dataclass, field
 from importlib.metadata import version
 from typing import Protocol
 
+from neardup.clusters.batch_verdicts import BatchVerdicts
 from neardup.clusters.choice import ComparedPage
 from neardup.clusters.overlay import MakeReads, Reads
 from neardup.decider import Decider
@@ -30,7 +31,6 @@ from neardup.fold import Outcome
 from neardup.index.base import Family, Reader, Store, Writes
 from neardup.sharded.records import Candidates, Effects
 from neardup.sharded.window import Window, without_window
-from neardup.verdict import Verdict
 from streams.errors import WrongScheme
 from streams.formats.message import (
     ANY_LOG,
@@ -111,7 +111,7 @@ class Prepared:
     effects: Effects | None = None
 
     @property
-    def verdicts(self) -> list[Verdict]:
+    def verdicts(self) -> BatchVerdicts:
         return self.outcome.verdicts
 
     def add_pages(self, offset: int, pages: list[CountedRecord]) -> None:
@@ -199,7 +199,7 @@ class Matcher:
         key = (bytes.fromhex(source), partition)
         return self._marks([key]).get(key, Mark())
 
-    def step(self, offset: int, data: bytes) -> list[Verdict]:
+    def step(self, offset: int, data: bytes) -> BatchVerdicts:
         """Fold the message at `offset` and return its verdicts.
 
         Raises CorruptRecord for bytes that are no message, InvariantBroken for one out of turn, SourceGap.
@@ -246,7 +246,7 @@ class Matcher:
         known = self._marks(
             {(s.source, s.partition) for _, e in entries if isinstance(e, Message) for s in e.ranges},
         )
-        prepared = Prepared(Outcome([], {}), {}, next_offset, self.log_time, self.emitted_to, [], self.decider)
+        prepared = Prepared(Outcome(), {}, next_offset, self.log_time, self.emitted_to, [], self.decider)
         prepared.sweep, prepared.log_program = self._sweep, self.log_program
         changed: dict[Key, Mark] = {}
         work = self._begin(entries, emit, answers)
@@ -281,8 +281,7 @@ class Matcher:
         prepared.outcome, writes = work.finish()
         if self.window is not None:
             prepared.effects = self.window.effects(next_offset - 1, work.effects)
-        for verdict in prepared.verdicts:
-            verdict.log, verdict.generation = self._log, self._generation
+        prepared.verdicts.name_origin(self._log, self._generation)
         meta: dict[bytes, bytes | None] = {
             **writes.get(Family.META, {}),
             **{_mark_key(*key): _MARK.pack(mark.offset, mark.position or 0) for key, mark in changed.items()},

@@ -267,7 +267,7 @@ class MatchRole:
 
     def _commit(self, prepared: Prepared) -> None:
         with self._metrics.step("match", "produce"):
-            lines = [(verdict.url.encode("utf-8", "replace"), verdict.to_json()) for verdict in prepared.verdicts]
+            lines = list(zip(prepared.verdicts.urls(), prepared.verdicts.lines(), strict=True))
         drawn = None if self._audit is None else self._draw_audit(self._audit, prepared)
         with self._metrics.step("match", "commit"), self._traced(prepared) as headers:
             audit_lines = drawn.for_topic if drawn else ()
@@ -296,8 +296,8 @@ class MatchRole:
         metrics.pages["match"].inc(len(prepared.pages))
         metrics.bytes["match"].inc(sum(len(page.record) for page in prepared.pages))
         metrics.batch_pages["match"].observe(len(prepared.pages))
-        for verdict in prepared.verdicts:
-            metrics.verdicts[verdict.verdict].inc()
+        for kind, count in prepared.verdicts.kinds().items():
+            metrics.verdicts[kind].inc(count)
         metrics.candidates.observe_many(outcome.scored_by_page)
         metrics.candidates_cut.inc(outcome.cut)
         metrics.hot_keys.inc(outcome.hot_turned)

@@ -47,7 +47,7 @@ def crawl(seed, length=250):
         if what < 0.1:
             out.append(tombstone(url, at=at, log_time=now))
         elif what < 0.13:
-            out.append(rejected(rng.choice([url, ""]), at=at))
+            out.append(rejected(rng.choice([url, ""]), at=max(0, at)))
         elif what < 0.2:
             out.append(record(url, body=rng.choice([b"", b"a", b"b"]), at=at, log_time=now))
         elif what < 0.23:

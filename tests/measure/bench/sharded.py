@@ -60,7 +60,7 @@ def run_both(messages: Messages, decider: Decider, make: Callable[[str], Store])
     for offset, data in messages:
         with base.time("matcher"):
             prepared = matcher.prepare([(offset, data)])
-            base.verdicts += [verdict.to_json() for verdict in prepared.verdicts]
+            base.verdicts += prepared.verdicts.lines()
             matcher.apply(prepared)
         for shard in shards:
             with run.time("shard"):
@@ -75,7 +75,7 @@ def run_both(messages: Messages, decider: Decider, make: Callable[[str], Store])
             prepared = judge.prepare([(offset, data)], answers=answers.pop(offset))
             assert prepared.effects is not None
             effects = prepared.effects.encode()
-            lines = [verdict.to_json() for verdict in prepared.verdicts]
+            lines = prepared.verdicts.lines()
             judge.apply(prepared)
         run.verdicts += lines
         run.bytes["effects"] += len(effects)

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from neardup.clusters.batch_verdicts import BatchVerdicts
 from neardup.errors import BadInput, InvariantBroken, StateError
 from neardup.fold import fold
 from streams.files import sketcher
@@ -137,7 +138,7 @@ def test_an_error_in_either_thread_ends_both(tmp_path: Path, monkeypatch: pytest
 def test_verdicts_that_do_not_add_up_stop_the_scan(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def forgetful(*given: Any, **more: Any) -> Any:
         outcome = fold(*given, **more)
-        outcome.verdicts.pop()
+        outcome.verdicts = BatchVerdicts(outcome.verdicts[:-1])
         return outcome
 
     monkeypatch.setattr(batch_fold, "fold", forgetful)

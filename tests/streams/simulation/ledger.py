@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from neardup.clusters.batch_verdicts import BatchVerdicts
 from neardup.clusters.removal import Removed
 from neardup.decider import Decider
 from neardup.fold import Outcome
@@ -46,7 +47,9 @@ def ledger(
         rows[header.url_hash] = b"%d %s" % (int(known) + 1, header.url.encode())
         verdicts += emitted
     meta: dict[bytes, bytes | None] = {} if chain is None else {b"chain": chain}
-    return Outcome(verdicts if emit else [], {Family.META: meta, Family.URLS: {**rows}}, scored_by_page=[])
+    return Outcome(
+        BatchVerdicts(verdicts if emit else ()), {Family.META: meta, Family.URLS: {**rows}}, scored_by_page=[]
+    )
 
 
 def entered(

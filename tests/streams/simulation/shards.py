@@ -19,6 +19,7 @@ from unittest import mock
 import numpy as np
 import orjson
 
+from neardup.clusters.batch_verdicts import BatchVerdicts
 from neardup.decider import Decider
 from neardup.errors import NeardupError, StateError
 from neardup.fold import Outcome
@@ -159,7 +160,9 @@ class MadeUpMatcher:
         state, effects = judged(self.sharding, offset, self._state, window, answers)
         meta = {b"next": b"%d" % (offset + 1), b"state": b"%d" % state}
         verdicts: list[Any] = [MadeUpVerdict(page_id(offset, 0), state, self._log)] if emit else []
-        made = Prepared(Outcome(verdicts, {}), {Family.META: meta}, offset + 1, 0, offset + 1, [], self.decider)
+        made = Prepared(
+            Outcome(BatchVerdicts(verdicts), {}), {Family.META: meta}, offset + 1, 0, offset + 1, [], self.decider
+        )
         made.effects = effects
         return made
 

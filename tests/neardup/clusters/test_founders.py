@@ -1,0 +1,111 @@
+"""Plain pages are judged together, and come to what `Lifecycle` makes of them one by one, to the byte."""
+
+import random
+from collections import Counter
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from neardup.clusters import founders
+from neardup.clusters.batch_verdicts import BatchVerdicts
+from neardup.fold import fold
+from neardup.index.memory import MemoryStore
+from neardup.sketch.layout import field_at
+from tests.neardup.handmade import record
+from tests.neardup.story import endless, slices_of
+from tests.neardup.test_fold import DECIDERS, crawl, repeats
+from tests.streams.sharded.lockstep import lockstep, messages_of, rows_in
+
+
+def mixed(seed):
+    """Pages that repeat, change and vanish, among pages of their own with all kinds of texts and flags."""
+    rng = random.Random(seed)
+    out = [*crawl(seed, 80), *repeats(seed)]
+    for i in range(60):
+        url = f"http://{rng.choice('ab')}.s{rng.randrange(4)}.org/{rng.choice(['p', '%22', '~u/'])}{i}"
+        words = " ".join(f"{rng.choice(['w', 'ü', '漢'])}{i}x{j}" for j in range(rng.choice([2, 6, 30])))
+        page = record(
+            url,
+            words,
+            body=rng.choice([None] * 9 + [f"opaque {i}".encode()]),
+            at=rng.randrange(2000),
+            log_time=1000,
+            title=rng.choice(["", "one name", f'"quoted" \\ {i} \u2028 é']),
+            canonical=rng.choice(["", url, f"{url}#c", "not a url é"]),
+            lang=rng.choice(["", "de"]),
+            truncated=rng.random() < 0.2,
+        )
+        at = field_at("score")
+        out.insert(rng.randrange(len(out)), page[:at] + bytes([rng.choice([0, 1, 200])]) + page[at + 1 :])
+    return out
+
+
+def one_by_one(monkeypatch):
+    monkeypatch.setattr(founders, "_are_plain", lambda overlay: [False] * len(overlay.pages))
+
+
+def outcomes(records, decider, size):
+    """Outcomes of batches, and the number of plain pages in them."""
+    store, out, plain = MemoryStore(), [], 0
+    for batch in slices_of(records, endless(size)):
+        outcome = fold(batch, store, decider)
+        plain += len(list(outcome.verdicts.plain_pages()))
+        out.append((outcome.verdicts.lines(), outcome))
+        store.write(outcome.writes)
+    return out, plain
+
+
+@pytest.mark.parametrize("name", ["plain", "hot", "sites", "simhash"])
+@settings(max_examples=3, deadline=None)
+@given(seed=st.integers(0, 1 << 32), size=st.sampled_from([1, 7, 40, 300]))
+def test_plain_pages_come_to_what_they_come_to_one_by_one(name, seed, size):
+    records = mixed(seed)
+    together, plain = outcomes(records, DECIDERS[name], size)
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        one_by_one(monkeypatch)
+        expected, none = outcomes(records, DECIDERS[name], size)
+    assert together == expected
+    assert none == 0
+    assert plain >= 20 or size > 40  # in a large batch, a page that retires early leaves no plain page behind it
+
+
+@pytest.mark.parametrize("shards", [1, 4])
+@settings(max_examples=2, deadline=None)
+@given(seed=st.integers(0, 1 << 32))
+def test_a_judge_makes_the_same_of_them(shards, seed):
+    decider = replace(DECIDERS["plain"], shards=shards, epoch=2)
+    messages = messages_of(mixed(seed), random.Random(seed), most=60)
+    together = lockstep(messages, decider)
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        one_by_one(monkeypatch)
+        expected = lockstep(messages, decider)
+    assert (together.verdicts, together.effects) == (expected.verdicts, expected.effects)
+    assert rows_in(together.rows) == rows_in(expected.rows)
+
+
+def test_the_verdicts_of_a_batch_are_a_sequence_of_verdicts():
+    (batch,) = slices_of(mixed(1), endless(1000))
+
+    def folded(before=()):
+        verdicts = BatchVerdicts(before)
+        verdicts += fold(batch, MemoryStore(), DECIDERS["plain"]).verdicts
+        verdicts.name_origin("log", "generation")
+        return verdicts
+
+    fresh, read = folded(), folded()
+    made = list(read)
+    assert (len(list(fresh.plain_pages())) >= 20, list(read.plain_pages())) == (True, [])
+    assert fresh.lines() == [verdict.to_json() for verdict in made]
+    assert {(verdict.log, verdict.generation) for verdict in made} == {("log", "generation")}
+    for each in (fresh, read):
+        assert each.kinds() == Counter(verdict.verdict for verdict in made)
+        assert each.urls() == [verdict.url.encode() for verdict in made]
+        assert each.page_ids() == [verdict.page_id for verdict in made if not verdict.n]
+        assert each.sources() == {verdict.coordinates.source for verdict in made}
+    plain = next(folded().plain_pages())
+    own = next(verdict for verdict in made if verdict.page_id == plain.page_id)
+    assert plain == (own.page_id, own.coordinates.source, own.url, own.site or "")
+    assert fresh[-3:] == made[-3:]
+    assert folded(made[:2]) == [*made[:2], *made]
