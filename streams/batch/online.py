@@ -42,7 +42,6 @@ def partition_online(
     rule: Mapping[str, Any],
     options: PartitionOptions,
     *,
-    base_url: str | None = None,
     progress: Progress,
 ) -> Summary:
     """Partitions the pages of some files by an online rule. rule: the fields of a decider that select it.
@@ -54,7 +53,7 @@ def partition_online(
     def decider(scheme: Scheme) -> Decider:
         return Decider(scheme=scheme.digest, **rule)
 
-    sources = sources_of(paths, base_url, follow_links=options.follow_links, fields=options.fields)
+    sources = sources_of(paths, options.reading)
     plan = {
         "version": VERSION,
         "parameters": asdict(decider(SCHEME)),
@@ -67,15 +66,7 @@ def partition_online(
     with PartitionWorkspace(options.out) as workspace:
         workspace.open_plan(plan, again=options.again)
         with State.open(workspace.work / "state", scheme=SCHEME, decider=decider) as state:
-            result = scan(
-                paths,
-                state,
-                base_url=base_url,
-                threads=options.workers,
-                progress=shown,
-                follow_links=options.follow_links,
-                fields=options.fields,
-            )
+            result = scan(paths, state, reading=options.reading, threads=options.workers, progress=shown)
             if result.interrupted:
                 raise WorkStopped("interrupted; the same command continues from here")
             clusters = clusters_of(state)

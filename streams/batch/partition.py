@@ -20,8 +20,7 @@ from streams.batch.results import Summary, write_results
 from streams.batch.steps import run
 from streams.batch.workers import Workers, WorkStopped
 from streams.batch.workspace import PartitionWorkspace
-from streams.files.sources import LocalSource
-from streams.formats.documents import Fields
+from streams.files.sources import BY_DEFAULT, LocalSource, ReadOptions
 from streams.ports import Progress, silent
 from streams.process.shutdown import SystemClock, stopped_by_signals
 
@@ -42,8 +41,7 @@ class PartitionOptions:
     again: bool = False
     keep: bool = False
     master: str = ""
-    follow_links: bool = False
-    fields: Fields | None = None
+    reading: ReadOptions = BY_DEFAULT
 
 
 def partition_command(
@@ -51,7 +49,6 @@ def partition_command(
     parameters: Parameters,
     options: PartitionOptions,
     *,
-    base_url: str | None = None,
     progress: Progress = silent,
 ) -> Summary:
     """Partitions the pages of some files into sets, and writes them to the folder `options.out`.
@@ -64,7 +61,7 @@ def partition_command(
     if engine_mb < ENGINE_MB_MIN and not options.master:
         needed = ENGINE_MB_MIN + WORKER_MB * options.workers
         raise BadInput(f"{options.workers} processes need {needed} MB; give more --memory, or fewer --workers")
-    sources = sources_of(paths, base_url, follow_links=options.follow_links, fields=options.fields)
+    sources = sources_of(paths, options.reading)
     plan = {
         "version": VERSION,
         "parameters": asdict(parameters),

@@ -10,8 +10,7 @@ from neardup.errors import BadInput
 from neardup.limits import BODY_BYTES_MAX
 from neardup.page import Page
 from neardup.partition.plan import PLACE_BITS, SOURCE_BITS
-from streams.files.sources import LocalSource, open_sources
-from streams.formats.documents import Fields
+from streams.files.sources import LocalSource, ReadOptions, open_sources
 
 #: Limits of a chunk, the unit of work of a process: pages, and bytes of their bodies.
 CHUNK_PAGES, CHUNK_BYTES = 1000, 16 << 20
@@ -37,16 +36,11 @@ class Chunk:
     bytes_done: int = 0
 
 
-def sources_of(
-    paths: Sequence[Path], base_url: str | None, *, follow_links: bool = False, fields: Fields | None = None
-) -> list[LocalSource]:
+def sources_of(paths: Sequence[Path], options: ReadOptions) -> list[LocalSource]:
     """Opens the sources of some paths, each once. Raises BadInput."""
     found: dict[str, LocalSource] = {}
     for path in paths:
-        opened = open_sources(
-            path, base_url=base_url, body_bytes_max=BODY_BYTES_MAX, follow_links=follow_links, fields=fields
-        )
-        for source in opened:
+        for source in open_sources(path, options, body_bytes_max=BODY_BYTES_MAX):
             found.setdefault(source.record.content, source)
     if len(found) >= 1 << SOURCE_BITS:
         raise BadInput(f"{len(found):,} files; a partition reads at most {1 << SOURCE_BITS:,}")

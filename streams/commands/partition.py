@@ -82,7 +82,6 @@ def partition(options: Options) -> int:
     from streams.batch.workers import WorkStopped
     from streams.commands.terminal import bar
     from streams.files.fetching import fetched, forget, inputs_of
-    from streams.formats.documents import Fields
 
     numbers = dict(text.partition("=")[::2] for text in options.numbers)
     try:
@@ -101,16 +100,14 @@ def partition(options: Options) -> int:
         again=options.again,
         keep=options.keep,
         master=options.master if options.engine == "spark" else "",
-        follow_links=options.follow_links,
-        fields=Fields(options.text_field, options.id_field),
+        reading=options.reading(),
     )
-    base_url = options.base_url
     with bar(shown=not (options.quiet or options.as_json)) as shown:
         try:
             if rule:
-                made = partition_online(paths, rule, given, base_url=base_url, progress=shown.phase)
+                made = partition_online(paths, rule, given, progress=shown.phase)
             else:
-                made = partition_command(paths, parameters, given, base_url=base_url, progress=shown.phase)
+                made = partition_command(paths, parameters, given, progress=shown.phase)
         except WorkStopped:
             complain("interrupted; the same command continues from here")
             return 130

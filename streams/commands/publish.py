@@ -30,16 +30,13 @@ def publish(options: Options) -> int:
     """Publish the pages of some files, as a crawler would: for backfills, and for trying the stream."""
     from neardup.report import visible
     from streams.commands.terminal import bar
-    from streams.formats.documents import Fields
     from streams.roles.publish import publish as put
 
     with inputs(options.paths) as files, bar(shown=not options.as_json) as shown:
         done = put(
             files,
             options.settings,
-            base_url=options.base_url,
-            follow_links=options.follow_links,
-            fields=Fields(options.text_field, options.id_field),
+            reading=options.reading(),
             bodies=options.bodies,
             progress=shown.update,
         )

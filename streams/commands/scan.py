@@ -86,7 +86,6 @@ def scan(options: Options) -> int:
     from streams.files.scan import Progress
     from streams.files.scan import scan as run
     from streams.files.state import State
-    from streams.formats.documents import Fields
     from streams.pipeline.audit import open_audit, shadow_numbers
     from streams.process.last_words import LastWords
     from streams.process.open_files import raise_open_files
@@ -121,10 +120,8 @@ def scan(options: Options) -> int:
             result = run(
                 options.paths,
                 opened,
-                base_url=options.base_url,
-                follow_links=options.follow_links,
+                reading=options.reading(),
                 merge=options.merge,
-                fields=Fields(options.text_field, options.id_field),
                 out=options.out,
                 written=outputs,
                 again=options.again,

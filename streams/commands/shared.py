@@ -9,6 +9,7 @@ from streams.commands.paths import must_be_folder, must_be_state, must_be_writab
 
 if TYPE_CHECKING:
     from neardup.evaluation.pairs.truth import Editions
+    from streams.files.sources import ReadOptions
 
 #: Inputs of commands that read pages.
 INPUTS = (
@@ -91,6 +92,12 @@ class Documents(Links):
     text_field: Annotated[str | None, Opt("JSON lines, Parquet: the field of a document's text.", metavar="NAME")] = (
         None
     )
+
+    def reading(self) -> "ReadOptions":
+        from streams.files.sources import ReadOptions
+        from streams.formats.documents import Fields
+
+        return ReadOptions(self.base_url, self.follow_links, Fields(self.text_field, self.id_field))
 
 
 class Truth(Given):

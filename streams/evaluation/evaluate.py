@@ -25,7 +25,7 @@ from neardup.scheme import FIXED_SEED, Scheme
 from neardup.sketch.making import sketch_pages
 from neardup.verdict import Coordinates
 from streams.errors import WrongUsage, bad_input
-from streams.files.sources import LocalSource, open_sources
+from streams.files.sources import LocalSource, ReadOptions, open_sources
 from streams.files.state import State
 from streams.formats.message import Message, decode_entry
 from streams.ports import Progress, silent
@@ -101,7 +101,7 @@ def open_crawl(
         source
         for path in paths
         for source in open_sources(
-            Path(path), base_url=base_url, body_bytes_max=SCHEME.body_bytes_max, follow_links=follow_links
+            Path(path), ReadOptions(base_url, follow_links), body_bytes_max=SCHEME.body_bytes_max
         )
     ]
     corpus = corpus_of(_sketched(sources, threads, progress), pages_max=pages_max)

@@ -18,6 +18,7 @@ from neardup.partition.parameters import Parameters
 from streams.batch.duck import SampledPair, documents_of, sampled_documents, sampled_pairs, sampled_texts
 from streams.batch.online import partition_online
 from streams.batch.partition import PartitionOptions, partition_command
+from streams.files.sources import ReadOptions
 from streams.ports import Progress, silent
 
 #: The sample whose texts are all compared: most texts, and comparisons for each of the `pairs` pairs.
@@ -46,17 +47,14 @@ def evaluate_tlcs(
     given = [label for path in labels for label in read_labels(path)]
     make_folder(out)
 
-    def options_for(name: str, kind: str = "transitive", *, keep: bool = False) -> PartitionOptions:
-        folder = out / name
-        return PartitionOptions(folder, kind, workers, 1000 + 500 * workers, keep=keep, follow_links=follow_links)
+    reading = ReadOptions(base_url, follow_links)
 
-    made = partition_command(paths, Parameters(), options_for("tlcs", keep=True), base_url=base_url, progress=progress)
-    baseline = partition_command(
-        paths, Parameters(method="cosine"), options_for("cosine"), base_url=base_url, progress=progress
-    )
-    online = partition_online(
-        paths, {"rule": "simhash64"}, options_for("simhash64", "stars"), base_url=base_url, progress=progress
-    )
+    def options_for(name: str, kind: str = "transitive", *, keep: bool = False) -> PartitionOptions:
+        return PartitionOptions(out / name, kind, workers, 1000 + 500 * workers, keep=keep, reading=reading)
+
+    made = partition_command(paths, Parameters(), options_for("tlcs", keep=True), progress=progress)
+    baseline = partition_command(paths, Parameters(method="cosine"), options_for("cosine"), progress=progress)
+    online = partition_online(paths, {"rule": "simhash64"}, options_for("simhash64", "stars"), progress=progress)
     item_of = _items(editions)
     documents = documents_of(out / "tlcs", "family")
     sites = {url: site for url, _, site in documents}

@@ -23,7 +23,7 @@ from neardup.limits import BODY_BYTES_MAX
 from neardup.page import Page, normalise_url
 from neardup.signals.pages import Body, Result
 from streams.errors import bad_input
-from streams.files.sources import open_sources
+from streams.files.sources import ReadOptions, open_sources
 from streams.formats.json import decode_line, encode
 from streams.state.locked_folder import whole_file
 
@@ -145,7 +145,7 @@ def read_results(paths: Sequence[Path], base_url: str | None, problems: list[str
     Notes unreadable parts in `problems`. Raises BadInput for a path that is no source.
     """
     for path in paths:
-        for source in open_sources(path, base_url=base_url, body_bytes_max=BODY_BYTES_MAX):
+        for source in open_sources(path, ReadOptions(base_url), body_bytes_max=BODY_BYTES_MAX):
             plain = Path(source.record.path)
             if source.record.kind == "jsonl" and not plain.name.endswith((".gz", ".zst")):
                 yield from (result for _, result in _results(plain, problems))

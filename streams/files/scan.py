@@ -28,9 +28,8 @@ from streams.files.archive_time import ArchiveTime
 from streams.files.archives import ARCHIVES_MAX, SketchedArchives, messages_of
 from streams.files.fetching import fetched
 from streams.files.sketcher import Sketcher
-from streams.files.sources import LocalSource, SourceRecord, open_sources
+from streams.files.sources import BY_DEFAULT, LocalSource, ReadOptions, SourceRecord, open_sources
 from streams.files.state import FLUSH_MESSAGES, State
-from streams.formats.documents import Fields
 from streams.formats.message import MANY_SOURCES, as_first, verdict_lines, verdicts_source
 from streams.pipeline.audit import Audit
 from streams.pipeline.matcher import Mark
@@ -163,15 +162,13 @@ def scan(
     paths: Sequence[str | Path],
     state: State,
     *,
-    base_url: str | None = None,
+    reading: ReadOptions = BY_DEFAULT,
     out: str | None = None,
     written: Sequence[Path] = (),
     again: bool = False,
     threads: int = 1,
     progress: Callable[[Progress], None] = lambda now: None,
     audit: Audit | None = None,
-    follow_links: bool = False,
-    fields: Fields | None = None,
     merge: bool = False,
 ) -> ScanResult:
     """Judges every page of `paths` that `state` has not judged yet, each against all before it.
@@ -179,14 +176,11 @@ def scan(
     Args:
         paths: files, folders, fsspec URLs, and `-` for standard input; remote input is first copied into the state
             directory.
-        fields: of JSON lines and Parquet, those of ids and texts.
-        base_url: prefix of the file names of folders.
         out: file for the verdicts of these sources as JSON lines, emptied first; `-` for standard output.
         written: other files that the caller writes.
         again: also scan finished sources.
         threads: of the kernels; with `merge`, processes.
         audit: an observer; it changes no verdict and no stored byte.
-        follow_links: as for `open_sources`.
         merge: read all sources side by side, in the order of fetch times (`streams.files.archives`).
 
     SIGINT and SIGTERM end the scan after the current message; the same call continues. Raises BadInput for paths that
@@ -197,7 +191,7 @@ def scan(
         refuse_shards(state.path, state.first_decider, "scan --audit")
     state.catch_up()  # what an interrupted scan on this state left in the log
     run = _Scan(state, threads, progress, merge)
-    run.enlist(paths, base_url, follow_links, fields, again, [*written, *([Path(out)] if out else [])])
+    run.enlist(paths, reading, again, [*written, *([Path(out)] if out else [])])
     listener = Verdicts(out, {bytes.fromhex(s.record.id) for s in run.sources}, state) if out else None
     try:
         state.verdict_log.listener = listener.write if listener else None
@@ -238,15 +232,7 @@ class _Scan:
         self._time = ArchiveTime.of_log(state.log, state.matcher.log_time)
         self._sketcher = Sketcher(state.scheme, state.log, self._time, threads=threads, first=not state.log.end())
 
-    def enlist(
-        self,
-        paths: Sequence[str | Path],
-        base_url: str | None,
-        follow_links: bool,
-        fields: Fields | None,
-        again: bool,
-        written: Sequence[Path],
-    ) -> None:
+    def enlist(self, paths: Sequence[str | Path], reading: ReadOptions, again: bool, written: Sequence[Path]) -> None:
         """Opens all sources before any is read, and finds where each continues."""
         digested, path = 0, Path()
 
@@ -257,14 +243,7 @@ class _Scan:
 
         found = []
         for path in fetched(paths, self.state.path / "inputs", on_bytes):
-            found += open_sources(
-                path,
-                base_url=base_url,
-                body_bytes_max=self.state.scheme.body_bytes_max,
-                on_bytes=on_bytes,
-                follow_links=follow_links,
-                fields=fields,
-            )
+            found += open_sources(path, reading, body_bytes_max=self.state.scheme.body_bytes_max, on_bytes=on_bytes)
         for file in written:
             if any(source.holds(file) for source in found):
                 raise BadInput(f"{file} is one of the files to scan, and would be overwritten; name another one")

@@ -12,7 +12,7 @@ import os
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import closing, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
 from typing import Any, Literal
@@ -91,6 +91,23 @@ class SourceRecord:
         record = cls(**value)
         record.files = [(name, digest) for name, digest in record.files]
         return record
+
+
+@dataclass(frozen=True)
+class ReadOptions:
+    """How files and folders are read.
+
+    base_url: prefix of the file names of a folder; `file://` and the folder's path if None. follow_links: include files
+    of folders that are links to files elsewhere. By default they are left out, because the creator of the folder may
+    have had no right to read them. Links to folders are never followed. fields: of JSON lines and Parquet.
+    """
+
+    base_url: str | None = None
+    follow_links: bool = False
+    fields: Fields = field(default_factory=Fields)
+
+
+BY_DEFAULT = ReadOptions()
 
 
 class LocalSource:
@@ -212,30 +229,25 @@ class LocalSource:
 
 def open_sources(
     path: Path,
+    options: ReadOptions = BY_DEFAULT,
     *,
-    base_url: str | None,
     body_bytes_max: int,
     on_bytes: Callable[[int], None] = lambda count: None,
-    follow_links: bool = False,
-    fields: Fields | None = None,
 ) -> list[LocalSource]:
     """The sources of a path: one, or each archive of a folder with archives and without pages.
 
-    base_url: prefix of the file names of a folder; `file://` and the folder's path if None.
-    on_bytes: called with the length of each piece that was digested. follow_links: include files of folders that are
-    links to files elsewhere. By default they are left out, because the creator of the folder may have had no right to
-    read them. Links to folders are never followed. fields: of JSON
-    lines and Parquet. Raises BadInput for a path that does not exist or is no source.
+    on_bytes: called with the length of each piece that was digested. Raises BadInput for a path that does not exist or
+    is no source.
     """
-    fields = fields or Fields()
     try:
         if path.is_dir():
-            return _folder_sources(path, base_url, body_bytes_max, on_bytes, follow_links, fields)
+            return _folder_sources(path, options, body_bytes_max, on_bytes)
         if not path.is_file():
             raise BadInput(f"{path}: no such file or folder" if not path.exists() else f"{path}: not a file or folder")
         if path.suffix.lower() in CONTENT_TYPES:
-            return [_folder_source(path.parent, [path.name], base_url, body_bytes_max, on_bytes, True)]
-        return [_file_source(path, body_bytes_max, on_bytes, fields)]
+            options = replace(options, follow_links=True)
+            return [_folder_source(path.parent, [path.name], options, body_bytes_max, on_bytes)]
+        return [_file_source(path, options.fields, body_bytes_max, on_bytes)]
     except OSError as error:
         raise BadInput(f"cannot read {error.filename or path}: {error.strerror or error}") from error
 
@@ -261,7 +273,7 @@ def unchanged(record: SourceRecord, name: str | None = None) -> bool:
     return _read_by(record.fields, _digest(path)) == record.content
 
 
-def _file_source(path: Path, body_bytes_max: int, on_bytes: Callable[[int], None], fields: Fields) -> LocalSource:
+def _file_source(path: Path, fields: Fields, body_bytes_max: int, on_bytes: Callable[[int], None]) -> LocalSource:
     kind = _kind(path)
     if kind == "jsonl" or kind == "parquet":
         fields = fitted(path, kind, fields, _line_max(body_bytes_max))
@@ -313,12 +325,7 @@ def _leads_out(path: Path, folder: Path) -> bool:
 
 
 def _folder_sources(
-    folder: Path,
-    base_url: str | None,
-    body_bytes_max: int,
-    on_bytes: Callable[[int], None],
-    follow_links: bool,
-    fields: Fields,
+    folder: Path, options: ReadOptions, body_bytes_max: int, on_bytes: Callable[[int], None]
 ) -> list[LocalSource]:
     pages, archives = [], []
     problems: list[UnreadablePart] = []
@@ -338,7 +345,7 @@ def _folder_sources(
                 continue
             if name.lower().endswith(_PACKED):
                 problems.append(UnreadablePart(str(path), 0, _PACKED_UP))
-            elif not follow_links and _leads_out(path, folder):
+            elif not options.follow_links and _leads_out(path, folder):
                 problems.append(UnreadablePart(str(path), 0, _LEADS_OUT))
             elif page:
                 pages.append(str(path.relative_to(folder)))
@@ -346,26 +353,22 @@ def _folder_sources(
                 archives.append(path)
     if pages:
         names = sorted(pages, key=os.fsencode)
-        source = _folder_source(folder, names, base_url, body_bytes_max, on_bytes, follow_links)
+        source = _folder_source(folder, names, options, body_bytes_max, on_bytes)
         source.problems += problems + [UnreadablePart(str(path), 0, _BESIDE_PAGES) for path in sorted(archives)]
         return [source]
     if not archives:
         kinds = ", ".join(f"*{suffix}" for suffix in (*CONTENT_TYPES, *_ARCHIVES, *_LINES[:2], *_TABLES))
         others = f"; {problems[0]}" if problems else ""
         raise BadInput(f"{folder}: holds none of {kinds}{others}")
-    sources = [_file_source(path, body_bytes_max, on_bytes, fields) for path in sorted(archives)]
+    sources = [_file_source(path, options.fields, body_bytes_max, on_bytes) for path in sorted(archives)]
     sources[0].problems += problems
     return sources
 
 
 def _folder_source(
-    folder: Path,
-    names: list[str],
-    base_url: str | None,
-    body_bytes_max: int,
-    on_bytes: Callable[[int], None],
-    follow_links: bool,
+    folder: Path, names: list[str], options: ReadOptions, body_bytes_max: int, on_bytes: Callable[[int], None]
 ) -> LocalSource:
+    base_url = options.base_url
     if base_url is not None and not base_url.endswith(("/", "=", "?")):
         base_url += "/"
     base = base_url or default_base_url(folder)
@@ -386,7 +389,7 @@ def _folder_source(
         base_url=base_url,
         size=size,
         files=files,
-        follow_links=follow_links,
+        follow_links=options.follow_links,
     )
     return LocalSource(record, body_bytes_max)
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from neardup.errors import BadPage
 from neardup.limits import BODY_BYTES_MAX
 from neardup.page import Page, normalise_url
-from streams.files.sources import LocalSource, open_sources
+from streams.files.sources import LocalSource, ReadOptions, open_sources
 from streams.files.warc_reader import WarcReader
 from streams.formats.warc import HEADER_BYTES_MAX, fields_of, page_of
 
@@ -49,7 +49,7 @@ class World:
         self._places: dict[str, _Place] = {}
         self._bodies = tempfile.TemporaryFile()  # noqa: SIM115
         for path in paths:
-            for source in open_sources(path, base_url=base_url, body_bytes_max=BODY_BYTES_MAX):
+            for source in open_sources(path, ReadOptions(base_url), body_bytes_max=BODY_BYTES_MAX):
                 if source.record.kind == "warc":
                     self._take_records(source)
                 else:

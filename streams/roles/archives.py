@@ -38,7 +38,7 @@ def open_archives(paths: Sequence[str], settings: Settings) -> list[LocalSource]
     )
     found: dict[str, LocalSource] = {}
     for path in fetched(paths, folder):
-        for source in open_sources(path, base_url=None, body_bytes_max=bound):
+        for source in open_sources(path, body_bytes_max=bound):
             found.setdefault(source.record.id, source)
     if len(found) > ARCHIVES_MAX:
         raise BadInput(f"{len(found):,} archives; at most {ARCHIVES_MAX:,} are read side by side: name fewer")

@@ -13,9 +13,8 @@ from streams.client import PageProducer
 from streams.config.settings import Settings
 from streams.errors import RecordTooLarge
 from streams.files.scan import Progress
-from streams.files.sources import LocalSource, open_sources
+from streams.files.sources import BY_DEFAULT, LocalSource, ReadOptions, open_sources
 from streams.formats.bodies import BodyFolder
-from streams.formats.documents import Fields
 from streams.ports import SourcedPage
 from streams.process.shutdown import stopped_by_signals
 from streams.roles.runtime import connect, traces_of
@@ -55,9 +54,7 @@ def publish(
     paths: Sequence[str | Path],
     settings: Settings,
     *,
-    base_url: str | None = None,
-    follow_links: bool = False,
-    fields: Fields | None = None,
+    reading: ReadOptions = BY_DEFAULT,
     bodies: str | Path | None = None,
     progress: Callable[[Progress], None] = lambda now: None,
     stop: threading.Event | None = None,
@@ -68,8 +65,6 @@ def publish(
     page, and a page over the topic's limit, is a problem of the result.
 
     Args:
-        base_url: prefix of the file names of folders.
-        follow_links, fields: as for `open_sources`.
         bodies: a folder, under one of `body_ref_prefixes`, for bodies that are too large for a record.
         progress: its `counts` are of 200 (pages) and 404 (gone).
         stop: ends the call early when set; by default SIGINT and SIGTERM do.
@@ -83,7 +78,7 @@ def publish(
         _must_be_allowed(BodyFolder(bodies), settings)
     with stopped_by_signals(stop) if own else nullcontext():
         run = _Run(settings, progress, stop)
-        run.enlist(paths, base_url, follow_links, fields)
+        run.enlist(paths, reading)
         kafka = connect(settings, "publish").settings
         pages = settings.topics.pages
         traces = traces_of(settings, "publish")
@@ -116,9 +111,7 @@ class _Run:
         self._bytes_total = self._bytes_before = 0
         self._began = self._reported = time.monotonic()
 
-    def enlist(
-        self, paths: Sequence[str | Path], base_url: str | None, follow_links: bool, fields: Fields | None
-    ) -> None:
+    def enlist(self, paths: Sequence[str | Path], reading: ReadOptions) -> None:
         """Opens all sources before any is published."""
         digested = 0
 
@@ -129,12 +122,7 @@ class _Run:
 
         for path in map(Path, paths):
             self._sources += open_sources(
-                path,
-                base_url=base_url,
-                body_bytes_max=self._settings.body_bytes_max,
-                on_bytes=on_bytes,
-                follow_links=follow_links,
-                fields=fields,
+                path, reading, body_bytes_max=self._settings.body_bytes_max, on_bytes=on_bytes
             )
         self._bytes_total = sum(source.bytes_total for source in self._sources)
         self.result.fields_taken = [one.record.fields_taken for one in self._sources if one.record.fields]

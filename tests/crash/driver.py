@@ -28,6 +28,7 @@ from streams.files.scan import Progress, scan
 from streams.files.segments import SegmentLog
 from streams.files.shards import DeferredStore, ScanShards
 from streams.files.sketcher import Sketcher
+from streams.files.sources import ReadOptions
 from streams.files.state import State, VerdictLog
 from tests.processes import die_with_parent
 from tests.streams.archives import SCHEME, crawl, write_folder, write_json_lines, write_warc
@@ -55,7 +56,7 @@ SHARDING = Sharding(1, 0)
 def run(paths: list[Path], folder: Path, progress: Callable[[Progress], None]) -> None:
     decider = Decider(SCHEME.digest, **SHARDING._asdict())
     with State.open(folder / "state", scheme=SCHEME, decider=lambda scheme: decider) as opened:
-        scan(*(paths, opened), base_url="http://f.example/", out=str(folder / "out"), progress=progress)
+        scan(*(paths, opened), reading=ReadOptions("http://f.example/"), out=str(folder / "out"), progress=progress)
 
 
 def outcome(folder: Path) -> dict[str, Any]:

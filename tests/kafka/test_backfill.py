@@ -246,7 +246,7 @@ def test_archives_are_read_before_the_pages_and_go_on_after_a_kill(make: Make, t
     samples = crawl(24)
     paths = [str(write_warc(tmp_path / f"{part}.warc.gz", samples[part::3])) for part in range(3)]
     for part, path in enumerate(paths):
-        (source,) = open_sources(Path(path), base_url=None, body_bytes_max=1_000_000)
+        (source,) = open_sources(Path(path), body_bytes_max=1_000_000)
         line.published[source.record.id, 0] = [page.page for page in source.read()]
         assert len(line.published[source.record.id, 0]) == len(samples[part::3])
     other = beside(line)

@@ -18,7 +18,7 @@ from streams.client import NotDelivered, PageProducer
 from streams.config.settings import Settings, Topics
 from streams.errors import TopicError
 from streams.files.scan import Progress
-from streams.files.sources import open_sources
+from streams.files.sources import ReadOptions, open_sources
 from streams.kafka import Admin, topics
 from streams.kafka.topics import Sizes
 from streams.roles import publish as module
@@ -43,7 +43,7 @@ def in_files(*paths: Path, base_url: str | None = None) -> dict[str, list[Page]]
     """What a scan reads, by URL."""
     pages: dict[str, list[Page]] = {}
     for path in paths:
-        for source in open_sources(path, base_url=base_url, body_bytes_max=10_000_000):
+        for source in open_sources(path, ReadOptions(base_url), body_bytes_max=10_000_000):
             for sourced in source.read():
                 pages.setdefault(sourced.page.url, []).append(sourced.page)
     return pages
@@ -85,7 +85,7 @@ def test_several_sources_go_in_their_order(settings: Settings, tmp_path: Path) -
         archives.write_json_lines(tmp_path / "1.jsonl", [new]),
         archives.write_folder(tmp_path / "site", [old]),
     ]
-    result = publish(paths, settings, base_url="http://a.example")
+    result = publish(paths, settings, reading=ReadOptions("http://a.example"))
 
     bodies = [page.body for page in found(settings)["http://a.example/x.html"]]
     assert bodies == [b"<p>old", b"<p>new", b"<p>old"]

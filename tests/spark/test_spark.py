@@ -8,6 +8,7 @@ import pytest
 
 from neardup.partition import Parameters
 from streams.batch.partition import PartitionOptions, partition_command
+from streams.files.sources import ReadOptions
 from tests.streams.archives import Sample, write_folder
 from tests.streams.batch.corpora import entry, items, page, sentences, write
 
@@ -23,10 +24,10 @@ def test_executors_make_the_sets_of_one_machine(tmp_path: Path, monkeypatch: pyt
     odd = [entry("https://a.example/error", page(sentences(1)), http_status=500), entry("https://a.example/empty", b"")]
     samples = [Sample(one["url"].split("//")[1] + ".html", one["body"].encode()) for one in items(5)]
     paths = [write(tmp_path / "crawl.jsonl", [*items(12), *odd]), write_folder(tmp_path / "pages", samples)]
-    made = {}
+    made, reading = {}, ReadOptions("https://f.example/")
     for name, master in (("duck", ""), ("spark", CLUSTER)):
-        asked = PartitionOptions(out=tmp_path / name, memory_mb=700, master=master)
-        made[name] = partition_command(paths, Parameters(), asked, base_url="https://f.example/")
+        asked = PartitionOptions(tmp_path / name, memory_mb=700, master=master, reading=reading)
+        made[name] = partition_command(paths, Parameters(), asked)
     assert made["spark"].counts == made["duck"].counts
     assert made["spark"].reasons == made["duck"].reasons
     assert (tmp_path / "spark" / "sets.jsonl").read_bytes() == (tmp_path / "duck" / "sets.jsonl").read_bytes()

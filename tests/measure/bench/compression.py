@@ -28,7 +28,7 @@ Record = tuple[bytes | None, bytes]
 
 def _samples(archive: Path) -> dict[str, list[Record]]:
     """Records of each topic, of the same pages."""
-    (source,) = sources.open_sources(archive, base_url=None, body_bytes_max=10_000_000)
+    (source,) = sources.open_sources(archive, body_bytes_max=10_000_000)
     pages = [sourced.page for sourced, _ in zip(source.read(), range(PAGES_MAX), strict=False)]
     scheme = Scheme(seed=7)
     places = [(0, number) for number in range(len(pages))]

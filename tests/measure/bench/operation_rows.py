@@ -198,7 +198,7 @@ def archives(scheme: Scheme) -> Iterator[Row]:
             paths.append(path)
 
         def sources() -> list[LocalSource]:
-            found = (open_sources(path, base_url=None, body_bytes_max=scheme.body_bytes_max) for path in paths)
+            found = (open_sources(path, body_bytes_max=scheme.body_bytes_max) for path in paths)
             return [source for some in found for source in some]
 
         def scan() -> float:

@@ -236,7 +236,7 @@ def markdown(base: Cost, ratios: Mapping[str, Cost], about: Sequence[str]) -> st
 
 def _of_pages(source: Path, scheme: Scheme, count: int) -> Iterator[bytes]:
     """Sketches of a crawl's pages, at most `count`."""
-    (found,) = sources.open_sources(source, base_url=None, body_bytes_max=scheme.body_bytes_max)
+    (found,) = sources.open_sources(source, body_bytes_max=scheme.body_bytes_max)
     pages = []
     for sourced, _ in zip(found.read(), range(count), strict=False):
         pages.append(sourced.page)

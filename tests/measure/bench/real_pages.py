@@ -73,8 +73,8 @@ class _Rows:
         releases = Releases.by(pattern) if pattern else None
         if releases:
             self.names.append(folder.name.replace("_", " "))
-        base = f"https://{folder.name.replace('_', '-').lower()}.example/"
-        for source in sources.open_sources(folder, base_url=base, body_bytes_max=self.scheme.body_bytes_max):
+        given = sources.ReadOptions(f"https://{folder.name.replace('_', '-').lower()}.example/")
+        for source in sources.open_sources(folder, given, body_bytes_max=self.scheme.body_bytes_max):
             batch: list[Page] = []
             for sourced in source.read():
                 batch.append(sourced.page)

@@ -89,7 +89,7 @@ def memory_of(pid: int) -> float:
 
 
 def read_archive(path: Path) -> Iterator[Page]:
-    for source in sources.open_sources(path, base_url=None, body_bytes_max=10_000_000):
+    for source in sources.open_sources(path, body_bytes_max=10_000_000):
         for sourced in source.read():
             yield sourced.page
 

@@ -20,6 +20,7 @@ from streams.batch import duck, reading
 from streams.batch.partition import PartitionOptions, partition_command
 from streams.batch.results import Summary
 from streams.batch.workers import WorkStopped
+from streams.files.sources import ReadOptions
 from tests.streams.archives import Sample, write_folder, write_warc
 from tests.streams.batch.corpora import edited, entry, items, page, read, sentences, write
 from tests.streams.shell import Shell
@@ -130,7 +131,7 @@ def test_warc_folder_and_json_lines_give_the_same_sets(tmp_path: Path) -> None:
         ("f", write_folder(tmp_path / "folder", samples), "https://x.example/"),
         ("j", write(tmp_path / "a.jsonl", [entry("https://" + s.path, s.body) for s in samples]), None),
     ):
-        partition_command([source], Parameters(), PartitionOptions(out=tmp_path / name, memory_mb=700), base_url=base)
+        partition([source], tmp_path / name, reading=ReadOptions(base))
         sets = read(tmp_path / name / "sets.jsonl")
         found.append(sorted(sorted(url.removeprefix("https://x.example/") for url in one) for one in sets))
     assert [[url.removeprefix("https://") for url in one] for one in found[0]] == found[1]

@@ -16,6 +16,7 @@ from neardup.scheme import Scheme
 from streams.comparison.explain import Explanation, explain_command
 from streams.files.report import write_report
 from streams.files.scan import scan
+from streams.files.sources import ReadOptions
 from streams.files.state import State
 from tests.streams.archives import Sample, html, text, write_folder
 
@@ -37,7 +38,7 @@ def crawl() -> list[Sample]:
 def state(tmp_path: Path) -> Iterator[State]:
     write_folder(tmp_path / "site", crawl())
     with State.open(tmp_path / "state", scheme=Scheme(seed=7)) as opened:
-        scan([tmp_path / "site"], opened, base_url=BASE)
+        scan([tmp_path / "site"], opened, reading=ReadOptions(BASE))
         yield opened
 
 
@@ -123,7 +124,7 @@ def test_what_differs_is_reported_as_long_as_both_pages_can_be_read(tmp_path: Pa
         [Sample(f"a{i}.html", html("Item amber", f"{text(1)} Last updated on {i + 1} May 2024")) for i in range(2)],
     )
     with State.open(tmp_path / "state", scheme=Scheme(seed=7)) as state:
-        scan([tmp_path / "site"], state, base_url=BASE)
+        scan([tmp_path / "site"], state, reading=ReadOptions(BASE))
         result = explain_command(state, BASE + "a1.html")
         assert result.to_json()["difference"] == {
             "page_id": 0,
@@ -144,7 +145,7 @@ def test_history_and_an_earlier_fetch(tmp_path: Path, state: State) -> None:
     folder = tmp_path / "later"
     changed = html("Item amber", text(1) + " visited 9 times today")
     write_folder(folder, [Sample("a0.html", changed, ms=1_600_000_000_000)])
-    scan([folder], state, base_url=BASE)
+    scan([folder], state, reading=ReadOptions(BASE))
     latest = explain_command(state, BASE + "a0.html")
     assert [kind for _, kind in latest.history] == ["unique", "edited"]
     assert latest.verdict["verdict"] == "edited"
@@ -178,7 +179,7 @@ def test_a_url_that_was_fetched_again_says_where_it_stands(state: State, tmp_pat
     again = tmp_path / "again"
     again.mkdir()
     shutil.copy(tmp_path / "site" / "a1.html", again)
-    scan([again], state, base_url=BASE)
+    scan([again], state, reading=ReadOptions(BASE))
     values = shown(explain_command(state, BASE + "a1.html"))
     assert values.startswith("UNCHANGED")
     assert f"The URL stands as: near duplicate, represented by page 0, {BASE}a0.html" in values

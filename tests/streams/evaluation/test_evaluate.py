@@ -24,6 +24,7 @@ from streams.commands.shared import SEED_MAX
 from streams.evaluation.evaluate import SCHEME, _read_run, evaluate_command, open_crawl
 from streams.evaluation.label import LabelFile, label_command
 from streams.files.scan import scan
+from streams.files.sources import ReadOptions
 from streams.files.state import State
 from tests.neardup.evaluation.crawl import manual
 from tests.streams.shell import Shell
@@ -77,7 +78,7 @@ def test_a_folder_is_evaluated_by_natural_truth(folder: Path, tmp_path: Path) ->
 @pytest.mark.slow
 def test_a_state_directory_gives_the_same_figures(folder: Path, tmp_path: Path) -> None:
     with State.open(tmp_path / "state", scheme=Scheme(seed=SCHEME.seed)) as state:
-        scan([folder], state, base_url=BASE)
+        scan([folder], state, reading=ReadOptions(BASE))
     from_state = evaluate_command(state=tmp_path / "state", natural=True)
     from_files = evaluate_command([folder], base_url=BASE, natural=True)
     one, other = by_name(from_state.sections), by_name(from_files.sections)
@@ -185,7 +186,7 @@ def test_two_rounds_of_labelling_fill_both_tables(larger: Path, tmp_path: Path) 
 def test_a_file_of_verdicts_is_evaluated_alone_or_beside_its_pages(folder: Path, tmp_path: Path) -> None:
     verdicts, kept = tmp_path / "verdicts.jsonl", tmp_path / "all.jsonl"
     with State.open(tmp_path / "state", scheme=Scheme(seed=SCHEME.seed)) as state:
-        scan([folder], state, base_url=BASE, out=str(verdicts))
+        scan([folder], state, reading=ReadOptions(BASE), out=str(verdicts))
     whole = evaluate_command(state=tmp_path / "state", natural=True, labels_out=kept)
     beside = evaluate_command([folder], base_url=BASE, natural=True, verdicts=verdicts)
     alone = evaluate_command(verdicts=verdicts, labels=[kept], out=tmp_path / "out")
@@ -292,7 +293,7 @@ def _decider(numbers: dict[str, int], scheme: Scheme) -> Decider:
 def test_a_run_with_thresholds_of_its_own_is_evaluated(folder: Path, tmp_path: Path) -> None:
     for name, value in {"b_min": 1, "c_min": 380}.items():
         with State.open(tmp_path / name, scheme=SCHEME, decider=partial(_decider, {name: value})) as state:
-            scan([folder], state, base_url=BASE)
+            scan([folder], state, reading=ReadOptions(BASE))
     evaluation = evaluate_command(state=tmp_path / "b_min", natural=True, seed=9)
     assert "at least 1 of 6 supershingles equal" in evaluation.fetched
     assert "by seed 9." in evaluation.to_json()["made"]

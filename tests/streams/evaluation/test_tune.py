@@ -12,6 +12,7 @@ from neardup.scheme import Scheme
 from streams.evaluation.evaluate import evaluate_command
 from streams.evaluation.tune import tune_command
 from streams.files.scan import scan
+from streams.files.sources import ReadOptions
 from streams.files.state import State
 from tests.neardup.evaluation.crawl import manual
 from tests.streams.shell import Shell
@@ -42,7 +43,7 @@ def labels(site: Path) -> Path:
 def state(site: Path) -> Path:
     path = site.parent / "state"
     with State.open(path, scheme=Scheme(seed=3), decider=_strict) as opened:
-        scan([site], opened, base_url=BASE)
+        scan([site], opened, reading=ReadOptions(BASE))
     return path
 
 

@@ -27,7 +27,7 @@ def some(folder: Path, count: int = 4, seed: int = 3) -> list[LocalSource]:
         ms = sample.ms + chance.choice([0, 0, 0, -30_000, 500_000_000_000])
         chance.choice(parts).append(Sample(sample.path, sample.body, ms))
     paths = [write_warc(folder / f"{number}.warc.gz", part) for number, part in enumerate(parts)]
-    return [source for path in paths for source in open_sources(path, base_url=None, body_bytes_max=1_000_000)]
+    return [source for path in paths for source in open_sources(path, body_bytes_max=1_000_000)]
 
 
 def taken(

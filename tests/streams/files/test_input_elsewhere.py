@@ -17,7 +17,7 @@ import pytest
 from neardup.errors import BadInput
 from streams.files.fetching import fetched
 from streams.files.scan import scan
-from streams.files.sources import LocalSource, open_sources
+from streams.files.sources import LocalSource, ReadOptions, open_sources
 from streams.formats.documents import Fields
 from tests.streams.archives import crawl, opened, verdicts_in, write_json_lines, write_warc
 from tests.streams.shell import Shell, words
@@ -43,7 +43,7 @@ def parquet(path: Path, rows: list[dict[str, Any]], columns: str = "*") -> Path:
 
 
 def source_of(path: Path, fields: Fields | None = None) -> LocalSource:
-    (source,) = open_sources(path, base_url=None, body_bytes_max=10_000, fields=fields)
+    (source,) = open_sources(path, ReadOptions(fields=fields or Fields()), body_bytes_max=10_000)
     return source
 
 

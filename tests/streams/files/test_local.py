@@ -12,14 +12,14 @@ import pytest
 import xxhash
 
 from neardup.errors import BadInput
-from streams.files.sources import LocalSource, SourceRecord, default_base_url, open_sources, unchanged
+from streams.files.sources import LocalSource, ReadOptions, SourceRecord, default_base_url, open_sources, unchanged
 from tests.streams.archives import Sample, crawl, write_folder, write_json_lines, write_warc
 
 BOUND = 10_000
 
 
 def sources(path: Path, base_url: str | None = None) -> list[LocalSource]:
-    return open_sources(path, base_url=base_url, body_bytes_max=BOUND)
+    return open_sources(path, ReadOptions(base_url), body_bytes_max=BOUND)
 
 
 def check_places(source: LocalSource) -> None:
@@ -140,7 +140,7 @@ def test_links_that_lead_out_of_a_folder_are_followed_only_on_request(tmp_path: 
     ]
     (problem,) = source.problems
     assert (problem.path, "--follow-links" in problem.what) == (str(folder / "b.txt"), True)
-    (followed,) = open_sources(folder, base_url=None, body_bytes_max=BOUND, follow_links=True)
+    (followed,) = open_sources(folder, ReadOptions(follow_links=True), body_bytes_max=BOUND)
     assert [page.page.body for page in followed.read()] == [b"x", b"secret", b"x"]
     assert followed.problems == []
     assert [page.page.body for page in sources(folder / "b.txt")[0].read()] == [b"secret"], "named by the user"
@@ -165,7 +165,7 @@ def test_archives_of_a_folder_that_are_links_are_not_followed_either(tmp_path: P
     (folder / "a.warc").symlink_to("../a.warc")
     with pytest.raises(BadInput, match=r"holds none of .*a\.warc: .*--follow-links follows it"):
         sources(folder)
-    (source,) = open_sources(folder, base_url=None, body_bytes_max=BOUND, follow_links=True)
+    (source,) = open_sources(folder, ReadOptions(follow_links=True), body_bytes_max=BOUND)
     assert len(list(source.read())) == 2
 
 
@@ -223,7 +223,7 @@ def test_a_file_made_to_be_taken_for_another_is_a_source_of_its_own(tmp_path: Pa
         files[-1].parent.mkdir()
         files[-1].write_bytes(body)
     assert len({xxhash.xxh3_128_digest(file.read_bytes()) for file in files}) == 1
-    sources = [open_sources(file, base_url="http://a.example/", body_bytes_max=9999)[0] for file in files]
+    sources = [open_sources(file, ReadOptions("http://a.example/"), body_bytes_max=9999)[0] for file in files]
     assert sources[0].record.id != sources[1].record.id
 
 

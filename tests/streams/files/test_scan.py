@@ -11,6 +11,7 @@ from neardup.report.tally import ReportTally
 from streams.files import scan as scanning
 from streams.files import sketcher
 from streams.files.scan import Progress, scan
+from streams.files.sources import ReadOptions
 from streams.formats import message
 from tests.streams.archives import (
     Sample,
@@ -96,7 +97,7 @@ def test_all_forms_give_the_same_verdicts(tmp_path: Path) -> None:
     found = []
     for path in paths:
         with opened(None) as state:
-            scan([path], state, base_url=base)
+            scan([path], state, reading=ReadOptions(base))
             found.append([placeless(verdict) for verdict in state.verdicts()])
     assert all(verdicts == found[0] for verdicts in found)
     assert set(kinds(found[0])) == {"unique", "exact_duplicate", "near_duplicate"}

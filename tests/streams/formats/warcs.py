@@ -44,7 +44,7 @@ def brotli(data: bytes) -> bytes:
 def source(tmp_path: Path, data: bytes, name: str = "x.warc") -> LocalSource:
     file = tmp_path / name
     file.write_bytes(data)
-    (found,) = open_sources(file, base_url=None, body_bytes_max=BOUND)
+    (found,) = open_sources(file, body_bytes_max=BOUND)
     return found
 
 

@@ -19,6 +19,7 @@ from neardup.shadow import Auditor, Counts
 from streams.config.settings import Settings
 from streams.evaluation.evaluate import evaluate_command, open_crawl
 from streams.files.scan import ScanResult, scan
+from streams.files.sources import ReadOptions
 from streams.files.state import State
 from streams.pipeline.audit import Audit, AuditFile, open_audit, shadow_numbers
 from streams.pipeline.matcher import folded_to
@@ -60,7 +61,7 @@ def scanned(folder: Path, at: Path, warned: list[str] | None = None, **wanted: A
         warn = [] if warned is None else warned
         audit = open_audit(state.decider, warn=warn.append, **wanted)
         try:
-            result = scan([folder], state, base_url=BASE_URL, out=str(at / "out"), audit=audit)
+            result = scan([folder], state, reading=ReadOptions(BASE_URL), out=str(at / "out"), audit=audit)
         finally:
             if audit is not None:
                 audit.close()
@@ -212,7 +213,7 @@ def test_an_audit_topic_must_be_named(shell: Shell) -> None:
 
 def log_of(folder: Path, at: Path) -> tuple[list[bytes], Decider]:
     with State.open(at / "log-of", scheme=SCHEME) as state:
-        scan([folder], state, base_url=BASE_URL)
+        scan([folder], state, reading=ReadOptions(BASE_URL))
         return [data for _, data in state.log.read()], state.decider
 
 
@@ -271,7 +272,7 @@ def parts(at: Path) -> tuple[list[bytes], Decider]:
     with State.open(at / "parts", scheme=SCHEME) as state:
         for i in range(3):
             part = write_folder(at / f"part{i}", samples()[i::3])
-            scan([part], state, base_url=BASE_URL)
+            scan([part], state, reading=ReadOptions(BASE_URL))
         return [data for _, data in state.log.read()], state.decider
 
 
