@@ -295,7 +295,3 @@ class VerdictTransactions(Protocol):
     def check(self) -> None:
         """Raises TopicError if the topic was deleted or recreated, BrokerError if that is unknown."""
         ...
-
-
-class Clock(Protocol):
-    def now_ms(self) -> int: ...

@@ -22,7 +22,7 @@ from streams.batch.workers import Workers, WorkStopped
 from streams.batch.workspace import PartitionWorkspace
 from streams.files.sources import BY_DEFAULT, LocalSource, ReadOptions
 from streams.ports import Progress, silent
-from streams.process.shutdown import SystemClock, stopped_by_signals
+from streams.process.shutdown import now_ms, stopped_by_signals
 
 #: Least memory of DuckDB, and memory of each process that compares texts.
 ENGINE_MB_MIN, WORKER_MB = 256, 350
@@ -90,7 +90,7 @@ def write_report(workspace: PartitionWorkspace, summary: Summary, sources: Seque
             summary.to_json(),
             map(orjson.loads, lines),
             lambda places: read_places(sources, places),
-            SystemClock().now_ms(),
+            now_ms(),
         )
     with workspace.whole(workspace.path / "report.html") as file:
         file.write_text(report, encoding="utf-8")

@@ -6,7 +6,7 @@ from streams.commands.verdicts import Tail
 from streams.config.instants import parse_start
 from streams.config.settings import Settings
 from streams.errors import WrongUsage
-from streams.process.shutdown import SystemClock
+from streams.process.shutdown import now_ms
 
 
 class Options(Tail):
@@ -29,7 +29,7 @@ def audit(options: Options) -> None:
     from streams.roles.runtime import greet
     from streams.roles.tail import show
 
-    start = parse_start(options.start, SystemClock().now_ms())
+    start = parse_start(options.start, now_ms())
     greet(settings, "verdicts")
     out = sys.stdout.buffer
     show(settings, Console(), json_out=out, topic=settings.topics.audit, start=start, follow=options.follow)

@@ -10,12 +10,12 @@ from streams.commands.shared import Writes
 from streams.config.instants import parse_start
 from streams.config.settings import Settings
 from streams.errors import WrongUsage
-from streams.process.shutdown import SystemClock
+from streams.process.shutdown import now_ms
 
 
 def _instant(text: str) -> int:
     """Milliseconds since the epoch. Raises BadInput."""
-    when = parse_start(text, SystemClock().now_ms())
+    when = parse_start(text, now_ms())
     if isinstance(when, str):
         raise WrongUsage(f"{when!r} is no time; name one, as 2h or 2026-01-31T12:00, or leave the option out")
     return when

@@ -4,7 +4,7 @@ from typing import Annotated
 from streams.commands.options import CONNECTION, Flags, Given, Opt, command
 from streams.config.instants import parse_start
 from streams.config.settings import Settings
-from streams.process.shutdown import SystemClock
+from streams.process.shutdown import now_ms
 
 _COLUMNS = "page_id,verdict,score,url,because"
 
@@ -39,7 +39,7 @@ def verdicts(options: Options) -> None:
         options.settings,
         Console(),
         json_out=sys.stdout.buffer if options.as_json else None,
-        start=parse_start(options.start, SystemClock().now_ms()),
+        start=parse_start(options.start, now_ms()),
         verdict_filter=VerdictFilter.of(options.sites, options.kinds),
         columns=parse_columns(options.columns),
         follow=options.follow,

@@ -1,8 +1,7 @@
 """Applies the batch rules to two pages; these rules read texts instead of sketches, and find pairs by signatures."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import NamedTuple
 
 from rich.table import Table
 from rich.text import Text
@@ -14,27 +13,17 @@ from neardup.signals.table import signals_of
 from streams.process.terminal import table_of
 
 
-@dataclass(frozen=True)
-class BatchResult:
+class BatchResult(NamedTuple):
     """The result of one batch rule. near_duplicate: None if the rule lacks an input.
 
-    signatures: number of common ones; a partition does not compare pairs without any. None: the rule uses none.
+    shared_signatures: number of common ones; a partition does not compare pairs without any. None: the rule uses none.
     """
 
     rule: str
     near_duplicate: bool | None
     numbers: str
     needed: str
-    signatures: int | None
-
-    def to_json(self) -> dict[str, Any]:
-        return {
-            "rule": self.rule,
-            "near_duplicate": self.near_duplicate,
-            "numbers": self.numbers,
-            "needed": self.needed,
-            "shared_signatures": self.signatures,
-        }
+    shared_signatures: int | None
 
 
 def batch_results(pages: Sequence[Page], body_bytes_max: int) -> list[BatchResult]:
@@ -81,10 +70,14 @@ def batch_table(results: Sequence[BatchResult]) -> Table:
     table = table_of("batch rule", "numbers", "needed", "decision", "found through")
     for one in results:
         decision = Text("= near duplicate", style="green") if one.near_duplicate else Text("x no", style="yellow")
-        found = f"{one.signatures} common signatures" if one.signatures else Text("no common signature", style="dim")
+        found = (
+            f"{one.shared_signatures} common signatures"
+            if one.shared_signatures
+            else Text("no common signature", style="dim")
+        )
         if one.near_duplicate is None:
             decision = Text("–", style="dim")
-        if one.signatures is None:
+        if one.shared_signatures is None:
             found = Text("compared with all", style="dim")
         table.add_row(one.rule, one.numbers, one.needed, decision, found)
     return table

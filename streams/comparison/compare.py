@@ -120,7 +120,7 @@ class Comparison:
             "pair": self.pair._asdict(),
             "exact": None if self.exact is None else self.exact.to_json(),
             "rules": [one.to_json(self.same_digest) for one in self.rules],
-            "batch_rules": [one.to_json() for one in self.batch],
+            "batch_rules": [one._asdict() for one in self.batch],
             "if_urls_end_alike": self.if_urls_end_alike,
             "names": self.names,
             "difference": None if self.draft is None else self.draft.to_json(),

@@ -12,7 +12,6 @@ import os
 import secrets
 import socket
 import stat
-import time
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from urllib.parse import quote, urlsplit
@@ -33,6 +32,7 @@ from streams.config.settings import LABEL_PORT
 from streams.errors import bad_input
 from streams.evaluation.evaluate import check_crawl, open_crawl
 from streams.ports import Progress, silent
+from streams.process.shutdown import now_ms
 from streams.process.web_server import listen, serve
 from streams.state.locked_folder import lock
 
@@ -107,7 +107,7 @@ class LabelViews:
         *,
         hosts: Collection[str],
         prefix: str = "",
-        now_ms: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
+        now_ms: Callable[[], int] = now_ms,
     ) -> None:
         self._labelling, self._texts = labelling, texts
         self._hosts, self._prefix, self._now_ms = frozenset(hosts), prefix, now_ms

@@ -1,6 +1,5 @@
 """The report of a state directory: gathers what `neardup.report` wants to know."""
 
-import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ from neardup.rules.families import SIMILARITY_BYTES, family_of
 from neardup.verdict import Coordinates
 from streams.files.scan import ScanResult
 from streams.files.state import State
+from streams.process.shutdown import now_ms
 from streams.state.locked_folder import state_errors
 
 HOT_KEYS_MAX = 1000
@@ -34,7 +34,7 @@ def write_report(state: State, target: Path, result: ScanResult | None = None) -
         problems=problems,
         hot_keys=[HotKey(family_of(key).name.lower(), key.hex()) for key in hot[:HOT_KEYS_MAX]],
         hot_keys_total=len(hot),
-        made_at=time.time_ns() // 1_000_000,
+        made_at=now_ms(),
     )
     html = build_report(state.verdicts(), read_page, info)
     with state_errors("write", target):

@@ -12,7 +12,6 @@ Without the topic, or without a record of a kind, the generation without a name 
 holds.
 """
 
-import time
 from collections.abc import Mapping
 from contextlib import closing
 from dataclasses import asdict, dataclass, field, replace
@@ -28,6 +27,7 @@ from streams.kafka.admin import BROKER_TIME, Admin
 from streams.kafka.connection import Connection
 from streams.kafka.reader import TopicReader
 from streams.kafka.writer import Writer
+from streams.process.shutdown import now_ms
 
 _LIVE = b"live"
 _PREFIX = b"generation/"
@@ -96,11 +96,6 @@ class Generations:
         """The generation whose sketch log this one judges: itself, unless it judges another one's sketches."""
         known = self.known.get(name)
         return name if known is None or known.sketches_of is None else known.sketches_of
-
-
-def now_ms() -> int:
-    """The time in ms since the epoch, for display only: no order depends on it."""
-    return time.time_ns() // 1_000_000
 
 
 class ControlTopic:

@@ -16,7 +16,6 @@ from http.server import BaseHTTPRequestHandler
 from typing import Any, ClassVar
 
 from neardup.errors import BadInput
-from streams.ports import Clock
 from streams.process.metrics import Metrics
 
 _Pages = dict[str, Callable[[], tuple[int, str, bytes]]]
@@ -31,14 +30,14 @@ REASON_CHARS_MAX = 500
 class RoleHealth:
     """Health of a role. Its loop writes it; request threads read it."""
 
-    def __init__(self, clock: Clock) -> None:
-        self._clock = clock
-        self._turned = clock.now_ms()
+    def __init__(self, steady_ms: Callable[[], int]) -> None:
+        self._steady_ms = steady_ms
+        self._turned = steady_ms()
         self._state = (False, "starting")
 
     def turned(self) -> None:
         """Records a turn of the loop, with or without work. Call it also in every wait that may exceed stall_ms."""
-        self._turned = self._clock.now_ms()
+        self._turned = self._steady_ms()
 
     def ready(self, reason: str = "caught up") -> None:
         self._state = (True, reason)
@@ -47,20 +46,20 @@ class RoleHealth:
         self._state = (False, reason)
 
     def silent_ms(self) -> int:
-        return max(0, self._clock.now_ms() - self._turned)
+        return max(0, self._steady_ms() - self._turned)
 
     def state(self) -> tuple[bool, str]:
         return self._state
 
 
 class Health:
-    """Health of all roles of the process. clock: a monotonic clock; its zero has no meaning.
+    """Health of all roles of the process. steady_ms: a monotonic clock; its zero has no meaning.
 
     redact: applied to every reason before it leaves the process.
     """
 
-    def __init__(self, clock: Clock, stall_ms: int, redact: Callable[[str], str] = str) -> None:
-        self._clock = clock
+    def __init__(self, steady_ms: Callable[[], int], stall_ms: int, redact: Callable[[str], str] = str) -> None:
+        self._steady_ms = steady_ms
         self._stall_ms = stall_ms
         self._redact = redact
         self._roles: dict[str, RoleHealth] = {}
@@ -71,7 +70,7 @@ class Health:
         """The health of a role, made at the first call. From then on the role's loop must turn."""
         if name not in self._roles:
             # a new dict, because request threads iterate over the old one
-            self._roles = {**self._roles, name: RoleHealth(self._clock)}
+            self._roles = {**self._roles, name: RoleHealth(self._steady_ms)}
         return self._roles[name]
 
     def live(self) -> tuple[bool, dict[str, Any]]:

@@ -21,18 +21,14 @@ _GRACE_SECONDS = 2.0
 os.register_at_fork(after_in_child=lambda: signal.set_wakeup_fd(-1))
 
 
-class SystemClock:
-    """The wall clock. Its only use is to keep dates in the future out of the log time."""
-
-    def now_ms(self) -> int:
-        return time.time_ns() // 1_000_000
+def now_ms() -> int:
+    """The time in ms since the epoch. No order of records may depend on it."""
+    return time.time_ns() // 1_000_000
 
 
-class SteadyClock:
-    """A monotonic clock. Its zero has no meaning."""
-
-    def now_ms(self) -> int:
-        return time.monotonic_ns() // 1_000_000
+def steady_ms() -> int:
+    """Monotonic time in ms. Its zero has no meaning."""
+    return time.monotonic_ns() // 1_000_000
 
 
 def stop_event() -> asyncio.Event:

@@ -34,9 +34,9 @@ from streams.kafka import (
     MergedPages,
     Stage,
 )
-from streams.kafka.generations import now_ms
 from streams.kafka.topics import Sizes, compacted, create
 from streams.process import logs
+from streams.process.shutdown import now_ms
 from streams.roles.archives import ArchivesRole, known_of, open_archives
 from streams.roles.backfill_progress import BackfillProgress, Shown
 from streams.roles.generations import check_own, control_topic, settings_of, shown

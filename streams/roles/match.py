@@ -13,7 +13,6 @@ offset.
 One matcher writes: it assigns itself the one partition, and its transactional id fences the former matcher.
 """
 
-import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
@@ -37,6 +36,7 @@ from streams.pipeline.deciders import describe_change
 from streams.pipeline.matcher import Matcher, Prepared
 from streams.ports import LogFollower, VerdictTransactions
 from streams.process import logs
+from streams.process.shutdown import now_ms
 from streams.roles import checkpoint
 from streams.roles.checkpoint import RoleCheckpoints
 from streams.roles.restart import log_advice
@@ -115,7 +115,7 @@ class MatchRole:
         committed: int,
         runtime: Runtime,
         *,
-        now_ms: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
+        now_ms: Callable[[], int] = now_ms,
         audit: Audit | None = None,
         checkpoints: RoleCheckpoints | None = None,
         leader: Leadership | None = None,

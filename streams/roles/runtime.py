@@ -16,7 +16,7 @@ from streams.process import logs
 from streams.process.health import Health, HealthServer
 from streams.process.metrics import Metrics
 from streams.process.open_files import raise_open_files
-from streams.process.shutdown import SteadyClock, stopped_by_signals, stopped_within
+from streams.process.shutdown import steady_ms, stopped_by_signals, stopped_within
 from streams.process.traces import Traces, traces_to
 
 _log = logs.get("roles")
@@ -62,7 +62,7 @@ class Runtime:
     @classmethod
     def quiet(cls, settings: Settings) -> "Runtime":
         """A runtime without server, signals and log configuration: for roles inside another program, and tests."""
-        return cls(settings, Metrics(), Health(SteadyClock(), settings.stall_ms), threading.Event())
+        return cls(settings, Metrics(), Health(steady_ms, settings.stall_ms), threading.Event())
 
 
 class Silence:
@@ -107,7 +107,7 @@ def serving(settings: Settings, role: str) -> Iterator[Runtime]:
     secrets = settings.secrets()
     with logs.configured(settings.log_level, settings.log_format, secrets=secrets):
         metrics = Metrics()
-        health = Health(SteadyClock(), settings.stall_ms, logs.Redactor(secrets))
+        health = Health(steady_ms, settings.stall_ms, logs.Redactor(secrets))
         scheme = settings.scheme()
         metrics.info(
             version=version("neardup"),

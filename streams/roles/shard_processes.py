@@ -16,7 +16,7 @@ from streams.errors import Stopped
 from streams.process import logs
 from streams.process.health import Health
 from streams.process.metrics import Metrics
-from streams.process.shutdown import SteadyClock
+from streams.process.shutdown import steady_ms
 from streams.roles.runtime import END_SECONDS_MAX, STOP_SECONDS_MAX, Runtime
 from streams.roles.shards import run_shards
 
@@ -125,7 +125,7 @@ def _serve(pipe: Connection, settings: Settings, numbers: Sequence[int]) -> None
     for one in (signal.SIGINT, signal.SIGTERM):  # the judge's process handles them, and then ends this one
         signal.signal(one, signal.SIG_IGN)
     secrets, stop = settings.secrets(), threading.Event()
-    health, metrics = Health(SteadyClock(), settings.stall_ms, logs.Redactor(secrets)), Metrics()
+    health, metrics = Health(steady_ms, settings.stall_ms, logs.Redactor(secrets)), Metrics()
     watch = threading.Thread(target=_report, args=(pipe, settings, numbers, stop, health, metrics), daemon=True)
     with logs.configured(settings.log_level, settings.log_format, secrets=secrets):
         watch.start()

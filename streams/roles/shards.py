@@ -15,7 +15,7 @@ from streams.kafka import Admin, KafkaLog, Writer
 from streams.kafka.topics import Sizes, require
 from streams.pipeline.effects import EffectsReader
 from streams.process import logs
-from streams.process.shutdown import SystemClock
+from streams.process.shutdown import now_ms
 from streams.roles import checkpoint
 from streams.roles.checkpoint import Begin, Restoring, RoleCheckpoints, identity
 from streams.roles.generations import generation_served
@@ -159,7 +159,7 @@ def _start(settings: Settings, runtime: Runtime, number: int, answer_from: int |
     directory.first_decider(decider)  # part of each checkpoint
     checkpoints = None
     if url:
-        checkpoints = RoleCheckpoints(settings, directory.path, identity(log), SystemClock().now_ms, url=url)
+        checkpoints = RoleCheckpoints(settings, directory.path, identity(log), now_ms, url=url)
         held.callback(checkpoints.close, STOP_SECONDS_MAX / 2)
     effects = KafkaLog(connect(settings, "shard", runtime, reading=True), names.effects, committed_only=True)
     held.callback(effects.close)

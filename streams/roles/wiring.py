@@ -21,7 +21,7 @@ from streams.pipeline.answered_log import AnsweredLog
 from streams.pipeline.audit import Audit, open_audit, shadow_numbers
 from streams.ports import Record, SketchLog, TopicIds
 from streams.process import logs
-from streams.process.shutdown import SystemClock
+from streams.process.shutdown import now_ms
 from streams.roles.checkpoint import Restoring, RoleCheckpoints, identity
 from streams.roles.generations import generation_served
 from streams.roles.restart import VerdictsEnd, verdicts_end
@@ -188,7 +188,6 @@ def _match(settings: Settings, runtime: Runtime, new_decider: bool, accept_lost_
         held.callback(verdicts.close)
         checkpoints = None
         if settings.checkpoints:
-            now_ms = SystemClock().now_ms
             checkpoints = RoleCheckpoints(settings, directory.path, identity(log), now_ms)
             held.callback(checkpoints.close, STOP_SECONDS_MAX / 2)
         followed: SketchLog = log

@@ -145,7 +145,7 @@ def _figures(a: _Side, b: _Side, decider: Decider, difference: Difference | None
         out["names"] = veto_names(difference, (a.sketch, b.sketch), pair)
     if a.page and b.page and difference is not None and a.sketch.tokens + b.sketch.tokens <= BATCH_TOKENS_MAX:
         bound = max(len(page.body or b"") for page in (a.page, b.page)) + 1
-        out["batch_rules"] = [one.to_json() for one in batch_results((a.page, b.page), bound)]
+        out["batch_rules"] = [one._asdict() for one in batch_results((a.page, b.page), bound)]
     return out
 
 

@@ -7,11 +7,13 @@ from collections.abc import Collection, Sequence
 from pathlib import Path
 
 from neardup.report.samples import instant
-from streams.process.shutdown import SystemClock
+from streams.process.shutdown import now_ms
 from streams.views.lists import Facts
 
 #: Records wait and no verdict was emitted for this time: a problem.
 SILENT_MS_MAX = 60_000
+
+_NO_KAFKA: Facts = {"steps": [], "newest_verdict": None, "generations": None, "live": None}
 
 
 def of_stream(
@@ -28,10 +30,10 @@ def of_stream(
     kafka: facts of `KafkaHealth`; None with a problem. workers: of the views. roles: by their metrics. applied_ms: emit
     time of the newest applied verdict, ms since the epoch.
     """
-    kafka = kafka or {"steps": [], "newest_verdict": None, "generations": None, "live": None}
+    kafka = kafka or _NO_KAFKA
     assigned = {partition for worker in workers for partition in worker["lag"] or ()}
     unread = sorted({str(partition) for partition in range(partitions)} - assigned, key=int)
-    now = SystemClock().now_ms()
+    now = now_ms()
     problems = [problem] if problem else []
     problems += [
         *_of_steps(kafka["steps"], kafka["newest_verdict"], now),
@@ -100,21 +102,10 @@ def of_scan(where: str, path: Path, applied_ms: int | None, sources: Collection[
     """Return the facts of a scan's page. sources: whether each is finished."""
     parts = {part: _bytes_in(path / part) for part in ("log", "verdicts", "index")}
     unfinished = sum(not finished for finished in sources)
-    problems = [f"{unfinished:,} of {len(sources):,} sources are not finished: scan them again."] if unfinished else []
-    return {
-        "of": where,
-        "at": SystemClock().now_ms(),
-        "problems": problems,
-        "steps": [],
-        "newest_verdict": applied_ms,
-        "generations": None,
-        "live": None,
-        "taken_verdict": applied_ms,
-        "workers": [],
-        "unread": [],
-        "roles": [],
-        "disk": {"sources": len(sources), "unfinished": unfinished, "bytes": parts},
-    }
+    problem = f"{unfinished:,} of {len(sources):,} sources are not finished: scan them again." if unfinished else ""
+    disk = {"sources": len(sources), "unfinished": unfinished, "bytes": parts}
+    kafka = _NO_KAFKA | {"newest_verdict": applied_ms}
+    return of_stream(where, kafka, (), 0, (), applied_ms, problem) | {"disk": disk}
 
 
 def _bytes_in(folder: Path) -> int:

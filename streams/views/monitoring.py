@@ -12,7 +12,7 @@ from streams.errors import BrokerError
 from streams.process import logs
 from streams.process.health import Health, HealthServer, RoleHealth
 from streams.process.metrics import Metrics
-from streams.process.shutdown import SteadyClock
+from streams.process.shutdown import steady_ms
 
 _log = logs.get("views")
 
@@ -91,7 +91,7 @@ class Monitor:
 def monitored(settings: Settings) -> Iterator[Monitor]:
     """Serve metrics and health while the views run. Raises BadInput if the address is unavailable."""
     metrics = Metrics()
-    health = Health(SteadyClock(), settings.stall_ms, logs.Redactor(settings.secrets()))
+    health = Health(steady_ms, settings.stall_ms, logs.Redactor(settings.secrets()))
     metrics.info(version=version("neardup"), role="views", generation=settings.generation)
     monitor = Monitor(metrics, health.role("views"), settings.stall_ms)
     with HealthServer(settings.metrics_host, settings.metrics_port, health, metrics) as server:

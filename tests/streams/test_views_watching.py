@@ -18,7 +18,7 @@ from tests.streams.scripted import ManualClock
 def test_the_lag_of_all_partitions_is_reported_and_stands_while_the_broker_is_away(monkeypatch) -> None:
     monkeypatch.setattr(monitoring, "LAG_SECONDS", 0)
     clock, metrics = ManualClock(), Metrics()
-    health = Health(clock, stall_ms=10)
+    health = Health(clock.now_ms, stall_ms=10)
     watch = Monitor(metrics, health.role("views"), 10)
     answers = iter([{0: 3, 1: 4}, BrokerError("away"), asyncio.CancelledError()])
 
@@ -51,7 +51,7 @@ def test_the_lag_of_all_partitions_is_reported_and_stands_while_the_broker_is_aw
 def test_who_stands_still_while_verdicts_wait_ends(monkeypatch) -> None:
     monkeypatch.setattr(monitoring, "LAG_SECONDS", 0)
     clock = ManualClock()
-    health = Health(clock, stall_ms=10)
+    health = Health(clock.now_ms, stall_ms=10)
     watch = Monitor(Metrics(), health.role("views"), 10)
     watch.ready()
     # Behind and at work, level and idle, away and idle: for as long as it likes. Behind and idle: for 10 ms.
@@ -78,7 +78,7 @@ def test_a_rebalance_without_end_ends_the_views(monkeypatch) -> None:
     """Without partitions there is no lag: the views would wait for ever, and look healthy."""
     monkeypatch.setattr(monitoring, "LAG_SECONDS", 0)
     clock = ManualClock()
-    health = Health(clock, stall_ms=10)
+    health = Health(clock.now_ms, stall_ms=10)
     watch = Monitor(Metrics(), health.role("views"), 10)
     watch.ready()
     rounds = 0

@@ -201,7 +201,7 @@ def test_the_batch_rules_read_both_texts(tmp_path: Path) -> None:
     near, far = compare_command(a, b), compare_command(a, c)
     assert {one.rule: one.near_duplicate for one in near.batch} == {"tlcs": True, "cosine": True, "signals": None}
     assert {one.rule: one.near_duplicate for one in far.batch} == {"tlcs": False, "cosine": False, "signals": None}
-    assert near.batch[0].signatures > 20 > 0 == far.batch[0].signatures
+    assert near.batch[0].shared_signatures > 20 > 0 == far.batch[0].shared_signatures
     assert "common signatures" in shown(near)
     assert "no common signature" in shown(far)
     answer = near.to_json()["batch_rules"]

@@ -29,7 +29,7 @@ def clock():
 
 @pytest.fixture
 def health(clock):
-    return Health(clock, stall_ms=100, redact=lambda text: text.replace("hunter2", "***"))
+    return Health(clock.now_ms, stall_ms=100, redact=lambda text: text.replace("hunter2", "***"))
 
 
 @pytest.fixture

@@ -91,7 +91,7 @@ class Ground:
             generation=f"g{self.generation}" if self.generation else "",
             **self.checkpoints.settings(self.generation),  # type: ignore[arg-type]
         )
-        health = Health(self.wall, self.settings.stall_ms)
+        health = Health(self.wall.now_ms, self.settings.stall_ms)
         self.runtime = Runtime(self.settings, METRICS, health, Event(), lambda: self.steady_s)
         self.names = self.settings.topics
         self.complaints = {}

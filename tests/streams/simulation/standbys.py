@@ -51,7 +51,7 @@ class Standbys(Matchers):
             return
         folder = self.standby = self.standby or Folder(Disk())
         stop = _Stop()
-        health = Health(self.wall, self.settings.stall_ms)
+        health = Health(self.wall.now_ms, self.settings.stall_ms)
         runtime = replace(self.runtime, stop=stop, health=health)
         group, (sketches, verdicts) = self.settings.group_of("match"), (self.names.sketches, self.names.verdicts)
 

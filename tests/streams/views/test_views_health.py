@@ -15,7 +15,7 @@ pytest.importorskip("prometheus_client", reason="prometheus-client is not instal
 
 from streams.process.health import Health, HealthServer
 from streams.process.metrics import Metrics
-from streams.process.shutdown import SystemClock
+from streams.process.shutdown import now_ms
 from streams.views import health, http_get, role_metrics
 from streams.views.role_metrics import role_facts
 from tests.streams.scripted import ManualClock
@@ -48,7 +48,7 @@ def answering(answer: Answer) -> Iterator[tuple[str, list[str]]]:
 
 
 def test_a_role_is_described_by_its_metrics() -> None:
-    metrics, state = Metrics(), Health(ManualClock(), 1_000)
+    metrics, state = Metrics(), Health(ManualClock().now_ms, 1_000)
     metrics.info(version="1.2", role="match", generation="next")
     metrics.batch_pages["match"].observe(30)
     metrics.batch_pages["match"].observe(10)
@@ -148,7 +148,7 @@ def test_idle_readers_and_silent_roles_are_reported() -> None:
 def test_an_unused_step_is_reported(
     step: str, behind: int, readers: list[dict[str, Any]] | None, silent: bool, expected: str
 ) -> None:
-    newest = 1 if silent else SystemClock().now_ms()
+    newest = 1 if silent else now_ms()
     steps = [{"step": step, "reads": "t", "behind": behind, "partitions": {}, "newest": 1, "readers": readers}]
     line = {"steps": steps, "newest_verdict": newest, "generations": [], "live": ""}
     problems = health.of_stream("a test", line, [], 0, [], None)["problems"]
