@@ -18,8 +18,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from statistics import fmean
 
-from neardup.evaluation.figures.plots import Axes, Series, plot
-from neardup.evaluation.figures.sections import Cell, Plot, ResultTable, Section, ratio
+from neardup.evaluation.figures.plots import Axes, Series, figure
+from neardup.evaluation.figures.sections import Cell, ResultTable, Section, count, number, ratio, share, text
 from neardup.evaluation.pairs.labels import Judgement, Label
 from neardup.evaluation.pairs.measures import mean_share
 from neardup.partition.parameters import ROTATIONS_MAX, Parameters
@@ -106,14 +106,14 @@ def exhaust(texts: Sequence[str], drawn: int, clock: Clock) -> Exhausted:
     began = clock()
     levels = [_levels(text) for text in texts]
     out.signing = (clock() - began) / ROTATIONS_MAX / max(1, len(texts))
-    for number in range(min(drawn, len(texts))):
+    for place in range(min(drawn, len(texts))):
         found = []
         for other in range(len(texts)):
-            if other != number:
+            if other != place:
                 began = clock()
-                near = compare(texts[number], texts[other], Parameters()).similar
+                near = compare(texts[place], texts[other], Parameters()).similar
                 out.seconds += clock() - began
-                meet = _meeting(levels[number], levels[other])
+                meet = _meeting(levels[place], levels[other])
                 if near or meet != _NEVER:
                     found.append((near, meet))
         out.documents.append(found)
@@ -155,30 +155,25 @@ def signature_section(pairs: Sequence[TextPair], exhausted: Exhausted) -> Sectio
         means = [mean_share(shares, _SEED) for shares in (coverage, trust)]
         by_documents = [cell for mean in means for cell in (mean.value, mean.bounds)]
         rows.append([rotations * Parameters().subsets, *by_documents, covered, trusted])
-    columns = (
-        "signatures",
-        *("coverage rate, documents", "coverage rate, documents, 95%"),
-        *("trustable rate, documents", "trustable rate, documents, 95%"),
-        *("coverage rate, pairs", "trustable rate, pairs"),
-    )
+    columns = count("signatures")
+    for name in ("coverage rate, documents", "trustable rate, documents"):
+        columns |= share(name) | text(f"{name}, 95%")
+    columns |= share("coverage rate, pairs", "trustable rate, pairs")
     caption = (
         f"{len(exhausted.documents):,} documents against all of {exhausted.texts:,} texts, and {len(pairs):,} compared "
         "pairs"
     )
-    kinds = ("count", *["share", "text"] * 2, *["share"] * 2)
-    table = ResultTable("signatures", caption, columns, kinds, rows)
-    text = (
+    table = ResultTable("signatures", caption, columns, rows)
+    about = (
         "The paper's two rates are equal at 14 signatures. By documents: its words, every text compared. By pairs: of "
         "those that all signatures bring together, weighted to the collection. Intervals are 95% bootstrap percentiles "
         "over the drawn documents."
     )
-    section = Section("signatures", "Figure 6: how many signatures", text, [table])
-    series = [Series(columns[at], [(float(row[0] or 0), float(row[at] or 0)) for row in rows], "line") for at in (1, 3)]
-    svg = plot("Coverage and trustable rate", series, Axes("signatures", "rate", y_range=(0, 1)))
-    if svg is not None:
-        legend = [(f"s{number}", one.name) for number, one in enumerate(series)]
-        section.plots.append(Plot("signatures", "Rates by documents", svg, columns, rows, legend=legend))
-    return section
+    names = list(columns)
+    series = [Series(names[at], [(float(row[0] or 0), float(row[at] or 0)) for row in rows]) for at in (1, 3)]
+    axes = Axes("signatures", "rate", y_range=(0, 1))
+    plots = figure("signatures", "Rates by documents", series, axes, columns, rows)
+    return Section("signatures", "Figure 6: how many signatures", about, [table], plots)
 
 
 def window_section(pairs: Sequence[TextPair]) -> Section:
@@ -193,10 +188,11 @@ def window_section(pairs: Sequence[TextPair]) -> Section:
             away.append(1 - sum(int(kept.sum()) for kept in keep) / (len(pair.a) + len(pair.b)))
         reserved = [_trusted(pair, window) / most for pair, most in zip(near, whole, strict=True) if most]
         rows.append([window, _mean(away), _mean(reserved), *_WINDOW_PAPER.get(window, (None, None))])
-    columns = ("window", "strain-away rate", "reserve rate", "paper: strain-away", "paper: reserve")
-    kinds = ("count", "share", "share", "number", "number")
+    columns = (
+        count("window") | share("strain-away rate", "reserve rate") | number("paper: strain-away", "paper: reserve")
+    )
     caption = f"Of {len(apart):,} pairs that are no near-duplicates, and {len(near):,} that are"
-    table = ResultTable("windows", caption, columns, kinds, rows, paper=(3, 4))
+    table = ResultTable("windows", caption, columns, rows)
     return Section("windows", "Windows of the filtered sketch", tables=[table])
 
 
@@ -219,15 +215,15 @@ def slope_section(documents: Sequence[Sequence[TextPair]]) -> Section:
         section.missing = _UNKNOWN
         return section
     scores: dict[float, list[tuple[float, int, bool]]] = {slope: [] for slope in SLOPES}
-    for number, pairs in enumerate(known):
+    for document, pairs in enumerate(known):
         for pair in pairs:
             for slope, score in zip(SLOPES, _resemblances(pair), strict=True):
-                scores[slope].append((score, number, bool(pair.same_item)))
+                scores[slope].append((score, document, bool(pair.same_item)))
     rows: list[list[Cell]] = [[slope, *at_recall(found), _SLOPE_PAPER.get(slope)] for slope, found in scores.items()]
-    columns = ("slope", f"precision at recall {RECALL:.2f}", "recall", "resemblance at least", "paper: precision")
-    kinds = ("number", "share", "share", "share", "number")
+    columns = number("slope") | share(f"precision at recall {RECALL:.2f}", "recall", "resemblance at least")
+    columns |= number("paper: precision")
     caption = f"Means over {len(known):,} documents with {len(every):,} compared pairs"
-    section.tables.append(ResultTable("slopes", caption, columns, kinds, rows, paper=(4,)))
+    section.tables.append(ResultTable("slopes", caption, columns, rows))
     return section
 
 
@@ -256,10 +252,10 @@ def at_recall(found: Sequence[tuple[float, int, bool]]) -> tuple[float | None, f
         last = place + 1 == len(ordered) or ordered[place + 1][0] < score
         if last:
             threshold = score
-            recall = fmean(right[number] / count for number, count in relevant.items())
+            recall = fmean(right[document] / many for document, many in relevant.items())
             if recall >= RECALL:
                 break
-    return _mean(right[number] / count for number, count in taken.items()), recall, threshold
+    return _mean(right[document] / many for document, many in taken.items()), recall, threshold
 
 
 def step_section(pairs: Sequence[TextPair], exhausted: Exhausted, documents: int, clock: Clock) -> Section:
@@ -279,11 +275,9 @@ def step_section(pairs: Sequence[TextPair], exhausted: Exhausted, documents: int
     for (name, left), paper in zip(after, _STEPS_PAPER, strict=True):
         known = [(pair.weight, pair.same_item) for pair in left if pair.same_item is not None]
         rows.append([name, round(sum(pair.weight for pair in left)), _share(known), paper])
-    columns = ("after step", "pairs left", "of one item", "paper: similar")
+    columns = text("after step") | count("pairs left") | share("of one item", "paper: similar")
     note = "Pairs are estimated from the sample, which is weighted to the collection."
-    section.tables.append(
-        ResultTable("steps", "Pairs after each step", columns, ("text", "count", "share", "share"), rows, note, (3,))
-    )
+    section.tables.append(ResultTable("steps", "Pairs after each step", columns, rows, note))
     with_sketch, without = (_seconds(pairs, window, clock) for window in (Parameters().window_bytes, _WHOLE))
     signing = exhausted.signing * documents
     every = documents * (documents - 1) / 2
@@ -295,13 +289,12 @@ def step_section(pairs: Sequence[TextPair], exhausted: Exhausted, documents: int
     )
     whole = signing + with_sketch * compared
     cost_rows: list[list[Cell]] = []
-    for name, count, each, before in ways:
-        seconds = before + each * count
-        cost_rows.append([name, round(count), 1000 * each, seconds, ratio(seconds, whole)])
-    cost_columns = ("way", "pairs", "ms a pair", "processor seconds", "ratio")
+    for name, many, each, before in ways:
+        seconds = before + each * many
+        cost_rows.append([name, round(many), 1000 * each, seconds, ratio(seconds, whole)])
+    columns = text("way") | count("pairs") | number("ms a pair", "processor seconds", "ratio")
     note = f"Step 1 itself takes {1000 * exhausted.signing:.2f} ms a document. Times are of one processor."
-    kinds = ("text", "count", "number", "number", "number")
-    section.tables.append(ResultTable("costs", "Cost of the comparison", cost_columns, kinds, cost_rows, note))
+    section.tables.append(ResultTable("costs", "Cost of the comparison", columns, cost_rows, note))
     if not any(pair.same_item is not None for pair in pairs):
         section.missing = _UNKNOWN
     return section
@@ -338,14 +331,10 @@ def system_section(systems: Mapping[str, SystemSets], items: Mapping[str, str], 
         times = ratio(seconds, systems["simhash64"].seconds) if "simhash64" in systems else None
         paper = SYSTEMS_PAPER.get(name, (None, None, None))
         rows.append([name, precision, recall, relative, site_precision, seconds, times, *paper])
-    columns = (
-        *("system", "precision", "recall", "relative recall", "same site: precision", "seconds", "relative time"),
-        *("paper: precision", "paper: relative recall", "paper: same site"),
-    )
-    kinds = ("text", "share", "share", "number", "share", "number", "number", "share", "number", "share")
-    section.tables.append(
-        ResultTable("systems", f"Means over {len(items):,} documents", columns, kinds, rows, paper=(7, 8, 9))
-    )
+    columns = text("system") | share("precision", "recall") | number("relative recall") | share("same site: precision")
+    columns |= number("seconds", "relative time") | share("paper: precision") | number("paper: relative recall")
+    columns |= share("paper: same site")
+    section.tables.append(ResultTable("systems", f"Means over {len(items):,} documents", columns, rows))
     return section
 
 
@@ -362,13 +351,13 @@ def mistake_section(labels: Iterable[Label]) -> Section:
         return section
     rows: list[list[Cell]] = []
     for reason, paper in MISTAKES_PAPER.items():
-        count = sum(reason in label.reasons for label in wrong)
-        rows.append([reason.replace("_", " "), count, count / len(wrong), paper])
+        many = sum(reason in label.reasons for label in wrong)
+        rows.append([reason.replace("_", " "), many, many / len(wrong), paper])
     others = sum(not MISTAKES_PAPER.keys() & set(label.reasons) for label in wrong)
     rows.append(["another or none", others, others / len(wrong), None])
-    columns, kinds = ("kind", "pairs", "share", "paper: share"), ("text", "count", "share", "share")
+    columns = text("kind") | count("pairs") | share("share", "paper: share")
     caption = f"Of {len(wrong):,} incorrect pairs; a pair may have two reasons"
-    section.tables.append(ResultTable("mistakes", caption, columns, kinds, rows, paper=(3,)))
+    section.tables.append(ResultTable("mistakes", caption, columns, rows))
     return section
 
 

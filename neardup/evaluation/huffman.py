@@ -12,8 +12,8 @@ from typing import NamedTuple
 import numpy as np
 
 from neardup.errors import BadInput
-from neardup.evaluation.figures.plots import Axes, Contour, Series, plot
-from neardup.evaluation.figures.sections import Cell, Plot, ResultTable, Section
+from neardup.evaluation.figures.plots import Axes, Contour, Series, figure
+from neardup.evaluation.figures.sections import Cell, ResultTable, Section, count, number, share, text
 from neardup.signals.learning import (
     FOLDS,
     LEARNERS,
@@ -88,7 +88,7 @@ class SignalStudy:
     def sets(self) -> dict[str, tuple[str, ...]]:
         """Returns all sets of signals to measure, by name."""
         added = [name for name in in_order(self.costs) if self.is_distinct([name])]
-        costs = {f"cost {name}": tuple(added[: number + 1]) for number, name in enumerate(added)}
+        costs = {f"cost {name}": tuple(added[: place + 1]) for place, name in enumerate(added)}
         fetched = {name: (name,) for name in SIGNALS if not is_rendered(name)}
         sets = {**fetched, **MEASURED, **costs}
         return {name: names for name, names in sets.items() if self.is_distinct(names)}
@@ -150,23 +150,11 @@ def _single(study: SignalStudy, made: Mapping[str, LearningOutcome]) -> Section:
         pairs = len(both) if is_rendered(name) else len(study.examples.truth)
         paper = PAPER["simhash"] if name == "simhash_fetched" else (None, None)
         rows.append([name, SIGNALS[name].group or "–", pairs, outcome.average[2], *tree, *rules, *paper])
-    columns = (
-        "signal",
-        "group",
-        "pairs",
-        "F",
-        *(f"{learner}: {what}" for learner in LEARNERS for what in ("P", "R", "F")),
-    )
-    table = ResultTable(
-        "signals",
-        _caption(study),
-        (*columns, "paper: P", "paper: R"),
-        ("text", "text", "count", *["share"] * 9),
-        _by_f(rows, 3),
-        paper=(10, 11),
-    )
-    text = "Each signal alone; F is the average of both learners. main_content and url: the paper's further work."
-    return Section("single", "Single signals", text, [table], missing=missing)
+    learned = [f"{learner}: {what}" for learner in LEARNERS for what in ("P", "R", "F")]
+    columns = text("signal", "group") | count("pairs") | share("F", *learned, "paper: P", "paper: R")
+    table = ResultTable("signals", _caption(study), columns, _by_f(rows, 3))
+    about = "Each signal alone; F is the average of both learners. main_content and url: the paper's further work."
+    return Section("single", "Single signals", about, [table], missing=missing)
 
 
 def _by_f(rows: list[list[Cell]], column: int) -> list[list[Cell]]:
@@ -189,22 +177,14 @@ def _sets(study: SignalStudy, made: Mapping[str, LearningOutcome]) -> Section:
         if name in made:
             paper = PAPER.get(name, (None, None))
             rows.append([name, *made[name].average, *(made[name].median(learner).f for learner in LEARNERS), *paper])
-    columns = (
-        "set",
-        "precision",
-        "recall",
-        "F",
-        "F of the tree",
-        "F of the rules",
-        "paper: precision",
-        "paper: recall",
-    )
-    table = ResultTable("sets", _caption(study), columns, ("text", *["share"] * 7), _by_f(rows, 3), paper=(6, 7))
-    text = (
+    columns = text("set") | share("precision", "recall", "F", "F of the tree", "F of the rules")
+    columns |= share("paper: precision", "paper: recall")
+    table = ResultTable("sets", _caption(study), columns, _by_f(rows, 3))
+    about = (
         f"The average of both learners. FS, RS: MCD of snippets around the query. “{FINAL}” is the paper's final "
         "model; sets with FS are its side result."
     )
-    return Section("sets", "Sets of signals", text, [table], missing=_missing(study))
+    return Section("sets", "Sets of signals", about, [table], missing=_missing(study))
 
 
 def _curves(study: SignalStudy, made: Mapping[str, LearningOutcome]) -> Section:
@@ -222,15 +202,9 @@ def _curves(study: SignalStudy, made: Mapping[str, LearningOutcome]) -> Section:
     if best:
         contours.append(Contour(f"best F {best:.2f}", contour(best)))
     axes = Axes("recall", "precision", x_range=(0, 1), y_range=(0, 1), contours=contours)
-    section = Section("curve", "Precision against recall", "Grey lines: equal F.", missing=_missing(study))
-    svg = plot("Precision against recall", series, axes)
-    if svg is not None:
-        legend = [(f"s{number}", one.name) for number, one in enumerate(series)]
-        columns = ("set", "recall", "precision")
-        section.plots.append(
-            Plot("curve", "Trees, by the share of duplicates in a leaf", svg, columns, rows, legend=legend)
-        )
-    return section
+    caption, columns = "Trees, by the share of duplicates in a leaf", ("set", "recall", "precision")
+    plots = figure("curve", caption, series, axes, columns, rows)
+    return Section("curve", "Precision against recall", "Grey lines: equal F.", [], plots, _missing(study))
 
 
 def curve(run: CrossValidation, truth: np.ndarray) -> list[tuple[float, float]]:
@@ -259,29 +233,20 @@ def _costs(study: SignalStudy, made: Mapping[str, LearningOutcome]) -> Section:
             render = rendering if is_rendered(name) else 0
             times: list[Cell] = [fetch, render, cost.page, cost.pair]
             rows.append([("+ " if rows else "") + name, *times, outcome.average[2], *outcome.quartiles()])
-    columns = (
-        *("added", "ms to fetch", "ms to render", "ms a page", "ms a pair"),
-        *("F, average", "lower quartile", "median", "upper quartile"),
-    )
-    kinds = ("text", *["number"] * 4, *["share"] * 4)
+    columns = text("added") | number("ms to fetch", "ms to render", "ms a page", "ms a pair")
+    columns |= share("F, average", "lower quartile", "median", "upper quartile")
     note = (
         "Signals of URLs come first, those that need a browser last. A page is fetched, decoded and rendered once for "
         "all signals that need it. The paper adds domain and title, body length, simhash, tf-idf, MCD, then rendered "
         "signals."
     )
-    tables = [ResultTable("costs", _caption(study), columns, kinds, rows, note), _step_times(study.steps)]
-    section = Section("costs", "F by cost", "Bars: quartiles over seeds and learners.", tables, missing=_missing(study))
-    points = [(float(number), float(row[7] or 0)) for number, row in enumerate(rows, 1)]
+    tables = [ResultTable("costs", _caption(study), columns, rows, note), _step_times(study.steps)]
+    points = [(float(place), float(row[7] or 0)) for place, row in enumerate(rows, 1)]
     spans = [(float(row[6] or 0), float(row[8] or 0)) for row in rows]
     hints = [f"{row[0]}: {row[7]:.2f}" for row in rows]
-    svg = plot(
-        "F as signals are added",
-        [Series("median F", points, "line", hints, spans=spans)],
-        Axes("signals", "F", y_range=(0, 1)),
-    )
-    if svg is not None:
-        section.plots.append(Plot("costs", "F as signals are added", svg, columns, rows))
-    return section
+    series, axes = [Series("median F", points, "line", hints, spans=spans)], Axes("signals", "F", y_range=(0, 1))
+    plots = figure("costs", "F as signals are added", series, axes, columns, rows, legend=())
+    return Section("costs", "F by cost", "Bars: quartiles over seeds and learners.", tables, plots, _missing(study))
 
 
 def _step_times(steps: StepTimes) -> ResultTable:
@@ -291,8 +256,8 @@ def _step_times(steps: StepTimes) -> ResultTable:
         rows.append([name, len(times), fmean(times) if times else None, median(times) if times else None])
     rows.append(["decode", steps.decoded, steps.decode, None])
     note = "Fetch and render: results with `fetch_ms` and `render_ms`. The crawler and `neardup render` write these."
-    columns, kinds = ("step", "pages", "ms, mean", "ms, median"), ("text", "count", "number", "number")
-    return ResultTable("steps", "Time of a page before its signals", columns, kinds, rows, note)
+    columns = text("step") | count("pages") | number("ms, mean", "ms, median")
+    return ResultTable("steps", "Time of a page before its signals", columns, rows, note)
 
 
 def grouped_section(study: SignalStudy, groups: np.ndarray, by: str) -> Section:
@@ -304,13 +269,11 @@ def grouped_section(study: SignalStudy, groups: np.ndarray, by: str) -> Section:
     for name in sets:
         before, after = plain[name].average[2], grouped[name].average[2]
         rows.append([name, before, *grouped[name].average, after - before])
-    columns = ("set", "F, folds of pairs", "precision, grouped", "recall, grouped", "F, grouped", "difference")
-    kinds = ("text", *["share"] * 4, "number")
+    shares = share("F, folds of pairs", "precision, grouped", "recall, grouped", "F, grouped")
     caption = f"{_caption(study)}; {len(np.unique(groups)):,} groups by {by}"
-    text = f"Pairs of one {by} stay in one fold, so no classifier is judged on a {by} that it learned from."
-    return Section(
-        "grouped", f"Folds grouped by {by}", text, [ResultTable("grouped", caption, columns, kinds, _by_f(rows, 4))]
-    )
+    about = f"Pairs of one {by} stay in one fold, so no classifier is judged on a {by} that it learned from."
+    table = ResultTable("grouped", caption, text("set") | shares | number("difference"), _by_f(rows, 4))
+    return Section("grouped", f"Folds grouped by {by}", about, [table])
 
 
 def transfer_section(learned: Examples, study: SignalStudy, judged: Examples) -> Section:
@@ -325,12 +288,11 @@ def transfer_section(learned: Examples, study: SignalStudy, judged: Examples) ->
         runs = [measured(*judge(learned.of(names), judged.of(names), learner, 0), judged.truth) for learner in LEARNERS]
         average = [fmean(run[at] for run in runs) for at in range(3)]
         rows.append([name, *average, inside[name].average[2], average[2] - inside[name].average[2]])
-    columns = ("set", "precision", "recall", "F", "F, learned here", "difference")
+    columns = text("set") | share("precision", "recall", "F", "F, learned here") | number("difference")
     caption = f"Learned from {len(learned.truth):,} other pairs; {_caption(study)}"
-    kinds = ("text", *["share"] * 4, "number")
-    text = "Learned from the pages of --train, judged on these; beside it the cross-validation on these alone."
-    table = ResultTable("transfer", caption, columns, kinds, _by_f(rows, 3))
-    return Section("transfer", "Learned there, judged here", text, [table])
+    about = "Learned from the pages of --train, judged on these; beside it the cross-validation on these alone."
+    table = ResultTable("transfer", caption, columns, _by_f(rows, 3))
+    return Section("transfer", "Learned there, judged here", about, [table])
 
 
 def _languages(study: SignalStudy) -> Section:
@@ -350,9 +312,8 @@ def _languages(study: SignalStudy) -> Section:
         runs = [measured(*judge(learned, judged, learner, 0), judged.truth) for learner in LEARNERS]
         average = [fmean(run[at] for run in runs) for at in range(3)]
         rows.append([name, len(judged.truth), int(judged.truth.sum()), *average])
-    columns = ("language", "pairs", "duplicates", "precision", "recall", "F")
-    kinds = ("text", "count", "count", "share", "share", "share")
-    section.tables.append(ResultTable("languages", "Trained on the pairs of all other languages", columns, kinds, rows))
+    columns = text("language") | count("pairs", "duplicates") | share("precision", "recall", "F")
+    section.tables.append(ResultTable("languages", "Trained on the pairs of all other languages", columns, rows))
     return section
 
 
@@ -367,8 +328,8 @@ def _rules(study: SignalStudy, made: Mapping[str, LearningOutcome]) -> Section:
     rows: list[list[Cell]] = [[f"learned: {best}", *made[best].average]]
     for name, accepted in study.rules.items():
         rows.append([name, *measured(accepted, accepted * 1.0, study.examples.truth)[:3]])
-    columns = ("rule", "precision", "recall", "F")
+    columns = text("rule") | share("precision", "recall", "F")
     caption = "The best set as measured above; the online rules on the pairs' sketches"
-    table = ResultTable("online", caption, columns, ("text", "share", "share", "share"), rows)
-    text = "Online rules were not trained on these pairs; learned ones were judged on folds outside their training."
-    return Section("online", "Beside the online rules", text, [table])
+    table = ResultTable("online", caption, columns, rows)
+    about = "Online rules were not trained on these pairs; learned ones were judged on folds outside their training."
+    return Section("online", "Beside the online rules", about, [table])

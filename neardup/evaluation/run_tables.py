@@ -7,7 +7,7 @@ import numpy as np
 
 from neardup.decider import Decider
 from neardup.errors import BadPage
-from neardup.evaluation.figures.sections import Cell, ResultTable, Section, ratio
+from neardup.evaluation.figures.sections import Cell, ResultTable, Section, count, number, ratio, share, text
 from neardup.evaluation.henzinger import paper
 from neardup.evaluation.henzinger.label_tables import b_judged, c_judged, kinds_of_difference, reasons_of_undecided
 from neardup.evaluation.henzinger.site_tables import hosts_section, worst_sites
@@ -129,9 +129,9 @@ def run_section(run: CrawlRun, study: LabelledStudy | None = None, editions: Edi
     """Tabulates the run's verdicts, and its merges by step. editions: items of the pages, if known."""
     total = sum(run.kinds.values())
     rows: list[list[Cell]] = [[str(kind), run.kinds[kind], ratio(run.kinds[kind], total)] for kind in Kind]
-    kinds = ResultTable("run-kinds", "Its verdicts", ("verdict", "pages", "share"), ("text", "count", "share"), rows)
-    text = f"Of {run.name}." if run.name.startswith("the run") else f"Of a run made here: {run.name}."
-    section = Section("run", "Verdicts of the run", text, [kinds, _clusters(run)])
+    kinds = ResultTable("run-kinds", "Its verdicts", text("verdict") | count("pages") | share("share"), rows)
+    about = f"Of {run.name}." if run.name.startswith("the run") else f"Of a run made here: {run.name}."
+    section = Section("run", "Verdicts of the run", about, [kinds, _clusters(run)])
     if run.merges:
         section.tables.append(_steps(run, study))
     else:
@@ -145,15 +145,15 @@ def run_section(run: CrawlRun, study: LabelledStudy | None = None, editions: Edi
 
 def _clusters(run: CrawlRun) -> ResultTable:
     sizes = Counter(Counter(run.clusters.values()).values())
-    count, pages = sum(sizes.values()), sum(size * n for size, n in sizes.items())
+    clusters, pages = sum(sizes.values()), sum(size * n for size, n in sizes.items())
     rows: list[list[Cell]] = [
         ["pages in clusters", pages],
-        ["clusters", count],
-        ["clusters of two pages or more", count - sizes[1]],
+        ["clusters", clusters],
+        ["clusters of two pages or more", clusters - sizes[1]],
         ["pages of the largest cluster", max(sizes, default=0)],
-        ["pages per cluster, on average", ratio(pages, count)],
+        ["pages per cluster, on average", ratio(pages, clusters)],
     ]
-    return ResultTable("run-clusters", "Clusters at the end of the run", ("", "here"), ("text", "number"), rows)
+    return ResultTable("run-clusters", "Clusters at the end of the run", text("") | number("here"), rows)
 
 
 def _items(run: CrawlRun, editions: Editions) -> ResultTable:
@@ -179,7 +179,7 @@ def _items(run: CrawlRun, editions: Editions) -> ResultTable:
         "Near-duplicates alone. Shares: of the pages beside the first, and of the items. Editions of an item count as "
         "one item here, however much they differ."
     )
-    return ResultTable("run-items", "Pages by item", ("", "here", "share"), ("text", "count", "number"), rows, note)
+    return ResultTable("run-items", "Pages by item", text("") | count("here") | number("share"), rows, note)
 
 
 def _steps(run: CrawlRun, study: LabelledStudy | None) -> ResultTable:
@@ -190,22 +190,21 @@ def _steps(run: CrawlRun, study: LabelledStudy | None) -> ResultTable:
             judged[frozenset(label.pair)] = label.label
     rows: list[list[Cell]] = []
     steps = Counter(merge.by for merge in run.merges)
-    for step, count in [("all", len(run.merges)), *steps.most_common(STEPS_SHOWN)]:
+    for step, many in [("all", len(run.merges)), *steps.most_common(STEPS_SHOWN)]:
         here = [merge for merge in run.merges if step in ("all", merge.by)]
         given = [judged.get(frozenset((merge.url, merge.other))) for merge in here]
         right, wrong, open_ones = (given.count(one) for one in list(Judgement)[:3])
         n = right + wrong + open_ones
         found = measure(np.ones(n, bool), np.arange(n) < right, 0).precision
-        row: list[Cell] = [step or "(unknown)", count, ratio(sum(merge.same_site for merge in here), count)]
+        row: list[Cell] = [step or "(unknown)", many, ratio(sum(merge.same_site for merge in here), many)]
         rows.append([*row, right, wrong, open_ones, ratio(right, n), found.bounds if 0 < right < n else None])
-    columns = ("decided by", "near-duplicates", "of them on one site", "labelled correct", "incorrect", "undecided")
-    kinds = ("text", "count", "share", "count", "count", "count", "share", "text")
+    columns = text("decided by") | count("near-duplicates") | share("of them on one site")
+    columns |= count("labelled correct", "incorrect", "undecided") | share("precision") | text("precision 95%")
     note = (
         "Pairs of a page and the page that it was verified against. An undecided pair counts as not correct. A dash: "
         "no labels, or labels of one kind only."
     )
-    name = "Near-duplicates by the step that decided"
-    return ResultTable("run-steps", name, (*columns, "precision", "precision 95%"), kinds, rows, note)
+    return ResultTable("run-steps", "Near-duplicates by the step that decided", columns, rows, note)
 
 
 def _levels(run: CrawlRun) -> Section:
@@ -226,15 +225,15 @@ def _levels(run: CrawlRun) -> Section:
                 paper.b_share(level),
             ]
         )
-    columns = ("B-similarity", "pairs", "share", "of them on one site", "mean C-similarity")
-    kinds = ("text", "count", "share", "share", "number", "share", "share")
-    more = (f"share of C-similarity {levels.C_MIN} or more", "paper (share of its B pairs)")
-    table = ResultTable("2-b-similarity", "Near-duplicates by B-similarity", (*columns, *more), kinds, rows, paper=(6,))
-    text = "The pairs that the run merged: a page and the page that it was verified against."
+    columns = text("B-similarity") | count("pairs") | share("share", "of them on one site")
+    columns |= number("mean C-similarity") | share(f"share of C-similarity {levels.C_MIN} or more")
+    columns |= share("paper (share of its B pairs)")
+    table = ResultTable("2-b-similarity", "Near-duplicates by B-similarity", columns, rows)
+    about = "The pairs that the run merged: a page and the page that it was verified against."
     missing = "" if with_evidence else "No pairs: the run merged none, or its verdicts have no evidence."
     if with_evidence and len(with_evidence) < len(run.merges):
         missing = f"{len(run.merges) - len(with_evidence):,} near-duplicates have no evidence and are left out."
-    return Section("2", "Pairs by B-similarity", text, [table], missing=missing)
+    return Section("2", "Pairs by B-similarity", about, [table], missing=missing)
 
 
 def _rules(study: RunStudy) -> Section:
@@ -242,11 +241,11 @@ def _rules(study: RunStudy) -> Section:
     correct = study.judged(Judgement.CORRECT)
     run = clustered(study, study.run, study.urls)
     section.missing = not_measured(study)
-    for text, mask in sites(study).items() if study.labels.decided else ():
+    for where, mask in sites(study).items() if study.labels.decided else ():
         here = mask & run.known
         if here.any():
             found = measure(run.accepted[here], correct[here], study.seed, groups=study.groups[here])
-            section.tables.append(rules_table(text, [measured_row(study.run.name, found)], found=False))
+            section.tables.append(rules_table(where, [measured_row(study.run.name, found)], found=False))
     if not section.tables and not section.missing:
         section.missing = "No labelled pair is of two pages of the run."
     section.missing = f"{section.missing} Other rules need the pages: name the files or the state directory.".strip()

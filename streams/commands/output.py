@@ -70,11 +70,10 @@ def print_table(made: Any) -> None:
 
     from neardup.evaluation.figures.sections import shown
 
+    names = list(made.columns)
     cells = [[shown(cell, kind) for cell, kind in zip(row, made.kinds, strict=True)] for row in made.rows]
-    widths = [
-        max(map(len, [*name.split(), *(row[at] for row in cells)]), default=0) for at, name in enumerate(made.columns)
-    ]
-    whole = [max(len(name), width) for name, width in zip(made.columns, widths, strict=True)]
+    widths = [max(map(len, [*name.split(), *(row[at] for row in cells)]), default=0) for at, name in enumerate(names)]
+    whole = [max(len(name), width) for name, width in zip(names, widths, strict=True)]
     most = Console().width
     for number, part in enumerate(_parts(widths, most)):
         shares = whole if sum(whole[at] + 2 for at in part) - 2 <= most else widths
@@ -85,9 +84,7 @@ def print_table(made: Any) -> None:
             # names stay whole in a narrow terminal: they differ at their ends
             justify: Any = "left" if kind == "text" else "right"
             # the exact width: where widths add up to the terminal's, rich would give one column more, another less
-            table.add_column(
-                made.columns[at], justify=justify, no_wrap=kind == "text", overflow="fold", width=shares[at]
-            )
+            table.add_column(names[at], justify=justify, no_wrap=kind == "text", overflow="fold", width=shares[at])
         for row in cells:
             table.add_row(*(row[at] for at in part))
         print_rich(table)

@@ -6,33 +6,28 @@ import numpy as np
 import numpy.typing as npt
 
 from neardup.evaluation.figures import powerlaw
-from neardup.evaluation.figures.plots import Axes, Series, plot
+from neardup.evaluation.figures.plots import Axes, Series, figure
 from neardup.evaluation.figures.sections import Cell, Plot
 
 
 def log_log(
     name: str, of: str, numbers: npt.NDArray[np.int64], law: powerlaw.PowerLaw | None, number: str, things: str
-) -> Plot | None:
-    """Plots how many things have each number above 0; None if there are none.
+) -> list[Plot]:
+    """Plots how many things have each number above 0; none if there are none.
 
     number, things: labels, such as "degree" and "pages".
     """
     values, counts = np.unique(numbers[numbers > 0], return_counts=True)
-    if not len(values):
-        return None
     points = list(zip(values.tolist(), counts.tolist(), strict=True))
     series = [Series(things, points, "dots", [f"{number} {d:,}: {n:,} {things}" for d, n in points])]
-    legend = [("s0", things)]
+    legend = [things]
     if law is not None:
         scale = law.nodes / powerlaw.hurwitz_zeta(law.alpha, law.d_min)
         ends = (float(law.d_min), float(values[-1]))
         series.append(Series("fit", [(d, scale * d**-law.alpha) for d in np.geomspace(*ends, 30)], "curve"))
-        legend.append(("s1", f"fitted power law, exponent {law.alpha:.2f}"))
-    svg = plot(f"{of}: {things} by {number}", series, Axes(number, things, x_log=True, y_log=True))
-    if svg is None:
-        return None
-    columns, note = (number, things), "Both axes are logarithmic."
-    return Plot(name, f"{of}: {things} by {number}", svg, columns, points, note, legend)
+        legend.append(f"fitted power law, exponent {law.alpha:.2f}")
+    axes, note = Axes(number, things, x_log=True, y_log=True), "Both axes are logarithmic."
+    return figure(name, f"{of}: {things} by {number}", series, axes, (number, things), points, note, legend)
 
 
 def law_rows(laws: Sequence[powerlaw.PowerLaw | None], number: str, things: str) -> list[list[Cell]]:

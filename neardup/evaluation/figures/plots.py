@@ -1,12 +1,13 @@
 """Draws plots as inline SVG on linear or logarithmic axes; series differ in shape as well as colour."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from markupsafe import Markup
 
+from neardup.evaluation.figures.sections import Cell, Plot
 from neardup.report.charts import BOTTOM, HEIGHT, LEFT, RIGHT, TOP, WIDTH, Drawing, compact
 
 #: A series with more dots is thinned to the first of every two percent.
@@ -177,6 +178,26 @@ def _mark(drawing: Drawing, number: int, x: float, y: float, style: str, hint: s
     drawing.add(
         '{} class="point {}"><title>{}</title></{}>', shape, style, hint, "circle" if not number % 5 else "path"
     )
+
+
+def figure(
+    name: str,
+    caption: str,
+    series: Sequence[Series],
+    axes: Axes,
+    columns: Iterable[str],
+    rows: Sequence[Sequence[Cell]],
+    note: str = "",
+    legend: Sequence[str] | None = None,
+) -> list[Plot]:
+    """Draws series as a plot of a section, with its data; none if no series has a point.
+
+    legend: a name for each series; by default its own.
+    """
+    svg = plot(caption, series, axes)
+    names = [one.name for one in series] if legend is None else legend
+    keys = [(f"s{place}", each) for place, each in enumerate(names)]
+    return [] if svg is None else [Plot(name, caption, svg, columns, rows, note, keys)]
 
 
 #: Style of standalone SVG files; in a page, the page's style sheet applies.

@@ -2,37 +2,50 @@
 
 import csv
 import io
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from functools import partial
+from typing import Any, Literal
 
 from markupsafe import Markup
 
 #: None is a figure that cannot be computed, shown as a dash.
 Cell = str | int | float | None
+Kind = Literal["text", "count", "share", "number"]
+
+
+def _columns(kind: Kind, *names: str) -> dict[str, Kind]:
+    return dict.fromkeys(names, kind)
+
+
+#: Columns of one kind: texts, counts, shares from 0 to 1, numbers with decimals. A table's columns are joined by `|`.
+_KINDS: tuple[Kind, ...] = ("text", "count", "share", "number")
+text, count, share, number = (partial(_columns, kind) for kind in _KINDS)
 
 
 @dataclass(frozen=True)
 class ResultTable:
-    """One table. name: for files. kinds: of each column: text, count, share (0 to 1) or number (decimals).
-
-    paper: columns with the paper's figures.
-    """
+    """One table. name: for files. columns: name -> kind; a name that begins with "paper" has the paper's figures."""
 
     name: str
     caption: str
-    columns: Sequence[str]
-    kinds: Sequence[str]
+    columns: Mapping[str, Kind]
     rows: Sequence[Sequence[Cell]]
     note: str = ""
-    paper: Sequence[int] = ()
 
     def __post_init__(self) -> None:
-        widths = {len(self.columns), len(self.kinds), *map(len, self.rows)}
-        if len(widths) != 1:
-            raise ValueError(f"table {self.name}: columns, kinds and rows are of lengths {sorted(widths)}")
-        if len(set(self.columns)) != len(self.columns):  # in JSON the later column would replace the earlier
-            raise ValueError(f"table {self.name}: two columns have one name: {', '.join(self.columns)}")
+        widths = {len(self.columns), *map(len, self.rows)}
+        if len(widths) != 1:  # also where two columns have one name
+            raise ValueError(f"table {self.name}: columns and rows are of lengths {sorted(widths)}")
+
+    @property
+    def kinds(self) -> Sequence[Kind]:
+        return list(self.columns.values())
+
+    @property
+    def paper(self) -> Sequence[int]:
+        """Returns the places of the columns with the paper's figures."""
+        return [place for place, name in enumerate(self.columns) if name.startswith("paper")]
 
     def to_csv(self) -> str:
         return _csv(self.columns, self.rows)
@@ -48,7 +61,7 @@ class Plot:
     name: str
     caption: str
     svg: Markup
-    columns: Sequence[str]
+    columns: Iterable[str]
     rows: Sequence[Sequence[Cell]]
     note: str = ""
     legend: Sequence[tuple[str, str]] = ()  # (class, name)
@@ -75,7 +88,7 @@ class Section:
         return out
 
 
-def _csv(columns: Sequence[str], rows: Sequence[Sequence[Cell]]) -> str:
+def _csv(columns: Iterable[str], rows: Sequence[Sequence[Cell]]) -> str:
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(columns)

@@ -10,13 +10,13 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from neardup.evaluation.figures.sections import Cell, ResultTable, Section
+from neardup.evaluation.figures.sections import Cell, ResultTable, Section, count, number, share, text
 from neardup.evaluation.henzinger.variants import B, C, jaccard
 from neardup.evaluation.pairs.labels import Judgement
 from neardup.evaluation.pairs.measures import measure
 from neardup.evaluation.pairs.study import CrawlStudy, Mask
 from neardup.evaluation.pairs.texts import PageTokens
-from neardup.evaluation.rules.rule_tables import not_measured, sites
+from neardup.evaluation.rules.rule_tables import MEASURES, measures, not_measured, sites
 from neardup.kernels import joins
 from neardup.sketch import shingling
 
@@ -158,37 +158,30 @@ def ablation_section(study: CrawlStudy) -> Section:
     truth = correct[places]
     half = np.array([_hash(study, place) & 1 for place in places], dtype=bool)
     scores = {variant.name: variant.scores(pages) for variant in VARIANTS}
-    for text, mask in sites(study).items():
+    for where, mask in sites(study).items():
         here = mask[places]
-        if not here.any() or (text != "all" and here.all()):
+        if not here.any() or (where != "all" and here.all()):
             continue
         groups = study.groups[places][here]
         rows = [
             _row(variant, scores[variant.name][here], truth[here], half[here], study.seed, groups)
             for variant in VARIANTS
         ]
-        name = "ablations-" + text.replace(" ", "-")
-        section.tables.append(ResultTable(name, f"Labelled pairs: {text}", _COLUMNS, _KINDS, rows))
+        name = "ablations-" + where.replace(" ", "-")
+        section.tables.append(ResultTable(name, f"Labelled pairs: {where}", _COLUMNS, rows))
     return section
 
 
-_COLUMNS = (
-    *("variant", "threshold", "pairs", "precision", "precision 95%", "recall", "recall 95%", "F1", "F1 95%"),
-    *("best on S1", "F1 on S2"),
-)
-_KINDS = ("text", "number", "count", "share", "text", "share", "text", "share", "text", "number", "share")
+_COLUMNS = text("variant") | number("threshold") | count("pairs") | MEASURES | number("best on S1") | share("F1 on S2")
 
 
 def _row(
     variant: Variant, scores: _Scores, truth: Mask, half: Mask, seed: int, groups: npt.NDArray[np.int64]
 ) -> list[Cell]:
     found = measure(scores >= variant.threshold, truth, seed, groups=groups)
-    row: list[Cell] = [variant.name, variant.threshold, found.pairs]
-    for one in (found.precision, found.recall, found.f1):
-        row += [one.value, one.bounds]
     best = best_threshold(scores[half], truth[half])
     f1_on_s2 = None if best is None else measure(scores[~half] >= best, truth[~half], seed, rounds=1).f1.value
-    return [*row, best, f1_on_s2]
+    return [variant.name, variant.threshold, found.pairs, *measures(found), best, f1_on_s2]
 
 
 def best_threshold(scores: _Scores, truth: Mask) -> float | None:

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from neardup.evaluation.figures.plots import Axes, Series, plot
-from neardup.evaluation.figures.sections import Cell, Plot, ResultTable, Section, ratio
+from neardup.evaluation.figures.plots import Axes, Series, figure
+from neardup.evaluation.figures.sections import Cell, Plot, ResultTable, Section, count, number, ratio, share, text
 from neardup.evaluation.henzinger import paper
 from neardup.evaluation.henzinger.choices import (
     KEPT_MIN,
@@ -16,7 +16,7 @@ from neardup.evaluation.henzinger.choices import (
     find_knee,
     together,
 )
-from neardup.evaluation.henzinger.label_tables import drawn_evenly, judged_table
+from neardup.evaluation.henzinger.label_tables import by_site, drawn_evenly, judged_table
 from neardup.evaluation.pairs import levels
 from neardup.evaluation.pairs.labels import Judgement
 from neardup.evaluation.pairs.study import NO_LABELS, CrawlStudy
@@ -39,15 +39,14 @@ def combined_section(study: CrawlStudy) -> Section:
     section.text += drawn_evenly(study, "B")
     everything = curve(study, similar)
     knee = find_knee(study)
-    section.plots += [made for made in (_precision_plot(everything, knee), _r_plot(knee)) if made is not None]
+    section.plots += [*_precision_plot(everything, knee), *_r_plot(knee)]
     section.tables.append(_cutoffs(knee))
     cutoff = levels.COMBINED_CUTOFF if knee.chosen is None else knee.chosen
     kept = knee.s2 & (study.c_similarity >= cutoff)
-    masks = {"all": kept, "same site": kept & study.same_site, "different sites": kept & ~study.same_site}
     name = f"Pairs of S2 that cutoff {cutoff} keeps"
     if knee.chosen is None:
         section.missing = "S1's curve has no knee (too few labelled B pairs, or of one kind); the paper's 355 is used."
-    section.tables.append(judged_table(study, "10-s2", name, masks, paper.COMBINED_ROWS))
+    section.tables.append(judged_table(study, "10-s2", name, by_site(study, kept), paper.COMBINED_ROWS))
     section.tables.append(_alternatives(study, knee, cutoff))
     section.tables.append(_site_split(study, knee, cutoff))
     return section
@@ -57,7 +56,7 @@ def _alternatives(study: CrawlStudy, knee: Knee, cutoff: int) -> ResultTable:
     """Tabulates ways to filter B, on S2: precision, and R of all pairs and by site."""
     correct = knee.s2 & study.judged(Judgement.CORRECT)
     rows: list[list[Cell]] = []
-    for text, mask, theirs in (
+    for name, mask, theirs in (
         ("B alone", study.of_b, None),
         ("B with B-similarity of at least 3", study.b_similarity >= 3, None),
         (f"combined, cutoff {cutoff}", study.c_similarity >= cutoff, paper.COMBINED_R),
@@ -68,10 +67,9 @@ def _alternatives(study: CrawlStudy, knee: Knee, cutoff: int) -> ResultTable:
             ratio(int((mask & correct & where).sum()), int((correct & where).sum()))
             for where in (correct, study.same_site, ~study.same_site)
         ]
-        rows.append([text, n, ratio(int((mask & correct).sum()), n), *r, theirs])
-    columns = ("", "pairs kept", "precision", "R", "R, same site", "R, different sites", "paper: R")
-    kinds = ("text", "count", "share", "share", "share", "share", "share")
-    return ResultTable("10-alternatives", "Ways to filter B, on S2", columns, kinds, rows, paper=(6,))
+        rows.append([name, n, ratio(int((mask & correct).sum()), n), *r, theirs])
+    shares = share("precision", "R", "R, same site", "R, different sites", "paper: R")
+    return ResultTable("10-alternatives", "Ways to filter B, on S2", text("") | count("pairs kept") | shares, rows)
 
 
 def _site_split(study: CrawlStudy, knee: Knee, cutoff: int) -> ResultTable:
@@ -99,14 +97,14 @@ def _site_split(study: CrawlStudy, knee: Knee, cutoff: int) -> ResultTable:
         ]
         for name, one in (split | beside).items()
     ]
-    columns = ("", "pairs of the crawl", "labelled", "precision", "correct pairs", "of B's correct pairs")
+    counts = count("pairs of the crawl", "labelled")
+    columns = text("") | counts | share("precision") | number("correct pairs") | share("of B's correct pairs")
     note = (
         "Estimates: all pairs on one site and on two, times the share of correct ones among the labelled (for the "
         "combined algorithm of S2). A dash: none of a part is labelled. More than B's correct pairs are those that B "
         "misses."
     )
-    kinds = ("text", "count", "count", "share", "number", "share")
-    return ResultTable("10-site-split", "The site split, estimated", columns, kinds, rows, note)
+    return ResultTable("10-site-split", "The site split, estimated", columns, rows, note)
 
 
 def _cutoffs(knee: Knee) -> ResultTable:
@@ -117,50 +115,38 @@ def _cutoffs(knee: Knee) -> ResultTable:
         for p in knee.curve
         if p.cutoff in near
     ]
-    columns = ("cutoff", "pairs of S1 kept", "precision", "R")
-    return ResultTable(
-        "10-cutoffs", "Cutoffs around the knee, on S1", columns, ("text", "count", "share", "share"), rows
-    )
+    columns = text("cutoff") | count("pairs of S1 kept") | share("precision", "R")
+    return ResultTable("10-cutoffs", "Cutoffs around the knee, on S1", columns, rows)
 
 
-def _precision_plot(points: list[Cutoff], knee: Knee) -> Plot | None:
+def _precision_plot(points: list[Cutoff], knee: Knee) -> list[Plot]:
     defined = [(float(p.cutoff), p.precision) for p in points if p.precision is not None]
     kept = [(float(p.cutoff), p.r) for p in points if p.precision is not None and p.r is not None]
     mark = knee.chosen if knee.chosen is not None else levels.COMBINED_CUTOFF
-    text = f"knee {mark}" if knee.chosen is not None else f"paper {mark}"
-    axes = Axes("cutoff (C-similarity)", "share", y_range=(0, 1), marks=[(mark, text)])
-    svg = plot("Precision for every cutoff", [Series("precision", defined), Series("R", kept)], axes)
-    if svg is None:
-        return None
-    rows = [[p.cutoff, p.kept, p.precision, p.r] for p in points]
-    return Plot(
-        "10-precision",
+    marks = [(mark, f"knee {mark}" if knee.chosen is not None else f"paper {mark}")]
+    axes = Axes("cutoff (C-similarity)", "share", y_range=(0, 1), marks=marks)
+    series, caption = (
+        [Series("precision", defined), Series("R", kept)],
         "Precision of the combined algorithm for every cutoff",
-        svg,
-        ("cutoff", "pairs kept", "precision", "R"),
-        rows,
-        "All labelled B pairs.",
-        [("s0", "precision"), ("s1", "R")],
     )
+    columns, rows = ("cutoff", "pairs kept", "precision", "R"), [[p.cutoff, p.kept, p.precision, p.r] for p in points]
+    return figure("10-precision", caption, series, axes, columns, rows, "All labelled B pairs.")
 
 
-def _r_plot(knee: Knee) -> Plot | None:
+def _r_plot(knee: Knee) -> list[Plot]:
     defined = [p for p in knee.curve if p.precision is not None and p.r is not None]
     points = [(float(p.r or 0), float(p.precision or 0)) for p in defined]
     hints = [f"cutoff {p.cutoff}: precision {p.precision:.2f}, R {p.r:.2f}, {p.kept} pairs" for p in defined]
     series = [Series("cutoffs", points, "dots", hints)]
-    legend = [("s0", "one cutoff each")]
+    legend = ["one cutoff each"]
     chosen = [(p, i) for i, p in enumerate(defined) if p.cutoff == knee.chosen]
     if chosen:
         series.append(Series("knee", [points[chosen[0][1]]], "dots", [hints[chosen[0][1]]]))
-        legend.append(("s1", f"the knee, {knee.chosen}"))
+        legend.append(f"the knee, {knee.chosen}")
     least = min((int(10 * y) / 10 for _, y in points), default=0.0)
     axes = Axes("R", "precision", x_range=(0, 1), y_range=(min(least, 0.9), 1))
-    svg = plot("Precision against R on S1", series, axes)
-    if svg is None:
-        return None
-    rows = [[p.cutoff, p.r, p.precision] for p in defined]
-    return Plot("10-r", "Precision against R on S1", svg, ("cutoff", "R", "precision"), rows, "", legend)
+    columns, rows = ("cutoff", "R", "precision"), [[p.cutoff, p.r, p.precision] for p in defined]
+    return figure("10-r", "Precision against R on S1", series, axes, columns, rows, legend=legend)
 
 
 def t_section(study: CrawlStudy) -> Section:
@@ -180,49 +166,26 @@ def t_section(study: CrawlStudy) -> Section:
         ["estimated correct pairs of the B graph", found.b_correct, None],
         ["t for as many correct pairs", found.t, 372],
     ]
-    section.tables.append(
-        ResultTable(
-            "t-choice",
-            "t for equal correct pairs",
-            ("", "here", "paper"),
-            ("text", "number", "number"),
-            summary,
-            paper=(2,),
-        )
-    )
+    columns = text("") | number("here", "paper")
+    section.tables.append(ResultTable("t-choice", "t for equal correct pairs", columns, summary))
     near = [row for row in found.table if row[0] % 3 == 0 or row[0] == found.t or row[0] >= 382]
     rows: list[list[Cell]] = [[level, total, right] for level, total, right in near]
-    section.tables.append(
-        ResultTable(
-            "t-pairs",
-            "Pairs of at least a C-similarity",
-            ("C-similarity", "pairs", "estimated correct"),
-            ("text", "count", "number"),
-            rows,
-            "A dash: a level above has too few labelled pairs to estimate from.",
-        )
+    columns, note = (
+        text("C-similarity") | count("pairs") | number("estimated correct"),
+        ("A dash: a level above has too few labelled pairs to estimate from."),
     )
+    section.tables.append(ResultTable("t-pairs", "Pairs of at least a C-similarity", columns, rows, note))
     points = [(float(level), right) for level, _, right in found.table if right is not None]
     if np.ptp([right for _, right in points] or [0]) > 0:
-        series = [Series("C", points)]
+        series = [Series("algorithm C with t", points)]
         if found.b_correct is not None:
-            series.append(Series("B", [(points[-1][0], found.b_correct), (points[0][0], found.b_correct)]))
-        axes = Axes(
-            "t (C-similarity)", "estimated correct pairs", marks=[(found.t, f"t = {found.t}")] if found.t else []
+            series.append(Series("algorithm B", [(points[-1][0], found.b_correct), (points[0][0], found.b_correct)]))
+        marks = [(found.t, f"t = {found.t}")] if found.t else []
+        axes, names = (
+            Axes("t (C-similarity)", "estimated correct pairs", marks=marks),
+            ("t", "pairs", "estimated correct"),
         )
-        svg = plot("Correct pairs of algorithm C by t", series, axes)
-        if svg is not None:
-            section.plots.append(
-                Plot(
-                    "t-correct",
-                    "Estimated correct pairs by t",
-                    svg,
-                    ("t", "pairs", "estimated correct"),
-                    found.table,
-                    "",
-                    [("s0", "algorithm C with t"), ("s1", "algorithm B")],
-                )
-            )
+        section.plots += figure("t-correct", "Estimated correct pairs by t", series, axes, names, found.table)
     if found.t is None:
         section.missing = f"No t can be determined: {found.why_not}."
     return section

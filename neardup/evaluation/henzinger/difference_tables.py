@@ -3,8 +3,8 @@
 from collections import Counter
 from statistics import mean, median
 
-from neardup.evaluation.figures.plots import Axes, Series, plot
-from neardup.evaluation.figures.sections import Cell, Plot, ResultTable, Section, ratio
+from neardup.evaluation.figures.plots import Axes, Series, figure
+from neardup.evaluation.figures.sections import Cell, Plot, ResultTable, Section, number, ratio, text
 from neardup.evaluation.pairs.graphs import Graph
 from neardup.evaluation.pairs.study import CrawlStudy
 from neardup.evaluation.pairs.truth import thinned
@@ -51,28 +51,15 @@ def term_differences(study: CrawlStudy) -> Section:
         ]
         for row, value in zip(rows.values(), values, strict=True):
             row.append(value)
-        made = _histogram(graph.name, found)
-        if made is not None:
-            section.plots.append(made)
-    section.tables.append(
-        ResultTable(
-            "7-differences",
-            "Term differences",
-            ("", "B graph", "C graph"),
-            ("text", "number", "number"),
-            list(rows.values()),
-        )
-    )
+        section.plots += _histogram(graph.name, found)
+    note = ""
     if max(study.b.edges, study.c.edges) > study.differences_max:
-        section.tables[0] = _noted(section.tables[0], study.differences_max)
+        note = f"Of a larger graph {study.differences_max:,} pairs are read, chosen by a hash of pages and seed."
+    columns = text("") | number("B graph", "C graph")
+    section.tables.append(ResultTable("7-differences", "Term differences", columns, list(rows.values()), note))
     if not section.plots:
         section.missing = "There is no similar pair whose two texts can be read: nothing to measure."
     return section
-
-
-def _noted(table: ResultTable, most: int) -> ResultTable:
-    note = f"Of a larger graph {most:,} pairs are read, chosen by a hash of pages and seed."
-    return ResultTable(table.name, table.caption, table.columns, table.kinds, table.rows, note)
 
 
 def point_of(sizes: list[int], percent: int) -> int:
@@ -90,10 +77,8 @@ def _sampled(study: CrawlStudy, graph: Graph) -> tuple[list[int], int]:
     return sizes, len(found) - len(sizes)
 
 
-def _histogram(name: str, sizes: list[int]) -> Plot | None:
+def _histogram(name: str, sizes: list[int]) -> list[Plot]:
     counts = Counter(sizes)
-    if not counts:
-        return None
     shown = Counter({size: n for size, n in counts.items() if size <= FAR})
     # A bar covers an odd size and the even size after it, since a replaced word counts 2. Size 0 does not occur:
     # pages with equal sequences are no pair.
@@ -101,22 +86,10 @@ def _histogram(name: str, sizes: list[int]) -> Plot | None:
     points = [(float(size - 1), float(n)) for size, n in sorted(totals.items())]
     hints = [f"{x:.0f} to {x + 1:.0f} terms: {n:,.0f} pairs" for x, n in points]
     axes = Axes("term difference", "pairs", x_range=(0, FAR + 1))
-    svg = (
-        plot(f"Term differences of the {name} graph", [Series("pairs", points, "steps", hints, step=2)], axes)
-        if points
-        else None
-    )
-    if svg is None:
-        return None
     beyond = len(sizes) - sum(shown.values())
     note = "The data hold every size."
     if beyond:
         note = f"{beyond:,} pairs lie beyond {FAR} terms. " + note
-    return Plot(
-        f"7-differences-{name.lower()}",
-        f"{name} graph: pairs by term difference",
-        svg,
-        ("term difference", "pairs"),
-        sorted(counts.items()),
-        note,
-    )
+    series, columns = [Series("pairs", points, "steps", hints, step=2)], ("term difference", "pairs")
+    caption = f"{name} graph: pairs by term difference"
+    return figure(f"7-differences-{name.lower()}", caption, series, axes, columns, sorted(counts.items()), note, ())

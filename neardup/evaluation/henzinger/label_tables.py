@@ -6,19 +6,16 @@ from itertools import compress
 
 import numpy as np
 
-from neardup.evaluation.figures.sections import Cell, ResultTable, Section, ratio
+from neardup.evaluation.figures.sections import Cell, ResultTable, Section, count, ratio, share, text
 from neardup.evaluation.henzinger import paper
 from neardup.evaluation.pairs import levels
 from neardup.evaluation.pairs.labels import Judgement, Label, kappa
 from neardup.evaluation.pairs.study import NO_LABELS, CrawlStudy, LabelledStudy, Mask
+from neardup.evaluation.rules.rule_tables import sites
 from neardup.report.reasons import Reason
 
-_COLUMNS = ("", "labelled pairs", "correct", "not correct", "undecided", "(forms)", "correct with forms")
-_KINDS = ("text", "count", "share", "share", "share", "share", "share")
-_PAPER_COLUMNS = (
-    *("paper: pairs", "paper: correct", "paper: not correct", "paper: undecided", "paper: (forms)"),
-    "paper: correct with forms",
-)
+_JUDGED = ("correct", "not correct", "undecided", "(forms)", "correct with forms")
+_SITES = text("what differs") | count("pairs") | share("share") | count("same site") | share("same site: share")
 #: Most pairs with an automatic draft, which aligns words in Python at some 20 ms per pair.
 DRAFTS_MAX = 1000
 
@@ -26,12 +23,8 @@ DRAFTS_MAX = 1000
 def b_judged(study: LabelledStudy) -> Section:
     """Builds table 3: algorithm B, judged."""
     similar = study.of_b
-    masks = {
-        "all": similar,
-        "same site": similar & study.same_site,
-        "different sites": similar & ~study.same_site,
-        **{f"B-similarity {level}": similar & (study.b_similarity == level) for level in range(2, 7)},
-    }
+    masks = by_site(study, similar)
+    masks |= {f"B-similarity {level}": similar & (study.b_similarity == level) for level in range(2, 7)}
     caption = f"Labelled pairs {study.graph_words.format('B')}"
     table = judged_table(study, "3-b-judged", caption, masks, paper.B_ROWS)
     return Section("3", "Algorithm B, judged", _shares(study, "B"), [table], missing=_missing(study, similar, "B"))
@@ -40,11 +33,7 @@ def b_judged(study: LabelledStudy) -> Section:
 def c_judged(study: LabelledStudy) -> Section:
     """Builds table 4: algorithm C, judged."""
     similar = study.of_c
-    masks = {
-        "all": similar,
-        "same site": similar & study.same_site,
-        "different sites": similar & ~study.same_site,
-    }
+    masks = by_site(study, similar)
     for low, high in levels.C_LEVELS:
         in_range = similar & (study.c_similarity >= low) & (study.c_similarity <= high)
         masks[levels.c_level_name(low, high)] = in_range
@@ -53,16 +42,20 @@ def c_judged(study: LabelledStudy) -> Section:
     return Section("4", "Algorithm C, judged", _shares(study, "C"), [table], missing=_missing(study, similar, "C"))
 
 
+def by_site(study: LabelledStudy, mask: Mask) -> dict[str, Mask]:
+    return {where: mask & pairs for where, pairs in sites(study).items()}
+
+
 def _shares(study: LabelledStudy, name: str) -> str:
     """States how far the rows represent the whole graph."""
     samples: set[str] = set().union(*(label.samples for label in study.labels.labels))
-    text = "Shares of the labelled pairs of each row; no row is weighted."
+    about = "Shares of the labelled pairs of each row; no row is weighted."
     if name in samples:
-        text += f" Only pairs that were drawn from the {name} graph count, as others would not stand for it."
-        return text + drawn_evenly(study, name)
+        about += f" Only pairs that were drawn from the {name} graph count, as others would not stand for it."
+        return about + drawn_evenly(study, name)
     if samples:
-        return text + f" None of them was drawn from the {name} graph as such, so they need not stand for it."
-    return text
+        return about + f" None of them was drawn from the {name} graph as such, so they need not stand for it."
+    return about
 
 
 def drawn_evenly(study: LabelledStudy, name: str) -> str:
@@ -82,13 +75,14 @@ def judged_table(
     study: LabelledStudy, name: str, caption: str, masks: dict[str, Mask], beside: dict[str, paper.PaperRow]
 ) -> ResultTable:
     """Tabulates shares of the judgements for each mask, with the paper's row of the same name."""
-    columns, kinds = (*_COLUMNS, *_PAPER_COLUMNS), (*_KINDS, *_KINDS[1:])
+    columns = text("") | count("labelled pairs") | share(*_JUDGED)
+    columns |= count("paper: pairs") | share(*(f"paper: {each}" for each in _JUDGED))
     rows: list[list[Cell]] = []
     for row, mask in masks.items():
         theirs = beside.get(row)
-        more: tuple[Cell, ...] = (*theirs, theirs.with_forms) if theirs else (None,) * len(_PAPER_COLUMNS)
+        more: tuple[Cell, ...] = (*theirs, theirs.with_forms) if theirs else (None,) * (1 + len(_JUDGED))
         rows.append([row, *judged(study, mask), *more])
-    return ResultTable(name, caption, columns, kinds, rows, paper=range(len(_COLUMNS), len(columns)))
+    return ResultTable(name, caption, columns, rows)
 
 
 def judged(study: LabelledStudy, mask: Mask) -> list[Cell]:
@@ -129,10 +123,7 @@ def kinds_of_difference(study: LabelledStudy) -> Section:
     """Builds table 5: kinds of difference of correct pairs."""
     tables, drafted = [], 0
     correct = study.judged(Judgement.CORRECT)
-    groups = {
-        "B": correct & study.of_b,
-        "C": correct & study.of_c,
-    }
+    groups = {"B": correct & study.of_b, "C": correct & study.of_c}
     kinds: dict[int, Reason] = {}
     silent: list[int] = []
     for place in np.flatnonzero(groups["B"] | groups["C"]).tolist():
@@ -155,24 +146,16 @@ def kinds_of_difference(study: LabelledStudy) -> Section:
             for row, kind in _DIFFERENCE_ROWS
         ]
         rows.append(["all", len(places), 1.0 if places else None, len(here), 1.0 if here else None])
-        columns = ("what differs", "pairs", "share", "same site", "same site: share")
-        tables.append(
-            ResultTable(
-                f"5-differences-{name.lower()}",
-                f"Correct pairs of algorithm {name}",
-                columns,
-                ("text", "count", "share", "count", "share"),
-                rows,
-            )
-        )
-    text = (
+        caption = f"Correct pairs of algorithm {name}"
+        tables.append(ResultTable(f"5-differences-{name.lower()}", caption, _SITES, rows))
+    about = (
         "The labellers' reasons; for a pair without any, the automatic draft, which patterns on differing words make."
     )
     if drafted:
-        text += f" {drafted:,} of these pairs have only the draft."
+        about += f" {drafted:,} of these pairs have only the draft."
     if len(silent) > DRAFTS_MAX:
-        text += f" Of {len(silent):,} pairs without a reason {DRAFTS_MAX:,} are looked at, chosen by seed."
-    return Section("5", "Kinds of difference of the correct pairs", text, tables, missing=_none(study, correct))
+        about += f" Of {len(silent):,} pairs without a reason {DRAFTS_MAX:,} are looked at, chosen by seed."
+    return Section("5", "Kinds of difference of the correct pairs", about, tables, missing=_none(study, correct))
 
 
 def _none(study: LabelledStudy, mask: Mask) -> str:
@@ -185,30 +168,20 @@ def reasons_of_undecided(study: LabelledStudy) -> Section:
     """Builds table 6: reasons of undecided pairs."""
     undecided = study.judged(Judgement.UNDECIDED)
     rows: list[list[Cell]] = []
-    groups = {
-        "B": undecided & study.of_b,
-        "C": undecided & study.of_c,
-    }
-    for name, mask in groups.items():
+    for name, mask in (("B", undecided & study.of_b), ("C", undecided & study.of_c)):
         chosen = list(compress(study.labels.labels, mask.tolist()))
         here = list(compress(study.labels.labels, (mask & study.same_site).tolist()))
-        for text, reason in (
+        for words, reason in (
             ("prefilled, erasable form", Reason.PREFILLED_FORM),
             ("different minor item", Reason.MINOR_ITEM),
             ("cannot be evaluated", Reason.CANNOT_EVALUATE),
             ("other, or no reason given", None),
         ):
             counts = [_with(some, reason) for some in (chosen, here)]
-            rows.append(
-                [f"{name}: {text}", counts[0], ratio(counts[0], len(chosen)), counts[1], ratio(counts[1], len(here))]
-            )
-    table = ResultTable(
-        "6-undecided",
-        "Undecided pairs",
-        ("reason", "pairs", "share", "same site", "same site: share"),
-        ("text", "count", "share", "count", "share"),
-        rows,
-    )
+            shares = [ratio(found, len(some)) for found, some in zip(counts, (chosen, here), strict=True)]
+            rows.append([f"{name}: {words}", counts[0], shares[0], counts[1], shares[1]])
+    columns = text("reason") | count("pairs") | share("share") | count("same site") | share("same site: share")
+    table = ResultTable("6-undecided", "Undecided pairs", columns, rows)
     return Section("6", "Reasons of the undecided pairs", "", [table], missing=_none(study, undecided))
 
 
@@ -229,20 +202,15 @@ def far_apart(study: CrawlStudy, least: int = 200) -> Section:
     far[places] = [size is not None and size > least for size in found]
     rows: list[list[Cell]] = []
     for name, mask in (("B", study.of_b & far), ("C", study.of_c & far)):
-        for text, part in (
-            ("all", mask),
-            ("same site", mask & study.same_site),
-            ("different sites", mask & ~study.same_site),
-        ):
-            rows.append([f"{name}: {text}", *_counted(study, part)])
-    columns, kinds = _COLUMNS[:-1], ("text", *["count"] * (len(_COLUMNS) - 2))
+        for where, part in by_site(study, mask).items():
+            rows.append([f"{name}: {where}", *_counted(study, part)])
     caption = f"Numbers of labelled pairs with a term difference over {least}"
-    table = ResultTable("8-far-apart", caption, columns, kinds, rows)
-    text = ""
+    table = ResultTable("8-far-apart", caption, text("") | count("labelled pairs", *_JUDGED[:-1]), rows)
+    about = ""
     if len(places) < int(similar.sum()):
-        text = f"Of {int(similar.sum()):,} labelled similar pairs {len(places):,} are read, chosen by seed."
+        about = f"Of {int(similar.sum()):,} labelled similar pairs {len(places):,} are read, chosen by seed."
     missing = _none(study, similar) or ("" if far.any() else f"No labelled pair has a term difference over {least}.")
-    return Section("8", f"Pairs with a term difference over {least}", text, [table], missing=missing)
+    return Section("8", f"Pairs with a term difference over {least}", about, [table], missing=missing)
 
 
 def agreement(labels: Sequence[Label]) -> Section | None:
@@ -253,7 +221,7 @@ def agreement(labels: Sequence[Label]) -> Section | None:
     rows: list[list[Cell]] = [
         [" and ".join(name or "(no name)" for name in pair), n, value] for pair, (n, value) in kappa(labels).items()
     ]
-    columns, kinds = ("labellers", "pairs both labelled", "Cohen's kappa"), ("text", "count", "share")
+    columns = text("labellers") | count("pairs both labelled") | share("Cohen's kappa")
     note = "A dash: no common pairs, or both always say the same one thing. Undecided is a label like the others."
-    table = ResultTable("labellers", "Agreement of labellers", columns, kinds, rows, note)
+    table = ResultTable("labellers", "Agreement of labellers", columns, rows, note)
     return Section("labellers", "How far the labellers agree", "", [table])

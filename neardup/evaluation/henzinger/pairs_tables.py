@@ -6,8 +6,8 @@ import numpy as np
 
 from neardup.evaluation.figures import powerlaw
 from neardup.evaluation.figures.distributions import law_note, law_rows, log_log
-from neardup.evaluation.figures.plots import Axes, Series, plot
-from neardup.evaluation.figures.sections import Cell, Plot, ResultTable, Section, ratio
+from neardup.evaluation.figures.plots import Axes, Series, figure
+from neardup.evaluation.figures.sections import Cell, Plot, ResultTable, Section, count, number, ratio, share, text
 from neardup.evaluation.henzinger import paper
 from neardup.evaluation.pairs import levels
 from neardup.evaluation.pairs.graphs import MISSED_AT_12, Graph, missed_by_blocks
@@ -25,12 +25,12 @@ def graph_section(study: CrawlStudy) -> Section:
     rows: list[list[Cell]] = [
         ["pages, identity sets set aside", *[nodes] * 2],
         ["pages with an edge", *joined],
-        ["their share", *[ratio(count, nodes) for count in joined]],
+        ["their share", *[ratio(pages, nodes) for pages in joined]],
         ["edges (similar pairs)", *[graph.edges for graph in graphs]],
         ["average degree of all pages", *[ratio(2 * graph.edges, nodes) for graph in graphs]],
         [
             "average degree of pages with an edge",
-            *[ratio(2 * graph.edges, count) for graph, count in zip(graphs, joined, strict=True)],
+            *[ratio(2 * graph.edges, pages) for graph, pages in zip(graphs, joined, strict=True)],
         ],
         ["greatest degree", *[int(graph.degrees.max(initial=0)) for graph in graphs]],
         *_of_degree(graphs, joined),
@@ -53,15 +53,11 @@ def graph_section(study: CrawlStudy) -> Section:
         "Degrees of the B graph and the C graph",
         "Pages are nodes; an edge joins two pages that an algorithm calls similar. The join is exact: no lists are "
         "capped, as they are in a running index.",
-        [
-            ResultTable(
-                "1-graphs", "The two graphs", ("", "B graph", "C graph"), ("text", "number", "number"), rows, note
-            )
-        ],
+        [ResultTable("1-graphs", "The two graphs", text("") | number("B graph", "C graph"), rows, note)],
     )
     for graph, law in zip(graphs, laws, strict=True):
-        made = log_log(f"1-degrees-{graph.name.lower()}", f"{graph.name} graph", graph.degrees, law, "degree", "pages")
-        section.plots += [made] if made else []
+        name, of = f"1-degrees-{graph.name.lower()}", f"{graph.name} graph"
+        section.plots += log_log(name, of, graph.degrees, law, "degree", "pages")
     if not any(graph.edges for graph in graphs):
         section.missing = "No two pages are similar: both graphs are empty, and there is nothing to fit or to plot."
     return section
@@ -73,7 +69,7 @@ def _of_degree(graphs: Sequence[Graph], joined: Sequence[int]) -> list[list[Cell
     return [
         [
             f"of the pages with an edge, the share of degree {least} or more",
-            *[ratio(int((graph.degrees >= least).sum()), count) for graph, count in zip(graphs, joined, strict=True)],
+            *[ratio(int((graph.degrees >= least).sum()), pages) for graph, pages in zip(graphs, joined, strict=True)],
         ]
         for least in reached
     ]
@@ -88,21 +84,14 @@ def levels_section(study: CrawlStudy) -> Section:
     return Section("2", "Pairs by B-similarity and by C-similarity", "", tables, [], missing)
 
 
-_LEVEL_KINDS = ("text", "count", "share", "share", "share", "share")
-
-
-def _level_columns(name: str) -> tuple[str, ...]:
-    theirs = ("paper (share of its sample)", "paper: on one site")
-    return (name, "pairs", "share", "of them on one site", *theirs)
+_LEVELS = count("pairs") | share("share", "of them on one site", "paper (share of its sample)", "paper: on one site")
 
 
 def _b_levels(graph: Graph) -> ResultTable:
     by_level = graph.joint.sum(axis=2)
     rows = [_level(level, graph, by_level[:, level], paper.b_share(level)) for level in range(graph.least, 7)]
     rows.append(_level("all", graph, by_level.sum(axis=1), 1.0, paper.same_site_share(paper.B_ROWS)))
-    return ResultTable(
-        "2-b-similarity", "Pairs by B-similarity", _level_columns("B-similarity"), _LEVEL_KINDS, rows, paper=(4, 5)
-    )
+    return ResultTable("2-b-similarity", "Pairs by B-similarity", text("B-similarity") | _LEVELS, rows)
 
 
 def _c_levels(graph: Graph) -> ResultTable:
@@ -114,9 +103,7 @@ def _c_levels(graph: Graph) -> ResultTable:
             theirs = paper.c_share(low, high) if graph.least == levels.C_MIN else None
             rows.append(_level(f"{max(low, graph.least)}-{high}", graph, here, theirs))
     rows.append(_level("all", graph, by_level.sum(axis=1), 1.0, paper.same_site_share(paper.C_ROWS)))
-    return ResultTable(
-        "2-c-similarity", "Pairs by C-similarity", _level_columns("C-similarity"), _LEVEL_KINDS, rows, paper=(4, 5)
-    )
+    return ResultTable("2-c-similarity", "Pairs by C-similarity", text("C-similarity") | _LEVELS, rows)
 
 
 def _level(
@@ -132,13 +119,9 @@ def between_section(study: CrawlStudy) -> Section:
     joint = study.b.joint.sum(axis=0)
     rows = [_c_of_b(level, joint[level]) for level in range(study.b.least, 7)]
     rows.append(_c_of_b("all", joint[study.b.least :].sum(axis=0)))
-    b_table = ResultTable(
-        "9-c-for-b",
-        "C-similarity of the pairs of each B-similarity",
-        ("B-similarity", "pairs", "mean C-similarity", "median", "standard deviation", "share of at least 372"),
-        ("text", "count", "number", "number", "number", "share"),
-        rows,
-    )
+    numbers = number("mean C-similarity", "median", "standard deviation")
+    columns = text("B-similarity") | count("pairs") | numbers | share("share of at least 372")
+    b_table = ResultTable("9-c-for-b", "C-similarity of the pairs of each B-similarity", columns, rows)
     c_joint = study.c.joint.sum(axis=0)
     c_rows: list[list[Cell]] = []
     for low, high in levels.C_LEVELS:
@@ -146,23 +129,17 @@ def between_section(study: CrawlStudy) -> Section:
             low = max(low, study.c.least)
             c_rows.append(_b_of_c(f"{low}-{high}", c_joint[:, low : high + 1].sum(axis=1)))
     c_rows.append(_b_of_c("all", c_joint[:, study.c.least :].sum(axis=1)))
-    c_table = ResultTable(
-        "9-b-for-c",
-        "B-similarity of the pairs of ranges of C-similarity",
-        ("C-similarity", "pairs", "mean B-similarity", "share of at least 2", "share of 0"),
-        ("text", "count", "number", "share", "share"),
-        c_rows,
-    )
+    columns = text("C-similarity") | count("pairs") | number("mean B-similarity")
+    columns |= share("share of at least 2", "share of 0")
+    c_table = ResultTable("9-b-for-c", "B-similarity of the pairs of ranges of C-similarity", columns, c_rows)
     section = Section(
         "9",
         "C-similarity for each B-similarity, and the other way round",
         "How far the two algorithms see the same pairs: those of the B graph above, those of the C graph below.",
         [b_table, c_table],
     )
-    made = _c_for_b(joint, study.b.least)
-    if made is not None:
-        section.plots.append(made)
-    else:
+    section.plots = _c_for_b(joint, study.b.least)
+    if not section.plots:
         section.missing = "The B graph is empty: there is no C-similarity to plot."
     return section
 
@@ -184,10 +161,10 @@ def _b_of_c(name: Cell, counts: np.ndarray) -> list[Cell]:
     return [name, count, mean, ratio(int(counts[2:].sum()), count), ratio(int(counts[0]), count)]
 
 
-def _c_for_b(joint: np.ndarray, least: int) -> Plot | None:
+def _c_for_b(joint: np.ndarray, least: int) -> list[Plot]:
     present = [level for level in range(least, 7) if joint[level].any()]
     if not present:
-        return None
+        return []
     low = int(np.flatnonzero(joint[least:].sum(axis=0))[0])
     step = 8 if 384 - low > 64 else 4
     # Ranges are counted down from 384. Counted up from `low`, the last range could hold 384 alone, and the curve would
@@ -202,10 +179,7 @@ def _c_for_b(joint: np.ndarray, least: int) -> Plot | None:
     for x in range(low, 385):
         if joint[least:, x].any():
             rows.append([x, *[int(joint[level, x]) for level in range(least, 7)]])
-    svg = plot("C-similarity for each B-similarity", series, Axes("C-similarity", "share of the pairs"))
-    if svg is None:
-        return None
-    legend = [(f"s{i}", f"B-similarity {level}") for i, level in enumerate(present)]
+    axes = Axes("C-similarity", "share of the pairs")
     columns = ("C-similarity", *[f"B-similarity {level}" for level in range(least, 7)])
     note = f"Shares of the pairs of one B-similarity in ranges of {step} bits; the data hold every bit."
-    return Plot("9-c-for-b", "C-similarity for each fixed B-similarity", svg, columns, rows, note, legend)
+    return figure("9-c-for-b", "C-similarity for each fixed B-similarity", series, axes, columns, rows, note)

@@ -7,7 +7,7 @@ import numpy as np
 
 from neardup.evaluation.figures import powerlaw
 from neardup.evaluation.figures.distributions import law_note, law_rows, log_log
-from neardup.evaluation.figures.sections import Cell, ResultTable, Section, ratio
+from neardup.evaluation.figures.sections import Cell, ResultTable, Section, count, number, ratio, share, text
 from neardup.evaluation.pairs.corpus import Corpus
 from neardup.evaluation.pairs.graphs import Graph
 from neardup.evaluation.pairs.labels import Judgement
@@ -34,16 +34,13 @@ def hosts_section(urls: Sequence[str]) -> Section:
     ]
     largest: list[list[Cell]] = [[host, n, ratio(n, len(urls))] for host, n in _most(pages)]
     tables = [
-        ResultTable("hosts", "Hosts", ("", "here"), ("text", "number"), rows, law_note([law])),
-        ResultTable(
-            "hosts-largest", "The largest hosts", ("host", "pages", "share"), ("text", "count", "share"), largest
-        ),
+        ResultTable("hosts", "Hosts", text("") | number("here"), rows, law_note([law])),
+        ResultTable("hosts-largest", "The largest hosts", text("host") | count("pages") | share("share"), largest),
     ]
-    text = "Hosts, not sites: www.a.example and a.example are two. Of identity sets one page counts."
-    section = Section("hosts", "Pages by host", text, tables)
-    made = log_log("hosts", "The crawl", sizes, law, "pages", "hosts") if len(sizes) > 1 else None
-    if made is not None:
-        section.plots.append(made)
+    about = "Hosts, not sites: www.a.example and a.example are two. Of identity sets one page counts."
+    section = Section("hosts", "Pages by host", about, tables)
+    if len(sizes) > 1:
+        section.plots = log_log("hosts", "The crawl", sizes, law, "pages", "hosts")
     elif len(sizes):
         section.missing = "All pages are on one host: there is nothing to plot."
     else:
@@ -79,19 +76,19 @@ def _by_site(study: LabelledStudy, mask: Mask) -> Counter[str]:
 
 
 _NOTE = "A pair of two sites counts for both."
+_LABELLED = count("its labelled pairs") | share("incorrect of these")
 
 
 def _worst(study: LabelledStudy, name: str, words: str, mask: Mask, incorrect: Mask) -> ResultTable:
     n, wrong = int(mask.sum()), int((mask & incorrect).sum())
     labelled = _by_site(study, mask)
     rows: list[list[Cell]] = [
-        [site, count, ratio(count, wrong), labelled[site], ratio(count, labelled[site]), ratio(count, n)]
-        for site, count in _most(_by_site(study, mask & incorrect))
+        [site, pairs, ratio(pairs, wrong), labelled[site], ratio(pairs, labelled[site]), ratio(pairs, n)]
+        for site, pairs in _most(_by_site(study, mask & incorrect))
     ]
-    columns = ("site", "incorrect pairs", "share of them", "its labelled pairs", "incorrect of these")
-    kinds = ("text", "count", "share", "count", "share", "share")
-    caption = f"Incorrect pairs by site: {words}"
-    return ResultTable(name, caption, (*columns, "share of all labelled pairs"), kinds, rows, _NOTE)
+    columns = text("site") | count("incorrect pairs") | share("share of them") | _LABELLED
+    columns |= share("share of all labelled pairs")
+    return ResultTable(name, f"Incorrect pairs by site: {words}", columns, rows, _NOTE)
 
 
 def _busiest(study: CrawlStudy, graph: Graph, mask: Mask) -> ResultTable:
@@ -99,15 +96,13 @@ def _busiest(study: CrawlStudy, graph: Graph, mask: Mask) -> ResultTable:
     pairs = _pairs_by_site(study.corpus, graph)
     labelled, wrong = (_by_site(study, some) for some in (mask, mask & study.judged(Judgement.INCORRECT)))
     rows: list[list[Cell]] = [
-        [site, count, ratio(count, len(graph.a)), labelled[site], ratio(wrong[site], labelled[site])]
-        for site, count in _most(pairs)
+        [site, many, ratio(many, len(graph.a)), labelled[site], ratio(wrong[site], labelled[site])]
+        for site, many in _most(pairs)
     ]
-    columns = ("site", "pairs", "share of all", "its labelled pairs", "incorrect of these")
-    kinds = ("text", "count", "share", "count", "share")
+    columns = text("site") | count("pairs") | share("share of all") | _LABELLED
     note = _NOTE if graph.whole else f"{_NOTE} Of {graph.edges:,} pairs {len(graph.a):,} are read, chosen by seed."
-    return ResultTable(
-        f"11-pairs-{graph.name.lower()}", f"All pairs of the {graph.name} graph by site", columns, kinds, rows, note
-    )
+    caption = f"All pairs of the {graph.name} graph by site"
+    return ResultTable(f"11-pairs-{graph.name.lower()}", caption, columns, rows, note)
 
 
 def _pairs_by_site(corpus: Corpus, graph: Graph) -> Counter[str]:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from neardup.evaluation.figures.sections import Cell, ResultTable, Section
+from neardup.evaluation.figures.sections import Cell, ResultTable, Section, count, share, text
 from neardup.evaluation.henzinger.label_tables import agreement
 from neardup.evaluation.pairs.labels import Judgement, Label, LabelledPairs
 from neardup.signals.learning import measured
@@ -29,10 +29,9 @@ def judges_section(labels: Sequence[Label], joined: LabelledPairs) -> Section | 
         truth = np.array([final[pair] is Judgement.CORRECT for pair in pairs], np.bool_)
         shares: tuple[Cell, ...] = measured(found, found.astype(np.float64), truth)[:3] if pairs else (None, None, None)
         rows.append([name or "(no name)", len(pairs), int(truth.sum()), *shares])
-    columns = ("judge", "pairs", "duplicates", "precision", "recall", "F")
-    kinds = ("text", "count", "count", "share", "share", "share")
+    columns = text("judge") | count("pairs", "duplicates") | share("precision", "recall", "F")
     note = "Pairs decided by the judge and by the final label. A judge's own vote is part of the final label."
-    section.tables.insert(0, ResultTable("judges", "Each judge against the final label", columns, kinds, rows, note))
+    section.tables.insert(0, ResultTable("judges", "Each judge against the final label", columns, rows, note))
     section.key, section.title = "judges", "Single judges"
     section.text = "An upper bound for classifiers: a single judge does no better than this."
     return section

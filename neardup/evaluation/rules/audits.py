@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import orjson
 
 from neardup.errors import BadInput, BadPage
-from neardup.evaluation.figures.sections import Cell, ResultTable, Section, ratio
+from neardup.evaluation.figures.sections import Cell, ResultTable, Section, count, ratio, share, text
 from neardup.evaluation.pairs.corpus import Corpus
 from neardup.evaluation.pairs.labels import LINE_BYTES_MAX, Judgement, Label, lines_of
 from neardup.evaluation.pairs.sampling import Drawn
@@ -202,10 +202,8 @@ def _counts(audit: AuditRecords) -> ResultTable:
         for name, words in _COUNTS.items()
     ]
     note = "All judged pages, sampled or not. A killed run writes no counts to a file."
-    kinds = ("text", "count", "share")
-    return ResultTable(
-        "audit-counts", "What the shadow rule disagrees about", ("", "count", "share"), kinds, rows, note
-    )
+    columns = text("") | count("count") | share("share")
+    return ResultTable("audit-counts", "What the shadow rule disagrees about", columns, rows, note)
 
 
 def _samples(audit: AuditRecords, judged: dict[tuple[str, str], Judgement]) -> ResultTable:
@@ -225,10 +223,9 @@ def _samples(audit: AuditRecords, judged: dict[tuple[str, str], Judgement]) -> R
                 _right([pair.shadow for pair in here], labels),
             ]
         )
-    columns = ("reason", "pairs", "labelled correct", "incorrect", "live rule right", "shadow rule right")
-    kinds = ("text", "count", "count", "count", "share", "share")
-    note = "A dash: no labels, or no shadow rule."
-    return ResultTable("audit-samples", "Sampled pairs", columns, kinds, rows, note)
+    counts = count("pairs", "labelled correct", "incorrect")
+    columns = text("reason") | counts | share("live rule right", "shadow rule right")
+    return ResultTable("audit-samples", "Sampled pairs", columns, rows, "A dash: no labels, or no shadow rule.")
 
 
 def _right(rulings: Sequence[tuple[str, str] | None], labels: Sequence[Judgement | None]) -> float | None:
@@ -249,7 +246,7 @@ def _shown(audit: AuditRecords, judged: dict[tuple[str, str], Judgement]) -> Res
     for pair in list(chain(apart, rest))[:SHOWN_MAX]:
         rulings = [ruling and f"{ruling[0] or 'no'} ({ruling[1]})" for ruling in (pair.live, pair.shadow)]
         rows.append([pair.sample, pair.a, pair.b, *pair.numbers, *rulings, judged.get(pair.urls)])
-    columns = ("sample", "earlier page", "page", "B-similarity", "C-similarity", "tape", "live", "shadow", "label")
-    kinds = ("text", "text", "text", "count", "count", "share", "text", "text", "text")
+    columns = text("sample", "earlier page", "page") | count("B-similarity", "C-similarity") | share("tape")
+    columns |= text("live", "shadow", "label")
     note = f"At most {SHOWN_MAX} of {len(audit.pairs):,} pairs, disagreements first."
-    return ResultTable("audit-pairs", "Samples", columns, kinds, rows, note)
+    return ResultTable("audit-pairs", "Samples", columns, rows, note)

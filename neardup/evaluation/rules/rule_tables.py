@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from neardup.evaluation.figures.sections import Cell, ResultTable, Section
+from neardup.evaluation.figures.sections import Cell, ResultTable, Section, count, share, text
 from neardup.evaluation.pairs.labels import Judgement
 from neardup.evaluation.pairs.measures import Measured, measure
 from neardup.evaluation.pairs.runs import CrawlRun
@@ -16,21 +16,10 @@ from neardup.rules.posted import similarity_keys
 from neardup.sketch.header import Header
 from neardup.verdict import Kind
 
-_COLUMNS = (
-    "rule",
-    "pairs",
-    "correct",
-    "accepted",
-    "precision",
-    "precision 95%",
-    "recall",
-    "recall 95%",
-    "F1",
-    "F1 95%",
-)
-_KINDS = ("text", "count", "count", "count", "share", "text", "share", "text", "share", "text")
-
-
+#: Columns of `measures`.
+MEASURES = {
+    each: kind for name in ("precision", "recall", "F1") for each, kind in (share(name) | text(f"{name} 95%")).items()
+}
 #: Suffix of a rule's second row, in which the verdict same content also counts as a duplicate.
 CONTENT_TOO = ", same content too"
 
@@ -76,12 +65,14 @@ def found_by(study: CrawlStudy, rule: str) -> Mask:
     return np.array([not keys[a].isdisjoint(keys[b]) for a, b in pairs], dtype=bool)
 
 
+def measures(found: Measured) -> list[Cell]:
+    """Returns precision, recall and F1, each with its interval."""
+    return [cell for one in (found.precision, found.recall, found.f1) for cell in (one.value, one.bounds)]
+
+
 def measured_row(name: str, found: Measured) -> list[Cell]:
-    """Formats a row of the tables of this module and of the ablations."""
-    row: list[Cell] = [name, found.pairs, found.correct, found.accepted]
-    for one in (found.precision, found.recall, found.f1):
-        row += [one.value, one.bounds]
-    return row
+    """Formats a row of `rules_table`."""
+    return [name, found.pairs, found.correct, found.accepted, *measures(found)]
 
 
 def sites(study: LabelledStudy) -> Mapping[str, Mask]:
@@ -120,7 +111,7 @@ def rules_section(study: CrawlStudy) -> Section:
     run = None if study.run is None else clustered(study, study.run, study.urls)
     if run is not None:
         section.text += " " + RUN_TEXT
-    for text, mask in sites(study).items():
+    for where, mask in sites(study).items():
         if not mask.any():
             continue
         meeting = correct & mask
@@ -133,7 +124,7 @@ def rules_section(study: CrawlStudy) -> Section:
             here = mask & run.known
             measured = measure(run.accepted[here], correct[here], study.seed, groups=study.groups[here])
             rows.append([*measured_row(study.run.name, measured), None])
-        section.tables.append(rules_table(text, rows, found=True))
+        section.tables.append(rules_table(where, rows, found=True))
     return section
 
 
@@ -154,8 +145,7 @@ def rules_table(sites: str, rows: list[list[Cell]], *, found: bool) -> ResultTab
 
     found: each row ends with the share that an index finds.
     """
-    columns: tuple[str, ...] = _COLUMNS
-    kinds: tuple[str, ...] = _KINDS
+    columns = text("rule") | count("pairs", "correct", "accepted") | MEASURES
     if found:
-        columns, kinds = (*columns, "correct ones an index finds"), (*kinds, "share")
-    return ResultTable("rules-" + sites.replace(" ", "-"), f"Labelled pairs: {sites}", columns, kinds, rows)
+        columns |= share("correct ones an index finds")
+    return ResultTable("rules-" + sites.replace(" ", "-"), f"Labelled pairs: {sites}", columns, rows)

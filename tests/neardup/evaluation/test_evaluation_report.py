@@ -197,7 +197,7 @@ def test_strangers_text_stays_text(tmp_path: Path) -> None:
     assert "<script>" not in text
     assert html.escape(HOSTILE).replace("&#x27;", "&#39;").replace("&quot;", "&#34;") in text
     assert "\u202e" not in text
-    table = ResultTable("x", "x", ("site", "n"), ("text", "count"), [["=cmd()", 1], ["-1+2", 2], ["plain", 3]])
+    table = ResultTable("x", "x", {"site": "text", "n": "count"}, [["=cmd()", 1], ["-1+2", 2], ["plain", 3]])
     assert "'=cmd()" in table.to_csv()
     assert "'-1+2" in table.to_csv()
     assert "\nplain,3" in table.to_csv()
@@ -205,7 +205,7 @@ def test_strangers_text_stays_text(tmp_path: Path) -> None:
 
 def test_a_table_whose_rows_do_not_fit_is_a_bug() -> None:
     with pytest.raises(ValueError, match="lengths"):
-        ResultTable("x", "x", ("a", "b"), ("text",), [])
+        ResultTable("x", "x", {"a": "text", "b": "text"}, [["a"]])
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ import pytest
 
 import neardup
 from neardup.evaluation.answer import answer
+from neardup.evaluation.figures import plots
 from neardup.evaluation.figures.plots import Axes, Series, plot
 from neardup.evaluation.figures.sections import Cell, ResultTable, by_name
 from neardup.evaluation.henzinger import difference_tables, pairs_tables
@@ -173,13 +174,11 @@ def test_an_undecided_pair_is_not_a_correct_one(study: CrawlStudy) -> None:
 
 def test_the_last_range_of_c_similarities_is_as_wide_as_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[Series] = []
-    monkeypatch.setattr(
-        pairs_tables, "plot", lambda title, series, axes: (seen.extend(series), plot(title, series, axes))[1]
-    )
+    monkeypatch.setattr(plots, "plot", lambda title, series, axes: (seen.extend(series), plot(title, series, axes))[1])
     for low, step in ((352, 4), (301, 8), (384, 4)):
         joint = np.zeros((7, 385), np.int64)
         joint[2, low:] = 1  # as many pairs of each similarity
-        assert pairs_tables._c_for_b(joint, 2) is not None
+        assert pairs_tables._c_for_b(joint, 2)
         x, shares = zip(*seen.pop().points, strict=True)
         assert x[-1] == 384 - (step - 1) / 2
         assert {right - left for left, right in pairwise(x)} <= {step}
@@ -205,8 +204,8 @@ def test_term_differences_stand_on_an_axis_of_terms(monkeypatch: pytest.MonkeyPa
         seen.append((series[0], axes))
         return plot(title, series, axes)
 
-    monkeypatch.setattr(difference_tables, "plot", plotted)
-    made = difference_tables._histogram("B", [1, 2, 2, 3, 4, 199, 200, 201, 5000])
+    monkeypatch.setattr(plots, "plot", plotted)
+    (made,) = difference_tables._histogram("B", [1, 2, 2, 3, 4, 199, 200, 201, 5000])
     ((series, axes),) = seen
     assert axes.x == "term difference"
     assert axes.x_range == (0, 201)

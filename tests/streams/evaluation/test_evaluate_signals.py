@@ -6,7 +6,7 @@ from collections import Counter
 
 import pytest
 
-from neardup.evaluation.figures.sections import ResultTable
+from neardup.evaluation.figures.sections import ResultTable, share, text
 from neardup.evaluation.huang import SystemSets, system_section
 from streams.commands.output import print_table
 from tests.measure.gate.results import write_results
@@ -64,9 +64,9 @@ def test_learn_there_judge_here_and_grouped_folds(shell: Shell) -> None:
 def test_headings_are_whole_at_80_columns(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     """A table that is too wide is printed in parts, each with the first column."""
     monkeypatch.setenv("COLUMNS", "80")
-    columns = ("system", *(f"{name}: relative precision {number}" for number in range(6) for name in ("ours", "paper")))
-    kinds = ("text", *["share"] * 12)
-    print_table(ResultTable("t", "A wide table", columns, kinds, [["simhash of rendered bodies", *[0.25] * 12]]))
+    shares = share(*(f"{name}: relative precision {number}" for number in range(6) for name in ("ours", "paper")))
+    row = ["simhash of rendered bodies", *[0.25] * 12]
+    print_table(ResultTable("t", "A wide table", text("system") | shares, [row]))
     out = capsys.readouterr().out
     assert max(map(len, out.splitlines())) <= 80
     assert out.count("precision") == 12 == out.count("0.25")
@@ -86,7 +86,9 @@ def test_no_heading_of_the_papers_tables_is_broken_in_a_word(
     out = capsys.readouterr().out
     assert max(map(len, out.splitlines())) <= width
     found = Counter(re.findall(r"[a-z:]{4,}", out))
-    for word, count in Counter(word for name in table.columns[1:] for word in re.findall(r"[a-z:]{4,}", name)).items():
+    for word, count in Counter(
+        word for name in list(table.columns)[1:] for word in re.findall(r"[a-z:]{4,}", name)
+    ).items():
         assert found[word] >= count, word
 
 
