@@ -36,17 +36,13 @@ _AHEAD = 32
 
 @dataclass(slots=True)
 class Candidate:
-    """One scored candidate of a page: what it shares with it, the pair's numbers, and the rule's ruling.
-
-    shared: number of common keys that are not hot; families: that number by key family.
-    """
+    """One scored candidate of a page, the pair's numbers, and the rule's ruling. families: common keys by family."""
 
     page_id: int
     url: str
     cluster: int
     pair: Pair
     ruling: Ruling
-    shared: int
     families: dict[str, int]
 
 
@@ -269,7 +265,6 @@ def _trace(overlay: Overlay, page_id: int, header: Header, judged: Judged) -> Tr
                 overlay.urls.need(other.url_hash).cluster,
                 one.pair,
                 one.ruling,
-                one.shared,
                 overlay.families([(page_id, one.page_id)])[page_id, one.page_id],
             )
         )

@@ -18,10 +18,9 @@ from neardup.verdict import Kind
 
 
 class Scored(NamedTuple):
-    """A scored candidate: page id of its founding sketch, number of shared keys that are not hot, numbers, ruling."""
+    """A scored candidate: page id of its founding sketch, numbers, ruling."""
 
     page_id: int
-    shared: int
     pair: Pair
     ruling: Ruling
 
@@ -50,17 +49,16 @@ class ComparedPage(NamedTuple):
 class Search:
     """The candidates of a page and the best accepted one. `choice` computes the rulings on the others on demand.
 
-    candidates: page ids of founding sketches, in order. shared: number of keys that each shares with the page.
+    candidates: page ids of founding sketches, in order.
     """
 
-    __slots__ = ("_decider", "_page_id", "_scores", "best", "candidates", "cut", "shared", "siblings")
+    __slots__ = ("_decider", "_page_id", "_scores", "best", "candidates", "cut", "siblings")
 
-    def __init__(self, decider: Decider, page_id: int, candidates: list[int], shared: list[int], cut: bool) -> None:
+    def __init__(self, decider: Decider, page_id: int, candidates: list[int], cut: bool) -> None:
         self._decider = decider
         self._page_id = page_id
         self._scores: Scores | None = None
         self.candidates = candidates
-        self.shared = shared
         self.cut = cut
         self.best: Scored | None = None
         self.siblings = NO_SIBLINGS
@@ -82,7 +80,7 @@ class Search:
             ruling = rule_on(decider, header, other, pair, self.siblings)
         else:
             ruling = rule_of(decider).decide(pair, decider, self.siblings)
-        return Scored(candidate, self.shared[self.candidates.index(candidate)], pair, ruling)
+        return Scored(candidate, pair, ruling)
 
     def nearest(self, overlay: Overlay) -> Scored:
         """Returns the nearest candidate of a page for which no candidate was accepted."""
@@ -123,11 +121,11 @@ def choose(overlay: Overlay, page_id: int, gathered: Gathered | None = None) -> 
         gathered = candidates.find(overlay, page_id)
     decider = overlay.decider
     if not gathered[0]:
-        return Search(decider, page_id, *gathered)
+        return Search(decider, page_id, [], gathered[2])
     siblings = siblings_of(overlay, page_id)
     if known is not None and known[:2] == (gathered, siblings):
         return cast(Search, known[2])
-    search = Search(decider, page_id, *gathered)
+    search = Search(decider, page_id, gathered[0], gathered[2])
     scores = candidates.scores_of(overlay, page_id, search.candidates)
     search.decide(overlay, scores, siblings)
     overlay.reads.chosen[page_id] = gathered, siblings, search, as_read

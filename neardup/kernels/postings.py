@@ -19,7 +19,7 @@ _WORD_BYTES = 8
 _POSTING_BYTES = _WORD_BYTES + 1
 #: Formats of rows: `neardup.index.keys`.
 _LIST_FORMAT, _HOT_FORMAT = 1, 2
-#: Added to a candidate's count for each shared key that is not hot. A hot key adds 1, which only orders candidates.
+#: A candidate's weight is multiplied by this, and each shared hot key adds 1, which only orders candidates.
 _COLD = 1 << 16
 _SPREAD = U64(0x9E3779B97F4A7C15)
 
@@ -213,51 +213,53 @@ def holds_many(pages, keys, lists, page_ids, found):
 
 
 @lean_kernel
-def _before(shared_a, word_a, shared_b, word_b):
-    return shared_a > shared_b or (shared_a == shared_b and word_a < word_b)
+def _before(weight_a, word_a, weight_b, word_b):
+    return weight_a > weight_b or (weight_a == weight_b and word_a < word_b)
 
 
 @lean_kernel
-def _sink(words, shared, i, many):
+def _sink(words, weights, i, many):
     """Restore the heap order from entry i down. The top entry is the one that sorts last."""
-    word, times = words[i], shared[i]
+    word, weight = words[i], weights[i]
     while True:
         child = 2 * i + 1
         if child >= many:
             break
-        if child + 1 < many and _before(shared[child], words[child], shared[child + 1], words[child + 1]):
+        if child + 1 < many and _before(weights[child], words[child], weights[child + 1], words[child + 1]):
             child += 1
-        if not _before(times, word, shared[child], words[child]):
+        if not _before(weight, word, weights[child], words[child]):
             break
-        words[i], shared[i] = words[child], shared[child]
+        words[i], weights[i] = words[child], weights[child]
         i = child
-    words[i], shared[i] = word, times
+    words[i], weights[i] = word, weight
 
 
 @lean_kernel
-def _order(words, shared, many):
-    """Sort by shared, descending, then by word."""
+def _order(words, weights, many):
+    """Sort by weight, descending, then by word."""
     for i in range(many // 2 - 1, -1, -1):
-        _sink(words, shared, i, many)
+        _sink(words, weights, i, many)
     for last in range(many - 1, 0, -1):
         words[0], words[last] = words[last], words[0]
-        shared[0], shared[last] = shared[last], shared[0]
-        _sink(words, shared, 0, last)
+        weights[0], weights[last] = weights[last], weights[0]
+        _sink(words, weights, 0, last)
 
 
 @lean_kernel
-def gather(slots, lists, tape, content, gap, scratch):
+def gather(slots, key_weights, lists, tape, content, gap, scratch):
     """Find the candidates of a page -> their number, or UNREAD if a list was not read.
 
-    words_out holds the candidates' words, shared_out the number of lists (without hot ones) that each one is in. They
-    are sorted by this number, then by the number of hot lists, both descending, then by age, oldest first.
+    words_out holds the candidates' words, weights_out the weight of each: the sum of key_weights of the lists (without
+    hot ones) that it is in. They are sorted by weight, then by the number of hot lists, both descending, then by age,
+    oldest first.
+    key_weights: int64, one for each of slots.
     tape, content, gap: log-lengths of the page's tapes; a word whose two log-lengths both differ from them by more than
     gap is left out. A negative gap leaves out none.
-    scratch: (table, words_out, shared_out). table int64, its length a power of two of at least twice the number of
+    scratch: (table, words_out, weights_out). table int64, its length a power of two of at least twice the number of
     words, all -1 before and after the call.
     """
     begin, count, words, _, _ = lists
-    table, words_out, shared_out = scratch
+    table, words_out, weights_out = scratch
     mask = U64(len(table) - 1)
     many = 0
     for i in range(len(slots)):
@@ -266,7 +268,7 @@ def gather(slots, lists, tape, content, gap, scratch):
             for j in range(many):
                 _forget(words_out[j], table, mask)
             return UNREAD
-        times = _COLD if count[slot] > 0 else 1
+        weight = key_weights[i] * _COLD if count[slot] > 0 else 1
         for j in range(begin[slot], begin[slot] + left_of(count[slot])):
             word = words[j]
             place = (word * _SPREAD >> U64(32)) & mask
@@ -275,9 +277,9 @@ def gather(slots, lists, tape, content, gap, scratch):
             if table[place] < 0:
                 table[place] = many
                 words_out[many] = word
-                shared_out[many] = 0
+                weights_out[many] = 0
                 many += 1
-            shared_out[table[place]] += times
+            weights_out[table[place]] += weight
     for j in range(many):
         _forget(words_out[j], table, mask)
     kept = many
@@ -287,11 +289,11 @@ def gather(slots, lists, tape, content, gap, scratch):
             word = words_out[j]
             apart = abs(np.int64(word >> U64(8) & U64(255)) - tape)
             if apart <= gap or abs(np.int64(word & U64(255)) - content) <= gap:
-                words_out[kept], shared_out[kept] = word, shared_out[j]
+                words_out[kept], weights_out[kept] = word, weights_out[j]
                 kept += 1
-    _order(words_out, shared_out, kept)
+    _order(words_out, weights_out, kept)
     for j in range(kept):
-        shared_out[j] //= _COLD
+        weights_out[j] //= _COLD
     return kept
 
 
@@ -305,25 +307,25 @@ def _forget(word, table, mask):
 
 
 @lean_kernel
-def gather_many(pages, keys, lists, lengths, gap, scratch, posted, found, times, many):
+def gather_many(pages, keys, key_weights, lists, lengths, gap, scratch, posted, found, weights, many):
     """`gather` for each of `pages`, in order, and post each page before the next one is looked up.
 
-    found[i], times[i] out: the first candidates of pages[i], and the number of lists of each. many[i] out: the number
-    of candidates, or UNREAD.
-    keys: slots of all pages, int64[pages, keys]. lengths: (tape, content) log-lengths of all pages.
-    scratch: see `gather`.
+    found[i], weights[i] out: the first candidates of pages[i], and the weight of each. many[i] out: the number of
+    candidates, or UNREAD.
+    keys: slots of all pages, int64[pages, keys]. key_weights, scratch: see `gather`.
+    lengths: (tape, content) log-lengths of all pages.
     posted: (entries uint64, sites uint64, posts, most, changed). posts: whether a page is posted; most, changed: see
     `post`.
     """
     tape, content = lengths
-    _, words_out, shared_out = scratch
+    _, words_out, weights_out = scratch
     entries, sites, posts, most, changed = posted
     for i in range(len(pages)):
         page = pages[i]
         slots = keys[page]
-        size = gather(slots, lists, tape[page], content[page], gap, scratch)
+        size = gather(slots, key_weights, lists, tape[page], content[page], gap, scratch)
         many[i] = size
         for j in range(min(size, found.shape[1])):
-            found[i, j], times[i, j] = words_out[j], shared_out[j]
+            found[i, j], weights[i, j] = words_out[j], weights_out[j]
         if posts[page]:
             post(slots, lists, entries[page], sites[page], most, changed)

@@ -9,12 +9,16 @@ import numpy as np
 from neardup.decider import Decider, Shapes, shaping
 from neardup.rules import rule_of
 from neardup.rules.base import Posts
-from neardup.rules.families import NOWHERE, PLACES, SIMILARITY_BYTES, Places, family_of
+from neardup.rules.families import NOWHERE, PLACES, SIMILARITY_BYTES, KeyFamily, Places, family_of
 from neardup.sketch.header import Header
 from neardup.sketch.layout import HEADER, RecordFlag
 
 #: `length_gap` without a limit.
 ANY_LENGTH = -1
+#: The weight of the place key in the order of candidates; the other keys have 1. It exceeds the sum of the others: of
+#: many pages made from one template, those with the page's name and URL ending come first. Otherwise an earlier release
+#: of a page is not among the candidates if enough pages of its own release share more keys with it.
+PLACE_WEIGHT = 16
 
 
 def fewest_tokens(decider: Decider) -> int:
@@ -74,6 +78,12 @@ def keys_of_columns(columns: np.ndarray) -> list[bytes]:
     raw = columns.astype(">u8").view(np.uint8).reshape(-1, 8)[:, 1:]
     out: list[bytes] = np.ascontiguousarray(raw).view(f"V{SIMILARITY_BYTES}")[:, 0].tolist()
     return out
+
+
+def key_weights(decider: Decider) -> np.ndarray:
+    """int64[keys]: the weight of each of a page's similarity keys in the order of candidates."""
+    kinds = [family_of(first) for first, _ in _keys(rule_of(decider).posts(decider))]
+    return np.array([PLACE_WEIGHT if kind is KeyFamily.PLACE else 1 for kind in kinds], dtype=np.int64)
 
 
 def families_of(decider: Decider) -> list[str]:

@@ -44,17 +44,17 @@ def read_many(overlay: SearchOverlay, store: Reader, page_ids: Sequence[int]) ->
 
 def without_unlikely(overlay: SearchOverlay, gathered: Mapping[int, Gathered]) -> dict[int, Gathered]:
     """Removes candidates that share only hot keys with a page, and are of its site or unlike it. Raises Missing."""
-    # They share 0 keys that are not hot, and come last.
-    firsts = {page_id: shared.index(0) for page_id, (_, shared, _) in gathered.items() if shared and not shared[-1]}
+    # They have weight 0, and come last.
+    firsts = {page_id: weights.index(0) for page_id, (_, weights, _) in gathered.items() if weights and not weights[-1]}
     if not firsts:
         return dict(gathered)
     others = {page_id: gathered[page_id][0][first:] for page_id, first in firsts.items()}
     likely = iter(_are_likely(overlay, others).tolist())
     out = dict(gathered)
     for page_id, first in firsts.items():
-        candidates, shared, cut = gathered[page_id]
+        candidates, weights, cut = gathered[page_id]
         kept = list(compress(others[page_id], islice(likely, len(candidates) - first)))
-        out[page_id] = candidates[:first] + kept, shared[:first] + [0] * len(kept), cut
+        out[page_id] = candidates[:first] + kept, weights[:first] + [0] * len(kept), cut
     return out
 
 
@@ -134,7 +134,7 @@ def score_among(overlay: SearchOverlay, page_ids: Sequence[int]) -> None:
     gathered = overlay.lists.gather_many(page_ids, [page_id in likely for page_id in page_ids])
     first, last = int(overlay.pages.ids[0]), int(overlay.pages.ids[-1])
     among = {
-        page_id: [other for other, times in zip(candidates, shared, strict=True) if times and first <= other <= last]
-        for page_id, (candidates, shared, _) in gathered.items()
+        page_id: [other for other, weight in zip(candidates, weights, strict=True) if weight and first <= other <= last]
+        for page_id, (candidates, weights, _) in gathered.items()
     }
     score(overlay, [(page_id, candidates) for page_id, candidates in among.items() if candidates])

@@ -16,7 +16,7 @@ from neardup.errors import CorruptRecord, InvariantBroken
 from neardup.index import keys
 from neardup.kernels import postings as kernels
 from neardup.rules.families import SIMILARITY_BYTES
-from neardup.rules.posted import families_of, keys_of_columns, length_gap, similarity_columns
+from neardup.rules.posted import families_of, key_weights, keys_of_columns, length_gap, similarity_columns
 from neardup.search.pages import Pages
 
 #: Room for postings that a list gets beyond the needs of the batch, once pages of the store are posted.
@@ -109,8 +109,8 @@ class Posted:
         return self._lists.copy()
 
 
-#: Candidates of a page and the keys they share with it, most first, then oldest; whether there are more. Those that
-#: share none but hot keys come last, with 0.
+#: Candidates of a page and their weights: the sum of `key_weights` of the common keys that are not hot. Greatest first,
+#: then oldest; whether there are more. Those that share none but hot keys come last, with 0.
 Gathered = tuple[list[int], list[int], bool]
 
 
@@ -150,6 +150,7 @@ class Lists:
         self._thinned = False  # a page was removed
         self._changed = np.zeros(len(rows), dtype=np.uint8)
         self._due: list[int] = []
+        self._weights = key_weights(decider)
         self._most = np.array((decider.postings_max, decider.hot_postings_kept), dtype=np.int64)
         self.turned: set[int] = set()
         self._make_scratch()
@@ -209,17 +210,15 @@ class Lists:
     # ---- reading ---------------------------------------------------------------------------------------------------
 
     def gather(self, page_id: int) -> Gathered | None:
-        """Candidates of a page of the batch and the keys they share with it, most first, then oldest; any cut?
-
-        None if a list was not read.
-        """
+        """Candidates of a page of the batch. None if a list was not read."""
         number = self.posted.number_of.get(page_id)
         if number is None:
             return [], [], False
         self._settle()
-        posted, (_, words, shared) = self.posted, self._scratch
+        posted, (_, words, weights) = self.posted, self._scratch
         many = kernels.gather(
             posted.slots[number],
+            self._weights,
             self._arrays,
             posted.tape[number],
             posted.content[number],
@@ -229,7 +228,7 @@ class Lists:
         if many == kernels.UNREAD:
             return None
         kept = min(many, self._decider.candidates_max)
-        return (words[:kept] >> np.uint64(16)).tolist(), shared[:kept].tolist(), many > kept
+        return (words[:kept] >> np.uint64(16)).tolist(), weights[:kept].tolist(), many > kept
 
     def meet(self, page_ids: Sequence[int]) -> bool:
         """Whether one of these pages has a key of an earlier page of the batch."""
@@ -249,25 +248,26 @@ class Lists:
         posting[numbers[known]] = np.array(posts, dtype=np.bool_)[known]
         most = self._decider.candidates_max
         found = np.empty((int(known.sum()), most), dtype=np.uint64)
-        times = np.empty(found.shape, dtype=np.int64)
+        weights = np.empty(found.shape, dtype=np.int64)
         many = np.zeros(len(found), dtype=np.int64)
         kernels.gather_many(
             numbers[known],
             posted.slots,
+            self._weights,
             (self._begin, self._count.copy(), self._words.copy(), self._tags.copy(), self._salts),
             (posted.tape, posted.content),
             self._gap,
             self._scratch,
             (posted.entries, posted.sites, posting, self._most, np.empty_like(self._changed)),
             found,
-            times,
+            weights,
             many,
         )
         ids = np.array(page_ids, dtype=np.int64)[known]
         found >>= np.uint64(16)
         where = np.nonzero(many > 0)[0]
         return {
-            page_id: (found[i, :size].tolist(), times[i, :size].tolist(), size > most)
+            page_id: (found[i, :size].tolist(), weights[i, :size].tolist(), size > most)
             for page_id, i, size in zip(ids[where].tolist(), where.tolist(), many[where].tolist(), strict=True)
         }
 

@@ -49,17 +49,17 @@ def answer(
     followed = _followed(reads, store)
     candidates.score(overlay, followed.items())
     found = [
-        (page_id, candidate, 1 + shared)
-        for page_id, (others, times, _) in gathered.items()
-        for candidate, shared in zip(others, times, strict=True)
+        (page_id, candidate, 1 + weight)
+        for page_id, (others, weights, _) in gathered.items()
+        for candidate, weight in zip(others, weights, strict=True)
     ]
     keys = _keys(overlay, [(page_id, other) for page_id, other, _ in found])
     known = {(page_id, other) for page_id, other, _ in found}
     found += [(one, other, 0) for one, others in followed.items() for other in others if (one, other) not in known]
     pairs = np.zeros(len(found), dtype=ANSWER)
     if found:
-        page_ids, others, shared = (np.array(column, dtype=np.int64) for column in zip(*found, strict=True))
-        pairs["place"], pairs["page_id"], pairs["shared"] = page_ids & _PLACE_MASK, others, shared
+        page_ids, others, weights = (np.array(column, dtype=np.int64) for column in zip(*found, strict=True))
+        pairs["place"], pairs["page_id"], pairs["weight"] = page_ids & _PLACE_MASK, others, weights
         pairs["keys"][: len(keys)] = keys
         places = [reads.scores[page_id].places([other])[0] for page_id, other, _ in found]
         pairs["pair"] = pairs_of(reads.numbers.rows(places))

@@ -82,15 +82,15 @@ class Answers:
         self.cut = {place for answer in answers for place in answer.cut.tolist()}
         #: By place: page ids of the documents, and where the first one stands in `numbers`.
         self.documents: dict[int, tuple[list[int], int]] = {}
-        #: By place: (page id, common keys that are not hot) of the candidates.
+        #: By place: (page id, weight) of the candidates.
         self.candidates: dict[int, list[tuple[int, int]]] = {}
         #: By place and page id: bit k for the page's k-th key.
         self.keys: dict[tuple[int, int], int] = {}
-        columns = (pairs[name].tolist() for name in ("place", "page_id", "shared", "keys"))
-        for at, (place, page_id, shared, keys) in enumerate(zip(*columns, strict=True)):
+        columns = (pairs[name].tolist() for name in ("place", "page_id", "weight", "keys"))
+        for at, (place, page_id, weight, keys) in enumerate(zip(*columns, strict=True)):
             self.documents.setdefault(place, ([], at))[0].append(page_id)
-            if shared:
-                self.candidates.setdefault(place, []).append((page_id, shared - 1))
+            if weight:
+                self.candidates.setdefault(place, []).append((page_id, weight - 1))
                 self.keys[place, page_id] = keys
 
 
@@ -184,13 +184,13 @@ class JudgeOverlay(Overlay):
             place = page_id & _PLACE_MASK
             if place not in answers.candidates:
                 continue
-            candidates, shared, cut = gathered.get(page_id, ([], [], False))
-            every = [(-times, one) for one, times in zip(candidates, shared, strict=True)]
-            every += [(-times, one) for one, times in answers.candidates[place] if not self._is_retired(one)]
+            candidates, weights, cut = gathered.get(page_id, ([], [], False))
+            every = [(-weight, one) for one, weight in zip(candidates, weights, strict=True)]
+            every += [(-weight, one) for one, weight in answers.candidates[place] if not self._is_retired(one)]
             every.sort()
             kept = every[:most]
             cut = cut or len(every) > most or place in answers.cut
-            out[page_id] = [one for _, one in kept], [-times for times, _ in kept], cut
+            out[page_id] = [one for _, one in kept], [-weight for weight, _ in kept], cut
         return out
 
     def _is_retired(self, page_id: int) -> bool:

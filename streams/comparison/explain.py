@@ -168,7 +168,7 @@ class Explanation:
             thin = "It has too few words for anything but exact copies." if self.verdict.get("thin") else ""
             yield Text(thin or "No earlier page shares an index key with it, so there was no candidate.")
         if trace.candidates_cut:
-            yield Text("There were more candidates than are scored; those with the fewest shared keys were left out.")
+            yield Text("There were more candidates than are scored; those that share the fewest keys were left out.")
 
     def _candidates(self) -> Table:
         table = Table("", "page", box=None, pad_edge=False, header_style="bold")

@@ -300,7 +300,7 @@ def test_a_trace_tells_of_each_page_what_was_weighed():
     assert [trace.page_id for trace in traces] == [1, 2, 3, 4, 5]
     (one,) = traces[1].candidates
     assert (one.page_id, one.url, one.cluster, one.ruling.by) == (1, "http://a.org/", 1, "tape")
-    assert sum(one.families.values()) == one.shared > 0
+    assert sum(one.families.values()) > 0
     assert one.pair.tape_score == 38 / 42
     assert (traces[2].holder, traces[2].candidates) == (2, [])
     assert [(check.of, check.page_id, check.held) for check in traces[3].checks] == [

@@ -125,7 +125,7 @@ def weighed(page_id, *candidates, live=SMALL):
     headers = [Header(record(f"http://p{other}.org/", "one two")) for other, _ in candidates]
     scored, best = [], None
     for (other, pair), at in zip(candidates, headers, strict=True):
-        one = Scored(other, 1, pair, rule_on(live, header, at, pair))
+        one = Scored(other, pair, rule_on(live, header, at, pair))
         scored.append(one)
         if one.ruling.kind and (best is None or _better(one, best)):
             best = one

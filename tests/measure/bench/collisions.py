@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from neardup.kernels import kernel
 from neardup.kernels.mix import mix
+from neardup.rules.posted import PLACE_WEIGHT
 from tests.measure.bench.mixture import Mixture
 
 U64 = np.uint64
@@ -165,11 +166,14 @@ class Point:
 def evaluate(meetings: Meetings, columns: Sequence[Column], names: Sequence[str]) -> Point:
     """What these columns together find. Each kind of repeat counts the same in `recall`."""
     parts = [meetings.met[column] for column in columns]
-    words, shared = np.unique(np.concatenate(parts) if parts else np.zeros(0, U64), return_counts=True)
+    joined = np.concatenate(parts) if parts else np.zeros(0, U64)
+    words, numbers = np.unique(joined, return_inverse=True)
+    weight_of = [PLACE_WEIGHT if column.kind == "place" else 1 for column in columns]
+    weights = np.bincount(numbers, np.repeat(weight_of, list(map(len, parts))), len(words))
     number, candidate = (words >> U64(32)).astype(np.int64), (words & U64(0xFFFFFFFF)).astype(np.int64)
     counts = np.bincount(number, minlength=len(meetings.watched))
-    # Most shared keys first, then the oldest; only the first 64 are looked at.
-    order = np.lexsort((candidate, -shared, number))
+    # By weight, then the oldest first; only the first 64 are looked at.
+    order = np.lexsort((candidate, -weights, number))
     rank = np.empty(len(words), np.int64)
     rank[order] = np.arange(len(words)) - (np.cumsum(counts) - counts)[number[order]]
     right = (candidate == meetings.pair[number]) & (rank < CANDIDATES_MAX)

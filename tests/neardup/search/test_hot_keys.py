@@ -103,7 +103,7 @@ def test_pages_of_one_site_and_pages_that_only_begin_alike_meet_nobody_through_h
     every = Story(*(stranger(i, "one") for i in range(5)), stranger(5), decider=replace(FEW, hot_c_min=0))
     assert [len(trace.candidates) for trace in every.traces] == [0, 1, 2, 0, 0, 1]
     (met,) = every.traces[5].candidates
-    assert (met.page_id, met.shared, met.families) == (1, 0, {"head": 1})
+    assert (met.page_id, met.families) == (1, {"head": 1})
 
 
 def test_a_page_that_a_hot_key_keeps_leaves_it_when_it_goes() -> None:

@@ -10,7 +10,7 @@ import pytest
 from neardup.errors import CorruptRecord, InvariantBroken
 from neardup.index import keys
 from neardup.rules import RULES
-from neardup.rules.families import family_of
+from neardup.rules.families import KeyFamily, family_of
 from neardup.rules.posted import similarity_keys
 from neardup.search.lists import Posted
 from neardup.search.pages import Pages
@@ -46,7 +46,7 @@ class Rows:
         for key in similarity_keys(header, self.decider):
             row = self.rows.get(key)
             for word in keys.postings(row):
-                counts[word] = counts.get(word, 0) + (1e-3 if keys.is_hot(row) else 1)
+                counts[word] = counts.get(word, 0) + (1e-3 if keys.is_hot(row) else weight_of(key))
         tape, content = header.tape_logs
         gap = self.decider.length_gap_max if self.decider.rule in ("tape", "verified") else 999
         near = [w for w in counts if abs((w >> 8 & 255) - tape) <= gap or abs((w & 255) - content) <= gap]
@@ -68,6 +68,10 @@ class Rows:
             self.rows[key] = after
             if after is None:
                 del self.rows[key]
+
+
+def weight_of(key):
+    return 16 if family_of(key) is KeyFamily.PLACE else 1
 
 
 def holds(row, page_id):
@@ -128,8 +132,8 @@ def test_lists_do_what_rows_do(seed):
             assert expected[0] == []
         for other in expected[0]:
             shared = [key for key in posted.of_page(page_id) if holds(rows.rows.get(key), other)]
-            cold = sum(not keys.is_hot(rows.rows[key]) for key in shared)
-            assert cold == expected[1][expected[0].index(other)]
+            weight = sum(weight_of(key) for key in shared if not keys.is_hot(rows.rows[key]))
+            assert weight == expected[1][expected[0].index(other)]
             families = Counter(family_of(key).name.lower() for key in shared)
             assert lists.families_many([(page_id, other)]) == {(page_id, other): families}
         what = rng.random()
