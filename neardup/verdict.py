@@ -99,10 +99,11 @@ class Verdict:
 
     def to_json(self) -> bytes:
         """Returns one line of JSON without the newline: fields in a fixed order, without empty ones."""
-        out: dict[str, Any] = {"version": VERDICT_VERSION}
-        for name, value in zip(_FIELDS, _values(self), strict=True):
-            if value or not (value is None or value is False or value == {}):
-                out[name] = value
+        out: dict[str, Any] = {
+            name: value
+            for name, value in zip(_FIELDS, (VERDICT_VERSION, *_values(self)), strict=True)
+            if value or not (value is None or value is False or value == {})
+        }
         return orjson.dumps(out)
 
     def to_dict(self) -> dict[str, Any]:
@@ -136,5 +137,5 @@ def _cell(value: Any) -> str:
     return f'<bdi dir="auto">{escape(text)}</bdi>'
 
 
-_FIELDS = tuple(Verdict.__dataclass_fields__)
-_values = attrgetter(*_FIELDS)
+_FIELDS = ("version", *Verdict.__dataclass_fields__)
+_values = attrgetter(*_FIELDS[1:])

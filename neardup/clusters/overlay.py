@@ -15,6 +15,7 @@ from neardup.rules.posted import counts_siblings
 from neardup.search.overlay import SearchOverlay, same_bytes
 from neardup.search.pages import Pages
 from neardup.search.reads import BatchReads
+from neardup.sketch.layout import HEADER, HEADER_BYTES
 from neardup.verdict import Representative
 
 #: An effect for a shard: kind (`neardup.sharded.records.EffectKind`), page id, URL hash.
@@ -75,7 +76,8 @@ class Overlay(SearchOverlay):
     def kept_columns(self, at: np.ndarray) -> tuple[np.ndarray, list[bytes], list[tuple[int, int, int]]]:
         """Does the same for several pages: headers, records, ranges of their shared parts. at: positions, int64[]."""
         pages, positions = self.pages, at.tolist()
-        return pages.headers[at], [pages.records[i] for i in positions], [pages.middles[i] for i in positions]
+        headers = pages.headers.view(HEADER_BYTES)[at].view(HEADER)
+        return headers, [pages.records[i] for i in positions], [pages.middles[i] for i in positions]
 
     def can_score(self, page_id: int, other: int) -> bool:
         """Whether the numbers of a page of the batch and another sketch are known, or can be computed here."""

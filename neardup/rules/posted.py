@@ -65,7 +65,7 @@ def similarity_columns(headers: np.ndarray, decider: Decider) -> tuple[np.ndarra
     """
     posted = (headers["flags"] & RecordFlag.OPAQUE == 0) & (headers["tokens"] >= fewest_tokens(decider))
     first, places = _columns(rule_of(decider).posts(decider))
-    raw = headers[posted].view(np.uint8).reshape(-1, HEADER.itemsize)
+    raw = headers.view(np.uint8).reshape(-1, HEADER.itemsize)[posted]
     out = np.zeros((len(raw), *places.shape[:1], 8), dtype=np.uint8)
     out[:, :, 1] = first
     out[:, :, 2:] = raw[:, places.reshape(-1)].reshape(-1, *places.shape)

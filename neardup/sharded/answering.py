@@ -16,7 +16,7 @@ from neardup.search.pages import Pages
 from neardup.search.reads import BatchReads
 from neardup.sharded.changing import followed_of
 from neardup.sharded.epochs import Sharding
-from neardup.sharded.records import ANSWER, PAIR, Candidates
+from neardup.sharded.records import ANSWER, Candidates, taken
 
 _PLACE_MASK = (1 << PLACE_BITS) - 1
 
@@ -62,8 +62,8 @@ def answer(
         pairs["place"], pairs["page_id"], pairs["weight"] = page_ids & _PLACE_MASK, others, weights
         pairs["keys"][: len(keys)] = keys
         places = [reads.scores[page_id].places([other])[0] for page_id, other, _ in found]
-        pairs["pair"] = pairs_of(reads.numbers.rows(places))
-        pairs = pairs[np.argsort(pairs["place"], kind="stable")]
+        _put_pairs(pairs, reads.numbers.rows(places))
+        pairs = taken(pairs, np.argsort(pairs["place"], kind="stable"))
     cut = [page_id & _PLACE_MASK for page_id, (_, _, more) in gathered.items() if more]
     return Candidates(sharding, shard, offset, np.array(sorted(cut), dtype="<u2"), pairs)
 
@@ -90,15 +90,16 @@ def _keys(overlay: SearchOverlay, pairs: list[tuple[int, int]]) -> np.ndarray:
     return bits
 
 
-def pairs_of(numbers: np.ndarray) -> np.ndarray:
-    """PAIR[pairs] of float64[pairs, fields of a Pair]."""
-    out = np.zeros(len(numbers), dtype=PAIR)
+def _put_pairs(answers: np.ndarray, numbers: np.ndarray) -> None:
+    """Puts numbers, float64[pairs, fields of a Pair], into the field `pair` of ANSWER[pairs]."""
+    pairs = answers["pair"]
     for at, name in enumerate(Pair._fields):
-        out[name] = numbers[:, at]
-    return out
+        pairs[name] = numbers[:, at]
 
 
 def numbers_of(pairs: np.ndarray) -> np.ndarray:
-    """Inverse of `pairs_of`: float64[pairs, fields of a Pair]."""
-    columns = [pairs[name].astype(np.float64) for name in Pair._fields]
-    return np.stack(columns, axis=1) if len(pairs) else np.zeros((0, len(columns)))
+    """float64[pairs, fields of a Pair] of PAIR[pairs]."""
+    out = np.empty((len(pairs), len(Pair._fields)))
+    for at, name in enumerate(Pair._fields):
+        out[:, at] = pairs[name]
+    return out

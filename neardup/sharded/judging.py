@@ -16,9 +16,9 @@ from neardup.search.lists import Gathered
 from neardup.search.pages import Pages
 from neardup.search.scores import Scores
 from neardup.sharded.answering import numbers_of
-from neardup.sharded.records import Candidates, EffectKind
+from neardup.sharded.records import Candidates, EffectKind, joined, taken
 from neardup.sketch.header import Header
-from neardup.sketch.layout import HEADER, RecordSection
+from neardup.sketch.layout import HEADER, HEADER_BYTES, RecordSection
 
 _PLACE_MASK = (1 << PLACE_BITS) - 1
 _KEEP, _DROP, _POST, _UNPOST, _FOLLOW, _LEAVE = map(int, EffectKind)
@@ -30,21 +30,22 @@ _NUMBERS = ("hen_site", "distinct", "content_tokens", "head", "supershingles", "
 
 def slim(record: bytes) -> bytes:
     """Returns the part of a page's record that a judge stores: no tapes, names, filter, article and keys."""
-    (one,) = slim_all(Pages([(0, record)]))
+    pages = Pages([(0, record)])
+    (one,) = slim_all(pages, slim_headers(pages))
     return one
 
 
-def slim_all(pages: Pages) -> list[bytes]:
-    """`slim` of all records of any kind."""
+def slim_all(pages: Pages, headers: np.ndarray) -> list[bytes]:
+    """`slim` of all records of any kind. headers: their `slim_headers`."""
     starts, ends = pages.starts[RecordSection.URL], pages.starts[RecordSection.ARTICLE]
-    headers = _slim_headers(pages)
-    heads: list[bytes] = headers.view(f"V{HEADER.itemsize}").tolist()
+    heads: list[bytes] = headers.view(HEADER_BYTES).tolist()
     texts = zip(heads, pages.records, starts.tolist(), ends.tolist(), strict=True)
     return [head + record[start:end] for head, record, start, end in texts]
 
 
-def _slim_headers(pages: Pages) -> np.ndarray:
-    headers = pages.headers.copy()
+def slim_headers(pages: Pages) -> np.ndarray:
+    """HEADER[pages] of `slim` records."""
+    headers = pages.headers.view(HEADER_BYTES).copy().view(HEADER)
     for name in _NUMBERS:
         headers[name] = 0
     headers["size"] = HEADER.itemsize + pages.starts[RecordSection.ARTICLE] - pages.starts[RecordSection.URL]
@@ -76,8 +77,8 @@ class Answers:
     """The answers of all shards to one message, by page. numbers: float64[pairs, fields of a Pair]."""
 
     def __init__(self, answers: Sequence[Candidates]) -> None:
-        pairs = np.concatenate([answer.pairs for answer in answers])
-        pairs = pairs[np.argsort(pairs["place"], kind="stable")]
+        pairs = joined([answer.pairs for answer in answers])
+        pairs = taken(pairs, np.argsort(pairs["place"], kind="stable"))
         self.numbers = numbers_of(pairs["pair"])
         self.cut = {place for answer in answers for place in answer.cut.tolist()}
         #: By place: page ids of the documents, and where the first one stands in `numbers`.
@@ -128,9 +129,14 @@ class JudgeReads(Reads):
                 scores.add(documents, at)
 
     @cached_property
+    def slim_headers(self) -> np.ndarray:
+        """HEADER[pages] of the message as the judge stores them."""
+        return slim_headers(self.pages)
+
+    @cached_property
     def slim(self) -> list[bytes]:
         """The records of the message as the judge stores them."""
-        return slim_all(self.pages)
+        return slim_all(self.pages, self.slim_headers)
 
     def overlay(self) -> Overlay:
         return JudgeOverlay(self, self.decider)
@@ -150,10 +156,10 @@ class JudgeOverlay(Overlay):
 
     def header(self, page_id: int) -> Header:
         """The header of a page: with the whole sketch in the window, else with the texts only. Raises Missing."""
-        headers = self.reads.headers
-        if page_id not in headers and page_id in self.reads.records and page_id not in self.pages:
-            headers[page_id] = Header(self.reads.records[page_id])
-        return super().header(page_id)
+        header = self.reads.headers.get(page_id)
+        if header is None and page_id in self.reads.records and page_id not in self.pages:
+            header = self.reads.headers[page_id] = Header(self.reads.records[page_id])
+        return super().header(page_id) if header is None else header
 
     def kept(self, record: bytes) -> bytes:
         return slim(record)
@@ -163,7 +169,8 @@ class JudgeOverlay(Overlay):
 
     def kept_columns(self, at: np.ndarray) -> tuple[np.ndarray, list[bytes], list[tuple[int, int, int]]]:
         slim = self.reads.slim
-        return _slim_headers(self.pages)[at], [slim[i] for i in at.tolist()], [_NO_SECTIONS] * len(at)
+        headers = self.reads.slim_headers.view(HEADER_BYTES)[at].view(HEADER)
+        return headers, [slim[i] for i in at.tolist()], [_NO_SECTIONS] * len(at)
 
     def can_score(self, page_id: int, other: int) -> bool:
         scores = self.reads.scores.get(page_id)

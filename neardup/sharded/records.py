@@ -14,7 +14,7 @@
 """
 
 import struct
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from itertools import starmap
@@ -40,6 +40,25 @@ PAIR = np.dtype([(name, _KINDS[kind]) for name, kind in get_type_hints(Pair).ite
 #: keys: bit k is set if the document is posted under the page's k-th key.
 #: pair: the numbers of the pair.
 ANSWER = np.dtype([("place", "<u2"), ("page_id", "<u8"), ("weight", "u1"), ("keys", "<u8"), ("pair", PAIR)])
+
+
+def joined(parts: Sequence[np.ndarray]) -> np.ndarray:
+    """Concatenates ANSWER[] or EFFECT[], 30 times faster than field by field."""
+    return _by_bytes(np.concatenate([_as_bytes(part) for part in parts]), parts[0].dtype)
+
+
+def taken(items: np.ndarray, at: np.ndarray) -> np.ndarray:
+    """`items[at]` of ANSWER[], as fast. at: positions, or a mask."""
+    return _by_bytes(_as_bytes(items)[at], items.dtype)
+
+
+def _as_bytes(items: np.ndarray) -> np.ndarray:
+    return items.view(f"V{items.itemsize}")
+
+
+def _by_bytes(items: np.ndarray, dtype: np.dtype) -> np.ndarray:
+    out: np.ndarray = items.view(dtype)
+    return out
 
 
 class EffectKind(IntEnum):

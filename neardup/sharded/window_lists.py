@@ -17,10 +17,12 @@ from neardup.limits import PLACE_BITS
 from neardup.rules.posted import similarity_columns
 from neardup.search.pages import Records
 from neardup.sharded.changing import changes
-from neardup.sharded.records import EFFECT, EffectKind, Effects
+from neardup.sharded.records import EFFECT, EffectKind, Effects, joined
 from neardup.sketch.header import Header
 from neardup.sketch.layout import HEADER
 
+# Enumerations cost a tenth of a microsecond each time they are compared; a message has thousands of effects.
+_POST, _UNPOST = int(EffectKind.POST), int(EffectKind.UNPOST)
 #: Number of slots of the smallest table.
 _LEAST = 1 << 10
 
@@ -86,17 +88,18 @@ class WindowLists:
 
     def _keys_of(self, pages: Records) -> tuple[np.ndarray, np.ndarray]:
         """uint64[pages, keys], int64[pages]: the keys and page ids of the pages that have keys."""
-        headers = [(page_id, record[: HEADER.itemsize]) for page_id, record in pages if len(record) >= HEADER.itemsize]
-        joined = np.frombuffer(b"".join([header for _, header in headers]), dtype=HEADER)
-        posted, columns = similarity_columns(joined, self._decider)
-        return columns, np.array([page_id for page_id, _ in headers], dtype=np.int64)[posted]
+        size = HEADER.itemsize
+        joined = b"".join([record[:size] for _, record in pages if len(record) >= size])
+        page_ids = np.array([page_id for page_id, record in pages if len(record) >= size], dtype=np.int64)
+        posted, columns = similarity_columns(np.frombuffer(joined, dtype=HEADER), self._decider)
+        return columns, page_ids[posted]
 
     def start(self, first: int, parts: Sequence[Effects]) -> None:
         """Drops the pages before page id `first`, and rebuilds the lists of the others from `parts`, their effects."""
         self.records = {page_id: record for page_id, record in self.records.items() if page_id >= first}
         self._posted_alone, self._in_message, self._rows, self._table = set(), set(), {}, _Table()
         columns, page_ids = self._keys_of(sorted(self.records.items()))
-        items = np.concatenate([part.items for part in parts]) if parts else np.zeros(0, dtype=EFFECT)
+        items = joined([part.items for part in parts]) if parts else np.zeros(0, dtype=EFFECT)
         offsets = np.repeat([part.offset for part in parts], [len(part.items) for part in parts])
         listed = np.isin(items["kind"], (EffectKind.POST, EffectKind.UNPOST)) & (items["page_id"] >= first)
         items, offsets = items[listed], offsets[listed]
@@ -118,9 +121,9 @@ class WindowLists:
     def note(self, effects: Iterable[tuple[int, int, bytes]]) -> None:
         """Notes the effects of pages of the message that were judged after `begin`."""
         for kind, page_id, _ in effects:
-            if kind == EffectKind.POST:
+            if kind == _POST:
                 self._in_message.add(page_id)
-            elif kind == EffectKind.UNPOST:
+            elif kind == _UNPOST:
                 self._in_message.discard(page_id)
 
     def end(self, rows: Mapping[bytes, bytes | None]) -> None:
