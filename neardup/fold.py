@@ -18,6 +18,7 @@ from neardup.clusters.choice import ComparedPage
 from neardup.clusters.founders import Founders
 from neardup.clusters.lifecycle import Check, Judged, Lifecycle
 from neardup.clusters.overlay import Effect, MakeReads, Overlay, Reads
+from neardup.clusters.page_fields import PageFields
 from neardup.clusters.verdicts import VerdictBuilder
 from neardup.decider import Decider
 from neardup.errors import InvariantBroken
@@ -109,18 +110,32 @@ def fold(
     Raises CorruptRecord, InvariantBroken, StateError.
     """
     with _no_garbage_collection():
-        reads = read_ahead(batch, store, decider, threads, make_reads)
-        passes = 0
-        while True:
-            passes += 1
-            try:
-                outcome = judge(batch, reads, decider, trace=trace, keep_compared=keep_compared, emit=emit)
-            except Missing as missing:
-                if not reads.read(store, missing.needs):
-                    raise InvariantBroken("judging misses rows that were read") from missing
-                continue
-            outcome.effort = (passes, sum(map(len, reads.rows.values())))
-            return outcome
+        # A function of its own: what it has read is freed before garbage is collected again.
+        return _folded(batch, store, decider, trace, keep_compared, emit, threads, make_reads)
+
+
+def _folded(
+    batch: Records,
+    store: Reader,
+    decider: Decider,
+    trace: Callable[[Trace], None] | None,
+    keep_compared: bool,
+    emit: bool,
+    threads: int,
+    make_reads: MakeReads,
+) -> Outcome:
+    reads = read_ahead(batch, store, decider, threads, make_reads)
+    passes = 0
+    while True:
+        passes += 1
+        try:
+            outcome = judge(batch, reads, decider, trace=trace, keep_compared=keep_compared, emit=emit)
+        except Missing as missing:
+            if not reads.read(store, missing.needs):
+                raise InvariantBroken("judging misses rows that were read") from missing
+            continue
+        outcome.effort = (passes, sum(map(len, reads.rows.values())))
+        return outcome
 
 
 @contextmanager
@@ -199,8 +214,8 @@ def judge(
 ) -> Outcome:
     """Folds the batch over the rows that were read. Pure. Raises Missing with all needs found, InvariantBroken."""
     overlay, pages, outcome = reads.overlay(), reads.pages, Outcome()
-    builder = VerdictBuilder(overlay) if emit else None
-    life, traces = Lifecycle(overlay, builder), []
+    fields = PageFields(pages, decider)
+    life, traces = Lifecycle(overlay, VerdictBuilder(overlay, fields) if emit else None), []
     founders = Founders(overlay)
     plain = founders.plain if trace is None else [False] * len(pages)
 
@@ -228,8 +243,8 @@ def judge(
         if not plain[first] or not founders.put(first, last):
             for_each(run, judge_one)
             return
-        if builder is not None:
-            outcome.verdicts.add_plain(builder, first, last)
+        if emit:
+            outcome.verdicts.add_plain(fields, first, last)
         outcome.scored_by_page += [0] * len(run)
 
     for_each(_runs(plain), judge_run)

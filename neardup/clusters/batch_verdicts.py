@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple, overload
 
-from neardup.clusters.verdicts import VerdictBuilder
+from neardup.clusters.page_fields import PageFields
 from neardup.verdict import Kind, Verdict
 
 
@@ -18,7 +18,7 @@ class PlainPage(NamedTuple):
 
 
 #: A plain page whose verdict has not been made: its batch, and its position there.
-_Plain = tuple[VerdictBuilder, int]
+_Plain = tuple[PageFields, int]
 
 
 class BatchVerdicts(Sequence[Verdict]):
@@ -32,9 +32,9 @@ class BatchVerdicts(Sequence[Verdict]):
         self._log: str | None = None
         self._generation: str | None = None
 
-    def add_plain(self, builder: VerdictBuilder, first: int, last: int) -> None:
-        """Adds the verdicts on a run of plain pages, by position in the builder's batch."""
-        self._items += [(builder, i) for i in range(first, last)]
+    def add_plain(self, fields: PageFields, first: int, last: int) -> None:
+        """Adds the verdicts on a run of plain pages, by position in the fields's batch."""
+        self._items += [(fields, i) for i in range(first, last)]
 
     def name_origin(self, log: str | None, generation: str | None) -> None:
         """Sets log and generation of all verdicts, once all are there."""
@@ -58,8 +58,8 @@ class BatchVerdicts(Sequence[Verdict]):
         """Yields the plain pages whose verdicts were not made, in order. They are unique."""
         for item in self._items:
             if isinstance(item, tuple):
-                builder, i = item
-                yield PlainPage(builder.page_id(i), builder.source(i), builder.url(i), builder.site(i))
+                fields, i = item
+                yield PlainPage(fields.page_id(i), fields.source(i), fields.url(i), fields.site(i))
 
     def page_ids(self) -> list[int]:
         """The pages' own verdicts, by page id, in order."""

@@ -1,116 +1,24 @@
 """BatchVerdicts of a batch's pages. Fields that depend on the page alone are decoded by columns, not page by page."""
 
-from typing import Any
-
-import orjson
-
 from neardup.clusters import evidence
 from neardup.clusters.evidence import Evidence
 from neardup.clusters.overlay import Overlay
+from neardup.clusters.page_fields import ClusterState, PageFields
 from neardup.decider import Decider
 from neardup.index.rows import ClusterRow, UrlRow, id_key
 from neardup.sketch.header import Header
-from neardup.sketch.layout import RecordFlag, RecordKind, RecordSection, score_of
-from neardup.verdict import TAKEN_DOWN, VERDICT_VERSION, Coordinates, Kind, Representative, Verdict
+from neardup.verdict import TAKEN_DOWN, Kind, Representative, Verdict
 
-#: Id, size, canonical URL (empty: the page's own) and revision, as a verdict has them.
-_Cluster = tuple[int | None, int | None, str | None, int | None]
-_NO_CLUSTER: _Cluster = (None, None, None, None)
+_NO_CLUSTER: ClusterState = (None, None, None, None)
 
 
 class VerdictBuilder:
     """Makes the verdicts of a batch, with clusters as they are now. `i` is the position of a page in the batch."""
 
-    def __init__(self, overlay: Overlay) -> None:
-        self._overlay = overlay
-        pages, decider = overlay.pages, overlay.decider
-        self._page_ids, self._records = pages.page_ids, pages.records
-        self._scheme, self._decider = decider.scheme, decider.digest
-        headers = pages.headers
-        opaque = headers["flags"] & RecordFlag.OPAQUE != 0
-        readable = headers["kind"] == RecordKind.PAGE
-        columns = [
-            headers["fetched_at"],
-            headers["partition"],
-            headers["offset"],
-            headers["position"],
-            readable & ~opaque & (headers["tokens"] < decider.thin_tokens),
-            opaque,
-            headers["flags"] & RecordFlag.TRUNCATED != 0,
-            headers["score"],
-            *pages.starts[RecordSection.URL : RecordSection.REASON + 1],
-        ]
-        hexes: dict[bytes, str] = {}
-        sources = [hexes.get(source) or hexes.setdefault(source, source.hex()) for source in headers["source"].tolist()]
-        self._columns = list(zip(sources, *(column.tolist() for column in columns), strict=True))
-
-    def lang(self, i: int) -> str:
-        start, end = self._columns[i][-2:]
-        return self._records[i][start:end].decode("utf-8", "replace")
-
-    # ---- of plain pages (`neardup.clusters.founders`) ----------------------------------------------------------------
-
-    def plain(self, i: int) -> Verdict:
-        """A page that founded a cluster, and had no candidates."""
-        return self.founder(i, {"candidates": 0})
-
-    def plain_line(self, i: int, log: str | None, generation: str | None) -> bytes:
-        """`plain` as JSON, in a third of the time. log, generation: of the verdict."""
-        record, page_id = self._records[i], self._page_ids[i]
-        (source, fetched_at, partition, offset, position, thin, opaque, truncated, score, *starts) = self._columns[i]
-        at_url, at_site, at_title, at_canonical, at_lang, at_reason = starts
-        url = record[at_url:at_site].decode("utf-8", "replace")
-        out: dict[str, Any] = {
-            "version": VERDICT_VERSION,
-            "verdict": "unique",
-            "page_id": page_id,
-            "n": 0,
-            "url": url,
-            "fetched_at": fetched_at,
-            "coordinates": {"source": source, "partition": partition, "offset": offset, "position": position},
-            "scheme": self._scheme,
-            "decider": self._decider,
-            "cluster": page_id,
-            "cluster_size": 1,
-            "canonical": url,
-            "revision": 1,
-            "evidence": {"candidates": 0},
-        }
-        if at_title != at_canonical:
-            out["title"] = record[at_title:at_canonical].decode("utf-8", "replace")
-        if at_site != at_title:
-            out["site"] = record[at_site:at_title].decode("utf-8", "replace")
-        if at_lang != at_reason:
-            out["lang"] = record[at_lang:at_reason].decode("utf-8", "replace")
-        if thin:
-            out["thin"] = True
-        if opaque:
-            out["opaque"] = True
-        if truncated:
-            out["truncated"] = True
-        if at_canonical != at_lang and (named := record[at_canonical:at_lang].decode("utf-8", "replace")) != url:
-            out["rel_canonical"] = named
-        if score:
-            out["score"] = score_of(score)
-        if log is not None:
-            out["log"] = log
-        if generation is not None:
-            out["generation"] = generation
-        return orjson.dumps(out)
-
-    def page_id(self, i: int) -> int:
-        return self._page_ids[i]
-
-    def url(self, i: int) -> str:
-        start, end = self._columns[i][-6:-4]
-        return self._records[i][start:end].decode("utf-8", "replace")
-
-    def source(self, i: int) -> str:
-        return str(self._columns[i][0])
-
-    def site(self, i: int) -> str:
-        start, end = self._columns[i][-5:-3]
-        return self._records[i][start:end].decode("utf-8", "replace")
+    def __init__(self, overlay: Overlay, fields: PageFields) -> None:
+        """fields: of the batch's pages."""
+        self._overlay, self._fields = overlay, fields
+        self._page_ids, self._verdict, self.lang = overlay.pages.page_ids, fields.verdict, fields.lang
 
     # ---- of pages of the batch -------------------------------------------------------------------------------------
 
@@ -146,61 +54,11 @@ class VerdictBuilder:
             cluster = _of_cluster(row.cluster, found, evidence.representative(self._overlay, found.founding))
         verdict = self._verdict(kind, i, cluster, proof or {}, standing=standing)
         if kind is Kind.REJECTED:
-            verdict.reason = self._records[i][self._columns[i][-1] :].decode("utf-8", "replace")
+            verdict.reason = self._fields.reason(i)
         return verdict
 
     def gone(self, i: int) -> Verdict:
         return self._verdict(Kind.GONE, i, _NO_CLUSTER, {})
-
-    def _verdict(
-        self,
-        kind: Kind,
-        i: int,
-        cluster: _Cluster,
-        proof: Evidence,
-        *,
-        standing: Evidence | None = None,
-        representative: Representative | None = None,
-        content_of: Representative | None = None,
-        cut: bool = False,
-    ) -> Verdict:
-        record = self._records[i]
-        (source, fetched_at, partition, offset, position, thin, opaque, truncated, score, *starts) = self._columns[i]
-        at_url, at_site, at_title, at_canonical, at_lang, at_reason = starts
-        url = record[at_url:at_site].decode("utf-8", "replace")
-        cluster_id, size, canonical, revision = cluster
-        named = None
-        if at_canonical != at_lang:
-            named = record[at_canonical:at_lang].decode("utf-8", "replace")
-        return Verdict(
-            kind,
-            self._page_ids[i],
-            0,
-            url,
-            fetched_at,
-            Coordinates(source, partition, offset, position),
-            self._scheme,
-            self._decider,
-            None,
-            standing,
-            representative,
-            cluster_id,
-            size,
-            url if canonical == "" else canonical,
-            revision,
-            content_of,
-            None,
-            proof,
-            record[at_title:at_canonical].decode("utf-8", "replace") or None,
-            record[at_site:at_title].decode("utf-8", "replace") or None,
-            record[at_lang:at_reason].decode("utf-8", "replace") or None,
-            thin,
-            opaque,
-            truncated,
-            cut,
-            None if named == url else named,
-            score_of(score) if score else None,
-        )
 
     # ---- of any page -----------------------------------------------------------------------------------------------
 
@@ -261,5 +119,5 @@ def _caused(overlay: Overlay, kind: Kind, cause: int, n: int, page_id: int, clus
     )
 
 
-def _of_cluster(cluster_id: int, cluster: ClusterRow, representative: Representative) -> _Cluster:
+def _of_cluster(cluster_id: int, cluster: ClusterRow, representative: Representative) -> ClusterState:
     return cluster_id, cluster.size, cluster.canonical or representative.url, cluster.revision
