@@ -1,6 +1,7 @@
 """Sketch: all stored data of a page, as one record of bytes (`neardup.sketch.layout`)."""
 
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -30,6 +31,50 @@ class Name(NamedTuple):
     fingerprint: int
     occurrences: int
     flags: NameFlag
+
+
+_Value = TypeVar("_Value")
+
+
+class _Decoded(Generic[_Value]):
+    """A property of a sketch, decoded by a function."""
+
+    def __init__(self, decode: "Callable[[Sketch], _Value]", doc: str) -> None:
+        self._decode, self.__doc__ = decode, doc
+
+    def __get__(self, sketch: "Sketch | None", owner: type) -> _Value:
+        return self if sketch is None else self._decode(sketch)  # type: ignore[return-value]
+
+
+def _number(name: str, doc: str) -> _Decoded[int]:
+    return _Decoded(lambda sketch: int(sketch.field(name)), doc)
+
+
+def _words(name: str, doc: str) -> _Decoded[tuple[int, ...]]:
+    return _Decoded(lambda sketch: tuple(sketch.field(name).tolist()), doc)
+
+
+def _bytes(name: str, doc: str) -> _Decoded[bytes]:
+    return _Decoded(lambda sketch: bytes(sketch.field(name)), doc)
+
+
+def _flag(flag: RecordFlag, doc: str) -> _Decoded[bool]:
+    return _Decoded(lambda sketch: flag in sketch.flags, doc)
+
+
+def _section(section: RecordSection, doc: str) -> _Decoded[bytes]:
+    return _Decoded(lambda sketch: sketch.section(section), doc)
+
+
+def _names(section: RecordSection, doc: str) -> _Decoded[list[Name]]:
+    def decode(sketch: "Sketch") -> list[Name]:
+        data = sketch.section(section)
+        return [
+            Name(int.from_bytes(data[i : i + 6], "little"), data[i + 6], NameFlag(data[i + 7]))
+            for i in range(0, len(data), NAME.itemsize)
+        ]
+
+    return _Decoded(decode, doc)
 
 
 class Sketch(RecordTexts):
@@ -64,24 +109,19 @@ class Sketch(RecordTexts):
         """
         return self.site_fingerprint == int.from_bytes(site_digest(self.site, scheme), "little")
 
-    def _section(self, section: RecordSection) -> bytes:
+    def section(self, section: RecordSection) -> bytes:
+        """The bytes of a section."""
         return self.record[self._starts[section] : self._starts[section + 1]]
+
+    def field(self, name: str) -> Any:
+        """A field of `HEADER`, as numpy decodes it."""
+        return self._header[name]
 
     def _is(self, kind: RecordKind) -> bool:
         return self.kind is kind
 
     def _text(self, section: RecordSection) -> str:
-        return self._section(section).decode("utf-8", "replace")
-
-    def _words(self, name: str) -> tuple[int, ...]:
-        return tuple(self._header[name].tolist())
-
-    def _names(self, section: RecordSection) -> list[Name]:
-        data = self._section(section)
-        return [
-            Name(int.from_bytes(data[i : i + 6], "little"), data[i + 6], NameFlag(data[i + 7]))
-            for i in range(0, len(data), NAME.itemsize)
-        ]
+        return self.section(section).decode("utf-8", "replace")
 
     @property
     def kind(self) -> RecordKind:
@@ -92,34 +132,9 @@ class Sketch(RecordTexts):
         return RecordFlag(int(self._header["flags"]))
 
     @property
-    def opaque(self) -> bool:
-        """Whether the page is neither HTML nor text. The digest is then that of the body."""
-        return RecordFlag.OPAQUE in self.flags
-
-    @property
-    def truncated(self) -> bool:
-        """Whether only the first body_bytes_max bytes were sketched."""
-        return RecordFlag.TRUNCATED in self.flags
-
-    @property
-    def own_url(self) -> bool:
-        """Whether the text contains the page's own URL. The tape leaves it out."""
-        return RecordFlag.OWN_URL in self.flags
-
-    @property
     def score(self) -> float | None:
         """The crawler's score, 0 to 1, in 254 steps; None without a score."""
         return score_of(int(self._header["score"]))
-
-    @property
-    def fetched_at(self) -> int:
-        """Fetch time by the crawler, or log time if the crawler gave none. Milliseconds since the epoch."""
-        return int(self._header["fetched_at"])
-
-    @property
-    def log_time(self) -> int:
-        """Log time, milliseconds since the epoch."""
-        return int(self._header["log_time"])
 
     @property
     def coordinates(self) -> Coordinates:
@@ -127,102 +142,38 @@ class Sketch(RecordTexts):
         h = self._header
         return Coordinates(bytes(h["source"]).hex(), int(h["partition"]), int(h["offset"]), int(h["position"]))
 
-    @property
-    def url_hash(self) -> bytes:
-        """128-bit hash of the normalised URL."""
-        return bytes(self._header["url_hash"])
+    opaque = _flag(RecordFlag.OPAQUE, "Whether the page is neither HTML nor text. The digest is then that of the body.")
+    truncated = _flag(RecordFlag.TRUNCATED, "Whether only the first body_bytes_max bytes were sketched.")
+    own_url = _flag(RecordFlag.OWN_URL, "Whether the text contains the page's own URL. The tape leaves it out.")
+    fetched_at = _number("fetched_at", "Fetch time by the crawler, or log time if it gave none; ms since the epoch.")
+    log_time = _number("log_time", "Log time, milliseconds since the epoch.")
+    url_hash = _bytes("url_hash", "128-bit hash of the normalised URL.")
+    site_fingerprint = _number("site", "Fingerprint of the registrable domain.")
+    hen_site_fingerprint = _number("hen_site", "Fingerprint of the site as Henzinger 2006 defines it.")
+    tail = _number("tail", "Fingerprint of the end of the URL, with its query.")
+    titling = _number("titling", "Fingerprint of the displayed title, ASCII letters folded; 0 without a title.")
+    naming = _number("naming", "Fingerprint of the words of title and heading; 0 without any.")
+    place = _number("place", "Fingerprint of site, naming and the end of the URL without its query: an index key.")
+    digest = _bytes("digest", "128-bit digest of the token sequence, or of an opaque body; all zero without either.")
+    tokens = _number("tokens", "Number of tokens.")
+    distinct = _number("distinct", "Number of distinct tokens.")
+    content_tokens = _number("content_tokens", "Number of tokens of the main content.")
+    head = _number("head", "Fingerprint of the first 8 tokens.")
+    supershingles = _words("supershingles", "Algorithm B's supershingles: 6 words.")
+    simhash = _words("simhash", "Algorithm C's simhash: 6 words; bit 0 is the lowest bit of the first.")
+    wide = _words("wide", "8 supershingles of 2 minvalues each.")
+    logtf = _words("logtf", "Simhash by logarithmic term frequencies: 6 blocks of 32 bits.")
+    tape_level = _number("tape_level", "Level of the tape.")
+    content_level = _number("content_level", "Level of the main content's tape.")
+    tape = _section(RecordSection.TAPE, "Tape of the page.")
+    content_tape = _section(RecordSection.CONTENT_TAPE, "Tape of the main content.")
+    bloom = _section(RecordSection.BLOOM, "Bloom filter of the distinct tokens.")
+    title_names = _names(RecordSection.TITLE_NAMES, "Names of title, heading and path.")
+    head_names = _names(RecordSection.HEAD_NAMES, "Names among the first tokens.")
 
     @property
-    def site_fingerprint(self) -> int:
-        """Fingerprint of the registrable domain."""
-        return int(self._header["site"])
-
-    @property
-    def hen_site_fingerprint(self) -> int:
-        """Fingerprint of the site as Henzinger 2006 defines it."""
-        return int(self._header["hen_site"])
-
-    @property
-    def tail(self) -> int:
-        """Fingerprint of the end of the URL, with its query."""
-        return int(self._header["tail"])
-
-    @property
-    def titling(self) -> int:
-        """Fingerprint of the displayed title, ASCII letters folded; 0 without a title."""
-        return int(self._header["titling"])
-
-    @property
-    def naming(self) -> int:
-        """Fingerprint of the words of title and heading; 0 without any."""
-        return int(self._header["naming"])
-
-    @property
-    def place(self) -> int:
-        """Fingerprint of site, naming and the end of the URL without its query: an index key."""
-        return int(self._header["place"])
-
-    @property
-    def digest(self) -> bytes:
-        """128-bit digest of the token sequence, or of an opaque body. All zero, which equals no other digest, without
-        either.
-        """
-        return bytes(self._header["digest"])
-
-    @property
-    def tokens(self) -> int:
-        return int(self._header["tokens"])
-
-    @property
-    def distinct(self) -> int:
-        """Number of distinct tokens."""
-        return int(self._header["distinct"])
-
-    @property
-    def content_tokens(self) -> int:
-        """Number of tokens of the main content."""
-        return int(self._header["content_tokens"])
-
-    @property
-    def head(self) -> int:
-        """Fingerprint of the first 8 tokens."""
-        return int(self._header["head"])
-
-    @property
-    def supershingles(self) -> tuple[int, ...]:
-        """Algorithm B's supershingles: 6 words."""
-        return self._words("supershingles")
-
-    @property
-    def simhash(self) -> tuple[int, ...]:
-        """Algorithm C's simhash: 6 words; bit 0 is the lowest bit of the first."""
-        return self._words("simhash")
-
-    @property
-    def wide(self) -> tuple[int, ...]:
-        """8 supershingles of 3 minvalues each."""
-        return self._words("wide")
-
-    @property
-    def logtf(self) -> tuple[int, ...]:
-        """Simhash by logarithmic term frequencies: 6 blocks of 32 bits."""
-        return self._words("logtf")
-
-    @property
-    def tape_level(self) -> int:
-        return int(self._header["tape_level"])
-
-    @property
-    def content_level(self) -> int:
-        return int(self._header["content_level"])
-
-    @property
-    def tape(self) -> bytes:
-        return self._section(RecordSection.TAPE)
-
-    @property
-    def content_tape(self) -> bytes:
-        return self._section(RecordSection.CONTENT_TAPE)
+    def _article(self) -> bytes:
+        return self.section(RecordSection.ARTICLE) if self.kind is RecordKind.PAGE else b""
 
     @property
     def article_tokens(self) -> int:
@@ -236,23 +187,6 @@ class Sketch(RecordTexts):
     @property
     def article_tape(self) -> bytes:
         return self._article[ARTICLE_HEADER_BYTES:]
-
-    @property
-    def _article(self) -> bytes:
-        return self._section(RecordSection.ARTICLE) if self.kind is RecordKind.PAGE else b""
-
-    @property
-    def title_names(self) -> list[Name]:
-        return self._names(RecordSection.TITLE_NAMES)
-
-    @property
-    def head_names(self) -> list[Name]:
-        return self._names(RecordSection.HEAD_NAMES)
-
-    @property
-    def bloom(self) -> bytes:
-        """Bloom filter of the distinct tokens."""
-        return self._section(RecordSection.BLOOM)
 
     @property
     def site(self) -> str:
