@@ -5,8 +5,6 @@ from collections.abc import Mapping, Sequence
 from neardup.evaluation.figures.sections import Cell, ResultTable, Section, by_name
 from neardup.verdict import Kind
 
-_REPEATS = (Kind.EXACT_DUPLICATE, Kind.NEAR_DUPLICATE)
-
 
 def answer(sections: Sequence[Section]) -> list[str]:
     """Writes the summary from the sections "rules" and "run". States what cannot be measured."""
@@ -20,14 +18,10 @@ def answer(sections: Sequence[Section]) -> list[str]:
     return [sentence for sentence in out if sentence]
 
 
-def _rows(table: ResultTable) -> list[dict[str, Cell]]:
-    return table.to_json()
-
-
 def _rules(table: ResultTable) -> str:
     """Names the rule with the best F1, and rules with overlapping intervals; ignores runs that know fewer pairs."""
-    pairs = max(int(row["pairs"] or 0) for row in _rows(table))
-    measured_rows = [row for row in _rows(table) if isinstance(row["F1"], float) and row["pairs"] == pairs]
+    pairs = max(int(row["pairs"] or 0) for row in table.to_json())
+    measured_rows = [row for row in table.to_json() if isinstance(row["F1"], float) and row["pairs"] == pairs]
     if not measured_rows:
         return "All labelled pairs are of one kind, so rules cannot be compared."
     if len(table.rows) == 1:
@@ -42,19 +36,19 @@ def _rules(table: ResultTable) -> str:
 
 
 def _run(tables: Mapping[str, ResultTable]) -> list[str]:
-    counts = {str(row["verdict"]): int(row["pages"] or 0) for row in _rows(tables["run-kinds"])}
-    exact, near = (counts[kind] for kind in _REPEATS)
+    counts = {str(row["verdict"]): int(row["pages"] or 0) for row in tables["run-kinds"].to_json()}
+    exact, near = (counts[kind] for kind in (Kind.EXACT_DUPLICATE, Kind.NEAR_DUPLICATE))
     held, shown = (row[1] for row in tables["run-clusters"].rows[:2])
     repeats = [f"{near:,} near-duplicates"]
     if exact:  # 0 if the evaluation made the run: it sets identity sets aside first
         repeats.append(f"{exact:,} exact duplicates")
     text = f"The run emitted {sum(counts.values()):,} verdicts: {', '.join(repeats)}"
     out = [f"{text}. An index would show {shown:,} of {held:,} pages."]
-    judged = _rows(tables["rules-all"])[-1] if "rules-all" in tables else None
+    judged = tables["rules-all"].to_json()[-1] if "rules-all" in tables else None
     if judged is not None and isinstance(judged["F1"], float):
         out[0] += f" On the labelled pairs that the run contains, its F1 is {_measured(judged)}."
     if "run-steps" in tables:
-        row = _rows(tables["run-steps"])[0]
+        row = tables["run-steps"].to_json()[0]
         labelled = sum(int(row[name] or 0) for name in ("labelled correct", "incorrect", "undecided"))
         if labelled:
             out.append(

@@ -1,7 +1,5 @@
 """Writes an evaluation: one HTML page that loads and runs nothing, plots as SVG, data as CSV and JSON."""
 
-import base64
-import hashlib
 import json
 import re
 from collections.abc import Sequence
@@ -9,8 +7,6 @@ from dataclasses import asdict, dataclass, field
 from importlib import resources
 from pathlib import Path
 from typing import Any, NamedTuple
-
-from markupsafe import Markup
 
 from neardup.errors import BadInput
 from neardup.evaluation.answer import answer
@@ -33,7 +29,7 @@ from neardup.evaluation.pairs.labels import Judgement
 from neardup.evaluation.pairs.study import CrawlStudy, LabelledStudy
 from neardup.evaluation.rules.rule_tables import rules_section
 from neardup.evaluation.run_tables import RunStudy, run_section, run_sections
-from neardup.report import environment
+from neardup.report import environment, styled
 from neardup.verdict import Kind
 
 
@@ -144,15 +140,9 @@ def _fetched(counts: CorpusCounts) -> str:
 
 def to_html(evaluation: Evaluation, paper: Paper = HENZINGER) -> str:
     """Renders the page. Its Content-Security-Policy allows only its own style sheet."""
-    style = resources.files("neardup.report").joinpath("report.css").read_text(encoding="utf-8")
-    style += resources.files("neardup.evaluation").joinpath("evaluation.css").read_text(encoding="utf-8")
-    return _templates.get_template("evaluation.html.j2").render(
-        paper=paper,
-        evaluation=evaluation,
-        counts=evaluation.counts,
-        style=Markup(style),
-        style_hash=base64.b64encode(hashlib.sha256(style.encode()).digest()).decode(),
-    )
+    style = styled(resources.files("neardup.evaluation").joinpath("evaluation.css").read_text(encoding="utf-8"))
+    page = _templates.get_template("evaluation.html.j2")
+    return page.render(paper=paper, evaluation=evaluation, counts=evaluation.counts, **style)
 
 
 def write(evaluation: Evaluation, out: Path, paper: Paper = HENZINGER) -> list[Path]:

@@ -105,6 +105,13 @@ def environment(package: str) -> Environment:
     return made
 
 
+def styled(style: str) -> dict[str, str]:
+    """Returns `style` (report.css and this style) and `style_hash`, by which a page's policy allows it."""
+    style = resources.files(__name__).joinpath("report.css").read_text(encoding="utf-8") + style
+    digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
+    return {"style": Markup(style), "style_hash": digest}
+
+
 #: Titles do not depend on the seed.
 _TITLING = Scheme(seed=0)
 _environment = environment(__name__)
@@ -123,13 +130,11 @@ def _render(tally: ReportTally, read_page: ReadPage, info: ReportInfo) -> str:
     shown += [card for *_, cards in samples for card in cards]
     of_sites = _of_sites(tally, [site for site, _, _ in sites], shown, read_page, decider)
     chooser = Filter([*shown, *of_sites], list(prose.KINDS), [site for *_, site in largest])
-    style = resources.files("neardup.report").joinpath("report.css").read_text(encoding="utf-8") + chooser.style
     return _environment.get_template("report.html.j2").render(
         info=info,
         decider=decider,
         tally=tally,
-        style=Markup(style),
-        style_hash=base64.b64encode(hashlib.sha256(style.encode()).digest()).decode(),
+        **styled(chooser.style),
         made_at=instant(info.made_at),
         thresholds=[(name, value) for name, value in asdict(decider).items() if name not in ("scheme", "sites")],
         kinds=[(kind, *prose.KINDS[kind], tally.verdicts[kind]) for kind in prose.KINDS],

@@ -7,6 +7,7 @@ changed if the other side's gap lacks it, and the result is `coarse`.
 """
 
 import re
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -50,15 +51,11 @@ def text_words(text: str, chars_max: int = TEXT_CHARS_MAX) -> Text:
     Pages have hundreds of blocks of one or two words, which would be too long if each were shown as a line.
     """
     cut = len(text) > chars_max
-    text = _SPACE.sub(_space, text[:chars_max].strip())
+    text = _SPACE.sub(lambda space: " ¶ " if "\n" in space.group() else " ", text[:chars_max].strip())
     found = list(_WORD.finditer(text))
     if cut and found and found[-1].end() == len(text):
         found.pop()  # the cut may have split the last word
     return Text(text, [m.group().lower() for m in found], [m.span() for m in found], cut)
-
-
-def _space(match: re.Match[str]) -> str:
-    return " ¶ " if "\n" in match.group() else " "
 
 
 class TextChange(NamedTuple):
@@ -151,15 +148,9 @@ def _anchors(a: Sequence[str], b: Sequence[str]) -> list[tuple[int, int]]:
     tails: list[int] = []  # tails[n]: index into places of the smallest end of a chain of n + 1
     previous: list[int] = []
     for index, (_, y) in enumerate(places):
-        low, high = 0, len(tails)
-        while low < high:
-            middle = (low + high) // 2
-            if places[tails[middle]][1] < y:
-                low = middle + 1
-            else:
-                high = middle
-        previous.append(tails[low - 1] if low else -1)
-        tails[low : low + 1] = [index]
+        length = bisect_left(tails, y, key=lambda end: places[end][1])
+        previous.append(tails[length - 1] if length else -1)
+        tails[length : length + 1] = [index]
     chain: list[tuple[int, int]] = []
     at = tails[-1] if tails else -1
     while at >= 0:

@@ -1,20 +1,15 @@
 """Builds the report of a partition: its sets, and pairs side by side, in one self-contained HTML file."""
 
-import base64
-import hashlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
-from importlib import resources
 from typing import Any
 
-from markupsafe import Markup
-
 from neardup.page import Page, name_of
-from neardup.report import charts, environment, prose
+from neardup.report import charts, environment, prose, styled
 from neardup.report.differ import compare_texts, text_words
 from neardup.report.passages import passages
 from neardup.report.samples import Card, CardSide, instant, page_text
-from neardup.report.tally import SmallestSample
+from neardup.report.tally import SmallestSample, by_hash
 
 #: (source, offset) of a document in sets.jsonl.
 Place = tuple[str, int]
@@ -32,7 +27,7 @@ class Pairs:
     def __init__(self) -> None:
         self.scores: Counter[int] = Counter()  # percent
         self.close = SmallestSample(CLOSE, lambda pair: float(pair["score"]))
-        self.drawn = SmallestSample(DRAWN, lambda pair: _by_hash(pair["url"]))
+        self.drawn = SmallestSample(DRAWN, lambda pair: by_hash(pair["url"]))
 
     def add(self, line: Mapping[str, Any]) -> None:
         """Adds one set."""
@@ -44,10 +39,6 @@ class Pairs:
                 pair = {**member, "other": other}
                 self.close.add(pair)
                 self.drawn.add(pair)
-
-
-def _by_hash(text: str) -> float:
-    return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=6).digest(), "little") / 2**48
 
 
 def partition_report(
@@ -66,7 +57,6 @@ def partition_report(
     places = {_place(side) for pair in (*close, *drawn) for side in (pair, pair["other"])}
     pages = read_pages(places) if places else {}
     parameters = summary["plan"].get("parameters", {})
-    style = resources.files("neardup.report").joinpath("report.css").read_text(encoding="utf-8")
     return _environment.get_template("partition.html.j2").render(
         summary=summary,
         method=parameters.get("method") or parameters.get("rule", ""),
@@ -84,8 +74,7 @@ def partition_report(
             ),
             ("Random sample", "The same pairs for the same sets.", [_card(pair, pages) for pair in drawn]),
         ],
-        style=Markup(style),
-        style_hash=base64.b64encode(hashlib.sha256(style.encode()).digest()).decode(),
+        **styled(""),
     )
 
 

@@ -90,10 +90,13 @@ class SmallestSample:
         return [verdict for _, _, verdict in sorted(self._heap, key=lambda entry: entry[:2], reverse=True)]
 
 
-def by_hash(verdict: Verdict) -> float:
-    """Hashes the page id to a number in [0, 1)."""
-    name = f"{verdict.get('page_id')}/{verdict.get('n', 0)}".encode()
-    return int.from_bytes(hashlib.blake2b(name, digest_size=6).digest(), "little") / 2**48
+def by_hash(name: str) -> float:
+    """Hashes a name to a number in [0, 1)."""
+    return int.from_bytes(hashlib.blake2b(name.encode(), digest_size=6).digest(), "little") / 2**48
+
+
+def _by_id(verdict: Verdict) -> float:
+    return by_hash(f"{verdict.get('page_id')}/{verdict.get('n', 0)}")
 
 
 @dataclass(slots=True)
@@ -203,7 +206,7 @@ class ReportTally:
         self.tape_rejected = [0] * (TAPE_BINS + 1)
         self.tape_vetoed = [0] * (TAPE_BINS + 1)
         self.same_site = self.other_site = 0
-        self.samples = {kind: SmallestSample(size, by_hash) for kind, size in SAMPLES.items()}
+        self.samples = {kind: SmallestSample(size, _by_id) for kind, size in SAMPLES.items()}
         self.of_sites: dict[str, SmallestSample] = {}
         self.close_accepted = SmallestSample(CLOSE_ACCEPTED, lambda v: _margin(v.get("evidence") or {}))
         self.close_rejected = SmallestSample(CLOSE_REJECTED, lambda v: -_margin(nearest(v)))
@@ -245,7 +248,7 @@ class ReportTally:
     def _sample_site(self, verdict: Verdict) -> None:
         site = str(verdict.get("site") or "")
         if site in self.of_sites or (site and len(self.of_sites) < SITES_SAMPLED_MAX):
-            self.of_sites.setdefault(site, SmallestSample(1, by_hash)).add(verdict)
+            self.of_sites.setdefault(site, SmallestSample(1, _by_id)).add(verdict)
 
     def _accepted(self, verdict: Verdict, kind: str, evidence: Mapping[str, Any]) -> None:
         self.by[str(evidence.get("by", "?"))] += 1

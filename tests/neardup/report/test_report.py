@@ -20,7 +20,7 @@ from neardup.report import HotKey, ReportInfo, SourceInfo, build_report, visible
 from neardup.report.charts import bars, sizes, thinned
 from neardup.report.prose import GLOSSARY, KINDS, key_name, percent, sentences
 from neardup.report.samples import Card, CardSide
-from neardup.report.tally import LARGEST_KEPT, ClusterSizes, Leaders, ReportTally, SmallestSample, by_hash
+from neardup.report.tally import LARGEST_KEPT, ClusterSizes, Leaders, ReportTally, SmallestSample, _by_id
 from neardup.rules import RULES, why_refused
 from neardup.rules.base import margin, score_and_demand
 from neardup.verdict import Kind
@@ -200,12 +200,12 @@ def test_is_a_function_of_its_input() -> None:
 
 def test_samples_do_not_depend_on_the_order_of_verdicts() -> None:
     verdicts = list(MadeUpCrawl(500).verdicts(keep_pages=False))
-    first, second = SmallestSample(7, by_hash), SmallestSample(7, by_hash)
+    first, second = SmallestSample(7, _by_id), SmallestSample(7, _by_id)
     for verdict in verdicts:
         first.add(verdict)
     for verdict in reversed(verdicts):
         second.add(verdict)
-    assert first.chosen() == second.chosen() == sorted(verdicts, key=by_hash)[:7]
+    assert first.chosen() == second.chosen() == sorted(verdicts, key=_by_id)[:7]
 
 
 def test_closest_calls_are_the_closest() -> None:
