@@ -5,10 +5,13 @@ def lcs(a, b):
     """Length of the longest common subsequence of two sequences."""
     row = [0] * (len(b) + 1)
     for x in a:
-        before = row
-        row = [0]
+        before, row, length = row, [0], 0
         for j, y in enumerate(b):
-            row.append(before[j] + 1 if x == y else max(before[j + 1], row[j]))
+            if x == y:
+                length = before[j] + 1
+            elif before[j + 1] > length:
+                length = before[j + 1]
+            row.append(length)
     return row[-1]
 
 

@@ -18,6 +18,7 @@ Character tables come from unicodedata, whose version must be PINNED for a compa
 import re
 import unicodedata
 from collections.abc import Iterator
+from functools import lru_cache
 
 import html5lib
 from html5lib._tokenizer import HTMLTokenizer
@@ -47,8 +48,9 @@ _HTML = "http://www.w3.org/1999/xhtml"
 Piece = tuple[str, str]
 
 
-# Characters.
+# Characters. A page has few different ones, each many times.
 
+_known = lru_cache(1 << 14)
 _SCRIPTS = {
     "han": ("CJK UNIFIED", "CJK COMPATIBILITY IDEOGRAPH"),
     "kana": ("HIRAGANA", "KATAKANA", "HALFWIDTH KATAKANA", "HENTAIGANA", "COMBINING KATAKANA-HIRAGANA"),
@@ -59,6 +61,7 @@ _SCRIPTS = {
 }
 
 
+@_known
 def char_class(char: str) -> str:
     """'' for a separator, 'word', or the script whose runs are cut into pairs."""
     category = unicodedata.category(char)
@@ -99,6 +102,7 @@ def ignored(char: str) -> bool:
     return name in fillers + vowels or char == "\u2065" or "\ufff0" <= char <= "\ufff8"
 
 
+@_known
 def folded(char: str) -> str:
     """What stands for a character in a token: nothing, its compatibility form if that is short, itself; lower-cased."""
     if ignored(char):
