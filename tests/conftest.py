@@ -79,6 +79,16 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     return True if suite in ON_DEMAND and not any(suite in Path(each).parts for each in config.args) else None
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, Any, Any]:
+    """Collects no garbage meanwhile: millions of objects are made, and nearly all of them stay."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
+
+
 def pytest_collection_finish() -> None:
     _hide_objects()
 
