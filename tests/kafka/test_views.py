@@ -40,6 +40,12 @@ TableManager.wait_until_recovery_completed = wait_until_recovery_completed
 
 """
 
+#: The partitions of a worker that was killed go to another one after this time, the shortest that brokers take.
+SESSION = """
+from streams.views import stream_source
+stream_source.SESSION_SECONDS = 6.0
+"""
+
 DECIDER = Decider(scheme="")
 CLUSTERS = range(9)
 
@@ -56,7 +62,7 @@ class Worker:
         arguments = ["--bootstrap", broker, "--group", names.verdicts, "--verdicts-topic", names.verdicts]
         self.metrics_port = kafka.free_ports(1)[0]
         arguments += ["--views-state", str(folder), "--port", "0", "--metrics-port", str(self.metrics_port), *more]
-        main = [sys.executable, "-c", before + "from streams.commands import main; main()", "views"]
+        main = [sys.executable, "-c", before + SESSION + "from streams.commands import main; main()", "views"]
         environment = {**os.environ, **({"NEARDUP_VIEWS_TOKEN": token} if token else {})}
         with self._log.open("ab") as log:
             self.process = subprocess.Popen([*main, *arguments], stdout=log, stderr=log, env=environment)
@@ -141,7 +147,8 @@ def publish(producer: Producer, topic: str, verdicts: list[dict[str, Any]], *, c
 
 #: After one batch no row reaches the changelogs any more.
 HELD = """
-import asyncio
+import asyncio, os
+os.environ["BROKER_COMMIT_INTERVAL"] = "0.5"
 from aiokafka import AIOKafkaProducer
 send, batches = AIOKafkaProducer.send_batch, []
 async def held(self, batch, topic, *, partition):
@@ -191,8 +198,8 @@ async def answer_lost(self, node, request, **more):
     return response
 AIOKafkaClient.send = answer_lost
 """
-#: So long Faust's timer of commits is given: it tries every 2.8 s.
-COMMITS_SECONDS = 6.0
+#: So long Faust's timer of commits is given: it tries every 0.5 s.
+COMMITS_SECONDS = 2.5
 
 
 @pytest.mark.slow
