@@ -4,7 +4,7 @@ import numpy as np
 
 from neardup.decider import Decider
 from neardup.pairs.pair import Pair
-from neardup.rules.base import ALL, Columns, Evidence, Refusal, Rule, Ruling, evidence_of, similarities
+from neardup.rules.base import ALL, Columns, Refusal, Rule, Ruling, evidence_of, similarities
 from neardup.rules.families import KeyFamily
 from neardup.rules.siblings import NO_SIBLINGS, Siblings
 from neardup.verdict import Kind
@@ -19,10 +19,6 @@ def possible(pairs: Columns, decider: Decider) -> np.ndarray:
     return pairs.c_similarity >= decider.c_min
 
 
-def _sentences(evidence: Evidence, decider: Decider) -> list[str]:
-    return similarities(evidence, f"{decider.c_min} bits")
-
-
 def in_short(pair: Pair, decider: Decider, ruling: Ruling) -> tuple[str, str]:
     return f"C {pair.c_similarity} of 384", f"C {decider.c_min}"
 
@@ -34,7 +30,7 @@ RULE = Rule(
     possible=possible,
     nearness=lambda pairs: pairs.c_similarity,
     refusals={"simhash": Refusal("too few agreeing simhash bits", plain=True)},
-    sentences=_sentences,
+    sentences=lambda evidence, decider: similarities(evidence, f"{decider.c_min} bits"),
     in_short=in_short,
     evidence=evidence_of,
     drawn=lambda decider: {"c_similarity": decider.c_min},

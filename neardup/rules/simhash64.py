@@ -1,7 +1,5 @@
 """Manku 2007 with the parameters of Huang 2008: at least 59 bits agree of a 64-bit simhash (C's first 64 bits)."""
 
-from typing import Any
-
 import numpy as np
 
 from neardup.decider import Decider
@@ -27,14 +25,6 @@ def _sentences(evidence: Evidence, decider: Decider) -> list[str]:
     return [*own, *similarities(evidence)]
 
 
-def _in_short(pair: Pair, decider: Decider, ruling: Ruling) -> tuple[str, str]:
-    return f"{pair.simhash64_agree} of 64 bits", f"{decider.simhash64_min}"
-
-
-def _evidence(pair: Pair, ruling: Ruling) -> dict[str, Any]:
-    return evidence_of(pair, ruling, {"simhash64_agree": pair.simhash64_agree})
-
-
 RULE = Rule(
     name="simhash64",
     decide=decide,
@@ -43,6 +33,6 @@ RULE = Rule(
     nearness=lambda pairs: pairs.simhash64_agree,
     refusals={"simhash64": Refusal("too few agreeing bits of 64", plain=True)},
     sentences=_sentences,
-    in_short=_in_short,
-    evidence=_evidence,
+    in_short=lambda pair, decider, ruling: (f"{pair.simhash64_agree} of 64 bits", f"{decider.simhash64_min}"),
+    evidence=lambda pair, ruling: evidence_of(pair, ruling, {"simhash64_agree": pair.simhash64_agree}),
 )

@@ -144,6 +144,10 @@ def _crowded(pair: Pair, decider: Decider, siblings: Siblings) -> bool:
     """Whether the common name says little, because other pages have it, too."""
     if pair.same_title and siblings.titles_tell:
         return False
+    # First words are a weak name: a few pages that begin alike may be one text at several addresses.
+    few = siblings.others + siblings.alike < decider.alike_min
+    if few and not pair.named and pair.tape_score >= decider.short_tape_min:
+        return False
     return siblings.alike >= decider.alike_min or (not pair.same_tail and siblings.others > 0)
 
 
@@ -173,6 +177,13 @@ def _near(pair: Pair, decider: Decider, siblings: Siblings) -> Ruling | None:
     return ruling
 
 
+def _content(pair: Pair, decider: Decider, siblings: Siblings) -> Ruling | None:
+    """The ruling by the main contents. On one site these decide only for pages of one name or one address."""
+    if pair.same_site and not (pair.same_naming or one_address(pair)):
+        return None
+    return tape.content(pair, decider, siblings)
+
+
 def _accepts(ruling: Ruling | None) -> bool:
     return ruling is not None and ruling.kind is not None
 
@@ -183,7 +194,7 @@ def _syndicated(pair: Pair, decider: Decider, siblings: Siblings) -> Ruling | No
     if _title_holds(pair, decider):
         return syndicated.ruling(pair, decider)
     whole = _near(pair, decider, siblings)
-    if _accepts(whole or tape.content(pair, decider, siblings)) or _siblings(pair, decider, siblings) is not None:
+    if _accepts(whole or _content(pair, decider, siblings)) or _siblings(pair, decider, siblings) is not None:
         return None
     return syndicated.ruling(pair, decider)
 
@@ -193,7 +204,7 @@ def _added(pair: Pair, decider: Decider, siblings: Siblings) -> Ruling | None:
     if whole is None:
         # The main contents may decide.
         padded = _padded(pair.content_tokens_a, pair.content_tokens_b, decider)
-        return _veto("length", pair, decider) if padded and _accepts(tape.content(pair, decider, siblings)) else None
+        return _veto("length", pair, decider) if padded and _accepts(_content(pair, decider, siblings)) else None
     if not _accepts(whole):
         return None
     if _padded(pair.tokens_a, pair.tokens_b, decider):
@@ -283,8 +294,8 @@ STEPS = (
     Step("tape", _near, "Tapes that agree in 74%, of two sites in 70%, make a near-duplicate.", tape.TAPE_REFUSALS),
     Step(
         "content",
-        tape.content,
-        "Main contents that agree in `content_tape_min` (74%) are the same content.",
+        _content,
+        "Main contents that agree in `content_tape_min` (74%) are the same content; on one site only under one name.",
         tape.CONTENT_REFUSALS,
     ),
     tape.UNLIKE,

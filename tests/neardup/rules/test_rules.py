@@ -80,6 +80,10 @@ def test_main_content_alone_is_another_verdict() -> None:
     assert ruled("verified", **apart) == (Kind.SAME_CONTENT, "content")
     assert ruled("verified", content_score=0.73, **apart)[0] is None
     assert ruled("verified", content_tokens_b=49, **apart)[0] is None
+    for address in ("same_address", "same_canonical"):
+        assert ruled("verified", same_naming=False, **apart, **{address: True}) == (Kind.SAME_CONTENT, "content")
+    assert ruled("verified", same_naming=False, **apart) == (None, "tape")  # a menu's text under another name
+    assert ruled("verified", same_naming=False, same_site=False, **apart) == (Kind.SAME_CONTENT, "content")
 
 
 def test_accepted_candidates_rank_by_tape_then_content() -> None:
@@ -208,6 +212,13 @@ def test_siblings_are_the_same_only_if_nothing_but_noise_differs() -> None:
         assert among(2, 1, **apart(**{address: True}), gaps=9)[0] is Kind.NEAR_DUPLICATE
 
 
+def test_first_words_tell_nothing_only_where_many_pages_begin_alike() -> None:
+    unnamed = apart(named=False, gaps=9)
+    assert among(14, 1, tape_score=0.85, **unnamed)[0] is Kind.NEAR_DUPLICATE
+    assert among(15, 1, tape_score=0.85, **unnamed) == (None, "siblings")
+    assert among(1, 1, tape_score=0.84, **unnamed) == (None, "siblings")
+
+
 def test_siblings_elsewhere_differ_however_little() -> None:
     assert among(2, 1, **apart()) == (None, "siblings")
     assert among(2, 1, **apart(same_address=True))[0] is Kind.NEAR_DUPLICATE
@@ -285,7 +296,7 @@ def test_an_independent_model_of_names_and_siblings_agrees() -> None:
             heading_veto=random.choice((0, 0, 0, 1, 2)),
             path_veto=random.choice((0, 0, 0, 1, 2, 3)),
             records=random.random() < 0.1,
-            tape_score=random.choice((0.5, 0.73, 0.74, 0.94, 0.95, 0.977, 0.978)),
+            tape_score=random.choice((0.5, 0.73, 0.74, 0.84, 0.85, 0.94, 0.95, 0.977, 0.978)),
             content_score=random.choice((0.29, 0.3, 0.73, 0.74, 0.95)),
             content_tokens_a=random.choice((19, 20, 800)),
             tokens_a=random.choice((30, 500, 1000, 1001)),
