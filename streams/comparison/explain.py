@@ -11,7 +11,7 @@ from rich.text import Text
 
 from neardup.decider import Decider
 from neardup.errors import BadInput, BadPage, InvariantBroken
-from neardup.fold import Candidate, Trace, fold
+from neardup.fold import Candidate, Trace
 from neardup.index.memory import MemoryStore
 from neardup.limits import PLACE_BITS
 from neardup.page import name_of, named_url
@@ -21,12 +21,10 @@ from neardup.report.samples import CardSide, card, instant
 from neardup.rules import why_refused
 from neardup.verdict import Coordinates
 from streams.comparison.exactly import ExactSimilarity, exact_of
+from streams.files.shards import ShardsOfFold
 from streams.files.state import State
-from streams.formats.message import Message, decode_entry, decode_message, page_id
 from streams.pipeline.matcher import Matcher
-from streams.ports import LogReader
 from streams.process.terminal import folded
-from streams.state.directory import refuse_shards
 
 #: Verdicts about the URL that are listed, the latest.
 HISTORY_MAX = 20
@@ -214,18 +212,22 @@ def explain_command(
 ) -> Explanation:
     """Judges a page of `url` again, on the index as it was then. page_id: of the verdict; by default the latest.
 
-    Takes as long as folding the log up to that page. progress: called with messages folded, and their number. Raises
-    BadInput if there is no such verdict; InvariantBroken if the page now gets another verdict, so that log, verdicts
-    and program contradict each other.
+    Takes as long as folding the log up to that page, in memory. progress: called with messages folded, and their
+    number. Raises BadInput if there is no such verdict; InvariantBroken if the page now gets another verdict, so that
+    log, verdicts and program contradict each other.
     """
-    refuse_shards(state.path, state.first_decider, "explain")
     stored, history = _stored(state, url, page_id)
-    offset, place = stored["page_id"] >> PLACE_BITS, stored["page_id"] & ((1 << PLACE_BITS) - 1)
-    store, decider = _fold_until(state.log, offset, place, state.first_decider, progress)
-    record = next(decode_message(data, at).records[place] for at, data in state.log.read(offset, offset + 1))
-    traces: list[Trace] = []
-    outcome = fold([(stored["page_id"], record)], store, decider, trace=traces.append)
-    judged = orjson.loads(outcome.verdicts[0].to_json())
+    offset, first = stored["page_id"] >> PLACE_BITS, state.first_decider
+    matcher = Matcher(MemoryStore(), first)
+    matcher.shards = ShardsOfFold(first) if first.epoch else None
+    for position, data in state.log.read(0, offset):
+        progress(position, offset)
+        matcher.apply(matcher.answered([(position, data)], emit=False))
+    decider, traces = matcher.decider, dict[int, Trace]()
+    matcher.trace = lambda trace: traces.update({trace.page_id: trace})
+    verdicts = matcher.answered(list(state.log.read(offset, offset + 1))).verdicts
+    (verdict,) = (one for one in verdicts if (one.page_id, one.n) == (stored["page_id"], 0))
+    judged = orjson.loads(verdict.to_json())
     different = sorted(name for name in judged.keys() | stored.keys() if judged.get(name) != stored.get(name))
     if different:
         changes = "; ".join(
@@ -235,28 +237,9 @@ def explain_command(
             f"page {stored['page_id']} ({stored['url']}) gets another verdict than before: {changes}. Log, verdicts "
             "and program contradict each other"
         )
-    return Explanation(stored, traces[0], history, decider, _difference(state, stored, decider), _exact(state, stored))
-
-
-def _fold_until(
-    log: LogReader, offset: int, place: int, first: Decider, progress: Callable[[int, int], None]
-) -> tuple[MemoryStore, Decider]:
-    """Return index and decider right before page number `place` of the message at `offset` was judged.
-
-    first: the decider at the log's begin. progress: called with messages folded and their total. Raises CorruptRecord.
-    """
-    store = MemoryStore()
-    matcher = Matcher(store, first)
-    for position, data in log.read(0):
-        if position > offset:
-            break
-        if position < offset:
-            matcher.apply(matcher.prepare([(position, data)], emit=False))
-        elif isinstance(entry := decode_entry(data, position), Message):
-            batch = [(page_id(position, number), record) for number, record in enumerate(entry.records[:place])]
-            store.write(fold(batch, store, matcher.decider, emit=False).writes)
-        progress(position, offset)
-    return store, matcher.decider
+    return Explanation(
+        stored, traces[verdict.page_id], history, decider, _difference(state, stored, decider), _exact(state, stored)
+    )
 
 
 def _exact(state: State, verdict: dict[str, Any]) -> tuple[ExactSimilarity, float] | None:

@@ -35,7 +35,6 @@ from streams.pipeline.audit import Audit
 from streams.pipeline.matcher import Mark
 from streams.ports import SourcedPage
 from streams.process.shutdown import stopped_by_signals
-from streams.state.directory import refuse_shards
 from streams.state.locked_folder import state_error, state_errors, written_alone
 
 #: Messages between the two threads: 0.9 MB each.
@@ -187,8 +186,6 @@ def scan(
     are no sources, and if `out` or `written` is one of them, before anything is changed; StateError if state or `out`
     cannot be written; InvariantBroken if the numbers of pages and verdicts differ.
     """
-    if audit is not None:
-        refuse_shards(state.path, state.first_decider, "scan --audit")
     state.catch_up()  # what an interrupted scan on this state left in the log
     run = _Scan(state, threads, progress, merge)
     run.enlist(paths, reading, again, [*written, *([Path(out)] if out else [])])

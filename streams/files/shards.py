@@ -224,6 +224,28 @@ class LocalShards:
         return entry.records if isinstance(entry, Message) and entry.scheme.hex() == self._scheme else ()
 
 
+class ShardsOfFold:
+    """All shards of a fold in this process that is not continued after a crash: a replay or an explanation."""
+
+    def __init__(self, decider: Decider, folder: Path | None = None) -> None:
+        """folder: holds the stores of all shards; None: in memory."""
+        self._count = decider.shards
+        self._shards = LocalShards(range(decider.shards), folder, decider, 0)
+
+    def answers(self, offset: int, data: bytes) -> list[Candidates]:
+        """Return the answers of all shards to the next message."""
+        self._shards.send(offset, data)
+        return [self._shards.receive() for _ in range(self._count)]
+
+    def learn(self, effects: Effects) -> None:
+        """Pass the effects of the judged message to all shards."""
+        self._shards.learn(effects.encode())
+        self._shards.release(effects.offset + 1)
+
+    def close(self) -> None:
+        self._shards.close()
+
+
 class ShardProcess:
     """Some shards in a process of their own, with the methods of `LocalShards`.
 

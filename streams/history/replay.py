@@ -21,10 +21,10 @@ from neardup.limits import PLACE_BITS
 from neardup.sketch.layout import HEADER
 from neardup.verdict import Verdict
 from streams.errors import PositionLost, WrongUsage
+from streams.files.shards import ShardsOfFold
 from streams.files.state import State
 from streams.formats.message import Message, decode_entry, is_control
 from streams.pipeline.matcher import Matcher
-from streams.state.directory import refuse_shards
 
 #: Limits of a batch, as in the live matcher by default. No verdict depends on them.
 BATCH_MESSAGES_MAX = 16
@@ -87,12 +87,13 @@ def replayed(
         raise PositionLost(f"the store is at offset {matcher.next_offset}, past the stretch's start, {stretch.start}")
     held: list[tuple[int, bytes]] = []
     size, emits, log_time = 0, False, matcher.log_time
+    most = 1 if matcher.shards is not None else BATCH_MESSAGES_MAX
     for offset, data in messages:
         log_time = max(log_time, log_time_of(data, offset)) if stretch.timed else log_time
         if stretch.is_over(offset, log_time):
             break
         inside = stretch.holds(offset, log_time)
-        if held and (inside != emits or len(held) >= BATCH_MESSAGES_MAX or size + len(data) > BATCH_BYTES_MAX):
+        if held and (inside != emits or len(held) >= most or size + len(data) > BATCH_BYTES_MAX):
             yield from _fold(matcher, held, emits, progress)
             held, size = [], 0
         held.append((offset, data))
@@ -108,7 +109,7 @@ def replayed(
 def _fold(
     matcher: Matcher, held: list[tuple[int, bytes]], emits: bool, progress: Callable[[int], None]
 ) -> Iterator[list[Verdict]]:
-    prepared = matcher.prepare(held, emit=emits)
+    prepared = matcher.answered(held, emit=emits)
     if prepared.verdicts:
         yield list(prepared.verdicts)
     matcher.apply(prepared)
@@ -187,11 +188,12 @@ def replay_scan(
     decider: another one of the same scheme: its verdicts from the log's start on, without a comparison. Raises
     BadInput, CorruptRecord, StateError.
     """
-    refuse_shards(state.path, state.first_decider, "replay")
     done, end = Replayed(), state.log.end()
     kept = state.kept_lines()
-    with scratch_store() as store:
-        matcher = Matcher(store, decider or state.first_decider)
+    first = decider or state.first_decider
+    with scratch_store() as store, shards_of_fold(first) as shards:
+        matcher = Matcher(store, first)
+        matcher.shards = shards
         for verdicts in replayed(state.log.read(0), matcher, stretch, lambda offset: progress(offset, end)):
             for verdict in verdicts:
                 line = verdict.to_json()
@@ -205,6 +207,20 @@ def replay_scan(
         done.program = matcher.log_program
     out.flush()
     return done
+
+
+@contextmanager
+def shards_of_fold(decider: Decider) -> Iterator[ShardsOfFold | None]:
+    """All shards of the decider with temporary stores on disk; None for a decider without shards."""
+    if not decider.epoch:
+        yield None
+        return
+    with tempfile.TemporaryDirectory(prefix="neardup-replay-") as folder:
+        shards = ShardsOfFold(decider, Path(folder))
+        try:
+            yield shards
+        finally:
+            shards.close()
 
 
 @contextmanager

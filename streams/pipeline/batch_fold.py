@@ -11,7 +11,7 @@ from neardup.clusters.overlay import Effect, MakeReads, Reads
 from neardup.clusters.removal import Removed, expire, take_down
 from neardup.decider import Decider
 from neardup.errors import InvariantBroken
-from neardup.fold import Outcome, fold
+from neardup.fold import Outcome, Trace, fold
 from neardup.index.base import Reader, Writes
 from neardup.index.layered import Layered
 from neardup.limits import DAY_MS, PLACE_BITS
@@ -46,13 +46,14 @@ class BatchFold:
         heartbeat: Callable[[], None],
         make_reads: MakeReads = Reads,
         note: Note = ignore,
+        trace: Callable[[Trace], None] | None = None,
     ) -> None:
         """emit: whether to make verdicts. audit: whether to keep the scored candidates for an auditor. note: called
-        with the effects of each part of the batch.
+        with the effects of each part of the batch. trace: called with the comparisons of each page.
         """
         self._store, self._decider = store, decider
         self._emit, self._audit, self._threads, self._heartbeat = emit, audit, threads, heartbeat
-        self._make_reads, self._note = make_reads, note
+        self._make_reads, self._note, self._trace = make_reads, note, trace
         self._index: Layered | None = None
         #: For shards, in order; see `neardup.sharded`.
         self.effects: list[Effect] = []
@@ -115,6 +116,7 @@ class BatchFold:
             batch,
             self._store if self._index is None else self._index,
             self._decider,
+            trace=self._trace,
             keep_compared=self._audit,
             emit=self._emit,
             threads=self._threads,

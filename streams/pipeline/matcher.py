@@ -27,7 +27,7 @@ from neardup.clusters.choice import ComparedPage
 from neardup.clusters.overlay import MakeReads, Reads
 from neardup.decider import Decider
 from neardup.errors import CorruptRecord, InvariantBroken, StateError
-from neardup.fold import Outcome
+from neardup.fold import Outcome, Trace
 from neardup.index.base import Family, Reader, Store, Writes
 from neardup.sharded.records import Candidates, Effects
 from neardup.sharded.window import Window, without_window
@@ -172,6 +172,7 @@ class Matcher:
         self._generation = generation or None
         self._log_id = ANY_LOG if log is None else bytes.fromhex(log)
         self.audit: AuditHook | None = None
+        self.trace: Callable[[Trace], None] | None = None  # called for each judged page
         self.shards: ShardGroup | None = None
         names = [_LOG_TIME, _SCHEME, _DECIDER, _EMITTED_TO, _DECIDED_BY, _SWEEP, LOG_PROGRAM]
         log_time, scheme, used, emitted_to, decided_by, sweep, program = store.get_many(Family.META, names)
@@ -207,15 +208,21 @@ class Matcher:
         assert self._sink is not None
         if offset != self.next_offset:
             raise InvariantBroken(f"the matcher is at offset {self.next_offset} of the log, and was given {offset}")
-        answers = () if self.shards is None else self.shards.answers(offset, data)
-        prepared = self.prepare([(offset, data)], answers=answers)  # (1), (2)
-        if self.shards is not None and prepared.effects is not None:
-            self.shards.learn(prepared.effects)
+        prepared = self.answered([(offset, data)])  # (1), (2)
         self._sink.emit(offset, prepared.verdicts)  # (3)
         self.apply(prepared)  # (4)
         if self.audit is not None:
             self.audit(prepared.outcome.compared)
         return prepared.verdicts
+
+    def answered(self, messages: Sequence[tuple[int, bytes]], *, emit: bool = True) -> Prepared:
+        """Like `prepare`, with the answers of `shards` if the decider names shards; they learn the effects."""
+        if self.shards is None:
+            return self.prepare(messages, emit=emit)
+        prepared = self.prepare(messages, emit=emit, answers=self.shards.answers(*messages[0]))
+        assert prepared.effects is not None
+        self.shards.learn(prepared.effects)
+        return prepared
 
     def restore_window(self, offset: int, data: bytes) -> None:
         """Take a message of the log that was folded before, from `window.restore_from` on, up to `next_offset`."""
@@ -329,6 +336,7 @@ class Matcher:
             heartbeat=self.heartbeat,
             make_reads=make_reads,
             note=note,
+            trace=self.trace,
         )
 
     def apply(self, prepared: Prepared) -> None:

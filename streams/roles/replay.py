@@ -7,17 +7,17 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
-from neardup.errors import CorruptRecord, StateError
+from neardup.errors import CorruptRecord
 from neardup.verdict import Verdict
 from streams.config.settings import Settings
 from streams.errors import PositionLost, TopicError
 from streams.formats.verdicts import decode_verdict
-from streams.history.replay import Present, Progress, Replayed, Stretch, replayed, scratch_store
+from streams.history.replay import Present, Progress, Replayed, Stretch, replayed, scratch_store, shards_of_fold
 from streams.pipeline.deciders import decider_changes_in
 from streams.pipeline.matcher import folded_to
 from streams.process import logs
 from streams.state.checkpoint_store import CheckpointStore
-from streams.state.directory import ONE_MATCHER, kept_decider
+from streams.state.directory import kept_decider
 from streams.state.manifest import Checkpoint
 
 if TYPE_CHECKING:
@@ -40,7 +40,8 @@ def replay_stream(
     write a verdict.
 
     The decider at the log's start is that of the matcher's state directory if it is on this machine, else that of the
-    settings. The index is folded from the newest checkpoint before the stretch, else from the log's start. Raises
+    settings. The index is folded from the newest checkpoint before the stretch, else from the log's start; with shards
+    always from there, because checkpoints of the judge and of all shards end at different messages. Raises
     PositionLost if neither exists, naming the offsets that can be replayed; StateError if the settings name another
     scheme or decider than the log; TopicError, BrokerError, RecordTooLarge.
     """
@@ -64,7 +65,7 @@ def replay_stream(
         log = held.enter_context(closing(KafkaLog(connection, settings.topics.sketches)))
         later = partial(messages_from, settings)
         state = Path(held.enter_context(tempfile.TemporaryDirectory(prefix="neardup-replay-"))) / "state"
-        before = _before(settings, log, stretch, state)
+        before = None if settings.is_sharded else _before(settings, log, stretch, state)
         store = held.enter_context(scratch_store(state))
         # A generation that judges another one's sketches has one decider: it ignores changes in the log.
         changes = () if settings.judges_anew else decider_changes_in(later(max(folded_to(store), log.begin())))
@@ -72,13 +73,14 @@ def replay_stream(
             first = kept_decider(state) or settings.decider(scheme)
         else:
             first = changes[0][1].before if changes else kept_decider(Path(settings.state)) or settings.decider(scheme)
-        if first.epoch:
-            raise StateError(
-                f"topic {settings.topics.sketches} is judged with {first.shards} shards, and a replay folds the index "
-                f"of a single matcher; {ONE_MATCHER}; retained verdicts: neardup export"
+        if first.epoch and log.begin():
+            raise PositionLost(
+                f"a replay of a generation with shards folds topic {settings.topics.sketches} from its first message, "
+                f"and the topic begins at offset {log.begin()}; retained verdicts: neardup export"
             )
         name, end = log.topic.id.hex(), log.end()
         matcher = new_matcher(settings, store, first, later, log.topic.id)
+        matcher.shards = held.enter_context(shards_of_fold(first))
         log.follow(matcher.next_offset)  # raises PositionLost before any other error
         known = Admin(connection).committed(settings.group_of("match"), settings.topics.sketches, 0)
         check_replay(name, first, matcher, changes, newest_verdicts(settings), known)

@@ -89,8 +89,7 @@ class StartState:
     log, verdicts, state: names of the topics and of the directory. topic_ids: the topics' present ids. store: next
     offset of the index, 0 for a new one. store_emitted: offset after the last message in the index that had verdicts.
     store_topic_ids: the topics that the index belongs to, None for a new one. committed: None if never committed, or
-    expired. begin, end: of the log. is_sharded: whether the matcher is a judge of shards, whose verdicts
-    no replay repeats.
+    expired. begin, end: of the log.
     """
 
     log: str
@@ -104,7 +103,6 @@ class StartState:
     begin: int
     end: int
     newest: VerdictsEnd
-    is_sharded: bool = False
 
 
 def resume_at(found: StartState, *, scheme: str, first: str, decider: str, accept_lost: bool = False) -> int:
@@ -252,7 +250,7 @@ def _advice(found: StartState, start: int, stop: int) -> str:
     """How to emit the missing verdicts of these messages again, and how to continue without them."""
     again = (
         f"emit them again: neardup replay --from {start} --to {stop} --to-topic {found.verdicts}"
-        if not found.begin and not found.is_sharded
+        if not found.begin
         else NEW_GENERATION
     )
     return f"to restore them, {again}; then, or to continue without them, start once with {ACCEPT_LOST}"

@@ -3,19 +3,19 @@
 from collections.abc import Callable
 from pathlib import Path
 
+import orjson
 import pytest
 from broker import eventually
 from line import story
 from sharded_line import ShardedLine, long
 
-from neardup.errors import BadInput, StateError
+from neardup.errors import StateError
 from neardup.index.rocks import RocksStore
 from streams.ask.snapshot import IndexSnapshot
+from streams.files.state import State
 from streams.history.checkpoints import bring_back, make
 from streams.history.replay import Stretch
-from streams.roles import run_matcher
 from streams.roles.replay import replay_stream
-from streams.roles.runtime import Runtime
 from streams.roles.shards import shard_checkpoints, shard_state
 from streams.state.checkpoint_store import CheckpointStore
 from streams.state.inspection import inspect
@@ -34,12 +34,12 @@ def test_commands_on_the_state_of_shards(make_sharded: Callable[..., ShardedLine
     line.stop()
     judge, shard = Path(line.settings.state), shard_state(line.settings, 1)
 
-    with pytest.raises(StateError, match=ADVICE):
-        replay_stream(line.settings, Stretch())
-    for settings in ({"audit": "a.jsonl"}, {"shadow": "tape"}):
-        changed = line.with_settings(**settings)
-        with pytest.raises(BadInput, match=ADVICE):
-            run_matcher(changed, Runtime.quiet(changed))
+    out = tmp_path / "replayed.jsonl"
+    with out.open("wb") as file:
+        replay_stream(line.settings, Stretch(), out=file)
+    assert list(map(orjson.loads, out.read_bytes().splitlines())) == line.verdicts()
+    with pytest.raises(StateError, match="belongs to `neardup match`"):
+        State.open(judge)
     for state in (judge, shard):
         with pytest.raises(StateError, match=ADVICE):
             IndexSnapshot(state)

@@ -12,11 +12,15 @@ import pytest
 from neardup.decider import Decider
 from neardup.errors import StateError
 from neardup.scheme import Scheme
+from neardup.shadow import Disagreement
+from streams.comparison.explain import explain_command
 from streams.files.scan import Progress, scan
 from streams.files.shards import ShardProcess, new_sharding
 from streams.files.state import State
 from streams.formats.message import verdict_lines
+from streams.history.replay import Stretch, replay_scan
 from streams.library import open_index
+from streams.pipeline.audit import open_audit
 from tests.streams.archives import SCHEME, crawl, write_json_lines, write_warc
 from tests.streams.sharded.lockstep import Lockstep, lockstep
 from tests.streams.shell import Shell, site
@@ -193,6 +197,26 @@ def test_the_command(shell: Shell, tmp_path: Path) -> None:
     assert shell("diff", "alone", "sharded").code == 0
 
 
+def test_replay_explain_and_audit_repeat_what_shards_and_judge_found(tmp_path: Path, archive: Path) -> None:
+    """On a log of several epochs, so that most candidates come from the shards. A shadow that differs in a number of
+    another rule agrees.
+    """
+    audit = open_audit(
+        deciding(4, 2)(SCHEME), file=tmp_path / "pairs.jsonl", rate=1, numbers={"c_min": 373}, warn=print
+    )
+    assert audit is not None
+    with opened(tmp_path / "state", 4, 2) as state, audit:
+        scan([archive], state, audit=audit)
+        judged = list(state.verdicts())
+        replayed = replay_scan(state, Stretch(), (tmp_path / "out").open("wb"))
+        assert (replayed.verdicts, replayed.kept, replayed.differing) == (len(judged), len(judged), 0)
+        compared = [verdict for verdict in judged if verdict["verdict"] == "near_duplicate"]
+        found = explain_command(state, compared[-1]["url"], page_id=compared[-1]["page_id"])  # raises if it differs
+        assert found.winner == compared[-1]["representative"]["page_id"]
+    assert audit.counts.pairs >= len(compared) > 0
+    assert not any(getattr(audit.counts, kind) for kind in Disagreement)
+
+
 WORKING = [
     ("report", "STATE", "--out", "report.html"),
     ("copy", "STATE", "--out", "kept.jsonl"),
@@ -202,14 +226,14 @@ WORKING = [
     ("canonical", "--state", "STATE", "https,first-seen"),
     ("forget", "--state", "STATE", "--site", "a.example"),
     ("scan", "site", "--base-url", "https://a.example/", "--state", "STATE", "--again"),
+    ("scan", "site", "--base-url", "https://a.example/", "--state", "STATE", "--again", "--audit", "pairs.jsonl"),
+    ("explain", "https://a.example/page0.html", "STATE"),
+    ("replay", "STATE", "--out", "-"),
 ]
 REFUSED = [
-    ("explain", "https://a.example/page0.html", "STATE"),
     ("inspect", "STATE"),
-    ("replay", "STATE", "--out", "-"),
     ("checkpoint", "STATE", "--checkpoints", "copies"),
     ("ask", "STATE", "--port", "0"),
-    ("scan", "site", "--state", "STATE", "--audit", "pairs.jsonl"),
 ]
 
 
