@@ -65,6 +65,10 @@ class Stopped(NeardupError):
     """The process received a signal to stop while it waited for Kafka. Nothing is lost: the next start continues."""
 
 
+class InUse(StateError):
+    """Another process has the state directory open. Stop it, or name another directory."""
+
+
 class TopicError(NeardupError):
     """A topic is missing, recreated, or configured so that verdicts could get lost or change.
 

@@ -93,6 +93,10 @@ class Window:
     def effects(self, offset: int, effects: Sequence[Effect]) -> Effects:
         return Effects.of(self.sharding, offset, effects)
 
+    def kept_effects(self, start: int) -> list[Effects]:
+        """Returns the effects of the last messages that were judged, from offset `start` on as far as they are kept."""
+        return [part for part in self._parts if part.offset >= start]
+
     def rows(self, effects: Effects) -> dict[bytes, bytes | None]:
         """The changes of the META rows that keep the window's effects; the judge writes them with a message's rows."""
         expired: dict[bytes, bytes | None] = {_key(offset): None for offset in self._expired}

@@ -26,7 +26,15 @@ def shards_of(text: str) -> tuple[int, ...]:
 
 
 class Options(Given):
-    shards: Annotated[Sequence[int], Opt("Shards of this process, as 0-3 or 0,2,5-7.", metavar="LIST", parse=shards_of)]
+    shards: Annotated[
+        Sequence[int] | None,
+        Opt(
+            "Shards of this process, as 0-3 or 0,2,5-7. By default Kafka shares all of them among the processes that "
+            "run this command without this option.",
+            metavar="LIST",
+            parse=shards_of,
+        ),
+    ] = None
     of: Annotated[int | None, Opt("Shards of the generation; by default NEARDUP_SHARDS.", low=1, high=SHARDS_MAX)] = (
         None
     )
@@ -39,20 +47,23 @@ class Options(Given):
 @command(
     "shard",
     "NEARDUP_SEED_FILE=seed neardup shard --shards 0-3 --of 16 --state DIR",
+    "neardup shard --of 16 --state DIR --checkpoints s3://bucket/neardup",
     "neardup shard --shards 4-7 --of 16 --state DIR --checkpoints s3://bucket/neardup",
 )
 def shard(options: Options) -> None:
     """Run some shards: they find and score the candidates that `neardup judge` decides.
 
     Each shard has an index of its own, in the folder DIR.shards, and checkpoints of its own. A shard may run in any
-    process, and in several at once: verdicts do not depend on it. SIGTERM stops the shards after their batch.
+    process, and in several at once: verdicts do not depend on it. Without --shards, the shards of a process that ends
+    move to other processes within seconds: each continues from its folder there, or from its newest checkpoint.
+    SIGTERM stops the shards after their batch.
     """
     from streams.roles.shards import run_shards
 
     settings = options.settings if options.of is None else replace(options.settings, shards=options.of)
     if not settings.is_sharded:
         raise WrongUsage("the number of the generation's shards is not set: name it by --of or NEARDUP_SHARDS")
-    if options.shards[-1] >= settings.shards:
+    if options.shards and options.shards[-1] >= settings.shards:
         raise WrongUsage(
             f"shard {options.shards[-1]} is to run, and the generation has shards 0 to {settings.shards - 1}"
         )

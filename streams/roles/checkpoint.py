@@ -145,6 +145,7 @@ class Restoring:
         position: Callable[[Store], int] = folded_to,
         begin: Begin | None = None,
         newest: int | None = None,
+        behind_max: int | None = None,
         role: str = "match",
     ) -> None:
         """
@@ -153,23 +154,40 @@ class Restoring:
             position: returns the offset that an index was folded to.
             begin: by default that of the log.
             newest: greatest offset of an index that serves; by default the log's end.
+            behind_max: messages by which an index may lag behind the newest checkpoint before it is replaced: a shard
+                may return to a process that has an old index of it. By default an index is not replaced for that.
             role: for health.
         """
         self._settings, self._log, self._decider = settings, log, decider
         self._stop, self._active = runtime.stop, active
         self._url, self._position = url or settings.checkpoints, position
-        self._newest = newest
+        self._newest, self._behind_max = newest, behind_max
         self._begin = begin or (lambda: (log.begin(), settings.topics.sketches))
         self._health = runtime.health.role(role)
 
     def outlived(self, store: Store) -> bool:
-        """Whether an index of this log and generation, or an empty one, is too new or needs messages that are gone."""
+        """Whether an index of this log and generation, or an empty one, is too new, lags far behind the newest
+        checkpoint, or needs messages that are gone.
+        """
         position = self._position(store)
-        if position >= self._begin()[0] and (self._newest is None or position <= self._newest):
+        fits = position >= self._begin()[0] and (self._newest is None or position <= self._newest)
+        if fits and not self._lags(position):
             return False
         held = log_names(store)
         own = (self._log.cluster_id, self._log.topic.id.hex(), self._settings.generation)
         return not position or (held is not None and held[:3] == own)
+
+    def _lags(self, position: int) -> bool:
+        if self._behind_max is None or not self._url:
+            return False
+        try:
+            offsets = (
+                one.manifest.offset for one in CheckpointStore(self._url).usable() if not self._fits(one.manifest)
+            )
+            return next(offsets, 0) - position > self._behind_max
+        except NeardupError as error:
+            _log.error("the store of checkpoints cannot be read", reason=str(error))
+            return False
 
     def restore(self, state: Path) -> bool:
         """Restores a checkpoint that fits, if there is one, into `state`; it replaces an index there.

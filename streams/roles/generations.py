@@ -10,7 +10,7 @@ from neardup.errors import NeardupError, StateError
 from streams.config.settings import Role, Settings
 from streams.errors import SET_THE_SCHEME, BrokerError
 from streams.kafka import ControlReader, ControlTopic, Generation, Generations
-from streams.kafka.leader import Leader
+from streams.kafka.assignment import Assignment
 from streams.process import logs
 from streams.roles.runtime import Runtime, connect, greet
 
@@ -96,7 +96,7 @@ def generation_served(settings: Settings, role: Role, runtime: Runtime) -> Itera
     over = threading.Event()
     present = None
     if role == "match":
-        present = Leader(connect(settings, role), settings.topics.sketches, presence_of(settings))
+        present = Assignment(connect(settings, role), settings.topics.sketches, presence_of(settings))
     watch = threading.Thread(
         target=_watch,
         args=(settings, role, runtime, over, recorded.live, present),
@@ -127,7 +127,7 @@ def _report(settings: Settings, runtime: Runtime, live: str) -> None:
 
 
 def _watch(
-    settings: Settings, role: Role, runtime: Runtime, over: threading.Event, live: str, present: Leader | None
+    settings: Settings, role: Role, runtime: Runtime, over: threading.Event, live: str, present: Assignment | None
 ) -> None:
     """Follows the control topic. An error does not stop the role: the read is repeated."""
     reader: ControlReader | None = None

@@ -15,22 +15,20 @@ later; then the role makes a checkpoint and removes older ones.
 
 import json
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator
 from typing import Protocol
 
 from neardup.decider import Decider
-from neardup.errors import CorruptRecord, OtherVersion
 from neardup.index.base import Family, Store
 from neardup.index.rocks import RocksStore
 from neardup.sharded.epochs import Sharding
 from neardup.sharded.records import Candidates, Effects
-from neardup.sketch.header import Header
+from neardup.sharded.shard import Question
 from streams.errors import PositionLost
-from streams.formats.message import Forget, Message, decode_entry
 from streams.formats.pieces import cut
 from streams.pipeline.effects import EffectsReader
-from streams.ports import LogFollower, RecordWriter
+from streams.pipeline.shared_log import LogView
+from streams.ports import RecordWriter
 from streams.process import logs
 from streams.roles.checkpoint import RoleCheckpoints
 from streams.roles.runtime import Runtime, Silence
@@ -55,7 +53,7 @@ class Answering(Protocol):
     log_position: int
     effects_position: int
 
-    def read(self, offset: int, records: Sequence[bytes]) -> None: ...
+    def take(self, message: Question) -> None: ...
     def learn(self, effects: Effects) -> None: ...
     def answers(self) -> Iterator[Candidates]: ...
     def advance(self) -> bool: ...
@@ -103,27 +101,23 @@ class ShardRole:
         shard: Answering,
         store: Store,
         sharding: Sharding,
-        scheme: str,
-        log: LogFollower,
+        log: LogView,
         effects: EffectsReader,
         answers: AnswerWriter,
         runtime: Runtime,
         *,
-        log_id: bytes,
         checkpoints: RoleCheckpoints | None = None,
     ) -> None:
         """
         Args:
-            scheme: digest of the scheme; a message of another scheme counts as one without pages.
             log: follows the sketch log from `shard.effects_position` on.
             effects: reads from a message before `shard.effects_position` on.
             answers: writes to the partition of this shard.
-            log_id: topic id of the log; a message that was written for another log counts as one without pages.
         """
         self.number = number
         self.checkpoints, self._folded = checkpoints, FoldedShard(shard, store)
-        self._shard, self._store, self._sharding, self._scheme = shard, store, sharding, scheme
-        self._log, self._effects, self._answers, self._log_id = log, effects, answers, log_id
+        self._shard, self._store, self._sharding = shard, store, sharding
+        self._log, self._effects, self._answers = log, effects, answers
         self._metrics = runtime.metrics
         self._flush_s = runtime.settings.flush_ms / 1000
         self._steady_s: Callable[[], float] = runtime.steady_s
@@ -181,33 +175,20 @@ class ShardRole:
         if room <= 0:
             return
         found = self._log.poll(min(room, _MESSAGES), bytes_max=_BYTES_MAX, wait_s=0 if self._unanswered else wait_s)
-        for offset, data in found:
+        for message in found:
+            offset = message.offset
             self._begin = offset if self._begin is None else self._begin
-            records = self._records(offset, data)
-            self._shard.read(offset, records)
-            self._metrics.pages["shard"].inc(len(records))
-            self._metrics.bytes["shard"].inc(len(data))
-            self._metrics.batch_pages["shard"].observe(len(records))
+            if message.is_takedown:
+                self._folded.take_down(offset)
+            if message.log_time is not None:
+                self._folded.log_time = message.log_time
+            self._shard.take(message.question)
+            self._metrics.pages["shard"].inc(message.pages)
+            self._metrics.bytes["shard"].inc(message.size)
+            self._metrics.batch_pages["shard"].observe(message.pages)
             # If the rows are newer than this message's view, its answer was acknowledged before they were written.
             if self._sharding.stable_to(offset) >= self._shard.effects_position:
                 self._unanswered.append(offset)
-
-    def _records(self, offset: int, data: bytes) -> Sequence[bytes]:
-        """The sketches of a message; empty for a message that the judge skips or rejects."""
-        try:
-            entry = decode_entry(data, offset)
-        except OtherVersion:
-            raise
-        except CorruptRecord:
-            return ()
-        if isinstance(entry, Forget):
-            self._folded.take_down(offset)
-        if not isinstance(entry, Message) or entry.scheme.hex() != self._scheme or not entry.meant_for(self._log_id):
-            return ()
-        with suppress(ValueError, CorruptRecord):  # the judge handles unreadable records
-            if entry.records:
-                self._folded.log_time = Header(entry.records[-1]).log_time
-        return entry.records
 
     def _learn(self) -> None:
         """Read the effects that the unanswered messages need, as far as the judge has written them."""
@@ -227,9 +208,11 @@ class ShardRole:
             raise PositionLost(
                 f"topic {self._effects.name} begins with the effects of message {effects.offset}, and shard "
                 f"{self.number} needs those of message {self._begin}: restore a newer checkpoint of this shard. Where "
-                "there is none, the effects must be made again: stop the judge and all shards, delete the topic and "
-                "make it again (neardup topics create), move the index folders of all of them away, and start them: "
-                "no verdict is emitted again"
+                "there is none, the judge must write the effects again: stop the judge and all shards, delete the "
+                "topic and create it again (neardup topics create), move the judge's index folder away, and start all: "
+                "no verdict is emitted again. Where retention has removed the log's begin, restore for the judge a "
+                f"checkpoint that ends at message {self._begin} or before (neardup checkpoints, neardup restore "
+                "--checkpoint NAME)"
             )
         self._whole = True
 

@@ -1,19 +1,25 @@
 """Connects shards to Kafka, any number of them in one process."""
 
 from collections.abc import Sequence
-from contextlib import ExitStack, closing
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import ExitStack, closing, suppress
+from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
-from neardup.errors import BadInput, StateError
+from neardup.decider import Decider
+from neardup.errors import BadInput, NeardupError, StateError
 from neardup.index.rocks import RocksStore
 from neardup.sharded.epochs import Sharding
 from neardup.sharded.shard import Shard, applied_to
 from streams.config.settings import Settings
-from streams.errors import NEW_GENERATION
+from streams.errors import NEW_GENERATION, InUse
 from streams.formats.pieces import decode_piece
 from streams.kafka import Admin, KafkaLog, Writer
+from streams.kafka.assignment import Assignment
 from streams.kafka.topics import Sizes, require
 from streams.pipeline.effects import EffectsReader
+from streams.pipeline.shared_log import SharedLog, decode_message
 from streams.process import logs
 from streams.process.shutdown import now_ms
 from streams.roles import checkpoint
@@ -32,6 +38,10 @@ _log = logs.get("shard")
 #: Pause after a round in which no shard had anything to do.
 _IDLE_SECONDS = 0.02
 _GAUGES_SECONDS = 5.0
+#: Between two attempts to open a shard's folder that another process has open: a killed one may still be ending.
+_IN_USE_SECONDS = 0.5
+#: Messages of the log that are kept for the other shards of the process, at least.
+_KEPT_MIN = 64
 
 
 class PartitionWriter(Writer):
@@ -61,7 +71,11 @@ def shard_checkpoints(settings: Settings, number: int) -> str:
 
 
 def run_shards(
-    settings: Settings, runtime: Runtime | None = None, *, shards: Sequence[int], answer_from: int | None = None
+    settings: Settings,
+    runtime: Runtime | None = None,
+    *,
+    shards: Sequence[int] | None = None,
+    answer_from: int | None = None,
 ) -> None:
     """Runs some shards, which answer the sketch log, until the runtime is stopped.
 
@@ -70,13 +84,13 @@ def run_shards(
     Raises BadInput if the generation has no such shards, TopicError, StateError, and what ShardRole.round raises.
 
     Args:
-        shards: their numbers.
+        shards: their numbers; by default those that Kafka assigns to this process, among all processes that ask for it.
         answer_from: offset of a message whose answer was lost, set by the operator, to answer the log from there again.
             A shard whose index is too new for that restores a checkpoint, or builds its index from the log's start.
     """
     if not settings.is_sharded:
         raise BadInput("the generation has no shards: name their number by --of or NEARDUP_SHARDS")
-    if not shards or not all(0 <= number < settings.shards for number in shards):
+    if shards is not None and not (shards and all(0 <= number < settings.shards for number in shards)):
         named = ", ".join(map(str, shards)) or "none"
         raise BadInput(f"shards {named} are to run, and the generation has shards 0 to {settings.shards - 1}")
     if runtime is None:
@@ -92,52 +106,163 @@ def run_shards(
             *(names.sketches, names.candidates, names.effects),
             sizes=Sizes(shards=settings.shards),
         )
-        roles = [_start(settings, runtime, number, answer_from, held) for number in shards]
-        _run(settings, runtime, roles)
-        for role in roles:
-            role.close()
+        running = _RunningShards(settings, runtime, answer_from)
+        held.callback(running.close)
+        assignment = None
+        if shards is None:
+            assignment = Assignment(connect(settings, "shard", runtime), names.candidates, settings.group_of("shard"))
+            held.callback(assignment.close)
+        for number in shards or ():
+            running.add(running.start(number))
+        while not runtime.stop.is_set():
+            if assignment is not None:
+                assignment.look()
+                running.adjust(assignment.held)
+            if not running.round():
+                runtime.stop.wait(_IDLE_SECONDS)
+        running.flush()
 
 
-def _run(settings: Settings, runtime: Runtime, roles: Sequence[ShardRole]) -> None:
-    health, metrics = runtime.health.role("shard"), runtime.metrics
-    answered = f"answers for shards {', '.join(str(role.number) for role in roles)}"
-    checkpoints = [role.checkpoints for role in roles if role.checkpoints is not None]
-    gauged = runtime.steady_s()
-    while not runtime.stop.is_set():
+class _Running(NamedTuple):
+    """held: closes what the role uses."""
+
+    role: ShardRole
+    held: ExitStack
+
+
+class _RunningShards:
+    """The shards of this process. One starts at a time, in a thread: restoring a checkpoint may take hours."""
+
+    def __init__(self, settings: Settings, runtime: Runtime, answer_from: int | None) -> None:
+        self._settings, self._runtime, self._answer_from = settings, runtime, answer_from
+        self._decider = settings.decider(settings.scheme())
+        self._shards: dict[int, _Running] = {}
+        self._threads = ThreadPoolExecutor(1, "neardup-shard")
+        self._starting: tuple[int, Future[_Running]] | None = None
+        self._in_use: dict[int, str] = {}  # by shard, why it cannot start yet
+        self._retry_s = self._gauged = runtime.steady_s()
+        with closing(self._reader()) as log:
+            check_scheme(log.topic.name, log.first(), settings.scheme())
+            log_id = log.topic.id
+        kept = max(_KEPT_MIN, 3 * self._decider.epoch)
+        decode = partial(decode_message, scheme=self._decider.scheme, log_id=log_id)
+        self._log = SharedLog(self._reader, decode, kept)
+
+    def _reader(self) -> KafkaLog:
+        return KafkaLog(connect(self._settings, "shard", self._runtime, reading=True), self._settings.topics.sketches)
+
+    def start(self, number: int) -> _Running:
+        with ExitStack() as held, closing(self._reader()) as log:
+            role = _start(self._settings, self._runtime, number, self._answer_from, self._decider, log, self._log, held)
+            return _Running(role, held.pop_all())
+
+    def add(self, running: _Running) -> None:
+        self._shards[running.role.number] = running
+
+    def adjust(self, assigned: frozenset[int]) -> None:
+        """Ends shards that are assigned to other processes, and starts assigned ones. Raises like `_start`."""
+        for number in self._shards.keys() - assigned:
+            _log.info("shard is assigned to another process", shard=number)
+            self._end(number)
+        self._in_use = {number: reason for number, reason in self._in_use.items() if number in assigned}
+        if self._starting is not None and self._starting[1].done():
+            (number, started), self._starting = self._starting, None
+            self._take_over(number, started)
+        due = assigned - self._shards.keys()
+        if self._runtime.steady_s() < self._retry_s:
+            due -= self._in_use.keys()
+        if due and self._starting is None:
+            number = min(due - self._in_use.keys() or due)
+            self._starting = number, self._threads.submit(self.start, number)
+
+    def _take_over(self, number: int, started: "Future[_Running]") -> None:
+        try:
+            self.add(started.result())
+        except InUse as error:  # of a process that has just been killed, or is frozen
+            if number not in self._in_use:
+                _log.warning("waits for the folder of a shard", shard=number, reason=str(error))
+            self._in_use[number] = str(error)
+            self._retry_s = self._runtime.steady_s() + _IN_USE_SECONDS
+        else:
+            self._in_use.pop(number, None)
+
+    def round(self) -> bool:
+        """One round of each shard; False if no shard had anything to do. Reports health and metrics."""
+        health, metrics = self._runtime.health.role("shard"), self._runtime.metrics
+        roles = [running.role for _, running in sorted(self._shards.items())]
         worked = False
         for role in roles:
             health.turned()
             worked = role.round() or worked
-        reasons = [reason for role in roles if (reason := role.awaits())]
+        health.turned()
+        reasons = [*self._in_use.values(), *filter(None, (role.awaits() for role in roles))]
+        if self._starting is not None:
+            reasons.append(f"shard {self._starting[0]} starts")
+        numbers = ", ".join(str(role.number) for role in roles)
         if reasons:
             health.not_ready("; ".join(reasons))
         else:
-            health.ready(answered)
+            health.ready(f"answers for shards {numbers}" if roles else "stands by: other processes run all shards")
         lags = {role.number: role.lag() for role in roles}
-        metrics.lag["shard"].set(max(lags.values()))
+        metrics.lag["shard"].set(max(lags.values(), default=0))
         for number, lag in lags.items():
             metrics.shard_lag.labels(str(number)).set(lag)
-        if runtime.steady_s() - gauged >= _GAUGES_SECONDS:
-            gauged = runtime.steady_s()
-            checkpoint.report(metrics, checkpoints)
-            metrics.state_free.set(min(free_bytes(shard_state(settings, role.number)) for role in roles))
-        if not worked:
-            runtime.stop.wait(_IDLE_SECONDS)
+        if self._runtime.steady_s() - self._gauged >= _GAUGES_SECONDS:
+            self._gauged = self._runtime.steady_s()
+            checkpoint.report(metrics, [role.checkpoints for role in roles if role.checkpoints is not None])
+            free = [free_bytes(shard_state(self._settings, role.number)) for role in roles]
+            if free:
+                metrics.state_free.set(min(free))
+        return worked
+
+    def flush(self) -> None:
+        """Flushes the rows of all shards, once their answers are acknowledged."""
+        for running in self._shards.values():
+            running.role.close()
+
+    def _end(self, number: int) -> None:
+        running = self._shards.pop(number)
+        running.role.close()
+        running.held.close()
+        self._runtime.metrics.shard_lag.remove(str(number))
+
+    def close(self) -> None:
+        """Closes all shards; rows that were not flushed are written again by the next start."""
+        self._threads.shutdown()
+        if self._starting is not None:
+            with suppress(NeardupError):
+                self._starting[1].result().held.close()
+        for running in self._shards.values():
+            running.held.close()
+        self._log.close()
 
 
-def _start(settings: Settings, runtime: Runtime, number: int, answer_from: int | None, held: ExitStack) -> ShardRole:
-    """Opens or restores one shard's rows, and connects it from their position on."""
-    scheme = settings.scheme()
-    decider = settings.decider(scheme)
+def _start(
+    settings: Settings,
+    runtime: Runtime,
+    number: int,
+    answer_from: int | None,
+    decider: Decider,
+    log: KafkaLog,
+    shared_log: SharedLog,
+    held: ExitStack,
+) -> ShardRole:
+    """Opens or restores one shard's rows, and connects it from their position on. log: used during the start only."""
     names, sharding = settings.topics, Sharding.of(decider)
-    log = KafkaLog(connect(settings, "shard", runtime, reading=True), names.sketches)
-    held.callback(log.close)
-    check_scheme(names.sketches, log.first(), scheme)
     begin = _begin(settings, runtime, log)
     url = shard_checkpoints(settings, number)
     newest = None if answer_from is None else sharding.stable_to(answer_from)
     restoring = Restoring(
-        settings, log, decider, runtime, url=url, position=applied_to, begin=begin, newest=newest, role="shard"
+        settings,
+        log,
+        decider,
+        runtime,
+        url=url,
+        position=applied_to,
+        begin=begin,
+        newest=newest,
+        behind_max=settings.checkpoint_messages,
+        role="shard",
     )
 
     def fill(state: Path) -> None:
@@ -152,7 +277,9 @@ def _start(settings: Settings, runtime: Runtime, number: int, answer_from: int |
         _log.warning("removes an index that is too new, and builds it from the log", shard=number, state=str(state))
         remove_index(state)
 
-    directory = MatcherDirectory(shard_state(settings, number), scheme, restore=fill, outlived=restoring.outlived)
+    directory = MatcherDirectory(
+        shard_state(settings, number), settings.scheme(), restore=fill, outlived=restoring.outlived
+    )
     held.callback(directory.close)
     _bind(directory.store, log, settings, str(directory.path))
     shard = Shard(number, directory.store, decider, threads=settings.threads)
@@ -172,19 +299,18 @@ def _start(settings: Settings, runtime: Runtime, number: int, answer_from: int |
     )
     answers.shard = number
     held.callback(answers.close)
-    log.follow(shard.effects_position)
+    view = shared_log.view(shard.effects_position)
+    held.callback(view.close)
     _log.info("shard starts", shard=number, of=sharding.shards, effects=shard.effects_position, log_end=log.end())
     return ShardRole(
         number,
         shard,
         directory.store,
         sharding,
-        scheme.digest,
-        log,
+        view,
         EffectsReader(effects, directory.store),
         answers,
         runtime,
-        log_id=log.topic.id,
         checkpoints=checkpoints,
     )
 

@@ -8,9 +8,11 @@ from typing import Protocol
 from neardup.decider import Decider
 from neardup.errors import StateError
 from neardup.index.base import Store
+from neardup.sharded.window import Window
 from streams.config.settings import Settings
 from streams.errors import NEW_GENERATION
 from streams.formats.message import NewDecider, encode_control
+from streams.formats.pieces import cut
 from streams.pipeline.audit import Audit
 from streams.pipeline.control_records import LogFrom
 from streams.pipeline.deciders import DeciderChanges, decider_at, decider_changes_in, describe_change, incompatibility
@@ -82,7 +84,8 @@ def start_matcher(
     """Returns a matcher that continues where index and log allow. Raises as run_matcher.
 
     (1) Fence other matchers; (2) read changes of the decider from the log; (3) compare index, log and verdicts; (4)
-    commit the offset with the topic ids, if it is not committed so; (5) write the topic ids into the index.
+    commit the offset with the topic ids, if it is not committed so; (5) write the topic ids into the index; (6) of a
+    judge: write effects that their topic has lost.
     """
     log, verdicts, store, topic_ids = ports.log, ports.verdicts, directory.store, ports.verdicts.topic_ids
     topics, generation = runtime.settings.topics, runtime.settings.generation
@@ -108,7 +111,6 @@ def start_matcher(
         begin=log.begin(),
         end=log.end(),
         newest=newest,
-        is_sharded=matcher.window is not None,
     )
     then = decider_at(matcher.decider, changes, newest.last.next_offset if newest.last else 0)
     at = resume_at(  # (3)
@@ -121,7 +123,7 @@ def start_matcher(
         bind(ports, store, generation)  # (5)
     effects_to = ports.effects_to()
     if matcher.window is not None and effects_to < matcher.next_offset:
-        raise _effects_lost(effects_to, matcher.next_offset, topics.effects, str(directory.path))
+        effects_to = _write_lost_effects(ports, matcher, matcher.window, effects_to, at, topics.effects)  # (6)
     role = MatchRole(
         log,
         ports.messages_from,
@@ -140,14 +142,26 @@ def start_matcher(
     return role
 
 
-def _effects_lost(effects_to: int, folded: int, topic: str, state: str) -> StateError:
-    return StateError(
-        f"topic {topic} has the effects of messages before {effects_to}, and the index in {state} has judged those "
-        f"before {folded}: the others are lost, and folding the log makes them again; stop judge and shards, move the "
-        "index folders of all of them away, and start them: no verdict is emitted again. Where retention has removed "
-        "the log's begin: restore for the judge a checkpoint before those of the shards (neardup checkpoints, neardup "
-        "restore --checkpoint NAME), start it, and then the shards"
-    )
+def _write_lost_effects(
+    ports: MatcherPorts, matcher: Matcher, window: Window, effects_to: int, committed: int, topic: str
+) -> int:
+    """Writes the effects of judged messages that their topic has lost, as far as the judge keeps them.
+
+    The judge keeps those of two epochs. A shard that has answered the last judged message needs no earlier ones; one
+    with older rows stops, and says what to do. Returns the offset behind the last message whose effects are in the
+    topic. Raises StateError if effects would be missing in its middle.
+    """
+    kept = window.kept_effects(effects_to)
+    if effects_to and (not kept or kept[0].offset > effects_to):
+        raise StateError(
+            f"topic {topic} has the effects of messages before {effects_to}, and the judge has judged those before "
+            f"{matcher.next_offset}: those between are lost. Stop judge and shards, delete the topic and create it "
+            "again (neardup topics create), and start them: the judge writes the effects that it keeps, and a shard "
+            "that needs earlier ones says what to do"
+        )
+    _log.warning("writes lost effects again", topic=topic, messages=len(kept), before=matcher.next_offset)
+    ports.verdicts.commit((), committed, effects=[piece for each in kept for piece in cut(each.offset, each.encode())])
+    return matcher.next_offset
 
 
 def decider_changes(ports: MatcherPorts, store: Store, settings: Settings) -> DeciderChanges:

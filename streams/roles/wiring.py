@@ -14,7 +14,7 @@ from streams.formats.pieces import decode_piece
 from streams.formats.verdicts import decode_verdict
 from streams.kafka import Admin, Connection, KafkaLog, KafkaPages, KafkaTopic, KafkaVerdicts, Writer
 from streams.kafka.answers import KafkaAnswers
-from streams.kafka.leader import Leader
+from streams.kafka.assignment import Assignment
 from streams.kafka.reader import TopicReader
 from streams.kafka.topics import Sizes, require
 from streams.pipeline.answered_log import AnsweredLog
@@ -29,7 +29,7 @@ from streams.roles.runtime import STOP_SECONDS_MAX, Runtime, connect, serving
 from streams.roles.sketch import SketchRole, check_scheme
 from streams.roles.standby import stand_by
 from streams.roles.start import MatcherPorts, StartOptions, start_matcher
-from streams.state.directory import ONE_MATCHER, MatcherDirectory
+from streams.state.directory import MatcherDirectory
 
 _log = logs.get("match")
 
@@ -144,11 +144,6 @@ def _match(settings: Settings, runtime: Runtime, new_decider: bool, accept_lost_
     """Runs a matcher from one start until it is stopped or fenced."""
     scheme = settings.scheme()
     options = StartOptions(settings.decider(scheme), new_decider, accept_lost_verdicts)
-    if settings.is_sharded and (settings.audit or settings.audit_topic or settings.shadow):
-        raise BadInput(
-            "a judge of shards holds no sketches to audit pairs or to try a shadow rule by: leave audit, audit_topic "
-            f"and shadow out; {ONE_MATCHER}"
-        )
     names = settings.topics
     with ExitStack() as held:
         held.enter_context(generation_served(settings, "match", runtime))
@@ -167,7 +162,14 @@ def _match(settings: Settings, runtime: Runtime, new_decider: bool, accept_lost_
         if runtime.traces is not None:
             log.hear = runtime.traces.hear
         leaders = f"{settings.group_of('match')}:lead"
-        restoring = Restoring(settings, log, options.decider, runtime, lambda: standby and bool(admin.members(leaders)))
+        restoring = Restoring(
+            settings,
+            log,
+            options.decider,
+            runtime,
+            lambda: standby and bool(admin.members(leaders)),
+            begin=lambda: (begin_of_window(log.begin(), options.decider.epoch), names.sketches),
+        )
         directory = MatcherDirectory(
             Path(settings.state), scheme, restore=restoring.restore, outlived=restoring.outlived
         )
@@ -206,7 +208,7 @@ def _match(settings: Settings, runtime: Runtime, new_decider: bool, accept_lost_
         )
         leader = None
         if standby:
-            leader = Leader(connect(settings, "match", runtime), names.sketches, leaders)
+            leader = Assignment(connect(settings, "match", runtime), names.sketches, leaders)
             held.callback(leader.close)
             committed = partial(admin.committed, settings.group_of("match"), names.sketches, 0)
             stand_by(ports, directory, options, runtime, leader, committed)
@@ -226,6 +228,14 @@ def _audit_of(settings: Settings, decider: Decider) -> Audit | None:
         bytes_max=settings.audit_bytes_max,
         warn=lambda text: _log.warning(text),
     )
+
+
+def begin_of_window(begin: int, epoch: int) -> int:
+    """The first offset from which an index can be continued: a judge reads the log again from two epochs before.
+
+    begin: of the log. epoch: 0 for a matcher.
+    """
+    return begin + 2 * epoch if begin else 0
 
 
 def newest_verdicts(settings: Settings, runtime: Runtime | None = None) -> VerdictsEnd:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from neardup.errors import StateError
+from streams.errors import InUse
 
 try:
     import fcntl
@@ -81,7 +82,7 @@ def lock_directory(path: Path, names: Collection[str], held: ExitStack) -> None:
             lock(handle)
         except BlockingIOError:
             pid = os.read(handle, 32).decode("ascii", "replace").strip() or "unknown"
-            raise StateError(
+            raise InUse(
                 f"{path} is in use by process {pid}; wait for it to end, or name another directory",
             ) from None
         os.ftruncate(handle, 0)

@@ -116,7 +116,7 @@ def make_sharded(broker: str, names: Topics, tmp_path: Path) -> Iterator[Callabl
     made: list[ShardedLine] = []
 
     def line(**settings: Any) -> ShardedLine:
-        made.append(ShardedLine(broker, names, tmp_path, **settings))
+        made.append(ShardedLine(settings.pop("bootstrap", broker), names, tmp_path, **settings))
         return made[-1]
 
     yield line

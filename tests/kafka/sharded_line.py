@@ -47,6 +47,7 @@ class ShardedLine(Line):
         super().__init__(bootstrap, names, folder, **{"shards": SHARDS, "epoch": EPOCH, "flush_ms": 50, **settings})
 
     judge: Role
+    processes: dict[str, Role]  # that share the shards, by name
 
     def with_settings(self, **settings: Any) -> Settings:
         return replace(self.settings, **settings)

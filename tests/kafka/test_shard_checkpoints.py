@@ -5,6 +5,7 @@ import shutil
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 from broker import eventually
@@ -14,6 +15,7 @@ from sharded_line import EPOCH, SHARDS, ShardedLine, long
 from neardup.index.base import Family
 from neardup.index.rocks import RocksStore
 from neardup.sketch.takedown import of_url
+from streams.history.checkpoints import bring_back
 from streams.roles import forget
 from streams.roles.shards import shard_checkpoints, shard_state
 from streams.state.checkpoint_store import CheckpointStore
@@ -72,6 +74,44 @@ def test_all_disks_are_lost(line: ShardedLine) -> None:
     line.stop()
     lose(line, *range(SHARDS), judge=True)
     line.publish(story())
+    line.start_shards()
+    line.start("match")
+    line.start("sketch")
+
+    line.check()
+
+
+@long
+def test_effects_are_lost_and_the_log_is_trimmed(line: ShardedLine) -> None:
+    """A shard with a checkpoint of its own needs effects that the judge no longer keeps: as its error says, the judge
+    starts from an earlier checkpoint.
+    """
+    line.stop()
+    without: dict[str, Any] = {"settings": {"checkpoints": ""}}
+    line.start("sketch")
+    line.start("match", **without)
+    line.start("shard", shards=range(SHARDS), **without)
+    line.publish(story())
+    line.settle()
+    line.stop()
+    shard = offsets(shard_checkpoints(line.settings, 1))[0]
+    assert shard < line.committed("match", line.names.sketches, 1)[0] - 2 * EPOCH
+    kept = CheckpointStore(line.settings.checkpoints)
+    earlier = next(one for one in kept.usable() if one.manifest.offset <= shard)
+    line.trim(max(1, earlier.manifest.offset - 2 * EPOCH))
+    line.recreate(line.names.effects)
+    shutil.rmtree(shard_state(line.settings, 1))
+    judge = line.start("match")
+    line.start("sketch")
+    line.publish(story())
+    eventually(lambda: '"writes lost effects again"' in judge.output(), "effects are there")
+    error = line.start("shard", shards=[1]).refused()
+    assert f"restore for the judge a checkpoint that ends at message {shard} or before" in error
+    line.stop()
+    line.recreate(line.names.effects)
+    state = Path(line.settings.state)
+    (state / "index").rename(state.with_name("away"))
+    bring_back(state, kept, name=earlier.name)
     line.start_shards()
     line.start("match")
     line.start("sketch")

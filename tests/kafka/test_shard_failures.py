@@ -2,21 +2,19 @@
 
 import re
 from collections.abc import Callable
-from pathlib import Path
+from typing import Any
 
 from broker import eventually
 from line import story
 from roles import freeze, full_disk
 from sharded_line import SHARDS, ShardedLine, long
 
-from streams.roles.shards import shard_state
-
 Make = Callable[..., ShardedLine]
 
 
-def running(make_sharded: Make) -> ShardedLine:
-    """A line that has judged some pages, and runs."""
-    line = make_sharded()
+def running(make_sharded: Make, **settings: Any) -> ShardedLine:
+    """A line with pages to judge, whose sketcher runs."""
+    line = make_sharded(**settings)
     line.publish(story())
     line.start("sketch")
     line.settle(judged=False)
@@ -33,9 +31,6 @@ def test_effects_are_recreated_while_all_run_and_the_advice_is_followed(make_sha
     assert "start the judge: it says what is gone" in judge.refused()
     for shard in shards:
         assert f"topic {line.names.effects}" in shard.refused()
-    assert "move the index folders of all of them away" in line.start("match").refused()
-    for state in (Path(line.settings.state), *(shard_state(line.settings, number) for number in range(SHARDS))):
-        (state / "index").rename(state.with_name(f"{state.name}.away"))
     line.start_shards()
     line.start("match")
     line.publish(story())
@@ -68,6 +63,39 @@ def test_a_shard_without_room_on_its_disk_stops_and_goes_on(make_sharded: Make) 
     full = line.start("shard", shards=[1], step="3 acknowledged", how=full_disk)
     assert re.search("make room|File too large|no room", full.refused())
     line.start("shard", shards=[1])
+
+    line.check()
+
+
+@long
+def test_a_frozen_judge_is_fenced_by_its_successor(make_sharded: Make) -> None:
+    """In the middle of a transaction, and with effects that the successor writes, too: nothing is emitted twice."""
+    line = running(make_sharded)
+    line.start_shards()
+    zombie = line.start("match", step="3 offsets sent", how=freeze)
+    zombie.frozen()
+    line.start("match", settings={"state": str(line.folder / "other")})
+    line.settle()
+    zombie.thaw()
+    line.publish(story())
+    assert "another process has taken over" in zombie.refused()
+
+    line.check()
+
+
+@long
+def test_a_silent_broker_ends_no_judge_and_no_shard(own_broker: Any, make_sharded: Make) -> None:
+    line = running(make_sharded, bootstrap=own_broker.bootstrap)
+    judge = line.start("match")
+    shards = [line.start("shard", shards=[number]) for number in range(SHARDS)]
+    assigned = line.start("shard", settings={"state": str(line.folder / "other")})
+    line.settle()
+    own_broker.pause()
+    for role in (judge, assigned, *shards):
+        eventually(lambda role=role: "waits for Kafka" in role.output(), "each role waits")
+        assert role.running
+    own_broker.resume()
+    line.publish(story())
 
     line.check()
 

@@ -4,6 +4,7 @@
 """
 
 import os
+import shutil
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
@@ -116,8 +117,9 @@ def test_a_takedown_reaches_the_shards(line: ShardedLine) -> None:
 
 
 @long
-def test_lost_effects_are_made_again(line: ShardedLine) -> None:
-    """The judge says what to do, and no verdict is emitted twice."""
+@pytest.mark.parametrize("lost", [False, True], ids=["disks are there", "a shard's disk is lost"])
+def test_lost_effects_are_written_again(line: ShardedLine, lost: bool) -> None:
+    """The judge keeps those that shards on its level need. A shard that needs earlier ones says what to do."""
     line.publish(story())
     line.start("sketch")
     line.start_shards()
@@ -125,14 +127,23 @@ def test_lost_effects_are_made_again(line: ShardedLine) -> None:
     line.settle()
     line.stop()
     line.recreate(line.names.effects)
-    error = line.start("match").refused()
-    assert "move the index folders of all of them away" in error
-    for state in (Path(line.settings.state), *(shard_state(line.settings, number) for number in range(SHARDS))):
-        (state / "index").rename(state.with_name(f"{state.name}.away"))
-    line.start_shards()
-    line.start("match")
+    if lost:
+        shutil.rmtree(shard_state(line.settings, 1))
+    judge = line.start("match")
     line.start("sketch")
     line.publish(story())
+    if lost:
+        eventually(lambda: '"writes lost effects again"' in judge.output(), "effects are there")
+        error = line.start("shard", shards=[1]).refused()
+        assert "delete the topic and create it again" in error
+        assert "move the judge's index folder away" in error
+        line.stop()
+        line.recreate(line.names.effects)
+        state = Path(line.settings.state)
+        (state / "index").rename(state.with_name("away"))
+        line.start("match")
+        line.start("sketch")
+    line.start_shards()
 
     line.check()
 

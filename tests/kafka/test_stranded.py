@@ -9,7 +9,7 @@ from confluent_kafka import KafkaError, KafkaException, TopicPartition
 from streams.config.settings import Topics
 from streams.errors import NoAnswer
 from streams.kafka import Admin, Connection, stranded, topics
-from streams.kafka.leader import Leader
+from streams.kafka.assignment import Assignment
 from streams.kafka.stranded import Stranded, leave
 from streams.kafka.topics import Sizes
 
@@ -88,7 +88,7 @@ def test_a_standby_that_has_lost_all_brokers_joins_again(
     connection: Connection, names: Topics, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     topics.create(Admin(connection), names, Sizes())
-    leader = Leader(connection, names.sketches, names.sketches)
+    leader = Assignment(connection, names.sketches, names.sketches)
     leader._consumer.close()
     leader._consumer = Client(False, False)  # type: ignore[assignment]
     monkeypatch.setattr(stranded, "_QUIET_SECONDS", -1.0)

@@ -385,6 +385,9 @@ class ScriptedLog:
     def check(self) -> None:
         self._broker.same(self.topic, NEW_GENERATION)
 
+    def close(self) -> None:
+        pass
+
 
 class Transactions:
     """One matcher's end of the verdicts; `init` fences every earlier one with its transactional id.

@@ -5,13 +5,21 @@ What they find is made up, so that a schedule takes milliseconds: a shard's rows
 order, its answer is a hash of these rows and the message, and the judge's verdict and effects are hashes of the answers
 and of the messages in its window. A message that is answered from an earlier or later view, or judged with another
 window, has another verdict.
+
+Shards and judge make checkpoints. In some schedules retention removes the begin of the log and of the effects, as far
+as the newest checkpoints permit; such a schedule loses either effects or answers, because no checkpoint can replace
+both. The operator does what errors and logs say.
 """
 
 import hashlib
+import pickle
 import random
+import re
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from functools import partial
 from types import SimpleNamespace
 from typing import Any
 from unittest import mock
@@ -27,14 +35,16 @@ from neardup.index.base import Family, Store
 from neardup.sharded import shard as shard_module
 from neardup.sharded.epochs import Sharding
 from neardup.sharded.records import ANSWER, EFFECT, Candidates, Effects
-from neardup.sharded.shard import Shard
+from neardup.sharded.shard import Shard, applied_to
 from neardup.verdict import Kind
 from streams.config.settings import Settings
+from streams.errors import PositionLost
 from streams.formats.message import Message, encode_message, page_id
 from streams.formats.pieces import cut, decode_piece
 from streams.pipeline.answered_log import AnsweredLog
 from streams.pipeline.effects import EffectsReader
 from streams.pipeline.matcher import Prepared
+from streams.pipeline.shared_log import SharedLog, decode_message
 from streams.roles import match as match_module
 from streams.roles import shard as role_module
 from streams.roles import start as start_module
@@ -138,11 +148,15 @@ class MadeUpMatcher:
     def __init__(self, store: Store, decider: Decider, *_: Any, log: str = "", **__: Any) -> None:
         self._store, self.decider, self._log = store, decider, log
         self.sharding = Sharding.of(decider)
-        following, state = store.get_many(Family.META, [b"next", b"state"])
+        following, state, parts = store.get_many(Family.META, [b"next", b"state", b"parts"])
         self.next_offset = self.position = self.emitted_to = int(following or 0)
         self._state = int(state or 0)
+        self._parts: list[Effects] = list(map(Effects.decode, pickle.loads(parts))) if parts else []
         self.log_time = self.takedowns_to = 0
-        self.window = SimpleNamespace(restore_from=self.sharding.stable_to(self.next_offset))
+        self.window = SimpleNamespace(
+            restore_from=self.sharding.stable_to(self.next_offset),
+            kept_effects=lambda start: [part for part in self._parts if part.offset >= start],
+        )
         self._messages: dict[int, bytes] = {}
         self.audit = None
         self.heartbeat = lambda: None
@@ -158,7 +172,8 @@ class MadeUpMatcher:
         start = self.sharding.stable_to(offset)
         window = [data for at, data in sorted(self._messages.items()) if start <= at]
         state, effects = judged(self.sharding, offset, self._state, window, answers)
-        meta = {b"next": b"%d" % (offset + 1), b"state": b"%d" % state}
+        parts = [part.encode() for part in self._parts if part.offset >= start] + [effects.encode()]
+        meta = {b"next": b"%d" % (offset + 1), b"state": b"%d" % state, b"parts": pickle.dumps(parts)}
         verdicts: list[Any] = [MadeUpVerdict(page_id(offset, 0), state, self._log)] if emit else []
         made = Prepared(
             Outcome(BatchVerdicts(verdicts), {}), {Family.META: meta}, offset + 1, 0, offset + 1, [], self.decider
@@ -170,6 +185,7 @@ class MadeUpMatcher:
         self._store.write(prepared.writes)
         self.next_offset = self.emitted_to = prepared.next_offset
         self._state = int(prepared.writes[Family.META][b"state"])
+        self._parts = list(map(Effects.decode, pickle.loads(prepared.writes[Family.META][b"parts"])))
         self._messages = {at: data for at, data in self._messages.items() if at >= self.sharding.stable_to(at) - 99}
 
 
@@ -250,6 +266,10 @@ class World:
     zombies: list[Any] = field(default_factory=list)
     copies: dict[int, Disk] = field(default_factory=dict)
     judge_copy: Folder | None = None
+    elsewhere: dict[int, Disk] = field(default_factory=dict)  # disks of processes that ran a shard before
+    checkpoints: list[list[Disk]] = field(default_factory=list)  # of each shard, oldest first
+    judge_checkpoints: list[Folder] = field(default_factory=list)
+    happened: Counter[str] = field(default_factory=Counter)
     armed: str = ""
     log: list[bytes] = field(default_factory=list)
 
@@ -264,9 +284,18 @@ class World:
         settings = Settings(seed=1, state="state", flush_ms=1_000_000, match_messages=2)
         self.runtime = Runtime.quiet(settings)
         self.shards = [None] * self.sharding.shards
+        self.checkpoints = [[] for _ in self.shards]
+        #: In schedules with retention only one of them.
+        self.may_lose = chance.choice([(CANDIDATES, EFFECTS), (CANDIDATES,), (EFFECTS,)])
         self.folders = [Disk() for _ in self.shards]
         for folder in self.folders:
             folder.around = self.around
+        log_id = self.broker.topic(LOG).id
+        self.shared_log = SharedLog(  # all shards of a schedule are in one process
+            partial(ScriptedLog, self.broker, LOG),
+            lambda offset, data: decode_message(offset, data, SCHEME.hex(), log_id),
+            chance.choice([1, 3, 64]),
+        )
 
     def around(self, moment: str) -> None:
         if self.armed == moment:
@@ -295,23 +324,29 @@ class World:
         except Crash:
             self.crash_shard(number)
             return True
+        except PositionLost as error:
+            if required := re.findall("needs those of message ([0-9]+)", str(error)):
+                self.happened["a shard lacks effects"] += 1
+                self.find_effects(number, int(required[0]))
+            else:
+                self.happened["retention has overtaken a shard"] += 1
+                self.crash_shard(number)
+            return True
 
     def shard(self, number: int) -> ShardRole:
+        if applied_to(self.folders[number]) < self.begin_of_shards():
+            self.restore_shard(number, self.begin_of_shards())
         store = self.folders[number]
         found = Shard(number, store, self.decider)
-        log = ScriptedLog(self.broker, LOG)
-        log.follow(found.effects_position)
         return ShardRole(
             number,
             found,
             store,
             self.sharding,
-            SCHEME.hex(),
-            log,
+            self.shared_log.view(found.effects_position),
             EffectsReader(ScriptedLog(self.broker, EFFECTS), store),
             Out(self.broker, number, self.around),
             self.runtime,
-            log_id=log.topic.id,
         )
 
     def round_of_the_judge(self) -> bool:
@@ -323,17 +358,23 @@ class World:
                 self.judge._flush()
             return worked
         except StateError as error:
-            if "move the index folders of all of them away" not in str(error):
+            if "the judge writes the effects that it keeps" not in str(error):
                 raise
-            self.begin_anew()
+            self.happened["effects are lost in the middle"] += 1
+            self.stop_all()
+            self.broker.recreate(EFFECTS)
             return True
         except (Crash, NeardupError) as error:
-            if not isinstance(error, Crash) and "another process has taken over" not in str(error):
+            expected = isinstance(error, Crash | PositionLost)  # retention may overtake it
+            if not expected and "another process has taken over" not in str(error):
                 raise
             self.crash_judge()
             return True
 
     def begin(self) -> MatchRole:
+        begin = self.broker.topic(LOG).partitions[0].begin
+        if self.sharding.stable_to(judged_to(self.judge_folder)) < begin:
+            self.judge_folder = max(self.judge_checkpoints, key=judged_to).copied()
         folder = self.judge_folder
         folder.store.around = self.around
         verdicts = Transactions(self.broker, LOG, VERDICTS, "judge", effects=EFFECTS, around=self.around)
@@ -354,8 +395,14 @@ class World:
 
     def crash_shard(self, number: int | None = None) -> None:
         number = self.chance.randrange(len(self.shards)) if number is None else number
-        self.shards[number] = None
+        self.end(number)
         self.folders[number] = self.durable(self.folders[number])
+
+    def end(self, number: int) -> None:
+        """A shard runs no more, unless as a zombie."""
+        role, self.shards[number] = self.shards[number], None
+        if role is not None and role not in self.zombies:
+            role._log.close()
 
     def durable(self, disk: Disk) -> Disk:
         found = disk.durable()
@@ -400,8 +447,7 @@ class World:
     def restore_a_copy(self) -> None:
         if self.copies and self.chance.random() < 0.7:
             number = self.chance.choice(sorted(self.copies))
-            self.shards[number] = None
-            self.folders[number] = self.durable(self.copies[number])
+            self.use(number, self.copies[number].durable())
         elif self.judge_copy is not None:
             self.judge = None
             self.judge_folder = self.judge_copy.copied()
@@ -411,31 +457,109 @@ class World:
         if number == len(self.shards):
             self.judge, self.judge_folder = None, Folder(Disk())
         else:
-            self.begin_shard_anew(number)
+            self.use(number, Disk())
 
-    def begin_shard_anew(self, number: int) -> None:
-        self.shards[number], self.folders[number] = None, Disk()
-        self.folders[number].around = self.around
+    def use(self, number: int, disk: Disk) -> None:
+        """A shard starts with this disk."""
+        self.end(number)
+        self.folders[number] = disk
+        disk.around = self.around
 
-    def lose_a_topic(self) -> None:
-        """Its readers restart, as the roles' own checks make them."""
-        name = self.chance.choice([CANDIDATES, EFFECTS])
-        self.broker.recreate(name)
+    def move_a_shard(self) -> None:
+        """To another process, with a disk of its own, on which it may have been before. The former one may go on."""
+        number = self.chance.randrange(len(self.shards))
+        if self.shards[number] is not None and self.chance.random() < 0.5:
+            self.zombies.append(self.shards[number])
+        there = self.elsewhere.get(number, Disk())
+        self.elsewhere[number] = self.folders[number].durable()
+        self.use(number, there)
+        if not applied_to(there) and self.checkpoints[number]:
+            self.restore_shard(number, 0)
+
+    # Checkpoints and retention.
+
+    def checkpoint(self) -> None:
+        """As roles make them, between two rounds: some shards, then the judge."""
+        for number, role in enumerate(self.shards):
+            if role is not None and role._store is self.folders[number] and self.chance.random() < 0.7:
+                self.checkpoints[number].append(copy_of(self.folders[number]))
+        if self.judge is not None and self.chance.random() < 0.7:
+            self.judge_checkpoints.append(Folder(copy_of(self.judge_folder.store), self.judge_folder.kept))
+
+    def expire(self) -> None:
+        """Retention removes the begin of the log and of its effects, where checkpoints make up for a lost disk."""
+        if len(self.may_lose) > 1:
+            return
+        newest = [max((applied_to(disk) for disk in each), default=0) for each in self.checkpoints]
+        for folder in reversed(self.judge_checkpoints):
+            stable = self.sharding.stable_to(judged_to(folder))
+            if self.may_lose == (EFFECTS,) and judged_to(folder) <= min(newest):
+                return self.expire_before(min(stable, *newest))
+            older = [max((at for at in map(applied_to, each) if at <= stable), default=0) for each in self.checkpoints]
+            if self.may_lose == (CANDIDATES,) and all(older):
+                return self.expire_before(min(older))
+
+    def expire_before(self, offset: int) -> None:
+        held = self.broker.topic(EFFECTS).partitions[0]
+        for at in range(held.begin, held.end):
+            if decode_piece(held.records[at], "").offset >= offset:  # type: ignore[arg-type]
+                break
+            held.begin = at + 1
+        log = self.broker.topic(LOG).partitions[0]
+        self.happened["expired"] += offset > log.begin
+        log.begin = max(log.begin, offset)
+
+    def begin_of_shards(self) -> int:
+        """The first message with sketches and effects."""
+        held = self.broker.topic(EFFECTS).partitions[0]
+        first = held.records[held.begin : held.begin + 1]
+        effects = decode_piece(first[0], "").offset if first else 0  # type: ignore[arg-type]
+        return max(self.broker.topic(LOG).partitions[0].begin, effects)
+
+    def restore_shard(self, number: int, least: int, most: int = 1 << 62) -> bool:
+        """From the newest checkpoint within limits, or else from nothing if that is within them."""
+        fitting = [disk for disk in self.checkpoints[number] if least <= applied_to(disk) <= most]
+        if fitting:
+            self.happened["shard restored"] += 1
+            self.use(number, copy_of(max(fitting, key=applied_to)))
+        elif not least:
+            self.use(number, Disk())
+        return bool(fitting) or not least
+
+    def find_effects(self, number: int, required: int) -> None:
+        """A shard lacks effects that its topic has lost: the operator does what its error says."""
+        self.end(number)
+        if self.restore_shard(number, required + 1):
+            return  # perhaps for the same error, with a later message
+        self.stop_all()
+        self.broker.recreate(EFFECTS)
+        begin = self.broker.topic(LOG).partitions[0].begin
+        fitting = [
+            folder
+            for folder in self.judge_checkpoints
+            if judged_to(folder) <= required and self.sharding.stable_to(judged_to(folder)) >= begin
+        ]
+        if not fitting and begin:
+            raise Wrong(f"no checkpoint of the judge ends at {required} or before")
+        self.happened["judge restored for effects"] += bool(fitting)
+        self.judge_folder = max(fitting, key=judged_to).copied() if fitting else Folder(Disk())
+
+    def stop_all(self) -> None:
         self.zombies = []
         for number in range(len(self.shards)):
             self.crash_shard(number)
         self.crash_judge()
 
-    def begin_anew(self) -> None:
-        """What the judge asks for where effects are lost."""
-        for number in range(len(self.shards)):
-            self.begin_shard_anew(number)
-        self.judge, self.judge_folder, self.zombies = None, Folder(Disk()), []
+    def lose_a_topic(self) -> None:
+        """Its readers restart, as the roles' own checks make them."""
+        self.broker.recreate(self.chance.choice(self.may_lose))
+        self.stop_all()
 
     def trim(self) -> None:
         """Retention takes answers."""
-        for held in self.broker.topics[CANDIDATES].partitions:
-            held.begin = self.chance.randint(held.begin, held.end)
+        if CANDIDATES in self.may_lose:
+            for held in self.broker.topics[CANDIDATES].partitions:
+                held.begin = self.chance.randint(held.begin, held.end)
 
     # The end.
 
@@ -453,9 +577,17 @@ class World:
                 awaited = self.judge._answered.awaits()  # type: ignore[union-attr]
                 named = awaited.partition(" of shard ")[2].partition(";")[0].split(", ")
                 for number in map(int, filter(None, named)):
-                    self.begin_shard_anew(number)
+                    self.answer_again(number, int(awaited.rpartition("--answer-from ")[2]))
                 idle = 0
         raise Wrong(f"it never settles: {self.judge and self.judge._answered.awaits()}")  # type: ignore[union-attr]
+
+    def answer_again(self, number: int, message: int) -> None:
+        """What the judge's log says, where an answer is lost; else the judge starts from a checkpoint."""
+        if not self.restore_shard(number, self.begin_of_shards(), self.sharding.stable_to(message)):
+            newest = max(self.judge_checkpoints, key=judged_to, default=Folder(Disk()))
+            if judged_to(newest) <= message:
+                raise Wrong(f"no checkpoint of shard {number} serves to answer message {message}")
+            self.judge, self.judge_folder = None, newest.copied()
 
     def reads_answers(self) -> bool:
         """Whether the judge has answers to read, among which there may be the awaited one."""
@@ -478,7 +610,8 @@ class World:
         if found != list(enumerate(verdicts)):
             raise Wrong(f"verdicts {found}, expected {verdicts}")
         records = [decode_piece(record, "") for record in self.broker.topics[EFFECTS].partitions[0].records]  # type: ignore[arg-type]
-        if b"".join(piece.data for piece in records) != b"".join(effects):
+        first = records[0].offset if records else len(effects)
+        if b"".join(piece.data for piece in records) != b"".join(effects[first:]):
             raise Wrong("the topic of effects has not each message's once")
 
     def expected(self) -> tuple[list[int], list[bytes]]:
@@ -498,6 +631,16 @@ class World:
         return states, [each.encode() for each in effects]
 
 
+def judged_to(folder: Folder) -> int:
+    (following,) = folder.store.get_many(Family.META, [b"next"])
+    return int(following or 0)
+
+
+def copy_of(disk: Disk) -> Disk:
+    """Of all rows, as a checkpoint has them."""
+    return Disk({family: dict(disk.scan(family)) for family in Family})
+
+
 def records_of(data: bytes) -> tuple[bytes, ...]:
     from streams.formats.message import decode_entry
 
@@ -509,7 +652,8 @@ def records_of(data: bytes) -> tuple[bytes, ...]:
 STEPS: Mapping[str, float] = {
     "publish": 4, "round_of_a_shard": 12, "round_of_the_judge": 8, "crash_shard": 1, "crash_judge": 0.7,
     "die_at_a_step": 1, "zombie_shard": 0.7, "zombie_judge": 0.4, "wake_a_zombie": 1.5, "copy": 0.7,
-    "restore_a_copy": 0.6, "lose_a_folder": 0.3, "lose_a_topic": 0.15, "trim": 0.3,
+    "restore_a_copy": 0.6, "lose_a_folder": 0.3, "lose_a_topic": 0.15, "trim": 0.3, "move_a_shard": 0.7,
+    "checkpoint": 2, "expire": 1,
 }  # fmt: skip
 
 
@@ -520,7 +664,9 @@ def simulate(seed: int) -> World:
     weights = [weight * chance.choice([0, 0.3, 1, 1, 3]) for weight in STEPS.values()]
     weights[:3] = list(STEPS.values())[:3]
     with made_up():
-        for name in chance.choices(list(STEPS), weights, k=chance.choice([10, 25, 25, 80])):
+        for name in chance.choices(
+            list(STEPS), weights, k=chance.choice([10, 25, 25, 80] if len(world.may_lose) > 1 else [25, 80, 160])
+        ):
             getattr(world, name)()
         world.settle()
     world.check()

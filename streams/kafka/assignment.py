@@ -1,7 +1,8 @@
-"""Decides which of several matchers of a stream is active: the one to which Kafka assigns the log's one partition.
+"""Membership in a group whose members share the partitions of a topic by Kafka's own assignment.
 
-Nothing is read or committed through this group membership. Fencing (the transactional id) is what prevents two active
-matchers. The membership only shows a standby when it may take over.
+Nothing is read or committed through it. The matcher that holds the log's one partition is active. Fencing (the
+transactional id) is what prevents two active matchers; the membership only shows a standby when it may take over. A
+process that holds a partition of the topic `candidates` runs the shard of this number; two that run one do no harm.
 """
 
 from collections.abc import Callable
@@ -18,15 +19,17 @@ SESSION_MS = 6_000
 _ROUND_MS_MAX = 900_000
 
 
-class Leader:
-    """A membership in a group of matchers. leads: whether the partition is held, as of the last `look`."""
+class Assignment:
+    """A membership. held: numbers of the partitions that this member has, as of the last `look`.
+
+    Assignment is incremental: when a member joins or ends, the others keep most of what they have.
+    """
 
     def __init__(self, connection: Connection, topic: str, group: str) -> None:
-        self.leads = False
+        self.held: frozenset[int] = frozenset()
         defaults: dict[str, Setting] = {"session.timeout.ms": SESSION_MS, "heartbeat.interval.ms": 500}
         fixed: dict[str, Setting] = {
             "group.id": group,
-            # The member that has the partition keeps it when another one joins.
             "partition.assignment.strategy": "cooperative-sticky",
             "max.poll.interval.ms": _ROUND_MS_MAX,
             "enable.auto.commit": False,
@@ -43,11 +46,16 @@ class Leader:
         callbacks = {"on_assign": self._assigned, "on_revoke": self._revoked, "on_lost": self._revoked}
         self._consumer.subscribe([self._topic], **callbacks)
 
+    @property
+    def leads(self) -> bool:
+        """Whether this member has a partition."""
+        return bool(self.held)
+
     def look(self, wait_s: float = 0.0) -> bool:
-        """Polls the group; returns whether this member leads. Must be called all the time."""
+        """Polls the group; returns whether this member has a partition. Must be called all the time."""
         self._consumer.poll(wait_s)
-        if self.leads:
-            self._stranded.heard()  # a member that has lost all brokers loses the partition, too
+        if self.held:
+            self._stranded.heard()  # a member that has lost all brokers loses its partitions, too
         elif reason := self._stranded.reason(self._consumer):
             log.warning("member of the group of %s has lost all brokers, and joins again: %s", self._topic, reason)
             old = self._consumer
@@ -56,16 +64,16 @@ class Leader:
         return self.leads
 
     def close(self) -> None:
-        """Leaves the group, so that a standby need not wait for the end of the session."""
+        """Leaves the group, so that other members need not wait for the end of the session."""
         leave(self._consumer)
 
     def _assigned(self, consumer: Consumer, places: list[TopicPartition]) -> None:
         consumer.incremental_assign(places)
         consumer.pause(places)
         if consumer is self._consumer:
-            self.leads = self.leads or bool(places)
+            self.held |= {place.partition for place in places}
 
     def _revoked(self, consumer: Consumer, places: list[TopicPartition]) -> None:
         consumer.incremental_unassign(places)
         if consumer is self._consumer:
-            self.leads = self.leads and not places
+            self.held -= {place.partition for place in places}
