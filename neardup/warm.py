@@ -26,7 +26,7 @@ from neardup import kernels
 from neardup.decider import Decider
 from neardup.fold import fold
 from neardup.index.memory import MemoryStore
-from neardup.kernels import KEPT, PLAIN, kernel_cache, postings
+from neardup.kernels import KEPT, PLAIN, kernel_cache, key_table, postings
 from neardup.kernels.batch import sketch_batch
 from neardup.kernels.gb18030 import gb18030
 from neardup.kernels.html import extract
@@ -35,18 +35,22 @@ from neardup.kernels.sniffing import sniff
 from neardup.kernels.spans import hash_spans
 from neardup.kernels.tokens import tokenise
 from neardup.kernels.urls import find_hosts
+from neardup.limits import PLACE_BITS
 from neardup.page import Page
 from neardup.pairs.scoring import compare_records
 from neardup.scheme import Scheme
+from neardup.sharded.answering import answer
+from neardup.sharded.epochs import Sharding
+from neardup.sharded.window import Window
 from neardup.sketch.layout import HEADER, SKETCH_VERSION, RecordKind
 from neardup.sketch.making import sketch_pages
 from neardup.text.decoding import decode
 from neardup.text.tokens import words
 
-#: The work of a command: sketching pages, judging sketches, reading texts of pages.
-Need = Literal["sketching", "judging", "texts"]
+#: The work of a command: sketching pages, judging sketches, judging with the answers of shards, reading texts of pages.
+Need = Literal["sketching", "judging", "sharding", "texts"]
 SCANNING: tuple[Need, ...] = ("sketching", "judging")
-ALL: tuple[Need, ...] = (*SCANNING, "texts")
+ALL: tuple[Need, ...] = (*SCANNING, "sharding", "texts")
 #: The kernels that Python calls for it, and the seconds that each takes to compile in one process, on a processor of
 #: 2023. Other processors took up to twice as long.
 _SECONDS: Mapping[Need, Mapping[Any, float]] = {
@@ -63,6 +67,7 @@ _SECONDS: Mapping[Need, Mapping[Any, float]] = {
         postings.unpost: 0.2,
         postings.post: 0.2,
     },
+    "sharding": {key_table.insert: 0.5, key_table.find: 0.2, key_table.meet: 0.4},
 }
 #: Processor seconds of the imports of the second process.
 _IMPORTS = 2.0
@@ -137,8 +142,8 @@ def _fewer_collections() -> Iterator[None]:
         gc.set_threshold(*before)
 
 
-def _judging() -> None:
-    """Runs the kernels of judging, on records that consist of a header and a URL."""
+def _headers() -> list[bytes]:
+    """Records that consist of a header and a URL: they suffice for the kernels of judging."""
     headers, url = np.zeros(5, HEADER), b"https://a.example/"
     headers["version"], headers["size"], headers["tokens"] = SKETCH_VERSION, HEADER.itemsize + len(url), 100
     headers["url_bytes"] = len(url)
@@ -146,7 +151,7 @@ def _judging() -> None:
     headers["url_hash"], headers["digest"] = (
         np.frombuffer(b"".join(bytes([which] * 16) for which in each), "V16") for each in (b"abcaa", b"xyxzz")
     )
-    _judge([header.tobytes() + url for header in headers])
+    return [header.tobytes() + url for header in headers]
 
 
 def _judge(records: Sequence[bytes]) -> None:
@@ -157,11 +162,25 @@ def _judge(records: Sequence[bytes]) -> None:
         store.write(fold([(number, record)], store, Decider(Scheme(seed=1).digest)).writes)
 
 
+def _shard(records: Sequence[bytes]) -> None:
+    """Judges each record as a message, with the answer of one shard."""
+    decider = Decider(Scheme(seed=1).digest, shards=1, epoch=1)
+    store = MemoryStore()
+    window = Window(store, decider, 0)
+    for offset, record in enumerate(records):
+        pages = [(offset << PLACE_BITS, record)]
+        window.begin(offset, pages)
+        answers = [answer(Sharding(1, 1), 0, offset, pages, store, decider)]
+        fold(pages, window.reader, decider, make_reads=window.reads(answers))
+
+
 def warm(needs: Sequence[Need] = ALL) -> None:
     """Runs every kernel of these needs once, on some small pages."""
     with _fewer_collections():
+        if "sharding" in needs:
+            _shard(_headers())
         if "sketching" not in needs:
-            _judging()
+            _judge(_headers())
             return
         apart = "judging" in needs and KEPT and not is_warm(("judging",)) and (os.cpu_count() or 1) > 1
         helper = subprocess.Popen([sys.executable, "-m", "neardup.warm", "judging"]) if apart else None

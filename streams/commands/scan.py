@@ -93,6 +93,8 @@ def scan(options: Options) -> int:
     raise_open_files()
     numbers = shadow_numbers(options.shadow_numbers)
     announce_compiler("sketching", "judging", quiet=options.quiet)
+    if options.shards is not None:
+        announce_compiler("sharding", quiet=options.quiet)
     quiet = options.quiet or options.as_json or options.out == "-"
     where = None if options.memory else options.state
     with (

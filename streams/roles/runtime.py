@@ -122,7 +122,8 @@ def serving(settings: Settings, role: str) -> Iterator[Runtime]:
             stopped_by_signals(stop),
             stopped_within(stop, END_SECONDS_MAX),
         ):
-            make_ready(_log.info, _NEEDS.get(role, SCANNING))
+            needs = _NEEDS.get(role, SCANNING)
+            make_ready(_log.info, (*needs, "sharding") if settings.is_sharded and role != "shard" else needs)
             host, port = server.address
             _log.info("started", role=role, metrics=f"http://{host}:{port}/metrics", scheme=scheme.digest)
             traces = traces_of(settings, role)
