@@ -1,9 +1,11 @@
 """Processor time of a judge and its shards a page, and how often their verdicts differ from those of one matcher.
 
-    python -m tests.measure.bench.sharded [--log STATE/log] [--pages N] [--shards 1,2,4,8] [--epoch E]
+    python -m tests.measure.bench.sharded [--log STATE/log] [--pages N] [--shards 1,2,4,8] [--epoch E] [--at 10000,...]
 
 All parts run in this process, message by message: one matcher, the shards, the judge. So a busy machine slows all of
-them down alike. Without --log the log is generated (`tests.measure.bench.generated`).
+them down alike. Without --log the log is generated (`tests.measure.bench.generated`). With --together the shards read
+each message once, as those of one process do. --at also prints the cost of the 10,000 pages up to each number of pages
+in the index.
 """
 
 import argparse
@@ -24,7 +26,7 @@ from neardup.index.base import Store
 from neardup.index.memory import MemoryStore
 from neardup.index.rocks import RocksStore
 from neardup.sharded.records import Candidates, Effects
-from neardup.sharded.shard import Shard
+from neardup.sharded.shard import Question, Shard
 from neardup.sketch.layout import field_at
 from streams.files.segments import SegmentLog
 from streams.formats.message import Message, decode_entry, encode_message
@@ -33,6 +35,7 @@ from streams.ports import Range
 from tests.measure.bench.generated import Log, stream
 
 _MESSAGE_PAGES = 512
+_STAGE_PAGES = 10_000
 Messages = list[tuple[int, bytes]]
 
 
@@ -51,8 +54,15 @@ class Run:
         self.micros[role] += (time.process_time_ns() - started) / 1000
 
 
-def run_both(messages: Messages, decider: Decider, make: Callable[[str], Store]) -> tuple[Run, Run]:
-    """One matcher; and a judge and its shards, in lockstep."""
+#: Called with the number of pages so far, behind each message.
+Passed = Callable[[int, Run, Run], None]
+
+
+def run_both(
+    messages: Messages, decider: Decider, make: Callable[[str], Store], *, together: bool, passed: Passed
+) -> tuple[Run, Run]:
+    """One matcher; and a judge and its shards, in lockstep. together: each message is decoded once for all shards."""
+    pages = 0
     base, matcher = Run(), Matcher(make("index"), replace(decider, shards=1, epoch=0))
     run, judge = Run(), Matcher(make("judge"), decider)
     shards = [Shard(number, make(f"shard-{number}"), decider) for number in range(decider.shards)]
@@ -62,10 +72,13 @@ def run_both(messages: Messages, decider: Decider, make: Callable[[str], Store])
             prepared = matcher.prepare([(offset, data)])
             base.verdicts += prepared.verdicts.lines()
             matcher.apply(prepared)
+        question: Question | None = None
         for shard in shards:
             with run.time("shard"):
-                entry = decode_entry(data, offset)
-                shard.read(offset, entry.records if isinstance(entry, Message) else ())
+                if question is None or not together:
+                    entry = decode_entry(data, offset)
+                    question = Question(offset, entry.records if isinstance(entry, Message) else ())
+                shard.take(question)
                 shard.advance()
                 given = [(one.offset, one.encode()) for one in shard.answers()]
             for at, encoded in given:
@@ -82,7 +95,34 @@ def run_both(messages: Messages, decider: Decider, make: Callable[[str], Store])
         for shard in shards:
             with run.time("shard"):
                 shard.learn(Effects.decode(effects))
+        pages += len(prepared.pages)
+        passed(pages, base, run)
     return base, run
+
+
+class Stages:
+    """Prints what a page costs in indexes of some sizes."""
+
+    def __init__(self, sizes: list[int]) -> None:
+        self.sizes, self.shards = sizes, 1
+        self.marks: list[tuple[int, dict[str, float]]] = []  # (pages, microseconds so far)
+
+    def __call__(self, pages: int, base: Run, run: Run) -> None:
+        if not self.sizes:
+            return
+        before = self.marks[-1][0] if self.marks else 0
+        self.marks.append((pages, {**base.micros, **run.micros}))
+        for size in self.sizes:
+            if before < size <= pages:
+                first = next((mark for mark in reversed(self.marks) if mark[0] <= pages - _STAGE_PAGES), (0, {}))
+                spent = {
+                    role: (micros - first[1].get(role, 0.0))
+                    / (pages - first[0])
+                    / (self.shards if role == "shard" else 1)
+                    for role, micros in self.marks[-1][1].items()
+                }
+                text = ", ".join(f"{role} {micros:.1f} us" for role, micros in spent.items())
+                print(f"  {pages:,} pages in the index: {text}", flush=True)
 
 
 def differences(one: Sequence[bytes], other: Sequence[bytes]) -> Counter[str]:
@@ -120,7 +160,10 @@ def main() -> None:
     parser.add_argument("--shards", default="1,2,4,8")
     parser.add_argument("--epoch", type=int, default=16)
     parser.add_argument("--memory", action="store_true", help="rows in memory instead of RocksDB")
+    parser.add_argument("--together", action="store_true", help="shards of one process, which read the log once")
+    parser.add_argument("--at", default="", help="numbers of pages at which the cost of the last 10,000 is printed")
     asked = parser.parse_args()
+    stages = Stages(sorted(map(int, filter(None, asked.at.split(",")))))
     if asked.log:
         messages = list(islice(SegmentLog(asked.log).read(), asked.messages))
         scheme = decode_entry(messages[0][1], 0).scheme.hex()
@@ -137,7 +180,9 @@ def main() -> None:
                 stores.append(MemoryStore() if asked.memory else RocksStore(Path(folder) / name))
                 return stores[-1]
 
-            found = run_both(messages, replace(decider, shards=shards, epoch=asked.epoch), make)
+            sharded = replace(decider, shards=shards, epoch=asked.epoch)
+            stages.shards, stages.marks = shards, []
+            found = run_both(messages, sharded, make, together=asked.together, passed=stages)
             for store in stores:
                 store.close()
             return found
