@@ -146,6 +146,7 @@ class Restoring:
         begin: Begin | None = None,
         newest: int | None = None,
         behind_max: int | None = None,
+        advice: Callable[[str, int], str] = lambda topic, newest: NEW_GENERATION,
         role: str = "match",
     ) -> None:
         """
@@ -156,12 +157,14 @@ class Restoring:
             newest: greatest offset of an index that serves; by default the log's end.
             behind_max: messages by which an index may lag behind the newest checkpoint before it is replaced: a shard
                 may return to a process that has an old index of it. By default an index is not replaced for that.
+            advice: called with the topic whose begin is behind all checkpoints, and the offset of the newest one, 0
+                without any.
             role: for health.
         """
         self._settings, self._log, self._decider = settings, log, decider
         self._stop, self._active = runtime.stop, active
         self._url, self._position = url or settings.checkpoints, position
-        self._newest, self._behind_max = newest, behind_max
+        self._newest, self._behind_max, self._advice = newest, behind_max, advice
         self._begin = begin or (lambda: (log.begin(), settings.topics.sketches))
         self._health = runtime.health.role(role)
 
@@ -224,9 +227,11 @@ class Restoring:
             self._health.turned()
             self._stop.wait(_LOOK_SECONDS)
         if begin and not there and not self._stop.is_set():
+            own = self._settings.generation, identity(self._log)
+            newest = next((one.manifest.offset for one in store.usable() if one.manifest.line[:2] == own), 0)
             raise StateError(
                 f"{state} has no index, topic {topic} begins at offset {begin}, and no checkpoint at {url} fits: see "
-                f"neardup checkpoints; {NEW_GENERATION}",
+                f"neardup checkpoints; {self._advice(topic, newest)}",
             )
         return False
 

@@ -65,6 +65,16 @@ class AnswerWriter(RecordWriter, Protocol):
         ...
 
 
+def effects_again(required: int) -> str:
+    """Advice where the effects of messages from `required` on are lost."""
+    return (
+        "the judge must write the effects again: stop the judge and all shards, delete their topic and create it again "
+        "(neardup topics create), move the judge's index folder away, and start all: no verdict is emitted again. "
+        "Where retention has removed the log's begin, restore for the judge a checkpoint that ends at message "
+        f"{required} or before (neardup checkpoints, neardup restore --checkpoint NAME)"
+    )
+
+
 class FoldedShard:
     """The positions of a shard's rows, for checkpoints; implements `streams.state.checkpointer.Folded`."""
 
@@ -208,11 +218,7 @@ class ShardRole:
             raise PositionLost(
                 f"topic {self._effects.name} begins with the effects of message {effects.offset}, and shard "
                 f"{self.number} needs those of message {self._begin}: restore a newer checkpoint of this shard. Where "
-                "there is none, the judge must write the effects again: stop the judge and all shards, delete the "
-                "topic and create it again (neardup topics create), move the judge's index folder away, and start all: "
-                "no verdict is emitted again. Where retention has removed the log's begin, restore for the judge a "
-                f"checkpoint that ends at message {self._begin} or before (neardup checkpoints, neardup restore "
-                "--checkpoint NAME)"
+                f"there is none, {effects_again(self._begin)}"
             )
         self._whole = True
 

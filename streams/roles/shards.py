@@ -26,7 +26,7 @@ from streams.roles import checkpoint
 from streams.roles.checkpoint import Begin, Restoring, RoleCheckpoints, identity
 from streams.roles.generations import generation_served
 from streams.roles.runtime import STOP_SECONDS_MAX, Runtime, connect, serving
-from streams.roles.shard import ShardRole
+from streams.roles.shard import ShardRole, effects_again
 from streams.roles.sketch import check_scheme
 from streams.state.checkpointer import remove_index
 from streams.state.directory import MatcherDirectory
@@ -262,6 +262,7 @@ def _start(
         begin=begin,
         newest=newest,
         behind_max=settings.checkpoint_messages,
+        advice=lambda topic, newest: effects_again(newest) if topic == names.effects else NEW_GENERATION,
         role="shard",
     )
 

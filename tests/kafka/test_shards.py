@@ -135,7 +135,7 @@ def test_lost_effects_are_written_again(line: ShardedLine, lost: bool) -> None:
     if lost:
         eventually(lambda: '"writes lost effects again"' in judge.output(), "effects are there")
         error = line.start("shard", shards=[1]).refused()
-        assert "delete the topic and create it again" in error
+        assert "delete their topic and create it again" in error
         assert "move the judge's index folder away" in error
         line.stop()
         line.recreate(line.names.effects)
