@@ -2,12 +2,24 @@
 
 import re
 from collections.abc import Callable
+from contextlib import closing
 from typing import Any
 
 from broker import eventually
 from line import story
 from roles import freeze, full_disk
 from sharded_line import SHARDS, ShardedLine, long
+
+from neardup.index.base import Family
+from neardup.index.rocks import RocksStore
+from neardup.limits import DAY_MS, PLACE_BITS
+from neardup.page import Page
+from neardup.sketch.making import sketch_pages
+from neardup.verdict import Coordinates
+from streams.formats.message import Message, encode_message
+from streams.pipeline.expiry import PAGES_BETWEEN
+from streams.ports import Range
+from streams.roles.shards import shard_state
 
 Make = Callable[..., ShardedLine]
 
@@ -115,3 +127,33 @@ def test_a_frozen_shard_comes_back_beside_its_successor(make_sharded: Make) -> N
     eventually(lambda: min(line.answered()) > 13, "answers to later messages")
 
     line.check()
+
+
+@long
+def test_expired_pages_leave_the_shards(make_sharded: Make) -> None:
+    """By effects, at the same messages as in a lockstep. The sketches of some days are written into the log by hand."""
+    line = make_sharded(decider_values={"expiry_days": 3})
+    scheme, source = line.settings.scheme(), bytes(16)
+    half = PAGES_BETWEEN // 2 + 1
+    start = 0
+    for day, count, most in ((0, half, 200), (9, half, 200), (10, 60, 5)):
+        pages = [Page(f"http://a{n % 9}.example/{day}/{n}", b"<p>%d " % n * 30, "text/html") for n in range(count)]
+        places = [Coordinates(source.hex(), 0, start + n) for n in range(count)]
+        sketches = sketch_pages(pages, scheme, coordinates=places, log_times=[day * DAY_MS] * count)
+        for first in range(0, count, most):
+            some = tuple(sketches[first : first + most])
+            span = Range(source, 0, start + first, start + first + len(some))
+            line.append(encode_message(Message(bytes.fromhex(scheme.digest), (span,), some)))
+        start += count
+    judge = line.start("match")
+    line.start_shards()
+    log = line.names.sketches
+    eventually(lambda: line.committed("match", log, 1) == line.ends(log), "all judged")
+    line.stop()
+
+    assert "dropped expired pages" in judge.output()
+    assert line.verdicts() == line.expected()
+    for number in range(SHARDS):
+        with closing(RocksStore(shard_state(line.settings, number) / "index")) as store:
+            kept = [int.from_bytes(key) >> PLACE_BITS for key, _ in store.scan(Family.SKETCHES)]
+        assert min(kept) >= half // 200
