@@ -163,7 +163,7 @@ def main() -> None:
     parser.add_argument("--together", action="store_true", help="shards of one process, which read the log once")
     parser.add_argument("--at", default="", help="numbers of pages at which the cost of the last 10,000 is printed")
     asked = parser.parse_args()
-    stages = Stages(sorted(map(int, filter(None, asked.at.split(",")))))
+    stages = Stages([])
     if asked.log:
         messages = list(islice(SegmentLog(asked.log).read(), asked.messages))
         scheme = decode_entry(messages[0][1], 0).scheme.hex()
@@ -188,6 +188,7 @@ def main() -> None:
             return found
 
     measured(messages[: 3 * asked.epoch], 1)  # compiles
+    stages.sizes = sorted(map(int, filter(None, asked.at.split(","))))
     for shards in map(int, asked.shards.split(",")):
         base, found = measured(messages, shards)
         pages = len(_pages(base.verdicts))
