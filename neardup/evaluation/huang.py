@@ -18,14 +18,14 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from statistics import fmean
 
-from neardup.evaluation.figures.plots import Axes, Series, figure
-from neardup.evaluation.figures.sections import Cell, ResultTable, Section, count, number, ratio, share, text
+from neardup.evaluation.figures.sections import Cell, ResultTable, Section, count, figure, number, ratio, share, text
 from neardup.evaluation.pairs.labels import Judgement, Label
 from neardup.evaluation.pairs.measures import mean_share
 from neardup.partition.parameters import ROTATIONS_MAX, Parameters
 from neardup.partition.signatures import signatures_of
 from neardup.partition.texts import points, sentences, weight
 from neardup.partition.trustable import aligned, compare, filtered, resemblance
+from neardup.report.plots import Axes, Series
 from neardup.report.reasons import Reason
 
 WINDOWS = (2, 4, 8, 16, 32, 64, 100)

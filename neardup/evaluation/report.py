@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 
 from neardup.errors import BadInput
 from neardup.evaluation.answer import answer
-from neardup.evaluation.figures.plots import standalone
 from neardup.evaluation.figures.sections import Section, shown
 from neardup.evaluation.henzinger.ablation_tables import ablation_section
 from neardup.evaluation.henzinger.choice_tables import combined_section, t_section
@@ -30,6 +29,7 @@ from neardup.evaluation.pairs.study import CrawlStudy, LabelledStudy
 from neardup.evaluation.rules.rule_tables import rules_section
 from neardup.evaluation.run_tables import RunStudy, run_section, run_sections
 from neardup.report import environment, styled
+from neardup.report.plots import standalone
 from neardup.verdict import Kind
 
 

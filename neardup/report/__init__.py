@@ -18,7 +18,7 @@ from markupsafe import Markup
 from neardup.decider import Decider
 from neardup.errors import NeardupError
 from neardup.page import host_of, name_of, site_of
-from neardup.report import charts, prose
+from neardup.report import charts, plots, prose
 from neardup.report.filters import Filter
 from neardup.report.samples import Card, ReadPage, card, instant
 from neardup.report.tally import SAMPLES, TAPE_BINS, LargeCluster, ReportTally, SmallestSample, Verdict
@@ -201,14 +201,11 @@ def _pictures(tally: ReportTally) -> dict[str, Markup | None]:
             tally.tape_accepted, tally.tape_rejected, tally.tape_vetoed, thresholds["tape_score"], TAPE_BINS
         )
     b_min, c_min = thresholds.get("b_similarity"), thresholds.get("c_similarity")
-    if tally.b_similarity:
-        out["b"] = charts.bars("B-similarity of accepted pairs", "equal supershingles", tally.b_similarity, 0, 6, b_min)
+    out["b"] = plots.bars("B-similarity of accepted pairs", "equal supershingles", tally.b_similarity, 0, 6, b_min)
     if tally.c_similarity:
         low = min(320, min(tally.c_similarity) // 16 * 16)
-        out["c"] = charts.bars("C-similarity of accepted pairs", "agreeing bits", tally.c_similarity, low, 384, c_min)
-    distribution = tally.clusters.distribution()
-    if distribution:
-        out["sizes"] = charts.sizes(distribution)
+        out["c"] = plots.bars("C-similarity of accepted pairs", "agreeing bits", tally.c_similarity, low, 384, c_min)
+    out["sizes"] = plots.sizes(tally.clusters.distribution())
     return out
 
 

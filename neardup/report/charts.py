@@ -4,7 +4,7 @@ All text passes through markupsafe. Each chart has a description for screen read
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from markupsafe import Markup
 
@@ -57,32 +57,6 @@ def ticks(greatest: float) -> list[float]:
     power = 10 ** math.floor(math.log10(raw))
     step = next(factor * power for factor in (1, 2, 2.5, 5, 10) if factor * power >= raw and factor * power % 1 == 0)
     return [step * i for i in range(math.ceil(greatest / step) + 1)]
-
-
-def bars(title: str, axis: str, values: Mapping[int, int], low: int, high: int, least: float | None = None) -> Markup:
-    """Draws a bar for each whole number low..high. least: the threshold, drawn as a line before its bar."""
-    width, bottom = WIDTH - LEFT - RIGHT, HEIGHT - BOTTOM
-    steps = ticks(max(values.values(), default=0))
-    scale = (bottom - TOP) / steps[-1]
-    each = width / (high - low + 1)
-    drawing = Drawing(title, "; ".join(f"{x}: {n:,}" for x, n in sorted(values.items())[:60]))
-    for tick in steps:
-        drawing.line(LEFT, bottom - tick * scale, WIDTH - RIGHT, bottom - tick * scale)
-        drawing.text(LEFT - 8, bottom - tick * scale + 4, compact(tick), "end")
-    every = max(1, math.ceil((high - low + 1) / 12))
-    gap = min(6.0, each * 0.2)
-    for x in range(low, high + 1):
-        left = LEFT + (x - low) * each
-        if values.get(x):
-            tall = values[x] * scale
-            drawing.bar(left + gap / 2, bottom - tall, each - gap, tall, "accepted", f"{x}: {values[x]:,}")
-        if (high - x) % every == 0:
-            drawing.text(left + each / 2, bottom + 16, str(x))
-    drawing.line(LEFT, bottom, WIDTH - RIGHT, bottom, "axis")
-    if least is not None and low < least <= high:
-        _threshold(drawing, LEFT + (least - low) * each, TOP, bottom, f"{least:g}")
-    drawing.text(LEFT + width / 2, HEIGHT - 6, axis, style="label")
-    return drawing.done()
 
 
 def _threshold(drawing: Drawing, x: float, top: float, bottom: float, text: str) -> None:
@@ -148,44 +122,6 @@ def _roots(tallest: int) -> list[int]:
     steps = [10**power * factor for power in range(9) for factor in (1, 4)]
     fitting = [step for step in steps if step <= tallest]
     return [0, *fitting[-3:]]
-
-
-def sizes(distribution: Mapping[int, int]) -> Markup:
-    """Draws clusters by size, both axes logarithmic."""
-    width, bottom = WIDTH - LEFT - RIGHT, HEIGHT - BOTTOM
-    decades_x = max(1, math.ceil(math.log10(max(distribution, default=1)) + 1e-9))
-    decades_y = max(1, math.ceil(math.log10(max(distribution.values(), default=1)) + 1e-9))
-    step_x, step_y = width / decades_x, (bottom - TOP) / decades_y
-    listed = "; ".join(f"size {size}: {count:,}" for size, count in list(distribution.items())[:30])
-    drawing = Drawing("Clusters by size", listed)
-    for power in range(decades_y + 1):
-        drawing.line(LEFT, bottom - power * step_y, WIDTH - RIGHT, bottom - power * step_y)
-        drawing.text(LEFT - 8, bottom - power * step_y + 4, compact(10**power), "end")
-    for power in range(decades_x + 1):
-        drawing.line(LEFT + power * step_x, TOP, LEFT + power * step_x, bottom)
-        drawing.text(LEFT + power * step_x, bottom + 16, compact(10**power))
-    for size, count in thinned(distribution).items():
-        x, y = LEFT + math.log10(size) * step_x, bottom - math.log10(count) * step_y
-        hint = f"{count:,} clusters of {size:,} pages" if count > 1 else f"one cluster of {size:,} pages"
-        drawing.add('<circle class="dot" cx="{:.1f}" cy="{:.1f}" r="4"><title>{}</title></circle>', x, y, hint)
-    drawing.line(LEFT, bottom, WIDTH - RIGHT, bottom, "axis")
-    drawing.text(LEFT + width / 2, HEIGHT - 6, "pages in the cluster", style="label")
-    drawing.text(LEFT + 8, TOP + 14, "clusters", "start", "label")
-    return drawing.done()
-
-
-def thinned(distribution: Mapping[int, int], dots_max: int = 400) -> dict[int, int]:
-    """Returns all sizes, or if there are more than `dots_max`, the first of every two percent and the greatest."""
-    if len(distribution) <= dots_max:
-        return dict(distribution)
-    out: dict[int, int] = {}
-    last = 0
-    for size in sorted(distribution):
-        if size >= last * 1.02:
-            out[size] = distribution[size]
-            last = size
-    greatest = max(distribution)
-    return {**out, greatest: distribution[greatest]}
 
 
 def share(part: float, whole: float, style: str = "accepted") -> Markup:

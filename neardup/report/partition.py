@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from neardup.page import Page, name_of
-from neardup.report import charts, environment, prose, styled
+from neardup.report import environment, plots, prose, styled
 from neardup.report.differ import compare_texts, text_words
 from neardup.report.passages import passages
 from neardup.report.samples import Card, CardSide, instant, page_text
@@ -63,8 +63,8 @@ def partition_report(
         parameters={name: value for name, value in parameters.items() if name != "model"},  # a model is pages of JSON
         made_at=instant(made_at),
         unsigned=unsigned(summary["counts"]),
-        sizes=charts.sizes({int(size): many for size, many in summary["sizes"].items()}) if summary["sizes"] else None,
-        scores=charts.bars("Resemblance of members", "percent", pairs.scores, 0, 100) if pairs.scores else None,
+        sizes=plots.sizes({int(size): many for size, many in summary["sizes"].items()}),
+        scores=plots.bars("Resemblance of members", "percent", pairs.scores, 0, 100),
         groups=[
             (
                 "Least similar",

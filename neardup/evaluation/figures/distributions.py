@@ -6,8 +6,8 @@ import numpy as np
 import numpy.typing as npt
 
 from neardup.evaluation.figures import powerlaw
-from neardup.evaluation.figures.plots import Axes, Series, figure
-from neardup.evaluation.figures.sections import Cell, Plot
+from neardup.evaluation.figures.sections import Cell, Plot, figure
+from neardup.report.plots import Axes, Series
 
 
 def log_log(

@@ -9,6 +9,8 @@ from typing import Any, Literal
 
 from markupsafe import Markup
 
+from neardup.report.plots import Axes, Series, plot
+
 #: None is a figure that cannot be computed, shown as a dash.
 Cell = str | int | float | None
 Kind = Literal["text", "count", "share", "number"]
@@ -68,6 +70,26 @@ class Plot:
 
     def to_csv(self) -> str:
         return _csv(self.columns, self.rows)
+
+
+def figure(
+    name: str,
+    caption: str,
+    series: Sequence[Series],
+    axes: Axes,
+    columns: Iterable[str],
+    rows: Sequence[Sequence[Cell]],
+    note: str = "",
+    legend: Sequence[str] | None = None,
+) -> list[Plot]:
+    """Draws series as a plot of a section, with its data; none if no series has a point.
+
+    legend: a name for each series; by default its own.
+    """
+    svg = plot(caption, series, axes)
+    names = [one.name for one in series] if legend is None else legend
+    keys = [(f"s{place}", each) for place, each in enumerate(names)]
+    return [] if svg is None else [Plot(name, caption, svg, columns, rows, note, keys)]
 
 
 @dataclass

@@ -2,8 +2,18 @@
 
 import numpy as np
 
-from neardup.evaluation.figures.plots import Axes, Series, figure
-from neardup.evaluation.figures.sections import Cell, Plot, ResultTable, Section, count, number, ratio, share, text
+from neardup.evaluation.figures.sections import (
+    Cell,
+    Plot,
+    ResultTable,
+    Section,
+    count,
+    figure,
+    number,
+    ratio,
+    share,
+    text,
+)
 from neardup.evaluation.henzinger import paper
 from neardup.evaluation.henzinger.choices import (
     KEPT_MIN,
@@ -20,6 +30,7 @@ from neardup.evaluation.henzinger.label_tables import by_site, drawn_evenly, jud
 from neardup.evaluation.pairs import levels
 from neardup.evaluation.pairs.labels import Judgement
 from neardup.evaluation.pairs.study import NO_LABELS, CrawlStudy
+from neardup.report.plots import Axes, Series
 
 
 def combined_section(study: CrawlStudy) -> Section:

@@ -3,11 +3,11 @@
 from collections import Counter
 from statistics import mean, median
 
-from neardup.evaluation.figures.plots import Axes, Series, figure
-from neardup.evaluation.figures.sections import Cell, Plot, ResultTable, Section, number, ratio, text
+from neardup.evaluation.figures.sections import Cell, Plot, ResultTable, Section, figure, number, ratio, text
 from neardup.evaluation.pairs.graphs import Graph
 from neardup.evaluation.pairs.study import CrawlStudy
 from neardup.evaluation.pairs.truth import thinned
+from neardup.report.plots import Axes, Series
 
 FAR = 200
 

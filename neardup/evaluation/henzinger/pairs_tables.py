@@ -6,12 +6,23 @@ import numpy as np
 
 from neardup.evaluation.figures import powerlaw
 from neardup.evaluation.figures.distributions import law_note, law_rows, log_log
-from neardup.evaluation.figures.plots import Axes, Series, figure
-from neardup.evaluation.figures.sections import Cell, Plot, ResultTable, Section, count, number, ratio, share, text
+from neardup.evaluation.figures.sections import (
+    Cell,
+    Plot,
+    ResultTable,
+    Section,
+    count,
+    figure,
+    number,
+    ratio,
+    share,
+    text,
+)
 from neardup.evaluation.henzinger import paper
 from neardup.evaluation.pairs import levels
 from neardup.evaluation.pairs.graphs import MISSED_AT_12, Graph, missed_by_blocks
 from neardup.evaluation.pairs.study import CrawlStudy
+from neardup.report.plots import Axes, Series
 
 _DEGREES_SHOWN = (2, 3, 5, 10, 50, 100, 500, 1000)
 

@@ -11,8 +11,7 @@ import pytest
 
 import neardup
 from neardup.evaluation.answer import answer
-from neardup.evaluation.figures import plots
-from neardup.evaluation.figures.plots import Axes, Series, plot
+from neardup.evaluation.figures import sections as sections_module
 from neardup.evaluation.figures.sections import Cell, ResultTable, by_name
 from neardup.evaluation.henzinger import difference_tables, pairs_tables
 from neardup.evaluation.henzinger.choice_tables import combined_section
@@ -25,6 +24,7 @@ from neardup.evaluation.pairs.study import CrawlStudy
 from neardup.evaluation.rules.rule_tables import rules_section
 from neardup.evaluation.run_tables import RunPages, RunStudy, run_section, run_sections
 from neardup.page import host_of
+from neardup.report.plots import Axes, Series, plot
 from neardup.report.reasons import Reason
 from tests.neardup.evaluation.crawl import Crawl, crawl_of, manual, page, words
 
@@ -174,7 +174,9 @@ def test_an_undecided_pair_is_not_a_correct_one(study: CrawlStudy) -> None:
 
 def test_the_last_range_of_c_similarities_is_as_wide_as_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[Series] = []
-    monkeypatch.setattr(plots, "plot", lambda title, series, axes: (seen.extend(series), plot(title, series, axes))[1])
+    monkeypatch.setattr(
+        sections_module, "plot", lambda title, series, axes: (seen.extend(series), plot(title, series, axes))[1]
+    )
     for low, step in ((352, 4), (301, 8), (384, 4)):
         joint = np.zeros((7, 385), np.int64)
         joint[2, low:] = 1  # as many pairs of each similarity
@@ -204,7 +206,7 @@ def test_term_differences_stand_on_an_axis_of_terms(monkeypatch: pytest.MonkeyPa
         seen.append((series[0], axes))
         return plot(title, series, axes)
 
-    monkeypatch.setattr(plots, "plot", plotted)
+    monkeypatch.setattr(sections_module, "plot", plotted)
     (made,) = difference_tables._histogram("B", [1, 2, 2, 3, 4, 199, 200, 201, 5000])
     ((series, axes),) = seen
     assert axes.x == "term difference"

@@ -17,7 +17,7 @@ from neardup.errors import BadInput
 from neardup.evaluation.pairs.labels import Judgement, parse_label
 from neardup.page import Page
 from neardup.report import HotKey, ReportInfo, SourceInfo, build_report, visible
-from neardup.report.charts import bars, sizes, thinned
+from neardup.report.plots import bars, sizes
 from neardup.report.prose import GLOSSARY, KINDS, key_name, percent, sentences
 from neardup.report.samples import Card, CardSide
 from neardup.report.tally import LARGEST_KEPT, ClusterSizes, Leaders, ReportTally, SmallestSample, _by_id
@@ -353,11 +353,15 @@ def test_shares_never_round_to_all_or_nothing() -> None:
 
 
 def test_charts_of_extremes() -> None:
-    for markup in (bars("t", "a", {}, 0, 6), bars("t", "a", {384: 10**9, 0: 1}, 0, 384), sizes({1: 10**9, 10**8: 1})):
+    assert bars("t", "a", {}, 0, 6) is None
+    many = sizes(dict.fromkeys(range(1, 100_001), 1))
+    for markup in (bars("t", "a", {384: 10**9, 0: 1}, 0, 384), sizes({1: 10**9, 10**8: 1}), many):
+        assert markup is not None
         Outline(str(markup))
         assert "nan" not in markup
         assert "inf" not in markup
-    assert len(thinned(dict.fromkeys(range(1, 100000), 1))) < 800
+    assert str(many).count("<circle") < 800
+    assert "one cluster of 100,000 pages" in str(many), "the largest stays"
 
 
 @pytest.mark.parametrize(

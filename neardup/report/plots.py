@@ -1,17 +1,18 @@
 """Draws plots as inline SVG on linear or logarithmic axes; series differ in shape as well as colour."""
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from markupsafe import Markup
 
-from neardup.evaluation.figures.sections import Cell, Plot
 from neardup.report.charts import BOTTOM, HEIGHT, LEFT, RIGHT, TOP, WIDTH, Drawing, compact
 
-#: A series with more dots is thinned to the first of every two percent.
+#: A series with more dots is thinned to so many of them.
 DOTS_MAX = 600
+#: Hints that a description lists.
+HINTS_READ_MAX = 60
 
 
 class Series(NamedTuple):
@@ -96,7 +97,7 @@ def plot(title: str, series: Sequence[Series], axes: Axes) -> Markup | None:
     y_low, y_high = axes.y_range or (0 if not axes.y_log else min(y for _, y in points), max(y for _, y in points))
     x = _Scale(x_low, x_high, LEFT, WIDTH - RIGHT, axes.x_log)
     y = _Scale(y_low, y_high, bottom, TOP, axes.y_log)
-    drawing = Drawing(title, "; ".join(f"{one.name}: {len(one.points)} points" for one in series))
+    drawing = Drawing(title, "; ".join(map(_description, series)))
     for tick in y.ticks():
         drawing.line(LEFT, y.at(tick), WIDTH - RIGHT, y.at(tick))
         drawing.text(LEFT - 8, y.at(tick) + 4, _tick(tick), "end")
@@ -119,6 +120,12 @@ def plot(title: str, series: Sequence[Series], axes: Axes) -> Markup | None:
     return drawing.done()
 
 
+def _description(one: Series) -> str:
+    """Describes a series for screen readers: by its hints, or if there are many, by the number of its points."""
+    few = 0 < len(one.hints) <= HINTS_READ_MAX
+    return f"{one.name}: {', '.join(one.hints) if few else f'{len(one.points)} points'}"
+
+
 def _tick(value: float) -> str:
     return compact(round(value, 10)) if value >= 1000 else f"{value:.10g}"
 
@@ -127,8 +134,8 @@ def _visible(one: Series, axes: Axes) -> Series:
     """Drops points that an axis cannot show (logarithms need positive numbers), and thins very many dots."""
     keep = [i for i, (x, y) in enumerate(one.points) if (x > 0 or not axes.x_log) and (y > 0 or not axes.y_log)]
     if len(keep) > DOTS_MAX and one.style == "dots":
-        every = len(keep) / DOTS_MAX
-        keep = [keep[int(i * every)] for i in range(DOTS_MAX)]
+        every = (len(keep) - 1) / (DOTS_MAX - 1)  # the first and the last stay
+        keep = [keep[round(i * every)] for i in range(DOTS_MAX)]
     hints = [one.hints[i] for i in keep] if one.hints else ()
     spans = [one.spans[i] for i in keep] if one.spans else ()
     return Series(one.name, [one.points[i] for i in keep], one.style, hints, one.step, spans)
@@ -180,24 +187,26 @@ def _mark(drawing: Drawing, number: int, x: float, y: float, style: str, hint: s
     )
 
 
-def figure(
-    name: str,
-    caption: str,
-    series: Sequence[Series],
-    axes: Axes,
-    columns: Iterable[str],
-    rows: Sequence[Sequence[Cell]],
-    note: str = "",
-    legend: Sequence[str] | None = None,
-) -> list[Plot]:
-    """Draws series as a plot of a section, with its data; none if no series has a point.
+def bars(
+    title: str, axis: str, values: Mapping[int, int], low: int, high: int, least: float | None = None
+) -> Markup | None:
+    """Draws a bar for each whole number low..high; None without any. least: the threshold, a line before its bar."""
+    shown = {x: n for x, n in sorted(values.items()) if low <= x <= high}
+    series = Series(
+        "pairs", [(x - 0.5, n) for x, n in shown.items()], "steps", [f"{x}: {n:,}" for x, n in shown.items()]
+    )
+    marks = [(least - 0.5, f"threshold {least:g}")] if least is not None and low < least <= high else []
+    return plot(title, [series], Axes(axis, "pairs", x_range=(low - 0.5, high + 0.5), marks=marks))
 
-    legend: a name for each series; by default its own.
-    """
-    svg = plot(caption, series, axes)
-    names = [one.name for one in series] if legend is None else legend
-    keys = [(f"s{place}", each) for place, each in enumerate(names)]
-    return [] if svg is None else [Plot(name, caption, svg, columns, rows, note, keys)]
+
+def sizes(distribution: Mapping[int, int]) -> Markup | None:
+    """Draws clusters by size, both axes logarithmic; None without any."""
+    hints = [
+        f"{count:,} clusters of {size:,} pages" if count > 1 else f"one cluster of {size:,} pages"
+        for size, count in distribution.items()
+    ]
+    series = Series("clusters", list(distribution.items()), "dots", hints)
+    return plot("Clusters by size", [series], Axes("pages in the cluster", "clusters", x_log=True, y_log=True))
 
 
 #: Style of standalone SVG files; in a page, the page's style sheet applies.
