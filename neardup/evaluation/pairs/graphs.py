@@ -50,60 +50,36 @@ class Graph:
         return len(self.a) == self.edges
 
 
-def b_graph(
-    corpus: Corpus,
-    *,
-    b_min: int = 2,
-    seed: int = 0,
-    threads: int = 1,
-    pairs_max: int = PAIRS_MAX,
-    comparisons_max: int = COMPARISONS_MAX,
-) -> Graph:
+def b_graph(corpus: Corpus, *, b_min: int = 2, **options: int) -> Graph:
     """Finds all pairs of B-similarity >= b_min (1 to 6), by sorting (position, supershingle). Complete.
 
-    Keeps a sample by `seed` of more than pairs_max edges. Raises BadInput if pages that share a supershingle would need
-    more than comparisons_max comparisons.
+    options: seed, threads, pairs_max and comparisons_max. Keeps a sample by `seed` of more than pairs_max edges. Raises
+    BadInput if pages that share a supershingle would need more than comparisons_max comparisons.
     """
     if not 1 <= b_min <= 6:
         raise BadInput(f"B-similarity {b_min}: there are 6 supershingles, and pages that share none are not joined")
-    join = _Join(corpus, b_min, 0, seed, threads)
-    return join.graph("B", b_min, join.by_pieces(corpus.supershingles, comparisons_max), pairs_max)
+    join = _Join(corpus, b_min, 0, **options)
+    return join.graph("B", b_min, join.by_pieces(corpus.supershingles))
 
 
-def c_graph(
-    corpus: Corpus,
-    *,
-    c_min: int = 372,
-    seed: int = 0,
-    threads: int = 1,
-    pairs_max: int = PAIRS_MAX,
-    comparisons_max: int = COMPARISONS_MAX,
-) -> Graph:
+def c_graph(corpus: Corpus, *, c_min: int = 372, **options: int) -> Graph:
     """Finds all pairs of C-similarity >= c_min with an equal block of 32 bits at the same position, as in the paper.
 
     Complete for up to 11 differing bits (C-similarity 373). At 12 differing bits, it misses only pairs with exactly one
     differing bit per block: `missed_by_blocks` counts them. Below 372 the blocks miss more pairs: use `c_graph_of_all`.
-    Raises BadInput like `b_graph`.
+    Options and BadInput as in `b_graph`.
     """
-    join = _Join(corpus, 0, _checked(c_min), seed, threads)
-    return join.graph("C", c_min, join.by_pieces(blocks(corpus.simhash), comparisons_max), pairs_max)
+    join = _Join(corpus, 0, _checked(c_min), **options)
+    return join.graph("C", c_min, join.by_pieces(blocks(corpus.simhash)))
 
 
-def c_graph_of_all(
-    corpus: Corpus,
-    *,
-    c_min: int,
-    seed: int = 0,
-    threads: int = 1,
-    pairs_max: int = PAIRS_MAX,
-    comparisons_max: int = COMPARISONS_MAX,
-) -> Graph:
+def c_graph_of_all(corpus: Corpus, *, c_min: int, **options: int) -> Graph:
     """Finds all pairs of C-similarity >= c_min by comparing every two pages: complete at any threshold.
 
-    Raises BadInput for a corpus with more than comparisons_max pairs.
+    Options as in `b_graph`. Raises BadInput for a corpus with more than comparisons_max pairs.
     """
-    join = _Join(corpus, 0, _checked(c_min), seed, threads)
-    return join.graph("C", c_min, join.by_all_pairs(comparisons_max), pairs_max)
+    join = _Join(corpus, 0, _checked(c_min), **options)
+    return join.graph("C", c_min, join.by_all_pairs())
 
 
 class Missed(NamedTuple):
@@ -147,13 +123,22 @@ _EVERY = (1 << 64) - 1
 class _Join:
     """Joins the pages of one corpus. The parts of a join share no results, so threads run them."""
 
-    def __init__(self, corpus: Corpus, b_min: int, c_min: int, seed: int, threads: int) -> None:
-        self._corpus = corpus
+    def __init__(
+        self,
+        corpus: Corpus,
+        b_min: int,
+        c_min: int,
+        seed: int = 0,
+        threads: int = 1,
+        pairs_max: int = PAIRS_MAX,
+        comparisons_max: int = COMPARISONS_MAX,
+    ) -> None:
+        self._corpus, self._pairs_max, self._comparisons_max = corpus, pairs_max, comparisons_max
         self._tests = (corpus.supershingles, corpus.simhash, corpus.site, np.int64(b_min), np.int64(c_min))
         self._seed = np.uint64(seed & _EVERY)
         self._threads = max(1, threads)
 
-    def by_pieces(self, pieces: Words, comparisons_max: int) -> list[_Part]:
+    def by_pieces(self, pieces: Words) -> list[_Part]:
         """Returns one part for each column of `pieces` uint64[n, columns]. Raises BadInput for too many comparisons."""
         orders, comparisons, largest = [], 0, 0
         for place in range(pieces.shape[1]):
@@ -162,10 +147,10 @@ class _Join:
             sizes = np.unique(pieces[:, place], return_counts=True)[1].astype(np.int64)
             comparisons += int((sizes * (sizes - 1) // 2).sum())
             largest = max(largest, int(sizes.max(initial=0)))
-        if comparisons > comparisons_max:
+        if comparisons > self._comparisons_max:
             raise BadInput(
-                f"{comparisons:.2g} comparisons would be needed, and {comparisons_max:.2g} are allowed: {largest:,} "
-                "pages share one key, a template or spam; evaluate a part of the crawl, or allow more"
+                f"{comparisons:.2g} comparisons would be needed, and {self._comparisons_max:.2g} are allowed: "
+                f"{largest:,} pages share one key, a template or spam; evaluate a part of the crawl, or allow more"
             )
 
         def part(place: int) -> _Part:
@@ -177,13 +162,13 @@ class _Join:
 
         return [part(place) for place in range(pieces.shape[1])]
 
-    def by_all_pairs(self, comparisons_max: int) -> list[_Part]:
+    def by_all_pairs(self) -> list[_Part]:
         """Returns parts with about equal numbers of pairs. Raises BadInput for too many comparisons."""
         n = len(self._corpus)
-        if n * (n - 1) // 2 > comparisons_max:
+        if n * (n - 1) // 2 > self._comparisons_max:
             raise BadInput(
-                f"{n:,} pages have {n * (n - 1) // 2:.2g} pairs, and {comparisons_max:.2g} comparisons are allowed: "
-                "evaluate a part of the crawl, or allow more"
+                f"{n:,} pages have {n * (n - 1) // 2:.2g} pairs, and {self._comparisons_max:.2g} comparisons are "
+                "allowed: evaluate a part of the crawl, or allow more"
             )
         pairs_from = np.cumsum(np.arange(n, 0, -1, dtype=np.int64) - 1) if n else np.zeros(1, np.int64)
         count = 8 * self._threads
@@ -197,7 +182,7 @@ class _Join:
 
         return [part(first, last) for first, last in pairwise(edges)]
 
-    def graph(self, name: Literal["B", "C"], least: int, parts: Sequence[_Part], pairs_max: int) -> Graph:
+    def graph(self, name: Literal["B", "C"], least: int, parts: Sequence[_Part]) -> Graph:
         """Counts all edges, then collects them, or a sample of about pairs_max."""
         n = len(self._corpus)
         room = [np.empty(0, np.uint32)] * 2
@@ -210,8 +195,8 @@ class _Join:
             counts = [0] * len(parts)
         edges, limit = sum(counts), _EVERY
         nothing = np.empty(0, np.int64), np.empty((0, 0, 0), np.int64)
-        if edges > pairs_max:
-            limit = int(_EVERY * (pairs_max / edges))
+        if edges > self._pairs_max:
+            limit = int(_EVERY * (self._pairs_max / edges))
             counts = self._run(parts, [(*nothing, np.uint64(limit), *room)] * len(parts))
         outs = [(np.empty(count, np.uint32), np.empty(count, np.uint32)) for count in counts]
         if sum(counts):
