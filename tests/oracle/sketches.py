@@ -114,10 +114,11 @@ def simhash(tokens, seed, words=6, weight=lambda occurrences: occurrences):
     offsets = constants(seed, "simhash", 8)
     sums = [0] * (64 * words)
     for token, occurrences in Counter(tokens).items():
+        votes = weight(occurrences)
         for w in range(words):
             projection = splitmix((token + offsets[w]) & M64)
             for bit in range(64):
-                sums[64 * w + bit] += weight(occurrences) if projection >> bit & 1 else -weight(occurrences)
+                sums[64 * w + bit] += votes if projection >> bit & 1 else -votes
     return [sum(1 << bit for bit in range(64) if sums[64 * w + bit] > 0) for w in range(words)]
 
 
