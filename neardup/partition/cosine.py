@@ -5,14 +5,8 @@ from math import sqrt
 import numpy as np
 import numpy.typing as npt
 
-from neardup.kernels.fingerprint import KEY_WORDS
-from neardup.kernels.tokens import tokenise, tokens_needed
-from neardup.scheme import Scheme
 from neardup.text.extraction import extract_page
-from neardup.text.tables import tables
-
-#: Texts are compared within one archive only, so no secret is needed, and every machine computes the same sets.
-_KEY = Scheme(0).constants("token", KEY_WORDS)
+from neardup.text.tokens import tokens_of
 
 _PLAIN = 1
 Frequencies = tuple[npt.NDArray[np.uint64], npt.NDArray[np.int64]]
@@ -20,24 +14,9 @@ Frequencies = tuple[npt.NDArray[np.uint64], npt.NDArray[np.int64]]
 
 def frequencies(text: str) -> Frequencies:
     """Counts the distinct terms of a compared text: (fingerprints, ascending; how often each occurs)."""
-    extracted = extract_page(text.encode("utf-8", "replace"), _PLAIN)
-    room = tokens_needed(extracted.n_text)
-    fp, flags, block = np.empty(room, np.uint64), np.empty(room, np.uint8), np.empty(room, np.int32)
-    start, end = np.empty(room, np.uint32), np.empty(room, np.uint32)
-    n = tokenise(
-        extracted.text,
-        extracted.n_text,
-        np.int64(-1),
-        np.int64(-1),
-        _KEY,
-        tables(),
-        fp,
-        flags,
-        block,
-        start,
-        end,
-    )
-    terms, counts = np.unique(fp[:n], return_counts=True)
+    # Texts are compared within one archive only, so no secret seed is needed, and every machine computes the same sets.
+    tokens = tokens_of(extract_page(text.encode("utf-8", "replace"), _PLAIN))
+    terms, counts = np.unique(tokens.fp, return_counts=True)
     return terms, counts.astype(np.int64)
 
 

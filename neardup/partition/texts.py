@@ -10,19 +10,13 @@ import numpy.typing as npt
 import xxhash
 
 from neardup.kernels.facts import TITLE_END, TITLE_START
-from neardup.kernels.fingerprint import KEY_WORDS
-from neardup.kernels.tokens import tokenise, tokens_needed
 from neardup.kernels.writing import ANCHOR_END, ANCHOR_START, BLOCK, DELETE, TERM_END, TERM_START
 from neardup.page import Page, host_of, site_of
 from neardup.partition.parameters import Parameters
-from neardup.scheme import Scheme
 from neardup.sketch.content import main_content
 from neardup.text.decoding import decode
-from neardup.text.extraction import Extracted, extract_page
-from neardup.text.tables import tables
-
-#: Texts are compared within one archive only, so no secret is needed, and every machine computes the same sets.
-_KEY = Scheme(0).constants("token", KEY_WORDS)
+from neardup.text.extraction import extract_page
+from neardup.text.tokens import tokens_of
 
 _TERM = re.compile(b"%c[^%c]*%c" % (TERM_START, TERM_END, TERM_END))
 _NOT_SHOWN = bytes([ANCHOR_START, ANCHOR_END, DELETE])
@@ -92,7 +86,9 @@ def compared_text(body: bytes, content_type: str, parameters: Parameters) -> str
         marked[start:end] = b" " * (end - start)
     blocks = _TERM.sub(b" ", bytes(marked)).translate(None, _NOT_SHOWN).split(_BLOCK)
     if parameters.main_content:
-        content = _text([blocks[ordinal] for ordinal in _content_blocks(extracted)], parameters.compared_bytes)
+        tokens = tokens_of(extracted)
+        chosen = np.unique(tokens.block[main_content(tokens)]).tolist()
+        content = _text([blocks[ordinal] for ordinal in chosen], parameters.compared_bytes)
         if width(content) >= parameters.content_bytes_min:
             return content
     return _text(blocks, parameters.compared_bytes)
@@ -184,15 +180,3 @@ def _beginning(line: str, bytes_max: int) -> str:
         return line[:bytes_max]
     ends = np.cumsum(widths(points(line[:bytes_max])), dtype=np.int64)
     return line[: int(np.searchsorted(ends, bytes_max, side="right"))]
-
-
-def _content_blocks(extracted: Extracted) -> list[int]:
-    """Returns the ordinals of the text blocks that are main content, in order."""
-    text = extracted.text.copy()
-    room = tokens_needed(extracted.n_text)
-    fp, flags, block = np.empty(room, np.uint64), np.empty(room, np.uint8), np.empty(room, np.int32)
-    start, end = np.empty(room, np.uint32), np.empty(room, np.uint32)
-    title = extracted.facts[TITLE_START], extracted.facts[TITLE_END]
-    n = tokenise(text, extracted.n_text, *title, _KEY, tables(), fp, flags, block, start, end)
-    content = main_content(flags[:n], block[:n], text, start[:n], end[:n])
-    return np.unique(block[:n][content]).tolist()  # type: ignore[no-any-return]

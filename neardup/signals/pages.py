@@ -8,18 +8,14 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from neardup.kernels.facts import TITLE_END, TITLE_START
-from neardup.kernels.fingerprint import KEY_WORDS
-from neardup.kernels.tokens import tokenise, tokens_needed
 from neardup.page import host_of, site_of
 from neardup.scheme import Scheme
 from neardup.signals.snippets import snippet
 from neardup.sketch.content import main_content
 from neardup.sketch.simhash import simhash
 from neardup.text.decoding import decode
-from neardup.text.extraction import Extracted, extract_page
+from neardup.text.extraction import extract_page
 from neardup.text.html import facts_of, text_of
-from neardup.text.tables import tables
 from neardup.text.tokens import TERM, Tokens, tokens_of
 
 #: Bytes of a body that signals read (ours): results are compared in pairs, and one may be huge.
@@ -27,7 +23,6 @@ BODY_BYTES_MAX = 1_000_000
 #: Fixed, so that signals and models are the same on every machine.
 _SEED = 0
 _PROJECTIONS = Scheme(_SEED).constants("simhash", 8)
-_KEY = Scheme(_SEED).constants("token", KEY_WORDS)
 
 
 @dataclass(frozen=True)
@@ -71,23 +66,11 @@ class Body:
     @cached_property
     def content_simhash(self) -> npt.NDArray[np.uint64]:
         """The same of the tokens of the main content alone."""
-        extracted = self._extracted
-        text = extracted.text.copy()
-        room = tokens_needed(extracted.n_text)
-        fp, flags, block = np.empty(room, np.uint64), np.empty(room, np.uint8), np.empty(room, np.int32)
-        start, end = np.empty(room, np.uint32), np.empty(room, np.uint32)
-        title = extracted.facts[TITLE_START], extracted.facts[TITLE_END]
-        n = tokenise(text, extracted.n_text, *title, _KEY, tables(), fp, flags, block, start, end)
-        content = main_content(flags[:n], block[:n], text, start[:n], end[:n])
-        return simhash(fp[:n][content], _PROJECTIONS)[0]
+        return simhash(self._tokens.fp[main_content(self._tokens)], _PROJECTIONS)[0]
 
     @cached_property
     def _tokens(self) -> Tokens:
-        return tokens_of(self._extracted, _SEED)
-
-    @property
-    def _extracted(self) -> Extracted:
-        return extract_page(self.utf8 if self.mode < 2 else b"", min(self.mode, 1))
+        return tokens_of(extract_page(self.utf8 if self.mode < 2 else b"", min(self.mode, 1)), _SEED)
 
 
 @dataclass(frozen=True)

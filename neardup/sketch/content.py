@@ -10,53 +10,34 @@ import numpy.typing as npt
 
 from neardup.kernels import content as kernels
 from neardup.kernels.article import choose_article
+from neardup.text.tokens import Tokens
 
 
-def main_content(
-    flags: npt.NDArray[np.uint8],
-    block: npt.NDArray[np.int32],
-    text: npt.NDArray[np.uint8],
-    span_start: npt.NDArray[np.uint32],
-    span_end: npt.NDArray[np.uint32],
-) -> npt.NDArray[np.bool_]:
+def main_content(tokens: Tokens) -> npt.NDArray[np.bool_]:
     """Marks the tokens of the main content, bool[n] (Kohlschuetter, Fankhauser, Nejdl 2010, densitometric tree).
 
-    flags, block, spans in text (UTF-8): of n tokens, as `neardup.kernels.tokens` returns them. Title tokens are never
-    marked. All tokens of a page of one block are marked, unless it consists of links (ours).
+    Title tokens are never marked. All tokens of a page of one block are marked, unless it consists of links (ours).
     """
-    return _chosen(flags, block, text, span_start, span_end, False)
+    return _chosen(tokens, False)
 
 
-def article(
-    flags: npt.NDArray[np.uint8],
-    block: npt.NDArray[np.int32],
-    text: npt.NDArray[np.uint8],
-    span_start: npt.NDArray[np.uint32],
-    span_end: npt.NDArray[np.uint32],
-) -> npt.NDArray[np.bool_]:
+def article(tokens: Tokens) -> npt.NDArray[np.bool_]:
     """Marks the tokens of the article, bool[n] (Pasternack, Roth 2009, maximum subsequence segmentation).
 
-    Arguments, titles and pages of one block are as for `main_content`.
+    Titles and pages of one block are as for `main_content`.
     """
-    return _chosen(flags, block, text, span_start, span_end, True)
+    return _chosen(tokens, True)
 
 
-def _chosen(
-    flags: npt.NDArray[np.uint8],
-    block: npt.NDArray[np.int32],
-    text: npt.NDArray[np.uint8],
-    span_start: npt.NDArray[np.uint32],
-    span_end: npt.NDArray[np.uint32],
-    runs: bool,
-) -> npt.NDArray[np.bool_]:
-    n = len(flags)
+def _chosen(tokens: Tokens, runs: bool) -> npt.NDArray[np.bool_]:
+    n = len(tokens.fp)
     chosen_tokens = np.zeros(n, np.bool_)
     if n == 0:
         return chosen_tokens
     starts, ends, linked, widths = (np.empty(n, np.uint32) for _ in range(4))
     chosen = np.empty(n, np.uint8)
-    padded = np.concatenate([text, np.zeros(64, np.uint8)])
-    many, _, _ = kernels.blocks(flags, block, n, padded, span_start, span_end, starts, ends, linked, widths)
+    padded, spans = np.concatenate([tokens.text, np.zeros(64, np.uint8)]), (tokens.start, tokens.end)
+    many, _, _ = kernels.blocks(tokens.flags, tokens.block, n, padded, *spans, starts, ends, linked, widths)
     if runs:
         choose_article(many, starts, ends, linked, chosen)
     else:

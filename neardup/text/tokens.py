@@ -1,6 +1,7 @@
 """Text to token fingerprints, one page at a time, for reports and tests. Batches use the kernels."""
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -9,7 +10,7 @@ from neardup.kernels.facts import TITLE_END, TITLE_START
 from neardup.kernels.fingerprint import KEY_WORDS
 from neardup.kernels.points import ALL_DIGITS, ANY_DIGIT, IN_LINK, IN_TITLE, TERM
 from neardup.kernels.tokens import tokenise, tokens_needed
-from neardup.scheme import Scheme
+from neardup.scheme import constants
 from neardup.text.extraction import Extracted, extract_page
 from neardup.text.tables import tables
 
@@ -21,27 +22,39 @@ class Tokens:
     """The tokens of one page, in order.
 
     fp: uint64[n] fingerprint of each token's lower-cased UTF-8. flags: uint8[n], bits IN_TITLE, IN_LINK, ALL_DIGITS,
-    ANY_DIGIT, TERM of `neardup.kernels.tokens`. block: int32[n] ordinal of the token's text block. words: the strings.
+    ANY_DIGIT, TERM of `neardup.kernels.tokens`. block: int32[n] ordinal of the token's text block. start, end:
+    uint32[n], its bytes in `text`, UTF-8.
     """
 
     fp: npt.NDArray[np.uint64]
     flags: npt.NDArray[np.uint8]
     block: npt.NDArray[np.int32]
-    words: list[str]
+    start: npt.NDArray[np.uint32]
+    end: npt.NDArray[np.uint32]
+    text: npt.NDArray[np.uint8]
+
+    @cached_property
+    def words(self) -> list[str]:
+        """Returns the tokens as strings."""
+        data = self.text.tobytes()
+        return [
+            data[a:b].decode("utf-8", "replace") for a, b in zip(self.start.tolist(), self.end.tolist(), strict=True)
+        ]
 
 
-def tokens_of(extracted: Extracted, seed: int = 0) -> Tokens:
-    """Tokens of an extracted page, on copies: `extracted` stays as it is."""
-    text = extracted.text.copy()
-    room = tokens_needed(extracted.n_text)
+def tokens_of(extracted: Extracted, seed: int = 0, tokens_max: int | None = None) -> Tokens:
+    """Tokens of an extracted page, on copies: `extracted` stays as it is. tokens_max: of a scheme."""
+    text, room = extracted.text.copy(), tokens_needed(extracted.n_text)
+    room = room if tokens_max is None else min(room, tokens_max)
     fp, flags, block = np.empty(room, np.uint64), np.empty(room, np.uint8), np.empty(room, np.int32)
     start, end = np.empty(room, np.uint32), np.empty(room, np.uint32)
-    title_start, title_end = extracted.facts[TITLE_START], extracted.facts[TITLE_END]
-    key = Scheme(seed).constants("token", KEY_WORDS)
-    n = tokenise(text, extracted.n_text, title_start, title_end, key, tables(), fp, flags, block, start, end)
-    data = text.tobytes()
-    words = [data[a:b].decode() for a, b in zip(start[:n].tolist(), end[:n].tolist(), strict=True)]
-    return Tokens(fp[:n], flags[:n], block[:n], words)
+    title = extracted.facts[TITLE_START], extracted.facts[TITLE_END]
+    key = constants(seed, "token", KEY_WORDS)
+    n = tokenise(text, extracted.n_text, *title, key, tables(), fp, flags, block, start, end)
+    # Folding may have made the text longer.
+    size = max(extracted.n_text, int(end[n - 1]) if n else 0)
+    fp, flags, block, start, end = fp[:n].copy(), flags[:n].copy(), block[:n].copy(), start[:n].copy(), end[:n].copy()
+    return Tokens(fp, flags, block, start, end, text[:size].copy())
 
 
 def words(page: bytes, mode: int = 0, host: str = "") -> list[str]:

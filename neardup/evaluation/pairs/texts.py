@@ -2,7 +2,6 @@
 
 from collections import OrderedDict
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -11,9 +10,6 @@ import numpy.typing as npt
 from neardup.errors import BadInput, NeardupError
 from neardup.evaluation.pairs.corpus import Corpus
 from neardup.evaluation.pairs.difference import common_tokens
-from neardup.kernels.facts import TITLE_END, TITLE_START
-from neardup.kernels.fingerprint import KEY_WORDS
-from neardup.kernels.tokens import tokenise, tokens_needed
 from neardup.page import Page, host_of
 from neardup.scheme import Scheme
 from neardup.sketch.content import article, main_content
@@ -21,7 +17,7 @@ from neardup.sketch.header import Header
 from neardup.text.decoding import decode
 from neardup.text.extraction import extract_page
 from neardup.text.html import text_of
-from neardup.text.tables import tables
+from neardup.text.tokens import Tokens, tokens_of
 from neardup.verdict import Coordinates
 
 #: Reads a page again: maps the coordinates of a sketch to the page that is there now, None without one.
@@ -33,33 +29,18 @@ PROBLEMS_MAX = 50
 COMMON_MAX = 500_000
 
 
-@dataclass(frozen=True)
-class PageTokens:
-    """The tokens of one page as in its sketch: fp uint64[n], with their positions in `text` (UTF-8)."""
-
-    fp: npt.NDArray[np.uint64]
-    flags: npt.NDArray[np.uint8]
-    block: npt.NDArray[np.int32]
-    start: npt.NDArray[np.uint32]
-    end: npt.NDArray[np.uint32]
-    text: npt.NDArray[np.uint8]
-
-    @cached_property
-    def words(self) -> list[str]:
-        """Returns the tokens as strings."""
-        data = self.text.tobytes()
-        ends = self.end.tolist()
-        return [data[a:b].decode("utf-8", "replace") for a, b in zip(self.start.tolist(), ends, strict=True)]
+class PageTokens(Tokens):
+    """The tokens of one page as in its sketch."""
 
     @cached_property
     def content(self) -> npt.NDArray[np.bool_]:
         """bool[n]: tokens of the main content."""
-        return main_content(self.flags, self.block, self.text, self.start, self.end)
+        return main_content(self)
 
     @cached_property
     def article(self) -> npt.NDArray[np.bool_]:
         """bool[n]: tokens of the article."""
-        return article(self.flags, self.block, self.text, self.start, self.end)
+        return article(self)
 
 
 def page_tokens(page: Page, scheme: Scheme) -> PageTokens:
@@ -67,15 +48,7 @@ def page_tokens(page: Page, scheme: Scheme) -> PageTokens:
     body = (page.body or b"")[: scheme.body_bytes_max]
     decoded = decode(body, page.content_type, scheme.body_bytes_max)
     extracted = extract_page(b"" if decoded.opaque else decoded.utf8, decoded.mode, host_of(page.url))
-    room = min(tokens_needed(extracted.n_text), scheme.tokens_max)
-    fp, flags, block = np.empty(room, np.uint64), np.empty(room, np.uint8), np.empty(room, np.int32)
-    start, end = np.empty(room, np.uint32), np.empty(room, np.uint32)
-    title = extracted.facts[TITLE_START], extracted.facts[TITLE_END]
-    key = scheme.constants("token", KEY_WORDS)
-    n = tokenise(extracted.text, extracted.n_text, *title, key, tables(), fp, flags, block, start, end)
-    # Folding may have made the text longer.
-    text = extracted.text[: max(extracted.n_text, int(end[n - 1]) if n else 0)].copy()
-    return PageTokens(fp[:n].copy(), flags[:n].copy(), block[:n].copy(), start[:n].copy(), end[:n].copy(), text)
+    return PageTokens(**vars(tokens_of(extracted, scheme.seed, scheme.tokens_max)))
 
 
 class Texts:

@@ -7,6 +7,7 @@ import numpy as np
 from neardup.scheme import Scheme
 from neardup.sketch.shape import shape_of
 from neardup.sketch.view import Sketch
+from neardup.text.tokens import Tokens
 
 SEED = 0x0123456789ABCDEF
 SCHEME = Scheme(seed=SEED)
@@ -50,8 +51,9 @@ def chosen_by(way, words, title, links, blocks):
     flags = np.zeros(len(words), np.uint8)
     flags[:title] |= IN_TITLE
     flags[list(links)] |= IN_LINK
-    chosen = way(flags, np.array(blocks, np.int32), text, starts.astype(np.uint32), ends.astype(np.uint32))
-    return np.flatnonzero(chosen).tolist()
+    spans = starts.astype(np.uint32), ends.astype(np.uint32)
+    tokens = Tokens(np.zeros(len(words), np.uint64), flags, np.array(blocks, np.int32), *spans, text)
+    return np.flatnonzero(way(tokens)).tolist()
 
 
 def edited(words, share, seed):
