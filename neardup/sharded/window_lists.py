@@ -72,6 +72,7 @@ class WindowLists:
         self._decider = decider
         #: Records of the pages of the window, by page id.
         self.records: dict[int, bytes] = {}
+        self._headers: dict[int, Header] = {}  # of the pages whose lists were made
         self._table = _Table()  # each key with its first page in the window, posted or not
         #: Pages of the message that share no key with another page of the window.
         self.alone: frozenset[int] = frozenset()
@@ -97,6 +98,7 @@ class WindowLists:
     def start(self, first: int, parts: Sequence[Effects]) -> None:
         """Drops the pages before page id `first`, and rebuilds the lists of the others from `parts`, their effects."""
         self.records = {page_id: record for page_id, record in self.records.items() if page_id >= first}
+        self._headers.clear()
         self._posted_alone, self._in_message, self._rows, self._table = set(), set(), {}, _Table()
         columns, page_ids = self._keys_of(sorted(self.records.items()))
         items = joined([part.items for part in parts]) if parts else np.zeros(0, dtype=EFFECT)
@@ -145,7 +147,10 @@ class WindowLists:
         """The list of a key without a written row. page_id: of the first page of the window that has the key."""
         if page_id not in self._posted_alone and not (page_id in self._in_message and page_id in self.alone):
             return None
-        entry = keys.posting(page_id, Header(self.records[page_id]), name)
+        header = self._headers.get(page_id)
+        if header is None:
+            header = self._headers[page_id] = Header(self.records[page_id])
+        entry = keys.posting(page_id, header, name)
         return keys.with_posting(None, entry, self._decider.postings_max, self._decider.hot_postings_kept)
 
     def first(self, family: Family, prefix: bytes, limit: int, after: bytes = b"") -> list[tuple[bytes, bytes]]:
