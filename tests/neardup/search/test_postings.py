@@ -140,7 +140,7 @@ def test_lists_do_what_rows_do(seed):
         if what < 0.6 and place is not None:
             rows.post(page_id, header)
             if lists.is_lonely(place) and rng.random() < 0.5:
-                lists.post_lonely(place)
+                lists.post_lonely([place])
             else:
                 assert lists.post(posted.slots[place], keys.word_of(page_id, header), header.site)
             live[page_id] = header
