@@ -14,7 +14,7 @@ from neardup.fold import fold
 from neardup.index.memory import MemoryStore
 from neardup.sketch.layout import field_at
 from tests.neardup.handmade import record
-from tests.neardup.story import endless, slices_of
+from tests.neardup.story import endless, folded, slices_of
 from tests.neardup.test_fold import DECIDERS, crawl, repeats
 from tests.streams.sharded.lockstep import lockstep, messages_of, rows_in
 
@@ -23,6 +23,9 @@ def mixed(seed):
     """Pages that repeat, change and vanish, among pages of their own with all kinds of texts and flags."""
     rng = random.Random(seed)
     out = [*crawl(seed, 80), *repeats(seed)]
+    for i in range(8):  # twice each, and too short or too opaque for keys: nothing but their digests tells it
+        out.append(record(f"http://thin{i}.org/", f"thin{i // 2} page"))
+        out.append(record(f"http://opaque{i}.org/", body=f"body {i // 2}".encode()))
     for i in range(60):
         url = f"http://{rng.choice('ab')}.s{rng.randrange(4)}.org/{rng.choice(['p', '%22', '~u/'])}{i}"
         words = " ".join(f"{rng.choice(['w', 'ü', '漢'])}{i}x{j}" for j in range(rng.choice([2, 6, 30])))
@@ -69,6 +72,26 @@ def test_plain_pages_come_to_what_they_come_to_one_by_one(name, seed, size):
     assert together == expected
     assert none == 0
     assert plain >= 20 or size > 40  # in a large batch, a page that retires early leaves no plain page behind it
+
+
+def test_a_page_of_the_index_that_is_posted_again_is_found():
+    head, rest = "a b c d e f g h", [f"w{i}" for i in range(60)]
+    story = [
+        record("http://first.org/", " ".join([*head.replace("c", "x").split(), *rest])),
+        record("http://second.org/", " ".join([*head.split(), *rest])),
+        record("http://first.org/", " ".join(f"other{i}" for i in range(60)), at=1),  # retires: second.org is posted
+        record("http://third.org/", " ".join([*head.split(), *(f"third{i}" for i in range(60))])),
+    ]
+    singly, together = folded(story, endless(1))[0], folded(story, iter([2, 2]))[0]
+    assert [str(verdict.verdict) for verdict in together] == [
+        "unique",
+        "near_duplicate",
+        "unique",
+        "promoted",
+        "unique",
+    ]
+    assert together[-1].evidence["candidates"] == 1
+    assert [verdict.to_json() for verdict in together] == [verdict.to_json() for verdict in singly]
 
 
 @pytest.mark.parametrize("shards", [1, 4])
