@@ -2,7 +2,8 @@
 
 Each round: (1) poll messages; (2) fold them, a pure function of messages and store; (3) commit their verdicts and the
 log's next offset in one transaction; (4) write the store, with the next offset in the same atomic batch; (5) flush the
-store at intervals.
+store at intervals. A judge folds one message at a time: it repeats 1 and 2 while the shards have answered the next
+message, over rows that are not written yet, and then commits and writes all of them together.
 
 A crash before the end of 3 leaves nothing behind: the next `init` aborts the transaction. A crash after 3 leaves the
 committed offset M ahead of the store's N: the next start folds N to M without emitting. A crash after 4 is the same for
@@ -14,7 +15,7 @@ One matcher writes: it assigns itself the one partition, and its transactional i
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple, Protocol
@@ -22,12 +23,14 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from neardup.decider import Decider
+from neardup.errors import NeardupError
 from neardup.index.base import Store
+from neardup.index.layered import Deferred
 from neardup.index.rocks import RocksStore
 from neardup.shadow import Counts
 from neardup.sharded.records import Candidates
 from streams.config.settings import Settings
-from streams.errors import Fenced, SourceGap, TopicError
+from streams.errors import Fenced, SourceGap, TopicError, Unsettled
 from streams.formats.pieces import cut
 from streams.pipeline.answered_log import AnsweredLog
 from streams.pipeline.audit import Audit
@@ -100,6 +103,15 @@ def answers_to(messages: Sequence[tuple[int, bytes]], log: LogFollower) -> Seque
     return log.answers(messages[0][0]) if isinstance(log, AnsweredLog) else ()
 
 
+class _Folded(NamedTuple):
+    """Some messages that were folded together, and what is committed of them."""
+
+    prepared: Prepared
+    lines: list[tuple[bytes, bytes]]
+    effects: list[bytes]
+    drawn: _AuditDraw | None
+
+
 class MatchRole:
     """One matcher. `round` does one round; `run` repeats it until stopped. committed: offset before which verdicts are
     committed.
@@ -144,7 +156,8 @@ class MatchRole:
         self._stalled_s = 0.0
         self._silence = Silence(_log)
         self._dirty = False
-        self.matcher = new_matcher(runtime.settings, store, decider, messages_from, verdicts.topic_ids.source)
+        self._rows = Deferred(store)
+        self.matcher = new_matcher(runtime.settings, self._rows, decider, messages_from, verdicts.topic_ids.source)
         self.matcher.heartbeat = self._health.turned
         self._leader = leader
         self._checkpoints = checkpoints
@@ -164,18 +177,19 @@ class MatchRole:
     def round(self, wait_s: float = 0.0) -> bool:
         """One round; False if there was nothing to read."""
         self._health.turned()
+        if self._rows.changes:
+            raise Unsettled("the round before has folded messages that are not committed")
         if self._leader is not None and not self._leader.look():
             raise Fenced("the group of matchers chose another leader; after a restart, this one stands by")
         self._check_topics()
         messages = self._poll(wait_s)  # (1)
         if messages:
-            prepared = self._judge(messages)  # (2)
-            if not self._silent:
-                self._commit(prepared)  # (3)
-            elif effects := self._effects(prepared):
-                self._verdicts.commit((), self._committed, effects=effects)  # their topic has lost them
-                self._effects_to = prepared.next_offset
-            self._write(prepared)  # (4)
+            if self._silent:
+                self._refold(messages)
+            else:
+                folded = self._fold(messages)  # (2)
+                self._commit(folded)  # (3)
+            self._write()  # (4)
             self._dirty = True
         elif not self._silent and self._steady_s() - self._committed_s >= COMMIT_AGAIN_SECONDS:
             self._verdicts.commit((), self._committed)
@@ -228,6 +242,39 @@ class MatchRole:
         self._held = [*found[len(taken) :], *self._held]
         return taken
 
+    def _refold(self, messages: Sequence[tuple[int, bytes]]) -> None:
+        """Folds messages whose verdicts are committed; commits their effects if the topic has lost them."""
+        prepared = self._judge(messages)
+        if effects := self._effects(prepared):
+            self._verdicts.commit((), self._committed, effects=effects)
+            self._effects_to = prepared.next_offset
+        self.matcher.apply(prepared)
+
+    def _fold(self, messages: Sequence[tuple[int, bytes]]) -> list[_Folded]:
+        """Folds messages; of a judge also those behind them that are answered, up to the limits of one round."""
+        folded: list[_Folded] = []
+        size = 0
+        while messages:
+            try:
+                prepared = self._judge(messages)
+            except NeardupError:
+                if not folded:
+                    raise
+                self._held = [*messages, *self._held]  # the next round raises it, once the earlier ones are committed
+                break
+            with self._metrics.step("match", "produce"):
+                lines = list(zip(prepared.verdicts.urls(), prepared.verdicts.lines(), strict=True))
+            drawn = None if self._audit is None else self._draw_audit(self._audit, prepared)
+            folded.append(_Folded(prepared, lines, self._effects(prepared), drawn))
+            self.matcher.apply(prepared)
+            size += sum(len(data) for _, data in messages)
+            is_full = len(folded) >= self._settings.match_messages or size >= _ROUND_BYTES_MAX
+            if self._answered is None or is_full or prepared.controls or prepared.decider_change or self._stop.is_set():
+                break
+            self._health.turned()
+            messages = self._poll(0.0)
+        return folded
+
     def _judge(self, messages: Sequence[tuple[int, bytes]]) -> Prepared:
         with self._metrics.step("match", "judge"):
             prepared = self._prepare(messages)
@@ -265,18 +312,25 @@ class MatchRole:
             self._metrics.source_gaps.inc()
             raise
 
-    def _commit(self, prepared: Prepared) -> None:
-        with self._metrics.step("match", "produce"):
-            lines = list(zip(prepared.verdicts.urls(), prepared.verdicts.lines(), strict=True))
-        drawn = None if self._audit is None else self._draw_audit(self._audit, prepared)
-        with self._metrics.step("match", "commit"), self._traced(prepared) as headers:
-            audit_lines = drawn.for_topic if drawn else ()
-            self._verdicts.commit(lines, prepared.next_offset, audit_lines, headers, self._effects(prepared))
-        self._committed, self._committed_s = prepared.next_offset, self._steady_s()
-        self._effects_to = max(self._effects_to, prepared.next_offset)
-        self._count(prepared)
-        if self._audit is not None and drawn is not None:
-            self._write_audit(self._audit, drawn)
+    def _commit(self, folded: Sequence[_Folded]) -> None:
+        next_offset = folded[-1].prepared.next_offset
+        lines = [line for each in folded for line in each.lines]
+        effects = [record for each in folded for record in each.effects]
+        audit_lines = [line for each in folded if each.drawn for line in each.drawn.for_topic]
+        with self._metrics.step("match", "commit"), ExitStack() as spans:
+            headers: dict[int, Sequence[tuple[str, bytes]]] = {}
+            first = 0
+            for each in folded:
+                traced = spans.enter_context(self._traced(each.prepared))
+                headers |= {first + number: found for number, found in traced.items()}
+                first += len(each.lines)
+            self._verdicts.commit(lines, next_offset, audit_lines, headers, effects)
+        self._committed, self._committed_s = next_offset, self._steady_s()
+        self._effects_to = max(self._effects_to, next_offset)
+        for each in folded:
+            self._count(each.prepared)
+            if self._audit is not None and each.drawn is not None:
+                self._write_audit(self._audit, each.drawn)
 
     def _effects(self, prepared: Prepared) -> list[bytes]:
         """Records of the message's effects, unless their topic holds them."""
@@ -317,9 +371,9 @@ class MatchRole:
         self._metrics.audit_pairs.inc(drawn.counts.drawn)
         self._metrics.audit_lost.inc(audit.lost - lost)
 
-    def _write(self, prepared: Prepared) -> None:
+    def _write(self) -> None:
         with self._metrics.step("match", "write"):
-            self.matcher.apply(prepared)
+            self._rows.settle()
 
     def _flush_when_due(self) -> None:
         now = self._steady_s()

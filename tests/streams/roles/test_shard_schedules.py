@@ -1,10 +1,14 @@
 """Shards and a judge in memory, under faults that seeds draw."""
 
 import os
+from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
+from neardup.errors import CorruptRecord
+from neardup.sharded.epochs import Sharding
 from tests.streams.simulation.shards import World, made_up, simulate
 
 #: More of them by hand.
@@ -18,6 +22,57 @@ def test_any_schedule_says_what_a_lockstep_says(first: int) -> None:
             simulate(seed)
         except Exception as error:
             raise AssertionError(f"seed {seed}: {error}") from error
+
+
+def world_of_two_shards() -> World:
+    """With four messages, all of which are answered, and a judge that takes eight of them in one round."""
+    world = next(
+        world
+        for world in map(World, range(1000))
+        if world.sharding == Sharding(2, 8) and world.runtime.settings.match_messages == 8
+    )
+    while len(world.log) < 4:
+        world.publish()
+    for _ in range(8):
+        world.round_of_a_shard(0)
+        world.round_of_a_shard(1)
+    return world
+
+
+def test_a_judge_commits_all_answered_messages_in_one_transaction() -> None:
+    with made_up():
+        world = world_of_two_shards()
+        commits: list[str] = []
+        world.around = lambda moment: commits.append(moment) if moment == "committed" else None  # type: ignore[method-assign]
+        judge = world.judge = world.begin()
+        commits.clear()
+        while judge.round():
+            pass
+        assert judge.matcher.next_offset == len(world.log)
+        assert len(commits) == 1, commits
+        world.check()
+
+
+def test_messages_before_one_that_cannot_be_judged_are_committed() -> None:
+    with made_up(), pytest.MonkeyPatch.context() as patch:
+        world = world_of_two_shards()
+        judge = world.judge = world.begin()
+        prepare = judge.matcher.prepare
+
+        def failing(messages: Sequence[tuple[int, bytes]], **given: Any) -> Any:
+            if messages[0][0] == 2:
+                raise CorruptRecord("the message at offset 2")
+            return prepare(messages, **given)
+
+        patch.setattr(judge.matcher, "prepare", failing)
+        judge.round()
+        assert judge.matcher.next_offset == 2
+        with pytest.raises(CorruptRecord, match="offset 2"):
+            judge.round()
+        world.crash_judge()
+        patch.undo()
+        world.settle()
+        world.check()
 
 
 def test_the_judge_names_the_shards_that_it_awaits_for_long() -> None:

@@ -17,7 +17,6 @@ from streams.errors import Unsettled
 from streams.formats.message import Message
 from streams.pipeline import accounting, matcher
 from streams.pipeline.batch_fold import BatchFold
-from streams.pipeline.matcher import Prepared
 from streams.positions import Positions
 from streams.roles import restart, standby, start
 from streams.roles.match import MatchRole
@@ -77,20 +76,22 @@ def a_partition_that_comes_again_is_committed_back(patch: pytest.MonkeyPatch) ->
 def the_index_is_written_before_the_commit(patch: pytest.MonkeyPatch) -> None:
     commit, write = MatchRole._commit, MatchRole._write
 
-    def both(self: MatchRole, prepared: Prepared) -> None:
-        write(self, prepared)
+    def both(self: MatchRole, folded: Any) -> None:
+        write(self)
         self._flush()
-        commit(self, prepared)
+        commit(self, folded)
 
     patch.setattr(MatchRole, "_commit", both)
-    patch.setattr(MatchRole, "_write", lambda self, prepared: None)
+    patch.setattr(MatchRole, "_write", lambda self: None)
 
 
 def the_committed_place_is_one_too_far(patch: pytest.MonkeyPatch) -> None:
     commit = MatchRole._commit
 
-    def further(self: MatchRole, prepared: Prepared) -> None:
-        commit(self, replace(prepared, next_offset=prepared.next_offset + 1))
+    def further(self: MatchRole, folded: Any) -> None:
+        last = folded[-1]
+        last = last._replace(prepared=replace(last.prepared, next_offset=last.prepared.next_offset + 1))
+        commit(self, [*folded[:-1], last])
 
     patch.setattr(MatchRole, "_commit", further)
 
@@ -98,11 +99,11 @@ def the_committed_place_is_one_too_far(patch: pytest.MonkeyPatch) -> None:
 def a_failed_transaction_is_repeated_by_its_producer(patch: pytest.MonkeyPatch) -> None:
     commit = MatchRole._commit
 
-    def twice(self: MatchRole, prepared: Prepared) -> None:
+    def twice(self: MatchRole, folded: Any) -> None:
         try:
-            commit(self, prepared)
+            commit(self, folded)
         except Unsettled:
-            commit(self, prepared)
+            commit(self, folded)
 
     patch.setattr(MatchRole, "_commit", twice)
 

@@ -33,6 +33,7 @@ def ledger(
     keep_compared: bool = False,
     emit: bool = True,
     threads: int = 1,
+    trace: object = None,
     make_reads: object = None,
 ) -> Outcome:
     """Takes the place of `fold`: a verdict is a digest of all before it, and of what the store has of its URL."""

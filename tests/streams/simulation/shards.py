@@ -281,7 +281,7 @@ class World:
         self.broker = Broker()
         for name, partitions in ((LOG, 1), (VERDICTS, 2), (CANDIDATES, self.sharding.shards), (EFFECTS, 1)):
             self.broker.create(name, partitions)
-        settings = Settings(seed=1, state="state", flush_ms=1_000_000, match_messages=2)
+        settings = Settings(seed=1, state="state", flush_ms=1_000_000, match_messages=chance.choice([1, 2, 8]))
         self.runtime = Runtime.quiet(settings)
         self.shards = [None] * self.sharding.shards
         self.checkpoints = [[] for _ in self.shards]
