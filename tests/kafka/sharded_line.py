@@ -59,6 +59,12 @@ class ShardedLine(Line):
         newest = [last.get(number) for number in range(SHARDS)]
         return [decode_piece(one.value() or b"", "").offset if one is not None else -1 for one in newest]
 
+    def answers(self) -> list[int]:
+        """The number of answers of each shard, repeated ones included."""
+        with closing(TopicReader(self.connection, self.names.candidates, committed_only=False)) as reader:
+            last = reader.last()
+        return [one.offset() + 1 if (one := last.get(number)) is not None else 0 for number in range(SHARDS)]
+
     def start_shards(self, *left_out: int) -> None:
         for number in set(range(SHARDS)) - set(left_out):
             self.start("shard", shards=[number])

@@ -100,9 +100,11 @@ def test_a_silent_broker_ends_no_judge_and_no_shard(own_broker: Any, make_sharde
     line = running(make_sharded, bootstrap=own_broker.bootstrap)
     judge = line.start("match")
     shards = [line.start("shard", shards=[number]) for number in range(SHARDS)]
-    assigned = line.start("shard", settings={"state": str(line.folder / "other")})
     line.settle()
-    own_broker.pause()
+    once = line.answers()
+    assigned = line.start("shard", settings={"state": str(line.folder / "other")})
+    eventually(lambda: line.answers() == [2 * count for count in once], "all messages are answered again")
+    own_broker.pause()  # else a role ends that waits for an acknowledgement for 120 s
     for role in (judge, assigned, *shards):
         eventually(lambda role=role: "waits for Kafka" in role.output(), "each role waits")
         assert role.running
