@@ -90,6 +90,7 @@ GROUPS: Sequence[tuple[str, Sequence[Entry]]] = (
             Entry("Accuracy on unseen pages", "commons.html", "tests/measure/commons/README.md"),
             Entry("Speed", "speed.html", "tests/measure/bench/README.md"),
             Entry("Speed with shards", "speed-with-shards.html", "tests/measure/bench/shards.md"),
+            Entry("Other keys", "other-keys.html", "tests/measure/bench/other-keys.md"),
             Entry("Programs that measure", "measure.html", "tests/measure/README.md"),
             Entry("Limits", "limits.html", "neardup/limits.md"),
             Entry("The papers", "papers.html", "neardup/papers.md"),
