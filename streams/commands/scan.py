@@ -92,9 +92,7 @@ def scan(options: Options) -> int:
 
     raise_open_files()
     numbers = shadow_numbers(options.shadow_numbers)
-    announce_compiler("sketching", "judging", quiet=options.quiet)
-    if options.shards is not None:
-        announce_compiler("sharding", quiet=options.quiet)
+    announce_compiler("sketching", "judging", *(("sharding",) if options.shards else ()), quiet=options.quiet)
     quiet = options.quiet or options.as_json or options.out == "-"
     where = None if options.memory else options.state
     with (
