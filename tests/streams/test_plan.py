@@ -74,8 +74,10 @@ def test_shards_split_the_work_and_read_the_log_once_each() -> None:
     one, four, eight, many = (plan(replace(ASKED, shards=shards)) for shards in (0, 4, 8, 16))
     judging = match_us(one.index_pages) - measured.MATCH_STREAM_US.value
     per_core = one.peak_pages_per_second / 1e6 / 0.7
-    assert four.shard_cores == pytest.approx(per_core * (measured.MATCH_STREAM_US.value + 0.21 * judging))
-    assert one.matcher_cores - four.matcher_cores == pytest.approx(per_core * 0.05 * judging)
+    shard_us = measured.MATCH_STREAM_US.value + dict(measured.SHARD_SHARE)[4] * judging
+    spared_us = (1 - measured.JUDGE_SHARE.value) * judging
+    assert four.shard_cores == pytest.approx(per_core * shard_us)
+    assert one.matcher_cores - four.matcher_cores == pytest.approx(per_core * spared_us)
     assert one.shard_cores == 0
     assert plan(replace(ASKED, shards=5)).shard_cores == four.shard_cores > eight.shard_cores == many.shard_cores
     assert eight.log_read_bytes_per_second == pytest.approx(9 * one.log_read_bytes_per_second)
