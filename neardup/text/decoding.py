@@ -335,14 +335,21 @@ def _pieces(body: bytes, charset: str, bytes_max: int) -> Iterator[bytes]:
         return
     table = _table(charset)
     decoder = None if table or charset.startswith("utf-16") else codec_of(charset).incrementaldecoder
-    decode_piece = decoder("replace").decode if decoder else None
-    at = 0
+    stateful = decoder("replace") if decoder else None
+    at = characters = 0
     while at < len(body):
         end = at + _PIECE_BYTES
         if table:
             text = codecs.charmap_decode(body[at:end], "replace", table)[0]
-        elif decode_piece:
-            text = decode_piece(body[at:end], end >= len(body))
+        elif stateful:
+            try:
+                text = stateful.decode(body[at:end], end >= len(body))
+            except UnicodeError:
+                # "pending buffer overflow", in spite of "replace": Python's decoders of several tables keep eight bytes
+                # of an escape sequence that they do not know. A call with all bytes needs to keep none.
+                yield codec_of(charset).decode(body, "replace")[0][characters:].encode("utf-8", "replace")
+                return
+            characters += len(text)
         else:
             high = 1 if charset == "utf-16le" else 0
             if end < len(body) and body[end - 2 + high] & 0xFC == 0xD8:

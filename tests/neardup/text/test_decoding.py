@@ -3,7 +3,7 @@ import time
 import tracemalloc
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from neardup.page import Page
@@ -266,6 +266,7 @@ UNITS = [0x41, 0x0E01, 0xD83D, 0xDE00, 0xDC00, 0xFFFF]
     st.integers(0, 120),
     st.sampled_from([2, 4, 14]),
 )
+@example(b"\x1b$" + b"\xa1\xd2" * 5, "iso-2022-jp", 0, 2)
 def test_a_body_is_transcoded_in_pieces_up_to_a_bound(body: bytes, charset: str, bytes_max: int, piece: int) -> None:
     codec = {"gb18030": "gb18030", "shift_jis": "cp932", "euc-kr": "cp949", "big5": "big5hkscs", "windows-874": "cp874"}
     whole = body.decode(codec.get(charset, charset), "replace").encode()
