@@ -247,13 +247,15 @@ def compare_chunk(given: tuple[Path, dict[str, Any], Parameters]) -> dict[str, A
 
 
 @lru_cache(maxsize=64)
-def _texts(folder: Path, part: int) -> mmap.mmap:
-    with (folder / f"{part:08d}.bin").open("rb") as file:
-        return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+def _texts(file: Path, written_ns: int) -> mmap.mmap:
+    """The texts of a part. written_ns: time of the file's last change: a later partition may write to the same path."""
+    with file.open("rb") as opened:
+        return mmap.mmap(opened.fileno(), 0, access=mmap.ACCESS_READ)
 
 
 def _text(folder: Path, part: int, start: int, end: int) -> str:
-    return _texts(folder, part)[start:end].decode("utf-8", "surrogatepass")
+    file = folder / f"{part:08d}.bin"
+    return _texts(file, file.stat().st_mtime_ns)[start:end].decode("utf-8", "surrogatepass")
 
 
 class SampledPair(NamedTuple):
