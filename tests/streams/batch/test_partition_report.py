@@ -3,6 +3,7 @@
 import html
 import json
 import re
+import shutil
 from dataclasses import asdict
 from pathlib import Path
 
@@ -19,6 +20,15 @@ HOSTILE = '"><script>alert(1)</script>'
 
 def text(report: Path) -> str:
     return html.unescape(re.sub(r"<[^>]+>", " ", report.read_text(encoding="utf-8")))
+
+
+def test_a_later_partition_of_a_process_reads_its_own_texts(shell: Shell) -> None:
+    """Its folder may be that of an earlier one, with files of the same names and other contents."""
+    for entries in (items(12)[:18], items(12)[18:]):
+        write(shell.folder / "crawl", entries)
+        assert shell("partition", "crawl", "--out", "sets", "--workers", "1", "--quiet").code == 0
+        assert "100% of 18 documents are in 6 sets" in " ".join(text(shell.folder / "sets" / "report.html").split())
+        shutil.rmtree(shell.folder / "sets")
 
 
 @pytest.mark.parametrize("kind", ["lines", "folder"])
