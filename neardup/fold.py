@@ -214,8 +214,8 @@ def judge(
 ) -> Outcome:
     """Folds the batch over the rows that were read. Pure. Raises Missing with all needs found, InvariantBroken."""
     overlay, pages, outcome = reads.overlay(), reads.pages, Outcome()
-    fields = PageFields(pages, decider)
-    life, traces = Lifecycle(overlay, VerdictBuilder(overlay, fields) if emit else None), []
+    fields = PageFields(pages, decider) if emit else None
+    life, traces = Lifecycle(overlay, VerdictBuilder(overlay, fields) if fields is not None else None), []
     founders = Founders(overlay)
     plain = founders.plain if trace is None else [False] * len(pages)
 
@@ -243,7 +243,7 @@ def judge(
         if not plain[first] or not founders.put(first, last):
             for_each(run, judge_one)
             return
-        if emit:
+        if fields is not None:
             outcome.verdicts.add_plain(fields, first, last)
         outcome.scored_by_page += [0] * len(run)
 

@@ -33,7 +33,7 @@ class BatchVerdicts(Sequence[Verdict]):
         self._generation: str | None = None
 
     def add_plain(self, fields: PageFields, first: int, last: int) -> None:
-        """Adds the verdicts on a run of plain pages, by position in the fields's batch."""
+        """Adds the verdicts on a run of plain pages, by position in the batch of `fields`."""
         self._items += [(fields, i) for i in range(first, last)]
 
     def name_origin(self, log: str | None, generation: str | None) -> None:

@@ -1,4 +1,4 @@
-"""BatchVerdicts of a batch's pages. Fields that depend on the page alone are decoded by columns, not page by page."""
+"""Makes the verdicts on a batch's pages. `PageFields` decodes the fields that depend on the page alone."""
 
 from neardup.clusters import evidence
 from neardup.clusters.evidence import Evidence

@@ -269,7 +269,7 @@ class MatchRole:
             self.matcher.apply(prepared)
             size += sum(len(data) for _, data in messages)
             is_full = len(folded) >= self._settings.match_messages or size >= _ROUND_BYTES_MAX
-            if self._answered is None or is_full or prepared.controls or prepared.decider_change or self._stop.is_set():
+            if self._answered is None or is_full or self._stop.is_set():
                 break
             self._health.turned()
             messages = self._poll(0.0)
