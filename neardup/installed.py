@@ -56,7 +56,8 @@ def charsets() -> str:
     pairs = b"\n".join(lead + trail for lead in _HIGH for trail in _BYTES[0x30:])
     for name in sorted(set(LABELS.values()) - others):
         parts = [pairs, *_more(name)] if name in WIDE else _BYTES
-        meanings += [name, *(codec_of(name).decode(part, "replace")[0] for part in parts)]
+        decode = codec_of(name).decode
+        meanings += [name, *(decode(part, "replace")[0] for part in parts)]
     return _digest(*meanings)
 
 

@@ -12,6 +12,7 @@ This module uses private parts of numba, and may break with any version of it:
   `_raise_if_finalized`, `_ensure_finalized`;
 * `numba.core.caching`: `FunctionCache`, `CompileResultCacheImpl`, `UserProvidedCacheLocator` and their hooks;
 * `numba.core.typing.Context` with `resolve_function_type`, its arguments and its attributes;
+* `numba.core.runtime.rtsys.initialize`;
 * `numba.core.registry.cpu_target`, `Dispatcher.get_call_template`, `Dispatcher._cache`, the options `_nrt`,
   `no_cpython_wrapper`, `no_cfunc_wrapper` of `njit` (in `neardup.kernels`).
 
@@ -31,6 +32,7 @@ from numba.core.codegen import CodeLibrary, JITCodeLibrary
 from numba.core.compiler import CompilerBase, Flags
 from numba.core.compiler_machinery import PassManager, register_pass
 from numba.core.registry import cpu_target
+from numba.core.runtime import rtsys
 
 from neardup.kernels.kernel_cache import KEPT, folder
 
@@ -186,8 +188,11 @@ class Kept(FunctionCache):
     _impl_class = KeptFiles
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
+        # Numba's own method refreshes the target context first: it imports all that a compilation can need, which takes
+        # longer than all else that loads a kernel. Machine code needs the symbols of the runtime alone.
+        rtsys.initialize(target_context)
         try:
-            return super().load_overload(sig, target_context)
+            return self._load_overload(sig, target_context)
         except OSError:
             return None
 

@@ -77,6 +77,19 @@ def test_what_a_kernel_calls_becomes_machine_code_with_it_alone(tmp_path: Path) 
     assert again == [first[0], "0 0", first[2]], "what is kept is whole"
 
 
+@pytest.mark.slow
+def test_kernels_of_the_cache_are_loaded_without_the_compiler(tmp_path: Path) -> None:
+    """Numba imports what a compilation can need, scipy too: it takes longer than the kernels of a scan."""
+    loads = (
+        "import sys; import numpy as np; print(made.fill(np.zeros(5, np.int64), 21), "
+        "{'numba.np.arraymath', 'scipy.linalg'} & sys.modules.keys() or 'without')"
+    )
+    assert not run(tmp_path, _CALLS, loads).endswith("without")
+    assert run(tmp_path, _CALLS, loads) == "10 without"
+    lacks = f"{loads}; print(made.total(np.zeros(5, np.int64), 21))"
+    assert run(tmp_path, _CALLS, lacks).splitlines() == ["10 without", f"{10 + 5 * 42}"]
+
+
 _CACHED = "print(made.total.stats.cache_hits and 'kept' or 'compiled', made.kernel_cache.KEPT)"
 _USED = f"import numpy as np; made.total(np.zeros(5, np.int64), 21); {_CACHED}"
 _OTHER = {"NUMBA_CPU_NAME": "nehalem", "NUMBA_CPU_FEATURES": ""}
