@@ -24,6 +24,10 @@ def test_any_schedule_says_what_a_lockstep_says(first: int) -> None:
             raise AssertionError(f"seed {seed}: {error}") from error
 
 
+def test_answers_lost_after_effects_and_without_a_checkpoint_are_made_from_nothing() -> None:
+    assert simulate(17785).happened["a shard starts from nothing"]
+
+
 def world_of_two_shards() -> World:
     """With four messages, all of which are answered, and a judge that takes eight of them in one round."""
     world = next(

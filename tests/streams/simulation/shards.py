@@ -582,12 +582,19 @@ class World:
         raise Wrong(f"it never settles: {self.judge and self.judge._answered.awaits()}")  # type: ignore[union-attr]
 
     def answer_again(self, number: int, message: int) -> None:
-        """What the judge's log says, where an answer is lost; else the judge starts from a checkpoint."""
-        if not self.restore_shard(number, self.begin_of_shards(), self.sharding.stable_to(message)):
-            newest = max(self.judge_checkpoints, key=judged_to, default=Folder(Disk()))
-            if judged_to(newest) <= message:
-                raise Wrong(f"no checkpoint of shard {number} serves to answer message {message}")
+        """What the judge's log says, where an answer is lost.
+
+        Without a checkpoint of the shard, the judge starts from one; without that, the shard from nothing, and its
+        error says what it lacks.
+        """
+        if self.restore_shard(number, self.begin_of_shards(), self.sharding.stable_to(message)):
+            return
+        newest = max(self.judge_checkpoints, key=judged_to, default=Folder(Disk()))
+        if judged_to(newest) > message:
             self.judge, self.judge_folder = None, newest.copied()
+        else:
+            self.happened["a shard starts from nothing"] += 1
+            self.use(number, Disk())
 
     def reads_answers(self) -> bool:
         """Whether the judge has answers to read, among which there may be the awaited one."""
