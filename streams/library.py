@@ -18,7 +18,6 @@ from streams.formats.message import as_first
 from streams.pipeline.matcher import Matcher, Prepared
 from streams.pipeline.packing import pack
 from streams.ports import Range
-from streams.state.directory import refuse_shards
 
 
 class Deduplicator:
@@ -134,7 +133,7 @@ def open_index(
         new_decider: if the directory has another decider, this one decides from here on.
 
     Raises BadInput for an unknown rule; StateError if the directory has another scheme or decider, is in use, belongs
-    to `neardup match`, or cannot be written; CorruptRecord if its log is damaged.
+    to `neardup match`, has shards, or cannot be written; CorruptRecord if its log is damaged.
     """
     required = decider.rule if decider else rule
     if required is not None and required not in RULES:
@@ -150,9 +149,10 @@ def open_index(
         return Deduplicator(scheme, Matcher(MemoryStore(), decider_of(scheme)))
     given = decider_of if required is not None else None
     state = State.open(Path(path), scheme=scheme, decider=given, new_decider=new_decider)
-    try:
-        refuse_shards(state.path, state.first_decider, "open_index")
-    except StateError:
+    if state.first_decider.epoch:
         state.close()
-        raise
+        raise StateError(
+            f"{state.path} has {state.first_decider.shards} shards, and open_index runs none: add pages by `neardup "
+            "scan`, query them by `neardup ask`, or scan the same sources into another directory without --shards"
+        )
     return Deduplicator(state.scheme, state)

@@ -49,8 +49,11 @@ class Window:
         if offset >= self.start:
             self._lists.add(pages)
 
-    def begin(self, offset: int, pages: Records) -> None:
-        """Moves the window to the epoch of the message at `offset`, and adds its pages. May be repeated."""
+    def begin(self, offset: int, pages: Records | None = None) -> None:
+        """Moves the window to the epoch of the message at `offset`, and adds its pages. May be repeated.
+
+        pages: None if one page is judged that the message will not contain: the window stays as it is.
+        """
         start = self.sharding.stable_to(offset)
         if start > self.start or not self._is_filled:
             self.start, self._is_filled = start, True
@@ -60,7 +63,7 @@ class Window:
             for part in self._parts:
                 self._retire(part)
             self._lists.start(start << PLACE_BITS, self._parts)
-        if self._begun != offset:
+        if pages is not None and self._begun != offset:
             self._begun = offset
             self._lists.add(pages)
         self._lists.begin()

@@ -3,6 +3,7 @@
 import tempfile
 import threading
 import time
+from collections.abc import Iterable
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,15 +11,14 @@ from typing import Any
 
 from neardup.decider import Decider
 from neardup.errors import CorruptRecord, StateError
-from neardup.fold import fold
 from neardup.index.rocks import RocksSnapshot
 from neardup.page import Page
 from neardup.scheme import Scheme
 from neardup.sketch.making import sketch_pages
 from neardup.verdict import Verdict
-from streams.formats.message import page_id
-from streams.pipeline.matcher import Matcher
-from streams.state.directory import ONE_MATCHER, kept_decider
+from streams.ask.shard_snapshots import ShardSnapshots
+from streams.pipeline.matcher import Matcher, folded_to
+from streams.state.directory import ONE_MATCHER, kept_decider, shard_folder
 from streams.state.locked_folder import state_error
 
 #: Between two looks for a newer flush.
@@ -49,7 +49,7 @@ class IndexSnapshot:
     """The last flushed index of a state directory. Thread-safe; one query at a time."""
 
     def __init__(self, directory: Path) -> None:
-        """Raises StateError: no state directory, no index, or one whose pages are compared by shards."""
+        """Raises StateError: no state directory, no index, or the index of a judge on Kafka."""
         self._lock = threading.Lock()
         self._held = ExitStack()
         file = directory / "scheme.json"
@@ -60,6 +60,11 @@ class IndexSnapshot:
         except (ValueError, TypeError, KeyError) as error:
             raise CorruptRecord(f"{file} is not a scheme: {error}; restore it") from error
         self._first_decider = kept_decider(directory) or Decider(self.scheme.digest)
+        if self._first_decider.epoch and not (directory / "log").is_dir():
+            raise StateError(
+                f"{directory} belongs to a judge on Kafka, whose shards are elsewhere, each at a message of its own; "
+                f"{ONE_MATCHER}"
+            )
         scratch = Path(self._held.enter_context(tempfile.TemporaryDirectory(prefix="neardup-ask-")))
         try:
             self._open(directory / "index", scratch)
@@ -68,24 +73,39 @@ class IndexSnapshot:
             raise
 
     def _open(self, path: Path, scratch: Path) -> None:
-        identity = _identity(path)
-        self._store = RocksSnapshot(path, scratch)
-        self._scratch, self._identity = scratch, identity
+        identity = self._identities(path)
+        self._shards: ShardSnapshots | None = None
         self._store_held = self._held.enter_context(ExitStack())
+        decider = self._first_decider
+        if decider.epoch:
+            self._shards = ShardSnapshots(path.parent, decider, scratch)
+            self._store_held.callback(self._shards.close)
+        self._store = RocksSnapshot(path, scratch)
         self._store_held.callback(self._store.close)
+        self._scratch, self._identity = scratch, identity
         self._read_progress()
-        if self._matcher.decider.epoch:
-            raise StateError(f"{path.parent} belongs to shards and a judge: ask beside a single matcher; {ONE_MATCHER}")
+
+    def _identities(self, path: Path) -> list[tuple[int, int, int] | None]:
+        """What changes when another index takes the place of one of the directory's."""
+        decider = self._first_decider
+        shards = range(decider.shards if decider.epoch else 0)
+        return [_identity(one) for one in _indexes(path.parent, shards)]
 
     def _read_progress(self) -> None:
         self._matcher = Matcher(self._store, self._first_decider)
+        if self._shards is not None:
+            self._shards.bring_up(self._matcher)
         self._caught_up = time.monotonic()
 
     def _catch_up(self) -> None:
         """Take in the newest flush. A matcher that restored a checkpoint has replaced the index: open the new one."""
-        if _identity(self._store.path) == self._identity:
+        if self._identities(self._store.path) == self._identity:
+            if self._shards is not None:
+                self._shards.catch_up()
             self._store.catch_up()
-            self._read_progress()
+            if folded_to(self._store) != self._matcher.next_offset:
+                self._read_progress()
+            self._caught_up = time.monotonic()
         else:
             self._store_held.close()
             self._open(self._store.path, self._scratch)
@@ -97,8 +117,9 @@ class IndexSnapshot:
                 self._catch_up()
             matcher = self._matcher
             times = [max(matcher.log_time, page.fetched_at or 0)]
-            batch = [(page_id(matcher.next_offset, 0), sketch_pages([page], self.scheme, log_times=times)[0])]
-            verdict = fold(batch, self._store, matcher.decider).verdicts[0]
+            record = sketch_pages([page], self.scheme, log_times=times)[0]
+            answers = () if self._shards is None else self._shards.answers(matcher.next_offset, record)
+            verdict = matcher.query(record, answers)
             age = max(0.0, time.time() - self._store.flushed_at())
             return AskAnswer(verdict, matcher.next_offset, matcher.log_time, age)
 
@@ -106,6 +127,17 @@ class IndexSnapshot:
         """Close the index."""
         with self._lock:
             self._held.close()
+
+
+def index_files(directory: Path) -> list[Path]:
+    """The files that stand in a state directory once its index can be opened, as far as they can be named now."""
+    decider = kept_decider(directory)
+    shards = range(decider.shards if decider is not None and decider.epoch and (directory / "log").is_dir() else 0)
+    return [directory / "scheme.json", *(one / "CURRENT" for one in _indexes(directory, shards))]
+
+
+def _indexes(directory: Path, shards: Iterable[int]) -> list[Path]:
+    return [directory / "index", *(shard_folder(directory, number) for number in shards)]
 
 
 def _identity(index: Path) -> tuple[int, int, int] | None:

@@ -49,12 +49,12 @@ def ask(options: Options) -> None:
 
 def _waited(directory: Path) -> bool:
     """Return whether the directory has an index; False: a signal ended the wait."""
+    from streams.ask.snapshot import index_files
     from streams.process.shutdown import stopped_by_signals
 
     stop = threading.Event()
-    needed = (directory / "scheme.json", directory / "index" / "CURRENT")
     with stopped_by_signals(stop):
-        while not (found := all(path.is_file() for path in needed)) and not stop.wait(1):
+        while not (found := all(path.is_file() for path in index_files(directory))) and not stop.wait(1):
             pass
     return found
 

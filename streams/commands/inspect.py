@@ -25,7 +25,8 @@ class Options(Json):
 def inspect(options: Options) -> int:
     """Print an overview of an index: sizes, standings, hot keys, largest clusters, contradictions.
 
-    The index is that of a scan, or of a matcher that is stopped. An option prints one URL, cluster or page of it.
+    The index is that of a scan, or of a matcher, judge or shard that is stopped. An option prints one URL, cluster or
+    page of it.
     """
     from streams.commands.terminal import bar
     from streams.state import contents
@@ -34,11 +35,11 @@ def inspect(options: Options) -> int:
     with ExitStack() as held:
         opened = contents.open_index(Path(options.settings.state), held)
         if options.url is not None:
-            print_json(contents.of_url(opened.store, options.url))
+            print_json(contents.of_url(opened, options.url))
         elif options.cluster is not None:
-            print_json(contents.of_cluster(opened.store, options.cluster))
+            print_json(contents.of_cluster(opened, options.cluster))
         elif options.page is not None:
-            print_json(contents.sketch_of(opened.store, options.page))
+            print_json(contents.sketch_of(opened, options.page))
         else:
             with bar(shown=not options.as_json) as progress:
                 found, text = contents.overview(opened, lambda rows: progress.phase(f"{rows:,} rows", 0, 0))

@@ -80,32 +80,7 @@ class SegmentLog:
 
         Raises CorruptRecord with file, byte and offset.
         """
-        stop = self._end if stop is None else min(stop, self._end)
-        starts = list(self._starts)
-        if start >= stop:
-            return
-        if not starts or start < starts[0]:
-            raise CorruptRecord(f"the log {self.directory} does not hold offset {start}")
-        offset = None
-        for first in starts[bisect_right(starts, start) - 1 :]:
-            if offset is not None and first != offset:
-                raise CorruptRecord(f"the log {self.directory} holds nothing from offset {offset} to {first}")
-            offset = first
-            with self._path(first).open("rb") as file:
-                _check_magic(file)
-                while offset < stop:
-                    at = file.tell()
-                    payload = self._next(file, offset, skip=offset < start)
-                    if payload is None:
-                        if at != file.seek(0, os.SEEK_END):
-                            raise CorruptRecord(f"{file.name}: the frame at byte {at} (offset {offset}) is damaged")
-                        break
-                    if offset >= start:
-                        yield offset, payload
-                    offset += 1
-            if offset >= stop:
-                return
-        raise CorruptRecord(f"the log {self.directory} ends at offset {offset}, and {stop} was expected")
+        yield from read_frames(self.directory, start, self._end if stop is None else min(stop, self._end))
 
     def truncate(self, offset: int) -> None:
         """Cuts all frames from `offset` on. A no-op at or beyond the end."""
@@ -114,12 +89,12 @@ class SegmentLog:
         with state_errors("cut", self.directory):
             self._close_file()
             while self._starts and self._starts[-1] >= offset and self._starts[-1] > 0:
-                self._path(self._starts.pop()).unlink()
+                _path(self.directory, self._starts.pop()).unlink()
             if self._starts:
-                with self._path(self._starts[-1]).open("r+b") as file:
+                with _path(self.directory, self._starts[-1]).open("r+b") as file:
                     _check_magic(file)
                     for at in range(self._starts[-1], offset):
-                        if self._next(file, at, skip=True) is None:
+                        if _next(file, at, skip=True) is None:
                             raise CorruptRecord(f"{file.name}: the frame of offset {at} is damaged")
                     file.truncate()
                     os.fsync(file.fileno())
@@ -128,9 +103,6 @@ class SegmentLog:
     def close(self) -> None:
         self.sync()
         self._close_file()
-
-    def _path(self, first: int) -> Path:
-        return self.directory / f"{first:020d}.segment"
 
     def _close_file(self) -> None:
         if self._file is not None:
@@ -146,14 +118,14 @@ class SegmentLog:
                 self.sync()
                 self._close_file()
                 self._make_segment(self._end)
-            path = self._path(self._starts[-1])
+            path = _path(self.directory, self._starts[-1])
             # Unbuffered: `append` returns after its bytes are in the kernel, so only a loss of power can undo it.
             self._file = path.open("r+b", buffering=0)
             self._file.seek(0, os.SEEK_END)
             return self._file
 
     def _make_segment(self, first: int) -> None:
-        path = self._path(first)
+        path = _path(self.directory, first)
         with path.open("wb", buffering=0) as file:
             _write_all(file, MAGIC)
             os.fsync(file.fileno())
@@ -172,7 +144,7 @@ class SegmentLog:
         """Checks the frames of the last segment, cuts a torn tail, and returns the log's end."""
         while self._starts:
             first = self._starts[-1]
-            path = self._path(first)
+            path = _path(self.directory, first)
             if path.stat().st_size >= len(MAGIC):
                 break
             # A crash between the creation of the file and its first sync.
@@ -184,7 +156,7 @@ class SegmentLog:
         with path.open("r+b") as file:
             _check_magic(file)
             offset, good = first, len(MAGIC)
-            while self._next(file, offset) is not None:
+            while _next(file, offset) is not None:
                 offset, good = offset + 1, file.tell()
             size = file.seek(0, os.SEEK_END)
             if good < size:
@@ -198,21 +170,58 @@ class SegmentLog:
                 os.fsync(file.fileno())
         return offset
 
-    def _next(self, file: BinaryIO, offset: int, skip: bool = False) -> bytes | None:
-        """The payload of the frame at this place; None if there is no whole frame of that offset; b"" if skipped."""
-        head = file.read(_FRAME.size)
-        if len(head) < _FRAME.size:
-            return None
-        length, number, checksum = _FRAME.unpack(head)
-        if number != offset or length > os.fstat(file.fileno()).st_size - file.tell():
-            return None
-        if skip:
-            file.seek(length, os.SEEK_CUR)
-            return b""
-        payload = file.read(length)
-        if len(payload) < length or _checksum(length, number, payload) != checksum:
-            return None
-        return payload
+
+def read_frames(directory: Path, start: int, stop: int) -> Iterator[tuple[int, bytes]]:
+    """Yields (offset, payload) of frames of a log that another process may be writing. Changes nothing.
+
+    stop: at most the log's durable end. Raises CorruptRecord with file, byte and offset.
+    """
+    starts = sorted(int(p.stem) for p in directory.glob("*.segment"))
+    if start >= stop:
+        return
+    if not starts or start < starts[0]:
+        raise CorruptRecord(f"the log {directory} does not hold offset {start}")
+    offset = None
+    for first in starts[bisect_right(starts, start) - 1 :]:
+        if offset is not None and first != offset:
+            raise CorruptRecord(f"the log {directory} holds nothing from offset {offset} to {first}")
+        offset = first
+        with _path(directory, first).open("rb") as file:
+            _check_magic(file)
+            while offset < stop:
+                at = file.tell()
+                payload = _next(file, offset, skip=offset < start)
+                if payload is None:
+                    if at != file.seek(0, os.SEEK_END):
+                        raise CorruptRecord(f"{file.name}: the frame at byte {at} (offset {offset}) is damaged")
+                    break
+                if offset >= start:
+                    yield offset, payload
+                offset += 1
+        if offset >= stop:
+            return
+    raise CorruptRecord(f"the log {directory} ends at offset {offset}, and {stop} was expected")
+
+
+def _path(directory: Path, first: int) -> Path:
+    return directory / f"{first:020d}.segment"
+
+
+def _next(file: BinaryIO, offset: int, skip: bool = False) -> bytes | None:
+    """The payload of the frame at this place; None if there is no whole frame of that offset; b"" if skipped."""
+    head = file.read(_FRAME.size)
+    if len(head) < _FRAME.size:
+        return None
+    length, number, checksum = _FRAME.unpack(head)
+    if number != offset or length > os.fstat(file.fileno()).st_size - file.tell():
+        return None
+    if skip:
+        file.seek(length, os.SEEK_CUR)
+        return b""
+    payload = file.read(length)
+    if len(payload) < length or _checksum(length, number, payload) != checksum:
+        return None
+    return payload
 
 
 def _checksum(length: int, offset: int, payload: bytes) -> int:

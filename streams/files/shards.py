@@ -181,7 +181,7 @@ class LocalShards:
 
     def send(self, offset: int, data: bytes) -> None:
         """Pass the next message of the log to all shards."""
-        message = Question(offset, self._records(offset, data))
+        message = Question(offset, records_of(offset, data, self._scheme))
         for each in self._shards:
             each.shard.take(message)
         self._work()
@@ -215,13 +215,14 @@ class LocalShards:
         for each in self._shards:
             self._answers.extend(each.work())
 
-    def _records(self, offset: int, data: bytes) -> Sequence[bytes]:
-        """The sketches of a message; empty for a message that the judge skips or rejects."""
-        try:
-            entry = decode_entry(data, offset)
-        except CorruptRecord:
-            return ()
-        return entry.records if isinstance(entry, Message) and entry.scheme.hex() == self._scheme else ()
+
+def records_of(offset: int, data: bytes, scheme: str) -> Sequence[bytes]:
+    """The sketches of a message; empty for a message that the judge skips or rejects. scheme: digest of the log's."""
+    try:
+        entry = decode_entry(data, offset)
+    except CorruptRecord:
+        return ()
+    return entry.records if isinstance(entry, Message) and entry.scheme.hex() == scheme else ()
 
 
 class ShardsOfFold:

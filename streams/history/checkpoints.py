@@ -14,7 +14,7 @@ from streams.files.state import State
 from streams.pipeline.matcher import Matcher
 from streams.state.checkpoint_store import CheckpointStore, Copied, Progress
 from streams.state.checkpointer import make_image, manifest_of, restore, restore_newest
-from streams.state.directory import SCAN_NAMES, SHARD_NAMES, Directory, refuse_shards
+from streams.state.directory import SCAN_NAMES, SHARD_NAMES, Directory
 from streams.state.log_names import LogNames, log_names
 from streams.state.manifest import Checkpoint, Manifest
 
@@ -26,11 +26,11 @@ def make(state: Path, store: CheckpointStore, *, keep: int, progress: Progress =
     """
     if (state / "log").is_dir():
         with State.open(state) as opened:
-            refuse_shards(state, opened.decider, "checkpoint")
             opened.flush()
             if not isinstance(opened.store, RocksStore):
                 raise StateError(f"{state} is kept in memory alone")
-            more = tuple(opened.path / name for name in SCAN_NAMES)
+            names = (*SCAN_NAMES, "effects") if opened.decider.epoch else SCAN_NAMES  # shards are rebuilt from them
+            more = tuple(opened.path / name for name in names)
             image = make_image(opened.path, opened.store, more)
             return _copied(store, image, manifest_of(opened.matcher, ""), keep, progress)
     with ExitStack() as held:

@@ -27,10 +27,11 @@ from neardup.clusters.choice import ComparedPage
 from neardup.clusters.overlay import MakeReads, Reads
 from neardup.decider import Decider
 from neardup.errors import CorruptRecord, InvariantBroken, StateError
-from neardup.fold import Outcome, Trace
+from neardup.fold import Outcome, Trace, fold
 from neardup.index.base import Family, Reader, Store, Writes
 from neardup.sharded.records import Candidates, Effects
 from neardup.sharded.window import Window, without_window
+from neardup.verdict import Verdict
 from streams.errors import WrongScheme
 from streams.formats.message import (
     ANY_LOG,
@@ -338,6 +339,20 @@ class Matcher:
             note=note,
             trace=self.trace,
         )
+
+    def query(self, record: bytes, answers: Sequence[Candidates] = ()) -> Verdict:
+        """Return the verdict that a message of this one sketch would give. Changes nothing.
+
+        answers: of all shards, to that message at `next_offset`, if the decider names shards.
+        """
+        store: Reader = self._store
+        make_reads: MakeReads = Reads
+        if self.window is not None:
+            self.window.check(self.next_offset, answers)
+            self.window.begin(self.next_offset)
+            store, make_reads = self.window.reader, self.window.reads(answers)
+        batch = [(page_id(self.next_offset, 0), record)]
+        return fold(batch, store, self.decider, make_reads=make_reads).verdicts[0]
 
     def apply(self, prepared: Prepared) -> None:
         """Write the store and continue behind the messages."""

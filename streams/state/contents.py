@@ -1,5 +1,6 @@
 """Implements `neardup inspect`: the content of a state directory or a checkpoint, and its consistency."""
 
+from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,25 +16,40 @@ from neardup.index.base import Family, Store
 from neardup.index.rocks import RocksStore
 from neardup.index.rows import decode_cluster, decode_member, decode_url, id_key
 from neardup.page import named_url
+from neardup.sharded.epochs import Sharding
+from neardup.sharded.shard import applied_to, owner_of
 from neardup.sketch.header import url_hash
 from neardup.sketch.view import Sketch
 from streams.pipeline.folded_takedowns import takedowns_of
 from streams.pipeline.matcher import LOG_PROGRAM, PROGRAM, Matcher
 from streams.process.terminal import safe, table_of
-from streams.state.directory import SCAN_NAMES, SHARD_NAMES, Directory, refuse_shards
-from streams.state.inspection import Inspection, Progress, inspect
+from streams.state.directory import SCAN_NAMES, SHARD_NAMES, Directory, shard_folder
+from streams.state.inspection import LISTED_MAX, Inspection, Progress, Wrong, inspect, inspect_shard
 
 MEMBERS_SHOWN = 50
 
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """An index that this process has open, its decider, and the offset of the next message to fold."""
+    """An index that this process has open, its decider, and the offset of the next message to fold.
+
+    shards: the stores of a scan's shards, by number. owner: of the index of a single shard (`owner_of`), else "".
+    """
 
     path: Path
     store: RocksStore
     decider: Decider
     next_offset: int
+    shards: Mapping[int, RocksStore]
+    owner: str
+
+    def sketch_row(self, page_id: int) -> tuple[Store, bytes | None]:
+        """The row of a page's sketch and its store: a shard's if it has the page, because a judge keeps a part."""
+        stores: list[Store] = [self.store]
+        if self.shards and (shard := self.shards.get(Sharding.of(self.decider).shard_of(page_id))):
+            stores.insert(0, shard)
+        rows = [(store, store.get_many(Family.SKETCHES, [id_key(page_id)])[0]) for store in stores]
+        return next((row for row in rows if row[1] is not None), rows[-1])
 
 
 def open_index(path: Path, held: ExitStack) -> Opened:
@@ -44,18 +60,38 @@ def open_index(path: Path, held: ExitStack) -> Opened:
     first = directory.decider()
     if first is None:
         raise StateError(f"{path / 'decider.json'} is missing; restore it")
-    refuse_shards(path, first, "inspect")
-    store = RocksStore(directory.path / "index")
-    held.callback(store.close)
+    store = _store(directory.path / "index", held)
+    if owner := owner_of(store):
+        return Opened(directory.path, store, first, applied_to(store), {}, owner)
+    folders = {number: shard_folder(directory.path, number) for number in range(first.shards if first.epoch else 0)}
+    shards = {number: _store(folder, held) for number, folder in folders.items() if folder.is_dir()}
     matcher = Matcher(store, first)
-    return Opened(directory.path, store, matcher.decider, matcher.next_offset)
+    return Opened(directory.path, store, matcher.decider, matcher.next_offset, shards, "")
+
+
+def _store(folder: Path, held: ExitStack) -> RocksStore:
+    store = RocksStore(folder)
+    held.callback(store.close)
+    return store
 
 
 def overview(opened: Opened, progress: Progress) -> tuple[Inspection, dict[str, Any]]:
-    """Inspects the index. Returns the result, and the same as plain values with the directory's own data."""
-    found = inspect(opened.store, progress)
+    """Inspects the index. Returns the result, and the same as plain values with the directory's own data.
+
+    The contradictions of a scan's shards are in both; their sizes are in the plain values only.
+    """
+    found = (inspect_shard if opened.owner else inspect)(opened.store, progress)
+    shards = []
+    for number, store in opened.shards.items():
+        one = inspect_shard(store, progress)
+        found.wrong_total += one.wrong_total
+        found.wrong += [wrong._replace(family=f"shard {number}, {wrong.family}") for wrong in one.wrong]
+        plain = one.to_json()
+        names = ("rows", "bytes", "keys", "hot")
+        sizes = {name: plain[name] for name in names}
+        shards.append({"shard": number, "next_offset": applied_to(store), "file_bytes": _file_bytes(store), **sizes})
+    del found.wrong[LISTED_MAX:]
     index, log = (row or b"" for row in opened.store.get_many(Family.META, [PROGRAM, LOG_PROGRAM]))
-    files = {family.name.lower(): size.file_bytes for family, size in opened.store.sizes().items()}
     summary = {
         "state": str(opened.path),
         "program": index.decode(),
@@ -64,53 +100,72 @@ def overview(opened: Opened, progress: Progress) -> tuple[Inspection, dict[str, 
         "scheme": opened.decider.scheme,
         "decider": opened.decider.digest,
         "rule": opened.decider.rule,
-        "file_bytes": files,
+        "file_bytes": _file_bytes(opened.store),
         "takedowns": [done.to_json() for done in takedowns_of(opened.store)],
         **found.to_json(),
+        **({"owner": f"shard {opened.owner}"} if opened.owner else {}),
+        **({"shards": shards} if opened.decider.epoch and not opened.owner else {}),
     }
     return found, summary
 
 
-def of_url(store: Store, url: str) -> dict[str, Any]:
+def _file_bytes(store: RocksStore) -> dict[str, int]:
+    return {family.name.lower(): size.file_bytes for family, size in store.sizes().items()}
+
+
+def of_url(opened: Opened, url: str) -> dict[str, Any]:
     """Returns the row, sketch and cluster of a URL. Raises BadInput if the index has none."""
+    _refuse_one_shard(opened)
     hashed = url_hash(named_url(url))
-    (row,) = store.get_many(Family.URLS, [hashed])
+    (row,) = opened.store.get_many(Family.URLS, [hashed])
     if row is None:
         raise BadInput(f"{url}: the index has no row of this URL")
     held = decode_url(row)
     values: dict[str, Any] = {"url": named_url(url), **held._asdict(), "standing": held.standing.value}
     if held.live:
-        values["cluster"] = of_cluster(store, held.cluster)
-        values["sketch"] = sketch_of(store, held.page_id)
+        values["cluster"] = of_cluster(opened, held.cluster)
+        values["sketch"] = sketch_of(opened, held.page_id)
     return values
 
 
-def of_cluster(store: Store, cluster: int) -> dict[str, Any]:
+def of_cluster(opened: Opened, cluster: int) -> dict[str, Any]:
     """Returns a cluster's row and its first members. Raises BadInput if there is none with this id."""
-    (row,) = store.get_many(Family.CLUSTERS, [id_key(cluster)])
+    _refuse_one_shard(opened)
+    (row,) = opened.store.get_many(Family.CLUSTERS, [id_key(cluster)])
     if row is None:
         raise BadInput(f"there is no cluster {cluster}")
     values = decode_cluster(row)._asdict()
     members = []
-    for key, value in store.first(Family.MEMBERS, id_key(cluster), MEMBERS_SHOWN):
+    for key, value in opened.store.first(Family.MEMBERS, id_key(cluster), MEMBERS_SHOWN):
         member = decode_member(value)
-        (held,) = store.get_many(Family.URLS, [member.url_hash])
+        (held,) = opened.store.get_many(Family.URLS, [member.url_hash])
         page = decode_url(held).page_id if held is not None else None
-        url = sketch_of(store, page)["url"] if page is not None else ""
+        url = sketch_of(opened, page)["url"] if page is not None else ""
         members.append({"member": int.from_bytes(key[8:], "big"), "page_id": page, "url": url})
-    founder = sketch_of(store, values["current"])
+    founder = sketch_of(opened, values["current"])
     plain = {name: value.hex() if isinstance(value, bytes) else value for name, value in values.items()}
     return {"id": cluster, **plain, "url": founder["url"], "members": members}
 
 
-def sketch_of(store: Store, page_id: int) -> dict[str, Any]:
+def sketch_of(opened: Opened, page_id: int) -> dict[str, Any]:
     """Returns every field of the sketch of a page. Raises BadInput if the index has none."""
-    (row,) = store.get_many(Family.SKETCHES, [id_key(page_id)])
+    store, row = opened.sketch_row(page_id)
     if row is None:
         raise BadInput(f"the index has no sketch of page {page_id}")
     rest = sharing.rest_of_row(row)
     (other,) = store.get_many(Family.SKETCHES, [id_key(rest)]) if rest is not None else (None,)
-    return Sketch(sharing.record_of_rows(row, other)).to_dict()
+    values = Sketch(sharing.record_of_rows(row, other)).to_dict()
+    if opened.decider.epoch and not opened.owner and store is opened.store:
+        values["part"] = "what a judge keeps: without tapes, names, filter and keys, which are in the page's shard"
+    return values
+
+
+def _refuse_one_shard(opened: Opened) -> None:
+    if opened.owner:
+        raise BadInput(
+            f"{opened.path} is the index of shard {opened.owner}, which has no rows of URLs and clusters; name the "
+            "judge's directory"
+        )
 
 
 def shown(found: Inspection, summary: dict[str, Any]) -> Group:
@@ -118,6 +173,10 @@ def shown(found: Inspection, summary: dict[str, Any]) -> Group:
     head = Text(
         f"{summary['state']}: folded to offset {summary['next_offset']:,} by {summary['rule']} ({summary['decider']})"
     )
+    if "owner" in summary:
+        head = Text(
+            f"{summary['state']}: {summary['owner']}, with the effects of messages before {summary['next_offset']:,}"
+        )
     begun = Text(
         f"begun by neardup {summary['program'] or '(unknown)'}, its log by {summary['log_program'] or '(unknown)'}"
     )
@@ -132,6 +191,8 @@ def shown(found: Inspection, summary: dict[str, Any]) -> Group:
     hot = ", ".join(f"{count:,} of {found.keys[kind]:,} {kind}" for kind, count in sorted(found.hot.items()) if count)
     parts: list[Any] = [head, begun, Text(""), sizes, Text(""), Text(f"URLs: {kinds or 'none'}")]
     parts.append(Text(f"hot keys: {hot or 'none'}"))
+    if "shards" in summary:
+        parts += _shards_shown(summary["shards"])
     for done in summary["takedowns"][-5:]:
         parts.append(Text(f"taken down at offset {done['offset']:,}: {done['what']}, {done['pages']:,} pages"))
     for pages, cluster in found.largest[:5]:
@@ -141,5 +202,24 @@ def shown(found: Inspection, summary: dict[str, Any]) -> Group:
         return Group(*parts)
     parts.append(Text(f"{found.wrong_total:,} contradictions", style="bold"))
     parts += [Text.assemble(f"{one.family} {one.key}: ", safe(one.what)) for one in found.wrong[:20]]
-    parts.append(Text("move index/ away and start again: it is folded from the log, or restored from a checkpoint"))
+    away = ", ".join(sorted({_folder_of(one) for one in found.wrong}))
+    parts.append(Text(f"move {away} away and start again: it is folded from the log, or restored from a checkpoint"))
     return Group(*parts)
+
+
+def _folder_of(wrong: Wrong) -> str:
+    """The folder of the index with a contradiction."""
+    shard, _, _ = wrong.family.rpartition(", ")
+    return f"shards/{shard.removeprefix('shard ')}/" if shard else "index/"
+
+
+def _shards_shown(shards: list[dict[str, Any]]) -> list[Any]:
+    """Formats the shards of a judge for a terminal."""
+    if not shards:
+        return [Text("shards: their indexes are not here; inspect the folder of each (DIR.shards/NUMBER)")]
+    table = table_of("shard", ">sketches", ">keys", ">hot", ">on disk", ">effects to message")
+    for one in shards:
+        rows, on_disk = one["rows"], sum(one["file_bytes"].values())
+        figures = (rows.get("sketches", 0), rows.get("keys", 0), sum(one["hot"].values()), on_disk, one["next_offset"])
+        table.add_row(str(one["shard"]), *(f"{figure:,}" for figure in figures))
+    return [Text(""), table, Text("")]

@@ -45,6 +45,11 @@ SCAN_NAMES = ("log", "verdicts", "sources")
 SHARD_NAMES = ("effects", "shards")
 
 
+def shard_folder(path: Path, number: int) -> Path:
+    """The index of a shard in the state directory of a scan."""
+    return path / "shards" / str(number)
+
+
 class Directory:
     """A locked directory, and the files that name its scheme and decider."""
 
@@ -95,18 +100,6 @@ class Directory:
         return StateError(
             f"{self.path} was made with scheme {held.digest}, and {required.digest} is asked for: their sketches "
             f"cannot be compared; {way_out}",
-        )
-
-
-def refuse_shards(path: Path, decider: Decider, what: str) -> None:
-    """Raises StateError if pages of the directory are compared by shards. what: the command that cannot be used."""
-    if decider.epoch:
-        advice = "scan the same sources into another directory without --shards"
-        if not (path / "log").exists():  # of a role on Kafka
-            advice = ONE_MATCHER
-        raise StateError(
-            f"{path} is judged with {decider.shards} shards, and `{what}` reads only the index of a single matcher; "
-            + advice
         )
 
 

@@ -1,16 +1,16 @@
 """Commands over the state of shards and a judge: they work, or say in a sentence what to do; and a judge's standby."""
 
 from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 
 import orjson
 import pytest
 from broker import eventually
 from line import story
-from sharded_line import ShardedLine, long
+from sharded_line import SHARDS, ShardedLine, long
 
 from neardup.errors import StateError
-from neardup.index.rocks import RocksStore
 from streams.ask.snapshot import IndexSnapshot
 from streams.files.state import State
 from streams.history.checkpoints import bring_back, make
@@ -18,7 +18,7 @@ from streams.history.replay import Stretch
 from streams.roles.replay import replay_stream
 from streams.roles.shards import shard_checkpoints, shard_state
 from streams.state.checkpoint_store import CheckpointStore
-from streams.state.inspection import inspect
+from streams.state.contents import open_index, overview, sketch_of
 
 ADVICE = "judge the same sketches by one matcher in another generation"
 
@@ -40,12 +40,15 @@ def test_commands_on_the_state_of_shards(make_sharded: Callable[..., ShardedLine
     assert list(map(orjson.loads, out.read_bytes().splitlines())) == line.verdicts()
     with pytest.raises(StateError, match="belongs to `neardup match`"):
         State.open(judge)
+    kept = [one["page_id"] for one in line.verdicts() if one["verdict"] == "unique"]
     for state in (judge, shard):
         with pytest.raises(StateError, match=ADVICE):
             IndexSnapshot(state)
-        index = RocksStore(state / "index")
-        assert inspect(index).to_json()
-        index.close()
+        with ExitStack() as held:
+            opened = open_index(state, held)
+            found, values = overview(opened, lambda rows: None)
+            assert (found.wrong_total, values.get("owner", "")[:8]) == (0, "shard 1 " if state == shard else "")
+            assert sketch_of(opened, next(page_id for page_id in kept if page_id // 4096 % SHARDS == 1))["tokens"]
     assert make(judge, CheckpointStore(str(tmp_path / "copies")), keep=1).bytes
     with pytest.raises(StateError, match="has the index of shard 1 of 3, epoch 2"):
         make(shard, CheckpointStore(str(tmp_path / "copies-1")), keep=1)

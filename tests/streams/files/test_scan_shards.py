@@ -1,8 +1,10 @@
 """A scan with shards: as the lockstep reference, whatever the number of processes, kills and lost folders."""
 
+import json
 import os
 import shutil
 import signal
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -11,8 +13,11 @@ import pytest
 
 from neardup.decider import Decider
 from neardup.errors import StateError
+from neardup.index.base import Family
+from neardup.index.rocks import RocksStore
 from neardup.scheme import Scheme
 from neardup.shadow import Disagreement
+from neardup.sharded.records import EffectKind, Effects
 from streams.comparison.explain import explain_command
 from streams.files.scan import Progress, scan
 from streams.files.shards import ShardProcess, new_sharding
@@ -229,11 +234,8 @@ WORKING = [
     ("scan", "site", "--base-url", "https://a.example/", "--state", "STATE", "--again", "--audit", "pairs.jsonl"),
     ("explain", "https://a.example/page0.html", "STATE"),
     ("replay", "STATE", "--out", "-"),
-]
-REFUSED = [
     ("inspect", "STATE"),
     ("checkpoint", "STATE", "--checkpoints", "copies"),
-    ("ask", "STATE", "--port", "0"),
 ]
 
 
@@ -250,16 +252,57 @@ def test_commands_work_on_a_directory_with_shards(shell: Shell, tmp_path: Path, 
     assert ended.code == 0, ended.err
 
 
-@pytest.mark.parametrize("arguments", REFUSED, ids=lambda arguments: arguments[0])
-def test_commands_for_a_single_matcher_refuse_shards(shell: Shell, tmp_path: Path, arguments: tuple[str, ...]) -> None:
-    made(shell, tmp_path)
-    ended = shell(*arguments)
-    assert ended.code in (1, 2)
-    assert "single matcher" in ended.err
+def test_inspect_shows_judge_and_shards_and_finds_what_contradicts(shell: Shell, tmp_path: Path, archive: Path) -> None:
+    with opened(tmp_path / "state", 4, 2) as state:
+        scan([archive], state)
+        verdicts, effects, end = list(state.verdicts()), reference(state).effects, state.log.end()
+    whole = shell("inspect", "state")
+    assert (whole.code, "all rows are consistent" in whole.out) == (0, True), whole.err + whole.out
+    found = json.loads(shell("inspect", "state", "--json").out)
+    assert [one["shard"] for one in found["shards"]] == [0, 1, 2, 3]
+    assert {one["next_offset"] for one in found["shards"]} == {end // 2 * 2 - 2}
+    kept = Counter(kind for part in effects[: end // 2 * 2 - 2] for kind in Effects.decode(part).items["kind"].tolist())
+    assert sum(one["rows"]["sketches"] for one in found["shards"]) == kept[EffectKind.KEEP] - kept[EffectKind.DROP] > 0
+
+    first, last = verdicts[0], verdicts[-1]
+    assert "part" not in (sketch := json.loads(shell("inspect", "state", "--url", first["url"]).out)["sketch"])
+    assert sketch["tape"]
+    assert "in the page's shard" in json.loads(shell("inspect", "state", "--page", str(last["page_id"])).out)["part"]
+    shard = RocksStore(tmp_path / "state" / "shards" / "0")
+    shard.write({Family.SKETCHES: {next(iter(shard.scan(Family.SKETCHES)))[0]: None}})
+    shard.close()
+    broken = shell("inspect", "state")
+    assert (broken.code, "shard 0, keys" in broken.out) == (1, True)
+    assert "move shards/0/ away and start again" in broken.out
+    shutil.move(tmp_path / "state" / "shards" / "0", tmp_path / "away")
+    with opened(tmp_path / "state", 4, 2) as state:
+        scan([write_json_lines(tmp_path / "b.jsonl", crawl(12), base="http://b.example/")], state)
+        agrees(state)
+    assert shell("inspect", "state").code == 0
+
+
+def test_a_checkpoint_of_a_scan_with_shards_goes_on(shell: Shell, tmp_path: Path, archive: Path) -> None:
+    with opened(tmp_path / "state") as state:
+        scan([archive], state)
+        before = lines(state)
+    assert shell("checkpoint", "state", "--checkpoints", "copies").code == 0
+    shutil.copy(tmp_path / "state" / "scheme.json", tmp_path)
+    shutil.rmtree(tmp_path / "state")
+    (tmp_path / "state").mkdir()
+    shutil.move(tmp_path / "scheme.json", tmp_path / "state")
+    ended = shell("restore", "state", "--checkpoints", "copies")
+    assert ended.code == 0, ended.err
+    with opened(tmp_path / "state") as state:
+        assert lines(state) == before
+        assert not state.messages
+        scan([write_json_lines(tmp_path / "b.jsonl", crawl(12), base="http://b.example/")], state)
+        agrees(state)
 
 
 def test_the_library_refuses_shards(tmp_path: Path, archive: Path) -> None:
     with opened(tmp_path / "state") as state:
         scan([archive], state)
-    with pytest.raises(StateError, match="single matcher"):
+    with pytest.raises(StateError, match=r"has 2 shards.*add pages by `neardup scan`, query them by `neardup ask`"):
         open_index(tmp_path / "state")
+    with opened(tmp_path / "state"):
+        pass  # it is not left locked
