@@ -114,8 +114,8 @@ def choose(
 ) -> Choice | None:
     """Return the member that a policy prefers, with the reason; None if there are no members.
 
-    Of equal members it is the one that was seen first; the order of `members` has no effect. criteria: by name; pass
-    more than CRITERIA for criteria of your own. Raises KeyError for an unknown one.
+    Of equal members it is the one that was seen first; the order of `members` has no effect. criteria: by name; for
+    criteria of your own, pass them beside those of CRITERIA. Raises KeyError for an unknown one.
     """
     if not members:
         return None

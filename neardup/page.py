@@ -22,14 +22,14 @@ class Page:
 
     Args:
         url: as the crawler gave it.
-        body: bytes as fetched; None for a tombstone.
+        body: bytes as fetched; None if the page is gone (a tombstone).
         content_type: value of the header; may be empty.
-        fetched_at: ms since the epoch; None: log time is used.
+        fetched_at: ms since the epoch; None: the time of the log, which is the latest of the pages before it.
         status: HTTP status; 404 and 410 mean gone.
         score: the crawler's score, 0 to 1, for canonical policies (`neardup.canonical`); it affects no verdict.
         problem: why the source could not read the page; such a page is rejected.
 
-    Raises TypeError for a body of text, BadPage for an invalid score.
+    Raises TypeError for a body of text, a URL of bytes, or a time that is no int; BadPage for an invalid score.
     """
 
     url: str
@@ -41,6 +41,11 @@ class Page:
     score: float | None = None
 
     def __post_init__(self) -> None:
+        if not isinstance(self.url, str):
+            raise TypeError(f"the URL {self.url!r} is {type(self.url).__name__}, not str")
+        if self.fetched_at is not None and not isinstance(self.fetched_at, int):
+            found = type(self.fetched_at).__name__
+            raise TypeError(f"fetched_at of {self.url} is {found}, not int: give milliseconds since 1970")
         if self.body is not None and not isinstance(self.body, bytes):
             raise TypeError(f"the body of {self.url} is {type(self.body).__name__}, not bytes: encode text as UTF-8")
         if self.score is not None and not 0 <= self.score <= 1:

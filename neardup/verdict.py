@@ -21,7 +21,11 @@ def schema() -> str:
 
 
 class Kind(StrEnum):
-    """The kind of a verdict. Values are persisted and published: they never change."""
+    """The kind of a verdict. Values are persisted and published: they never change.
+
+    An index hides `exact_duplicate` and `near_duplicate`, and drops `gone`. Of `unchanged`, `edited` and `stale`, the
+    field `standing` has the verdict that holds.
+    """
 
     UNIQUE = "unique"
     EXACT_DUPLICATE = "exact_duplicate"
@@ -51,7 +55,7 @@ class Coordinates:
 
 @dataclass(slots=True)
 class Representative:
-    """The page that a duplicate was verified against."""
+    """The page that represents a cluster: the first of it, against which its duplicates were verified."""
 
     page_id: int
     url: str
@@ -63,8 +67,9 @@ class Representative:
 class Verdict:
     """One verdict. Its id is (page_id, n). n is 0 for the page's own verdict. Others that the page causes count from 1.
 
-    Others are `promoted`, `gone` of a takedown, and the verdict on a page that gives a cluster back. Times are
-    milliseconds since the epoch. `evidence` holds the numbers of the winning pair: see `neardup.clusters.evidence`.
+    Others are `promoted`; `gone` and `promoted` of an operator's takedown (`neardup forget`); and `near_duplicate` of a
+    page that had represented its cluster until the former representative returned. Times are milliseconds since the
+    epoch. `evidence` has the numbers of the pair that decided; `neardup schema` describes them, and every field.
     """
 
     verdict: Kind

@@ -28,7 +28,7 @@ class Deduplicator:
     """
 
     def __init__(self, scheme: Scheme, holder: State | Matcher) -> None:
-        """holder: of the index; a matcher's index is in memory."""
+        """holder: a state directory, or the matcher of an index in memory. `open_index` makes it."""
         self.scheme = scheme
         self._holder = holder
 
@@ -41,12 +41,13 @@ class Deduplicator:
         return self._holder.matcher if isinstance(self._holder, State) else self._holder
 
     def add(self, pages: Iterable[Page], *, threads: int = 1) -> list[Verdict]:
-        """Return one verdict per page, in their order; each is followed by the verdicts that it caused (`promoted`).
+        """Return the verdict on each page, in their order, each followed by those that the page caused on others.
 
-        Splitting pages into calls changes page ids, and nothing else of a verdict. Larger calls are faster (hundreds
-        of pages), and hold all their pages in memory: see `stream`. A page that cannot be read is `rejected` with a
-        reason. Raises StateError if the directory cannot be written; then no page of the call is added, and the call
-        can be repeated.
+        The list is longer than the pages if there are such (`promoted`); a page's own verdict has n = 0. Splitting
+        pages into calls changes page ids, and nothing else of a verdict. Larger calls are faster (hundreds of pages),
+        and hold all their pages in memory: see `stream`. A page that cannot be read is `rejected` with a reason.
+        Raises TypeError for what is no `Page`; StateError if the directory cannot be written: then no page of the call
+        is added, and the call can be repeated.
         """
         if isinstance(pages, Page):
             raise TypeError("add takes pages in a list: add([page])")
@@ -67,11 +68,14 @@ class Deduplicator:
             yield from self.add(batch, threads=threads)
 
     def query(self, page: Page) -> Verdict:
-        """Return the verdict that `add` would give this page; the index does not change."""
+        """Return the page's own verdict, as `add` would give it; the index does not change."""
         return self._judged([page], 1)[1].verdicts[0]
 
     def _judged(self, pages: Sequence[Page], threads: int) -> tuple[list[bytes], Prepared]:
         """Messages of these pages, and what they lead to. Nothing is written."""
+        for page in pages:
+            if not isinstance(page, Page):
+                raise TypeError(f"a page must be a neardup.Page(url, body), not {type(page).__name__}: {page!r:.80}")
         if isinstance(self._holder, State):
             self._holder.settle()
         matcher = self._matcher
@@ -130,7 +134,8 @@ def open_index(
     Args:
         scheme: by default the directory's, or a new one with a random seed.
         decider: by default `rule` with its own thresholds; without either, the directory's, or the rule `verified`.
-        new_decider: if the directory has another decider, this one decides from here on.
+        new_decider: if the directory has a decider with other thresholds, this one decides from here on. A rule that
+            keeps other keys needs a new directory.
 
     Raises BadInput for an unknown rule; StateError if the directory has another scheme or decider, is in use, belongs
     to `neardup match`, has shards, or cannot be written; CorruptRecord if its log is damaged.

@@ -44,9 +44,9 @@ def sketch_pages(
 ) -> list[bytes]:
     """One record a page, in their order; how pages are grouped into calls changes no byte of them.
 
-    A page whose `problem` is set, whose URL is none, or whose status is neither 2xx, 404 nor 410 gives a REJECTED
-    record with the reason; 404, 410, and a null body with a status of 2xx give a TOMBSTONE. Of a body over the scheme's
-    body_bytes_max only the first part is sketched. coordinates and log_times (ms): one a page; a page without
+    A page whose `problem` is set, whose URL is not absolute, or whose status is neither 2xx, 404 nor 410 gives a
+    REJECTED record with the reason; 404, 410, and a null body with a status of 2xx give a TOMBSTONE. Of a body over the
+    scheme's body_bytes_max only the first part is sketched. coordinates and log_times (ms): one a page; a page without
     `fetched_at` takes its log time. threads: how many share the batch, by bytes. Never raises for what a page holds;
     raises BadInput for a scheme that does not fit the record's layout.
     """

@@ -393,11 +393,13 @@ class State:
         if held.epoch:
             reason = f"shards keep the decider that they began with, and {Sharding.of(held)}"
         if reason or not new_decider:
-            advice = reason or "or add --new-decider (open_index: new_decider=True), and it decides from here on"
+            difference = describe_change(held, required) + (f": {reason}" if reason else "")
+            advice = "use another directory, or leave the rule and its options out"
+            if not reason:
+                advice += ", or add --new-decider (open_index: new_decider=True), and it decides from here on"
             raise StateError(
                 f"{self.path} was decided by rule {held.rule} (decider {held.digest}), and {required.rule} "
-                f"({required.digest}) is asked for ({describe_change(held, required)}); use another directory, leave "
-                f"the rule and its options out{', ' if not reason else ': '}{advice}",
+                f"({required.digest}) is asked for ({difference}); {advice}"
             )
         self.log.append(encode_control(NewDecider(held, required)))
         self.log.sync()

@@ -83,7 +83,9 @@ def lock_directory(path: Path, names: Collection[str], held: ExitStack) -> None:
         except BlockingIOError:
             pid = os.read(handle, 32).decode("ascii", "replace").strip() or "unknown"
             raise InUse(
-                f"{path} is in use by process {pid}; wait for it to end, or name another directory",
+                f"{path} is open in this process already; close it, or name another directory"
+                if pid == str(os.getpid())
+                else f"{path} is in use by process {pid}; wait for it to end, or name another directory",
             ) from None
         os.ftruncate(handle, 0)
         os.write(handle, b"%d\n" % os.getpid())

@@ -238,7 +238,7 @@ def test_an_unknown_rule_is_named() -> None:
 
 
 def test_a_directory_in_use_is_refused(tmp_path: Path) -> None:
-    with open_index(tmp_path), pytest.raises(NeardupError, match=r"in use|lock"):
+    with open_index(tmp_path), pytest.raises(NeardupError, match="in this process already"):
         open_index(tmp_path)
 
 
@@ -296,6 +296,26 @@ def test_an_index_names_its_place_and_rule(tmp_path: Path) -> None:
 def test_a_page_without_a_list_is_named() -> None:
     with open_index() as index, pytest.raises(TypeError, match=r"add\(\[page\]\)"):
         index.add(page(1))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("wrong", ["https://a.example/", ("https://a.example/", b"")])
+def test_what_is_no_page_is_named(wrong: Any) -> None:
+    with open_index() as index:
+        for method in (index.add, index.query):
+            with pytest.raises(TypeError, match=r"neardup\.Page\(url, body\), not (str|tuple): .*a\.example"):
+                method([wrong] if method == index.add else wrong)
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"url": b"https://a.example/"}, "is bytes, not str"),
+        ({"url": "https://a.example/", "fetched_at": 1.5}, "is float, not int: give milliseconds"),
+    ],
+)
+def test_what_a_page_cannot_hold_is_named(given: dict[str, Any], words: str) -> None:
+    with pytest.raises(TypeError, match=f"a.example/.* {words}"):
+        Page(**given, body=b"")
 
 
 def test_without_fcntl_an_index_is_in_memory_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,7 +1,6 @@
 """State directories: made, locked, refused, mended."""
 
 import json
-import os
 import shutil
 import subprocess
 from collections.abc import Iterator
@@ -48,7 +47,7 @@ def test_a_new_directory_has_a_secret_seed(tmp_path: Path) -> None:
 def test_two_on_one_directory(tmp_path: Path) -> None:
     with (
         State.open(tmp_path / "state"),
-        pytest.raises(StateError, match=f"{tmp_path}/state is in use by process {os.getpid()}"),
+        pytest.raises(StateError, match=f"{tmp_path}/state is open in this process already; close it"),
     ):
         State.open(tmp_path / "state")
     State.open(tmp_path / "state").close()
