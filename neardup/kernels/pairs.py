@@ -430,8 +430,9 @@ def score_pair(buf, a, b, at, header, scratch, out):
         )
         if mine > 1 or theirs > 1:
             out[PATH_VETO] = _path_veto(mine, theirs, deeper(buf, start_a, end_a, start_b, end_b) == 0)
-        elif (mine == 1 or theirs == 1) and not _named_by_path(buf, names_a, title_a):
-            out[RECORDS] = same_but_numbers(buf, start_a, end_a, start_b, end_b)
+        elif mine == 1 or theirs == 1:
+            numbered = same_but_numbers(buf, start_a, end_a, start_b, end_b)
+            out[RECORDS] = 2 if numbered == 1 and _named_by_path(buf, names_a, title_a) else numbered
     text_a, text_b = start_a + url_a + _half(buf, a + at[_HOST]), start_b + url_b + _half(buf, b + at[_HOST])
     out[SAME_LETTERS] = _alike(buf, text_a, _half(buf, a + at[_TEXT]), text_b, _half(buf, b + at[_TEXT]))
     out[ARTICLE_TOKENS_A:SAME_OWNER] = 0

@@ -28,7 +28,9 @@ def _classes():
 
 _CLASSES = _classes()
 _SLASH, _DOT, _PERCENT, _QUESTION, _COLON, _SEMICOLON, _AMPERSAND = 0x2F, 0x2E, 0x25, 0x3F, 0x3A, 0x3B, 0x26
-_AT, _TILDE, _BRACKET = 0x40, 0x7E, 0x5B
+_AT, _TILDE, _BRACKET, _HYPHEN = 0x40, 0x7E, 0x5B, 0x2D
+#: An id has so many letters and digits at least, and so many changes between letters and digits.
+_ID_SIGNS, _ID_TURNS = 8, 3
 _HTTP = np.frombuffer(b"http", np.uint8).copy()
 #: First labels of hosts that name a view of a site, not an owner: `neardup.page.VIEWS`.
 _VIEWS = np.frombuffer(b"www.m.mobile.amp.print.", np.uint8).copy()
@@ -403,23 +405,38 @@ def _is_digit(c):
 
 @lean_kernel
 def _number_end(text, at, end):
-    """End of the segment that begins at text[at] if it has digits only; else `at`."""
+    """End of the segment that begins at text[at] if it is a number or an id; else `at`.
+
+    An id (a UUID, a hash, B00X5TQ1Z8) has at least _ID_SIGNS letters and digits, which alternate at least _ID_TURNS
+    times. So v18, postgresql15 and 3.1 are none.
+    """
     stop = at
-    while stop < end and text[stop] >= U8(48) and text[stop] <= U8(57):
+    signs = turns = 0
+    digits = True
+    while stop < end and text[stop] != _SLASH and text[stop] != _QUESTION:
+        digit = text[stop] >= U8(48) and text[stop] <= U8(57)
+        if digit or (text[stop] | U8(32) >= U8(97) and text[stop] | U8(32) <= U8(122)):
+            turns += signs > 0 and digit != digits
+            signs += 1
+            digits = digit
+        elif text[stop] != _HYPHEN:
+            return at
         stop += 1
-    return stop if stop == end or text[stop] == _SLASH or text[stop] == _QUESTION else at
+    number = digits and turns == 0 and signs == stop - at
+    return stop if number or (signs >= _ID_SIGNS and turns >= _ID_TURNS) else at
 
 
 @lean_kernel
 def same_but_numbers(text, a, a_end, b, b_end):
-    """Whether the paths of two URLs differ, and only in segments that are numbers: /pets/12, /pets/7.
+    """1: the paths of two URLs differ, and only in segments that are numbers or ids: /pets/12, /pets/7.
 
-    False for a path that ends with a file name (with a dot), which names its page: /15/app.html is a release of
-    /16/app.html.
+    0 also for paths that end with a file name (with a dot), which names its page: /15/docs/app.html is a release of
+    /16/docs/app.html. 2: the file stands in the folder of a number that differs, as /15/app.html.
     """
     a, b = _path_at(text, a, a_end), _path_at(text, b, b_end)
     differ = dotted = False
     begins = True
+    folders = 0  # segments since the last number that differs
     while _in_path(text, a, a_end) and _in_path(text, b, b_end):
         if begins:
             stop, other = _number_end(text, a, a_end), _number_end(text, b, b_end)
@@ -428,13 +445,17 @@ def same_but_numbers(text, a, a_end, b, b_end):
                 for i in range(min(stop - a, other - b)):
                     same &= text[a + i] == text[b + i]
                 differ |= not same
+                folders = folders if same else 0
                 a, b = stop, other
                 begins = False
                 continue
+            folders += 1
         if text[a] != text[b]:
-            return False
+            return 0
         begins = text[a] == _SLASH
         dotted = not begins and (dotted or text[a] == _DOT)
         a += 1
         b += 1
-    return differ and not dotted and not _in_path(text, a, a_end) and not _in_path(text, b, b_end)
+    if not differ or _in_path(text, a, a_end) or _in_path(text, b, b_end):
+        return 0
+    return 1 if not dotted else 2 if folders == 1 else 0

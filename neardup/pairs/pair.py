@@ -76,9 +76,10 @@ class Pair(NamedTuple):
     path_veto: int
     #: Both pages have a word in title or heading.
     named: bool
-    #: On one site, the paths differ only in segments that are numbers, and have fewer than half of the words of title
-    #: and heading.
-    records: bool
+    #: On one site, the paths differ only in segments that are numbers or ids (UUIDs, hashes). 1: of records; 2: of
+    #: records or of releases: the last segment is a file in the folder of such a number, or the path has half of the
+    #: words of title and heading; 0 also for a file in a deeper folder.
+    records: int
     # Articles: compared only for two sites whose titles or headings share a word; else 0.
     article_tokens_a: int
     article_tokens_b: int

@@ -45,9 +45,11 @@ def one_address(pair: Pair) -> bool:
 
 
 def _is_other_view(pair: Pair, decider: Decider) -> bool:
-    """Whether the pages are two views of one page with different titles, such as a printer version."""
+    """Whether the pages are two views or releases of one page with different titles, such as a printer version."""
     alike = max(pair.tape_score, pair.content_score) >= decider.strict_tape_min
-    return alike and pair.same_site and one_address(pair) and pair.same_heading
+    # Forms of an application may have one heading and one tail, too: words or ids of their paths differ.
+    released = pair.same_tail and not (pair.path_veto or pair.records)
+    return alike and pair.same_site and (one_address(pair) or released) and pair.same_heading
 
 
 def _is_renamed(pair: Pair, decider: Decider) -> bool:
@@ -113,7 +115,7 @@ def _may_be_placed(pair: Pair) -> bool:
 def _path(pair: Pair, decider: Decider, siblings: Siblings) -> Ruling | None:
     if not _may_be_placed(pair):
         return None
-    if pair.records and pair.named and pair.same_naming and pair.same_title:
+    if pair.records == 1 and pair.named and pair.same_naming and pair.same_title:
         stamp = is_stamp(pair, decider, decider.stamp_words_max // 2)
         return None if stamp else _veto("record", pair, decider)
     if not pair.path_veto or pair.tape_score >= decider.path_tape_max:
@@ -201,8 +203,7 @@ def _syndicated(pair: Pair, decider: Decider, siblings: Siblings) -> Ruling | No
 
 def _added(pair: Pair, decider: Decider, siblings: Siblings) -> Ruling | None:
     whole = _near(pair, decider, siblings)
-    if whole is None:
-        # The main contents may decide.
+    if whole is None:  # the main contents may decide
         padded = _padded(pair.content_tokens_a, pair.content_tokens_b, decider)
         return _veto("length", pair, decider) if padded and _accepts(_content(pair, decider, siblings)) else None
     if not _accepts(whole):
@@ -319,14 +320,13 @@ def _signs(url: str) -> tuple[str, ...]:
 
 
 def possible(pairs: Columns, decider: Decider) -> np.ndarray:
-    address = (pairs.same_address != 0) | (pairs.same_canonical != 0)
+    view = (pairs.same_address != 0) | (pairs.same_canonical != 0) | (pairs.same_tail != 0) & (pairs.same_heading != 0)
     least = tape.least_demanded(pairs, decider)
-    named_alike = np.where(pairs.same_site != 0, pairs.titles_apart != 1, pairs.title_veto != 1) | address
+    named_alike = np.where(pairs.same_site != 0, pairs.titles_apart != 1, pairs.title_veto != 1) | view
     if decider.renamed_tape_min:
         named_alike |= (pairs.same_site == 0) & (pairs.tape_score >= decider.renamed_tape_min)
-    alike = tape.possible_from(least, named_alike, pairs, decider)
-    alike |= syndicated.possible(pairs, decider)
-    return alike
+    out: np.ndarray = tape.possible_from(least, named_alike, pairs, decider) | syndicated.possible(pairs, decider)
+    return out
 
 
 # ---- in words ------------------------------------------------------------------------------------------------------
@@ -354,6 +354,9 @@ def _sentences(evidence: Evidence, decider: Decider) -> list[str]:
     if (share := evidence.get("added")) is not None:
         shown, most = score_and_demand(float(share), decider.added_max)
         out.insert(1, f"What the older page adds is {shown} of this one; at most {most} may be.")
+    held = evidence.get("same_site") and evidence.get("vetoes", {}).get("title") == "holds"
+    if held and evidence["by"] in ("tape", "content") and evidence["score"] >= evidence["demand"]:
+        out.insert(0, "The titles differ, but the headings are equal, and the URLs are one page's or end alike.")
     if evidence.get("by") == "renamed":
         out.insert(0, "They go by other names, on two sites, and nearly all of the text is the same.")
     return out

@@ -50,7 +50,7 @@ def placed(pair):
     """The step that keeps pages apart for their paths; empty if none does."""
     if any(pair[name] for name in ("own_urls", "same_address", "same_canonical", "same_but_sessions")):
         return ""
-    if pair["records"] and pair["named"] and pair["same_naming"] and pair["same_title"]:
+    if pair["records"] == 1 and pair["named"] and pair["same_naming"] and pair["same_title"]:
         return "" if stamp(pair, 2) else "record"
     if pair["tape_score"] >= 0.978:
         return ""
@@ -97,7 +97,8 @@ def refused(pair, siblings):
     if not pair["same_site"]:
         return refused_elsewhere(pair, siblings)
     one = pair["same_address"] or pair["same_canonical"]
-    view = one and pair["same_heading"] and max(pair["tape_score"], pair["content_score"]) >= 0.95
+    released = pair["same_tail"] and pair["path_veto"] == 0 and pair["records"] == 0
+    view = (one or released) and pair["same_heading"] and max(pair["tape_score"], pair["content_score"]) >= 0.95
     if pair["titles_apart"] == 1 and not view:
         return "title veto"
     written = pair["same_words"] and not (pair["same_title"] and pair["same_letters"])

@@ -500,15 +500,28 @@ def path_veto(a, b):
     return 0 if sides[1] < 2 else 2 if deep else 3
 
 
+def numbers_of_records(segment):
+    """Whether a segment is a number or an id: 8 letters and digits, which alternate three times."""
+    signs = segment.replace("-", "")
+    runs = re.findall("[0-9]+|[A-Za-z]+", signs)
+    return bool(re.fullmatch("[0-9]+", segment)) or (len("".join(runs)) == len(signs) >= 8 and len(runs) > 3)
+
+
 def records(a, b):
-    """Whether paths differ in whole numbers alone, end with no file, and say less than half of title and heading."""
-    pairs = list(zip(segments(a["url"]), segments(b["url"]), strict=False))
-    unlike = [x + "/" + y for x, y in pairs if x != y]
-    if len(segments(a["url"])) != len(segments(b["url"])) or not unlike or "." in segments(a["url"])[-1]:
-        return False
-    numbers = all(re.fullmatch("[0-9]+/[0-9]+", each) for each in unlike)
+    """1: paths differ in whole numbers or ids alone, end with no file, and say less than half of title and heading.
+
+    2: they say half of title and heading, or end with a file in the folder of a number that differs.
+    """
+    one, other = segments(a["url"]), segments(b["url"])
+    unlike = [i for i, (x, y) in enumerate(zip(one, other, strict=False)) if x != y]
+    if len(one) != len(other) or not unlike or max(path_own(a, b), path_own(b, a)) != 1:
+        return 0
+    if not all(numbers_of_records(each[i]) for each in (one, other) for i in unlike):
+        return 0
+    if "." in one[-1]:
+        return 2 * (sum(not numbers_of_records(each) for each in one[unlike[-1] + 1 :]) == 1)
     words = [n[2] & 32 > 0 for n in a["title_names"] if n[2] & 24 and not n[2] & 6]
-    return numbers and max(path_own(a, b), path_own(b, a)) == 1 and 2 * sum(words) < len(words)
+    return 1 if 2 * sum(words) < len(words) else 2
 
 
 def absent(name, other):
@@ -583,7 +596,7 @@ def pair(a, b, *, same_site=True, same_hen_site=True):
         a["title"] == b["title"],
         path_veto(a, b) if same_site else 0,
         have_names(a, b),
-        records(a, b) if same_site else False,
+        records(a, b) if same_site else 0,
         *((0, 0, 0, 0, 0.0, 0, 0, 0, 0) if same_site else one_article(a, b)),
         same_site and owner(a["url"]) == owner(b["url"]),
         titles_apart(a, b) if same_site else 0,

@@ -5,6 +5,7 @@ Each is a seeded function (n, seed) -> samples in order of arrival, with one rep
 """
 
 from random import Random
+from uuid import UUID
 
 from tests.measure.gate.items import arrival, fetches
 from tests.measure.gate.language import Language
@@ -130,6 +131,29 @@ def rest_records(n: int, seed: int) -> list[Sample]:
         }
         for path, main in pages.items():
             samples += fetches(random, site, site.slogan, main, path, f"{site.host} {path}", "REST forms and records")
+    return arrival(random, samples, n)
+
+
+def titled_forms(n: int, seed: int) -> list[Sample]:
+    """`/owners/12/edit` of hundreds of owners: one heading, one long form; their names are in title and text.
+
+    Names, numbers, UUIDs and codes stand in the paths of four sites; a fifth has `/owners/12/edit.html`.
+    """
+    random, language = Random(seed), Language(seed)
+    sites = [make_site(language, random, "portal") for _ in range(5)]
+    forms = [f"<h1>{language.label(random, 2)}</h1><p>{language.text(random, 400)}</p>" for _ in sites]
+    samples: list[Sample] = []
+    seen = set[str]()
+    while len(samples) < n:
+        kind, name = random.randrange(5), f"{language.name(random)} {language.name(random)}"
+        if name in seen:
+            continue
+        seen.add(name)
+        code = f"B0{random.randint(1, 9)}{random.choice('XTQ')}{random.randint(1, 99)}ZS{random.randint(1, 999)}R"
+        keys = name.replace(" ", "-").lower(), len(seen), UUID(int=random.getrandbits(128)), code, len(seen)
+        path = f"owners/{keys[kind]}/edit{'.html' if kind == 4 else ''}"
+        site, main = sites[kind], f"{forms[kind]}<p>{name}</p>"
+        samples += fetches(random, site, f"{name} - {site.name}", main, path, f"{site.host} {path}", "titled forms")
     return arrival(random, samples, n)
 
 

@@ -102,6 +102,7 @@ GATES = (
     Gate(names.impl_trees, 0.85, 4, "words of paths stand each in its own page", share=0.4),
     Gate(names.second_pages, 0.9, 6, "likewise; now and then a stamp and few words differ", share=0.4),
     Gate(names.rest_records, 0.94, 10, "numbers of paths are names where nothing else in the URL is", share=0.4),
+    Gate(names.titled_forms, 0.97, 0, "one heading and one end of the URLs: titles tell, as paths differ", share=0.4),
     Gate(views.vote_tables, 0.96, 8, "figures differ all over the page", share=0.4),
     Gate(views.price_lists, 0.96, 4, "likewise", share=0.4),
 )

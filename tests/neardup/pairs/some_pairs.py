@@ -45,7 +45,7 @@ SAME = Pair(
     same_letters=True,
     path_veto=0,
     named=True,
-    records=False,
+    records=0,
     article_tokens_a=300,
     article_tokens_b=300,
     article_a=75,
@@ -96,9 +96,8 @@ _VALUES: dict[str, tuple[Any, ...]] = {
     "common_names": (0, 2, 3, 6),
     "fewest_names": (3, 6, 7),
     **dict.fromkeys(("same_letters", "named"), (True, True, True, False)),
-    **dict.fromkeys(
-        ("same_address", "same_canonical", "own_urls", "same_but_sessions", "records"), (True, False, False)
-    ),
+    **dict.fromkeys(("same_address", "same_canonical", "own_urls", "same_but_sessions"), (True, False, False)),
+    "records": (0, 0, 1, 2),
 }
 _USUAL: dict[type, tuple[Any, ...]] = {bool: (True, False), int: (0, 1, 2), float: (0.0, 0.5, 1.0)}
 _KINDS = get_type_hints(Pair)

@@ -109,3 +109,11 @@ def test_without_a_step_no_ruling_is_by_it() -> None:
         random = Random(step.name)
         names = {rule.decide(some_pair(random), DECIDER, Siblings(1, 1)).by for _ in range(3_000)}
         assert not names & (step.refusals.keys() - tape.UNLIKE.refusals.keys())
+
+
+def test_a_verdict_on_two_releases_says_why_their_titles_do_not_tell_them_apart() -> None:
+    release = SAME._replace(titles_apart=1, same_naming=False, same_title=False, same_words=False)
+    rule, said = rule_of(DECIDER), "The titles differ, but the headings are equal"
+    for pair, expected in ((release, True), (release._replace(titles_apart=0), False)):
+        evidence = rule.evidence(pair, rule.decide(pair, DECIDER))
+        assert rule.sentences(evidence, DECIDER)[0].startswith(said) is expected

@@ -59,8 +59,8 @@ def test_a_short_page_needs_more_and_never_goes_on_to_main_content() -> None:
 
 
 def test_a_veto_is_final_whatever_the_scores() -> None:
-    assert ruled("verified", titles_apart=1) == (None, "title veto")
-    assert ruled("verified", titles_apart=1, tape_score=0.1) == (None, "title veto")
+    assert ruled("verified", titles_apart=1, same_heading=False) == (None, "title veto")
+    assert ruled("verified", titles_apart=1, same_heading=False, tape_score=0.1) == (None, "title veto")
     assert ruled("verified", same_site=False, title_veto=1, tape_score=0.9, article_run=0) == (None, "title veto")
     assert ruled("tape", title_veto=1) == (None, "title veto")
     assert ruled("tape", head_veto=1) == (None, "head veto")
@@ -148,7 +148,7 @@ def test_words_that_no_page_says_tell_apart_beside_another_title_and_what_has_no
 
 
 def test_numbers_of_paths_are_those_of_records_unless_a_stamp_differs() -> None:
-    form = {"records": True, "gaps": 2, "gap_digits": 6, "gap_words": 3}
+    form = {"records": 1, "gaps": 2, "gap_digits": 6, "gap_words": 3}
     assert ruled("verified", **form) == (None, "record")
     assert ruled("verified", **form | {"gap_words": 2})[0] is Kind.NEAR_DUPLICATE
     for unlike in ("own_urls", "same_address", "same_canonical", "same_but_sessions"):
@@ -156,6 +156,7 @@ def test_numbers_of_paths_are_those_of_records_unless_a_stamp_differs() -> None:
     for unlike in ("same_naming", "same_title", "named", "same_site"):
         assert ruled("verified", **form, **{unlike: False})[0] is Kind.NEAR_DUPLICATE
     assert ruled("verified", **form, same_words=False, same_title=False)[0] is Kind.NEAR_DUPLICATE
+    assert ruled("verified", **form | {"records": 2})[0] is Kind.NEAR_DUPLICATE  # or a release
 
 
 def test_one_name_at_two_places_wants_a_closer_match_or_a_stamp() -> None:
@@ -257,6 +258,16 @@ def test_another_title_of_one_address_is_that_of_another_view() -> None:
     assert ruled("tape", **view) == (None, "title veto")
 
 
+def test_another_title_of_one_heading_is_that_of_another_release() -> None:
+    release = {"titles_apart": 1, "title_veto": 1, "same_naming": False, "same_title": False, "same_words": False}
+    assert ruled("verified", **release, tape_score=0.95)[0] is Kind.NEAR_DUPLICATE
+    assert ruled("verified", **release, tape_score=0.95, same_place=False)[0] is Kind.NEAR_DUPLICATE
+    # `/ann/edit` and `/bob/edit`, `/12/edit` and `/7/edit`, `/12/edit.html` and `/7/edit.html`
+    forms: tuple[dict[str, object], ...] = ({"path_veto": 1}, {"path_veto": 2}, {"records": 1}, {"records": 2})
+    for unlike in (*forms, {"same_heading": False}, {"same_tail": False}, {"tape_score": 0.94, "content_score": 0.94}):
+        assert ruled("verified", **release | unlike) == (None, "title veto")
+
+
 def test_a_text_of_twice_the_length_is_another() -> None:
     assert ruled("verified", tokens_b=2000)[0] is Kind.NEAR_DUPLICATE
     assert ruled("verified", tokens_b=2001) == (None, "length")
@@ -295,7 +306,7 @@ def test_an_independent_model_of_names_and_siblings_agrees() -> None:
             titles_apart=random.choice((0, 0, 0, 0, 1, 2)),
             heading_veto=random.choice((0, 0, 0, 1, 2)),
             path_veto=random.choice((0, 0, 0, 1, 2, 3)),
-            records=random.random() < 0.1,
+            records=random.choice((0, 0, 0, 0, 0, 0, 0, 0, 1, 2)),
             tape_score=random.choice((0.5, 0.73, 0.74, 0.84, 0.85, 0.94, 0.95, 0.977, 0.978)),
             content_score=random.choice((0.29, 0.3, 0.73, 0.74, 0.95)),
             content_tokens_a=random.choice((19, 20, 800)),
