@@ -128,19 +128,22 @@ class Connection:
     """The address of Kafka, and librdkafka settings (TLS, SASL, tuning) of all clients that it makes.
 
     request_s: time limit of a request. A broker that is restarted, or silent for a minute, is back well before the
-    default. stop: once it is set, no request is repeated. heartbeat: called between two tries of a request, to show
-    that a process that waits for Kafka is alive.
+    default. stop: once it is set, no request is repeated. heartbeat: called between two tries of a request, with the
+    error of the last one, to show that a process that waits for Kafka is alive.
     """
 
     bootstrap: str
     settings: Mapping[str, Setting] = field(default_factory=dict)
     request_s: float = 120.0
     stop: threading.Event | None = None
-    heartbeat: Callable[[], None] = lambda: None
+    heartbeat: Callable[[str], None] = lambda awaits: None
 
-    def go_on(self) -> None:
-        """Call it in every wait for Kafka. Raises Stopped if a stop of the process was requested."""
-        self.heartbeat()
+    def go_on(self, awaits: str = "") -> None:
+        """Call it in every wait for Kafka. Raises Stopped if a stop of the process was requested.
+
+        awaits: why the last request is repeated, if it failed.
+        """
+        self.heartbeat(awaits)
         if self.stop is not None and self.stop.is_set():
             raise Stopped(f"stopped while Kafka at {self.bootstrap} did not answer; nothing is lost")
 
@@ -198,12 +201,12 @@ def committed_of(place: TopicPartition) -> Committed | None:
 
 
 def repeat(
-    what: str, call: Callable[[], T], cause: Cause, seconds: float, go_on: Callable[[], None] = lambda: None
+    what: str, call: Callable[[], T], cause: Cause, seconds: float, go_on: Callable[[str], None] = lambda awaits: None
 ) -> T:
     """Returns the result of `call`, which is repeated after temporary errors for `seconds`.
 
-    go_on: called before each further try; it may raise. Raises NoAnswer when the time is over, BrokerError for a
-    permanent error.
+    go_on: called before each further try, with the error; it may raise. Raises NoAnswer when the time is over,
+    BrokerError for a permanent error.
     """
     deadline = time.monotonic() + seconds
     while True:
@@ -215,7 +218,8 @@ def repeat(
             error = error_of(exception)
             if error.code() not in PASSING:
                 raise BrokerError(f"{what}: {cause.explain(error)}") from exception
+            text = f"{what}: {cause.explain(error)}"
             if time.monotonic() > deadline:
-                raise NoAnswer(f"{what}: {cause.explain(error)}") from exception
-            go_on()
+                raise NoAnswer(text) from exception
+            go_on(text)
             time.sleep(0.05)

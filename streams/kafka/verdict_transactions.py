@@ -241,7 +241,7 @@ class KafkaVerdicts:
     def _in_time(self, what: str, error: KafkaError | None = None) -> None:
         """Raises Unsettled after the deadline, and Stopped some seconds after a stop was requested."""
         now, stop = time.monotonic(), self._connection.stop
-        self._connection.heartbeat()
+        self._connection.heartbeat(f"{what}: {self._cause.explain(error)}" if error is not None else "")
         if stop is not None and stop.is_set() and not self._hurries:
             self._until, self._hurries = min(self._until, now + STOP_SECONDS_MAX), True
         if now <= self._until:

@@ -1,8 +1,7 @@
 """Serves /metrics, /live and /ready over HTTP, for Prometheus, supervisors and load balancers.
 
 /live answers 503 if the process should be restarted: one of its loops has made no turn for `stall_ms`. /ready answers
-503
-while a role still catches up or has no partition: a restart would not help. Both give their reason as JSON.
+503 while a role still catches up or has no partition: a restart would not help. Both give their reason as JSON.
 """
 
 import contextlib
@@ -34,10 +33,15 @@ class RoleHealth:
         self._steady_ms = steady_ms
         self._turned = steady_ms()
         self._state = (False, "starting")
+        self._awaits = ""
 
-    def turned(self) -> None:
-        """Records a turn of the loop, with or without work. Call it also in every wait that may exceed stall_ms."""
+    def turned(self, awaits: str = "") -> None:
+        """Records a turn of the loop, with or without work. Call it also in every wait that may exceed stall_ms.
+
+        awaits: what the loop waits for; the reason while the role is not ready, until the next turn.
+        """
         self._turned = self._steady_ms()
+        self._awaits = awaits
 
     def ready(self, reason: str = "caught up") -> None:
         self._state = (True, reason)
@@ -49,7 +53,9 @@ class RoleHealth:
         return max(0, self._steady_ms() - self._turned)
 
     def state(self) -> tuple[bool, str]:
-        return self._state
+        """(whether the role is ready, the reason)."""
+        ready, reason = self._state
+        return ready, reason if ready else self._awaits or reason
 
 
 class Health:

@@ -1,5 +1,6 @@
 """Logging, metrics, health, shutdown and connections of a role."""
 
+import math
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -30,6 +31,10 @@ END_SECONDS_MAX = 25.0
 GREETING_SECONDS_MAX = 4.0
 #: Longest wait for records; a signal is noticed after it.
 WAIT_SECONDS = 0.2
+#: A wait for Kafka is logged after this time: most end at once, for example while a coordinator is chosen.
+LOGGED_WAIT_SECONDS = 5.0
+#: A failed request this long after the last one begins another wait. A request itself fails within 10 s.
+NEW_WAIT_SECONDS = 30.0
 
 
 #: Kernels that a role needs; others need all.
@@ -184,4 +189,26 @@ def connect(settings: Settings, role: Role, runtime: Runtime | None = None, *, r
         values.setdefault("queued.max.messages.kbytes", max(1, settings.buffer_bytes_max >> 10))
     if runtime is None:
         return Connection(settings.bootstrap, values)
-    return Connection(settings.bootstrap, values, stop=runtime.stop, heartbeat=runtime.health.role(role).turned)
+    heartbeat = _Heartbeat(runtime.health.role(role).turned, runtime.steady_s)
+    return Connection(settings.bootstrap, values, stop=runtime.stop, heartbeat=heartbeat)
+
+
+class _Heartbeat:
+    """Shows that a role is alive, and what its requests wait for: in its health, and once a wait in its log."""
+
+    def __init__(self, turned: Callable[[str], None], steady_s: Callable[[], float]) -> None:
+        self._turned, self._steady_s = turned, steady_s
+        self._began = self._last = -math.inf
+        self._logged = False
+
+    def __call__(self, awaits: str) -> None:
+        self._turned(f"waits for Kafka: {awaits}" if awaits else "")
+        if not awaits:
+            return
+        now = self._steady_s()
+        if now - self._last > NEW_WAIT_SECONDS:
+            self._began, self._logged = now, False
+        self._last = now
+        if not self._logged and now - self._began > LOGGED_WAIT_SECONDS:
+            _log.warning("waits for Kafka", reason=awaits)
+            self._logged = True
