@@ -12,6 +12,7 @@ import random
 import resource
 import signal
 import sys
+import threading
 import time
 import urllib.error
 import urllib.request
@@ -190,8 +191,15 @@ def _at_other_speeds(seed: int, how: How) -> None:
     MatchRole._judge = late  # type: ignore[method-assign]
 
 
+def _written_before_takedowns(call: int, how: How) -> None:
+    """The matcher dies before the thread that repeats takedowns has repeated any, however slow the machine is."""
+    STEPS["match", "4 written"](call, how)
+    backfill.repeat_takedowns = lambda *given: threading.Event().wait()
+
+
 #: A backfill and `run` have the steps of both.
 BACKFILL_STEPS: dict[str, Callable[[int, How], None]] = {
+    "match 4 written before takedowns": _written_before_takedowns,
     "reads at other speeds": _at_other_speeds,
     "takedowns repeated": lambda n, how: dying(backfill, "repeat_takedowns", n, before=False, how=how),
     **{f"{role} {step}": arm for (role, step), arm in STEPS.items()},
