@@ -305,7 +305,7 @@ def test_what_was_taken_down_stays_down(make: Make) -> None:
         assert len(other.takedowns()) == repeated + 1
     assert other.verdicts() == other.expected()
     with ExitStack() as held:
-        store = look.open_index(Path(other.settings.state), held).store
+        opened = look.open_index(Path(other.settings.state), held)
         with pytest.raises(BadInput, match="the index has no row of this URL"):
-            look.of_url(store, pages[0].url)
-        assert look.of_url(store, pages[1].url)
+            look.of_url(opened, pages[0].url)
+        assert look.of_url(opened, pages[1].url)

@@ -124,10 +124,10 @@ def test_another_rule_and_the_history_again_as_the_page_has_them(
         assert {sample.path for sample in archived} <= urls
         typist.stop("backfill")
         with ExitStack() as held:
-            store = look.open_index(tmp_path / "of.third", held).store
-            assert look.of_url(store, pages[0].url)
+            opened = look.open_index(tmp_path / "of.third", held)
+            assert look.of_url(opened, pages[0].url)
             with pytest.raises(BadInput, match="the index has no row of this URL"):
-                look.of_url(store, taken_down)
+                look.of_url(opened, taken_down)
     finally:
         for process in typist.behind.values():
             process.kill()

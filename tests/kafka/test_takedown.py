@@ -64,7 +64,7 @@ def test_a_page_is_taken_down(line: Line, tmp_path: Path) -> None:
     with ExitStack() as held:
         opened = look.open_index(Path(line.settings.state), held)
         with pytest.raises(BadInput, match="the index has no row of this URL"):
-            look.of_url(opened.store, url)
+            look.of_url(opened, url)
         found_there, values = look.overview(opened, lambda rows: None)
         assert found_there.wrong_total == 0
         assert [one["offset"] for one in values["takedowns"]] == [offset, other]
@@ -113,7 +113,7 @@ def test_an_index_restored_from_before_a_takedown_takes_the_page_down_again(line
     with ExitStack() as held:
         opened = look.open_index(Path(line.settings.state), held)
         with pytest.raises(BadInput, match="the index has no row of this URL"):
-            look.of_url(opened.store, url)
+            look.of_url(opened, url)
 
 
 def test_a_word_with_another_seed_is_refused_before_it_stops_the_line(line: Line) -> None:

@@ -25,9 +25,9 @@ RULE = {"decider_values": {"rule": "tape"}}
 def holds(line: Line, url: str) -> bool:
     """Whether the index of a generation, whose matcher is stopped, holds a page."""
     with ExitStack() as held:
-        store = look.open_index(Path(line.settings.state), held).store
+        opened = look.open_index(Path(line.settings.state), held)
         try:
-            look.of_url(store, url)
+            look.of_url(opened, url)
         except BadInput as error:
             if "the index has no row of this URL" not in str(error):
                 raise

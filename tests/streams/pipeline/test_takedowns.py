@@ -196,7 +196,7 @@ def test_the_command_and_what_it_leaves(tmp_path: Path, shell: Shell) -> None:
         assert found.wrong_total == 0
         assert [one["pages"] for one in values["takedowns"]] == [1, 18]
         with pytest.raises(BadInput, match="the index has no row of this URL"):
-            look.of_url(opened_index.store, PAGE)
+            look.of_url(opened_index, PAGE)
     assert "taken down at offset" in shell("inspect", "--state", str(where)).out
     for code, wrong in ((2, ()), (2, (PAGE, "--site", "a.example")), (1, ("--prefix", "http://a.example"))):
         ended = shell("forget", *wrong, "--state", str(where))
