@@ -137,6 +137,9 @@ class Commands(click.Group):
             return name, found, args[2:]
         below = [known for known in SHORT if known.startswith(f"{args[0]} ")]
         if below and args[0] not in SHORT and not ctx.resilient_parsing:
+            if {"-h", "--help"} & set(args[1:]):
+                click.echo("".join(f"neardup {known}  {SHORT[known]}\n" for known in below), nl=False)
+                ctx.exit()
             ctx.fail(f"{args[0]}: name one of {', '.join(below)}")
         return super().resolve_command(ctx, args)
 

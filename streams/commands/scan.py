@@ -12,11 +12,11 @@ from streams.commands.deciders import RULES, decider_of
 from streams.commands.options import Opt, command
 from streams.commands.output import announce_compiler, complain, print_json
 from streams.commands.paths import must_be_folder
-from streams.commands.shared import STATE, THREADS, Documents, Json, Numbers, Pages, Quiet, Writes
+from streams.commands.shared import STATE, THREADS, Documents, Numbers, Pages, Quiet, Writes
 from streams.errors import WrongUsage
 
 
-class Options(Documents, Json, Quiet):
+class Options(Documents, Quiet):
     paths: Pages
     state: Annotated[
         Path, Opt("State directory; made if missing.", metavar="DIR", env="NEARDUP_STATE", check=must_be_folder)
@@ -44,6 +44,7 @@ class Options(Documents, Json, Quiet):
     shadow_numbers: Annotated[
         tuple[str, ...], Opt("A number of the shadow rule; may be repeated.", "--shadow-set", metavar="NAME=NUMBER")
     ] = ()
+    as_json: Annotated[bool, Opt("Print the summary as JSON; --out has the verdicts.", "--json")] = False
     again: Annotated[bool, Opt("Also scan sources that an earlier scan has finished.")] = False
     threads: Annotated[int, Opt("Threads of the kernels.", low=1, high=256)] = THREADS
     shards: Annotated[

@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 
-from streams.commands.app import EXIT_CODES, all_commands
+from streams.commands.app import EXIT_CODES, all_commands, app
 
 REPOSITORY = Path(__file__).parents[3]
 
@@ -18,6 +19,15 @@ ALL: dict[tuple[str, ...], Any] = {tuple(name.split()): command for name, comman
 
 def examples(command: Any) -> list[str]:
     return re.findall(r"^ +((?:[A-Z_]+=\S+ )*neardup .*)$", command.epilog or "", re.MULTILINE)
+
+
+def test_the_first_word_of_some_commands_lists_them() -> None:
+    result = CliRunner().invoke(app, ["topics", "--help"])
+    assert result.exit_code == 0
+    assert [line.split("  ")[0] for line in result.output.splitlines()] == [
+        "neardup topics create",
+        "neardup topics check",
+    ]
 
 
 def test_there_are_all_of_them() -> None:

@@ -278,6 +278,8 @@ def test_a_scan_comes_back_and_goes_on(shell: Shell, tmp_path: Path, monkeypatch
     assert rows[0]["offset"] > 0
     assert "offset" in shell("checkpoints", "--checkpoints", kept).out
     shutil.rmtree(path)
+    result = shell("restore", "--state", str(path), "--checkpoints", kept, "--checkpoint", "2")
+    assert "there is no checkpoint '2'" in result.err
     result = shell("restore", "--state", str(path), "--checkpoints", kept)
     assert (result.code, "NEARDUP_SEED" in result.err) == (1, True), "the seed is in no checkpoint"
     monkeypatch.setenv("NEARDUP_SEED", "8")
