@@ -10,6 +10,7 @@ from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING
 
 from neardup import installed
+from neardup.errors import BadInput
 from neardup.limits import BODY_BYTES_MAX, URL_BYTES_MAX
 from neardup.written import read, written
 
@@ -43,6 +44,8 @@ class Scheme:
         article_tape_bytes_max: size of the tape of a page's article; 0: sketches have none.
         own_url_words_max: number of printed words of the page's own URL that tapes leave out.
         public_suffixes, charsets, charset_detection: the installed data, see `neardup.installed`.
+
+    Raises BadInput for a seed that is no 64-bit number.
     """
 
     seed: int
@@ -71,6 +74,10 @@ class Scheme:
     charsets: str = field(default_factory=installed.charsets)
     charset_detection: str = field(default_factory=installed.charset_detection)
     article_tape_bytes_max: int = 128
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.seed, int) or not 0 <= self.seed <= _MASK:
+            raise BadInput(f"the seed {self.seed!r} is not a number from 0 to 2^64 - 1")
 
     @classmethod
     def new(cls) -> Scheme:

@@ -175,6 +175,12 @@ def test_a_score_is_from_0_to_1() -> None:
             Page("https://a.example/", b"", score=score)
 
 
+def test_a_seed_is_a_64_bit_number() -> None:
+    for seed in ("7", -1, 1 << 64):
+        with pytest.raises(BadInput, match=r"is not a number from 0 to 2\^64 - 1"):
+            Scheme(seed=seed)  # type: ignore[arg-type]
+
+
 def test_text_is_no_body() -> None:
     with pytest.raises(TypeError, match=r"https://a\.example/ is str, not bytes"):
         Page("https://a.example/", "<p>text")  # type: ignore[arg-type]
