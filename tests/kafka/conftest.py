@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from broker import Own, alter, kafka
-from line import Line, Make
+from line import Line, Make, auditing
 from sharded_line import ShardedLine
 
 from streams.config.settings import Topics
@@ -126,13 +126,7 @@ def make_sharded(broker: str, names: Topics, tmp_path: Path) -> Iterator[Callabl
 
 @pytest.fixture
 def audited(broker: str, names: Topics, tmp_path: Path) -> Iterator[Line]:
-    """A line that draws pairs of all pages, into a topic; its shadow joins next to nothing."""
-    names = names._replace(audit=names.verdicts + ".audit")
-    wanted = {
-        "audit_topic": names.audit,
-        "audit_rate": 1.0,
-        "shadow_set": "tape_min=0.999,two_sites_tape_min=0.999,short_tape_min=0.999",
-    }
+    names, wanted = auditing(names)
     made = Line(broker, names, tmp_path, **wanted)
     yield made
     made.close()

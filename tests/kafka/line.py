@@ -54,6 +54,13 @@ def story(count: int = 24) -> list[Page]:
     return pages
 
 
+def auditing(names: Topics) -> tuple[Topics, dict[str, Any]]:
+    """Topics and settings of a line that draws pairs of all pages, into a topic; its shadow joins next to nothing."""
+    names = names._replace(audit=names.verdicts + ".audit")
+    strict = "tape_min=0.999,two_sites_tape_min=0.999,short_tape_min=0.999"
+    return names, {"audit_topic": names.audit, "audit_rate": 1.0, "shadow_set": strict}
+
+
 class Line:
     """Topics of one test, with two partitions of pages. `published`: what each record holds, by (source, partition)."""
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import orjson
 import pytest
-from line import Line
+from line import Line, auditing
 from roles import Role
 
 from streams.config.settings import Settings, Topics
@@ -41,7 +41,10 @@ def lockstep_of(line: Line, messages: dict[int, bytes]) -> list[dict[str, Any]]:
 class ShardedLine(Line):
     """With three shards, each in a process of its own."""
 
-    def __init__(self, bootstrap: str, names: Topics, folder: Path, **settings: Any) -> None:
+    def __init__(self, bootstrap: str, names: Topics, folder: Path, *, audited: bool = False, **settings: Any) -> None:
+        if audited:
+            names, audit = auditing(names)
+            settings |= audit
         names = names._replace(candidates=f"{names.pages}.candidates", effects=f"{names.pages}.effects")
         self._trimmed: dict[int, bytes] = {}  # messages that the log no longer holds
         super().__init__(bootstrap, names, folder, **{"shards": SHARDS, "epoch": EPOCH, "flush_ms": 50, **settings})
