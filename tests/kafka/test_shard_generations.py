@@ -74,10 +74,7 @@ def go_and_return(line: Line, reader: Reader) -> None:
         other.start("shard", shards=numbers)
     line.publish(story())
     line.settle()
-    log = other.names.sketches
-    eventually(lambda: other.committed("match", log, 1) == other.ends(log), "all sketches judged")
-    verdicts = ids(whole(other))
-    eventually(lambda: reader.of("second") == verdicts, "all verdicts of shards and judge")
+    all_read(line, other, reader)
 
     assert cut_over(line.settings, "") == "second"
     line.publish(story(4))
@@ -88,14 +85,42 @@ def go_and_return(line: Line, reader: Reader) -> None:
 
 
 @long
-def test_four_shards_to_sixteen_in_one_process_group(make: Make) -> None:
+def test_four_shards_to_sixteen_under_load(make: Make) -> None:
     line = live(make, story())
     four, sixteen = sharded(line, "four", 4), sharded(line, "sixteen", 16)
     assert four.start("backfill", once=True, shard_processes=1).wait() == 0
-    assert cut_over(line.settings, "four") == ""
-    assert sixteen.start("backfill", once=True, shard_processes=1).wait() == 0
-    assert cut_over(line.settings, "sixteen") == "four"
-    assert ids(whole(four)) == ids(whole(sixteen))
-
     assert "was begun with decider" in four.start("backfill", settings={"shards": 8}, once=True).refused()
-    assert set(removed(four.settings, "four")) == {four.names.verdicts, four.names.candidates, four.names.effects}
+    assert cut_over(line.settings, "four") == ""
+    line.start("sketch")
+    former = [four.start("match"), *(four.start("shard", shards=numbers) for numbers in ([0, 1], [2, 3]))]
+    with reading(line) as reader:
+        backfill = sixteen.start("backfill", shard_processes=2)
+        line.publish(story())
+        eventually(lambda: caught_up(line, "sixteen"), "it has caught up")
+        line.publish(story(8))
+        eventually(lambda: reader.of("four"), "verdicts of the former generation")
+        assert cut_over(line.settings, "sixteen") == "four"
+        backfill.stop()
+        sixteen.start("match")
+        for numbers in (range(8), range(8, 16)):
+            sixteen.start("shard", shards=numbers)
+        line.publish(story(12))
+        all_read(line, sixteen, reader)
+        assert len(read := reader.of("four")) == len(set(read))
+
+        for role in former:
+            role.stop()
+        assert set(read) <= set(ids(whole(four)))
+        assert set(removed(four.settings, "four")) == {four.names.verdicts, four.names.candidates, four.names.effects}
+        line.publish(story(4))
+        all_read(line, sixteen, reader)
+    line.stop()
+
+
+def all_read(line: Line, other: Line, reader: Reader) -> None:
+    """Waits until the pages of `line` are judged in the generation of `other`, and its verdicts are read, each once."""
+    line.settle(judged=False)
+    log = other.names.sketches
+    eventually(lambda: other.committed("match", log, 1) == other.ends(log), "all sketches judged")
+    verdicts = ids(whole(other))
+    eventually(lambda: reader.of(other.settings.generation) == verdicts, "all verdicts of shards and judge")
