@@ -153,7 +153,8 @@ class Restoring:
         Args:
             url: of the checkpoints; by default that of the settings.
             position: returns the offset that an index was folded to.
-            begin: by default that of the log.
+            begin: the first offset at which an index that can be continued may end, and the topic that limits it; by
+                default the log's begin.
             newest: greatest offset of an index that serves; by default the log's end.
             behind_max: messages by which an index may lag behind the newest checkpoint before it is replaced: a shard
                 may return to a process that has an old index of it. By default an index is not replaced for that.
@@ -198,11 +199,11 @@ class Restoring:
         Returns whether one was restored. Raises StateError if there is no index, and the log alone cannot build one.
         """
         (begin, topic), url, there = self._begin(), self._url, (state / "index").exists()
-        lacks = f"{state} has no index that topic {topic} can continue, which begins at offset"
+        lacks = f"{state} has no index that topic {topic} can continue: one that ends at offset {begin} or later"
         if not url:
             if begin and self._active():
                 raise StateError(
-                    f"{lacks} {begin}, and no checkpoints are set: set the same `checkpoints` for all matchers and "
+                    f"{lacks}, and no checkpoints are set: set the same `checkpoints` for all matchers and "
                     "start them again: this one waits for a checkpoint of the active matcher; or copy here the state "
                     "folder of the stopped active matcher",
                 )
@@ -217,7 +218,7 @@ class Restoring:
             if not begin or not self._active():
                 break
             why = (
-                f"{lacks} {begin}, and no checkpoint at {url} fits: waits for the next one of the active matcher, made "
+                f"{lacks}, and no checkpoint at {url} fits: waits for the next one of the active matcher, made "
                 f"every {self._settings.checkpoint_messages} messages"
             )
             self._health.not_ready(why)
@@ -230,8 +231,7 @@ class Restoring:
             own = self._settings.generation, identity(self._log)
             newest = next((one.manifest.offset for one in store.usable() if one.manifest.line[:2] == own), 0)
             raise StateError(
-                f"{state} has no index, topic {topic} begins at offset {begin}, and no checkpoint at {url} fits: see "
-                f"neardup checkpoints; {self._advice(topic, newest)}",
+                f"{lacks}, and no checkpoint at {url} fits: see neardup checkpoints; {self._advice(topic, newest)}",
             )
         return False
 
@@ -255,5 +255,5 @@ class Restoring:
         if self._newest is not None and manifest.offset > self._newest:
             return f"it ends at offset {manifest.offset}, and one that ends at {self._newest} or before is required"
         if not begin <= manifest.offset <= log.end():
-            return f"it ends at offset {manifest.offset}, and topic {topic} holds {begin} to {log.end() - 1}"
+            return f"it ends at offset {manifest.offset}, and topic {topic} can continue {begin} to {log.end()} alone"
         return ""

@@ -87,7 +87,8 @@ class StartState:
     """Index, log and verdicts at a start.
 
     log, verdicts, state: names of the topics and of the directory. topic_ids: the topics' present ids. store: next
-    offset of the index, 0 for a new one. store_emitted: offset after the last message in the index that had verdicts.
+    offset of the index, 0 for a new one. needed: offset of the first message that the index requires: the begin of a
+    judge's window, else `store`. store_emitted: offset after the last message in the index that had verdicts.
     store_topic_ids: the topics that the index belongs to, None for a new one. committed: None if never committed, or
     expired. begin, end: of the log.
     """
@@ -97,6 +98,7 @@ class StartState:
     state: str
     topic_ids: TopicIds
     store: int
+    needed: int
     store_emitted: int
     store_topic_ids: TopicIds | None
     committed: Committed | None
@@ -112,8 +114,8 @@ def resume_at(found: StartState, *, scheme: str, first: str, decider: str, accep
     accept_lost: emitted verdicts that are missing stay missing, by the operator's decision.
     """
     _check_log(found)
-    if found.store < found.begin:  # before the other checks: control records may be gone, too
-        why = f"topic {found.log} begins at offset {found.begin}, and the index in {found.state} needs {found.store}"
+    if found.needed < found.begin:  # before the other checks: control records may be gone, too
+        why = f"topic {found.log} begins at offset {found.begin}, and the index in {found.state} needs {found.needed}"
         raise PositionLost(f"{why}: retention has overtaken it; {LOG_LOST}")
     known = found.committed
     if known is not None and known.first not in ("", first) and known.offset:

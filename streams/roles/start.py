@@ -105,6 +105,7 @@ def start_matcher(
         state=str(directory.path),
         topic_ids=topic_ids,
         store=matcher.next_offset,
+        needed=matcher.next_offset if matcher.window is None else matcher.window.restore_from,
         store_emitted=matcher.emitted_to,
         store_topic_ids=TopicIds.of(names.topic_id, names.verdicts_id) if names else None,
         committed=known,

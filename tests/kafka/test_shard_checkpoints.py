@@ -14,8 +14,10 @@ from sharded_line import EPOCH, SHARDS, ShardedLine, long
 
 from neardup.index.base import Family
 from neardup.index.rocks import RocksStore
+from neardup.sharded.epochs import Sharding
 from neardup.sketch.takedown import of_url
 from streams.history.checkpoints import bring_back
+from streams.pipeline.matcher import folded_to
 from streams.roles import forget
 from streams.roles.shards import shard_checkpoints, shard_state
 from streams.state.checkpoint_store import CheckpointStore
@@ -120,12 +122,44 @@ def test_effects_are_lost_and_the_log_is_trimmed(line: ShardedLine) -> None:
 
 
 @long
+def test_the_log_lacks_the_window_of_a_judge(line: ShardedLine) -> None:
+    """As the error says, the judge continues from a checkpoint that the log covers, in another folder."""
+    line.stop()
+    state, kept = Path(line.settings.state), line.settings.checkpoints
+    shutil.copytree(state, old := state.with_name("old"))
+    with closing(RocksStore(old / "index")) as index:
+        ended = folded_to(index)
+    line.start("sketch")
+    line.start_shards()
+    line.start("match")
+    line.publish(story())
+    line.settle()
+    eventually(lambda: offsets(kept)[0] >= ended + 2 * EPOCH, "a checkpoint that the log will cover")
+    line.stop()
+    line.trim(ended)
+
+    error = line.start("match", settings={"state": str(old), "checkpoints": ""}).refused()
+    needed = Sharding(SHARDS, EPOCH).stable_to(ended)
+    assert f"begins at offset {ended}, and the index in {old} needs {needed}: " in error
+    lost = {"state": str(line.folder / "new"), "checkpoints": str(line.folder / "none")}
+    error = line.start("match", settings=lost).refused()
+    assert f"can continue: one that ends at offset {ended + 2 * EPOCH} or later" in error
+    bring_back(line.folder / "restored", CheckpointStore(kept), seed=7)
+    line.start("match", settings={"state": str(line.folder / "restored")})
+    line.start_shards()
+    line.start("sketch")
+    line.publish(story(4))
+
+    line.check()
+
+
+@long
 def test_no_checkpoint_serves(line: ShardedLine) -> None:
     """The shard names the topic, and writes nothing."""
     line.stop()
     lose(line, 2)
     error = line.start("shard", shards=[2], settings={"checkpoints": str(line.folder / "none")}).refused()
-    assert f"state.shards/2 has no index, topic {line.names.sketches} begins at offset" in error
+    assert f"state.shards/2 has no index that topic {line.names.sketches} can continue" in error
     assert "no checkpoint at" in error
     error = line.start("shard", shards=[2], settings={"checkpoints": ""}).refused()
     assert f"topic {line.names.sketches}, partition 0: offset 0 is to be read, and the topic holds" in error
