@@ -175,13 +175,14 @@ class Restoring:
         """
         position = self._position(store)
         fits = position >= self._begin()[0] and (self._newest is None or position <= self._newest)
-        if fits and not self._lags(position):
+        if fits and not self.lags(position):
             return False
         held = log_names(store)
         own = (self._log.cluster_id, self._log.topic.id.hex(), self._settings.generation)
         return not position or (held is not None and held[:3] == own)
 
-    def _lags(self, position: int) -> bool:
+    def lags(self, position: int) -> bool:
+        """Whether an index that ends at `position` would be replaced by the newest checkpoint, which is far ahead."""
         if self._behind_max is None or not self._url:
             return False
         try:

@@ -29,7 +29,7 @@ from streams.roles.runtime import STOP_SECONDS_MAX, Runtime, connect, serving
 from streams.roles.shard import ShardRole, effects_again
 from streams.roles.sketch import check_scheme
 from streams.state.checkpointer import remove_index
-from streams.state.directory import MatcherDirectory
+from streams.state.directory import Directory, MatcherDirectory
 from streams.state.locked_folder import free_bytes
 from streams.state.log_names import LogNames, keep_log_names, log_names
 
@@ -40,6 +40,8 @@ _IDLE_SECONDS = 0.02
 _GAUGES_SECONDS = 5.0
 #: Between two attempts to open a shard's folder that another process has open: a killed one may still be ending.
 _IN_USE_SECONDS = 0.5
+#: Between two looks for indexes of shards that run elsewhere, unless a shard of the process makes a checkpoint.
+_TIDY_SECONDS = 600.0
 #: Messages of the log that are kept for the other shards of the process, at least.
 _KEPT_MIN = 64
 
@@ -140,7 +142,9 @@ class _RunningShards:
         self._threads = ThreadPoolExecutor(1, "neardup-shard")
         self._starting: tuple[int, Future[_Running]] | None = None
         self._in_use: dict[int, str] = {}  # by shard, why it cannot start yet
-        self._retry_s = self._gauged = runtime.steady_s()
+        self._retry_s = self._gauged = self._tidied = runtime.steady_s()
+        self._tidying: Future[None] | None = None
+        self._newest = 0  # checkpoint of the shards of this process
         with closing(self._reader()) as log:
             check_scheme(log.topic.name, log.first(), settings.scheme())
             log_id = log.topic.id
@@ -162,7 +166,9 @@ class _RunningShards:
     def adjust(self, assigned: frozenset[int]) -> None:
         """Ends shards that are assigned to other processes, and starts assigned ones. Raises like `_start`."""
         for number in self._shards.keys() - assigned:
-            _log.info("shard is assigned to another process", shard=number)
+            _log.info(
+                "shard is assigned to another process", shard=number, folder=str(shard_state(self._settings, number))
+            )
             self._end(number)
         self._in_use = {number: reason for number, reason in self._in_use.items() if number in assigned}
         if self._starting is not None and self._starting[1].done():
@@ -174,6 +180,34 @@ class _RunningShards:
         if due and self._starting is None:
             number = min(due - self._in_use.keys() or due)
             self._starting = number, self._threads.submit(self.start, number)
+        self._tidy(assigned)
+
+    def _tidy(self, assigned: frozenset[int]) -> None:
+        """Lets the thread remove indexes of other processes' shards that a start would replace by a checkpoint."""
+        if not self._settings.checkpoints or (self._tidying is not None and not self._tidying.done()):
+            return
+        made = [running.role.checkpoints.newest for running in self._shards.values() if running.role.checkpoints]
+        newest, now = max(made, default=0), self._runtime.steady_s()
+        if newest > self._newest or now - self._tidied >= _TIDY_SECONDS:
+            self._newest, self._tidied = newest, now
+            elsewhere = sorted(set(range(self._settings.shards)) - assigned)
+            self._tidying = self._threads.submit(self._remove_outdated, elsewhere)
+
+    def _remove_outdated(self, numbers: Sequence[int]) -> None:
+        """Removes the indexes of these shards that lag far behind the newest checkpoint, and that no process has open.
+
+        A failure stops nothing: the next look tries again.
+        """
+        try:
+            with closing(self._reader()) as log:
+                for number in numbers:
+                    state = shard_state(self._settings, number)
+                    restoring = _restoring(self._settings, self._runtime, number, None, self._decider, log)
+                    if (state / "index").exists():
+                        with suppress(InUse):
+                            _remove_if_outdated(state, restoring)
+        except NeardupError as error:
+            _log.warning("cannot look for indexes of shards that run elsewhere", reason=str(error))
 
     def _take_over(self, number: int, started: "Future[_Running]") -> None:
         try:
@@ -249,27 +283,14 @@ def _start(
 ) -> ShardRole:
     """Opens or restores one shard's rows, and connects it from their position on. log: used during the start only."""
     names, sharding = settings.topics, Sharding.of(decider)
-    begin = _begin(settings, runtime, log)
     url = shard_checkpoints(settings, number)
     newest = None if answer_from is None else sharding.stable_to(answer_from)
-    restoring = Restoring(
-        settings,
-        log,
-        decider,
-        runtime,
-        url=url,
-        position=applied_to,
-        begin=begin,
-        newest=newest,
-        behind_max=settings.checkpoint_messages,
-        advice=lambda topic, newest: effects_again(newest) if topic == names.effects else NEW_GENERATION,
-        role="shard",
-    )
+    restoring = _restoring(settings, runtime, number, newest, decider, log)
 
     def fill(state: Path) -> None:
         if restoring.restore(state) or newest is None or not (state / "index").exists():
             return
-        first, topic = begin()
+        first, topic = _begin(settings, runtime, log)()
         if first:
             raise StateError(
                 f"shard {number} is to answer message {answer_from}, its index in {state} is newer, topic {topic} "
@@ -313,6 +334,37 @@ def _start(
         answers,
         runtime,
         checkpoints=checkpoints,
+    )
+
+
+def _remove_if_outdated(state: Path, restoring: Restoring) -> None:
+    """Raises StateError, InUse."""
+    with ExitStack() as held:
+        Directory(state, held)
+        with closing(RocksStore(state / "index")) as store:
+            outdated = restoring.lags(applied_to(store))
+        if outdated:
+            remove_index(state)
+            _log.info("removed the index of a shard that runs elsewhere", shard=int(state.name), folder=str(state))
+
+
+def _restoring(
+    settings: Settings, runtime: Runtime, number: int, newest: int | None, decider: Decider, log: KafkaLog
+) -> Restoring:
+    """newest: greatest offset of an index that serves; None: any."""
+    effects = settings.topics.effects
+    return Restoring(
+        settings,
+        log,
+        decider,
+        runtime,
+        url=shard_checkpoints(settings, number),
+        position=applied_to,
+        begin=_begin(settings, runtime, log),
+        newest=newest,
+        behind_max=settings.checkpoint_messages,
+        advice=lambda topic, newest: effects_again(newest) if topic == effects else NEW_GENERATION,
+        role="shard",
     )
 
 

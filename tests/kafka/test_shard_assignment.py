@@ -79,6 +79,40 @@ def test_a_frozen_process_comes_back_without_its_shards(line: ShardedLine) -> No
 
 
 @long
+def test_the_index_that_a_moved_shard_leaves_is_removed(make_sharded: Make, tmp_path: Any) -> None:
+    """Once its successor has made a checkpoint that would replace it. The shard comes back all the same."""
+    line = make_sharded(checkpoints=str(tmp_path / "kept"), checkpoint_messages=2)
+    line.publish(story())
+    line.start("sketch")
+    line.start("match")
+    first = process(line, "a")
+    eventually(lambda: all(starts(first, number) for number in range(SHARDS)), "all shards at work")
+    line.settle()
+    second = process(line, "b")
+    eventually(lambda: runs_something(second), "a shard is moved")
+    moved = [number for number in range(SHARDS) if starts(second, number)]
+    left = [tmp_path / "a.shards" / str(number) / "index" for number in moved]
+    eventually(
+        lambda: all(f'"folder": "{index.parent}"' in first.output() for index in left), "the log names the folder"
+    )
+    assert all(index.exists() for index in left)
+
+    def removed() -> bool:
+        line.publish(story(2))
+        line.settle()
+        return not any(index.exists() for index in left)
+
+    eventually(removed, "it is of no use any more")
+    second.kill()
+    line.publish(story())
+
+    line.check()
+
+    assert all(starts(first, number) == 2 for number in moved)
+    assert all(index.exists() for index in left)
+
+
+@long
 def test_processes_of_one_machine_share_a_disk(make_sharded: Make) -> None:
     """Without checkpoints: a shard's folder is opened once the killed process has left it."""
     line = make_sharded()
