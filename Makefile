@@ -8,7 +8,7 @@ export UV_PYTHON_DOWNLOADS := never
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup browser jars rewritten lint types imports check core tests-of test unit plain bounds njit gate ablation commons web corpora simulate fuzz soak silence \
+.PHONY: help setup browser jars rewritten lint types imports check core tests-of test unit aside plain bounds njit gate ablation commons web corpora simulate fuzz soak silence \
 	test-axe test-java test-shards test-large test-spark test-spark-large bench bench-large bench-curve bench-options bench-stream bench-views profile demo demo-kafka site lock clean
 
 help:
@@ -83,8 +83,9 @@ tests-of: $(READY)
 rewritten: $(READY)
 	-@$(BIN)/pytest -n 0 --collect-only -qq >/dev/null
 
+# The + shows each test's result at once, also beside `aside`.
 unit: $(READY) browser jars
-	$(PYTEST) $(WAITING) $(SLOWEST)
+	+$(PYTEST) $(WAITING) $(SLOWEST)
 
 # The kernels again without the JIT (as plain Python, small inputs), and with every array access checked. The checked
 # run compiles into a cache of its own: a warm cache of unchecked code would be used as it is.
@@ -104,8 +105,12 @@ njit: $(READY)
 
 # What comes before the tests runs two at a time: each waits for one process or for the network.
 test: $(READY)
-	@$(MAKE) --no-print-directory -j2 -Otarget types jars rewritten lint browser imports
-	@$(MAKE) --no-print-directory unit plain bounds
+	@$(MAKE) --no-print-directory -j2 -Otarget jars rewritten lint browser imports
+	@$(MAKE) --no-print-directory -j2 -Otarget unit aside
+
+# What computes in one process while tests wait for brokers. Its output comes when each part has ended.
+aside: $(READY)
+	@$(MAKE) --no-print-directory WORKING="-n 0" types plain bounds
 
 # The pages of the views before axe-core, which is fetched with npm.
 test-axe: $(READY) browser

@@ -71,7 +71,7 @@ def _holds(folder: str) -> bool:
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
     """More workers than cores, since tests wait; as many as cores for `-n logical`, where they compute."""
     cores = len(os.sched_getaffinity(0))
-    return cores if config.option.numprocesses == "logical" else cores + min(cores, 4)
+    return cores if config.option.numprocesses == "logical" else cores + 4
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
