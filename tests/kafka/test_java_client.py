@@ -53,7 +53,7 @@ def classes(tmp_path_factory: pytest.TempPathFactory) -> str:
     build, folder, libs = module("build"), tmp_path_factory.mktemp("java"), kafka.jars()
     client = build.compile_java(JAVA / "src", folder / "client", libs)
     driver = build.compile_java(DRIVERS / "client", folder / "driver", libs, client)
-    return f"{client}:{driver}:{libs}/*"
+    return f"{libs}/*:{client}:{driver}"  # the broker's libraries first: of those Java has kept the classes
 
 
 @pytest.fixture
@@ -62,7 +62,12 @@ def drive(classes: str) -> Iterator[Callable[..., "subprocess.Popen[str]"]]:
     started: list[subprocess.Popen[str]] = []
 
     def start(*arguments: str) -> "subprocess.Popen[str]":
-        command = ["java", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-cp", classes, "Driver", *arguments]
+        options = [
+            "-XX:TieredStopAtLevel=1",
+            "-XX:+UseSerialGC",
+            f"-XX:SharedArchiveFile={kafka.classes(kafka.jars())}",
+        ]
+        command = ["java", *options, "-cp", classes, "Driver", *arguments]
         started.append(processes.start(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=1))
         return started[-1]
 
@@ -103,7 +108,9 @@ def test_the_class_of_a_verdict_follows_the_schema() -> None:
 def test_the_documented_example_compiles(classes: str, tmp_path: Path) -> None:
     (code,) = re.findall(r"(?ms)^```java\n(.*?)^```$", (JAVA / "README.md").read_text())
     (tmp_path / "Example.java").write_text(code)
-    module("build").compile_java(tmp_path, tmp_path / "out", *map(Path, classes.removesuffix("/*").split(":")))
+    module("build").compile_java(
+        tmp_path, tmp_path / "out", *(Path(each.removesuffix("/*")) for each in classes.split(":"))
+    )
 
 
 @compiled

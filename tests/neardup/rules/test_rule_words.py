@@ -58,7 +58,7 @@ def test_who_is_taken_has_the_score_that_is_demanded_and_who_is_not_has_not(deci
 @pytest.mark.parametrize("decider", DECIDERS, ids=_IDS)
 def test_evidence_has_the_score_and_the_demand_of_the_ruling(decider: Decider) -> None:
     rule, accepted = rule_of(decider), 0
-    for pair, ruling in some_rulings(decider):
+    for pair, ruling in some_rulings(decider, 6_000):
         evidence = rule.evidence(pair, ruling)
         assert evidence["score"] == pytest.approx(ruling.score, abs=1e-4)
         assert evidence["demand"] == ruling.demand
