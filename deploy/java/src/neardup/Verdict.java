@@ -15,7 +15,7 @@ import java.util.Map;
  * @param decider Digest of rule, thresholds and limits.
  * @param reason rejected: why. gone: 'taken down' if an operator took the page down, absent if a fetch found it gone. The verdict of a takedown has the page's URL, by which consumers find their row, but no title and no evidence. Delete the page's text, too. The sketch log has only a hash of the URL.
  * @param standing unchanged, edited, stale, rejected: the URL's effective verdict, so that the last verdict of a URL is sufficient.
- * @param representative The page that represents the cluster.
+ * @param representative The page that represents the cluster; of promoted, the page itself.
  * @param cluster Page id of the cluster's founder; never changes.
  * @param clusterSize Pages in the cluster after this verdict.
  * @param canonical The URL of the cluster that an index should show.
@@ -100,9 +100,21 @@ public record Verdict(
      * @param by The step that decided.
      * @param score The number that the step compared with its threshold, in the unit of the step.
      * @param demand The threshold of the step.
+     * @param bSimilarity Supershingles that both pages have, of 6.
+     * @param cSimilarity Equal bits of the simhashes, of 384.
+     * @param tapeScore Share of the sampled words that both pages have in the same order.
+     * @param contentScore The same of the main contents.
      * @param articleShare For an article on two sites: the longest common stretch, as a share of the longer article.
      * @param articleTokens Words of that stretch, about.
+     * @param tokens Of this page, and of the other.
+     * @param vetoes What is different in the titles or headings; unproved: perhaps, as far as the sketches tell.
+     * @param gaps One site: runs of sampled words in which the texts differ, tokens with digits in them, and words beyond three for each such token.
+     * @param siblings Pages of the same owner with the page's title and heading: those whose URLs end otherwise, and those whose URLs end alike.
+     * @param keys Index keys that both pages have, by family.
+     * @param candidates Earlier pages that were compared with this one.
+     * @param langs Languages that the pages declare: this page's, the other's.
      * @param learnedScore Confidence of a learned model that the page is a duplicate.
+     * @param holder exact_duplicate: the page with the same content.
      * @param keptApart For a page that represents itself although its text is similar enough to that of `nearest`: the step that kept them apart.
      * @param turnedHot Index keys, family:key, that this page gave more than postings_max pages: from now on they give no candidates.
      * @param reclaimed unique: the page that gave the cluster back, and the numbers of both.
@@ -120,6 +132,8 @@ public record Verdict(
             boolean sameSite,
             List<Long> tokens,
             Map<String, String> vetoes,
+            List<Long> gaps,
+            List<Long> siblings,
             Map<String, Long> keys,
             Long candidates,
             List<String> langs,
