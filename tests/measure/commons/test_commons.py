@@ -79,6 +79,21 @@ def test_pages_of_a_package_folder_that_moved_are_editions_and_languages_are_twi
     assert truth.of(3, 4) is truth.of(5, 6) is Relation.TWIN
 
 
+def test_a_telling_title_or_the_words_of_a_path_name_a_page_in_two_releases() -> None:
+    revised = [_page("x", "1", _words(100), "Credits 1.1"), _page("x", "2", _words(100, 200), "Credits 1.2")]
+    assert Truth(revised).of(0, 1) is Relation.EDITION
+    another = _page("y", "2", _words(100, 300), "Credits 5")
+    assert Truth([*revised, another]).of(0, 1) is Relation.OTHER, "two pages have the title"
+    numbered = [_page("node1", "1", _words(100), "Gif"), _page("node2", "2", _words(60), "Gif")]
+    assert Truth(numbered).of(0, 1) is Relation.EDITION
+    assert Truth([numbered[0], numbered[1]._replace(release="1")]).of(0, 1) is Relation.OTHER
+    assert Truth([numbered[0], _page("node2", "2", _words(40), "Gif")]).of(0, 1) is Relation.OTHER
+    paths = {"new/Map/Key/index.html": "edition", "new/Key/index.html": "other", "new/Map/Keys/index.html": "other"}
+    for path, expected in paths.items():
+        moved = [_page("api/Map.Key.html", "1", _words(100), "Key"), _page(path, "2", _words(60), "Map.Key")]
+        assert Truth([moved[0], moved[1]._replace(alone=True)]).of(0, 1).value == expected
+
+
 def test_signs_and_boilerplate_count_as_they_should() -> None:
     pages = [_page(f"{i}", "1", f"{_words(5, 10 * i)} +") for i in range(30)]
     truth = Truth([*pages, _page("x", "1", f"{_words(5)} *"), _page("7", "2", f"{_words(5, 70)} +")])

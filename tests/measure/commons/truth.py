@@ -68,6 +68,7 @@ class Truth:
         self._names: dict[str, int] = {}
         self._tokens = [self._numbered(main) for main in mains]
         self._held: dict[tuple[int, int], Relation] = {}
+        self._titled = Counter((page.release, _plain(title)) for page, title in zip(pages, self.titles, strict=True))
 
     def _numbered(self, text: str) -> npt.NDArray[np.uint64]:
         words = _TOKEN.findall(text.lower())
@@ -100,24 +101,34 @@ class Truth:
         if self.whole[a] == self.whole[b]:
             return Relation.SAME
         one, other = self.pages[a], self.pages[b]
-        if one.release != other.release and one.key == other.key:
-            likeness = self.likeness(a, b)
-            if likeness >= SAME_MIN:
-                return Relation.SAME
-            return Relation.EDITION if max(likeness, self.whole_likeness(a, b)) >= EDITION_MIN else Relation.OTHER
         likeness, one_title = self.likeness(a, b), self.titles[a] == self.titles[b]
-        renamed = one.release != other.release and (one.alone or other.alone)
-        if renamed and likeness >= EDITION_MIN and _file(one) == _file(other):
-            return Relation.EDITION
-        moved = one.release != other.release and one_title and _below(one) == _below(other) != ""
-        if moved and max(likeness, self.whole_likeness(a, b)) >= EDITION_MIN:
+        released = one.release != other.release
+        if released and one.key == other.key and likeness >= SAME_MIN:
+            return Relation.SAME
+        if released and self._moved(a, b):
             return Relation.EDITION
         if one_title and likeness >= TWIN_MIN and self._plain_prose(a) == self._plain_prose(b) != "":
             return Relation.TWIN
         translated = _translated(one.path or one.key, other.path or other.key) and likeness >= TWIN_MIN
-        numbered = one.release != other.release and one_title
-        near = (renamed or numbered) and likeness >= SAME_MIN
+        near = released and (one.alone or other.alone or one_title) and likeness >= SAME_MIN
         return Relation.TWIN if translated or near else Relation.OTHER
+
+    def _moved(self, a: int, b: int) -> bool:
+        """Whether two pages of two releases are editions of one page: of one path, one file name or one title."""
+        one, other = self.pages[a], self.pages[b]
+        telling = self._telling(a) == self._telling(b) != ""
+        if telling and one.key == other.key:
+            return True
+        if max(self.likeness(a, b), self.whole_likeness(a, b)) < EDITION_MIN:
+            return False
+        renamed = (one.alone or other.alone) and _one_file(one, other)
+        moved = self.titles[a] == self.titles[b] and _below(one) == _below(other) != ""
+        return renamed or moved or one.key == other.key or (telling and self.titles[a] == self.titles[b])
+
+    def _telling(self, place: int) -> str:
+        """The title without numbers if no other page of the release has it, else an empty text."""
+        title = _plain(self.titles[place])
+        return title if self._titled[self.pages[place].release, title] == 1 else ""
 
     @cached_property
     def repeats(self) -> list[tuple[str, list[int]]]:
@@ -141,8 +152,24 @@ class Truth:
         return found
 
 
-def _file(page: Served) -> str:
-    return page.key.rpartition("/")[2].lower()
+def _plain(title: str) -> str:
+    """A title without numbers, such as those of releases."""
+    return " ".join(re.sub(r"\d+(?:\.\d+)*", " ", title).split())
+
+
+def _one_file(one: Served, other: Served) -> bool:
+    """Whether the file names are equal, or all words of one are the last words of the other's path."""
+    names = [page.key.rpartition("/")[2].lower() for page in (one, other)]
+    paths = [_words(page.key) for page in (one, other)]
+    ends = [_words(name) for name in names]
+    return names[0] == names[1] or any(
+        end and path[-len(end) :] == end for end, path in zip(ends, reversed(paths), strict=True)
+    )
+
+
+def _words(path: str) -> list[str]:
+    """The words of a path without its ending and without `index`."""
+    return re.findall(r"[a-z0-9]+", re.sub(r"(?:/index)?\.[a-z]+$", "", path.lower()))
 
 
 def _below(page: Served) -> str:
