@@ -3,8 +3,10 @@
     python -m tests.measure.commons fetch
     python -m tests.measure.commons run --data ../shared/data --out build/commons.md
     python -m tests.measure.commons draw --seed 1 > build/pairs.txt
+    python -m tests.measure.commons ceiling --data ../shared/data
 
-`fetch` calls package clients, `run` and `draw` read the cache alone. README.md describes method and results.
+`fetch` calls package clients, `run` and `draw` read the cache alone, `ceiling` reads the labelled pairs. README.md
+describes method and results.
 """
 
 import argparse
@@ -14,11 +16,12 @@ from pathlib import Path
 
 from tests.measure.bench.peers import made
 from tests.measure.commons import packages, reading, rules, run, tables
+from tests.measure.gate.ablation import human_pairs
 
 
 def main() -> None:
     options = argparse.ArgumentParser(description="Near-duplicate rules on documentation of many generators.")
-    options.add_argument("command", choices=("fetch", "run", "draw"))
+    options.add_argument("command", choices=("fetch", "run", "draw", "ceiling"))
     options.add_argument("--data", type=Path, default=Path("../shared/data"), help="folder of the public sets")
     options.add_argument("--only", default="", help="streams whose name, kind or generator has this")
     options.add_argument("--quick", action="store_true", help="the default rule and tape alone")
@@ -37,6 +40,12 @@ def main() -> None:
             made(rules.peers_folder(), rules.PEER_PACKAGES)
         except (OSError, subprocess.SubprocessError) as error:
             print(f"the peers' rows are left out: {error}")
+        return
+    if given.command == "ceiling":
+        from tests.measure.commons import ceiling  # scikit-learn takes seconds
+
+        for name, f1 in ceiling.ceilings(human_pairs(given.data / "human_pairs.jsonl.xz")):
+            print(f"set A: {name}: F1 {f1:.3f}", flush=True)
         return
     streams = [*run.of_packages(given.cache), *run.of_made(given.data if given.data.is_dir() else None)]
     streams = [one for one in streams if given.only in f"{one.name} {one.kind} {one.generator}"]

@@ -9,6 +9,7 @@ import pytest
 from tests.measure.commons import packages, reading, rules, run, tables
 from tests.measure.commons.pages import Served, read
 from tests.measure.commons.truth import Relation, Truth
+from tests.measure.gate.ablation import Labelled
 from tests.measure.gate.editions import editions
 
 DATA = Path(__file__).parents[4] / "shared" / "data"
@@ -191,3 +192,12 @@ def test_public_streams(name: str) -> None:
     tally = Counter(run.measured(stream, [rules.DEFAULT])["counts"][rules.DEFAULT])
     assert tables.per_1000(tally) <= 3
     assert name == "real web pages" or tables.share(tally) > 0.9
+
+
+def test_the_ceiling_is_that_of_the_best_threshold() -> None:
+    ceiling = pytest.importorskip("tests.measure.commons.ceiling", reason="needs scikit-learn")
+    twice, parted = _words(60), f"{_words(30)} {_words(30, 100)}"
+    rows = [Labelled(_words(60), twice, True), Labelled(_words(60), parted, False)] * 10
+    found = dict(ceiling.ceilings(rows, range(1, 2), 5))
+    assert [f1 for name, f1 in found.items() if "best threshold" in name] == [1.0, 1.0]
+    assert all(f1 == 1.0 for name, f1 in found.items() if "rule" in name)
