@@ -46,6 +46,7 @@ from neardup.sketch.layout import HEADER, SKETCH_VERSION, RecordKind
 from neardup.sketch.making import sketch_pages
 from neardup.text.decoding import decode
 from neardup.text.tokens import words
+from neardup.wording import counted
 
 #: The work of a command: sketching pages, judging sketches, judging with the answers of shards, reading texts of pages.
 Need = Literal["sketching", "judging", "sharding", "texts"]
@@ -115,7 +116,7 @@ def notice(needs: Sequence[Need] = ALL) -> str:
         )
     lacking = sum(seconds for kernel, seconds in _seconds(needs).items() if not _held(kernel))
     sides = min(2 if "sketching" in needs and "judging" in needs else 1, len(os.sched_getaffinity(0)))
-    here = f"{sides} {'core' if sides == 1 else 'cores'} here"
+    here = f"{counted(sides, 'core')} here"
     lacking += _IMPORTS * (sides - 1)
     return (
         f"compiling the kernels, once on this machine: {lacking:.0f} seconds of processor time or more, "

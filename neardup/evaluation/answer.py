@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from neardup.evaluation.figures.sections import Cell, ResultTable, Section, by_name
 from neardup.verdict import Kind
+from neardup.wording import counted
 
 
 def answer(sections: Sequence[Section]) -> list[str]:
@@ -27,7 +28,7 @@ def _rules(table: ResultTable) -> str:
     if len(table.rows) == 1:
         return ""  # the only row is the run: `_run` states its figures
     best = max(measured_rows, key=lambda row: float(row["F1"] or 0))
-    text = f"On {pairs:,} labelled pairs {_named(best)} has the best F1: {_measured(best)}."
+    text = f"On {counted(pairs, 'labelled pair')} {_named(best)} has the best F1: {_measured(best)}."
     least = _range(best)[0]
     near = [_named(row) for row in measured_rows if row is not best and _range(row)[1] >= least]
     if near:
@@ -39,11 +40,11 @@ def _run(tables: Mapping[str, ResultTable]) -> list[str]:
     counts = {str(row["verdict"]): int(row["pages"] or 0) for row in tables["run-kinds"].to_json()}
     exact, near = (counts[kind] for kind in (Kind.EXACT_DUPLICATE, Kind.NEAR_DUPLICATE))
     held, shown = (row[1] for row in tables["run-clusters"].rows[:2])
-    repeats = [f"{near:,} near-duplicates"]
+    repeats = [counted(near, "near-duplicate")]
     if exact:  # 0 if the evaluation made the run: it sets identity sets aside first
-        repeats.append(f"{exact:,} exact duplicates")
-    text = f"The run emitted {sum(counts.values()):,} verdicts: {', '.join(repeats)}"
-    out = [f"{text}. An index would show {shown:,} of {held:,} pages."]
+        repeats.append(counted(exact, "exact duplicate"))
+    text = f"The run emitted {counted(sum(counts.values()), 'verdict')}: {', '.join(repeats)}"
+    out = [f"{text}. An index would show {shown:,} of {counted(int(held or 0), 'page')}."]
     judged = tables["rules-all"].to_json()[-1] if "rules-all" in tables else None
     if judged is not None and isinstance(judged["F1"], float):
         out[0] += f" On the labelled pairs that the run contains, its F1 is {_measured(judged)}."
@@ -52,7 +53,7 @@ def _run(tables: Mapping[str, ResultTable]) -> list[str]:
         labelled = sum(int(row[name] or 0) for name in ("labelled correct", "incorrect", "undecided"))
         if labelled:
             out.append(
-                f"The run merged {row['near-duplicates']:,} pairs. {labelled:,} of them are labelled, "
+                f"The run merged {counted(row['near-duplicates'], 'pair')}, of which {labelled:,} labelled, "
                 f"{row['labelled correct']:,} as correct."
             )
     return out

@@ -31,6 +31,7 @@ from neardup.evaluation.run_tables import RunStudy, run_section, run_sections
 from neardup.report import environment, styled
 from neardup.report.plots import standalone
 from neardup.verdict import Kind
+from neardup.wording import counted
 
 
 class Paper(NamedTuple):
@@ -121,8 +122,8 @@ def evaluate_run(study: RunStudy) -> Evaluation:
     run = study.run
     counts = CorpusCounts(fetches=sum(run.kinds.values()), pages=len(run.clusters), repeats=len(run.exact))
     counts.rejected, counts.gone = run.kinds[Kind.REJECTED], run.kinds[Kind.GONE]
-    lost = f"{counts.rejected:,} pages could not be read, {counts.gone:,} are gone"
-    fetched = f"From {counts.fetches:,} verdicts alone; {lost}."
+    lost = f"unreadable: {counts.rejected:,}; gone: {counts.gone:,}"
+    fetched = f"From {counted(counts.fetches, 'verdict')} alone; {lost}."
     return Evaluation(run_sections(study), counts, fetched, study.labels.problems(), _labels(study))
 
 

@@ -139,7 +139,7 @@ def run_section(run: CrawlRun, study: LabelledStudy | None = None, editions: Edi
     if editions is not None:
         section.tables.append(_items(run, editions))
     if run.unreadable:
-        section.missing = f"{section.missing} {run.unreadable:,} lines are no verdicts and were skipped.".strip()
+        section.missing = f"{section.missing} Skipped lines that are no verdicts: {run.unreadable:,}.".strip()
     return section
 
 

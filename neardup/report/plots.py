@@ -8,6 +8,7 @@ from typing import NamedTuple
 from markupsafe import Markup
 
 from neardup.report.charts import BOTTOM, HEIGHT, LEFT, RIGHT, TOP, WIDTH, Drawing, compact
+from neardup.wording import counted
 
 #: A series with more dots is thinned to so many of them.
 DOTS_MAX = 600
@@ -201,10 +202,7 @@ def bars(
 
 def sizes(distribution: Mapping[int, int]) -> Markup | None:
     """Draws clusters by size, both axes logarithmic; None without any."""
-    hints = [
-        f"{count:,} clusters of {size:,} pages" if count > 1 else f"one cluster of {size:,} pages"
-        for size, count in distribution.items()
-    ]
+    hints = [f"{counted(count, 'cluster')} of {counted(size, 'page')}" for size, count in distribution.items()]
     series = Series("clusters", list(distribution.items()), "dots", hints)
     return plot("Clusters by size", [series], Axes("pages in the cluster", "clusters", x_log=True, y_log=True))
 

@@ -11,6 +11,7 @@ from typing import Any
 from neardup.decider import Decider
 from neardup.rules import REFUSALS, rule_of, why_refused
 from neardup.rules.families import PLACES, WORDS, Words
+from neardup.wording import counted
 
 KINDS: dict[str, tuple[str, str]] = {
     "unique": ("unique", "No earlier page is a duplicate of this one. It founds a cluster."),
@@ -118,7 +119,7 @@ def kept_apart(evidence: Mapping[str, Any]) -> str:
 def found_through(keys: Any) -> str:
     """Formats shared index keys, from a mapping of family to count or a list of families."""
     if isinstance(keys, int):
-        return f"{keys} shared {'key' if keys == 1 else 'keys'}"
+        return counted(keys, "shared key")
     counts = dict(keys) if isinstance(keys, Mapping) else Counter(keys)
     parts = []
     for family, count in counts.items():

@@ -3,6 +3,7 @@ from typing import Annotated
 
 import click
 
+from neardup.wording import counted
 from streams.commands.checkpoints import store_of
 from streams.commands.options import Flags, Given, command
 from streams.commands.paths import must_be_folder, must_be_state
@@ -33,4 +34,6 @@ def checkpoint(options: Options) -> None:
             keep=settings.checkpoints_kept,
             progress=lambda now, total: shown.phase("copying", now, total),
         )
-    click.echo(f"{done.checkpoint}: {done.bytes:,} bytes copied of {done.of_bytes:,}, {done.files:,} new files")
+    click.echo(
+        f"{done.checkpoint}: {done.bytes:,} bytes copied of {done.of_bytes:,}, {counted(done.files, 'new file')}"
+    )

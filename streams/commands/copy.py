@@ -3,6 +3,7 @@ from typing import Annotated
 
 from neardup.canonical import CRITERIA, policy_of
 from neardup.errors import BadInput
+from neardup.wording import counted
 from streams.commands.options import Opt, command
 from streams.commands.output import complain
 from streams.commands.paths import must_be_scan
@@ -51,4 +52,6 @@ def copy(options: Options) -> None:
     selection = Selection(options.only, policy, options.drop_clusters)
     with State.open(options.state) as opened, bar(shown=True) as shown:
         done = copy_command(opened, options.out, selection, shown.phase)
-    complain(f"{done.kept:,} pages kept, {done.revisits:,} revisit records, {done.left_out:,} pages left out")
+    complain(
+        f"{counted(done.kept, 'page')} kept, {counted(done.revisits, 'revisit record')}, {done.left_out:,} left out"
+    )

@@ -2,6 +2,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Annotated, Any
 
+from neardup.wording import counted
 from streams.commands.options import CONNECTION, Arg, Flags, Opt, command
 from streams.commands.output import print_json, print_rich
 from streams.commands.paths import must_exist
@@ -68,7 +69,7 @@ def diff(options: Options) -> None:
             before,
             after,
             topics_of(options.settings),
-            lambda read: progress.phase(f"{read:,} verdicts", 0, 0),
+            lambda read: progress.phase(counted(read, "verdict"), 0, 0),
             pages=options.pages,
         )
     if options.html is not None:

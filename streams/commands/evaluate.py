@@ -3,6 +3,7 @@ from typing import Annotated, Any
 
 import click
 
+from neardup.wording import counted
 from streams.commands.options import Opt, command, values
 from streams.commands.output import announce_compiler, complain, print_json, print_rich
 from streams.commands.paths import inputs
@@ -65,8 +66,7 @@ def evaluate(options: Options) -> int:
         counts = made.counts
         labels = ", ".join(f"{count:,} {label}" for label, count in made.labels.items()) or "none"
         copies = "exact copies set aside" if options.paths or options.state else "of them exact copies"
-        pages = "page" if counts.pages == 1 else "pages"
-        click.echo(f"{counts.pages:,} {pages}, {counts.repeats:,} {copies}; labelled pairs: {labels}")
+        click.echo(f"{counted(counts.pages, 'page')}, {counts.repeats:,} {copies}; labelled pairs: {labels}")
         if made.labels["correct"] or made.labels["incorrect"]:
             _print_rules(made.to_json())
         for note in made.notes:

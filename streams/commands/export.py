@@ -1,5 +1,6 @@
 from typing import Annotated
 
+from neardup.wording import counted
 from streams.commands.diff import must_be_history, topics_of
 from streams.commands.options import CONNECTION, Arg, Flags, Given, Opt, command
 from streams.commands.output import complain
@@ -40,6 +41,6 @@ def export(options: Options) -> None:
     must_be_table(options.out)
     history = history_of(options.source, topics_of(options.settings))
     with bar(shown=options.out != "-") as progress:
-        made = rows(table, history(), lambda read: progress.phase(f"{read:,} verdicts", 0, 0))
+        made = rows(table, history(), lambda read: progress.phase(counted(read, "verdict"), 0, 0))
         count = write_table(made, TABLES[table], options.out)
-    complain(f"{count:,} rows")
+    complain(counted(count, "row"))

@@ -3,6 +3,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from neardup.errors import BadInput
+from neardup.wording import counted
 from streams.commands.deciders import RULES, rule_values
 from streams.commands.options import Opt, command
 from streams.commands.output import PROBLEMS_SHOWN, announce_compiler, complain, print_json
@@ -130,13 +131,14 @@ def _print_summary(made: "Summary", out: Path) -> None:
 
     console, counts = Console(highlight=False), made.counts
     console.print(
-        f"{counts.documents:,} documents in {made.seconds:,.1f} s: {made.sets:,} sets of two or more with "
-        f"{made.in_sets:,} documents; {counts.repeats:,} repeat another's text"
+        f"{counted(counts.documents, 'document')} in {made.seconds:,.1f} s: {counted(made.sets, 'set')} of two or "
+        f"more with {counted(made.in_sets, 'document')}; equal texts of others: {counts.repeats:,}"
     )
     compared, similar = (sum(one[i] for one in counts.rounds) for i in (0, 1))
     console.print(
-        f"{counts.signatures:,} signatures, {counts.dropped_signatures:,} dropped as template or spam; "
-        f"{counts.sets:,} perhaps-similar sets; {compared:,} pairs compared in {len(counts.rounds)} rounds, "
+        f"{counted(counts.signatures, 'signature')}, {counts.dropped_signatures:,} dropped as template or spam; "
+        f"{counted(counts.sets, 'perhaps-similar set')}; {counted(compared, 'pair')} compared in "
+        f"{counted(len(counts.rounds), 'round')}, "
         f"{similar:,} similar"
     )
     console.print(f"left uncompared in a set: {counts.uncompared:,}")

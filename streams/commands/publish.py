@@ -4,6 +4,7 @@ from typing import Annotated
 
 import click
 
+from neardup.wording import counted
 from streams.commands.options import CONNECTION, PAGES, TRACING, Flags, Opt, command
 from streams.commands.output import print_json
 from streams.commands.paths import inputs, must_exist
@@ -44,7 +45,10 @@ def publish(options: Options) -> int:
         print_json(asdict(done))
     else:
         rate = f", {(done.pages + done.gone) / done.seconds:,.0f}/s" if done.seconds else ""
-        click.echo(f"{done.pages:,} pages and {done.gone:,} tombstones published in {done.seconds:,.1f} s{rate}")
+        click.echo(
+            f"published {counted(done.pages, 'page')} and {counted(done.gone, 'tombstone')} "
+            f"in {done.seconds:,.1f} s{rate}"
+        )
         for field in done.fields_taken:
             click.echo(visible(field))
         for problem in done.problems:

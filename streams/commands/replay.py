@@ -3,6 +3,7 @@ from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Annotated, BinaryIO
 
+from neardup.wording import counted
 from streams.commands.options import DECIDER, SKETCHES, TOPICS, Flags, Given, Opt, command
 from streams.commands.output import announce_compiler, complain
 from streams.commands.paths import must_be_state
@@ -77,10 +78,10 @@ def replay(options: Options) -> int:
             out = None if to_topic else file
             done = replay_stream(settings, stretch, out=out, topic=to_topic or "", progress=shown.folded)
     compared = scan is not None and not settings.decider_values
-    kept = f"; {done.kept:,} of them are kept, {done.differing:,} differ" if compared else ""
+    kept = f"; equal to those kept: {done.kept:,}, different: {done.differing:,}" if compared else ""
     begun = f" of a log that neardup {done.program} began" if done.program else ""
-    held = f"; {done.present:,} more were in the topic" if done.present else ""
-    complain(f"{done.verdicts:,} verdicts{begun}{kept}{held}")
+    held = f"; in the topic already: {done.present:,}" if done.present else ""
+    complain(f"{counted(done.verdicts, 'verdict')}{begun}{kept}{held}")
     return 1 if done.differing else 0
 
 

@@ -8,6 +8,7 @@ from rich.text import Text
 
 from neardup.report.prose import KINDS
 from neardup.rules import why_refused
+from neardup.wording import counted
 from streams.files.scan import ScanResult
 from streams.process.terminal import safe, table_of
 
@@ -18,7 +19,8 @@ def summary(console: Console, result: ScanResult, state_line: str) -> None:
     """Verdicts, sites and problems of one scan, as tables."""
     rate = f", {result.pages / result.seconds:,.0f} pages/s" if result.seconds and result.pages else ""
     console.print(
-        f"{result.pages:,} pages in {result.seconds:,.1f} s{rate}, {result.bytes / 1e6:,.1f} MB read", highlight=False
+        f"{counted(result.pages, 'page')} in {result.seconds:,.1f} s{rate}, {result.bytes / 1e6:,.1f} MB read",
+        highlight=False,
     )
     if result.pages or result.counts:
         console.print(_kinds(result))
@@ -40,7 +42,7 @@ def summary(console: Console, result: ScanResult, state_line: str) -> None:
     for problem in result.problems[:PROBLEMS_SHOWN]:
         console.print(Text("problem: ", style="yellow").append_text(safe(problem, 400)), soft_wrap=True)
     if result.problems_total > PROBLEMS_SHOWN:
-        console.print(f"... and {result.problems_total - PROBLEMS_SHOWN:,} more problems")
+        console.print(f"... and {counted(result.problems_total - PROBLEMS_SHOWN, 'more problem')}")
     if state_line:
         console.print(state_line, highlight=False, soft_wrap=True, markup=False)
 
@@ -56,11 +58,13 @@ def audit_lines(counts: dict[str, int]) -> list[str]:
     out = []
     if "live_merges" in counts:
         text = ", ".join(f"{counts[kind]:,} {words}" for kind, words in kinds.items() if counts[kind])
-        out.append(f"shadow rule: of {counts['pages']:,} pages with candidates {text or 'none is judged otherwise'}")
+        out.append(
+            f"shadow rule: of {counted(counts['pages'], 'page')} with candidates {text or 'none is judged otherwise'}"
+        )
     if "drawn" in counts:
         left = f", {counts['left_out']:,} more beyond the bounds" if counts["left_out"] else ""
-        lost = f", {counts['lost']:,} lines could not be written" if counts["lost"] else ""
-        out.append(f"audit: {counts['drawn']:,} pairs drawn{left}{lost}")
+        lost = f", {counted(counts['lost'], 'line')} could not be written" if counts["lost"] else ""
+        out.append(f"audit: {counted(counts['drawn'], 'pair')} drawn{left}{lost}")
     return out
 
 
@@ -96,7 +100,7 @@ def _sites(result: ScanResult) -> Table:
         name = safe(site.site, 60) if site.site else Text("(no site)", style="dim")
         table.add_row(name, f"{site.pages:,}", f"{site.duplicates:,}", f"{site.duplicates / site.pages:.1%}")
     if len(result.sites) > SITES_SHOWN:
-        table.add_row(Text(f"... {len(result.sites) - SITES_SHOWN:,} more sites", style="dim"), "", "", "")
+        table.add_row(Text(f"... {counted(len(result.sites) - SITES_SHOWN, 'more site')}", style="dim"), "", "", "")
     return table
 
 

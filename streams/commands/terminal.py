@@ -7,6 +7,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
 
+from neardup.wording import counted
 from streams.files.scan import Progress as Where
 
 
@@ -21,7 +22,7 @@ class Bar:
         if now.phase == "digest":
             self._progress.update(self._task, completed=now.bytes_done, what="digesting")
             return
-        rate = f"{now.pages:,} pages, {now.pages / now.seconds:,.0f}/s" if now.seconds else ""
+        rate = f"{counted(now.pages, 'page')}, {now.pages / now.seconds:,.0f}/s" if now.seconds else ""
         self._progress.update(
             self._task,
             completed=now.bytes_done,

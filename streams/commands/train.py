@@ -3,6 +3,7 @@ from typing import Annotated
 
 import click
 
+from neardup.wording import counted
 from streams.commands.options import Opt, command, values
 from streams.commands.output import announce_compiler, complain, complain_of, print_json
 from streams.commands.shared import (
@@ -57,7 +58,9 @@ def train(options: Options) -> int:
         for name in ("tree", "rules", "average"):
             shares = ", ".join(f"{key} {value:.2f}" for key, value in made.model.measured[name].items())
             click.echo(f"{name}: {shares}")
-        click.echo(f"{made.pairs:,} labelled pairs, {made.duplicates:,} of them duplicates; model: {options.out}")
+        click.echo(
+            f"{counted(made.pairs, 'labelled pair')}, {counted(made.duplicates, 'duplicate')}; model: {options.out}"
+        )
     for note in made.notes:
         complain(note)
     complain_of(made.problems)

@@ -10,13 +10,15 @@ from neardup.page import Page
 from neardup.signals.model import HALF, Model
 from neardup.signals.pages import Body, Result
 from neardup.signals.table import signals_of
+from neardup.wording import counted
 from streams.process.terminal import table_of
 
 
 class BatchResult(NamedTuple):
     """The result of one batch rule. near_duplicate: None if the rule lacks an input.
 
-    shared_signatures: number of common ones; a partition does not compare pairs without any. None: the rule uses none.
+    shared_signatures: number of signatures that both pages have; a partition compares only pairs with one. None if the
+    rule uses no signatures.
     """
 
     rule: str
@@ -71,7 +73,7 @@ def batch_table(results: Sequence[BatchResult]) -> Table:
     for one in results:
         decision = Text("= near duplicate", style="green") if one.near_duplicate else Text("x no", style="yellow")
         found = (
-            f"{one.shared_signatures} common signatures"
+            counted(one.shared_signatures, "common signature")
             if one.shared_signatures
             else Text("no common signature", style="dim")
         )

@@ -18,6 +18,7 @@ from neardup.signals.learning import FOLDS, LEARNERS, SEEDS, require_learners
 from neardup.sketch.layout import RecordKind
 from neardup.sketch.making import sketch_pages
 from neardup.sketch.view import Sketch
+from neardup.wording import counted
 from streams.comparison.compare import SCHEME
 from streams.evaluation.examples import Labelled, examples_of, groups_of, labelled, signal_costs
 from streams.evaluation.train import over_processes
@@ -72,9 +73,9 @@ def evaluate_signals(
         sections.append(judges)
     same = sum(made.same)
     counts = CorpusCounts(fetches=made.pages, pages=made.pages)
-    fetched = f"{made.pages:,} pages, {len(made.pairs):,} labelled pairs of them."
-    counted = {"correct": same, "incorrect": len(made.same) - same, "undecided": 0}
-    evaluation = Evaluation(sections, counts, fetched, [*made.notes], counted)
+    fetched = f"{counted(made.pages, 'page')}, {counted(len(made.pairs), 'labelled pair')} of them."
+    by_label = {"correct": same, "incorrect": len(made.same) - same, "undecided": 0}
+    evaluation = Evaluation(sections, counts, fetched, [*made.notes], by_label)
     evaluation.unread = len(made.problems)
     write(evaluation, out, HUFFMAN)
     return evaluation

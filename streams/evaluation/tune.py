@@ -15,6 +15,7 @@ from neardup.evaluation.pairs.labels import join_labels, read_labels
 from neardup.evaluation.pairs.measures import Interval
 from neardup.evaluation.pairs.study import score
 from neardup.evaluation.rules.tuning import Tuning, setting_text, tune
+from neardup.wording import counted
 from streams.evaluation.evaluate import open_crawl
 from streams.files.state import State
 from streams.history import comparing as diff
@@ -85,7 +86,8 @@ def shown(found: Proposal) -> Group:
     tuning = found.tuning
     parts: list[Any] = [
         Text(
-            f"{tuning.chosen_on:,} pairs to choose by, {tuning.now.pairs:,} to measure on; rule {tuning.decider.rule}"
+            f"{counted(tuning.chosen_on, 'pair')} to choose by, {tuning.now.pairs:,} to measure on; "
+            f"rule {tuning.decider.rule}"
         ),
         Text(""),
     ]

@@ -21,6 +21,7 @@ from urllib.parse import quote
 from neardup.errors import BadInput
 from neardup.page import CONTENT_TYPES, Page
 from neardup.verdict import Coordinates
+from neardup.wording import counted
 from streams.files.rows import Lines, ParquetRows, fitted
 from streams.files.warc_reader import UnreadablePart, WarcReader, holds_converted
 from streams.formats.compressed import Damaged, Stream
@@ -190,7 +191,7 @@ class LocalSource:
                 elif len(others) < _TYPES_NAMED_MAX:
                     others[record.headers["warc-type"][:40].lower()] += 1
         self.bytes_read = self.bytes_total
-        counts = [f"{count} {'record' if count == 1 else 'records'} of type {kind}" for kind, count in others.items()]
+        counts = [f"{counted(count, 'record')} of type {kind}" for kind, count in others.items()]
         self._left_out = f": {', '.join(counts)}" if counts else ""
 
     def _rows(self, position: int) -> Iterator[tuple[Page, int]]:

@@ -22,6 +22,7 @@ from neardup.report import environment
 from neardup.report.prose import KINDS, kept_apart, sentences, short
 from neardup.report.samples import Card, card
 from neardup.verdict import Coordinates
+from neardup.wording import counted
 from streams.files.state import State
 from streams.history.diff import CHANGED, Diff, History, Sample, Verdict, diff
 from streams.history.tables import must_be_writable, write_table
@@ -101,7 +102,7 @@ def compare(
 def shown(found: Diff) -> Group:
     """For a terminal: changes by kind, the sites with most of them, a sample of each."""
     share = f"{found.changed / found.pages:.2%}" if found.pages else "0%"
-    parts: list[Any] = [Text(f"{found.pages:,} pages, {found.changed:,} changed ({share})", style="bold")]
+    parts: list[Any] = [Text(f"{counted(found.pages, 'page')}, {found.changed:,} changed ({share})", style="bold")]
     if not found.changed:
         return Group(*parts)
     kinds = table_of(">pages", "change", "for example")

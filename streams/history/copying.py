@@ -13,6 +13,7 @@ from uuid import NAMESPACE_URL, uuid5
 
 from neardup.errors import BadInput
 from neardup.page import Page, normalise_url
+from neardup.wording import counted
 from streams.errors import WrongUsage, bad_input, how_to_install
 from streams.files.rows import Lines
 from streams.files.sources import LINE_SLACK_BYTES, LocalSource, SourceRecord, unchanged
@@ -72,7 +73,7 @@ def copy_command(state: State, out: Path, given: Selection = _SHOWN, progress: P
     done = CopyCounts()
     try:
         with (
-            copy_selection(state.verdicts(), lambda read: progress(f"{read:,} verdicts", 0, 0)) as selection,
+            copy_selection(state.verdicts(), lambda read: progress(counted(read, "verdict"), 0, 0)) as selection,
             whole_file(out) as fresh,
         ):
             if given.drop_clusters:

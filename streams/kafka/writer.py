@@ -6,6 +6,7 @@ from typing import cast
 
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
+from neardup.wording import counted
 from streams.errors import BrokerError, RecordTooLarge
 from streams.kafka.connection import Cause, Connection, Setting, error_of
 from streams.kafka.stranded import Stranded
@@ -141,7 +142,9 @@ class Writer:
         overdue = self._on_failure is None and self.outstanding and time.monotonic() - self._progress > self._delivery_s
         if overdue and self._failed is None:
             why = f"{SILENT}{self._cause}"
-            self._failed = f"no acknowledgement in {self._delivery_s:g} s for {self.outstanding} records: {why}"
+            self._failed = (
+                f"no acknowledgement in {self._delivery_s:g} s for {counted(self.outstanding, 'record')}: {why}"
+            )
         if self._failed is not None:
             raise BrokerError(f"topic {self.topic}: {self._failed}")
         return self.outstanding

@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from rich.table import Table
 
 from neardup.errors import BadInput, StateError
+from neardup.wording import counted
 from streams.config.settings import Settings
 from streams.kafka import Admin, Generation, Generations, Stage
 from streams.process.terminal import table_of
@@ -131,8 +132,8 @@ def _must_have_caught_up(settings: Settings, admin: Admin, known: Generation | N
         raise StateError(f"generation {name} lacks topics: see neardup topics check --generation {settings.generation}")
     if pages > BEHIND_PAGES_MAX or messages > BEHIND_MESSAGES_MAX:
         raise StateError(
-            f"generation {name} is {pages:,} pages and {messages:,} messages behind: do its roles run? Clients "
-            "would wait for verdicts that the live one has; start its roles, or add --force"
+            f"generation {name} is {counted(pages, 'page')} and {counted(messages, 'message')} behind: do its roles "
+            "run? Clients would wait for verdicts that the live one has; start its roles, or add --force"
         )
 
 

@@ -20,6 +20,7 @@ from neardup.sharded.epochs import Sharding
 from neardup.sharded.shard import applied_to, owner_of
 from neardup.sketch.header import url_hash
 from neardup.sketch.view import Sketch
+from neardup.wording import counted
 from streams.pipeline.folded_takedowns import takedowns_of
 from streams.pipeline.matcher import LOG_PROGRAM, PROGRAM, Matcher
 from streams.process.terminal import safe, table_of
@@ -194,13 +195,13 @@ def shown(found: Inspection, summary: dict[str, Any]) -> Group:
     if "shards" in summary:
         parts += _shards_shown(summary["shards"])
     for done in summary["takedowns"][-5:]:
-        parts.append(Text(f"taken down at offset {done['offset']:,}: {done['what']}, {done['pages']:,} pages"))
+        parts.append(Text(f"taken down at offset {done['offset']:,}: {done['what']}, {counted(done['pages'], 'page')}"))
     for pages, cluster in found.largest[:5]:
-        parts.append(Text(f"cluster {cluster}: {pages:,} pages"))
+        parts.append(Text(f"cluster {cluster}: {counted(pages, 'page')}"))
     if not found.wrong_total:
         parts.append(Text("all rows are consistent", style="bold"))
         return Group(*parts)
-    parts.append(Text(f"{found.wrong_total:,} contradictions", style="bold"))
+    parts.append(Text(counted(found.wrong_total, "contradiction"), style="bold"))
     parts += [Text.assemble(f"{one.family} {one.key}: ", safe(one.what)) for one in found.wrong[:20]]
     away = ", ".join(sorted({_folder_of(one) for one in found.wrong}))
     parts.append(Text(f"move {away} away and start again: it is folded from the log, or restored from a checkpoint"))

@@ -6,6 +6,7 @@ from markupsafe import Markup
 
 from neardup.report.charts import BOTTOM, HEIGHT, LEFT, RIGHT, TOP, WIDTH, Drawing, compact, ticks
 from neardup.standing import DUPLICATES
+from neardup.wording import counted
 
 #: Labels that fit under a chart.
 _LABELS = 4
@@ -18,7 +19,9 @@ def over_time(title: str, spans: Sequence[tuple[str, Mapping[str, int]]]) -> Mar
     bottom, width = HEIGHT - BOTTOM, WIDTH - LEFT - RIGHT
     scale, each = (bottom - TOP) / steps[-1], width / max(1, len(spans))
     last = next((label for (label, _), total in zip(reversed(spans), reversed(totals), strict=True) if total), "none")
-    drawing = Drawing(title, f"{sum(totals):,} verdicts, the last of them in {last}; the table below has the numbers")
+    drawing = Drawing(
+        title, f"{counted(sum(totals), 'verdict')}, the last of them in {last}; the table below has the numbers"
+    )
     for tick in steps:
         drawing.line(LEFT, bottom - tick * scale, WIDTH - RIGHT, bottom - tick * scale)
         drawing.text(LEFT - 8, bottom - tick * scale + 4, compact(tick), "end")
@@ -26,7 +29,7 @@ def over_time(title: str, spans: Sequence[tuple[str, Mapping[str, int]]]) -> Mar
     for number, ((label, kinds), total) in enumerate(zip(spans, totals, strict=True)):
         left, gap = LEFT + number * each, min(4.0, each * 0.2)
         repeats = sum(kinds.get(kind, 0) for kind in DUPLICATES)
-        hint = f"{label}: {total:,} verdicts, {repeats:,} duplicates"
+        hint = f"{label}: {counted(total, 'verdict')}, {counted(repeats, 'duplicate')}"
         if total:
             y = bottom - repeats * scale
             drawing.bar(left + gap / 2, y, each - gap, repeats * scale, "refused", hint)

@@ -219,7 +219,7 @@ def test_a_writer_without_acknowledgements_gives_up_and_says_why(own_broker: Any
     own_broker.kill()
     writer.send(b"x")
 
-    with pytest.raises(BrokerError, match=r"no acknowledgement in 1 s for 1 records: .*last cause: _"):
+    with pytest.raises(BrokerError, match=r"no acknowledgement in 1 s for 1 record: .*last cause: _"):
         writer.flush()
     writer.close()
     assert writer.acknowledged == 0

@@ -160,7 +160,7 @@ def drawn_of(audit: AuditRecords, corpus: Corpus) -> list[Drawn]:
         if a is not None and b is not None and a != b:
             out.setdefault((min(a, b), max(a, b)), Drawn(min(a, b), max(a, b), f"audit: {pair.sample}"))
     if not out:
-        raise BadInput(f"none of the {len(audit.pairs):,} audit pairs has both pages in this crawl")
+        raise BadInput(f"audit pairs with both pages in this crawl: none of {len(audit.pairs):,}")
     return list(out.values())
 
 
@@ -178,7 +178,7 @@ def audit_section(audit: AuditRecords, labels: Sequence[Label]) -> Section:
         "" if audit.pairs else "No pair was sampled: no page had a candidate near the threshold, or the rate is 0."
     )
     if audit.unreadable:
-        missing = f"{missing} {audit.unreadable:,} lines are no audit records and were skipped.".strip()
+        missing = f"{missing} Skipped lines that are no audit records: {audit.unreadable:,}.".strip()
     return Section(
         "audit",
         "Live accuracy: pairs sampled by the matcher, and its shadow rule",

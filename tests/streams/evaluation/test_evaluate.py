@@ -339,7 +339,7 @@ def test_lines_without_an_end_and_files_without_a_line(folder: Path, tmp_path: P
     verdict = b'{"version": 1, "verdict": "unique", "url": "https://a.example/", "cluster": 1}\n'
     (tmp_path / "verdicts").write_bytes(b"x" * 3_000_000 + b"\n" + verdict)
     section = next(one for one in evaluate_command(verdicts=tmp_path / "verdicts").sections if one.key == "run")
-    assert "1 lines are no verdicts" in section.missing
+    assert "Skipped lines that are no verdicts: 1" in section.missing
     (tmp_path / "empty").write_bytes(b"\n")
     notes = evaluate_command([folder], base_url=BASE, labels=[tmp_path / "empty"]).notes
     assert [note for note in notes if "holds no label" in note] == [f"{tmp_path / 'empty'} holds no label"]

@@ -119,7 +119,7 @@ def test_the_command(shell: Shell, tmp_path: Path) -> None:
     path = scanned(tmp_path, 12)
     result = shell("replay", str(path), "--from", "1", "--to", "3")
     assert {json.loads(line)["page_id"] >> PLACE_BITS for line in result.out.splitlines()} == {1, 2}
-    assert result.err.endswith("of them are kept, 0 differ\n")
+    assert result.err.endswith("different: 0\n")
     file = tmp_path / "again.jsonl"
     shell("replay", str(path), "--out", str(file))
     with State.open(path) as state:

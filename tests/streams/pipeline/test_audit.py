@@ -183,7 +183,7 @@ def test_the_summary_tells_what_the_shadow_would_do(shell: Shell) -> None:
     command = ("scan", "site", "--memory", "--base-url", BASE_URL)
     ended = shell(*command, "--shadow", "tape", "--shadow-set", "tape_min=1", "--audit", "audit", "--audit-rate", "1")
     assert "1 the live rule alone merges" in ended.out
-    assert "audit: 1 pairs drawn" in ended.out
+    assert "audit: 1 pair drawn" in ended.out
     counts = json.loads(shell(*command, "--json", "--shadow", "tape", "--shadow-set", "tape_min=1").out)["audit"]
     assert counts == {
         "pages": 1,
@@ -377,7 +377,7 @@ def test_pairs_of_an_audit_can_be_labelled(folder: Path, tmp_path: Path) -> None
             assert drawn.sample == f"audit: {pair.sample}"
         stranger = AuditPair("http://x.example/", "http://y.example/", "rejected", ("", "tape"), None, (0, 0, 0.7))
         audit.pairs = [stranger]
-        with pytest.raises(BadInput, match="none of the 1 audit pairs has both pages"):
+        with pytest.raises(BadInput, match="audit pairs with both pages in this crawl: none of 1"):
             drawn_of(audit, crawl.corpus)
 
 
@@ -398,7 +398,7 @@ def test_an_audit_that_cannot_be_read_is_one_clear_line(folder: Path, tmp_path: 
     found = read_audits([path])
     assert found.unreadable == 1
     assert len(found.pairs) == whole.count(b"\n") - 1, "a pair that comes twice counts once"
-    assert "1 lines are no audit records" in audit_section(found, []).missing
+    assert "Skipped lines that are no audit records: 1" in audit_section(found, []).missing
     assert audit_section(read_audits([path]), []).tables[1].rows[0][4:] == [None, None]
 
 
