@@ -62,7 +62,7 @@ class Positions:
         return self._starts.get(partition, 0)
 
     def read(self, partition: int, stop: int) -> Range:
-        """Return the range that a batch accounts for. stop: the consumer's position behind it."""
+        """Advance to `stop`, and return the range of a batch. stop: the consumer's position after the batch."""
         start, self._starts[partition] = self._starts[partition], stop
         return Range(self.topic_ids.source, partition, start, stop)
 

@@ -25,7 +25,7 @@ from streams.files.scan import scan
 from streams.files.state import State
 from streams.ports import Progress
 
-#: Fixed, so that two partitions of the same files are the same.
+#: Its seed is fixed, so the same files give the same sets.
 SCHEME = Scheme(seed=FIXED_SEED)
 
 

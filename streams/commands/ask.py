@@ -20,11 +20,11 @@ class Options(Given):
 
 @command("ask", "neardup ask neardup-state", "NEARDUP_ASK_TOKEN_FILE=token neardup ask DIR --host 0.0.0.0")
 def ask(options: Options) -> None:
-    """Answer over HTTP what adding a page would give, without adding it: POST /ask with a page as JSON, as `scan`
-    reads it (`url`, `body`, `content_type`).
+    """Serve POST /ask over HTTP: the verdict that a page would get, without adding the page.
 
-    The answer has the verdict, and the age of the index that it came from: what the scan or matcher last flushed.
-    NEARDUP_ASK_TOKEN(_FILE): the token that requests must bear.
+    A request is a page as a JSON object, as `scan` reads it (`url`, `body`, `content_type`). The index is the one that
+    the scan or matcher last flushed; the answer has the verdict, and the age of this index. Requests need the token of
+    NEARDUP_ASK_TOKEN(_FILE), if it is set.
     """
     from streams.ask.service import serve
     from streams.ask.snapshot import IndexSnapshot
@@ -48,7 +48,7 @@ def ask(options: Options) -> None:
 
 
 def _waited(directory: Path) -> bool:
-    """Return whether the directory has an index; False: a signal ended the wait."""
+    """Wait until the directory has an index. Return False if a signal ended the wait."""
     from streams.ask.snapshot import index_files
     from streams.process.shutdown import stopped_by_signals
 

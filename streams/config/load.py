@@ -48,7 +48,7 @@ _SHOWN_MAX = 80  # characters of a bad value in a message
 # Kubernetes puts the addresses of every service of a namespace into the environment: a service named neardup-match
 # gives NEARDUP_MATCH_PORT=tcp://10.0.0.1:9464 and others.
 _SERVICE_LINK = re.compile(r"NEARDUP(_\w+)?_(SERVICE_HOST|SERVICE_PORT(_\w+)?|PORT_\d+_(TCP|UDP|SCTP)(_\w+)?)")
-# The suite's own variables, and the failpoints of its processes.
+# Variables of the test suite, such as failpoints of its processes.
 _TESTS = PREFIX + "TEST_"
 
 _TABLES = ("decider", "kafka")
@@ -56,11 +56,15 @@ _NEEDED: Mapping[str, tuple[str, ...]] = {"sketch": ("seed",), "match": ("seed",
 
 
 def load(environ: Mapping[str, str], *, flags: Mapping[str, Any] | None = None, role: str = "") -> Settings:
-    """Settings from `flags` (by `Option.parameter`; None: not given; also `config`, and NAME=VALUE strings: `set` of
-    numbers of the decider, and `kafka`), then `environ`, then the file, then the defaults.
+    """Reads settings from `flags`, `environ`, the file and the defaults, in this order of precedence.
 
-    role: adds what that role cannot do without. A value that a stronger source overrides must be valid all the same.
-    Raises WrongUsage, which names every bad setting, where its value comes from and what is allowed.
+    Values that another source overrides are checked, too. Raises WrongUsage, which names each bad setting, the source
+    of its value, and what is allowed.
+
+    Args:
+        flags: values by `Option.parameter`, None for a flag that was not given. `config` is the file; `set` (numbers of
+            the decider) and `kafka` are lists of NAME=VALUE.
+        role: whose required settings must be given, such as the seed.
     """
     flags = flags or {}
     given = _Given()
@@ -76,7 +80,7 @@ def load(environ: Mapping[str, str], *, flags: Mapping[str, Any] | None = None, 
 def decider_numbers(texts: Iterable[str], *, flag: str = "--set", without: Collection[str] = ()) -> dict[str, Any]:
     """Parses NAME=NUMBER texts as numbers of the decider. Raises WrongUsage, which names every bad one.
 
-    flag: where they come from, for the message. without: names that are not admitted.
+    flag: the source, for the message. without: names that are not allowed.
     """
     given = _Given()
     given.take_numbers(texts, f"flag {flag}", without)
@@ -86,7 +90,7 @@ def decider_numbers(texts: Iterable[str], *, flag: str = "--set", without: Colle
 
 
 class _Given:
-    """What the sources gave, the strongest last; and what is wrong with it."""
+    """Collects the values of the sources, in ascending precedence, and the problems with them."""
 
     def __init__(self) -> None:
         self.values: dict[str, Any] = {}
@@ -195,7 +199,7 @@ class _Given:
             if option is None:
                 self.unknown(parameter, f"flag {flag}", list(by_parameter))
             elif parameter == "kafka" and raw is None:
-                # The text has the form of a name, but it may be a pasted secret.
+                # The text is not shown: it may be a pasted secret.
                 self.problems.append("kafka (flag --kafka): must be NAME=VALUE")
             elif raw is None or raw == []:
                 continue
@@ -208,7 +212,7 @@ class _Given:
                 self.take(option, raw, f"flag {flag}")
 
     def take_numbers(self, texts: Iterable[str], origin: str, without: Collection[str] = ()) -> None:
-        """Takes NAME=NUMBER texts as numbers of the decider. without: names that are not admitted."""
+        """Takes NAME=NUMBER texts as numbers of the decider. without: names that are not allowed."""
         known = {option.parameter: option for option in OPTIONS.values() if option.flag.endswith("=")}
         for text in texts:
             name, equals, raw = text.strip().partition("=")
@@ -268,7 +272,7 @@ class _Given:
 
 
 def _flat(tables: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    """Dotted names and values; only the tables that we know are opened."""
+    """Yields dotted names with their values. Only known tables are flattened."""
     for name, value in tables.items():
         if name == "kafka" and isinstance(value, Mapping):
             yield from _leaves("kafka", value)

@@ -307,7 +307,7 @@ class Settings:
     ask_token: Annotated[
         str | None,
         ValueKind("16 to 200 letters, digits and -._~+/=", _text(r"[A-Za-z0-9._~+/=-]{16,200}", "").parse, secret=True),
-        "What requests to `neardup ask` must bear (Authorization: Bearer)",
+        "Token that requests to `neardup ask` must have (Authorization: Bearer)",
     ] = field(default=None, repr=False)
 
     views_metrics: Annotated[

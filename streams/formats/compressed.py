@@ -12,9 +12,9 @@ from typing import BinaryIO
 from fastwarc.stream_io import BrotliReader, ZstdReader
 
 PIECE_BYTES = 256 << 10
-#: Smaller: what is left of a piece is copied at each member's end.
+#: Bytes per read of a compressed file. Fewer than PIECE_BYTES, because the unused rest is copied at each member's end.
 _RAW_BYTES = 64 << 10
-#: Places that look like a gzip member are tried so often after damage; a file made of such places is given up.
+#: Most positions that are tried as the start of a gzip member after damage, since a file may consist of such positions.
 _RESUME_TRIES_MAX = 100_000
 _BODY_MEMBERS_MAX = 100
 #: What fastwarc's reader raises for damage.
@@ -45,7 +45,7 @@ class Stream:
     """The decompressed bytes of a file, with their position in the file.
 
     buffer: bytes that were read and not yet consumed. A *member* is a gzip member; any other file has one member.
-    position: byte of the file of the buffer's first byte (plain), or of the current member's start (compressed).
+    position: byte of the file at which the buffer (plain) or the current member (compressed) starts.
     """
 
     def __init__(self, path: Path, position: int = 0) -> None:
@@ -56,12 +56,12 @@ class Stream:
         self._file.seek(position)
         self.buffer = bytearray()
         self._raw = b""  # read from the file and not decompressed yet
-        self._raw_at = position  # place of the end of _raw
-        self._taken_at = position  # plain: place of the buffer's start
+        self._raw_at = position  # position of the end of _raw
+        self._taken_at = position  # plain: position of the buffer's start
         self._member_at = position
         self._ended = False
         self._delivered = 0  # bytes of the current member that have been in the buffer
-        self._damage: Damaged | None = None  # to be raised after what precedes it
+        self._damage: Damaged | None = None  # raised once the bytes before it were returned
         self._inflater = zlib.decompressobj(31) if self.compression == "gzip" else None
         self._zstd = ZstdReader(self._file) if self.compression == "zstd" else None
 
@@ -99,7 +99,7 @@ class Stream:
         return True
 
     def skip(self, count: int) -> int:
-        """Drops up to `count` bytes of the current member and returns how many there were, in constant memory."""
+        """Drops up to `count` bytes of the current member, in constant memory. Returns the number of dropped bytes."""
         left = count
         while left:
             if not self.buffer and self.compression == "plain":
@@ -200,8 +200,9 @@ class Stream:
         return b""
 
     def _salvage(self) -> bytes:
-        """Returns the bytes of the damaged member before its damage that `fill` has not returned: it drops a whole
-        piece.
+        """Returns the bytes before the damage that `fill` has not returned.
+
+        An error of the decompressor loses a whole piece, so the member is decompressed again in smaller pieces.
         """
         out, given = bytearray(), self._delivered
         with suppress(zlib.error, *_ZSTD_ERRORS):
@@ -221,7 +222,7 @@ class Stream:
             self._file.seek(self._raw_at)
 
     def _unzstd(self) -> Iterator[bytes]:
-        """The file again: what was given as it was given, then byte by byte, as a read that fails drops its bytes."""
+        """Decompresses the file again: delivered bytes in pieces, then single bytes: a failed read loses its bytes."""
         left = self._delivered
         with open(self._file.name, "rb") as file:
             reader = ZstdReader(file)

@@ -10,7 +10,7 @@ import orjson
 
 from neardup.errors import CorruptRecord
 
-#: Of what type fields of every verdict are: see neardup/verdict.schema.json. The first four are its name.
+#: Types of fields that every verdict has, as in neardup/verdict.schema.json. The first four identify a verdict.
 _TYPES: dict[str, type] = {
     "verdict": str,
     "page_id": int,

@@ -7,13 +7,14 @@ Each message takes four steps:
 3. emit its verdicts;
 4. write the store and its next offset in one atomic batch.
 
-A crash after 1 or 2 leaves nothing behind. After 3 the verdicts may be out although the store has not folded the
-message: it is folded again and gives the same verdicts, which the sink recognises by their offset. After 4 the message
-is done. Never 4 before 3: a page would match itself after a crash. A write is durable only after the store's `flush`: a
-crash may take the store back by whole messages, and the log folds it forward again.
+A crash after 1 or 2 leaves nothing behind. After 3 the verdicts may be emitted, and the store has not folded the
+message. So the next start folds it again, with the same verdicts; the sink recognises them by their offset. After 4
+the message is done. Step 4 must not come before 3: after a crash, a page would match itself. A write is durable only
+after the store's `flush`. A crash may undo the last messages in the store; the next start folds them again.
 
-`prepare` is steps 1 and 2, `apply` is step 4. Both take several messages at once, with the same results. With a
-decider that names shards the matcher is a judge (`neardup.sharded`): one message at a time, with the shards' answers.
+`prepare` does steps 1 and 2, `apply` does step 4. Both take several messages at once, with the same results. If the
+decider names shards, the matcher is a judge (`neardup.sharded`): it takes one message at a time, with the answers of
+the shards.
 """
 
 import struct
@@ -75,9 +76,9 @@ class ShardGroup(Protocol):
         ...
 
 
-#: Called with the scored candidates of some messages, once their verdicts are out. It must not raise.
+#: Called with the scored candidates of some messages, after their verdicts were emitted. It must not raise.
 AuditHook = Callable[[Sequence[ComparedPage]], None]
-#: Whether the operator took this decision on the message at this offset, anywhere later in the log.
+#: Whether a later control record of the log holds this decision of the operator about the message at this offset.
 Decided = Callable[[Decision, int], bool]
 
 
@@ -85,7 +86,7 @@ Decided = Callable[[Decision, int], bool]
 class Prepared:
     """The result of folding some messages; nothing is emitted or written yet.
 
-    pages: those judged, in order. decider: the one behind the messages. decider_change: the last message, if it names
+    pages: those judged, in order. decider: in force after the messages. decider_change: the last message, if it names
     another decider. dropped, duplicates, accepted, skipped: sums of `Account`. foreign: messages meant for
     another log. controls: other control records with their offsets. expired: URLs dropped for their age.
     """
@@ -132,8 +133,8 @@ class Prepared:
 class Matcher:
     """Folds messages into one store.
 
-    next_offset: the message that must come next. position: the message at work, for error messages. log_time: ms since
-    the epoch. emitted_to: offset behind the last message that had verdicts. takedowns_to: offset behind the last
+    next_offset: of the next message. position: offset of the message being folded, for error messages. log_time: ms
+    since the epoch. emitted_to: offset after the last message that had verdicts. takedowns_to: offset after the last
     takedown, 0 without any; older checkpoints still hold the pages. decider: the one at next_offset. log_program:
     version of the program that began the log, "" if unknown. threads: threads that share a batch. heartbeat: called
     repeatedly during long work. audit: called by `step`; the caller of `prepare` passes on the outcome itself.
@@ -156,7 +157,7 @@ class Matcher:
         began its log.
 
         Args:
-            decider: the one at the log's begin; the store's own replaces it.
+            decider: in force at the first message of the log. A decider in the store takes precedence.
             sink: receives the verdicts of `step`.
             decided: finds the operator's decisions; by default there are none.
             follows_changes: whether control records change the decider. False when another generation's log is judged
@@ -226,7 +227,7 @@ class Matcher:
         return prepared
 
     def restore_window(self, offset: int, data: bytes) -> None:
-        """Take a message of the log that was folded before, from `window.restore_from` on, up to `next_offset`."""
+        """Restore the window from a folded message: each one from `window.restore_from` on, up to `next_offset`."""
         assert self.window is not None
         assert offset < self.next_offset
         entry = self._decode(offset, data)
@@ -316,7 +317,7 @@ class Matcher:
     def _begin(
         self, entries: Sequence[tuple[int, Message | Word | str]], emit: bool, answers: Sequence[Candidates]
     ) -> BatchFold:
-        """The fold of some messages; with shards, of the one that they have answered."""
+        """Start the fold of some messages; with shards, of the one message that they have answered."""
         store: Reader = self._store
         make_reads: MakeReads = Reads
         note: Note = ignore

@@ -1,6 +1,6 @@
-"""Audited pairs on the pages: pairs that the matcher drew for labelling, and their labels.
+"""Audited pairs, for the web page *Audits*: pairs that the matcher drew for labelling, and their labels.
 
-The newest are kept in memory. A topic or a file has all of them; `neardup evaluate --audit` counts their labels.
+The newest pairs are kept in memory. The audit topic or file has all pairs; `neardup evaluate --audit` measures them.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -24,7 +24,7 @@ class Audits(Protocol):
 
 
 class AuditedPairs:
-    """The newest PAIRS_KEPT pairs of all lines read; the last line about two URLs counts."""
+    """Keeps the newest PAIRS_KEPT pairs. A later line about the same two URLs replaces an earlier one."""
 
     def __init__(self) -> None:
         self._held: dict[tuple[str, str], AuditPair] = {}
@@ -65,12 +65,12 @@ def listed(
     pairs: Sequence[AuditPair],
     labels: Sequence[Label],
     sample: str,
-    cut: Callable[[Sequence[Any]], Facts],
+    paged: Callable[[Sequence[Any]], Facts],
     problem: str = "",
 ) -> Facts | str:
     """Return the facts of the page, or an error text.
 
-    sample: one of SAMPLES; "" for all. cut: makes pages of a list. problem: why there are no pairs.
+    sample: one of SAMPLES; "" for all. paged: returns one page of a list. problem: why there are no pairs.
     """
     if sample and sample not in SAMPLES:
         return f"No sample {sample[:40]!r}; there is {', '.join(SAMPLES)}"
@@ -79,7 +79,7 @@ def listed(
         given.setdefault(label.pair, {})[label.labeller] = label.label
     samples = {str(name): sum(pair.sample == name for pair in pairs) for name in SAMPLES}
     chosen = [pair for pair in reversed(pairs) if not sample or pair.sample == sample]
-    found = cut(chosen)
+    found = paged(chosen)
     return {
         "samples": {name: count for name, count in samples.items() if count},
         "sample": sample or None,
