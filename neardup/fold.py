@@ -6,7 +6,7 @@ that `judge` will most likely need; where `judge` misses one, `fold` reads it an
 """
 
 import gc
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -17,6 +17,7 @@ from neardup.clusters.batch_verdicts import BatchVerdicts
 from neardup.clusters.choice import ComparedPage
 from neardup.clusters.founders import Founders
 from neardup.clusters.lifecycle import Check, Judged, Lifecycle
+from neardup.clusters.members import Members
 from neardup.clusters.overlay import Effect, MakeReads, Overlay, Reads
 from neardup.clusters.page_fields import PageFields
 from neardup.clusters.verdicts import VerdictBuilder
@@ -24,6 +25,7 @@ from neardup.decider import Decider
 from neardup.errors import InvariantBroken
 from neardup.index.base import Family, Reader
 from neardup.index.reads import Missing, Needs, for_each
+from neardup.index.rows import UrlRow
 from neardup.rules import Pair, Ruling
 from neardup.rules.families import key_name
 from neardup.search import candidates
@@ -166,6 +168,7 @@ def read_ahead(
     reads.leaving.update(row.cluster for row in known.values() if row.live)
     new, others = _new_pages(reads)
     held: dict[int, int | None] = dict.fromkeys(new)
+    reads.read_sketches(store, _likely_held(overlay, others, known))
     held |= reads.in_rounds(store, others, lambda: life.held_as)
     searching = sorted(pages.page_ids[i] for i, page_id in held.items() if page_id is None)
     found = candidates.read_many(overlay, store, searching)
@@ -173,9 +176,12 @@ def read_ahead(
     chosen = reads.in_rounds(store, found, lambda: lambda page_id: choice.choose(overlay, page_id, found[page_id]))
     best = {page_id: search.best.page_id for page_id, search in chosen.items() if search.best is not None}
     reads.likely_posted = pages.first_of_digest(searching) - best.keys()
-    joined = {page_id for i, page_id in held.items() if page_id is not None and i not in known}
+    reads.holders = {i: page_id for i, page_id in held.items() if page_id is not None and i not in known}
+    joined = {*reads.holders.values()}
     joined |= {row.page_id for row in known.values() if row.live} | set(best.values())
-    targets = reads.in_rounds(store, joined, lambda: partial(membership.target, overlay))
+    membership.read_targets(overlay, store, joined)
+    required = [row.page_id for row in known.values() if row.live]
+    targets = reads.in_rounds(store, required, lambda: partial(membership.target, overlay))
     compared = [
         (page_id, [other for _, other in references if overlay.can_score(page_id, other)])
         for page_id, references in (
@@ -203,6 +209,15 @@ def _new_pages(reads: Reads) -> tuple[list[int], list[int]]:
     return new, others
 
 
+def _likely_held(overlay: Overlay, positions: Sequence[int], known: Mapping[int, UrlRow]) -> list[int]:
+    """The pages whose sketches show whether pages of the batch have the content of a live page."""
+    keys = overlay.pages.digest_keys
+    digests = [overlay.digests.get(keys[i]) for i in positions if keys[i]]
+    return [row.pages[0] for row in digests if row is not None and row.pages] + [
+        row.page_id for row in known.values() if row.live
+    ]
+
+
 def judge(
     batch: Records,
     reads: Reads,
@@ -215,9 +230,12 @@ def judge(
     """Folds the batch over the rows that were read. Pure. Raises Missing with all needs found, InvariantBroken."""
     overlay, pages, outcome = reads.overlay(), reads.pages, Outcome()
     fields = PageFields(pages, decider) if emit else None
-    life, traces = Lifecycle(overlay, VerdictBuilder(overlay, fields) if fields is not None else None), []
+    families = choice.families_ahead(overlay) if fields is not None else {}
+    life = Lifecycle(overlay, VerdictBuilder(overlay, fields) if fields is not None else None, families)
+    traces: list[Trace] = []
     founders = Founders(overlay)
     plain = founders.plain if trace is None else [False] * len(pages)
+    members = Members(overlay, fields, families) if trace is None and not keep_compared else None
 
     def judge_one(i: int) -> None:
         page_id = pages.page_ids[i]
@@ -236,12 +254,25 @@ def judge(
             outcome.scored += len(judged.search.candidates)
             outcome.cut += judged.search.cut
 
+    def join_one(i: int) -> bool:
+        put = members.put(i) if members is not None else None
+        if put is None:
+            return False
+        search, joined = put
+        if fields is not None and joined is not None:
+            outcome.verdicts.add_joined(fields, i, joined)
+        outcome.scored_by_page.append(len(search.candidates) if search is not None else 0)
+        if search is not None:
+            outcome.scored += len(search.candidates)
+            outcome.cut += search.cut
+        return True
+
     def judge_run(run: range) -> None:
         first, last = run.start, run.stop
         if first % _AHEAD == 0:
             candidates.score_among(overlay, pages.page_ids[first : first + _AHEAD])
         if not plain[first] or not founders.put(first, last):
-            for_each(run, judge_one)
+            for_each(run, lambda i: None if join_one(i) else judge_one(i))
             return
         if fields is not None:
             outcome.verdicts.add_plain(fields, first, last)

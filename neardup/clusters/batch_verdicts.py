@@ -4,21 +4,22 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple, overload
 
-from neardup.clusters.page_fields import PageFields
+from neardup.clusters.page_fields import Joined, PageFields
 from neardup.verdict import Kind, Verdict
 
 
 class PlainPage(NamedTuple):
     """What counts need of a plain page. source: of its coordinates; site: "" without one."""
 
+    kind: Kind
     page_id: int
     source: str
     url: str
     site: str
 
 
-#: A plain page whose verdict has not been made: its batch, and its position there.
-_Plain = tuple[PageFields, int]
+#: A plain page whose verdict has not been made: its batch, its position there, and how it joined a cluster, if it did.
+_Plain = tuple[PageFields, int, Joined | None]
 
 
 class BatchVerdicts(Sequence[Verdict]):
@@ -34,7 +35,11 @@ class BatchVerdicts(Sequence[Verdict]):
 
     def add_plain(self, fields: PageFields, first: int, last: int) -> None:
         """Adds the verdicts on a run of plain pages, by position in the batch of `fields`."""
-        self._items += [(fields, i) for i in range(first, last)]
+        self._items += [(fields, i, None) for i in range(first, last)]
+
+    def add_joined(self, fields: PageFields, i: int, joined: Joined) -> None:
+        """Adds the verdict on a plain member, by position in the batch of `fields`."""
+        self._items.append((fields, i, joined))
 
     def name_origin(self, log: str | None, generation: str | None) -> None:
         """Sets log and generation of all verdicts, once all are there."""
@@ -46,7 +51,7 @@ class BatchVerdicts(Sequence[Verdict]):
         """`Verdict.to_json` of each."""
         log, generation = self._log, self._generation
         return [
-            item[0].plain_line(item[1], log, generation) if isinstance(item, tuple) else item.to_json()
+            item[0].line(item[1], item[2], log, generation) if isinstance(item, tuple) else item.to_json()
             for item in self._items
         ]
 
@@ -55,11 +60,12 @@ class BatchVerdicts(Sequence[Verdict]):
         return (item for item in self._items if not isinstance(item, tuple))
 
     def plain_pages(self) -> Iterator[PlainPage]:
-        """Yields the plain pages whose verdicts were not made, in order. They are unique."""
+        """Yields the plain pages whose verdicts were not made, in order."""
         for item in self._items:
             if isinstance(item, tuple):
-                fields, i = item
-                yield PlainPage(fields.page_id(i), fields.source(i), fields.url(i), fields.site(i))
+                fields, i, joined = item
+                kind = Kind.UNIQUE if joined is None else joined.kind
+                yield PlainPage(kind, fields.page_id(i), fields.source(i), fields.url(i), fields.site(i))
 
     def page_ids(self) -> list[int]:
         """The pages' own verdicts, by page id, in order."""
@@ -81,9 +87,10 @@ class BatchVerdicts(Sequence[Verdict]):
         return own | {item[0].source(item[1]) for item in self._items if isinstance(item, tuple)}
 
     def kinds(self) -> Counter[Kind]:
-        counts = Counter(verdict.verdict for verdict in self.made())
-        counts[Kind.UNIQUE] += len(self._items) - counts.total()
-        return counts
+        return Counter(
+            item.verdict if not isinstance(item, tuple) else Kind.UNIQUE if item[2] is None else item[2].kind
+            for item in self._items
+        )
 
     def __len__(self) -> int:
         return len(self._items)
@@ -97,7 +104,7 @@ class BatchVerdicts(Sequence[Verdict]):
             return [self[i] for i in range(*at.indices(len(self)))]
         item = self._items[at]
         if isinstance(item, tuple):
-            item = self._items[at] = item[0].plain(item[1])
+            item = self._items[at] = item[0].plain(item[1], item[2])
             item.log, item.generation = self._log, self._generation
         return item
 

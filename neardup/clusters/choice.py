@@ -1,7 +1,7 @@
 """Chooses the representative that a page repeats, if any, by the rule's rulings on the page's candidates."""
 
 from collections.abc import Iterable
-from typing import NamedTuple, cast
+from typing import NamedTuple
 
 from neardup.clusters.overlay import Overlay
 from neardup.decider import Decider
@@ -92,11 +92,24 @@ class Search:
         return CandidateChoice(scored, self.best, self.cut, self.siblings)
 
 
-def families_ahead(overlay: Overlay) -> dict[tuple[int, int], dict[str, int]]:
+class Chosen(NamedTuple):
+    """What `choose` has found for a page, and from what. as_read: the lists were as they had been read."""
+
+    gathered: Gathered
+    siblings: Siblings
+    search: Search
+    as_read: bool
+
+
+#: By page id of a page and of a candidate: number of shared keys by key family.
+Families = dict[tuple[int, int], dict[str, int]]
+
+
+def families_ahead(overlay: Overlay) -> Families:
     """`Overlay.families` of pages and the candidates that `read_ahead` chose for them."""
     chosen = overlay.reads.chosen.items()
     return overlay.families(
-        [(page_id, found[2].best.page_id) for page_id, found in chosen if found[2].best is not None]
+        [(page_id, found.search.best.page_id) for page_id, found in chosen if found.search.best is not None]
     )
 
 
@@ -113,10 +126,10 @@ def choose(overlay: Overlay, page_id: int, gathered: Gathered | None = None) -> 
 
     gathered: the page's candidates as the lists are now, if known.
     """
-    known = overlay.reads.chosen.get(page_id)
+    known: Chosen | None = overlay.reads.chosen.get(page_id)
     as_read = overlay.is_as_read(page_id)
-    if known is not None and as_read and known[3]:
-        gathered = known[0]
+    if known is not None and as_read and known.as_read:
+        gathered = known.gathered
     elif gathered is None:
         gathered = candidates.find(overlay, page_id)
     decider = overlay.decider
@@ -124,11 +137,11 @@ def choose(overlay: Overlay, page_id: int, gathered: Gathered | None = None) -> 
         return Search(decider, page_id, [], gathered[2])
     siblings = siblings_of(overlay, page_id)
     if known is not None and known[:2] == (gathered, siblings):
-        return cast(Search, known[2])
+        return known.search
     search = Search(decider, page_id, gathered[0], gathered[2])
     scores = candidates.scores_of(overlay, page_id, search.candidates)
     search.decide(overlay, scores, siblings)
-    overlay.reads.chosen[page_id] = gathered, siblings, search, as_read
+    overlay.reads.chosen[page_id] = Chosen(gathered, siblings, search, as_read)
     return search
 
 

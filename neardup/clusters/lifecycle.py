@@ -51,14 +51,16 @@ class Judged(NamedTuple):
 class Lifecycle:
     """Applies the records of a batch, in order. `i` is the position of a record in the batch.
 
-    builder: makes the verdicts. If None, only effects are computed.
+    builder: makes the verdicts. If None, only effects are computed. families: `choice.families_ahead`.
     """
 
-    def __init__(self, overlay: Overlay, builder: VerdictBuilder | None) -> None:
+    def __init__(
+        self, overlay: Overlay, builder: VerdictBuilder | None, families: choice.Families | None = None
+    ) -> None:
         self._overlay = overlay
         self._builder = builder
         self._pages = overlay.pages
-        self._shared = choice.families_ahead(overlay) if builder is not None else {}
+        self._families = families or {}
 
     def held_as(self, i: int) -> int | None:
         """Returns a live page with the content of a page of the batch; None if its candidates are needed. Raises
@@ -275,7 +277,7 @@ class Lifecycle:
         proof = {}
         if builder is not None:  # before the page is posted itself
             as_read = overlay.is_as_read(page_id)
-            shared = self._shared.get((page_id, best.page_id)) if as_read else None
+            shared = self._families.get((page_id, best.page_id)) if as_read else None
             proof = evidence.of_choice(overlay, page_id, builder.lang(i), search, best, shared)
         kind = best.ruling.kind
         if kind is not Kind.NEAR_DUPLICATE:

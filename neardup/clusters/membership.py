@@ -1,13 +1,14 @@
 """Clusters as stars: founding, joining, leaving, and the promotion of a member when a representative goes."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import NamedTuple
 
 from neardup.clusters import digests
 from neardup.clusters.overlay import Overlay
 from neardup.errors import InvariantBroken
+from neardup.index.base import Family, Reader
 from neardup.index.keys import digest_key
-from neardup.index.reads import for_each
+from neardup.index.reads import Needs, for_each
 from neardup.index.rows import (
     NO_PAGE,
     ClusterRow,
@@ -47,26 +48,49 @@ class Target(NamedTuple):
     """The cluster of a live page, as the target of a join."""
 
     cluster_id: int
+    key: bytes
     row: ClusterRow
     #: The cluster's founding sketch.
     founding: Header
     #: Page id of the founding sketch that the live page was verified against.
     verified: int
+    #: The live page's URL, and the key of its row of MEMBERS: b"" for a representative.
+    url_hash: bytes
+    member: bytes
 
 
 def target(overlay: Overlay, page_id: int) -> Target:
     """Returns the cluster of a live page. Raises Missing."""
-    url = overlay.urls.need(overlay.header(page_id).url_hash)
-    row = overlay.clusters.need(id_key(url.cluster))
-    verified = overlay.members.need(member_key(url.cluster, url.member)).verified if url.member else row.founding
-    return Target(url.cluster, row, overlay.header(row.founding), verified)
+    hashed = overlay.header(page_id).url_hash
+    url = overlay.urls.need(hashed)
+    key = id_key(url.cluster)
+    row = overlay.clusters.need(key)
+    member = member_key(url.cluster, url.member) if url.member else b""
+    verified = overlay.members.need(member).verified if member else row.founding
+    return Target(url.cluster, key, row, overlay.header(row.founding), verified, hashed, member)
+
+
+def read_targets(overlay: Overlay, store: Reader, page_ids: Collection[int]) -> None:
+    """Reads the rows that `target` needs of pages, in four rounds. A guess: a row that is absent here is left out."""
+    reads, urls, clusters = overlay.reads, Needs(), Needs()
+    reads.read_sketches(store, page_ids)
+    hashes = [header.url_hash for page_id in page_ids if (header := overlay.header_if_read(page_id)) is not None]
+    urls.rows[Family.URLS] = set(hashes)
+    reads.read(store, urls)
+    rows = [row for hashed in hashes if (row := overlay.urls.get(hashed)) is not None and row.live]
+    keys = [id_key(row.cluster) for row in rows]
+    clusters.rows[Family.CLUSTERS] = set(keys)
+    clusters.rows[Family.MEMBERS] = {member_key(row.cluster, row.member) for row in rows if row.member}
+    reads.read(store, clusters)
+    found = [overlay.clusters.get(key) for key in keys]
+    reads.read_sketches(store, [cluster.founding for cluster in found if cluster is not None])
 
 
 def join(overlay: Overlay, i: int, target: Target, standing: Kind) -> ClusterRow:
     """Makes a page of the batch a member. Returns the cluster's new row."""
     pages = overlay.pages
     page_id, hashed = pages.page_ids[i], pages.url_hashes[i]
-    key = id_key(target.cluster_id)
+    key = target.key
     founding, url_hash, current, size, revision, content_of, named_canonical, canonical, promoted = target.row
     digests.arrive(overlay, i)
     overlay.members.put_encoded(key + pages.id_keys[i], encode_member(target.verified, hashed))

@@ -28,8 +28,10 @@ class Reads(BatchReads):
     def __init__(self, pages: Pages, decider: Decider, threads: int = 1, alone: frozenset[int] = frozenset()) -> None:
         super().__init__(pages, decider, threads, alone)
         self.decider = decider
-        #: By page id: candidates, siblings, the `Search` that they led to, whether the lists were as they were read.
-        self.chosen: dict[int, tuple[Any, Any, Any, bool]] = {}
+        #: By page id: `neardup.clusters.choice.Chosen`.
+        self.chosen: dict[int, Any] = {}
+        #: By position of a page whose URL is unknown: a live page of the index with its content.
+        self.holders: dict[int, int] = {}
         #: By cluster: number of its pages that the batch may remove.
         self.leaving: Counter[int] = Counter()
         #: Clusters whose next representatives were read.

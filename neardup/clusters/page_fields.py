@@ -1,6 +1,6 @@
 """The fields of a batch's verdicts that depend on the page alone, decoded by columns and not page by page."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import orjson
 
@@ -9,8 +9,20 @@ from neardup.search.pages import Pages
 from neardup.sketch.layout import RecordFlag, RecordKind, RecordSection, score_of
 from neardup.verdict import VERDICT_VERSION, Coordinates, Kind, Representative, Verdict
 
+#: Evidence of a page without candidates.
+_ALONE = {"candidates": 0}
 #: Id, size, canonical URL (empty: the page's own) and revision, as a verdict has them.
 ClusterState = tuple[int | None, int | None, str | None, int | None]
+
+
+class Joined(NamedTuple):
+    """What the verdict on a plain member (`neardup.clusters.members`) has beside the page's own fields."""
+
+    kind: Kind
+    cluster: ClusterState
+    proof: dict[str, Any]
+    representative: Representative
+    cut: bool
 
 
 class PageFields:
@@ -44,13 +56,16 @@ class PageFields:
     def reason(self, i: int) -> str:
         return self._records[i][self._columns[i][-1] :].decode("utf-8", "replace")
 
-    # ---- of plain pages (`neardup.clusters.founders`) ----------------------------------------------------------------
+    # ---- of plain pages (`neardup.clusters.founders`, `neardup.clusters.members`) ----------------------------------
 
-    def plain(self, i: int) -> Verdict:
-        """A page that founded a cluster, and had no candidates."""
-        return self.verdict(Kind.UNIQUE, i, (self._page_ids[i], 1, "", 1), {"candidates": 0})
+    def plain(self, i: int, joined: Joined | None) -> Verdict:
+        """A page that joined a cluster, or one that founded a cluster and had no candidates."""
+        if joined is None:
+            return self.verdict(Kind.UNIQUE, i, (self._page_ids[i], 1, "", 1), {"candidates": 0})
+        kind, cluster, proof, representative, cut = joined
+        return self.verdict(kind, i, cluster, proof, representative=representative, cut=cut)
 
-    def plain_line(self, i: int, log: str | None, generation: str | None) -> bytes:
+    def line(self, i: int, joined: Joined | None, log: str | None, generation: str | None) -> bytes:
         """`plain` as JSON, in a third of the time. log, generation: of the verdict."""
         record, page_id = self._records[i], self._page_ids[i]
         (source, fetched_at, partition, offset, position, thin, opaque, truncated, score, *starts) = self._columns[i]
@@ -66,12 +81,15 @@ class PageFields:
             "coordinates": {"source": source, "partition": partition, "offset": offset, "position": position},
             "scheme": self._scheme,
             "decider": self._decider,
-            "cluster": page_id,
-            "cluster_size": 1,
-            "canonical": url,
-            "revision": 1,
-            "evidence": {"candidates": 0},
         }
+        cut = False
+        if joined is None:
+            out["cluster"], out["cluster_size"], out["canonical"], out["revision"] = page_id, 1, url, 1
+            out["evidence"] = _ALONE
+        else:
+            out["verdict"], cluster, proof, out["representative"], cut = joined
+            out["cluster"], out["cluster_size"], out["canonical"], out["revision"] = cluster
+            out["evidence"] = proof
         if at_title != at_canonical:
             out["title"] = record[at_title:at_canonical].decode("utf-8", "replace")
         if at_site != at_title:
@@ -84,6 +102,8 @@ class PageFields:
             out["opaque"] = True
         if truncated:
             out["truncated"] = True
+        if cut:
+            out["candidates_cut"] = True
         if at_canonical != at_lang and (named := record[at_canonical:at_lang].decode("utf-8", "replace")) != url:
             out["rel_canonical"] = named
         if score:

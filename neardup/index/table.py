@@ -57,6 +57,10 @@ class Table(Generic[Row]):
             raise InvariantBroken(f"{self._family.name.lower()}: no row under {key.hex()}")
         return row
 
+    def is_put(self, key: bytes) -> bool:
+        """Whether the batch has put a row under a key, or deleted it."""
+        return key in self._changed or key in self._encoded
+
     def put(self, key: bytes, row: Row | None) -> None:
         self._now[key] = row
         self._changed.add(key)

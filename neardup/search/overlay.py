@@ -6,6 +6,7 @@ from functools import cached_property
 import numpy as np
 
 from neardup.decider import Decider
+from neardup.errors import InvariantBroken
 from neardup.index import keys, rows, sharing
 from neardup.index.base import Family
 from neardup.index.reads import Missing, Needs
@@ -50,6 +51,13 @@ class SearchOverlay:
             rest_row = None if rest is None else self.sketches.need(rows.id_key(rest))
             header = headers[page_id] = Header(sharing.record_of_rows(row, rest_row))
         return header
+
+    def header_if_read(self, page_id: int) -> Header | None:
+        """`header`; None if its rows were not read, or there are none."""
+        try:
+            return self.header(page_id)
+        except (Missing, InvariantBroken):
+            return None
 
     def posted_keys(self, page_id: int) -> list[bytes]:
         """The similarity keys of a page."""

@@ -417,10 +417,10 @@ class _Scan:
 
     def _count(self, verdicts: BatchVerdicts) -> None:
         for page in verdicts.plain_pages():
-            self._counts[Kind.UNIQUE.value] += 1
+            self._counts[page.kind.value] += 1
             self._pages_in += 1
             self._readable.add(page.source)
-            self._count_site(page.url, page.site, is_duplicate=False)
+            self._count_site(page.url, page.site, is_duplicate=page.kind in DUPLICATES)
         for verdict in verdicts.made():
             if not verdict.n or verdict.verdict is Kind.PROMOTED:
                 self._counts[verdict.verdict.value] += 1

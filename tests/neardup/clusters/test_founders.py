@@ -1,4 +1,4 @@
-"""Plain pages are judged together, and come to what `Lifecycle` makes of them one by one, to the byte."""
+"""Plain founders and members come to what `Lifecycle` makes of them one by one, to the byte."""
 
 import random
 from collections import Counter
@@ -8,12 +8,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from neardup.clusters import founders
+from neardup.clusters import founders, members
 from neardup.clusters.batch_verdicts import BatchVerdicts
 from neardup.fold import fold
 from neardup.index.memory import MemoryStore
 from neardup.sketch.layout import field_at
-from tests.neardup.handmade import record
+from neardup.verdict import Kind
+from tests.neardup.handmade import record, tombstone
 from tests.neardup.story import endless, folded, slices_of
 from tests.neardup.test_fold import DECIDERS, crawl, repeats
 from tests.streams.sharded.lockstep import lockstep, messages_of, rows_in
@@ -47,14 +48,15 @@ def mixed(seed):
 
 def one_by_one(monkeypatch):
     monkeypatch.setattr(founders, "_are_plain", lambda overlay: [False] * len(overlay.pages))
+    monkeypatch.setattr(members, "_plans", lambda overlay: {})
 
 
 def outcomes(records, decider, size):
-    """Outcomes of batches, and the number of plain pages in them."""
-    store, out, plain = MemoryStore(), [], 0
-    for batch in slices_of(records, endless(size)):
+    """Outcomes of batches, and the kinds of the plain pages in them."""
+    store, out, plain = MemoryStore(), [], Counter()
+    for batch in slices_of(records, endless(size) if isinstance(size, int) else iter(size)):
         outcome = fold(batch, store, decider)
-        plain += len(list(outcome.verdicts.plain_pages()))
+        plain.update(page.kind for page in outcome.verdicts.plain_pages())
         out.append((outcome.verdicts.lines(), outcome))
         store.write(outcome.writes)
     return out, plain
@@ -70,8 +72,48 @@ def test_plain_pages_come_to_what_they_come_to_one_by_one(name, seed, size):
         one_by_one(monkeypatch)
         expected, none = outcomes(records, DECIDERS[name], size)
     assert together == expected
-    assert none == 0
-    assert plain >= 20 or size > 40  # in a large batch, a page that retires early leaves no plain page behind it
+    assert not none
+    # In a large batch, a page that retires early leaves no plain founder behind it.
+    assert plain[Kind.UNIQUE] >= 20 or size > 40
+    assert size > 1 or plain[Kind.EXACT_DUPLICATE] >= 20
+    assert size > 1 or plain[Kind.NEAR_DUPLICATE] >= 8 or name == "simhash"
+
+
+def joining(seed, first):
+    """Pages of an index, `first` of them, and then copies of these at other URLs, among edits and losses of both."""
+    rng = random.Random(seed)
+    texts = [[f"{rng.choice(['w', 'ü'])}{i}x{j}" for j in range(40)] for i in range(first // 2)]
+    out = [
+        record(f"http://{site}.org/{i}", " ".join(texts[i]), title=f"t{i}", canonical=f"http://c.org/{i}/0")
+        for site in "ab"
+        for i in range(first // 2)
+    ]
+    for number in range(80):
+        i, at = rng.randrange(first // 2), number + 1
+        url = f"http://{rng.choice('abc')}.org/{i}" + ("" if number > 20 and rng.random() < 0.2 else f"/{number % 30}")
+        words = list(texts[i])
+        if rng.random() < 0.5:
+            words[rng.randrange(len(words))] = f"edit{rng.randrange(20)}"
+        if number > 20 and rng.random() < 0.1:
+            out.append(tombstone(url, at=at, log_time=at))
+            continue
+        title = f"t{i}" if rng.random() < 0.8 else "another"
+        out.append(record(url, " ".join(words), at=at, log_time=at, title=title, canonical=rng.choice(["", url])))
+    return out
+
+
+@pytest.mark.parametrize("name", ["plain", "hot", "sites"])
+@settings(max_examples=10, deadline=None)
+@given(seed=st.integers(0, 1 << 32), first=st.sampled_from([6, 20]), size=st.sampled_from([20, 80]))
+def test_members_come_to_what_they_come_to_one_by_one(name, seed, first, size):
+    records, sizes = joining(seed, first), [1] * first + [size] * 4
+    together, plain = outcomes(records, DECIDERS[name], sizes)
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        one_by_one(monkeypatch)
+        expected, none = outcomes(records, DECIDERS[name], sizes)
+    assert together == expected
+    assert not none
+    assert plain[Kind.EXACT_DUPLICATE] + plain[Kind.NEAR_DUPLICATE] >= first // 2
 
 
 def test_a_page_of_the_index_that_is_posted_again_is_found():
@@ -99,7 +141,7 @@ def test_a_page_of_the_index_that_is_posted_again_is_found():
 @given(seed=st.integers(0, 1 << 32))
 def test_a_judge_makes_the_same_of_them(shards, seed):
     decider = replace(DECIDERS["plain"], shards=shards, epoch=2)
-    messages = messages_of(mixed(seed), random.Random(seed), most=60)
+    messages = messages_of([*mixed(seed), *joining(seed, 20)], random.Random(seed), most=60)
     together = lockstep(messages, decider)
     with pytest.MonkeyPatch.context() as monkeypatch:
         one_by_one(monkeypatch)
@@ -129,6 +171,6 @@ def test_the_verdicts_of_a_batch_are_a_sequence_of_verdicts():
         assert each.sources() == {verdict.coordinates.source for verdict in made}
     plain = next(folded().plain_pages())
     own = next(verdict for verdict in made if verdict.page_id == plain.page_id)
-    assert plain == (own.page_id, own.coordinates.source, own.url, own.site or "")
+    assert plain == (own.verdict, own.page_id, own.coordinates.source, own.url, own.site or "")
     assert fresh[-3:] == made[-3:]
     assert folded(made[:2]) == [*made[:2], *made]
