@@ -431,13 +431,13 @@ class VerdictConsumer:
                 )
             known[int(partition)] = int(offset)
         if known:
-            # An added partition is consumed from its begin.
-            begins = self._reader.begins() if set(assigned) - known.keys() else {}
+            # An added partition is consumed from its start.
+            begins = self._reader.first_offsets() if set(assigned) - known.keys() else {}
             return {each: known[each] if each in known else begins[each] for each in assigned}
         if isinstance(start, int):
             found = self._reader.at_time(start)
         else:
-            found = self._reader.begins() if start == "beginning" else self._reader.ends()
+            found = self._reader.first_offsets() if start == "beginning" else self._reader.ends()
         return {each: found[each] for each in assigned}
 
     def _check_partitions(self) -> None:
@@ -460,7 +460,7 @@ class LiveVerdicts:
     """Yields the verdicts of the live generation. A context manager; not thread-safe.
 
     It switches to another generation within LIVE_SECONDS after `neardup cutover`, between two batches. A generation's
-    verdicts are about all pages: it is consumed from its begin when it becomes live for the first time, and from its
+    verdicts are about all pages: it is consumed from its start when it becomes live for the first time, and from its
     stored positions when it becomes live again. Keep a row for each (generation, URL), and show the rows of the
     generation whose batch was `complete` last. The first complete batch after a start or a cut-over has no verdicts: it
     comes even if nothing is left to consume, as after a cut-over back. VerdictConsumer can consume a generation into

@@ -58,7 +58,7 @@ class Committed:
     """A committed position.
 
     topic_ids: None for a position set by hand, which belongs to the present topics. first: of a matcher, digest of the
-    decider at the log's begin.
+    decider at the log's start.
     """
 
     offset: int
@@ -225,12 +225,12 @@ class SketchLog(LogFollower, Protocol):
     @property
     def cluster_id(self) -> str: ...
 
-    def begin(self) -> int: ...
+    def first_offset(self) -> int: ...
 
     def end(self) -> int: ...
 
     def follow(self, start: int) -> None:
-        """Raises PositionLost if `start` is before the log's begin or after its end."""
+        """Raises PositionLost if `start` is before the log's start or after its end."""
         ...
 
 

@@ -137,7 +137,7 @@ def _missing(study: SignalStudy) -> str:
 def _single(study: SignalStudy, made: Mapping[str, LearningOutcome]) -> Section:
     """Measures each signal alone, by both learners; over rendered bodies on the pairs of two rendered pages."""
     both = np.flatnonzero(study.rendered)
-    rendered, missing = study.examples.at(both), _missing(study)
+    rendered, missing = study.examples.subset(both), _missing(study)
     found = {name: made[name] for name in SIGNALS if name in made}
     if study.any_rendered:
         try:
@@ -308,7 +308,7 @@ def _languages(study: SignalStudy) -> Section:
     for name in names:
         inside = languages == name
         others = (languages != name) & (languages != "")
-        learned, judged = examples.at(np.flatnonzero(others)), examples.at(np.flatnonzero(inside))
+        learned, judged = examples.subset(np.flatnonzero(others)), examples.subset(np.flatnonzero(inside))
         runs = [measured(*judge(learned, judged, learner, 0), judged.truth) for learner in LEARNERS]
         average = [fmean(run[at] for run in runs) for at in range(3)]
         rows.append([name, len(judged.truth), int(judged.truth.sum()), *average])

@@ -67,7 +67,7 @@ class _Scale:
             high = low + 1
         self.low, self.high, self._start, self._end = low, high, start, end
 
-    def at(self, value: float) -> float:
+    def pixel(self, value: float) -> float:
         if self.log:
             share = math.log10(max(value, self.low) / self.low) / math.log10(self.high / self.low)
         else:
@@ -100,10 +100,10 @@ def plot(title: str, series: Sequence[Series], axes: Axes) -> Markup | None:
     y = _Scale(y_low, y_high, bottom, TOP, axes.y_log)
     drawing = Drawing(title, "; ".join(map(_description, series)))
     for tick in y.ticks():
-        drawing.line(LEFT, y.at(tick), WIDTH - RIGHT, y.at(tick))
-        drawing.text(LEFT - 8, y.at(tick) + 4, _tick(tick), "end")
+        drawing.line(LEFT, y.pixel(tick), WIDTH - RIGHT, y.pixel(tick))
+        drawing.text(LEFT - 8, y.pixel(tick) + 4, _tick(tick), "end")
     for tick in x.ticks():
-        drawing.text(x.at(tick), bottom + 16, _tick(tick))
+        drawing.text(x.pixel(tick), bottom + 16, _tick(tick))
     for contour in axes.contours:
         _contour(drawing, contour, x, y)
     for number, one in enumerate(drawn):
@@ -111,7 +111,7 @@ def plot(title: str, series: Sequence[Series], axes: Axes) -> Markup | None:
     drawing.line(LEFT, bottom, WIDTH - RIGHT, bottom, "axis")
     for value, text in axes.marks:
         if x.low <= value <= x.high:
-            place = x.at(value)
+            place = x.pixel(value)
             drawing.line(place, TOP, place, bottom, "threshold")
             left = place > WIDTH / 2
             # At the bottom, since curves of shares lie near the top.
@@ -143,25 +143,25 @@ def _visible(one: Series, axes: Axes) -> Series:
 
 
 def _contour(drawing: Drawing, one: Contour, x: _Scale, y: _Scale) -> None:
-    places = " ".join(f"{x.at(px):.1f},{y.at(py):.1f}" for px, py in one.points)
+    places = " ".join(f"{x.pixel(px):.1f},{y.pixel(py):.1f}" for px, py in one.points)
     drawing.add('<polyline class="grid" fill="none" points="{}"/>', places)
     end = one.points[-1]
-    drawing.text(x.at(end[0]) - 4, y.at(end[1]) - 4, one.name, "end")
+    drawing.text(x.pixel(end[0]) - 4, y.pixel(end[1]) - 4, one.name, "end")
 
 
 def _draw(drawing: Drawing, one: Series, number: int, x: _Scale, y: _Scale) -> None:
     style = f"s{number}"
-    places = [(x.at(px), y.at(py)) for px, py in one.points]
+    places = [(x.pixel(px), y.pixel(py)) for px, py in one.points]
     for (px, _), (low, high) in zip(places, one.spans, strict=False):
-        drawing.line(px, y.at(low), px, y.at(high), f"curve {style}")
+        drawing.line(px, y.pixel(low), px, y.pixel(high), f"curve {style}")
     if one.style in ("line", "curve") and len(places) > 1:
         drawing.add(
             '<polyline class="curve {}" points="{}"/>', style, " ".join(f"{px:.1f},{py:.1f}" for px, py in places)
         )
     elif one.style == "steps":
-        floor = y.at(y.low)
+        floor = y.pixel(y.low)
         for (px, py), (value, _), hint in zip(places, one.points, one.hints or [""] * len(places), strict=True):
-            width = max(1.0, x.at(value + one.step) - px - 0.5)
+            width = max(1.0, x.pixel(value + one.step) - px - 0.5)
             drawing.bar(px, py, width, floor - py, f"bar {style}", hint)
     if one.style == "dots" or (one.style == "line" and len(places) <= 40):
         hints = one.hints or [f"{px:g}, {py:.3g}" for px, py in one.points]

@@ -17,7 +17,7 @@ from neardup.limits import PLACE_BITS
 from neardup.rules.families import SIMILARITY_BYTES
 from neardup.search.pages import Records
 from neardup.sharded.epochs import Sharding
-from neardup.sharded.judging import JudgeReader, JudgeReads
+from neardup.sharded.judge_rows import JudgeReader, JudgeReads
 from neardup.sharded.records import Candidates, EffectKind, Effects
 from neardup.sharded.window_lists import WindowLists
 

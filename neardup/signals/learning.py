@@ -45,7 +45,7 @@ class Examples:
         """Returns the same pairs with a subset of their signals."""
         return replace(self, columns={name: self.columns[name] for name in signals})
 
-    def at(self, places: npt.NDArray[np.int64]) -> "Examples":
+    def subset(self, places: npt.NDArray[np.int64]) -> "Examples":
         """Returns the pairs at some positions."""
         columns = {name: column[places] for name, column in self.columns.items()}
         return Examples(columns, self.truth[places], None if self.groups is None else self.groups[places])
@@ -141,7 +141,7 @@ def cross_validate(task: CrossValidationTask) -> CrossValidation:
     folding = StratifiedKFold if examples.groups is None else StratifiedGroupKFold
     cut = folding(folds, shuffle=True, random_state=seed)
     for learned, judged in cut.split(np.zeros(len(predicted)), examples.truth, examples.groups):
-        predicted[judged], scores[judged] = judge(examples.at(learned), examples.at(judged), learner, seed)
+        predicted[judged], scores[judged] = judge(examples.subset(learned), examples.subset(judged), learner, seed)
     return measured(predicted, scores, examples.truth)
 
 

@@ -72,18 +72,18 @@ def addresses_of(pages: Sequence[Page], scheme: Scheme) -> Addresses:
                 urls[i] = normalise_url(urls[i], scheme.url_bytes_max)
                 hosts.append(known[host_of(urls[i])])
             except BadPage as error:
-                urls[i] = cut(urls[i], scheme.url_bytes_max).decode()
+                urls[i] = utf8_prefix(urls[i], scheme.url_bytes_max).decode()
                 hosts.append(known[""])
                 reason = reason or str(error)
         if reason or page.body is None or not 200 <= page.status <= 299:
             if not reason and page.status not in GONE_STATUSES and not 200 <= page.status <= 299:
                 reason = f"HTTP status {page.status}"
             kinds[i] = _REJECTED if reason else _TOMBSTONE
-            reasons[i] = cut(reason, _REASON_BYTES_MAX)
+            reasons[i] = utf8_prefix(reason, _REASON_BYTES_MAX)
     return Addresses(kinds, texts_of(urls) if changed else joined, _joined(hosts), _joined(reasons))
 
 
-def cut(text: str, bytes_max: int) -> bytes:
+def utf8_prefix(text: str, bytes_max: int) -> bytes:
     """Encodes text as UTF-8, cut between characters to at most so many bytes."""
     data = text[:bytes_max].encode("utf-8", "replace")
     if len(data) <= bytes_max:

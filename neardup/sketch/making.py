@@ -14,7 +14,7 @@ from neardup.kernels.facts import BASE_START, CANONICAL_START, FACTS, LANG_START
 from neardup.kernels.record import CANONICAL_LEFT, LANG_LEFT
 from neardup.page import Page, normalise_url
 from neardup.scheme import Scheme
-from neardup.sketch.addresses import Addresses, addresses_of, cut
+from neardup.sketch.addresses import Addresses, addresses_of, utf8_prefix
 from neardup.sketch.header import Header
 from neardup.sketch.layout import HEADER, SKETCH_VERSION, RecordFlag, RecordKind, RecordSection, score_code
 from neardup.sketch.shape import LANG_BYTES_MAX, record_bytes_max, shape_of, space_for
@@ -187,7 +187,7 @@ def _completed(record: bytes, batch: batches.Batch, page: int, scheme: Scheme) -
     if batch.left[page] & CANONICAL_LEFT and (named := value(CANONICAL_START)):
         canonical = _resolve(known.url, value(BASE_START), named, scheme.url_bytes_max).encode()
     if batch.left[page] & LANG_LEFT:
-        lang = cut(value(LANG_START), LANG_BYTES_MAX)
+        lang = utf8_prefix(value(LANG_START), LANG_BYTES_MAX)
     header["canonical_bytes"], header["lang_bytes"] = len(canonical), len(lang)
     header["size"] = keep + len(canonical) + len(lang) + len(last)
     return header.tobytes() + record[HEADER.itemsize : keep] + canonical + lang + last

@@ -35,7 +35,7 @@ class Piece:
     data: bytes
 
 
-def cut(offset: int, payload: bytes, bytes_max: int = PIECE_BYTES_MAX) -> Iterator[bytes]:
+def pieces_of(offset: int, payload: bytes, bytes_max: int = PIECE_BYTES_MAX) -> Iterator[bytes]:
     """Yield the pieces of the payload for the message at `offset`, in order; an empty payload has one piece."""
     count = max(1, -(-len(payload) // bytes_max))
     digest = xxhash.xxh64_intdigest(payload)

@@ -24,7 +24,7 @@ class KafkaAnswers:
         self._paused: set[int] = set()
 
     def seek(self, starts: Mapping[int, int]) -> None:
-        begins, ends = self._reader.begins(), self._reader.ends()
+        begins, ends = self._reader.first_offsets(), self._reader.ends()
         at = {**begins, **self._reader.positions(), **starts}
         held = {
             partition: at[partition] if begin <= at[partition] <= ends[partition] else begin

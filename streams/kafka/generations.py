@@ -70,7 +70,7 @@ class Generation:
         """Whether its backfill has not caught up yet."""
         return self.stage in (Stage.MADE, Stage.FILLING)
 
-    def at(self, stage: Stage) -> "Generation":
+    def in_stage(self, stage: Stage) -> "Generation":
         """Returns the generation at a new stage, from now on."""
         return replace(self, stage=stage, staged_ms=now_ms())
 
@@ -179,7 +179,7 @@ class ControlReader:
         """Raises TopicError without the topic, BrokerError."""
         self._reader = TopicReader(connection, name, committed_only=False)
         self._values: dict[bytes, bytes] = {}
-        self._reader.assign(self._reader.begins())
+        self._reader.assign(self._reader.first_offsets())
 
     def look(self, within_s: float | None = None) -> Generations:
         """The content of the topic by now. within_s: time limit. Raises BrokerError, TopicError, CorruptRecord."""

@@ -71,7 +71,7 @@ class MergedPages(KafkaPages):
         self.stops: dict[int, int] | None = None
         self.done = 0
         super().__init__(connection, topic, group, sink)
-        self._begins, self.merge_ends = self.begins(), self.ends()
+        self._begins, self.merge_ends = self.first_offsets(), self.ends()
         self.total = sum(self.merge_ends.values()) - sum(self._begins.values())
 
     def read(self, count: int, *, bytes_max: int, linger_s: float, wait_s: float) -> PageBatch | None:

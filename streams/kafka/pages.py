@@ -97,7 +97,7 @@ class KafkaPages(TopicClient):
         everywhere = range(self.topic.partitions)
         if self._at_work.begun(self._committed(everywhere).values()):
             return
-        firsts = self.begins()
+        firsts = self.first_offsets()
         try:
             places = self._places_of(firsts)
             self._ask("first commit", lambda: checked(self._consumer.commit(offsets=places, asynchronous=False)))

@@ -72,7 +72,7 @@ class TopicClient:
     def _at(self, partition: int, offset: int = 0) -> TopicPartition:
         return TopicPartition(self.topic.name, partition, offset)
 
-    def begins(self) -> dict[int, int]:
+    def first_offsets(self) -> dict[int, int]:
         """The first offset of each partition."""
         return self._admin.offsets(self.topic, "earliest")
 
@@ -81,7 +81,7 @@ class TopicClient:
         return self._admin.offsets(self.topic, "latest", committed_only=self._committed_only, within_s=within_s)
 
     def _must_hold(self, starts: Mapping[int, int]) -> None:
-        begins, ends = self.begins(), self._admin.offsets(self.topic, "latest")
+        begins, ends = self.first_offsets(), self._admin.offsets(self.topic, "latest")
         for partition, start in starts.items():
             if not begins[partition] <= start <= ends[partition]:
                 raise self._lost(partition, start)
@@ -166,7 +166,7 @@ class TopicClient:
     def _lost(self, partition: int, required: int | None) -> PositionLost:
         self._same_topic()
         required = self._next(partition) if required is None else required
-        begin, end = self.begins()[partition], self._admin.offsets(self.topic, "latest")[partition]
+        begin, end = self.first_offsets()[partition], self._admin.offsets(self.topic, "latest")[partition]
         held = range(begin, end)
         return PositionLost.of(self.topic.name, partition, required, held, self._advice(partition, required, held))
 
@@ -249,13 +249,13 @@ class TopicReader(TopicClient):
     def to_end(self) -> Iterator[Record]:
         """All records up to the present end of each partition. Replaces the assignment."""
         ends = self.ends()
-        self.assign(self.begins())
+        self.assign(self.first_offsets())
         yield from self.read_to(ends)
 
     def last(self, counts: Callable[[Record], bool] = lambda record: True) -> dict[int, Record]:
         """The newest record of each partition that has one. Replaces the assignment. counts: selects records."""
         newest: dict[int, Record] = {}
-        begins, ends = self.begins(), self.ends()
+        begins, ends = self.first_offsets(), self.ends()
         back = 64
         open_ = {partition for partition, end in ends.items() if end > begins[partition]}
         while open_:
@@ -303,8 +303,8 @@ class KafkaLog(TopicReader):
         if self.topic.partitions != 1:
             raise TopicError(f"topic {topic} has {self.topic.partitions} partitions; it must have exactly one")
 
-    def begin(self) -> int:
-        return self.begins()[0]
+    def first_offset(self) -> int:
+        return self.first_offsets()[0]
 
     def end(self) -> int:
         return self.ends()[0]
@@ -326,7 +326,7 @@ class KafkaLog(TopicReader):
 
     def first(self) -> tuple[int, bytes] | None:
         """(offset, message) of the oldest message, None if there is none. Replaces the assignment."""
-        begin, end = self.begin(), self.end()
+        begin, end = self.first_offset(), self.end()
         if begin == end:
             return None
         self.follow(begin)

@@ -44,14 +44,14 @@ class AnsweredLog:
     def cluster_id(self) -> str:
         return self._log.cluster_id
 
-    def begin(self) -> int:
-        return self._log.begin()
+    def first_offset(self) -> int:
+        return self._log.first_offset()
 
     def end(self) -> int:
         return self._log.end()
 
     def follow(self, start: int) -> None:
-        self.keep_positions()  # of a standby that takes over: else it would read the topic from its begin
+        self.keep_positions()  # of a standby that takes over: else it would read the topic from its start
         self._log.follow(start)
         self._waiting.clear()
         self._lockstep = Lockstep(self._source, self._kept_positions(), start, self._ahead_max)

@@ -34,7 +34,7 @@ class EffectsReader:
         self._collected = Collected()
         #: (message, position of its first record) of effects that may not be in the rows yet.
         self._read: deque[tuple[int, int]] = deque()
-        begin, end = source.begin(), source.end()
+        begin, end = source.first_offset(), source.end()
         (row,) = store.get_many(Family.META, [_POSITION])
         kept = json.loads(row) if row is not None else {}
         at = int(kept["at"]) if kept.get("topic") == source.topic.id.hex() else begin

@@ -156,7 +156,7 @@ def _begun(
     control.create(sizes.replicas)
     create(admin, settings.topics, sizes)
     if known.stage is Stage.MADE:
-        control.describe(known := known.at(Stage.FILLING))
+        control.describe(known := known.in_stage(Stage.FILLING))
     return settings, known, control
 
 
@@ -195,7 +195,7 @@ def _why_not_reused(settings: Settings, of: str, scheme: str) -> str:
     if not Admin(connect(settings, "match")).topics([topic]):
         return f"there is no topic {topic}"
     with closing(KafkaLog(connect(settings, "match", reading=True), topic)) as log:
-        begin, newest = log.begin(), log.last().get(0)
+        begin, newest = log.first_offset(), log.last().get(0)
     if newest is None:
         return f"topic {topic} is empty"
     if begin:
@@ -340,7 +340,7 @@ class _Watch:
         name = self._generation.name
         known = self._control.read().known.get(name, self._generation)
         if known.filling:
-            self._control.describe(known.at(Stage.CAUGHT_UP))
+            self._control.describe(known.in_stage(Stage.CAUGHT_UP))
         self.caught_up = True
         then = "ends" if self._options.once else "follows the live topic"
         _log.info(f"caught up, and {then}", generation=name, compare="neardup diff", then=f"neardup cutover {name}")

@@ -154,7 +154,7 @@ class Restoring:
             url: of the checkpoints; by default that of the settings.
             position: returns the offset that an index was folded to.
             begin: the first offset at which an index that can be continued may end, and the topic that limits it; by
-                default the log's begin.
+                default the log's start.
             newest: greatest offset of an index that serves; by default the log's end.
             behind_max: messages by which an index may lag behind the newest checkpoint before it is replaced: a shard
                 may return to a process that has an old index of it. By default an index is not replaced for that.
@@ -166,7 +166,7 @@ class Restoring:
         self._stop, self._active = runtime.stop, active
         self._url, self._position = url or settings.checkpoints, position
         self._newest, self._behind_max, self._advice = newest, behind_max, advice
-        self._begin = begin or (lambda: (log.begin(), settings.topics.sketches))
+        self._begin = begin or (lambda: (log.first_offset(), settings.topics.sketches))
         self._health = runtime.health.role(role)
 
     def outlived(self, store: Store) -> bool:

@@ -115,7 +115,7 @@ def cut_over(settings: Settings, name: str, *, force: bool = False) -> str:
     before = recorded.known.get(recorded.live)
     control.cut_over(name, recorded.live)  # a failure below does not undo it
     if before is not None and not before.filling:  # else its backfill continues
-        control.describe(before.at(Stage.RETIRED))
+        control.describe(before.in_stage(Stage.RETIRED))
     return recorded.live
 
 

@@ -31,7 +31,7 @@ from neardup.shadow import Counts
 from neardup.sharded.records import Candidates
 from streams.config.settings import Settings
 from streams.errors import Fenced, SourceGap, TopicError, Unsettled
-from streams.formats.pieces import cut
+from streams.formats.pieces import pieces_of
 from streams.pipeline.answered_log import AnsweredLog
 from streams.pipeline.audit import Audit
 from streams.pipeline.control_records import LogFrom, OperatorDecisions, through_first_control
@@ -337,7 +337,7 @@ class MatchRole:
         effects = prepared.effects
         if effects is None or effects.offset < self._effects_to:
             return []
-        return list(cut(effects.offset, effects.encode()))
+        return list(pieces_of(effects.offset, effects.encode()))
 
     def _traced(self, prepared: Prepared) -> AbstractContextManager[Mapping[int, Sequence[tuple[str, bytes]]]]:
         """Headers of the verdicts on traced pages, by their index."""

@@ -34,7 +34,7 @@ def _decide(settings: Settings, decision: Decision, offset: int) -> int:
     settings = settings_of(settings, control_topic(settings, "match").read(), settings.generation)
     connection = connect(settings, "match")
     with closing(KafkaLog(connection, settings.topics.sketches)) as log:
-        begin, end = log.begin(), log.end()
+        begin, end = log.first_offset(), log.end()
     if not begin <= offset < end:
         raise BadInput(f"topic {settings.topics.sketches} holds offsets {begin} to {end - 1}, and not {offset}")
     control = Control(bytes.fromhex(settings.scheme().digest), decision, offset)

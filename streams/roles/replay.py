@@ -68,15 +68,15 @@ def replay_stream(
         before = None if settings.is_sharded else _before(settings, log, stretch, state)
         store = held.enter_context(scratch_store(state))
         # A generation that judges another one's sketches has one decider: it ignores changes in the log.
-        changes = () if settings.judges_anew else decider_changes_in(later(max(folded_to(store), log.begin())))
+        changes = () if settings.judges_anew else decider_changes_in(later(max(folded_to(store), log.first_offset())))
         if before is not None:
             first = kept_decider(state) or settings.decider(scheme)
         else:
             first = changes[0][1].before if changes else kept_decider(Path(settings.state)) or settings.decider(scheme)
-        if first.epoch and log.begin():
+        if first.epoch and log.first_offset():
             raise PositionLost(
                 f"a replay of a generation with shards folds topic {settings.topics.sketches} from its first message, "
-                f"and the topic begins at offset {log.begin()}; retained verdicts: neardup export"
+                f"and the topic begins at offset {log.first_offset()}; retained verdicts: neardup export"
             )
         name, end = log.topic.id.hex(), log.end()
         matcher = new_matcher(settings, store, first, later, log.topic.id)
@@ -137,7 +137,7 @@ def _before(settings: Settings, log: "KafkaLog", stretch: Stretch, state: Path) 
         CheckpointStore(settings.checkpoints),
         (settings.generation, identity(log), settings.scheme().digest),
     )
-    begin = log.begin()
+    begin = log.first_offset()
     held = [one for one in store.usable(_log.warning) if one.manifest.line == required]
     held = [one for one in held if begin <= one.manifest.offset]
     for one in held:

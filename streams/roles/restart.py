@@ -87,7 +87,7 @@ class StartState:
     """Index, log and verdicts at a start.
 
     log, verdicts, state: names of the topics and of the directory. topic_ids: the topics' present ids. store: next
-    offset of the index, 0 for a new one. needed: offset of the first message that the index requires: the begin of a
+    offset of the index, 0 for a new one. needed: offset of the first message that the index requires: the start of a
     judge's window, else `store`. store_emitted: offset after the last message in the index that had verdicts.
     store_topic_ids: the topics that the index belongs to, None for a new one. committed: None if never committed, or
     expired. begin, end: of the log.
@@ -119,7 +119,7 @@ def resume_at(found: StartState, *, scheme: str, first: str, decider: str, accep
         raise PositionLost(f"{why}: retention has overtaken it; {LOG_LOST}")
     known = found.committed
     if known is not None and known.first not in ("", first) and known.offset:
-        what = f"verdicts on topic {found.log} were committed with decider {known.first} from the log's begin on, and "
+        what = f"verdicts on topic {found.log} were committed with decider {known.first} from the log's start on, and "
         if found.store:
             raise StateError(
                 f"{what}the index in {found.state} was folded with {first}: it is another one's; name the `state` "

@@ -25,7 +25,7 @@ from neardup.sharded.epochs import Sharding
 from neardup.sharded.records import Candidates, Effects
 from neardup.sharded.shard import Question
 from streams.errors import PositionLost
-from streams.formats.pieces import cut
+from streams.formats.pieces import pieces_of
 from streams.pipeline.effects import EffectsReader
 from streams.pipeline.shared_log import LogView
 from streams.ports import RecordWriter
@@ -70,7 +70,7 @@ def effects_again(required: int) -> str:
     return (
         "the judge must write the effects again: stop the judge and all shards, delete their topic and create it again "
         "(neardup topics create), move the judge's index folder away, and start all: no verdict is emitted again. "
-        "Where retention has removed the log's begin, restore for the judge a checkpoint that ends at message "
+        "Where retention has removed the log's start, restore for the judge a checkpoint that ends at message "
         f"{required} or before (neardup checkpoints, neardup restore --checkpoint NAME)"
     )
 
@@ -228,7 +228,7 @@ class ShardRole:
             answered = True
             while self._unanswered and self._unanswered[0] <= candidates.offset:
                 self._unanswered.popleft()
-            for piece in cut(candidates.offset, candidates.encode()):
+            for piece in pieces_of(candidates.offset, candidates.encode()):
                 self._answers.send(piece)
         return answered
 

@@ -372,7 +372,7 @@ def _begin(settings: Settings, runtime: Runtime, log: KafkaLog) -> Begin:
     """Returns a function that finds the first message with sketches and effects, and the topic that limits it."""
 
     def find() -> tuple[int, str]:
-        names, begin = settings.topics, log.begin()
+        names, begin = settings.topics, log.first_offset()
         with closing(
             KafkaLog(connect(settings, "shard", runtime, reading=True), names.effects, committed_only=True)
         ) as effects:

@@ -134,13 +134,13 @@ def _matcher(
     first = directory.first_decider(changes[0][1].before if changes else options.decider)
     if known.first != first.digest and folded_to(store):
         raise StateError(
-            f"the index in {directory.path} was folded by decider {first.digest} from the log's begin on, and topic "
+            f"the index in {directory.path} was folded by decider {first.digest} from the log's start on, and topic "
             f"{settings.topics.sketches} is decided by {known.first}: the index is of another history: name another "
             "directory"
         )
     if known.first != first.digest:
         raise StateError(
-            f"topic {settings.topics.sketches} is decided by {known.first} from its begin on, and this matcher was to "
+            f"topic {settings.topics.sketches} is decided by {known.first} from its start on, and this matcher was to "
             f"stand by with {first.digest}: give it the rule and numbers of the active one"
         )
     bind(ports, store, settings.generation)

@@ -12,7 +12,7 @@ from neardup.sharded.window import Window
 from streams.config.settings import Settings
 from streams.errors import NEW_GENERATION
 from streams.formats.message import NewDecider, encode_control
-from streams.formats.pieces import cut
+from streams.formats.pieces import pieces_of
 from streams.pipeline.audit import Audit
 from streams.pipeline.control_records import LogFrom
 from streams.pipeline.deciders import DeciderChanges, decider_at, decider_changes_in, describe_change, incompatibility
@@ -109,7 +109,7 @@ def start_matcher(
         store_emitted=matcher.emitted_to,
         store_topic_ids=TopicIds.of(names.topic_id, names.verdicts_id) if names else None,
         committed=known,
-        begin=log.begin(),
+        begin=log.first_offset(),
         end=log.end(),
         newest=newest,
     )
@@ -161,7 +161,9 @@ def _write_lost_effects(
             "that needs earlier ones says what to do"
         )
     _log.warning("writes lost effects again", topic=topic, messages=len(kept), before=matcher.next_offset)
-    ports.verdicts.commit((), committed, effects=[piece for each in kept for piece in cut(each.offset, each.encode())])
+    ports.verdicts.commit(
+        (), committed, effects=[piece for each in kept for piece in pieces_of(each.offset, each.encode())]
+    )
     return matcher.next_offset
 
 
@@ -172,7 +174,7 @@ def decider_changes(ports: MatcherPorts, store: Store, settings: Settings) -> De
     """
     if settings.judges_anew:
         return ()
-    return decider_changes_in(ports.messages_from(max(folded_to(store), ports.log.begin())))
+    return decider_changes_in(ports.messages_from(max(folded_to(store), ports.log.first_offset())))
 
 
 def check_generation(store: Store, generation: str, state: str) -> None:

@@ -168,7 +168,7 @@ def _match(settings: Settings, runtime: Runtime, new_decider: bool, accept_lost_
             options.decider,
             runtime,
             lambda: standby and bool(admin.members(leaders)),
-            begin=lambda: (begin_of_window(log.begin(), options.decider.epoch), names.sketches),
+            begin=lambda: (begin_of_window(log.first_offset(), options.decider.epoch), names.sketches),
         )
         directory = MatcherDirectory(
             Path(settings.state), scheme, restore=restoring.restore, outlived=restoring.outlived
@@ -249,7 +249,7 @@ def newest_verdicts(settings: Settings, runtime: Runtime | None = None) -> Verdi
         return record.value() is not None
 
     with closing(TopicReader(connect(settings, "match", runtime, reading=True), topic, committed_only=True)) as end:
-        found, begins = end.last(is_verdict), end.begins()
+        found, begins = end.last(is_verdict), end.first_offsets()
     try:
         newest = {
             partition: decode_verdict(record.value(), topic, partition, record.offset(), ("scheme", "decider"))

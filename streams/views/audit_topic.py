@@ -39,7 +39,7 @@ class TopicAudits:
         reader = self._reader = TopicReader(
             connect(self._settings, "views"), self._settings.topics.audit, committed_only=True
         )
-        begins, ends = reader.begins(), reader.ends()
+        begins, ends = reader.first_offsets(), reader.ends()
         reader.assign({partition: max(begins[partition], end - RECORDS_READ) for partition, end in ends.items()})
         return reader
 

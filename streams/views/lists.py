@@ -94,7 +94,7 @@ def kept_apart(verdict: Verdict) -> bool:
     return bool((verdict.get("evidence") or {}).get("kept_apart"))
 
 
-def cut(text: Any, chars_max: int = CHARS_KEPT) -> str:
+def shortened(text: Any, chars_max: int = CHARS_KEPT) -> str:
     """Return a text of at most `chars_max` characters, with CUT at its end if it was longer."""
     whole = str(text)
     return whole if len(whole) <= chars_max else whole[: chars_max - 1] + CUT
@@ -115,9 +115,9 @@ def _newest_item(verdict: Verdict) -> Facts:
     if other.get("page_id") == verdict["page_id"]:
         other = nearest(verdict) or {}
     return {
-        "url": cut(verdict["url"]),
-        "title": cut(verdict.get("title") or "", _TITLE_CHARS_KEPT),
-        "other": cut(other.get("url") or ""),
+        "url": shortened(verdict["url"]),
+        "title": shortened(verdict.get("title") or "", _TITLE_CHARS_KEPT),
+        "other": shortened(other.get("url") or ""),
         "by": str((verdict.get("evidence") or {}).get(KEPT_APART) or "")[:_REASON_CHARS_KEPT],
         "page_id": verdict["page_id"],
         "fetched_at": verdict.get("fetched_at"),
@@ -135,7 +135,7 @@ def _clusters_row(row: Row | None, verdict: Verdict) -> Row:
     clusters = dict(row["clusters"]) if row else {}
     name, size = str(verdict["cluster"]), int(verdict["cluster_size"])
     if size > 1:
-        clusters[name] = [size, cut(verdict.get("canonical") or verdict["url"]), verdict["page_id"]]
+        clusters[name] = [size, shortened(verdict.get("canonical") or verdict["url"]), verdict["page_id"]]
     else:
         clusters.pop(name, None)
     return {"clusters": _most(clusters, CLUSTERS_KEPT, lambda name: clusters[name][0])}
@@ -150,9 +150,9 @@ def _most(counts: dict[str, Any], kept: int, count_of: Callable[[str], int]) -> 
 
 def _rejected_row(row: Row | None, verdict: Verdict) -> Row:
     item = {
-        "url": cut(verdict["url"]),
+        "url": shortened(verdict["url"]),
         "page_id": verdict["page_id"],
-        "reason": cut(verdict.get("reason")),
+        "reason": shortened(verdict.get("reason")),
         "fetched_at": verdict.get("fetched_at"),
         "coordinates": verdict.get("coordinates"),
     }
@@ -165,8 +165,8 @@ def _close_row(row: Row | None, verdict: Verdict, margin: float, by: str, other:
         return {"items": items}
     items.append(
         {
-            "url": cut(verdict["url"]),
-            "other": cut(other),
+            "url": shortened(verdict["url"]),
+            "other": shortened(other),
             "verdict": verdict["verdict"],
             "margin": round(margin, 6),
             "by": by,
@@ -178,9 +178,9 @@ def _close_row(row: Row | None, verdict: Verdict, margin: float, by: str, other:
 
 
 def _suppressed_row(row: Row | None, verdict: Verdict) -> Row:
-    original = cut((verdict.get("representative") or {}).get("url") or "")
+    original = shortened((verdict.get("representative") or {}).get("url") or "")
     item = {
-        "url": cut(verdict["url"]),
+        "url": shortened(verdict["url"]),
         "original": original,
         "verdict": verdict["verdict"],
         "page_id": verdict["page_id"],
@@ -194,8 +194,8 @@ def _suppressed_row(row: Row | None, verdict: Verdict) -> Row:
 def _hot_row(row: Row | None, verdict: Verdict, site: str, names: Sequence[str]) -> Row:
     families = Counter[str](row["families"] if row else {})
     families.update(_family(name) for name in names)
-    page = {"url": cut(verdict["url"]), "site": site, "page_id": verdict["page_id"]}
-    items = [{"key": cut(name), **page} for name in names]
+    page = {"url": shortened(verdict["url"]), "site": site, "page_id": verdict["page_id"]}
+    items = [{"key": shortened(name), **page} for name in names]
     return {"families": dict(families), **_newest_first(row, items, HOT_KEPT)}
 
 

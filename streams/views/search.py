@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import orjson
 
 from neardup.page import ID_SCHEME, name_of
-from streams.views.lists import KEPT_APART, Facts, cut, kept_apart
+from streams.views.lists import KEPT_APART, Facts, kept_apart, shortened
 
 SECONDS_MAX, FOUND_MAX, CHARS_MIN = 2.0, 50, 2
 _TITLE_CHARS = 200
@@ -81,8 +81,8 @@ def search_rows(rows: Iterable[bytes], text: str, seconds_max: float = SECONDS_M
         if query.fits(found):
             items.append(
                 {
-                    "url": cut(verdict["url"]),
-                    "title": cut(verdict.get("title") or "", _TITLE_CHARS),
+                    "url": shortened(verdict["url"]),
+                    "title": shortened(verdict.get("title") or "", _TITLE_CHARS),
                     "verdict": (verdict.get("standing") or {}).get("verdict") or verdict["verdict"],
                     "page_id": verdict["page_id"],
                     "fetched_at": verdict.get("fetched_at"),

@@ -4,7 +4,7 @@ Faust delivers at least once: after `kill -9` some seconds of verdicts come agai
 changes have it already. A row applies only newer verdicts (`streams.views.rows`), so repeats change nothing. Each
 partition of the topic has its own rows and its own part of every table.
 
-The tables belong to one topic id: a topic that is deleted and recreated gets new tables, filled from its begin.
+The tables belong to one topic id: a topic that is deleted and recreated gets new tables, filled from its start.
 """
 
 import asyncio
@@ -56,7 +56,7 @@ START_SECONDS_MAX = 300.0
 STOP_SECONDS_MAX = 20.0
 #: Limit of Kafka's requests for the lag: a person waits for the page.
 LAG_SECONDS_MAX = 5.0
-#: Raised when the rows change: tables of another version are not touched, and the topic is consumed from its begin.
+#: Raised when the rows change: tables of another version are not touched, and the topic is consumed from its start.
 ROWS_VERSION = 1
 #: Verdicts applied together, and the longest wait for a full batch: many verdicts change the same rows.
 BATCH_VERDICTS, BATCH_SECONDS = 1_000, 0.5
@@ -381,7 +381,7 @@ def make_changelogs(settings: Settings, topic: KafkaTopic) -> None:
 
 
 def forget(settings: Settings, topic: KafkaTopic) -> None:
-    """Delete the tables, on disk and in Kafka: the next start consumes the topic from its begin.
+    """Delete the tables, on disk and in Kafka: the next start consumes the topic from its start.
 
     Raises BrokerError while other views of the same group run.
     """

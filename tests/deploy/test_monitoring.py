@@ -209,7 +209,7 @@ def leave_out(bootstrap: str) -> None:
     """Appends to the log what a faulty sketcher would: a message that begins behind where the last one ended."""
     connection = Connection(bootstrap)
     with closing(KafkaLog(connection, "sketches")) as log:
-        entries = [decode_entry(data, offset) for offset, data in log.messages(log.begin())]
+        entries = [decode_entry(data, offset) for offset, data in log.messages(log.first_offset())]
     last = next(entry for entry in reversed(entries) if isinstance(entry, Message))
     ranges = tuple(replace(each, start=each.stop + 3, stop=each.stop + 3) for each in last.ranges)
     with closing(Writer(connection, "sketches")) as writer:

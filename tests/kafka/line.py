@@ -229,7 +229,7 @@ class Line:
 
     def rejected(self) -> list[Any]:
         with closing(TopicReader(self.connection, self.names.rejected, committed_only=False)) as reader:
-            reader.assign(reader.begins())
+            reader.assign(reader.first_offsets())
             found: list[Any] = []
             while len(found) < sum(reader.ends().values()):
                 found += reader.read(4096, wait_s=1.0)
@@ -258,7 +258,7 @@ class Line:
         found = []
         with closing(TopicReader(self.connection, self.names.verdicts, committed_only=True)) as reader:
             ends = reader.ends()
-            reader.assign(reader.begins())
+            reader.assign(reader.first_offsets())
             while any(position < ends[partition] for partition, position in reader.positions().items()):
                 for record in reader.read(4096, wait_s=0.05):  # the last offset is a marker, which no read returns
                     if (value := record.value()) is None:
@@ -280,7 +280,7 @@ class Line:
 
     def _entries(self) -> Iterator[tuple[int, Any]]:
         with closing(KafkaLog(self.connection, self.names.sketches)) as log:
-            for offset, data in log.messages(log.begin()):
+            for offset, data in log.messages(log.first_offset()):
                 if offset not in self._left_out:
                     yield offset, decode_entry(data, offset)
 

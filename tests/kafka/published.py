@@ -11,7 +11,7 @@ def read_pages(bootstrap: str, topic: str, codec: str, *prefixes: str) -> dict[s
     decode = Codec(codec, Bodies(prefixes, 10_000_000), 10_000_000)
     reader = TopicReader(Connection(bootstrap), topic, committed_only=True)
     ends = reader.ends()
-    reader.assign(reader.begins())
+    reader.assign(reader.first_offsets())
     found: dict[str, list[Page]] = {}
     while any(position < ends[partition] for partition, position in reader.positions().items()):
         for record in reader.read(1000, wait_s=1.0):

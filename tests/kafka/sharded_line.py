@@ -24,7 +24,7 @@ long = pytest.mark.skipif(not os.environ.get("NEARDUP_TEST_SHARDS"), reason="par
 
 def messages_of(line: Line) -> dict[int, bytes]:
     with closing(KafkaLog(line.connection, line.names.sketches)) as log:
-        return dict(log.messages(log.begin()))
+        return dict(log.messages(log.first_offset()))
 
 
 def lockstep_of(line: Line, messages: dict[int, bytes]) -> list[dict[str, Any]]:

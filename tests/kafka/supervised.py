@@ -355,6 +355,6 @@ def all_of(line: Line, topic: str) -> Iterator[list[Record]]:
     """The records that a topic has now, in batches."""
     with closing(TopicReader(line.connection, topic, committed_only=True)) as reader:
         ends = reader.ends()
-        reader.assign(reader.begins())
+        reader.assign(reader.first_offsets())
         while any(position < ends[partition] for partition, position in reader.positions().items()):
             yield reader.read(_SOURCE_BATCH, wait_s=5.0)

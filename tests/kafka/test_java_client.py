@@ -90,7 +90,7 @@ def records(broker: str, topic: str) -> set[tuple[Any, ...]]:
     """Partition, key, value and headers of each record."""
     reader = TopicReader(Connection(broker), topic, committed_only=True)
     ends = reader.ends()
-    reader.assign(reader.begins())
+    reader.assign(reader.first_offsets())
     found = set()
     while any(position < ends[partition] for partition, position in reader.positions().items()):
         for each in reader.read(1000, wait_s=1.0):

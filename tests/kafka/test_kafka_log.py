@@ -41,7 +41,7 @@ def test_messages_come_back_in_order_from_any_offset(connection: Connection, ske
     log = KafkaLog(connection, sketches)
 
     assert (writer.sent, writer.acknowledged, writer.outstanding, writer.last_offset) == (1000, 1000, 0, 999)
-    assert (log.begin(), log.end()) == (0, 1000)
+    assert (log.first_offset(), log.end()) == (0, 1000)
     assert list(log.messages(0)) == [(number, b"%d" % number) for number in range(1000)]
     assert list(log.messages(990)) == [(number, b"%d" % number) for number in range(990, 1000)]
     assert list(log.messages(1000)) == []
@@ -84,7 +84,7 @@ def test_neither_a_cut_log_nor_a_short_one_is_read(broker: str, connection: Conn
     for future in client.delete_records([TopicPartition(sketches, 0, 4)]).values():
         future.result(30)
 
-    assert (log.begin(), log.end()) == (4, 10)
+    assert (log.first_offset(), log.end()) == (4, 10)
     with pytest.raises(PositionLost, match=r"offset 3 is to be read, .* holds 4 to 9: records 3 to 3 were deleted"):
         log.follow(3)
     with pytest.raises(PositionLost, match=r"offset 11 is to be read, .* holds 4 to 9: it ends before that"):

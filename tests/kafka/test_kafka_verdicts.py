@@ -52,7 +52,7 @@ def committed_values(connection: Connection, names: Topics) -> list[bytes]:
     """All verdicts that a consumer of committed records gets, in order within each partition."""
     reader = TopicReader(connection, names.verdicts, committed_only=True)
     ends = reader.ends()
-    reader.assign(reader.begins())
+    reader.assign(reader.first_offsets())
     values: list[bytes] = []
 
     def read_on() -> bool:
@@ -123,7 +123,7 @@ def test_the_newest_verdicts_are_found_behind_markers_and_aborted_ones(
 
 def _partition(connection: Connection, names: Topics, wanted: bytes) -> int:
     reader = TopicReader(connection, names.verdicts, committed_only=False)
-    reader.assign(reader.begins())
+    reader.assign(reader.first_offsets())
     found: list[int] = []
 
     def look() -> bool:

@@ -43,7 +43,7 @@ def kept(line: Line) -> list[bytes]:
     """Every committed verdict as its bytes, in the log's order."""
     with closing(TopicReader(line.connection, line.names.verdicts, committed_only=True)) as reader:
         found, ends = [], reader.ends()
-        reader.assign(reader.begins())
+        reader.assign(reader.first_offsets())
         while any(position < ends[partition] for partition, position in reader.positions().items()):
             found += [record.value() or b"" for record in reader.read(4096, wait_s=1.0)]
 

@@ -1,4 +1,4 @@
-"""Shards and a judge whose disks are lost, after retention has removed the log's begin: they restore checkpoints."""
+"""Shards and a judge whose disks are lost, after retention has removed the log's start: they restore checkpoints."""
 
 import re
 import shutil
@@ -190,7 +190,7 @@ def test_checkpoints_of_shards_lose_a_page_that_is_taken_down(line: ShardedLine)
 @long
 @pytest.mark.parametrize("whole", [True, False], ids=["whole log", "trimmed log"])
 def test_lost_answers_are_given_again(line: ShardedLine, whole: bool) -> None:
-    """The judge names message and shards; as it says, they start again, from a checkpoint or from the log's begin."""
+    """The judge names message and shards; as it says, they start again, from a checkpoint or from the log's start."""
     line.judge.stop()
     judged = line.committed("match", line.names.sketches, 1)[0]
     line.publish(story())  # shards go on for as long as they have effects, and their indexes become too new

@@ -109,7 +109,7 @@ def test_it_is_not_caught_up_while_takedowns_cannot_be_read(make: Make) -> None:
 
 def _takedown_keys(line: Line) -> set[bytes]:
     with closing(TopicReader(line.connection, line.settings.generations_topic, committed_only=False)) as reader:
-        reader.assign(reader.begins())
+        reader.assign(reader.first_offsets())
         found: set[bytes] = set()
         while reader.positions() != reader.ends():
             found |= {record.key() or b"" for record in reader.read(100, wait_s=0.2)}

@@ -62,7 +62,7 @@ def run(line: Line, traces: Traces | None, until: int) -> None:
 def headers_of(line: Line, topic: str) -> Iterator[Any]:
     with closing(TopicReader(line.connection, topic, committed_only=True)) as reader:
         ends = reader.ends()
-        reader.assign(reader.begins())
+        reader.assign(reader.first_offsets())
         while any(position < ends[partition] for partition, position in reader.positions().items()):
             yield from (record.headers() for record in reader.read(4096, wait_s=1.0))
 
@@ -128,7 +128,7 @@ def test_roles_that_do_not_trace_pass_over_what_others_send(make: Make) -> None:
     run(line, None, 1)
     assert [span.name for span in kept.spans()] == ["publish"]
     with closing(KafkaLog(line.connection, line.names.sketches)) as log:
-        assert list(log.messages(log.begin()))
+        assert list(log.messages(log.first_offset()))
     assert all(headers is None for headers in headers_of(line, line.names.sketches))
 
 

@@ -341,7 +341,7 @@ class ScriptedLog:
     def _held(self) -> ScriptedPartition:
         return self.topic.partitions[0]
 
-    def begin(self) -> int:
+    def first_offset(self) -> int:
         return self._held.begin
 
     def end(self) -> int:
@@ -362,7 +362,7 @@ class ScriptedLog:
         self._must_hold()
 
     def _must_hold(self) -> None:
-        if not self.begin() <= self._at <= self.end():
+        if not self.first_offset() <= self._at <= self.end():
             raise PositionLost.of(self.topic.name, 0, self._at, self._held.held, LOG_LOST)
 
     def poll(self, count: int, *, bytes_max: int, linger_s: float = 0.0, wait_s: float) -> list[tuple[int, bytes]]:

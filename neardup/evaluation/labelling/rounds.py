@@ -72,7 +72,7 @@ class Labelling:
         """Returns this labeller's label of the pair."""
         return self._by_labeller.get(labeller, {}).get(place)
 
-    def record(self, labeller: str, place: int, judgement: str, reasons: Sequence[str], at: int) -> None:
+    def record(self, labeller: str, place: int, judgement: str, reasons: Sequence[str], labelled_at: int) -> None:
         """Records a label.
 
         Raises BadInput for an invalid name, index or judgement, or a reason that does not fit it.
@@ -90,24 +90,24 @@ class Labelling:
         given = [reason for reason in fitting if reason in reasons]
         if len(given) != len(set(reasons)):
             raise BadInput(f"invalid reason for {what}; the reasons are {', '.join(fitting)}")
-        self._write(labeller, place, what, tuple(given), at)
+        self._write(labeller, place, what, tuple(given), labelled_at)
         following = self.next_for(labeller, place)
         self._reach(labeller, None if following is None or following < place else following)
 
-    def undo(self, labeller: str, at: int) -> int | None:
+    def undo(self, labeller: str, labelled_at: int) -> int | None:
         """Withdraws the labeller's last label and returns the pair's index; None without a label."""
         own = self._by_labeller.get(labeller)
         if not own:
             return None
         place = next(reversed(own))
-        self._write(labeller, place, Judgement.WITHDRAWN, (), at)
+        self._write(labeller, place, Judgement.WITHDRAWN, (), labelled_at)
         return place
 
-    def _write(self, labeller: str, place: int, what: Judgement, reasons: tuple[Reason, ...], at: int) -> None:
+    def _write(self, labeller: str, place: int, what: Judgement, reasons: tuple[Reason, ...], labelled_at: int) -> None:
         pair = self.pairs[place]
         before = self.label_by(labeller, place)
         sample = united(before.sample if before else "", pair.sample)
-        more = {"reasons": reasons, "labeller": labeller, "labelled_at": at, "sample": sample}
+        more = {"reasons": reasons, "labeller": labeller, "labelled_at": labelled_at, "sample": sample}
         label = label_of(self.corpus.urls[pair.a], self.corpus.urls[pair.b], what, **more)
         self._append(label.to_json())
         own = self._by_labeller.setdefault(labeller, {})

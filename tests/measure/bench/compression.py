@@ -67,7 +67,7 @@ def _through(cluster: Any, codec: str, records: Sequence[Record]) -> tuple[int, 
     folder = cluster.nodes[0].folder / "data" / f"{topic}-0"
     kept = sum(file.stat().st_size for file in folder.glob("*.log"))
     with closing(TopicReader(connection, topic, committed_only=True)) as reader:
-        reader.assign(reader.begins())
+        reader.assign(reader.first_offsets())
 
         def read() -> None:
             left = len(records)

@@ -165,7 +165,7 @@ class Stream:
         eventually(self._serving, "metrics of both roles")
         self._archive = archive
         self._reader = TopicReader(self.line.connection, names.verdicts, committed_only=True)
-        self._reader.assign(self._reader.begins())
+        self._reader.assign(self._reader.first_offsets())
         self.crawl(WARM_UP_PAGES)
 
     def close(self) -> None:

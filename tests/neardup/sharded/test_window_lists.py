@@ -14,7 +14,7 @@ from neardup.kernels import key_table
 from neardup.rules.posted import similarity_keys
 from neardup.sharded.changing import changes
 from neardup.sharded.epochs import Sharding
-from neardup.sharded.judging import JudgeReader
+from neardup.sharded.judge_rows import JudgeReader
 from neardup.sharded.records import EffectKind, Effects
 from neardup.sharded.window_lists import WindowLists
 from neardup.sketch.header import Header

@@ -102,7 +102,7 @@ def test_a_fold_is_never_judged_by_what_was_learned_of_it() -> None:
     noise = Examples({"mcd": np.arange(400) / STEPS}, rng.random(400) < 0.5)
     seen = along(learn_tree(noise, 0), noise.columns)[0]
     assert (seen == noise.truth).mean() > 0.6
-    one, _ = judge(noise.at(np.arange(200)), noise.at(np.arange(200, 400)), "tree", 0)
+    one, _ = judge(noise.subset(np.arange(200)), noise.subset(np.arange(200, 400)), "tree", 0)
     assert len(one) == 200
     made = outcomes(noise, [["mcd"]], seeds=2, folds=5)[0]
     values = made.median("tree").scores > 0.5

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from neardup.errors import CorruptRecord, OtherVersion
-from streams.formats.pieces import cut, decode_piece
+from streams.formats.pieces import decode_piece, pieces_of
 from streams.pipeline.lockstep import Lockstep
 from tests.streams.scripted import ScriptedRecord
 
@@ -31,7 +31,7 @@ class Partitions:
 
     def write(self, shard: int, offsets: Iterable[int]) -> None:
         for offset in offsets:
-            self.records[shard] += cut(offset, payload(shard, offset), PIECE)
+            self.records[shard] += pieces_of(offset, payload(shard, offset), PIECE)
 
     def read(self, partitions: Collection[int], wait_s: float) -> list[ScriptedRecord]:
         found = []
@@ -73,7 +73,7 @@ def test_the_first_answer_of_a_message_counts() -> None:
 
 
 def test_an_answer_that_comes_after_a_later_ones_is_found() -> None:
-    """A shard that lost its folder answers from the log's begin on, behind what it has answered."""
+    """A shard that lost its folder answers from the log's start on, behind what it has answered."""
     topic = Partitions(1)
     topic.write(0, range(100, 200))
     topic.write(0, range(200))
@@ -143,7 +143,7 @@ def test_any_repetition(data: st.DataObject) -> None:
     for shard in range(shards):
         starts = [*data.draw(st.lists(st.integers(0, count - 1), max_size=3)), 0]
         writers = [
-            [piece for offset in range(start, count) for piece in cut(offset, payload(shard, offset), PIECE)]
+            [piece for offset in range(start, count) for piece in pieces_of(offset, payload(shard, offset), PIECE)]
             for start in starts
         ]
         while any(writers):
@@ -165,7 +165,7 @@ def test_any_repetition(data: st.DataObject) -> None:
 
 def test_payloads_of_two_programs_are_not_mixed() -> None:
     """A rolling restart: the old program's pieces and the new one's lie between each other."""
-    old, new = (list(cut(0, name * 6, PIECE)) for name in (b"oo", b"nn"))
+    old, new = (list(pieces_of(0, name * 6, PIECE)) for name in (b"oo", b"nn"))
     topic = Partitions(1)
     topic.records[0] = [old[0], new[0], old[1], new[1], new[2]]
     lockstep = Lockstep(topic, {0: 0}, 0, 8)
@@ -174,7 +174,7 @@ def test_payloads_of_two_programs_are_not_mixed() -> None:
 
 
 def test_damaged_pieces_name_where_they_are() -> None:
-    (sound,) = cut(7, b"abc")
+    (sound,) = pieces_of(7, b"abc")
     assert decode_piece(sound, "here").data == b"abc"
     for damaged, kind in ((b"", CorruptRecord), (sound[:9], CorruptRecord), (b"\xff" + sound[1:], OtherVersion)):
         with pytest.raises(kind, match="here"):

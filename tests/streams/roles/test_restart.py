@@ -193,5 +193,5 @@ def test_what_does_not_fit_together_is_refused(changes: dict[str, Any], error: t
     with pytest.raises(error, match=expected) as raised:
         at(**changes)
     if changes.get("begin"):
-        assert "neardup replay" not in str(raised.value), "it needs the log's begin"
+        assert "neardup replay" not in str(raised.value), "it needs the log's start"
     assert "delete" not in str(raised.value).replace("deleted and recreated", "")

@@ -13,7 +13,7 @@ from tests.streams.scripted import Broker, ScriptedTopic
 class Indexer:
     """Positions and table are stored together. taken: verdicts by the id of their topic, in the order they came.
 
-    cleared: topics of which it has not read all from the begin on: it came late, or had to clear its positions.
+    cleared: topics of which it has not read all from the start on: it came late, or had to clear its positions.
     """
 
     broker: Broker
@@ -91,7 +91,7 @@ class _Reader:
         self._broker, self.topic = broker, _Described(broker.topic(name))
         self._at: dict[int, int] = {}
 
-    def begins(self) -> dict[int, int]:
+    def first_offsets(self) -> dict[int, int]:
         return {number: held.begin for number, held in enumerate(self.topic.held.partitions)}
 
     def ends(self) -> dict[int, int]:

@@ -132,7 +132,7 @@ ADVICE: Mapping[str, Act] = {
     r"retention has overtaken this standby; start it again": _start_again,
     r"cannot list checkpoints at .*; mend that and try again": _mend_store,
     r"is of another (?:log|history): name another directory": _set_aside,
-    r"is decided by (?P<held>\w+) from its begin on, .*: give it the rule and numbers of the active one": _set_decider,
+    r"is decided by (?P<held>\w+) from its start on, .*: give it the rule and numbers of the active one": _set_decider,
     r"or copy here the state folder of the stopped active matcher": _copy_to_standby,
     # Their classes say that starting again is safe.
     r"\A(?:BrokerError|NoAnswer|Unsettled|Stopped): ": _start_again,

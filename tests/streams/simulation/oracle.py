@@ -164,7 +164,7 @@ def _check_emitted(
     if log is None or not (emitted or log in folds):
         return
     if emitted:
-        # What decides from the log's begin on is not in the log. It shows where a topic is told all from there on; it
+        # What decides from the log's start on is not in the log. It shows where a topic is told all from there on; it
         # may be another one than before only then.
         first = min(emitted, key=lambda verdict: (verdict["page_id"], verdict["n"]))
         (decider,) = [each for each in DECIDERS if each.digest == first["decider"]]

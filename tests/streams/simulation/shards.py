@@ -6,7 +6,7 @@ order, its answer is a hash of these rows and the message, and the judge's verdi
 and of the messages in its window. A message that is answered from an earlier or later view, or judged with another
 window, has another verdict.
 
-Shards and judge make checkpoints. In some schedules retention removes the begin of the log and of the effects, as far
+Shards and judge make checkpoints. In some schedules retention removes the start of the log and of the effects, as far
 as the newest checkpoints permit; such a schedule loses either effects or answers, because no checkpoint can replace
 both. The operator does what errors and logs say.
 """
@@ -40,7 +40,7 @@ from neardup.verdict import Kind
 from streams.config.settings import Settings
 from streams.errors import PositionLost
 from streams.formats.message import Message, encode_message, page_id
-from streams.formats.pieces import cut, decode_piece
+from streams.formats.pieces import decode_piece, pieces_of
 from streams.pipeline.answered_log import AnsweredLog
 from streams.pipeline.effects import EffectsReader
 from streams.pipeline.matcher import Prepared
@@ -192,7 +192,7 @@ class MadeUpMatcher:
 @contextmanager
 def made_up() -> Iterator[None]:
     """What is found is made up meanwhile."""
-    small = lambda offset, payload: cut(offset, payload, PIECE)  # noqa: E731
+    small = lambda offset, payload: pieces_of(offset, payload, PIECE)  # noqa: E731
     with (
         mock.patch.object(shard_module, "answer", made_up_answer),
         mock.patch.object(shard_module, "changes", made_up_changes),
@@ -209,7 +209,7 @@ def made_up() -> Iterator[None]:
 
 
 class Answers:
-    """The topic `candidates`, of the name; a position that it does not hold becomes its begin."""
+    """The topic `candidates`, of the name; a position that it does not hold becomes its start."""
 
     def __init__(self, broker: Broker, most: int) -> None:
         self._broker, self._most = broker, most
@@ -487,7 +487,7 @@ class World:
             self.judge_checkpoints.append(Folder(copy_of(self.judge_folder.store), self.judge_folder.kept))
 
     def expire(self) -> None:
-        """Retention removes the begin of the log and of its effects, where checkpoints make up for a lost disk."""
+        """Retention removes the start of the log and of its effects, where checkpoints make up for a lost disk."""
         if len(self.may_lose) > 1:
             return
         newest = [max((applied_to(disk) for disk in each), default=0) for each in self.checkpoints]

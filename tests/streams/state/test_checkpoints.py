@@ -349,7 +349,7 @@ def test_a_generation_starts_from_no_other_ones(state: Path, tmp_path: Path) -> 
     class Log:
         cluster_id, topic = "cluster", SimpleNamespace(id=b"log")
 
-        def begin(self) -> int:
+        def first_offset(self) -> int:
             return 0
 
         def end(self) -> int:

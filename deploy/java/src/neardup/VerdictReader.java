@@ -28,7 +28,7 @@ import org.apache.kafka.common.serialization.ByteArrayDeserializer;
  * next reader: after a crash both are there or neither is. Kafka stores no position. The positions have the names that
  * the Python client gives them, so either client goes on where the other one stopped.
  *
- * <p>A generation's verdicts are about all pages: it is read from its begin when it becomes live for the first time,
+ * <p>A generation's verdicts are about all pages: it is read from its start when it becomes live for the first time,
  * and from its stored positions when it becomes live again. Keep a row for each (generation, URL), replace it only by
  * a verdict that is {@link #newer}, and show the rows of the generation whose batch was complete last. Not thread-safe.
  */
@@ -188,11 +188,11 @@ public final class VerdictReader implements AutoCloseable {
         complete = false;
     }
 
-    /** Assigns all partitions of a topic: at their positions; from the begin where there is none. */
+    /** Assigns all partitions of a topic: at their positions; from the start where there is none. */
     private void assign(TopicDescription found) {
         if (described != null && described.name().equals(found.name()) && !described.topicId().equals(found.topicId())) {
             throw new NeardupException.PositionLost("topic " + found.name() + " was recreated: start a new reader, which "
-                    + "reads it from its begin; compare page ids only among verdicts of one log", null);
+                    + "reads it from its start; compare page ids only among verdicts of one log", null);
         }
         described = found;
         partitionsChecked = System.nanoTime();
