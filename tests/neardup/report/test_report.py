@@ -361,7 +361,7 @@ def test_charts_of_extremes() -> None:
         assert "nan" not in markup
         assert "inf" not in markup
     assert str(many).count("<circle") < 800
-    assert "one cluster of 100,000 pages" in str(many), "the largest stays"
+    assert "1 cluster of 100,000 pages" in str(many), "the largest stays"
 
 
 @pytest.mark.parametrize(
