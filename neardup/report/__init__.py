@@ -10,9 +10,8 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from importlib import resources
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from neardup.decider import Decider
@@ -26,6 +25,9 @@ from neardup.rules import REFUSALS, rule_of, why_refused
 from neardup.scheme import Scheme
 from neardup.sketch.making import sketch_pages
 from neardup.sketch.view import Sketch
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
 
 #: Samples per verdict shown at once; the rest are folded.
 UNFOLDED = 2
@@ -91,8 +93,10 @@ def visible(value: Any) -> Any:
     return value
 
 
-def environment(package: str) -> Environment:
+def environment(package: str) -> "Environment":
     """Loads the templates of a package and of the report. Values are escaped and passed through `visible`."""
+    from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined  # a scan without a report needs none
+
     made = Environment(
         loader=ChoiceLoader([PackageLoader(package, "."), PackageLoader(__name__, ".")]),
         autoescape=True,

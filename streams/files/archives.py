@@ -13,7 +13,7 @@ import heapq
 import struct
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import chain, islice
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
@@ -125,7 +125,7 @@ class SketchedArchives:
         log_time = self._time.advance(date)
         record = bytearray(page.record)
         _DATES.pack_into(record, _DATES_AT, date if page.undated else fetched_at, log_time)
-        return replace(page, record=bytes(record))
+        return SketchedPage(page.source, page.offset, bytes(record), page.undated)
 
     def _in_order(self) -> Iterator[SketchedPage]:
         """All pages. The log-time field of their records holds their dates."""

@@ -1,6 +1,6 @@
 """Sketch records without pages: a log of any length in seconds, and a store as folding it would leave it."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,6 +11,8 @@ from neardup.index.base import Family, Store
 from neardup.index.rows import NO_PAGE, ClusterRow, DigestRow, UrlRow, id_key
 from neardup.rules.posted import similarity_keys
 from neardup.rules.siblings import NO_SIBLINGS
+from neardup.search.pages import Pages
+from neardup.sharded.judging import slim_all, slim_headers
 from neardup.sketch.header import Header, url_hash
 from neardup.sketch.layout import HEADER, SKETCH_VERSION
 from neardup.verdict import Kind
@@ -21,7 +23,7 @@ _TIME = 1_700_000_000_000
 #: Records that are made at once, from random numbers of their own: a record depends on its number alone.
 _BLOCK_PAGES = 100
 #: Pages that a fill writes at once.
-_FILL_PAGES = 5_000
+FILL_PAGES = 5_000
 
 
 @dataclass(frozen=True)
@@ -95,23 +97,59 @@ def changed(record: bytes, number: int, **fields: object) -> bytes:
 
 def fill(store: Store, log: Log, first: int, count: int, decider: Decider) -> None:
     """Writes what folding these pages of the log writes, row by row the same, without folding."""
-    for start in range(first, first + count, _FILL_PAGES):
-        many = min(_FILL_PAGES, first + count - start)
-        store.write(_rows(log.records(start, many), start, decider))
+    for start in range(first, first + count, FILL_PAGES):
+        many = min(FILL_PAGES, first + count - start)
+        store.write(rows(log.records(start, many), range(start + 1, start + 1 + many), decider))
 
 
-def _rows(records: list[bytes], first: int, decider: Decider) -> dict[Family, dict[bytes, bytes | None]]:
-    out: dict[Family, dict[bytes, bytes | None]] = {
-        family: {} for family in (Family.KEYS, Family.SKETCHES, Family.URLS, Family.CLUSTERS)
+Rows = dict[Family, dict[bytes, bytes | None]]
+
+
+def rows(records: Sequence[bytes], page_ids: Sequence[int], decider: Decider) -> Rows:
+    """The rows that one matcher writes for pages that have nothing in common with others."""
+    return _together(_life(records, records, page_ids), _lists(records, page_ids, decider))
+
+
+def judge_rows(records: Sequence[bytes], page_ids: Sequence[int], decider: Decider) -> Rows:
+    """The rows that a judge writes for such pages."""
+    pages = Pages(list(zip(page_ids, records, strict=True)))
+    return _life(records, slim_all(pages, slim_headers(pages)), page_ids)
+
+
+def shard_rows(records: Sequence[bytes], page_ids: Sequence[int], decider: Decider) -> Rows:
+    """The rows that a shard writes for such pages of its own."""
+    followed: dict[bytes, bytes | None] = {
+        Header(record).url_hash: b"\x01" + id_key(page_id) for page_id, record in zip(page_ids, records, strict=True)
     }
-    for page_id, record in enumerate(records, first + 1):
+    kept: dict[bytes, bytes | None] = {
+        id_key(page_id): sharing.whole_row(record) for page_id, record in zip(page_ids, records, strict=True)
+    }
+    return {Family.KEYS: _lists(records, page_ids, decider), Family.SKETCHES: kept, Family.URLS: followed}
+
+
+def _together(out: Rows, lists: dict[bytes, bytes | None]) -> Rows:
+    out[Family.KEYS].update(lists)
+    return out
+
+
+def _lists(records: Sequence[bytes], page_ids: Sequence[int], decider: Decider) -> dict[bytes, bytes | None]:
+    out: dict[bytes, bytes | None] = {}
+    for page_id, record in zip(page_ids, records, strict=True):
         head = Header(record)
         for key in similarity_keys(head, decider):
-            out[Family.KEYS][key] = keys.with_posting(None, keys.posting(page_id, head, key), decider.postings_max, 0)
+            out[key] = keys.with_posting(None, keys.posting(page_id, head, key), decider.postings_max, 0)
+    return out
+
+
+def _life(records: Sequence[bytes], kept: Sequence[bytes], page_ids: Sequence[int]) -> Rows:
+    """Rows of URLs, clusters, digests and namings, and of what is kept of the records."""
+    out: Rows = {family: {} for family in (Family.KEYS, Family.SKETCHES, Family.URLS, Family.CLUSTERS)}
+    for page_id, record, own in zip(page_ids, records, kept, strict=True):
+        head = Header(record)
         out[Family.KEYS][namings.key_of(head)] = namings.encode(NO_SIBLINGS.with_one(head))
-        check = sharing.check_of(sharing.shared_part(record))
+        check = sharing.check_of(sharing.shared_part(own))
         out[Family.KEYS][keys.digest_key(head)] = DigestRow(1, page_id, 1, check, (page_id,)).encode()
-        out[Family.SKETCHES][id_key(page_id)] = sharing.whole_row(record)
+        out[Family.SKETCHES][id_key(page_id)] = sharing.whole_row(own)
         url = UrlRow(page_id, page_id, 0, Kind.UNIQUE, head.clamped, head.log_time)
         out[Family.URLS][head.url_hash] = url.encode()
         cluster = ClusterRow(page_id, head.url_hash, page_id, 1, 1, NO_PAGE, bytes(16), "")

@@ -1,13 +1,17 @@
 """The bench measures what it says: filled stores are folded ones, planted duplicates are duplicates."""
 
 from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from neardup.decider import Decider
 from neardup.fold import fold
 from neardup.index.base import Family
 from neardup.index.memory import MemoryStore
+from neardup.limits import PLACE_BITS
 from neardup.scheme import Scheme
-from tests.measure.bench.generated import Log, fill, mixed, stream
+from tests.measure.bench import by_size
+from tests.measure.bench.generated import Log, Rows, fill, judge_rows, mixed, shard_rows, stream
 from tests.measure.bench.table import Row, markdown
 
 DECIDER = Decider(scheme=Scheme(seed=1).digest)
@@ -42,3 +46,26 @@ def test_a_stream_repeats_itself_from_anywhere():
     kinds = Counter(verdict.verdict for verdict in outcome.verdicts)
     assert kinds == {"unique": 210, "near_duplicate": 60, "exact_duplicate": 30}
     assert list(stream(Log(), 200)) == records[:200]
+
+
+def test_filled_stores_of_a_judge_and_shards_are_folded_ones():
+    log, decider, count = Log(), replace(DECIDER, shards=2, epoch=1), 4
+    judge, shards = MemoryStore(), [MemoryStore(), MemoryStore()]
+    roles = by_size.Roles({"judge": judge, "shard": shards[0]}, decider)
+    shards[1] = roles.others[1]
+    clocks = {name: by_size.Clock() for name in by_size.ROLES}
+    records = by_size.named(log.records(0, count * by_size.MESSAGE_PAGES), 0)
+    for offset, message in by_size.messages(records, decider.scheme, 0):
+        roles.take(offset, message, clocks)
+
+    def check(store: MemoryStore, make: Callable[..., Rows], own: Sequence[int]) -> None:
+        filled = MemoryStore()
+        filled.write(make([records[i] for i in own], [by_size.page_id(i) for i in own], decider))
+        for family in set(Family) - {Family.META}:
+            assert list(store.scan(family)) == list(filled.scan(family)), family
+
+    check(judge, judge_rows, range(len(records)))
+    # A shard lacks the effects of the last two epochs.
+    in_rows = range((count - 2) * by_size.MESSAGE_PAGES)
+    for number, store in enumerate(shards):
+        check(store, shard_rows, [i for i in in_rows if (by_size.page_id(i) >> PLACE_BITS) % 2 == number])

@@ -1,0 +1,226 @@
+"""Processor time of one matcher, a judge and a shard for a page, in indexes of growing size.
+
+    python -m tests.measure.bench.by_size [--sizes 10000,1000000] [--shards 4] [--roles matcher,judge,shard]
+
+The indexes are filled with the rows that folding would have written, then every role takes the same messages: 7 of 10
+pages are new, 3 repeat pages from anywhere in the index. Shard 0 has its share of the pages on disk; the other shards
+hold in memory the pages that are repeated, so that the judge gets all answers. A page's *own* time is that of the
+role's thread. *Background* is that of RocksDB's threads while the index grew to the size, a page, until nothing waits
+for compaction.
+"""
+
+import argparse
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import numpy as np
+
+from neardup.decider import Decider
+from neardup.index.base import Store
+from neardup.index.memory import MemoryStore
+from neardup.index.rocks import RocksStore
+from neardup.limits import PLACE_BITS
+from neardup.scheme import Scheme
+from neardup.sharded.records import Candidates, Effects
+from neardup.sharded.shard import Question, Shard
+from neardup.sketch.layout import field_at
+from streams.formats.message import Message, decode_entry, encode_message
+from streams.pipeline.matcher import Matcher
+from streams.ports import Range
+from tests.measure.bench.generated import FILL_PAGES, Log, changed, judge_rows, rows, shard_rows
+from tests.measure.bench.options import tuned
+from tests.measure.bench.store_rows import enough_room, settle
+from tests.measure.bench.variants import VARIANTS
+
+MESSAGE_PAGES = 512
+#: The messages that a stage takes begin at multiples of this offset, and their new pages at multiples of that number.
+_STAGE_OFFSETS, _STAGE_NUMBERS = 1 << 24, 10**9
+_SETTLE_S_MAX = 900.0
+ROLES = ("matcher", "judge", "shard")
+
+
+def page_id(number: int) -> int:
+    """The page id of a page of the log."""
+    return number // MESSAGE_PAGES << PLACE_BITS | number % MESSAGE_PAGES
+
+
+def repeated(size: int, count: int) -> list[int]:
+    """Numbers of the pages that a stage of `count` pages repeats, from an index of `size` pages."""
+    random = np.random.default_rng((size, 5))
+    return [int(number) for number in random.integers(0, size, size=count)]
+
+
+def stage(log: Log, size: int, number: int, count: int) -> Iterator[bytes]:
+    """Records for an index of `size` pages: 7 of 10 new, 2 near and 1 exact duplicate. number: of the stage, from 1."""
+    first = number * _STAGE_NUMBERS
+    random = np.random.default_rng((size, 6))
+    fresh = iter(log.records(first, count))
+    for place, old in enumerate(repeated(size, count)):
+        if place % 10 < 7:
+            yield next(fresh)
+            continue
+        (record,) = log.records(old, 1)
+        digest = {} if place % 10 == 9 else {"digest": np.frombuffer(random.bytes(16), "V16")[0]}
+        yield changed(record, first + place, **digest)
+
+
+def named(records: Sequence[bytes], number: int) -> list[bytes]:
+    """The records of a stage with a source of its own."""
+    at, source, offset = field_at("source"), number.to_bytes(16, "big"), field_at("offset")
+    records = [record[:at] + source + record[at + 16 :] for record in records]
+    return [record[:offset] + i.to_bytes(8, "little") + record[offset + 8 :] for i, record in enumerate(records)]
+
+
+def messages(records: Sequence[bytes], scheme: str, number: int) -> list[tuple[int, bytes]]:
+    """(offset, message) of the records of a stage, which `named` has named."""
+    out = []
+    for first in range(0, len(records), MESSAGE_PAGES):
+        some = tuple(records[first : first + MESSAGE_PAGES])
+        span = Range(number.to_bytes(16, "big"), 0, first, first + len(some))
+        out.append((number * _STAGE_OFFSETS + len(out), encode_message(Message(bytes.fromhex(scheme), (span,), some))))
+    return out
+
+
+@dataclass
+class Index:
+    """The index of one role. background_us: of RocksDB's threads, a page of the last filling."""
+
+    make_rows: Callable[[Sequence[bytes], Sequence[int], Decider], dict]
+    store: Store
+    of_shard: bool = False
+    background_us: float = 0.0
+
+    def fill(self, log: Log, first: int, last: int, decider: Decider) -> None:
+        others = time.process_time() - time.thread_time()
+        for start in range(first, last, FILL_PAGES):
+            many = min(FILL_PAGES, last - start)
+            ids, records = [page_id(number) for number in range(start, start + many)], log.records(start, many)
+            if self.of_shard:
+                own = [i for i, one in enumerate(ids) if (one >> PLACE_BITS) % decider.shards == 0]
+                ids, records = [ids[i] for i in own], [records[i] for i in own]
+            if ids:
+                self.store.write(self.make_rows(records, ids, decider))
+        if isinstance(self.store, RocksStore):
+            self.store.flush()
+            settle(self.store, _SETTLE_S_MAX)
+        self.background_us = (time.process_time() - time.thread_time() - others) / max(1, last - first) * 1e6
+
+
+@dataclass
+class Clock:
+    """Processor time of this thread, in microseconds."""
+
+    micros: float = 0.0
+    pages: int = 0
+    _started: int = field(default=0)
+
+    def __enter__(self) -> None:
+        self._started = time.thread_time_ns()
+
+    def __exit__(self, *_: object) -> None:
+        self.micros += (time.thread_time_ns() - self._started) / 1000
+
+
+class Roles:
+    """One matcher, a judge and its shards, in lockstep; with None for a role that is not measured."""
+
+    def __init__(self, stores: dict[str, Store], decider: Decider) -> None:
+        self.decider = decider
+        self.matcher = Matcher(stores["matcher"], replace(decider, shards=1, epoch=0)) if "matcher" in stores else None
+        self.judge = Matcher(stores["judge"], decider)
+        self.others = {number: MemoryStore() for number in range(decider.shards)}
+        self.shards = [
+            Shard(number, stores["shard"] if number == 0 and "shard" in stores else self.others[number], decider)
+            for number in range(decider.shards)
+        ]
+        self.answers: dict[int, list[Candidates]] = {}
+
+    def teach(self, log: Log, numbers: Sequence[int]) -> None:
+        """Fills the shards in memory with these pages of the log."""
+        for number in sorted(set(numbers)):
+            shard = page_id(number) // (1 << PLACE_BITS) % self.decider.shards
+            self.others[shard].write(shard_rows(log.records(number, 1), [page_id(number)], self.decider))
+
+    def take(self, offset: int, data: bytes, clocks: dict[str, Clock]) -> None:
+        if self.matcher is not None:
+            with clocks["matcher"]:
+                prepared = self.matcher.prepare([(offset, data)])
+                prepared.verdicts.lines()
+                self.matcher.apply(prepared)
+        for shard in self.shards:
+            with clocks["shard"] if shard.number == 0 else nullcontext():
+                entry = decode_entry(data, offset)
+                assert isinstance(entry, Message)
+                shard.take(Question(offset, entry.records))
+                shard.advance()
+                given = [(one.offset, one.encode()) for one in shard.answers()]
+            for at, encoded in given:
+                self.answers.setdefault(at, []).append(Candidates.decode(encoded))
+        with clocks["judge"]:
+            prepared = self.judge.prepare([(offset, data)], answers=self.answers.pop(offset))
+            assert prepared.effects is not None
+            effects = prepared.effects.encode()
+            prepared.verdicts.lines()
+            self.judge.apply(prepared)
+        for shard in self.shards:
+            with clocks["shard"] if shard.number == 0 else nullcontext():
+                shard.learn(Effects.decode(effects))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="tests.measure.bench.by_size", description=__doc__)
+    parser.add_argument("--sizes", default="10000,1000000", help="pages in the index, ascending")
+    parser.add_argument("--shards", type=int, default=4)
+    parser.add_argument("--epoch", type=int, default=4)
+    parser.add_argument("--messages", type=int, default=24, help="of 512 pages, that are measured at each size")
+    parser.add_argument("--roles", default=",".join(ROLES), help="whose index is filled on disk")
+    parser.add_argument("--variant", default="default", help="options of RocksDB (tests/measure/bench/variants.py)")
+    parser.add_argument("--scratch", type=Path, help="folder for the indexes: 5 kB a page")
+    asked = parser.parse_args()
+    sizes, names = sorted(map(int, asked.sizes.split(","))), asked.roles.split(",")
+    scheme = Scheme(seed=1).digest
+    decider = Decider(scheme=scheme, shards=asked.shards, epoch=asked.epoch)
+    makers = {"matcher": rows, "judge": judge_rows, "shard": shard_rows}
+    log = Log()
+    warm = 2 * asked.epoch
+    variant = VARIANTS[asked.variant]
+    with tempfile.TemporaryDirectory(dir=asked.scratch) as folder, tuned(variant):
+        enough_room(Path(folder), sizes[-1])
+        indexes = {
+            name: Index(makers[name], RocksStore(Path(folder) / name, **dict(variant.sizes)), name == "shard")
+            for name in names
+        }
+        stores: dict[str, Store] = {name: index.store for name, index in indexes.items()}
+        roles = Roles({"judge": MemoryStore(), **stores}, decider)
+        compiled = messages(named(log.records(10 * _STAGE_NUMBERS, MESSAGE_PAGES), 0), scheme, 0)
+        run = Roles({name: MemoryStore() for name in ROLES}, decider)
+        for offset, data in compiled:
+            run.take(offset, data, {name: Clock() for name in ROLES})
+        filled = 0
+        for number, size in enumerate(sizes, 1):
+            for index in indexes.values():
+                index.fill(log, filled, size, decider)
+            filled = size
+            count = (warm + asked.messages) * MESSAGE_PAGES
+            roles.teach(log, [old for place, old in enumerate(repeated(size, count)) if place % 10 >= 7])
+            taken = messages(named(list(stage(log, size, number, count)), number), scheme, number)
+            clocks = {name: Clock() for name in ROLES}
+            for place, (offset, data) in enumerate(taken):
+                if place == warm:
+                    clocks = {name: Clock() for name in ROLES}
+                roles.take(offset, data, clocks)
+            pages = asked.messages * MESSAGE_PAGES
+            text = [
+                f"{name} {clocks[name].micros / pages:.1f} + {indexes[name].background_us:.1f} us" for name in names
+            ]
+            print(f"{size:,} pages, own + background: {', '.join(text)}", flush=True)
+        for index in indexes.values():
+            index.store.close()
+
+
+if __name__ == "__main__":
+    main()
