@@ -36,7 +36,9 @@ import rocksdict
 from neardup.errors import StateError
 from neardup.index.base import Family, Writes
 
-_BLOCK_BYTES, _KEY_BLOCK_BYTES = 16 << 10, 4 << 10
+_BLOCK_BYTES, _SMALL_BLOCK_BYTES = 16 << 10, 4 << 10
+#: Families of small rows, of which a page reads a few from anywhere.
+_SCATTERED = (Family.KEYS, Family.URLS, Family.CLUSTERS)
 _FILTER_BITS = 10  # per key: one probe in a hundred for an absent key reads a block
 _MEMORY_FILTER_SHARE = 0.02  # of a write buffer
 _SCAN_ROWS = 2048
@@ -334,15 +336,17 @@ def _tune(family: Family, options: Any, tables: Any) -> None:
     The figures are ratios of processor time over all calls of a log of 200,000 pages and RocksDB's own threads, as
     `make bench-options` measures them; tests/measure/bench/README.md has the table, and what else was tried.
     """
-    # .94, and .87 where the cache is small, for .02 (real pages: .04) of the disk: keys are what is read most.
-    compression = rocksdict.DBCompressionType.lz4 if family is Family.KEYS else rocksdict.DBCompressionType.zstd
+    # .94, and .87 where the cache is small, for .02 (real pages: .04) of the disk: keys are what is read most. A page
+    # that was fetched before reads a URL and a cluster from anywhere: .92 with a small cache, for .01 of the disk.
+    scattered = family in _SCATTERED
+    compression = rocksdict.DBCompressionType.lz4 if scattered else rocksdict.DBCompressionType.zstd
     options.set_compression_type(compression())
     # .81: most keys are new, and to find that out in memory costs more than in files, which have filters anyway.
     options.set_memtable_prefix_bloom_ratio(_MEMORY_FILTER_SHARE)
     options.set_memtable_whole_key_filtering(True)
-    # .84 where the cache is small against the index: a key is a few bytes of its block. Sketches compress better in
+    # .84 where the cache is small against the index: a row is a few bytes of its block. Sketches compress better in
     # large ones.
-    tables.set_block_size(_KEY_BLOCK_BYTES if family is Family.KEYS else _BLOCK_BYTES)
+    tables.set_block_size(_SMALL_BLOCK_BYTES if scattered else _BLOCK_BYTES)
     tables.set_bloom_filter(_FILTER_BITS, False)
 
 

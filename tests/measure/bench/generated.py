@@ -12,7 +12,7 @@ from neardup.index.rows import NO_PAGE, ClusterRow, DigestRow, UrlRow, id_key
 from neardup.rules.posted import similarity_keys
 from neardup.rules.siblings import NO_SIBLINGS
 from neardup.search.pages import Pages
-from neardup.sharded.judging import slim_all, slim_headers
+from neardup.sharded.judge_rows import slim_all, slim_headers
 from neardup.sketch.header import Header, url_hash
 from neardup.sketch.layout import HEADER, SKETCH_VERSION
 from neardup.verdict import Kind
