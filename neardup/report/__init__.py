@@ -25,6 +25,7 @@ from neardup.rules import REFUSALS, rule_of, why_refused
 from neardup.scheme import Scheme
 from neardup.sketch.making import sketch_pages
 from neardup.sketch.view import Sketch
+from neardup.wording import counted
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -105,7 +106,7 @@ def environment(package: str) -> "Environment":
         lstrip_blocks=True,
         finalize=visible,
     )
-    made.filters["name"] = name_of
+    made.filters |= {"name": name_of, "counted": counted}
     return made
 
 

@@ -5,6 +5,7 @@ from typing import Annotated
 
 import click
 
+from neardup.wording import counted
 from streams.commands.options import Arg, Opt, command
 from streams.commands.output import announce_compiler, complain_of
 from streams.commands.paths import must_exist
@@ -47,7 +48,8 @@ def dedupe_results(options: Options) -> int:
         for line in lines_of(options.results, model, tally, progress=shown.phase):
             file.write(orjson.dumps(line) + b"\n")
     if not options.quiet:
-        text = f"{tally.queries:,} queries, {tally.results:,} results, {tally.duplicates:,} of them duplicates"
+        queries = f"{tally.queries:,} {'query' if tally.queries == 1 else 'queries'}"
+        text = f"{queries}, {counted(tally.results, 'result')}, {counted(tally.duplicates, 'duplicate')}"
         click.echo(text, err=piped)
     complain_of(tally.problems)
     return 3 if tally.problems else 0

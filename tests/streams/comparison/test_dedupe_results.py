@@ -54,7 +54,7 @@ def test_results_are_grouped_query_by_query(shell: Shell) -> None:
     ended = shell("dedupe-results", "results.jsonl", "--model", "model.json")
     assert ended.code == 0, ended.err
     assert groups(ended.out) == {"wool": [["1", "3"], ["2"]], "tin": [["4"], ["1"]]}
-    assert "2 queries, 5 results, 1 of them duplicates" in ended.err
+    assert "2 queries, 5 results, 1 duplicate" in ended.err
     first = json.loads(ended.out.splitlines()[0])["groups"][0]
     assert first["duplicates"][0]["rule"] == "mcd_rendered <= 0.2"
     assert first["duplicates"][0]["signals"]["mcd_rendered"] < 0.2
