@@ -35,6 +35,7 @@ from neardup.sketch.layout import RecordKind
 from neardup.sketch.making import sketch_pages
 from neardup.sketch.view import Sketch
 from neardup.verdict import Kind
+from neardup.wording import counted
 from streams.comparison.batch_rules import BatchResult, batch_results, batch_table, learned_result
 from streams.comparison.exactly import ExactSimilarity, exact_of
 from streams.errors import bad_input
@@ -48,9 +49,10 @@ NAMES_SHOWN = 12
 
 
 class RuleResult(NamedTuple):
-    """The result of one rule. shared: common index keys by family; without any, an index would not compare the pair.
+    """The result of one rule.
 
-    outcome: the verdict of a scan that compares them; equal digests come before every rule.
+    shared: number of common index keys by family; an index compares only pairs with one. outcome: the verdict that a
+    scan would give after comparing the pair. Pages of equal digests are exact duplicates before any rule is applied.
     """
 
     rule: str
@@ -76,9 +78,9 @@ class RuleResult(NamedTuple):
 class Comparison:
     """The comparison of two files.
 
-    names: words that the vetoes use. if_urls_end_alike: the decision if both URLs had the same end, where no URLs were
-    given and it would differ. draft: the kind of difference. exact: exact similarity, None without text. batch: results
-    of the rules of `neardup partition`, if installed.
+    names: words that the vetoes use. if_urls_end_alike: the decision for URLs with the same end; None if URLs were
+    given or the decision is the same. draft: the kind of difference. exact: exact similarity, None without text.
+    batch: results of the rules of `neardup partition`, if installed.
     """
 
     files: tuple[Path, Path]
@@ -138,7 +140,7 @@ class Comparison:
             yield batch_table(self.batch)
         if self.if_urls_end_alike:
             yield Text(
-                f"The names of the files stand for URLs here. Of pages whose URLs end alike {self.decider.rule} says: "
+                f"File names are used as URLs here. For pages whose URLs end alike, {self.decider.rule} decides: "
                 f"{self.if_urls_end_alike.replace('_', ' ')}. Give URLs with --a-url and --b-url.",
                 style="bold",
             )
@@ -336,10 +338,10 @@ def shown_differences(difference: Difference | None, shown: Passages | None) -> 
         yield Text("No text to compare: at least one of the two is neither HTML nor text.", style="dim")
         return
     if not difference.changes:
-        yield Text(f"Word for word the same: {len(difference.left.words):,} words.", style="bold")
+        yield Text(f"Word for word the same: {counted(len(difference.left.words), 'word')}.", style="bold")
     else:
         yield Text.assemble(
-            (f"{difference.removed:,} words only in A ", "bold"),
+            (f"{counted(difference.removed, 'word')} only in A ", "bold"),
             ("[-so-]", _STYLES["-"]),
             (f", {difference.added:,} only in B ", "bold"),
             ("[+so+]", _STYLES["+"]),
@@ -351,12 +353,12 @@ def shown_differences(difference: Difference | None, shown: Passages | None) -> 
         yield Text("Only the beginnings were compared.")
     for passage in shown.shown:
         if passage.same_before:
-            yield Text(f"… {passage.same_before:,} equal words …", style="dim")
+            yield Text(f"… {counted(passage.same_before, 'equal word')} …", style="dim")
         yield Padding(Text.assemble(*map(_styled, passage.inline)), (0, 0, 0, 2))
     if shown.more:
-        yield Text(f"… {shown.more:,} further differences are not shown …", style="dim")
+        yield Text(f"… {counted(shown.more, 'further difference')} not shown …", style="dim")
     elif shown.same_after > 0:
-        yield Text(f"… {shown.same_after:,} equal words to the end", style="dim")
+        yield Text(f"… {counted(shown.same_after, 'equal word')} to the end", style="dim")
 
 
 def _styled(segment: Segment) -> tuple[str, str]:

@@ -147,7 +147,7 @@ class SegmentLog:
             path = _path(self.directory, first)
             if path.stat().st_size >= len(MAGIC):
                 break
-            # A crash between the creation of the file and its first sync.
+            # Left by a crash between the creation of the file and its first sync.
             self.warnings.append(f"{path}: cut a segment that never got a frame")
             path.unlink()
             self._starts.pop()

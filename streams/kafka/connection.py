@@ -20,10 +20,10 @@ Headers = Sequence[tuple[str, bytes]]
 
 #: Seconds of one try of a call that is repeated while its outcome is unknown.
 TRY_SECONDS_MAX = 5.0
-#: A refused connection is logged once in so many seconds; librdkafka logs it each second for each client.
+#: Seconds between two lines about refused connections; librdkafka logs one each second for each client.
 REFUSED_SECONDS = 30.0
 
-_SAY_WHY = frozenset({KafkaError._AUTHENTICATION, KafkaError._SSL, KafkaError._RESOLVE})
+_INFORMATIVE = frozenset({KafkaError._AUTHENTICATION, KafkaError._SSL, KafkaError._RESOLVE})
 FENCED = frozenset({KafkaError._FENCED, KafkaError.PRODUCER_FENCED, KafkaError.INVALID_PRODUCER_EPOCH})
 NO_TOPIC = frozenset(
     {
@@ -63,8 +63,8 @@ _KNOWN = (
     "enable.gapless.guarantee is experimental",
     "Coordinator load in progress",  # a broker that has just started; the client repeats the request
 )
-#: Settings that the broker decides with the newer group protocol; the client refuses them then.
-_BROKERS_BUSINESS = frozenset({"session.timeout.ms", "heartbeat.interval.ms", "partition.assignment.strategy"})
+#: Settings that the broker decides under the group protocol `consumer`; under it, the client refuses them.
+_SET_BY_BROKER = frozenset({"session.timeout.ms", "heartbeat.interval.ms", "partition.assignment.strategy"})
 _UNREACHABLE = ("Connect to ", "Disconnected", "brokers are down", "Connection refused")
 
 
@@ -108,7 +108,7 @@ class Cause:
 
     @staticmethod
     def _weight(error: KafkaError) -> int:
-        return 2 if error.code() in _SAY_WHY else 0 if error.code() == KafkaError._ALL_BROKERS_DOWN else 1
+        return 2 if error.code() in _INFORMATIVE else 0 if error.code() == KafkaError._ALL_BROKERS_DOWN else 1
 
     def explain(self, error: KafkaError) -> str:
         """The problem and what to do about it, with the codes of the client library in brackets."""
@@ -172,7 +172,7 @@ class Connection:
         }
         settings: dict[str, Any] = {**general, **defaults, **self.settings, **fixed}
         if settings.get("group.protocol") == "consumer":
-            for name in _BROKERS_BUSINESS - self.settings.keys():
+            for name in _SET_BY_BROKER - self.settings.keys():
                 settings.pop(name, None)
         try:
             return kind({**settings, "error_cb": cause, "logger": log})

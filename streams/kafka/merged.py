@@ -1,9 +1,10 @@
 """Reads `pages` from the start, with its partitions merged by fetch time: the order does not depend on reading speed.
 
-The next page is the one with the smallest fetch time among the first unread pages of all partitions; of equal ones that
-of the smaller partition. The merge waits for the next record of each partition that has not reached the end that it had
-when the merge began, and for partitions that the group still assigns to another member. So the order does not depend on
-which partition answers first, and a merge that restarts at committed positions continues in the same order.
+The next page is the one with the smallest fetch time among the first unread pages of all partitions. If fetch times are
+equal, the smaller partition comes first. Each partition is merged up to the end that it had when the merge began. Until
+then the merge waits for its next record, also while the group assigns the partition to another member. So the order
+does not depend on which partition answers first, and a merge that restarts at committed positions continues in the same
+order.
 
 Bound: pages of one partition keep its order. A page that follows a younger page of its own partition comes right after
 that page, so it is late by as much as its partition is out of order. Across partitions no page is late.
@@ -26,13 +27,13 @@ from streams.kafka.connection import Connection
 from streams.kafka.pages import KafkaPages, PageBatch
 from streams.ports import Range, Record
 
-#: Records after the ends from which on the topic is merged further; fewer are followed in the order of arrival.
+#: If more new records than this lie after the ends, they are merged, too. Fewer are read in the order of arrival.
 FOLLOW_RECORDS = 1_000
 #: Limits of waiting records: number per partition, beyond which it is paused, and bytes of all partitions.
 _QUEUE_RECORDS_MAX = 1_024
 _QUEUE_BYTES_MAX = 64 << 20
 _TAKE_BYTES = 8 << 20
-#: Seconds of a limited rate that may be made up for at once.
+#: Seconds of a limited rate that may be read at once after a pause.
 _BURST_SECONDS = 0.5
 
 
@@ -42,8 +43,8 @@ class MergedPages(KafkaPages):
     merge_ends: by partition, the offset up to which it merges. done, total: records up to there. reached: whether all
     of them are read; then it follows the topic, or, with `once`, reads no more. stops: by partition, the end of the
     last range that was returned when the ends were reached; None before. Once these stops are committed, all pages up
-    to the
-    ends are sketched. They may lie before the ends: control and aborted records after the last page are in no range.
+    to the ends are sketched. They may lie before the ends: control and aborted records after the last page are in no
+    range.
     """
 
     def __init__(
@@ -116,8 +117,10 @@ class MergedPages(KafkaPages):
         return None if found is None else found[1]
 
     def _all_assigned(self) -> bool:
-        """Whether all partitions are assigned to this member. While the group still counts a killed process as a
-        member, it assigns only some of them. Once the topic is followed, the assigned partitions suffice.
+        """Returns whether all partitions that must be assigned to this member are assigned.
+
+        While the group still counts a killed process as a member, it assigns only some of them. Once the topic is
+        followed, any will do.
         """
         return len(self.assigned()) == self.topic.partitions or (self.reached and not self._once)
 
@@ -133,8 +136,10 @@ class MergedPages(KafkaPages):
         return max(self._places([partition])[partition], self._at_work.next(partition))
 
     def _at_ends(self) -> bool:
-        """Whether nothing more will come. When all is read up to the ends: sets newer ends if the topic has grown much,
-        else begins to follow it.
+        """Returns whether no more records will be read.
+
+        Once all ends are reached, it sets newer ends if the topic has grown by more than FOLLOW_RECORDS; otherwise the
+        topic is followed from then on.
         """
         if not self.reached and self._all_assigned() and all(map(self._done_with, self.assigned())):
             ends = self.ends()

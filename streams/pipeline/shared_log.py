@@ -1,7 +1,8 @@
 """One reader of the sketch log for all shards of a process: each message is fetched and decoded once.
 
-Each shard reads through a view with a position of its own. The last messages are kept for the other views. A view that
-is elsewhere, because its shard restored an old checkpoint, has a reader of its own until it meets the kept messages.
+Each shard reads through a view with a position of its own. The last messages are kept for the other views. After its
+shard restored an old checkpoint, a view may be before the kept messages: it has a reader of its own until it reaches
+them.
 """
 
 import threading
@@ -101,7 +102,7 @@ class SharedLog:
         return self._reader is not None and self._begin <= position <= self._end
 
     def serves(self, view: "LogView") -> bool:
-        """Whether the shared reader can serve the view. Moves it to the view if it serves no other one."""
+        """Returns whether the shared reader can serve the view. Moves a reader that serves no other view to it."""
         if self.holds(view.position):
             return True
         if any(self.holds(other.position) for other in self._views - {view}):
@@ -114,7 +115,7 @@ class SharedLog:
         return True
 
     def read(self, position: int, count: int, bytes_max: int, wait_s: float) -> list[LogMessage]:
-        """Returns messages from `position` on, which `holds` allows."""
+        """Returns messages from `position` on, for which `holds` must be true."""
         assert self._reader is not None
         if position == self._end:
             for offset, data in self._reader.poll(count, bytes_max=bytes_max, wait_s=wait_s):
@@ -132,7 +133,7 @@ class SharedLog:
         return self._end
 
     def lag(self, position: int) -> int:
-        """Messages behind a position that `holds` allows."""
+        """Returns the number of messages after `position`, for which `holds` must be true."""
         return (self._reader.lag() if self._reader is not None else 0) + max(0, self._end - position)
 
     def check(self) -> None:

@@ -85,9 +85,8 @@ class Handler(logging.StreamHandler[TextIO]):
             super().emit(record)
 
     def _held_back(self, record: logging.LogRecord) -> int | None:
-        """None: suppress this line.
-
-        Otherwise the number of lines that were suppressed since the last one of its event.
+        """Returns the number of lines that were suppressed since the last one of this event; None to suppress this
+        one, too.
         """
         # Libraries write numbers (ports, ids) into the text; the text without them is the event.
         key = (record.name, record.levelno, re.sub(r"\d+", "0", self._redact(_message(record))[:200]))

@@ -1,12 +1,12 @@
 """A standby matcher: folds committed messages without emitting, until the active matcher is gone.
 
-Repeatedly: (1) ask for the committed offset; (2) fold the log up to it, and no further, because later messages are not
-decided yet; (3) ask whether this matcher leads now. Then it starts like any matcher: it fences the other one and folds
-the few messages that it lacks. After a crash the log folds its index forward. The transactional id is what prevents two
-active matchers: one that was only slow is fenced at its next commit, and ends.
+In a loop, a standby (1) asks for the committed offset; (2) folds the log up to it, and no further, because later
+messages are not decided yet; (3) asks whether it leads now. Once it leads, it starts like any matcher: it fences the
+other one and folds the few messages that it lacks. After a crash it folds its index forward from the log. The
+transactional id is what prevents two active matchers: one that was only slow is fenced at its next commit, and ends.
 
-A standby is ready only if it could start. It compares all the time what `start_matcher` would refuse, and the health's
-reason names it. It continues to fold meanwhile, because an operator may repair the cause at the active matcher.
+A standby is ready only if it could start. In each round it checks what `start_matcher` would refuse; health names the
+reason. It folds on meanwhile, because an operator may repair the cause at the active matcher.
 """
 
 from collections.abc import Callable
@@ -34,7 +34,7 @@ _log = logs.get("match")
 
 _MESSAGES = 16
 _BYTES_MAX = 16 << 20
-#: Between two checks of the topics' ids.
+#: Seconds between two checks of the topics' ids.
 _TOPICS_SECONDS = 5.0
 
 

@@ -10,7 +10,7 @@ from streams.kafka import TopicReader
 from streams.roles.runtime import connect
 from streams.views.audits import PAIRS_KEPT, AuditedPairs
 
-#: Records from each partition's end at the first read. Some are counts, one for each transaction.
+#: Records before each partition's end that the first read takes. Some are counts, one for each transaction.
 RECORDS_READ = 4 * PAIRS_KEPT
 _READ_SECONDS = 0.2
 

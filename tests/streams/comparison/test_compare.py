@@ -113,7 +113,7 @@ def test_file_names_in_the_place_of_urls_are_reported_where_they_decide(tmp_path
     old, new = (page(tmp_path, f"{i}.html", LINES, title=f"A manual, release {i}") for i in (1, 2))
     result = compare_command(old, new)
     assert (rulings(result)["verified"], result.if_urls_end_alike) == (None, "near_duplicate")
-    assert "Of pages whose URLs end alike verified says: near duplicate." in shown(result)
+    assert "For pages whose URLs end alike, verified decides: near duplicate." in shown(result)
     assert result.to_json()["if_urls_end_alike"] == "near_duplicate"
     for end, expected in (("x", "near_duplicate"), ("y", None)):
         result = compare_command(old, new, a_url="https://a.example/1/x", b_url=f"https://a.example/2/{end}")
