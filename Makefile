@@ -121,7 +121,7 @@ test-axe: $(READY) browser
 test-java: $(READY) jars
 	NEARDUP_TEST_JAVA=1 $(BIN)/pytest -n 0 tests/kafka/test_java_client.py
 
-# A year of a crawl, with a clock that is moved by hand: 10,000 pages of it are in `make test`.
+# A year of a crawl, with a clock that is moved by hand: 5,000 pages of it are in `make test`.
 test-large: PAGES = 1000000
 test-large: $(READY)
 	NEARDUP_TEST_YEAR_PAGES=$(PAGES) $(BIN)/pytest -n 0 -s tests/streams/year

@@ -12,7 +12,7 @@ import pytest
 from streams.pipeline import expiry
 from tests.streams.year.run import DAYS, Year
 
-PAGES = int(os.environ.get("NEARDUP_TEST_YEAR_PAGES", "10000"))
+PAGES = int(os.environ.get("NEARDUP_TEST_YEAR_PAGES", "5000"))
 SHORT = PAGES <= 10_000
 #: What the design gives a page in the log and in the index; an index takes twice its size until it is compacted.
 LOG_BYTES_A_FETCH, INDEX_BYTES_A_URL = 2_000, 2 * 2_400
@@ -21,13 +21,13 @@ LOG_BYTES_A_FETCH, INDEX_BYTES_A_URL = 2_000, 2 * 2_400
 @pytest.mark.slow
 def test_a_year(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     if SHORT:  # so that the sweeps go round as often as with a million pages
-        monkeypatch.setattr(expiry, "PAGES_BETWEEN", 60)
+        monkeypatch.setattr(expiry, "PAGES_BETWEEN", 30)
     began = time.monotonic()
     year = Year(tmp_path, PAGES, seed=1, restart_days=7 if SHORT else 1)
     year.run()
     print(f"{year.fetches} fetches in {time.monotonic() - began:.0f} s: {year.expired} URLs expired,")
     print(f"{year.taken_down} were taken down;", *year.sizes, sep="\n")
-    assert year.fetches > 0.98 * PAGES
+    assert year.fetches > PAGES - DAYS
     assert year.sizes[-1].generation == 3
     assert min(year.expired, 10 * year.taken_down) > PAGES / 10, "both were at work"
     for size in year.sizes:
