@@ -17,7 +17,6 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable
-from multiprocessing import forkserver
 from pathlib import Path
 from signal import Signals
 from typing import Any
@@ -40,6 +39,7 @@ from streams.roles.shard import ShardRole
 from streams.roles.shards import run_shards
 from streams.roles.sketch import SketchRole
 from streams.state.checkpoint_store import CheckpointStore
+from tests import forked
 from tests.crash.driver import die, dying
 from tests.processes import die_with_parent
 
@@ -208,11 +208,10 @@ BACKFILL_STEPS: dict[str, Callable[[int, How], None]] = {
 
 def _play(role: str, settings: Settings, log: Path, step: str, call: int, how: How, options: dict[str, Any]) -> None:
     """The process: plays a role until it is stopped; exits with 1 after an error, whose text is the log's end."""
-    # The fork server ends once only its own children could send it requests; otherwise they would wait for each other.
-    os.close(forkserver._forkserver._forkserver_alive_fd)
+    forked.leave_server()
     die_with_parent()
     multiprocessing.current_process()._config["daemon"] = False  # type: ignore[attr-defined]  # it may start shards
-    assert _IN_SERVER, "the fork server has loaded nothing: each role would for itself, for a second"
+    assert forked.IN_SERVER, "the fork server has loaded nothing: each role would for itself, for a second"
     with open(log, "ab", buffering=0) as out:
         os.dup2(out.fileno(), 1)
         os.dup2(out.fileno(), 2)
@@ -240,27 +239,9 @@ def _warm_up() -> None:
     gc.freeze()  # a role that closes its index looks through its own garbage alone
 
 
-#: Whether the fork server is loading this module, or has, for the role that this process is.
-_IN_SERVER = multiprocessing.current_process().name == "MainProcess" and "NEARDUP_TEST_FORKSERVER" in os.environ
-if _IN_SERVER:
+if forked.IN_SERVER:
     _warm_up()
-
-_context = multiprocessing.get_context("forkserver")
-_context.set_forkserver_preload([__name__])
-
-
-def _ensure_server() -> None:
-    """Starts the fork server where there is none. It says nothing of a module that it does not find, and looks for it
-    where a new interpreter does: only forked processes inherit the path of this one.
-    """
-    before = os.environ.get("PYTHONPATH")
-    os.environ |= {"NEARDUP_TEST_FORKSERVER": "1", "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
-    try:
-        forkserver.ensure_running()
-    finally:
-        del os.environ["NEARDUP_TEST_FORKSERVER"], os.environ["PYTHONPATH"]
-        if before is not None:
-            os.environ["PYTHONPATH"] = before
+forked.preload(__name__)
 
 
 class Role:
@@ -280,8 +261,8 @@ class Role:
         """options: of the role's function."""
         self.log = log
         given = (role, settings, log, step, call, how, options)
-        self._process = _context.Process(target=_play, args=given, daemon=True)
-        _ensure_server()
+        self._process = forked.context.Process(target=_play, args=given, daemon=True)
+        forked.start_server()
         self._process.start()
 
     @property

@@ -40,7 +40,8 @@ def opened(path: Path, shards: int = 2, epoch: int = 2, processes: int = 0) -> S
 
 
 @pytest.fixture
-def archive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def archive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, forking: None) -> Path:
+    """Pages for a scan, whose shards are forked; those of `test_the_command` are started as for a user."""
     monkeypatch.setattr("streams.files.sketcher.MESSAGE_PAGES_MAX", 3)
     monkeypatch.setattr("streams.files.sketcher.POLL_PAGES_MAX", 3)
     monkeypatch.setattr("streams.files.state.FLUSH_MESSAGES", 5)
