@@ -28,6 +28,10 @@ def test_answers_lost_after_effects_and_without_a_checkpoint_are_made_from_nothi
     assert simulate(17785).happened["a shard starts from nothing"]
 
 
+def test_a_shard_that_retention_and_lost_effects_have_overtaken_comes_back() -> None:
+    assert simulate(46246).happened["judge restored for effects"]
+
+
 def world_of_two_shards() -> World:
     """With four messages, all of which are answered, and a judge that takes eight of them in one round."""
     world = next(

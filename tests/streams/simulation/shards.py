@@ -334,8 +334,10 @@ class World:
             return True
 
     def shard(self, number: int) -> ShardRole:
-        if applied_to(self.folders[number]) < self.begin_of_shards():
-            self.restore_shard(number, self.begin_of_shards())
+        applied, begin = applied_to(self.folders[number]), self.broker.topic(LOG).partitions[0].begin
+        restored = applied >= self.begin_of_shards() or self.restore_shard(number, self.begin_of_shards())
+        if not restored and applied < begin:  # effects are lost, too: its error with this one says how to get them
+            self.restore_shard(number, begin)
         store = self.folders[number]
         found = Shard(number, store, self.decider)
         return ShardRole(
