@@ -7,7 +7,6 @@ Ids are stored in 6 bytes, so the log can have 2 ** 36 messages.
 PAGE_ID_BITS = 48
 PLACE_BITS = 12
 PAGE_ID_MAX = (1 << PAGE_ID_BITS) - 1
-OFFSET_MAX = PAGE_ID_MAX >> PLACE_BITS
 
 #: Limits of a message of the sketch log: pages, and bytes of records.
 MESSAGE_PAGES_MAX = 512

@@ -157,7 +157,7 @@ class PageProducer:
         check_codec(codec)
         self.topic = topic
         #: Pages and tombstones handed to Kafka so far, and the bytes of their records.
-        self.sent = self.sent_bytes = 0
+        self.sent = 0
         self._codec = codec
         self._bodies = None if bodies is None else BodyFolder(bodies)
         self._on_error = on_error
@@ -240,7 +240,6 @@ class PageProducer:
         if not self._writer.try_send(record.value, key=record.key, headers=record.headers):
             return False
         self.sent += 1
-        self.sent_bytes += record.size
         return True
 
     def poll(self) -> int:

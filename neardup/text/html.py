@@ -42,9 +42,9 @@ def text_of(page: bytes, mode: int = 0, *, terms: bool = False) -> str:
     return "\n".join(line for line in lines if line)
 
 
-def unescape_value(value: bytes, bytes_max: int = FACT_BYTES_MAX) -> str:
-    """An attribute's raw value as text, cut to `bytes_max` bytes, by the attribute rule for missing semicolons."""
-    raw = value[:bytes_max].decode("utf-8", "replace")
+def unescape_value(value: bytes) -> str:
+    """An attribute's raw value as text, cut to FACT_BYTES_MAX bytes, by the attribute rule for missing semicolons."""
+    raw = value[:FACT_BYTES_MAX].decode("utf-8", "replace")
     return " ".join(_REFERENCE.sub(lambda match: html.unescape(match[0]), raw).split())
 
 

@@ -116,7 +116,6 @@ class State:
         decider: Callable[[Scheme], Decider] | None = None,
         new_decider: bool = False,
         shards: int = 0,
-        progress: Callable[[int, int], None] = lambda done, total: None,
     ) -> "State":
         """Opens the directory `path`, which is created if it is missing; with None, a state in memory.
 
@@ -127,7 +126,6 @@ class State:
             shards: number of processes that run shards. A new directory then has shards, one for each process
                 (`shards.new_sharding`). With 0, a directory with shards runs them in this process. No verdict depends
                 on it.
-            progress: called with the messages folded so far, and their number, while catching up.
 
         Raises StateError if the directory is in use, cannot be written, belongs to a matcher on Kafka, or was made with
         another scheme or decider; CorruptRecord if its log is damaged.
@@ -143,7 +141,7 @@ class State:
             _refuse_the_streams(state.path)
             state._processes = shards
             state._load(scheme, decider)
-            state._recover(progress)
+            state._recover()
             if decider is not None:
                 state._decide_by(decider(state.scheme), new_decider)
         except BaseException:
@@ -274,12 +272,12 @@ class State:
         if self.matcher.next_offset != self.log.end():
             self._fold_on()
 
-    def _fold_on(self, progress: Callable[[int, int], None] = lambda done, total: None) -> None:
+    def _fold_on(self) -> None:
         self.verdict_log.log.truncate(folded_to(self.store))
         self.matcher = Matcher(self.store, self.first_decider, self.verdict_log)
         if self.effects_log is not None:
             self._start_shards(self.effects_log)
-        self.catch_up(progress)
+        self.catch_up()
 
     def _start_shards(self, effects: SegmentLog) -> None:
         matcher = self.matcher
@@ -294,14 +292,12 @@ class State:
         )
         self._stop_shards.callback(shards.close)
 
-    def catch_up(self, progress: Callable[[int, int], None] = lambda done, total: None) -> None:
-        """Fold the messages that the store does not have. progress: called with messages folded, and their number."""
-        start, end = self.matcher.next_offset, self.log.end()
-        for count, (offset, message) in enumerate(self._sent_ahead(self.log.read(start)), 1):
+    def catch_up(self) -> None:
+        """Fold the messages that the store does not have."""
+        for count, (offset, message) in enumerate(self._sent_ahead(self.log.read(self.matcher.next_offset)), 1):
             self.matcher.step(offset, message)
             if count % FLUSH_MESSAGES == 0:
                 self.flush()
-            progress(count, end - start)
 
     def _sent_ahead(self, messages: Iterator[tuple[int, bytes]]) -> Iterator[tuple[int, bytes]]:
         """The messages; shards are given each some messages before."""
@@ -407,7 +403,7 @@ class State:
         self.flush()
         self.messages.append(f"from here on it is decided otherwise: {describe_change(held, required)}")
 
-    def _recover(self, progress: Callable[[int, int], None]) -> None:
+    def _recover(self) -> None:
         missing = not (self.path / "index").exists()
         self.store = self._open_store()
         held, verdicts = folded_to(self.store), self.verdict_log.log
@@ -424,7 +420,7 @@ class State:
                 f"{self.path / 'verdicts'} or effects have lost frames: folding the log again ({end} messages)"
             )
             self._drop_index()
-        self._fold_on(progress)
+        self._fold_on()
 
     def _open_store(self) -> Store:
         store: Store

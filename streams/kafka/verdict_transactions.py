@@ -73,11 +73,10 @@ class KafkaVerdicts:
         transaction_timeout_ms: int = 120_000,
         deadline_s: float = 90.0,
         message_bytes_max: int = 1_000_000,
-        watchdog: Watchdog | None = None,
     ) -> None:
         """topic_ids: stored with the committed offset; `check` compares the topic with its sink.
 
-        deadline_s: for each of init, committed and commit. watchdog: ends the process if a call hangs beyond it.
+        deadline_s: for each of init, committed and commit; the process ends if a call hangs beyond it.
         """
         self.topic = topic
         self.transactional_id = transactional_id
@@ -88,7 +87,7 @@ class KafkaVerdicts:
         self._deadline_s = deadline_s
         self._connection = connection
         self._cause = Cause()
-        self._watchdog = watchdog or Watchdog(deadline_s + 3 * TRY_SECONDS_MAX)
+        self._watchdog = Watchdog(deadline_s + 3 * TRY_SECONDS_MAX)
         self._admin = Admin(connection)
         self._effects = self._admin.topic(effects_topic) if effects_topic else None
         defaults: dict[str, Setting] = {

@@ -177,12 +177,11 @@ class CheckpointStore(RemoteFolder):
             fresh.rename(folder)
             sync(folder.parent)
 
-    def prune(self, keep: int, *, younger_than_ms: int | None = None) -> int:
+    def prune(self, keep: int) -> int:
         """Remove old checkpoints, and files that no manifest names; return the number of checkpoints removed.
 
-        Kept are the newest `keep` of a line, without those that hold pages taken down since. younger_than_ms: those of
-        at least this log time are kept, too. Raises StateError. A manifest that cannot be read keeps no files; it is
-        removed once it is not among the newest.
+        Kept are the newest `keep` of a line, without those that hold pages taken down since. A manifest that cannot be
+        read keeps no files; it is removed once it is not among the newest. Raises StateError.
         """
         with self._explained("tidy"):
             stored = self._listed(_FILES)  # before the manifests: what is copied from now on is not removed
@@ -197,10 +196,9 @@ class CheckpointStore(RemoteFolder):
                 continue
             if one is None:
                 continue
-            young = younger_than_ms is not None and one.manifest.log_time >= younger_than_ms
             stale = any(one.manifest.is_stale(newer.manifest) for newer in kept)
             before = sum(newer.manifest.line == one.manifest.line for newer in kept)
-            if not stale and (before < max(1, keep) or young):
+            if not stale and before < max(1, keep):
                 kept.append(one)
             else:
                 gone.append(name)

@@ -208,11 +208,11 @@ def _counts(store: Store) -> Iterator[tuple[bytes, int]]:
         yield at, count
 
 
-def _keep_largest(largest: list[tuple[int, int]], size: int, cluster: int, most: int = 10) -> None:
+def _keep_largest(largest: list[tuple[int, int]], size: int, cluster: int) -> None:
     if size > 1:
         largest.append((size, cluster))
         largest.sort(reverse=True)
-        del largest[most:]
+        del largest[10:]
 
 
 def _members(work: _Inspector) -> None:

@@ -24,17 +24,17 @@ RATE_SECONDS = 30
 class Rate:
     """Events per second, over the last RATE_SECONDS whole seconds."""
 
-    def __init__(self, steady_s: Callable[[], float] = time.monotonic) -> None:
-        self._steady_s, self._began = steady_s, int(steady_s())
+    def __init__(self) -> None:
+        self._began = int(time.monotonic())
         self._counts: dict[int, int] = {}
 
     def count(self, count: int) -> None:
-        second = int(self._steady_s())
+        second = int(time.monotonic())
         self._counts = {then: n for then, n in self._counts.items() if then >= second - RATE_SECONDS}
         self._counts[second] = self._counts.get(second, 0) + count
 
     def now(self) -> float:
-        second = int(self._steady_s())
+        second = int(time.monotonic())
         seconds = min(RATE_SECONDS, second - self._began)
         return sum(n for then, n in self._counts.items() if second - seconds <= then < second) / max(1, seconds)
 

@@ -93,14 +93,14 @@ class Missed(NamedTuple):
 MISSED_AT_12 = 6.4e-5
 
 
-def missed_by_blocks(corpus: Corpus, graph: Graph, *, threads: int = 1) -> Missed | None:
+def missed_by_blocks(corpus: Corpus, graph: Graph) -> Missed | None:
     """Counts pairs at C-similarity 372 that the C graph's blocks miss.
 
     None if comparing all pairs would take too long.
     """
     if len(corpus) > ALL_PAIRS_PAGES_MAX:
         return None
-    every = c_graph_of_all(corpus, c_min=372, threads=threads, pairs_max=0)
+    every = c_graph_of_all(corpus, c_min=372, pairs_max=0)
     return Missed(int(graph.joint[:, :, 372].sum()), int(every.joint[:, :, 372].sum()))
 
 

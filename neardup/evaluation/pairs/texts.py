@@ -54,12 +54,12 @@ def page_tokens(page: Page, scheme: Scheme) -> PageTokens:
 class Texts:
     """Reads pages of a corpus again. problems: reasons of failures, one line each, at most PROBLEMS_MAX."""
 
-    def __init__(self, corpus: Corpus, read_page: ReadPage, scheme: Scheme, bytes_max: int = CACHE_BYTES_MAX) -> None:
+    def __init__(self, corpus: Corpus, read_page: ReadPage, scheme: Scheme) -> None:
         self.corpus = corpus
         self.scheme = scheme
         self.problems: list[str] = []
         self._read_page = read_page
-        self._bytes_max, self._bytes = bytes_max, 0
+        self._bytes = 0
         self._kept: OrderedDict[int, PageTokens | None] = OrderedDict()
         self._common: dict[tuple[int, int], int | None] = {}
 
@@ -90,7 +90,7 @@ class Texts:
                 self.problems.append(str(error))
         self._kept[number] = found
         self._bytes += _cost(found)
-        while self._bytes > self._bytes_max and len(self._kept) > 2:
+        while self._bytes > CACHE_BYTES_MAX and len(self._kept) > 2:
             self._bytes -= _cost(self._kept.popitem(last=False)[1])
         return found
 
