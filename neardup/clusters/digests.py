@@ -52,7 +52,7 @@ def arrive(overlay: Overlay, i: int) -> bool:
     if rest == NO_PAGE:
         rest, refs, shared = pages.page_ids[i], 1, check
     elif shared == check:
-        stored = sharing.own_row(record, rest)
+        stored = sharing.own_row(record, rest, middle)
         refs += 1
     overlay.sketches.put_encoded(id_key, stored)
     if live == len(listed) < DIGEST_PAGES_MAX:

@@ -248,7 +248,7 @@ class Lifecycle:
         """Joins the cluster of a live page with the same content, verified as that page is."""
         overlay, builder, kind = self._overlay, self._builder, Kind.EXACT_DUPLICATE
         target = membership.target(overlay, holder)
-        cluster = membership.join(overlay, i, target, kind)
+        cluster = membership.join(overlay, i, target, target.row, kind)
         if builder is None:
             return Judged([], holder=holder)
         held = overlay.header(holder)
@@ -287,7 +287,7 @@ class Lifecycle:
             content_of = evidence.representative(overlay, best.page_id)
             return Judged([builder.founder(i, proof, cut=search.cut, content_of=content_of)], search)
         target = membership.target(overlay, best.page_id)
-        cluster = membership.join(overlay, i, target, kind)
+        cluster = membership.join(overlay, i, target, target.row, kind)
         if builder is None:
             return Judged([], search)
         return Judged([builder.member(kind, i, target.cluster_id, cluster, proof, cut=search.cut)], search)

@@ -66,7 +66,7 @@ class Members:
                 shared = self._families.get((page_id, other))
                 proof = evidence.of_choice(overlay, page_id, fields.lang(i), search, best, shared)
         kind = Kind.NEAR_DUPLICATE if chosen else Kind.EXACT_DUPLICATE
-        row = membership.join(overlay, i, target._replace(row=cluster), kind)
+        row = membership.join(overlay, i, target, cluster, kind)
         if chosen:
             choice.count_sibling(overlay, i)
         if fields is None:

@@ -86,12 +86,12 @@ def read_targets(overlay: Overlay, store: Reader, page_ids: Collection[int]) -> 
     reads.read_sketches(store, [cluster.founding for cluster in found if cluster is not None])
 
 
-def join(overlay: Overlay, i: int, target: Target, standing: Kind) -> ClusterRow:
-    """Makes a page of the batch a member. Returns the cluster's new row."""
+def join(overlay: Overlay, i: int, target: Target, row: ClusterRow, standing: Kind) -> ClusterRow:
+    """Makes a page of the batch a member. row: of the cluster, as it is now. Returns its new row."""
     pages = overlay.pages
     page_id, hashed = pages.page_ids[i], pages.url_hashes[i]
     key = target.key
-    founding, url_hash, current, size, revision, content_of, named_canonical, canonical, promoted = target.row
+    founding, url_hash, current, size, revision, content_of, named_canonical, canonical, promoted = row
     digests.arrive(overlay, i)
     overlay.members.put_encoded(key + pages.id_keys[i], encode_member(target.verified, hashed))
     url = encode_url(page_id, target.cluster_id, page_id, standing, pages.newest[i], pages.log_times[i])

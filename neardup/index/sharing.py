@@ -68,9 +68,9 @@ def shared_part(record: bytes, middle: tuple[int, int, int] | None = None) -> by
     )
 
 
-def own_part(record: bytes) -> bytes:
-    """Returns the record without its shared part."""
-    tape, bloom, end = _middle(record)
+def own_part(record: bytes, middle: tuple[int, int, int] | None = None) -> bytes:
+    """Returns the record without its shared part. middle: the result of `_middle`, if known."""
+    tape, bloom, end = middle or _middle(record)
     return b"".join([record[gap] for gap in _GAPS]) + record[tape:bloom] + record[end:]
 
 
@@ -132,8 +132,9 @@ def whole_row(record: bytes) -> bytes:
     return _WHOLE + record
 
 
-def own_row(record: bytes, rest: int) -> bytes:
-    return _OWN + id_key(rest) + own_part(record)
+def own_row(record: bytes, rest: int, middle: tuple[int, int, int] | None = None) -> bytes:
+    """rest: page id of the row with the shared part. middle: the result of `_middle`, if known."""
+    return _OWN + id_key(rest) + own_part(record, middle)
 
 
 def rest_of_row(row: bytes) -> int | None:

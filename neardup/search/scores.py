@@ -7,9 +7,12 @@ import numpy as np
 
 from neardup.decider import Decider
 from neardup.pairs.pair import Pair
-from neardup.pairs.scoring import pair_of
+from neardup.pairs.scoring import pair_of, pairs_of
 from neardup.rules import rule_of
 from neardup.rules.base import Columns
+
+#: Number of pairs from which on they are faster made together.
+_TOGETHER_MIN = 8
 
 
 class Numbers:
@@ -21,6 +24,7 @@ class Numbers:
         self._ends: list[int] = []
         self.possible: list[bool] = []
         self.nearness: list[float] = []
+        self._pairs: dict[int, Pair] = {}  # by place, those that were made
 
     def __len__(self) -> int:
         return len(self.possible)
@@ -28,7 +32,11 @@ class Numbers:
     def add(self, numbers: np.ndarray) -> None:
         """numbers: float64[pairs, fields of a Pair]."""
         rule, columns = rule_of(self._decider), Columns(numbers)
-        self.possible += rule.possible(columns, self._decider).tolist()
+        possible = rule.possible(columns, self._decider)
+        places = np.nonzero(possible)[0]
+        if len(places) >= _TOGETHER_MIN:
+            self._pairs.update(zip((len(self) + places).tolist(), pairs_of(numbers[places]), strict=True))
+        self.possible += possible.tolist()
         self.nearness += rule.nearness(columns).tolist()
         self._blocks.append(numbers)
         self._ends.append(len(self))
@@ -39,8 +47,11 @@ class Numbers:
         return rows
 
     def pair(self, at: int) -> Pair:
-        block = bisect_right(self._ends, at)
-        return pair_of(self._blocks[block][at - self._ends[block]])
+        pair = self._pairs.get(at)
+        if pair is None:
+            block = bisect_right(self._ends, at)
+            pair = self._pairs[at] = pair_of(self._blocks[block][at - self._ends[block]])
+        return pair
 
 
 class Scores:

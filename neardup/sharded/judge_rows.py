@@ -213,11 +213,14 @@ class JudgeOverlay(Overlay):
     def families(self, pairs: Sequence[tuple[int, int]]) -> dict[tuple[int, int], dict[str, int]]:
         answers, names = self.reads.answers, self.reads.posted.families
         known = {} if answers is None else answers.keys
+        counts: dict[int, dict[str, int]] = {}
         out = super().families([pair for pair in pairs if (pair[0] & _PLACE_MASK, pair[1]) not in known])
         for page_id, other in pairs:
             keys = known.get((page_id & _PLACE_MASK, other))
             if keys is not None:
-                out[page_id, other] = dict(Counter(name for bit, name in enumerate(names) if keys >> bit & 1))
+                if keys not in counts:
+                    counts[keys] = dict(Counter(name for bit, name in enumerate(names) if keys >> bit & 1))
+                out[page_id, other] = dict(counts[keys])
         return out
 
     def turned_keys(self) -> list[bytes]:

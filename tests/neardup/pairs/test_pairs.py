@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from neardup.page import Page
-from neardup.pairs.scoring import PairScorer, compare, compare_records, pair_of
+from neardup.pairs.scoring import PairScorer, compare, compare_records, pair_of, pairs_of
 from neardup.sketch.layout import HEADER, SKETCH_VERSION
 from neardup.sketch.making import sketch_pages
 from neardup.sketch.view import Sketch
@@ -229,7 +229,8 @@ def test_what_is_known_of_a_page_from_the_pair_before_changes_no_number():
     for a, others in pairs:
         wanted.add(a, others, records.__getitem__)
     singly = [compare_records(records[a], [records[b]])[0] for a, others in pairs for b in others]
-    together = list(map(pair_of, wanted.numbers()))
+    together = pairs_of(wanted.numbers())
+    assert list(map(repr, together)) == [repr(pair_of(row)) for row in wanted.numbers()]
     assert together == singly
     assert sum(pair.tape_score > 0 for pair in together) > 20
     assert sum(pair.tape_score == 0 and pair.gaps > 0 for pair in together) > 20
