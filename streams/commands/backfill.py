@@ -37,7 +37,7 @@ def backfill(options: Options) -> int:
     them, side by side in --threads processes, in the same order. The state directory is that of --state; by default the
     live one's name with the generation appended.
 
-    It may be stopped at any moment, and the same command continues. Once it has caught up, it says so and follows the
+    It may be stopped at any moment, and the same command continues. Once it has caught up, it prints so and follows the
     live topic, so that `neardup cutover` loses nothing.
     """
     from streams.commands.terminal import bar

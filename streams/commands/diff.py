@@ -27,7 +27,7 @@ class Options(Json):
     before: Annotated[
         str, Arg("BEFORE", "The state directory of a scan, a file of JSON lines, or topic:NAME.", check=must_be_history)
     ]
-    after: Annotated[str, Arg("AFTER", "Likewise, for the same pages.", check=must_be_history)]
+    after: Annotated[str, Arg("AFTER", "The other run on the same pages, named likewise.", check=must_be_history)]
     html: Annotated[Path | None, Writes("Write a page with samples.")] = None
     views: Annotated[
         str,

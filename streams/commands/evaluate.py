@@ -30,9 +30,9 @@ class Options(Truth, Links, Json):
     verdicts: Annotated[Path | None, Reads("Verdicts by `scan --out` or `verdicts --json`: the run to evaluate.")] = (
         None
     )
-    ratio_min: Annotated[float, Opt("Least share of common text of two releases that are duplicates.", "--ratio")] = (
-        0.75
-    )
+    ratio_min: Annotated[
+        float, Opt("Common share of two releases' texts from which they are duplicates.", "--ratio")
+    ] = 0.75
     out: Annotated[Path, Folder("Folder for the report, its pictures and data.")] = Path("evaluation")
     labels_out: Annotated[Path | None, Writes("Write all labels that were used.")] = None
     audits: Audits = ()

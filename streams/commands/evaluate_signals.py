@@ -24,7 +24,7 @@ class Options(Truth, BaseUrl, Json):
     paths: Annotated[
         tuple[Path, ...], Arg("[PATH]...", "Results as JSON lines; or pages, as for scan.", check=must_exist)
     ] = ()
-    judge: Annotated[tuple[Path, ...], Reads("The same as PATH; may be repeated.", "--judge", "PATH")] = ()
+    judge: Annotated[tuple[Path, ...], Reads("Pages to judge, as PATH; may be repeated.", "--judge", "PATH")] = ()
     train: Annotated[
         tuple[Path, ...], Reads("Pages to learn from, whose models judge PATH; may be repeated.", "--train")
     ] = ()

@@ -10,9 +10,10 @@ class Url(Given):
 
 
 class Options(Url, StateOption, Json):
-    page_id: Annotated[int | None, Opt("An earlier fetch of the URL; by default its latest verdict.", metavar="ID")] = (
-        None
-    )
+    page_id: Annotated[
+        int | None,
+        Opt("Page id of an earlier fetch; by default the latest verdict.", metavar="ID"),
+    ] = None
 
 
 @command("explain", "neardup explain https://a.example/page.html DIR")

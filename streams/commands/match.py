@@ -8,7 +8,7 @@ from streams.errors import WrongUsage
 class Decisions(Given):
     """Decisions of the operator for one start of a matcher."""
 
-    new_decider: Annotated[bool, Opt("Replace the rule and numbers of the log by these, from here on.")] = False
+    new_decider: Annotated[bool, Opt("From here on, judge by these rule and numbers, not the log's.")] = False
     accept_lost_verdicts: Annotated[bool, Opt("Continue although emitted verdicts are missing from their topic.")] = (
         False
     )

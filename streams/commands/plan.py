@@ -39,14 +39,14 @@ class Options(Json):
     page_kb: Annotated[float, Opt("Size of a mean page's body.", low=0.1, high=10_000, metavar="KB")] = 50.0
     peak: Annotated[float, Opt("Rate at the peak, relative to the mean.", low=1, high=1_000, metavar="FACTOR")] = 3
     replicas: Annotated[int, Opt("Replicas of every topic.", low=1, high=9)] = 3
-    pages_retention: Annotated[float, _time("Of the topic of pages: how long a sketcher may be down.", PAGES_MS)] = (
+    pages_retention: Annotated[float, _time("Retention of the pages: how long a sketcher may be down.", PAGES_MS)] = (
         PAGES_MS / DAY_MS
     )
     sketches_retention: Annotated[
-        float, _time("Of the log of sketches: how far back an index can be folded.", SKETCHES_MS)
+        float, _time("Retention of the sketch log: how far back it can be folded.", SKETCHES_MS)
     ] = SKETCHES_MS / DAY_MS
     verdicts_retention: Annotated[
-        float, _time("Of the topic of verdicts: how long an indexer may be down.", VERDICTS_MS)
+        float, _time("Retention of the verdicts: how long an indexer may be down.", VERDICTS_MS)
     ] = VERDICTS_MS / DAY_MS
 
     shards: Annotated[int, Opt("Shards of a judge; 0: one matcher.", low=0, high=SHARDS_MAX)] = 0

@@ -19,7 +19,7 @@ class Options(Decisions):
 def run(options: Options) -> None:
     """Run sketcher and matcher in one process: for trying the stream, and for small deployments.
 
-    With --shards, the matcher is the judge of so many shards, which processes beside this one run. Without
+    With --shards N, the matcher is the judge of N shards, which run in processes beside this one. Without
     NEARDUP_SEED, the seed of a new state directory is drawn at random and kept there.
     """
     from streams.roles import run_single_process

@@ -27,7 +27,7 @@ class Options(Documents, Quiet):
     ] = None
     numbers: Numbers = ()
     sites: Annotated[Path | None, Opt("Numbers of single sites, as TOML or JSON.", metavar="FILE")] = None
-    new_decider: Annotated[bool, Opt("Replace the rule and numbers of the state by these, from here on.")] = False
+    new_decider: Annotated[bool, Opt("From here on, judge by these rule and numbers, not the state's.")] = False
     merge: Annotated[bool, Opt("Read all sources side by side, and judge pages in the order of their fetch times.")] = (
         False
     )
@@ -50,7 +50,7 @@ class Options(Documents, Quiet):
     shards: Annotated[
         int,
         Opt(
-            "Processes that find and compare candidates; 0: this one does. A state keeps the shards it began with.",
+            "Number of processes that find and compare candidates; 0: this one does. A state keeps its shards.",
             low=0,
             high=256,
         ),

@@ -165,7 +165,7 @@ class Settings:
     bootstrap: Annotated[
         str,
         _text(rf"{_BROKER}(\s*,\s*{_BROKER})*", "host:port, or several with commas"),
-        "Kafka brokers, to find the others by",
+        "Kafka brokers from which the client learns the others",
     ] = "127.0.0.1:9092"
     generation: Annotated[
         str,
@@ -198,7 +198,7 @@ class Settings:
     body_ref_prefixes: Annotated[
         tuple[str, ...],
         ValueKind("URLs that end with a slash, with commas or as a list", _prefixes),
-        "URL prefixes under which bodies are read that a record refers to; none: no such bodies",
+        "URL prefixes of the bodies that records may refer to; none: such records are rejected",
     ] = ()
 
     # Behaviour: changes sketches (the scheme) or verdicts (the decider). A change needs a new generation, or a control
@@ -234,14 +234,16 @@ class Settings:
         int, _whole(1_000_000, 2_000_000_000), "Most bytes that a consumer fetches in advance"
     ] = 64_000_000
     threads: Annotated[int, _whole(1, 256), "Threads of the kernels"] = _CORES
-    flush_ms: Annotated[int, _MS, "Time between flushes of the index; a crash costs folding this much again"] = 30_000
+    flush_ms: Annotated[int, _MS, "Time between flushes of the index; after a crash, as much is folded again"] = 30_000
     transaction_timeout_ms: Annotated[
         int,
         _whole(1_000, 900_000),
         "The broker aborts a transaction after this time; set it above the outages to survive",
     ] = 60_000
     transaction_deadline_ms: Annotated[
-        int, _whole(1_000, 900_000), "A longer call of a transaction ends the process; the next start recovers"
+        int,
+        _whole(1_000, 900_000),
+        "A call of a transaction that takes longer ends the process; the next start recovers",
     ] = 45_000
 
     # Checkpoints of the index, for a lost disk.
@@ -313,7 +315,7 @@ class Settings:
     views_metrics: Annotated[
         tuple[str, ...],
         ValueKind("addresses like http://host:9464/metrics, 32 at most, with commas or as a list", _addresses),
-        "Addresses of the roles' metrics, for the views' page of the stream's health; none: without metrics",
+        "Addresses of the roles' metrics, for the page Health of the views; none: without metrics",
     ] = ()
 
     kafka_values: Mapping[str, str] = field(default_factory=dict, repr=False)
