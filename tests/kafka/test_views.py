@@ -23,9 +23,13 @@ from streams.kafka import Admin, Connection
 from streams.views import counts, urls
 from streams.views.rows import EVERYTHING, counts_of
 from streams.views.stream_source import name_of
+from tests import forked
 from tests.streams.views.random_verdicts import Held, emitted_at, random_verdicts
 
 pytest.importorskip("faust", reason="faust-streaming is not installed")
+
+for each in ("streams.commands", "streams.commands.views", "streams.views.stream_source", "streams.views.web"):
+    forked.preload(each)
 
 #: Lets the tables be restored for ever.
 SLOW_START = """
@@ -54,18 +58,31 @@ class Worker:
     """`neardup views` as a process of its own, with its tables in `folder`."""
 
     def __init__(
-        self, broker: str, names: Topics, folder: Path, *more: str, before: str = "", token: str | None = None
+        self,
+        broker: str,
+        names: Topics,
+        folder: Path,
+        *more: str,
+        before: str = "",
+        token: str | None = None,
+        started: bool = False,
     ) -> None:
+        """before: code that runs first. started: by an interpreter of its own, not forked."""
         self.headers = {"Authorization": f"Bearer {token}"} if token else {}
         self._log = folder.parent / "views.log"
         began = len(self.log()) if self._log.exists() else 0
         arguments = ["--bootstrap", broker, "--group", names.verdicts, "--verdicts-topic", names.verdicts]
         self.metrics_port = kafka.free_ports(1)[0]
         arguments += ["--views-state", str(folder), "--port", "0", "--metrics-port", str(self.metrics_port), *more]
-        main = [sys.executable, "-c", before + SESSION + "from streams.commands import main; main()", "views"]
         environment = {**os.environ, **({"NEARDUP_VIEWS_TOKEN": token} if token else {})}
-        with self._log.open("ab") as log:
-            self.process = subprocess.Popen([*main, *arguments], stdout=log, stderr=log, env=environment)
+        self.process: subprocess.Popen[bytes] | forked.Command
+        if started:
+            main = [sys.executable, "-c", before + SESSION + "from streams.commands import main; main()", "views"]
+            with self._log.open("ab") as log:
+                self.process = subprocess.Popen([*main, *arguments], stdout=log, stderr=log, env=environment)
+        else:
+            code = before + SESSION
+            self.process = forked.Command(["views", *arguments], self._log, before=code, environment=environment)
         try:
             self.port = int(eventually(lambda: self._port(began), "the views serve"))
         except BaseException:
@@ -296,7 +313,7 @@ def test_kill_9_and_a_rebuild_give_the_same_pages(
         eventually(lambda: worker.behind() == 0, "the lag in the metrics")
         assert worker.end(signal.SIGTERM) == 0
 
-        worker = Worker(broker, made, folder, "--rebuild")
+        worker = Worker(broker, made, folder, "--rebuild", started=True)
         worker.takes(len(verdicts))
         assert_alike(worker, verdicts)
         assert worker.end(signal.SIGTERM) == 0
