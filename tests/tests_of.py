@@ -6,6 +6,7 @@ First the files that import the module, then those that import it through one ot
 import ast
 import sys
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
@@ -27,13 +28,20 @@ def imported(path: Path) -> Iterator[str]:
             yield from (f"{node.module}.{alias.name}" for alias in node.names)
 
 
-def importing(path: Path) -> tuple[set[str], set[str]]:
-    """The test files that import the module, and those that import it through one other module."""
+@cache
+def users_of_names() -> tuple[dict[Path, str], dict[str, set[Path]]]:
+    """The modules of all files, and the files that import each name."""
     files = {file: module_of(file) for top in ("neardup", "streams", "tests") for file in (ROOT / top).rglob("*.py")}
     users: dict[str, set[Path]] = {}
     for file in files:
         for name in imported(file):
             users.setdefault(name, set()).add(file)
+    return files, users
+
+
+def importing(path: Path) -> tuple[set[str], set[str]]:
+    """The test files that import the module, and those that import it through one other module."""
+    files, users = users_of_names()
     direct = users.get(module_of(path), set())
     further = {file for user in direct for file in users.get(files[user], ())}
     first, second = (
