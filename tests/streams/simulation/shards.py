@@ -199,8 +199,8 @@ def made_up() -> Iterator[None]:
         mock.patch.object(shard_module, "_is_page", return_value=True),
         mock.patch.object(match_module, "Matcher", MadeUpMatcher),
         mock.patch.object(start_module, "Matcher", MadeUpMatcher),
-        mock.patch.object(match_module, "cut", small),
-        mock.patch.object(role_module, "cut", small),
+        mock.patch.object(match_module, "pieces_of", small),
+        mock.patch.object(role_module, "pieces_of", small),
     ):
         yield
 
