@@ -65,7 +65,7 @@ def answer(
         _put_pairs(pairs, reads.numbers.rows(places))
         pairs = taken(pairs, np.argsort(pairs["place"], kind="stable"))
     cut = [page_id & _PLACE_MASK for page_id, (_, _, more) in gathered.items() if more]
-    return Candidates(sharding, shard, offset, np.array(sorted(cut), dtype="<u2"), pairs)
+    return Candidates(sharding, decider.digest, shard, offset, np.array(sorted(cut), dtype="<u2"), pairs)
 
 
 def _followed(reads: BatchReads, store: Reader) -> dict[int, list[int]]:

@@ -2,9 +2,9 @@
 
 `Candidates`: the answer of one shard to one message of the log. Little-endian:
 
-    +---------+-----------+------------+-----------+------------+----------+-------------------+-----------+
-    | 1 (1)   | shard (2) | shards (2) | epoch (4) | offset (8) | cut (2)  | places cut (2 ea) | ANSWER... |
-    +---------+-----------+------------+-----------+------------+----------+-------------------+-----------+
+    +-------+-----------+------------+-----------+--------------+------------+---------+-------------------+-----------+
+    | 1 (1) | shard (2) | shards (2) | epoch (4) | decider (16) | offset (8) | cut (2) | places cut (2 ea) | ANSWER... |
+    +-------+-----------+------------+-----------+--------------+------------+---------+-------------------+-----------+
 
 `Effects`: the changes that one message of the log makes in the shards, in order:
 
@@ -76,25 +76,28 @@ EFFECT = np.dtype([("kind", "u1"), ("page_id", "<u8"), ("url", "V16")])
 
 #: One EFFECT.
 _EFFECT = struct.Struct("<BQ16s")
-_CANDIDATES, _EFFECTS = struct.Struct("<BHHIQH"), struct.Struct("<BHIQ")
+_CANDIDATES, _EFFECTS = struct.Struct("<BHHI16sQH"), struct.Struct("<BHIQ")
 
 
 @dataclass(frozen=True, slots=True)
 class Candidates:
     """The answer of one shard to the message at `offset`.
 
-    cut: uint16[], places of pages with more candidates than are scored.
+    decider: digest of the shard's. cut: uint16[], places of pages with more candidates than are scored.
     pairs: ANSWER[], ordered by place; within a page the candidates come first, in their order.
     """
 
     sharding: Sharding
+    decider: str
     shard: int
     offset: int
     cut: np.ndarray
     pairs: np.ndarray
 
     def encode(self) -> bytes:
-        fixed = _CANDIDATES.pack(VERSION, self.shard, *self.sharding, self.offset, len(self.cut))
+        fixed = _CANDIDATES.pack(
+            VERSION, self.shard, *self.sharding, bytes.fromhex(self.decider), self.offset, len(self.cut)
+        )
         return fixed + self.cut.astype("<u2").tobytes() + self.pairs.tobytes()
 
     @classmethod
@@ -102,12 +105,12 @@ class Candidates:
         """Raises CorruptRecord."""
         if len(data) < _CANDIDATES.size or data[0] != VERSION:
             raise CorruptRecord(f"not the candidates of a shard, version {VERSION}: {data[:24].hex()}")
-        _, shard, shards, epoch, offset, many = _CANDIDATES.unpack_from(data)
+        _, shard, shards, epoch, decider, offset, many = _CANDIDATES.unpack_from(data)
         at = _CANDIDATES.size + 2 * many
         if (len(data) - at) % ANSWER.itemsize or len(data) < at:
             raise CorruptRecord(f"the candidates of shard {shard} for offset {offset} have {len(data)} bytes")
         cut = np.frombuffer(data[_CANDIDATES.size : at], dtype="<u2")
-        return cls(Sharding(shards, epoch), shard, offset, cut, np.frombuffer(data[at:], dtype=ANSWER))
+        return cls(Sharding(shards, epoch), decider.hex(), shard, offset, cut, np.frombuffer(data[at:], dtype=ANSWER))
 
 
 @dataclass(frozen=True, slots=True)

@@ -93,7 +93,10 @@ class Shard:
         self._owner = f"{number} of {self.sharding.shards}, epoch {self.sharding.epoch}, {decider.digest}"
         owner = owner_of(store)
         if owner not in ("", self._owner):
-            raise StateError(f"this is the index of shard {owner}, and this run is shard {self._owner}")
+            raise StateError(
+                f"this is the index of shard {owner}, and this run is shard {self._owner}: go on with the settings "
+                "that it was made with; if these were wrong, move the index away: it is built again"
+            )
         self.effects_position = applied_to(store)
         self.log_position = self.effects_position
         self._unapplied: deque[int] = deque()  # offsets of read messages whose effects are not in the rows
@@ -125,7 +128,10 @@ class Shard:
     def learn(self, effects: Effects) -> None:
         """Accepts the effects of the next message; effects of earlier messages are ignored. Raises StateError."""
         if effects.sharding != self.sharding:
-            raise StateError(f"effects of {effects.sharding} for shard {self._owner}")
+            raise StateError(
+                f"the judge has {effects.sharding.shards} shards with an epoch of {effects.sharding.epoch} messages, "
+                f"and this run is shard {self._owner}: set the same for all"
+            )
         last = self._effects[-1].offset if self._effects else self.effects_position - 1
         if effects.offset > last:
             self._effects.append(effects)

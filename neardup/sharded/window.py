@@ -86,11 +86,12 @@ class Window:
 
     def check(self, offset: int, answers: Sequence[Candidates]) -> None:
         """Raises InvariantBroken unless there is one answer of each shard to the message at `offset`."""
-        given = sorted((answer.sharding, answer.offset, answer.shard) for answer in answers)
-        if given != [(self.sharding, offset, shard) for shard in range(self.sharding.shards)]:
+        given = sorted((answer.sharding, answer.decider, answer.offset, answer.shard) for answer in answers)
+        of = self.sharding, self._decider.digest, offset
+        if given != [(*of, shard) for shard in range(self.sharding.shards)]:
             raise InvariantBroken(
                 f"the message at offset {offset} needs an answer of each of {self.sharding.shards} shards of epoch "
-                f"{self.sharding.epoch}, and was given {given}"
+                f"{self.sharding.epoch} and decider {self._decider.digest}, and was given {given}"
             )
 
     def effects(self, offset: int, effects: Sequence[Effect]) -> Effects:

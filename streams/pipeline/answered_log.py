@@ -3,6 +3,7 @@
 import json
 from collections import deque
 
+from neardup.decider import Decider
 from neardup.errors import InvariantBroken
 from neardup.index.base import Family, Store
 from neardup.sharded.epochs import Sharding
@@ -22,15 +23,15 @@ class AnsweredLog:
     `poll` returns a message once all shards have answered it; `answers` returns these answers.
     """
 
-    def __init__(self, log: SketchLog, source: AnswerSource, topic_id: bytes, store: Store, sharding: Sharding) -> None:
+    def __init__(self, log: SketchLog, source: AnswerSource, topic_id: bytes, store: Store, decider: Decider) -> None:
         """
         Args:
             topic_id: of the topic `candidates`, which is `source`.
             store: the judge's; `keep_positions` writes into it.
         """
         self._log, self._source, self._topic_id, self._store = log, source, topic_id, store
-        self.sharding = sharding
-        self._ahead_max = max(_AHEAD_MIN, 3 * sharding.epoch)  # shards are at most two epochs ahead
+        self.sharding, self._decider = Sharding.of(decider), decider.digest
+        self._ahead_max = max(_AHEAD_MIN, 3 * decider.epoch)  # shards are at most two epochs ahead
         self._waiting: deque[tuple[int, bytes]] = deque()
         self._answers: tuple[int, list[Candidates]] = (-1, [])
         self._lockstep: Lockstep | None = None
@@ -54,7 +55,7 @@ class AnsweredLog:
         self.keep_positions()  # of a standby that takes over: else it would read the topic from its start
         self._log.follow(start)
         self._waiting.clear()
-        self._lockstep = Lockstep(self._source, self._kept_positions(), start, self._ahead_max)
+        self._lockstep = Lockstep(self._source, self._kept_positions(), start, self._ahead_max, self._is_own)
 
     def poll(self, count: int, *, bytes_max: int, linger_s: float = 0.0, wait_s: float) -> list[tuple[int, bytes]]:
         """Return the next message, if it is answered. Raises CorruptRecord for an answer that cannot be read."""
@@ -70,6 +71,9 @@ class AnsweredLog:
             return []
         self._answers = offset, [Candidates.decode(payload) for payload in payloads]
         return [self._waiting.popleft()]
+
+    def _is_own(self, payload: bytes) -> bool:
+        return Candidates.decode(payload).decider == self._decider
 
     def answers(self, offset: int) -> list[Candidates]:
         """Return the answers to the message that `poll` returned last, by shard."""

@@ -2,14 +2,15 @@
 
 Partition s of the topic `candidates` has the answers of shard s, in the log's order. A shard that starts again writes
 some of them again, and a shard that was restored from an old checkpoint writes many. An answer is a function of the
-log and (V, E), so the first complete one of a message counts, and later ones are dropped.
+log and of the decider, so the first complete one of a message counts, and later ones are dropped. Answers by another
+decider, of a shard with other settings than the judge's, are not used.
 
 Memory is bounded: of each partition at most `ahead_max` answers behind the required one are kept. A partition that has
 its required answer is read no further than half of that. Where a partition is read in search of a missing answer,
 answers too far ahead are dropped, and read again once they are near.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from streams.formats.pieces import Collected, decode_piece
 from streams.ports import AnswerSource, Record
@@ -30,11 +31,13 @@ class _Shard:
         self.collected: dict[int, Collected] = {}
         self.first_seen: dict[int, int] = {}  # position of the first piece, by message
         self.newest = -1  # message of the newest record that was read
+        self.foreign: set[int] = set()  # messages with answers that are not used
 
     def forget_before(self, offset: int) -> None:
         for held in (self.complete, self.collected, self.first_seen):
             for old in [message for message in list(held) if message < offset]:
                 del held[old]
+        self.foreign = {message for message in self.foreign if message >= offset}
 
 
 class Lockstep:
@@ -46,10 +49,18 @@ class Lockstep:
             partition's begin.
         first: the first message whose answers are required.
         ahead_max: kept answers of a partition. Shards are at most two epochs ahead of the judge; three epochs are kept.
+        is_own: whether an answer is one of the judge's shards.
     """
 
-    def __init__(self, source: AnswerSource, starts: Mapping[int, int], first: int, ahead_max: int) -> None:
-        self._source = source
+    def __init__(
+        self,
+        source: AnswerSource,
+        starts: Mapping[int, int],
+        first: int,
+        ahead_max: int,
+        is_own: Callable[[bytes], bool] = lambda payload: True,
+    ) -> None:
+        self._source, self._is_own = source, is_own
         self._first, self._ahead_max = first, max(1, ahead_max)
         self._shards = {partition: _Shard(start) for partition, start in starts.items()}
         source.seek(dict(starts))
@@ -84,6 +95,12 @@ class Lockstep:
             return ""
         numbers = ",".join(map(str, lacking))
         text = f"waits for the answer to message {self._first} of shard {numbers.replace(',', ', ')}"
+        foreign = [number for number in lacking if self._first in self._shards[number].foreign]
+        if foreign:
+            return (
+                f"{text}; shard {', '.join(map(str, foreign))} answers by other settings than the judge's: set "
+                "the same for all (neardup config), and start that shard again"
+            )
         for number in lacking:
             if self._shards[number].newest > self._first:
                 text += f"; {self._source.name(number)} has an answer to message {self._shards[number].newest}"
@@ -125,9 +142,13 @@ class Lockstep:
         shard.first_seen[piece.offset] = min(position, shard.first_seen.get(piece.offset, position))
         collected = shard.collected.setdefault(piece.offset, Collected())
         payload = collected.add(piece, where)
-        if payload is not None:
+        if payload is None:
+            return
+        del shard.collected[piece.offset]
+        if self._is_own(payload):
             shard.complete[piece.offset] = payload
-            del shard.collected[piece.offset]
+        else:
+            shard.foreign.add(piece.offset)
 
     def _rewind(self) -> None:
         """Go back to the dropped records where the required answer can be among them."""

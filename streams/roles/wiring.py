@@ -7,7 +7,6 @@ from pathlib import Path
 
 from neardup.decider import Decider
 from neardup.errors import BadInput, CorruptRecord, StateError
-from neardup.sharded.epochs import Sharding
 from streams.config.settings import Settings
 from streams.errors import NEW_GENERATION, Fenced, Stopped, Unsettled
 from streams.formats.pieces import decode_piece
@@ -196,8 +195,7 @@ def _match(settings: Settings, runtime: Runtime, new_decider: bool, accept_lost_
         if settings.is_sharded:
             answers = KafkaAnswers(connect(settings, "match", runtime, reading=True), names.candidates)
             held.callback(answers.close)
-            sharding = Sharding.of(options.decider)
-            followed = AnsweredLog(log, answers, answers.topic.id, directory.store, sharding)
+            followed = AnsweredLog(log, answers, answers.topic.id, directory.store, options.decider)
         ports = MatcherPorts(
             log=followed,
             messages_from=lambda start: messages_from(settings, start, runtime),

@@ -154,6 +154,48 @@ def test_the_log_lacks_the_window_of_a_judge(line: ShardedLine) -> None:
 
 
 @long
+def test_answers_and_effects_are_trimmed(line: ShardedLine) -> None:
+    """A shard comes back with an index that needs effects which are gone: without checkpoints it says what to do. The
+    judge has not read all answers of another one.
+    """
+    line.stop()
+    state = shard_state(line.settings, 1)
+    shutil.copytree(state, line.folder / "old.shards" / "1")
+    line.start("sketch")
+    line.start_shards()
+    line.judge = line.start("match")
+    line.publish(story())
+    line.settle()
+    line.judge.stop()
+    judged = line.committed("match", line.names.sketches, 1)[0]
+    line.publish(story(8))
+    eventually(lambda: min(line.answered()) > judged, "answers ahead of the judge")
+    line.stop()
+    stable = Sharding(SHARDS, EPOCH).stable_to(judged)
+    begin = next(offset for offset in offsets(shard_checkpoints(line.settings, 2)) if offset <= stable)
+    line.trim_pieces(line.names.effects, 0, begin)
+    line.delete_before(line.names.candidates, 2, line.answers()[2])
+
+    old = {"state": str(line.folder / "old")}
+    error = line.start("shard", shards=[1], settings={**old, "checkpoints": ""}).refused()
+    assert f"begins with the effects of message {begin}" in error
+    assert "restore a newer checkpoint of this shard" in error
+    restored = line.start("shard", shards=[1], settings=old)  # where checkpoints are set, its start does so
+    other = line.start("shard", shards=[2])
+    line.start("shard", shards=[0])
+    judge = line.start("match")
+    line.start("sketch")
+    eventually(lambda: f"message {judged} of shard 2;" in judge.output(), "what the judge waits for")
+    assert f"--answer-from {judged}" in judge.output()
+    other.stop()
+    line.start("shard", shards=[2], answer_from=judged)
+
+    line.check()
+
+    assert '"index restored"' in restored.output()
+
+
+@long
 def test_no_checkpoint_serves(line: ShardedLine) -> None:
     """The shard names the topic, and writes nothing."""
     line.stop()

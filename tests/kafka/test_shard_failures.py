@@ -3,12 +3,13 @@
 import re
 from collections.abc import Callable
 from contextlib import closing
+from signal import SIGSTOP
 from typing import Any
 
-from broker import eventually
+from broker import eventually, kafka
 from line import story
-from roles import freeze, full_disk
-from sharded_line import SHARDS, ShardedLine, long
+from roles import freeze, full_disk, standing
+from sharded_line import EPOCH, SHARDS, ShardedLine, long
 
 from neardup.index.base import Family
 from neardup.index.rocks import RocksStore
@@ -127,6 +128,75 @@ def test_a_frozen_shard_comes_back_beside_its_successor(make_sharded: Make) -> N
     zombie.thaw()
     line.publish(story())
     eventually(lambda: min(line.answered()) > 13, "answers to later messages")
+
+    line.check()
+
+
+@long
+def test_several_shards_freeze_at_once_and_the_judge_names_them(make_sharded: Make) -> None:
+    line = running(make_sharded)
+    (port,) = kafka.free_ports(1)
+    line.start("match", settings={"metrics_port": port})
+    shards = [line.start("shard", shards=[number]) for number in range(SHARDS)]
+    line.settle()
+    for shard in shards[:2]:
+        shard.signal(SIGSTOP)
+    line.publish(story())
+    eventually(lambda: "of shard 0, 1;" in standing("match", port)[1], "the judge is not ready, and names them")
+    shards[0].thaw()
+    eventually(lambda: "of shard 1;" in standing("match", port)[1], "one goes on")
+    shards[1].kill()
+    line.start("shard", shards=[1])
+
+    line.check()
+
+
+@long
+def test_the_broker_is_killed_in_a_transaction_of_the_judge(own_broker: Any, make_sharded: Make) -> None:
+    line = running(make_sharded, bootstrap=own_broker.bootstrap)
+    judge = line.start("match", step="3 offsets sent", how=freeze)
+    shard = line.start("shard", shards=[1], step="4 applied", how=freeze)
+    line.start_shards(1)
+    judge.frozen()
+    shard.frozen()
+    own_broker.kill()
+    judge.thaw()
+    shard.thaw()
+    own_broker.restart()
+    line.publish(story())
+
+    line.check()
+
+
+@long
+def test_a_shard_with_other_settings_is_named_by_the_judge_or_refused(make_sharded: Make) -> None:
+    """A shard without an index answers the first messages before it has read any effects."""
+    line = running(make_sharded)
+    others: list[dict[str, Any]] = [{"decider_values": {"tape_min": 0.9}}, {"epoch": EPOCH + 2}]
+    for other in others:
+        wrong = line.start("shard", shards=[1], settings=other)
+        eventually(lambda: line.answered()[1] >= 0, "an answer")
+        wrong.stop()
+    line.start_shards(1)
+    judge = line.start("match")
+    eventually(lambda: "shard 1 answers by other settings than the judge's" in judge.output(), "what it waits for")
+    line.start("shard", shards=[1])
+    line.settle()
+    line.stop()
+
+    refused = [
+        (others[0], f"the index of shard 1 of {SHARDS}, epoch {EPOCH}"),
+        (others[1], "go on with the settings that it was made with"),
+        ({**others[1], "state": str(line.folder / "new")}, f"the judge has {SHARDS} shards with an epoch of {EPOCH}"),
+        ({"shards": SHARDS + 1}, "each virtual shard has a partition of its own"),
+        ({"seed": 8}, "holds sketches of scheme"),
+    ]
+    for settings, reason in refused:
+        assert reason in line.start("shard", shards=[1], settings=settings).refused()
+    line.start_shards()
+    line.start("match")
+    line.start("sketch")
+    line.publish(story(4))
 
     line.check()
 

@@ -9,15 +9,15 @@ from neardup.errors import CorruptRecord
 from neardup.sharded.epochs import Sharding
 from neardup.sharded.records import ANSWER, EFFECT, Candidates, Effects
 
-SHARDING = Sharding(4, 16)
+SHARDING, DECIDER = Sharding(4, 16), "00ff" * 8
 
 
 @given(st.binary(max_size=5 * ANSWER.itemsize), st.lists(st.integers(0, 4095), max_size=9))
 def test_candidates_survive_their_bytes(raw, cut):
     pairs = np.frombuffer(raw[: len(raw) // ANSWER.itemsize * ANSWER.itemsize], dtype=ANSWER)
-    there = Candidates(SHARDING, 3, 1 << 40, np.array(cut, dtype="<u2"), pairs)
+    there = Candidates(SHARDING, DECIDER, 3, 1 << 40, np.array(cut, dtype="<u2"), pairs)
     back = Candidates.decode(there.encode())
-    assert (back.sharding, back.shard, back.offset) == (SHARDING, 3, 1 << 40)
+    assert (back.sharding, back.decider, back.shard, back.offset) == (SHARDING, DECIDER, 3, 1 << 40)
     assert back.cut.tolist() == cut
     assert back.pairs.tobytes() == pairs.tobytes()
     assert back.encode() == there.encode()
@@ -34,7 +34,7 @@ def test_effects_survive_their_bytes(raw):
 def test_other_bytes_are_refused(kind):
     empty = np.zeros(0, dtype="<u2")
     good = {
-        Candidates: Candidates(SHARDING, 0, 9, empty, np.zeros(2, ANSWER)),
+        Candidates: Candidates(SHARDING, DECIDER, 0, 9, empty, np.zeros(2, ANSWER)),
         Effects: Effects(SHARDING, 9, np.zeros(2, EFFECT)),
     }[kind].encode()
     kind.decode(good)

@@ -183,3 +183,19 @@ def test_damaged_pieces_name_where_they_are() -> None:
     topic.records[0] = [sound[:-1] + b"x"]
     with pytest.raises(CorruptRecord, match=r"topic candidates, partition 0, offset 0.*message 7"):
         Lockstep(topic, {0: 0}, 7, 8).take(7)
+
+
+def test_an_answer_by_other_settings_is_not_used_and_is_named() -> None:
+    topic = Partitions(2)
+    topic.write(1, range(3))
+    for offset in range(2):
+        topic.records[0] += cut(offset, b"foreign", PIECE)
+    lockstep = Lockstep(topic, {0: 0, 1: 0}, 0, 8, lambda answer: answer != b"foreign")
+    for _ in range(9):
+        assert lockstep.take(0) is None
+    assert lockstep.describe() == (
+        "waits for the answer to message 0 of shard 0; shard 0 answers by other settings than the judge's: set the "
+        "same for all (neardup config), and start that shard again"
+    )
+    topic.write(0, range(3))
+    read_all(topic, lockstep, range(3))

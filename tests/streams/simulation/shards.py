@@ -78,15 +78,17 @@ def hashed(*parts: Any) -> int:
 # What shards and judge find.
 
 
-def made_up_answer(sharding: Sharding, number: int, offset: int, pages: Any, store: Store, *_: Any) -> Candidates:
+def made_up_answer(
+    sharding: Sharding, number: int, offset: int, pages: Any, store: Store, decider: Decider, *_: Any
+) -> Candidates:
     (chain,) = store.get_many(Family.KEYS, [b"chain"])
-    return answer_of(sharding, number, offset, int(chain or 0), [record for _, record in pages])
+    return answer_of(decider, number, offset, int(chain or 0), [record for _, record in pages])
 
 
-def answer_of(sharding: Sharding, number: int, offset: int, chain: int, records: Sequence[bytes]) -> Candidates:
+def answer_of(decider: Decider, number: int, offset: int, chain: int, records: Sequence[bytes]) -> Candidates:
     pairs = np.zeros(1, ANSWER)
     pairs["page_id"] = hashed(number, chain, list(records))
-    return Candidates(sharding, number, offset, np.zeros(0, "<u2"), pairs)
+    return Candidates(Sharding.of(decider), decider.digest, number, offset, np.zeros(0, "<u2"), pairs)
 
 
 def chained(chain: int, items: Sequence[tuple[int, int, bytes]]) -> int:
@@ -381,7 +383,7 @@ class World:
         folder.store.around = self.around
         verdicts = Transactions(self.broker, LOG, VERDICTS, "judge", effects=EFFECTS, around=self.around)
         answers = Answers(self.broker, self.chance.randrange(1, 30))
-        log = AnsweredLog(ScriptedLog(self.broker, LOG), answers, answers.topic.id, folder.store, self.sharding)
+        log = AnsweredLog(ScriptedLog(self.broker, LOG), answers, answers.topic.id, folder.store, self.decider)
         raw = ScriptedLog(self.broker, LOG)
         ports = MatcherPorts(log, raw.messages, verdicts, self.newest, lambda word: 0, self.effects_to)
         return start_matcher(ports, folder, StartOptions(self.decider), self.runtime)
@@ -633,7 +635,7 @@ class World:
             for each in effects[:stable]:
                 chain = chained(chain, each.items.tolist())
             records = list(records_of(self.log[offset]))
-            answers = [answer_of(self.sharding, n, offset, chain, records) for n in range(self.sharding.shards)]
+            answers = [answer_of(self.decider, n, offset, chain, records) for n in range(self.sharding.shards)]
             state, made = judged(self.sharding, offset, state, self.log[stable : offset + 1], answers)
             states.append(state)
             effects.append(made)
