@@ -189,7 +189,7 @@ def test_an_answer_by_other_settings_is_not_used_and_is_named() -> None:
     topic = Partitions(2)
     topic.write(1, range(3))
     for offset in range(2):
-        topic.records[0] += cut(offset, b"foreign", PIECE)
+        topic.records[0] += pieces_of(offset, b"foreign", PIECE)
     lockstep = Lockstep(topic, {0: 0, 1: 0}, 0, 8, lambda answer: answer != b"foreign")
     for _ in range(9):
         assert lockstep.take(0) is None
