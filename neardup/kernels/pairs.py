@@ -150,6 +150,21 @@ def _same_site_titles(buf, a, a_names, b, b_names, but_not):
 
 
 @lean_kernel
+def _named_apart(buf, at, names, other_at, other_names):
+    """Whether title and path of a page have a word that title, heading and path of the other page lack."""
+    for j in range(at, at + names * NAME_BYTES, NAME_BYTES):
+        if not buf[j + 7] & IN_TITLE or not buf[j + 7] & IN_PATH or buf[j + 7] & _NOT_NAMES:
+            continue
+        fingerprint = fingerprint_at(buf, j)
+        for k in range(other_at, other_at + other_names * NAME_BYTES, NAME_BYTES):
+            if fingerprint_at(buf, k) == fingerprint:
+                break
+        else:
+            return True
+    return False
+
+
+@lean_kernel
 def _differs(buf, at, names, only, but_not, other_at, other_names, there):
     """Whether one of the names at buf[at] is missing among the other page's names with a flag of `there`.
 
@@ -378,7 +393,11 @@ def score_pair(buf, a, b, at, header, scratch, out):
     if _has(buf, names_a, title_a, IN_TITLE) and _has(buf, names_b, title_b, IN_TITLE):
         if same_site:
             out[TITLE_VETO] = _same_site_titles(buf, names_a, title_a, names_b, title_b, _NOT_WORDS)
-            if _same_site_titles(buf, names_a, title_a, names_b, title_b, _NOT_NAMES):
+            if (
+                _same_site_titles(buf, names_a, title_a, names_b, title_b, _NOT_NAMES)
+                or _named_apart(buf, names_a, title_a, names_b, title_b)
+                or _named_apart(buf, names_b, title_b, names_a, title_a)
+            ):
                 out[TITLES_APART] = 1
             elif out[TITLE_VETO] != 0.0 or (
                 _differs(buf, names_a, title_a, IN_TITLE, OWN_HOST, names_b, title_b, IN_TITLE)

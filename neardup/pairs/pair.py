@@ -97,5 +97,6 @@ class Pair(NamedTuple):
     #: On one site: equal hosts without the label of a view, and equal users in the path (`neardup.page.owner_of`).
     same_owner: bool
     #: On one site: 1: each title has a word (without digits) that the other lacks, or one title has such a word that
-    #: its page repeats; 2: the same for tokens of digits and letters, or each title has a token that the other lacks.
+    #: its page repeats, or that its path has and the other page has in neither title, heading nor path; 2: the first
+    #: two for tokens of digits and letters, or each title has a token that the other lacks.
     titles_apart: int

@@ -17,11 +17,12 @@ def is_stamp(pair: Pair, decider: Decider, words_max: int | None = None) -> bool
     """Whether a difference is visible and is a clock, a date or a counter: digits with few words among them.
 
     Two records differ in a name as well as in figures, and so in more words than the weekday and month of a date. One
-    figure alone is no stamp if the URLs end differently and the main contents differ: "1 dword" and "2 dwords" are two
-    entries of a manual.
+    figure alone, or fewer than three at each of several places, are no stamp if the URLs end differently and the main
+    contents differ: "1 dword" and "2 dwords" are two entries of a manual.
     words_max: replaces the decider's stamp_words_max.
     """
-    if pair.gap_digits <= pair.gaps and not pair.same_tail and not _equal_contents(pair, decider):
+    few = pair.gap_digits < (2 if pair.gaps == 1 else 3 * pair.gaps)
+    if few and not pair.same_tail and not _equal_contents(pair, decider):
         return False
     words = min(decider.stamp_words_max if words_max is None else words_max, pair.gap_digits)
     seen = decider.stamp_words_max > 0 and pair.gaps > 0

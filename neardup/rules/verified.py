@@ -241,8 +241,8 @@ STEPS = (
     Step(
         "names",
         _names,
-        "Titles or headings that name different things tell pages apart: by a word of each, or by numbers, case and "
-        "signs where the URLs end differently.",
+        "Titles or headings that name different things tell pages apart: by a word of each, of one and its path, or by "
+        "numbers, case and signs where the URLs end differently.",
         {
             "title veto": Refusal("the titles name different things", veto=True),
             "retitled": Refusal("the titles differ in numbers or signs, and the URLs end differently", veto=True),

@@ -40,7 +40,8 @@ def but_urls(pair):
 def stamp(pair, most=4):
     """Whether what differs is seen, and has no more words than figures, and four at most."""
     inner = pair["content_score"] == 1 and min(pair["content_tokens_a"], pair["content_tokens_b"]) >= 20
-    if pair["gap_digits"] <= pair["gaps"] and not pair["same_tail"] and not inner:
+    few = pair["gap_digits"] < 3 * pair["gaps"] if pair["gaps"] != 1 else pair["gap_digits"] < 2
+    if few and not pair["same_tail"] and not inner:
         return False
     words = min(most, pair["gap_digits"])
     return pair["gaps"] > 0 and not pair["loose_words"] and pair["gap_words"] <= words and noise(pair)

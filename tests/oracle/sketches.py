@@ -433,7 +433,14 @@ def titles_apart(a, b):
         ]
         return all(own) or max([0, *own[0], *own[1]]) >= times
 
-    return 1 if veto(4 | 2, 2) else 2 if veto(4 | 1, 2) or veto(4, 256) else 0
+    every = [{n[0] for n in page["title_names"]} for page in (a, b)]
+    in_path = [
+        n[0] not in other
+        for title, other in zip(titles, every[::-1], strict=True)
+        for n in title
+        if n[2] & 32 and not n[2] & 6
+    ]
+    return 1 if veto(4 | 2, 2) or any(in_path) else 2 if veto(4 | 1, 2) or veto(4, 256) else 0
 
 
 def extends(a, b):

@@ -97,6 +97,25 @@ def test_paths_that_differ_in_numbers_alone(a: str, b: str, found: int) -> None:
     assert pair(a, b, named, named).records == (2 if found and "owners" in a else found)
 
 
+@pytest.mark.kernel
+@pytest.mark.parametrize(
+    ("a", "b", "found"),
+    [
+        (("map_core/x", "Map core"), ("map/x", "Map"), 1),
+        (("map_core/x", "Map core"), ("map/core", "Map"), 0),  # the other path has the word
+        (("map/x", "Map core"), ("map/x", "Map"), 0),  # its path has not
+        (("map5/x", "Map 5"), ("map/x", "Map"), 0),
+        (("map_core/x", ""), ("map/x", "Map"), 0),
+    ],
+)
+def test_a_word_of_title_and_path_that_the_other_page_has_in_no_name(
+    a: tuple[str, str], b: tuple[str, str], found: int
+) -> None:
+    urls = [f"x.example/{path}" for path, _ in (a, b)]
+    texts = [f"<title>{title}</title>" if title else "" for _, title in (a, b)]
+    assert pair(*urls, *texts).titles_apart == found == pair(*urls[::-1], *texts[::-1]).titles_apart
+
+
 def verdicts(pages: Sequence[tuple[str, str]], **decider: bool) -> list[tuple[Kind, str]]:
     """Verdict and deciding step of pages of one site, by paths and titles; all have one text."""
     with open_index(scheme=SCHEME, decider=Decider(SCHEME.digest, **decider)) as index:

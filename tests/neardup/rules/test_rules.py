@@ -180,6 +180,9 @@ def test_a_clock_is_no_record_wherever_and_under_whatever_name_it_stands() -> No
     # one figure at each place: an entry of a manual, unless nothing else but menus differs
     assert among(9, 9, **clock | {"gaps": 2, "gap_digits": 2, "content_score": 0.9}) == (None, "siblings")
     assert among(9, 9, **clock | {"gaps": 2, "gap_digits": 2})[0] is Kind.NEAR_DUPLICATE
+    # at each of several places a clock or a date has three figures
+    assert among(9, 9, **clock | {"gaps": 2, "gap_digits": 5, "content_score": 0.9}) == (None, "siblings")
+    assert among(9, 9, **clock | {"gaps": 2, "gap_digits": 6, "content_score": 0.9})[0] is Kind.NEAR_DUPLICATE
     off = Decider(scheme="0" * 32, stamp_words_max=0)
     assert among(9, 9, off, **clock) == (None, "siblings")
 
