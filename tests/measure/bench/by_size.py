@@ -1,12 +1,16 @@
 """Processor time of one matcher, a judge and a shard for a page, in indexes of growing size.
 
-    python -m tests.measure.bench.by_size [--sizes 10000,1000000] [--shards 4] [--roles matcher,judge,shard]
+    python -m tests.measure.bench.by_size [--sizes 10000,1000000] [--shards 4] [--roles matcher,judge,shard] [--model N]
 
 The indexes are filled with the rows that folding would have written, then every role takes the same messages: 7 of 10
 pages are new, 3 repeat pages from anywhere in the index. Shard 0 has its share of the pages on disk; the other shards
 hold in memory the pages that are repeated, so that the judge gets all answers. A page's *own* time is that of the
 role's thread. *Background* is that of RocksDB's threads while the index grew to the size, a page, until nothing waits
-for compaction.
+for compaction. *In memory* is one matcher whose store holds the repeated pages alone: it takes the same messages in
+turn, so that own time is comparable between sizes on a busy machine.
+
+With --model N, RocksDB's buffers, files and cache are N times smaller: an index of P / N pages then has the levels and
+the cache misses of one of P pages, in an N-th of the time. Filters and indexes fit a processor's cache better there.
 """
 
 import argparse
@@ -16,11 +20,12 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from neardup.decider import Decider
-from neardup.index.base import Store
+from neardup.index.base import Family, Store
 from neardup.index.memory import MemoryStore
 from neardup.index.rocks import RocksStore
 from neardup.limits import PLACE_BITS
@@ -34,13 +39,15 @@ from streams.ports import Range
 from tests.measure.bench.generated import FILL_PAGES, Log, changed, judge_rows, rows, shard_rows
 from tests.measure.bench.options import tuned
 from tests.measure.bench.store_rows import enough_room, settle
-from tests.measure.bench.variants import VARIANTS
+from tests.measure.bench.variants import VARIANTS, Variant
 
 MESSAGE_PAGES = 512
 #: The messages that a stage takes begin at multiples of this offset, and their new pages at multiples of that number.
 _STAGE_OFFSETS, _STAGE_NUMBERS = 1 << 24, 10**9
 _SETTLE_S_MAX = 900.0
 ROLES = ("matcher", "judge", "shard")
+#: Sizes of RocksDB and of `RocksStore` by default.
+_FAMILY_BUFFER, _LEVEL_1, _FILE, _CACHE, _WRITES = 64 << 20, 256 << 20, 64 << 20, 256 << 20, 128 << 20
 
 
 def page_id(number: int) -> int:
@@ -115,7 +122,6 @@ class Clock:
     """Processor time of this thread, in microseconds."""
 
     micros: float = 0.0
-    pages: int = 0
     _started: int = field(default=0)
 
     def __enter__(self) -> None:
@@ -131,6 +137,8 @@ class Roles:
     def __init__(self, stores: dict[str, Store], decider: Decider) -> None:
         self.decider = decider
         self.matcher = Matcher(stores["matcher"], replace(decider, shards=1, epoch=0)) if "matcher" in stores else None
+        self.memory = MemoryStore()
+        self.in_memory = Matcher(self.memory, replace(decider, shards=1, epoch=0))
         self.judge = Matcher(stores["judge"], decider)
         self.others = {number: MemoryStore() for number in range(decider.shards)}
         self.shards = [
@@ -140,17 +148,19 @@ class Roles:
         self.answers: dict[int, list[Candidates]] = {}
 
     def teach(self, log: Log, numbers: Sequence[int]) -> None:
-        """Fills the shards in memory with these pages of the log."""
+        """Fills the stores in memory with these pages of the log."""
         for number in sorted(set(numbers)):
+            self.memory.write(rows(log.records(number, 1), [page_id(number)], self.decider))
             shard = page_id(number) // (1 << PLACE_BITS) % self.decider.shards
             self.others[shard].write(shard_rows(log.records(number, 1), [page_id(number)], self.decider))
 
     def take(self, offset: int, data: bytes, clocks: dict[str, Clock]) -> None:
-        if self.matcher is not None:
-            with clocks["matcher"]:
-                prepared = self.matcher.prepare([(offset, data)])
-                prepared.verdicts.lines()
-                self.matcher.apply(prepared)
+        for name, matcher in (("in memory", self.in_memory), ("matcher", self.matcher)):
+            if matcher is not None:
+                with clocks[name]:
+                    prepared = matcher.prepare([(offset, data)])
+                    prepared.verdicts.lines()
+                    matcher.apply(prepared)
         for shard in self.shards:
             with clocks["shard"] if shard.number == 0 else nullcontext():
                 entry = decode_entry(data, offset)
@@ -171,14 +181,37 @@ class Roles:
                 shard.learn(Effects.decode(effects))
 
 
+def modelled(variant: Variant, model: int) -> Variant:
+    """The variant with sizes of RocksDB that are `model` times smaller."""
+
+    def tune(family: Family, options: Any, tables: Any) -> None:
+        options.set_write_buffer_size(_FAMILY_BUFFER // model)
+        options.set_max_bytes_for_level_base(_LEVEL_1 // model)
+        options.set_target_file_size_base(_FILE // model)
+        if variant.tune:
+            variant.tune(family, options, tables)
+
+    sizes = {"cache_bytes": _CACHE // model, "write_bytes": _WRITES // model, **dict(variant.sizes)}
+    return Variant(variant.about, tune, tuple(sizes.items()))
+
+
+def new_clocks() -> dict[str, Clock]:
+    return {name: Clock() for name in ("in memory", *ROLES)}
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(prog="tests.measure.bench.by_size", description=__doc__)
-    parser.add_argument("--sizes", default="10000,1000000", help="pages in the index, ascending")
+    parser.add_argument(
+        "--sizes",
+        default="10000,1000000",
+        help="pages in the index, ascending; with --model those that are really there",
+    )
     parser.add_argument("--shards", type=int, default=4)
     parser.add_argument("--epoch", type=int, default=4)
     parser.add_argument("--messages", type=int, default=24, help="of 512 pages, that are measured at each size")
     parser.add_argument("--roles", default=",".join(ROLES), help="whose index is filled on disk")
     parser.add_argument("--variant", default="default", help="options of RocksDB (tests/measure/bench/variants.py)")
+    parser.add_argument("--model", type=int, default=1, help="how many times smaller RocksDB's sizes are")
     parser.add_argument("--scratch", type=Path, help="folder for the indexes: 5 kB a page")
     asked = parser.parse_args()
     sizes, names = sorted(map(int, asked.sizes.split(","))), asked.roles.split(",")
@@ -187,7 +220,7 @@ def main() -> None:
     makers = {"matcher": rows, "judge": judge_rows, "shard": shard_rows}
     log = Log()
     warm = 2 * asked.epoch
-    variant = VARIANTS[asked.variant]
+    variant = VARIANTS[asked.variant] if asked.model == 1 else modelled(VARIANTS[asked.variant], asked.model)
     with tempfile.TemporaryDirectory(dir=asked.scratch) as folder, tuned(variant):
         enough_room(Path(folder), sizes[-1])
         indexes = {
@@ -199,7 +232,7 @@ def main() -> None:
         compiled = messages(named(log.records(10 * _STAGE_NUMBERS, MESSAGE_PAGES), 0), scheme, 0)
         run = Roles({name: MemoryStore() for name in ROLES}, decider)
         for offset, data in compiled:
-            run.take(offset, data, {name: Clock() for name in ROLES})
+            run.take(offset, data, new_clocks())
         filled = 0
         for number, size in enumerate(sizes, 1):
             for index in indexes.values():
@@ -208,16 +241,17 @@ def main() -> None:
             count = (warm + asked.messages) * MESSAGE_PAGES
             roles.teach(log, [old for place, old in enumerate(repeated(size, count)) if place % 10 >= 7])
             taken = messages(named(list(stage(log, size, number, count)), number), scheme, number)
-            clocks = {name: Clock() for name in ROLES}
+            clocks = new_clocks()
             for place, (offset, data) in enumerate(taken):
                 if place == warm:
-                    clocks = {name: Clock() for name in ROLES}
+                    clocks = new_clocks()
                 roles.take(offset, data, clocks)
             pages = asked.messages * MESSAGE_PAGES
             text = [
                 f"{name} {clocks[name].micros / pages:.1f} + {indexes[name].background_us:.1f} us" for name in names
             ]
-            print(f"{size:,} pages, own + background: {', '.join(text)}", flush=True)
+            text.append(f"in memory {clocks['in memory'].micros / pages:.1f} us")
+            print(f"{size * asked.model:,} pages, own + background: {', '.join(text)}", flush=True)
         for index in indexes.values():
             index.store.close()
 

@@ -53,7 +53,7 @@ def test_filled_stores_of_a_judge_and_shards_are_folded_ones():
     judge, shards = MemoryStore(), [MemoryStore(), MemoryStore()]
     roles = by_size.Roles({"judge": judge, "shard": shards[0]}, decider)
     shards[1] = roles.others[1]
-    clocks = {name: by_size.Clock() for name in by_size.ROLES}
+    clocks = by_size.new_clocks()
     records = by_size.named(log.records(0, count * by_size.MESSAGE_PAGES), 0)
     for offset, message in by_size.messages(records, decider.scheme, 0):
         roles.take(offset, message, clocks)
