@@ -139,7 +139,8 @@ class Roles:
         self.matcher = Matcher(stores["matcher"], replace(decider, shards=1, epoch=0)) if "matcher" in stores else None
         self.memory = MemoryStore()
         self.in_memory = Matcher(self.memory, replace(decider, shards=1, epoch=0))
-        self.judge = Matcher(stores["judge"], decider)
+        self.judged = stores["judge"]
+        self.judge = Matcher(self.judged, decider)
         self.others = {number: MemoryStore() for number in range(decider.shards)}
         self.shards = [
             Shard(number, stores["shard"] if number == 0 and "shard" in stores else self.others[number], decider)
@@ -150,9 +151,12 @@ class Roles:
     def teach(self, log: Log, numbers: Sequence[int]) -> None:
         """Fills the stores in memory with these pages of the log."""
         for number in sorted(set(numbers)):
-            self.memory.write(rows(log.records(number, 1), [page_id(number)], self.decider))
+            record, own = log.records(number, 1), [page_id(number)]
+            self.memory.write(rows(record, own, self.decider))
+            if isinstance(self.judged, MemoryStore):
+                self.judged.write(judge_rows(record, own, self.decider))
             shard = page_id(number) // (1 << PLACE_BITS) % self.decider.shards
-            self.others[shard].write(shard_rows(log.records(number, 1), [page_id(number)], self.decider))
+            self.others[shard].write(shard_rows(record, own, self.decider))
 
     def take(self, offset: int, data: bytes, clocks: dict[str, Clock]) -> None:
         for name, matcher in (("in memory", self.in_memory), ("matcher", self.matcher)):
