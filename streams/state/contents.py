@@ -193,7 +193,7 @@ def shown(found: Inspection, summary: dict[str, Any]) -> Group:
     parts: list[Any] = [head, begun, Text(""), sizes, Text(""), Text(f"URLs: {kinds or 'none'}")]
     parts.append(Text(f"hot keys: {hot or 'none'}"))
     if "shards" in summary:
-        parts += _shards_shown(summary["shards"])
+        parts += _shards_shown(summary["shards"], summary["next_offset"])
     for done in summary["takedowns"][-5:]:
         parts.append(Text(f"taken down at offset {done['offset']:,}: {done['what']}, {counted(done['pages'], 'page')}"))
     for pages, cluster in found.largest[:5]:
@@ -214,8 +214,10 @@ def _folder_of(wrong: Wrong) -> str:
     return f"shards/{shard.removeprefix('shard ')}/" if shard else "index/"
 
 
-def _shards_shown(shards: list[dict[str, Any]]) -> list[Any]:
+def _shards_shown(shards: list[dict[str, Any]], next_offset: int) -> list[Any]:
     """Formats the shards of a judge for a terminal."""
+    if not shards and not next_offset:
+        return [Text("no message is folded yet; a shard has no rows before the end of the second epoch")]
     if not shards:
         return [Text("shards: their indexes are not here; inspect the folder of each (DIR.shards/NUMBER)")]
     table = table_of("shard", ">sketches", ">keys", ">hot", ">on disk", ">effects to message")

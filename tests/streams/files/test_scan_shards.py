@@ -265,6 +265,11 @@ def test_inspect_shows_judge_and_shards_and_finds_what_contradicts(shell: Shell,
     kept = Counter(kind for part in effects[: end // 2 * 2 - 2] for kind in Effects.decode(part).items["kind"].tolist())
     assert sum(one["rows"]["sketches"] for one in found["shards"]) == kept[EffectKind.KEEP] - kept[EffectKind.DROP] > 0
 
+    with opened(tmp_path / "new", 4, 2):
+        pass
+    shutil.rmtree(tmp_path / "new" / "shards")
+    assert "no message is folded yet" in shell("inspect", "new").out
+
     first, last = verdicts[0], verdicts[-1]
     assert "part" not in (sketch := json.loads(shell("inspect", "state", "--url", first["url"]).out)["sketch"])
     assert sketch["tape"]
