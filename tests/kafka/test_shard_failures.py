@@ -154,11 +154,11 @@ def test_several_shards_freeze_at_once_and_the_judge_names_them(make_sharded: Ma
 @long
 def test_the_broker_is_killed_in_a_transaction_of_the_judge(own_broker: Any, make_sharded: Make) -> None:
     line = running(make_sharded, bootstrap=own_broker.bootstrap)
-    judge = line.start("match", step="3 offsets sent", how=freeze)
-    shard = line.start("shard", shards=[1], step="4 applied", how=freeze)
+    judge = line.start("match", step="3 offsets sent", call=1, how=freeze)
+    shard = line.start("shard", shards=[1])
     line.start_shards(1)
     judge.frozen()
-    shard.frozen()
+    shard.signal(SIGSTOP)
     own_broker.kill()
     judge.thaw()
     shard.thaw()
