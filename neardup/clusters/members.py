@@ -41,9 +41,10 @@ class Members:
         other, target, chosen = plan
         overlay, fields, pages = self._overlay, self._fields, self._overlay.pages
         cluster = overlay.clusters.get(target.key)
+        # Whatever changes a member's row puts the row of its URL, too.
         if cluster is None or cluster.founding != target.row.founding or overlay.urls.is_put(target.url_hash):
             return None
-        if overlay.urls.get(pages.url_hashes[i]) is not None or overlay.members.is_put(target.member):
+        if overlay.urls.get(pages.url_hashes[i]) is not None:
             return None
         digest = overlay.digests.get(pages.digest_keys[i]) if pages.digest_keys[i] else None
         proof: evidence.Evidence = {}

@@ -54,9 +54,8 @@ class Target(NamedTuple):
     founding: Header
     #: Page id of the founding sketch that the live page was verified against.
     verified: int
-    #: The live page's URL, and the key of its row of MEMBERS: b"" for a representative.
+    #: The live page's URL.
     url_hash: bytes
-    member: bytes
 
 
 def target(overlay: Overlay, page_id: int) -> Target:
@@ -65,9 +64,8 @@ def target(overlay: Overlay, page_id: int) -> Target:
     url = overlay.urls.need(hashed)
     key = id_key(url.cluster)
     row = overlay.clusters.need(key)
-    member = member_key(url.cluster, url.member) if url.member else b""
-    verified = overlay.members.need(member).verified if member else row.founding
-    return Target(url.cluster, key, row, overlay.header(row.founding), verified, hashed, member)
+    verified = overlay.members.need(member_key(url.cluster, url.member)).verified if url.member else row.founding
+    return Target(url.cluster, key, row, overlay.header(row.founding), verified, hashed)
 
 
 def read_targets(overlay: Overlay, store: Reader, page_ids: Collection[int]) -> None:

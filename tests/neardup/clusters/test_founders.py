@@ -116,6 +116,27 @@ def test_members_come_to_what_they_come_to_one_by_one(name, seed, first, size):
     assert plain[Kind.EXACT_DUPLICATE] + plain[Kind.NEAR_DUPLICATE] >= first // 2
 
 
+def test_a_page_joins_as_the_page_that_it_repeats_was_verified_last(monkeypatch):
+    words = [f"w{i}" for i in range(60)]
+    member = " ".join([*words[:30], "member", *words[31:]])
+    records = [
+        record("http://first.org/", " ".join(words)),
+        record("http://second.org/", " ".join([*words[:20], "second", *words[21:]])),
+        record("http://member.org/", member),
+        tombstone("http://first.org/", at=1, log_time=1),  # second.org is promoted
+        record("http://member.org/", member, at=2, log_time=2),  # verified against second.org
+        record("http://copy.org/", member, at=3, log_time=3),
+    ]
+    together, _ = outcomes(records, DECIDERS["plain"], [1, 1, 1, 1, 2])
+    one_by_one(monkeypatch)
+    assert together == outcomes(records, DECIDERS["plain"], [1, 1, 1, 1, 2])[0]
+    assert [str(verdict.verdict) for _, outcome in together for verdict in outcome.verdicts][-3:] == [
+        "promoted",
+        "unchanged",
+        "exact_duplicate",
+    ]
+
+
 def test_a_page_of_the_index_that_is_posted_again_is_found():
     head, rest = "a b c d e f g h", [f"w{i}" for i in range(60)]
     story = [
