@@ -83,10 +83,8 @@ tests-of: $(READY)
 rewritten: $(READY)
 	-@$(BIN)/pytest -n 0 --collect-only -qq >/dev/null
 
-# The + shows each test's result at once, also beside `aside`.
 unit: $(READY) browser jars
-	+$(PYTEST) $(WAITING) $(SLOWEST)
-
+	$(PYTEST) $(WAITING) $(SLOWEST)
 # The kernels again without the JIT (as plain Python, small inputs), and with every array access checked. The checked
 # run compiles into a cache of its own: a warm cache of unchecked code would be used as it is.
 plain: $(READY)
@@ -106,11 +104,11 @@ njit: $(READY)
 # What comes before the tests runs two at a time: each waits for one process or for the network.
 test: $(READY)
 	@$(MAKE) --no-print-directory -j2 -Otarget jars rewritten lint browser imports
-	@$(MAKE) --no-print-directory -j2 -Otarget unit aside
+	@$(MAKE) --no-print-directory -j2 unit aside
 
 # What computes in one process while tests wait for brokers. Its output comes when each part has ended.
 aside: $(READY)
-	@$(MAKE) --no-print-directory WORKING="-n 0" types plain bounds
+	@$(MAKE) --no-print-directory -Otarget WORKING="-n 0" types plain bounds
 
 # The pages of the views before axe-core, which is fetched with npm.
 test-axe: $(READY) browser
