@@ -85,6 +85,7 @@ rewritten: $(READY)
 
 unit: $(READY) browser jars
 	$(PYTEST) $(WAITING) $(SLOWEST)
+
 # The kernels again without the JIT (as plain Python, small inputs), and with every array access checked. The checked
 # run compiles into a cache of its own: a warm cache of unchecked code would be used as it is.
 plain: $(READY)
