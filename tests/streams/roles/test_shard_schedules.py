@@ -12,7 +12,7 @@ from neardup.sharded.epochs import Sharding
 from tests.streams.simulation.shards import World, made_up, simulate
 
 #: More of them by hand.
-SEEDS = int(os.environ.get("SHARD_SEEDS", "500"))
+SEEDS = int(os.environ.get("SHARD_SEEDS", "1000"))
 
 
 @pytest.mark.parametrize("first", range(0, SEEDS, 100))
