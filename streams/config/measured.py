@@ -50,7 +50,7 @@ JUDGE_SHARE = Figure(0.85, "", "of the time in which one matcher judges a page, 
 CANDIDATES_BYTES = Figure(29, "bytes", "of the answers of all shards to a page, uncompressed", _SHARDED)
 EFFECTS_BYTES = Figure(75, "bytes", "of a page's effects on the shards, uncompressed", _SHARDED)
 #: Time of each shard for a page, against that in which one matcher judges it, by number of shards.
-SHARD_SHARE: tuple[tuple[int, float], ...] = ((1, 0.53), (2, 0.32), (4, 0.24), (8, 0.19))
+SHARD_SHARE: tuple[tuple[int, float], ...] = ((1, 0.53), (2, 0.35), (4, 0.26), (8, 0.21))
 SHARD_SHARE_OF: Mapping[str, str] = {
     "meaning": "time of each shard for a page, against that of one matcher, by number of shards",
     "command": _SHARDED,
