@@ -4,9 +4,9 @@ import json
 import time
 from collections import Counter
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from hashlib import blake2b
-from multiprocessing import get_context
+from multiprocessing import TimeoutError, get_context
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -138,7 +138,7 @@ def results(
     missing = {one.name: [form for form in forms if form not in _counts(held, one.name)] for one in streams}
     waiting = [one for one in streams if missing[one.name]]
     tasks = [(one, missing[one.name]) for one in waiting]
-    with closing(_each(tasks, processes)) as done:
+    with closing(_each(tasks, processes, until)) as done:
         for number, result in enumerate(done, 1):
             name = result["stream"]
             for part in ("counts", "pairs"):
@@ -148,18 +148,28 @@ def results(
             unfinished.write_text(json.dumps(result))
             unfinished.rename(files[name])
             say(f"{number} of {len(waiting)}: {name}")
-            if time.monotonic() > until:
-                break
     return [held[one.name] for one in streams if all(form in _counts(held, one.name) for form in forms)]
 
 
-def _each(tasks: Sequence[tuple[Stream, Sequence[str]]], processes: int) -> Generator[dict[str, Any], None, None]:
-    """Results as they come. A process keeps the memory of its largest stream, so it is replaced now and then."""
+def _each(
+    tasks: Sequence[tuple[Stream, Sequence[str]]], processes: int, until: float
+) -> Generator[dict[str, Any], None, None]:
+    """Results as they come, until a time. A process keeps the memory of its largest stream, so it is replaced now and
+    then.
+
+    A single process looks at the time between two streams; several are ended in the middle of one.
+    """
     if processes == 1 or not tasks:
-        yield from map(_measured, tasks)
+        for task in tasks:
+            yield _measured(task)
+            if time.monotonic() > until:
+                return
         return
     with get_context("spawn").Pool(processes, maxtasksperchild=30) as pool:
-        yield from pool.imap_unordered(_measured, tasks)
+        done = pool.imap_unordered(_measured, tasks)
+        with suppress(TimeoutError):
+            for _ in tasks:
+                yield done.next(max(0.0, until - time.monotonic()))
 
 
 def _measured(task: tuple[Stream, Sequence[str]]) -> dict[str, Any]:

@@ -1,7 +1,9 @@
 """The benchmark's list keeps to its rules, its truth tells what it should, and its part without network stays right."""
 
+import time
 import zipfile
 from collections import Counter
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -201,3 +203,8 @@ def test_the_ceiling_is_that_of_the_best_threshold() -> None:
     found = dict(ceiling.ceilings(rows, range(1, 2), 5))
     assert [f1 for name, f1 in found.items() if "best threshold" in name] == [1.0, 1.0]
     assert all(f1 == 1.0 for name, f1 in found.items() if "rule" in name)
+
+
+def test_a_stream_that_does_not_end_is_left_out_of_the_report(tmp_path: Path) -> None:
+    stuck = run.Stream("stuck", "none", "package", partial(time.sleep, 3600))  # type: ignore[arg-type]
+    assert run.results([stuck], ["verified"], tmp_path, 2, 0.01, print) == []
