@@ -8,7 +8,7 @@ import numpy as np
 from neardup.decider import Decider
 from neardup.errors import BadPage
 from neardup.evaluation.figures.sections import Cell, ResultTable, Section, count, number, ratio, share, text
-from neardup.evaluation.henzinger import paper
+from neardup.evaluation.henzinger import published
 from neardup.evaluation.henzinger.label_tables import b_judged, c_judged, kinds_of_difference, reasons_of_undecided
 from neardup.evaluation.henzinger.site_tables import hosts_section, worst_sites
 from neardup.evaluation.pairs import levels
@@ -222,7 +222,7 @@ def _levels(run: CrawlRun) -> Section:
                 ratio(sum(merge.same_site for merge in here), len(here)),
                 ratio(sum(c), len(c)),
                 ratio(sum(bits >= levels.C_MIN for bits in c), len(c)),
-                paper.b_share(level),
+                published.b_share(level),
             ]
         )
     columns = text("B-similarity") | count("pairs") | share("share", "of them on one site")

@@ -14,7 +14,7 @@ from neardup.evaluation.figures.sections import (
     share,
     text,
 )
-from neardup.evaluation.henzinger import paper
+from neardup.evaluation.henzinger import published
 from neardup.evaluation.henzinger.choices import (
     KEPT_MIN,
     LABELS_MIN,
@@ -57,7 +57,7 @@ def combined_section(study: CrawlStudy) -> Section:
     name = f"Pairs of S2 that cutoff {cutoff} keeps"
     if knee.chosen is None:
         section.missing = "S1's curve has no knee (too few labelled B pairs, or of one kind); the paper's 355 is used."
-    section.tables.append(judged_table(study, "10-s2", name, by_site(study, kept), paper.COMBINED_ROWS))
+    section.tables.append(judged_table(study, "10-s2", name, by_site(study, kept), published.COMBINED_ROWS))
     section.tables.append(_alternatives(study, knee, cutoff))
     section.tables.append(_site_split(study, knee, cutoff))
     return section
@@ -70,8 +70,12 @@ def _alternatives(study: CrawlStudy, knee: Knee, cutoff: int) -> ResultTable:
     for name, mask, theirs in (
         ("B alone", study.of_b, None),
         ("B with B-similarity of at least 3", study.b_similarity >= 3, None),
-        (f"combined, cutoff {cutoff}", study.c_similarity >= cutoff, paper.COMBINED_R),
-        (f"combined, cutoff {levels.COMBINED_CUTOFF}", study.c_similarity >= levels.COMBINED_CUTOFF, paper.COMBINED_R),
+        (f"combined, cutoff {cutoff}", study.c_similarity >= cutoff, published.COMBINED_R),
+        (
+            f"combined, cutoff {levels.COMBINED_CUTOFF}",
+            study.c_similarity >= levels.COMBINED_CUTOFF,
+            published.COMBINED_R,
+        ),
     ):
         n = int((knee.s2 & mask).sum())
         r = [

@@ -7,7 +7,7 @@ from itertools import compress
 import numpy as np
 
 from neardup.evaluation.figures.sections import Cell, ResultTable, Section, count, ratio, share, text
-from neardup.evaluation.henzinger import paper
+from neardup.evaluation.henzinger import published
 from neardup.evaluation.pairs import levels
 from neardup.evaluation.pairs.labels import Judgement, Label, kappa
 from neardup.evaluation.pairs.study import NO_LABELS, CrawlStudy, LabelledStudy, Mask
@@ -26,7 +26,7 @@ def b_judged(study: LabelledStudy) -> Section:
     masks = by_site(study, similar)
     masks |= {f"B-similarity {level}": similar & (study.b_similarity == level) for level in range(2, 7)}
     caption = f"Labelled pairs {study.graph_words.format('B')}"
-    table = judged_table(study, "3-b-judged", caption, masks, paper.B_ROWS)
+    table = judged_table(study, "3-b-judged", caption, masks, published.B_ROWS)
     return Section("3", "Algorithm B, judged", _shares(study, "B"), [table], missing=_missing(study, similar, "B"))
 
 
@@ -38,7 +38,7 @@ def c_judged(study: LabelledStudy) -> Section:
         in_range = similar & (study.c_similarity >= low) & (study.c_similarity <= high)
         masks[levels.c_level_name(low, high)] = in_range
     caption = f"Labelled pairs {study.graph_words.format('C')}"
-    table = judged_table(study, "4-c-judged", caption, masks, paper.C_ROWS)
+    table = judged_table(study, "4-c-judged", caption, masks, published.C_ROWS)
     return Section("4", "Algorithm C, judged", _shares(study, "C"), [table], missing=_missing(study, similar, "C"))
 
 
@@ -72,7 +72,7 @@ def _missing(study: LabelledStudy, mask: Mask, name: str) -> str:
 
 
 def judged_table(
-    study: LabelledStudy, name: str, caption: str, masks: dict[str, Mask], beside: dict[str, paper.PaperRow]
+    study: LabelledStudy, name: str, caption: str, masks: dict[str, Mask], beside: dict[str, published.PaperRow]
 ) -> ResultTable:
     """Tabulates shares of the judgements for each mask, with the paper's row of the same name."""
     columns = text("") | count("labelled pairs") | share(*_JUDGED)

@@ -18,7 +18,7 @@ from neardup.evaluation.figures.sections import (
     share,
     text,
 )
-from neardup.evaluation.henzinger import paper
+from neardup.evaluation.henzinger import published
 from neardup.evaluation.pairs import levels
 from neardup.evaluation.pairs.graphs import MISSED_AT_12, Graph, missed_by_blocks
 from neardup.evaluation.pairs.study import CrawlStudy
@@ -100,8 +100,8 @@ _LEVELS = count("pairs") | share("share", "of them on one site", "paper (share o
 
 def _b_levels(graph: Graph) -> ResultTable:
     by_level = graph.joint.sum(axis=2)
-    rows = [_level(level, graph, by_level[:, level], paper.b_share(level)) for level in range(graph.least, 7)]
-    rows.append(_level("all", graph, by_level.sum(axis=1), 1.0, paper.same_site_share(paper.B_ROWS)))
+    rows = [_level(level, graph, by_level[:, level], published.b_share(level)) for level in range(graph.least, 7)]
+    rows.append(_level("all", graph, by_level.sum(axis=1), 1.0, published.same_site_share(published.B_ROWS)))
     return ResultTable("2-b-similarity", "Pairs by B-similarity", text("B-similarity") | _LEVELS, rows)
 
 
@@ -111,9 +111,9 @@ def _c_levels(graph: Graph) -> ResultTable:
     for low, high in levels.C_LEVELS:
         if high >= graph.least:  # a run's own threshold may lie above the paper's
             here = by_level[:, max(low, graph.least) : high + 1].sum(axis=1)
-            theirs = paper.c_share(low, high) if graph.least == levels.C_MIN else None
+            theirs = published.c_share(low, high) if graph.least == levels.C_MIN else None
             rows.append(_level(f"{max(low, graph.least)}-{high}", graph, here, theirs))
-    rows.append(_level("all", graph, by_level.sum(axis=1), 1.0, paper.same_site_share(paper.C_ROWS)))
+    rows.append(_level("all", graph, by_level.sum(axis=1), 1.0, published.same_site_share(published.C_ROWS)))
     return ResultTable("2-c-similarity", "Pairs by C-similarity", text("C-similarity") | _LEVELS, rows)
 
 
