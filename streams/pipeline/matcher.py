@@ -30,6 +30,7 @@ from neardup.decider import Decider
 from neardup.errors import CorruptRecord, InvariantBroken, StateError
 from neardup.fold import Outcome, Trace, fold
 from neardup.index.base import Family, Reader, Store, Writes
+from neardup.search.pages import Records
 from neardup.sharded.records import Candidates, Effects
 from neardup.sharded.window import Window, without_window
 from neardup.verdict import Verdict
@@ -325,10 +326,10 @@ class Matcher:
             if len(entries) != 1:
                 raise InvariantBroken(f"a judge takes one message at a time, and was given {len(entries)}")
             ((offset, entry),) = entries
-            self.window.check(offset, answers)
             records = entry.records if isinstance(entry, Message) else ()
-            self.window.begin(offset, [(page_id(offset, i), record) for i, record in enumerate(records)])
-            store, make_reads, note = self.window.reader, self.window.reads(answers), self.window.note
+            pages = [(page_id(offset, i), record) for i, record in enumerate(records)]
+            store, make_reads = _over_window(self.window, offset, answers, pages)
+            note = self.window.note
         return BatchFold(
             store,
             self.decider,
@@ -349,9 +350,7 @@ class Matcher:
         store: Reader = self._store
         make_reads: MakeReads = Reads
         if self.window is not None:
-            self.window.check(self.next_offset, answers)
-            self.window.begin(self.next_offset)
-            store, make_reads = self.window.reader, self.window.reads(answers)
+            store, make_reads = _over_window(self.window, self.next_offset, answers)
         batch = [(page_id(self.next_offset, 0), record)]
         return fold(batch, store, self.decider, make_reads=make_reads).verdicts[0]
 
@@ -419,3 +418,12 @@ def folded_to(store: Store) -> int:
 
 def _mark_key(source: bytes, partition: int) -> bytes:
     return b"mark:" + source + partition.to_bytes(4, "big")
+
+
+def _over_window(
+    window: Window, offset: int, answers: Sequence[Candidates], pages: Records | None = None
+) -> tuple[Reader, MakeReads]:
+    """What the message at `offset` is judged over. pages: its own; None: it is a query, and no message of the log."""
+    window.check(offset, answers)
+    window.begin(offset, pages)
+    return window.reader, window.reads(answers)

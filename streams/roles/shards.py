@@ -186,6 +186,8 @@ class _RunningShards:
         """Lets the thread remove indexes of other processes' shards that a start would replace by a checkpoint."""
         if not self._settings.checkpoints or (self._tidying is not None and not self._tidying.done()):
             return
+        if self._tidying is not None:
+            self._tidying.result()  # raises what is no failure of Kafka or of a disk
         made = [running.role.checkpoints.newest for running in self._shards.values() if running.role.checkpoints]
         newest, now = max(made, default=0), self._runtime.steady_s()
         if newest > self._newest or now - self._tidied >= _TIDY_SECONDS:
