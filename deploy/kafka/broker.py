@@ -76,6 +76,9 @@ FENCE_SETTINGS: Mapping[str, object] = {
 #: From the controller's start on, which on a busy machine takes longer than this.
 FENCE_SECONDS_MAX = 15.0
 
+#: A file of each formatted folder: the features that the cluster begins with.
+BOOTSTRAP = "bootstrap.checkpoint"
+
 READY = re.compile(rb"Kafka Server started")
 FENCED = re.compile(rb"Replayed BrokerRegistrationChangeRecord .*fenced=1")
 PORT_TAKEN = re.compile(rb"Address already in use|BindException")
@@ -143,6 +146,11 @@ def classes(libs: Path) -> Path:
     return libs.parent / f"classes-{found.st_size}-{found.st_mtime_ns}.jsa"
 
 
+def features(libs: Path) -> Path:
+    """Where `Node.format` keeps the features of Kafka's release, as its tool writes them."""
+    return libs.parent / BOOTSTRAP
+
+
 def keep_classes(cache: Path | None = None) -> Path:
     """Runs a broker once and keeps its classes as Java has loaded them: those that follow start with a third less work.
 
@@ -150,11 +158,11 @@ def keep_classes(cache: Path | None = None) -> Path:
     """
     libs = jars(cache)
     kept = classes(libs)
-    if kept.exists():
+    if kept.exists() and features(libs).exists():
         return kept
     with open(libs.parent / "lock", "w") as lock, tempfile.TemporaryDirectory(dir=libs.parent, prefix="run-") as folder:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        if kept.exists():
+        if kept.exists() and features(libs).exists():
             return kept
         part = Path(folder) / kept.name
         with Cluster(Path(folder), cache=cache, java_options=[f"-XX:ArchiveClassesAtExit={part}"]) as cluster:
@@ -163,6 +171,11 @@ def keep_classes(cache: Path | None = None) -> Path:
             raise BrokerFailed(f"Java did not write {kept}, which brokers can do without; they start slower")
         part.rename(kept)
     return kept
+
+
+def _uuid() -> str:
+    """A new id as Kafka writes them. Without a leading "-" in base64: its tool would take it for an option."""
+    return base64.urlsafe_b64encode(b"\x01" + os.urandom(15)).decode().rstrip("=")
 
 
 def free_ports(count: int) -> list[int]:
@@ -231,6 +244,14 @@ class Node:
         ]
 
     def format(self, cluster_id: str) -> None:
+        """Makes the folder of data. Kafka's tool writes the features of the release once; all folders have the same."""
+        kept, data = features(self.libs), self.folder / "data"
+        if kept.exists():
+            data.mkdir()
+            shutil.copy(kept, data / BOOTSTRAP)
+            values = {"version": 1, "cluster.id": cluster_id, "node.id": self.node_id, "directory.id": _uuid()}
+            (data / "meta.properties").write_text("".join(f"{name}={value}\n" for name, value in values.items()))
+            return
         done = subprocess.run(
             self._java(
                 "kafka.tools.StorageTool", "format", "-t", cluster_id, "-c", str(self.folder / "server.properties")
@@ -242,6 +263,10 @@ class Node:
         if done.returncode:
             output = (done.stderr or done.stdout).strip().splitlines()
             raise BrokerFailed(f"Kafka could not format {self.folder}: {output[-1] if output else 'no message'}")
+        with contextlib.suppress(OSError):  # a cache that cannot be written; the tool then runs for each folder
+            part = kept.with_name(f"{kept.name}.{os.getpid()}")
+            shutil.copy(data / BOOTSTRAP, part)
+            part.rename(kept)
 
     def died(self) -> bool:
         """True if its last run did not end in order."""
@@ -415,8 +440,7 @@ class Cluster:
             if not self.nodes[0].port:
                 self._choose_ports()
             if not (self.nodes[0].folder / "data" / "meta.properties").exists():
-                raw = b"\x01" + os.urandom(15)  # no leading "-" in base64: the tool would take it for an option
-                cluster_id = base64.urlsafe_b64encode(raw).decode().rstrip("=")
+                cluster_id = _uuid()
                 for node in self.nodes:
                     node.format(cluster_id)
             for attempt in range(PORT_ATTEMPTS):
