@@ -42,8 +42,7 @@ def copy(options: Options) -> None:
 
     from streams.commands.terminal import bar
     from streams.files.state import State
-    from streams.history.copy_selection import KEPT_BY
-    from streams.history.copying import Selection, copy_command
+    from streams.history.copying import KEPT_BY, Selection, copy_command
 
     try:
         policy = policy_of(options.keep or "", KEPT_BY)

@@ -2,7 +2,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
-from neardup.errors import BadInput
 from neardup.scheme import Scheme
 from streams.commands.match import Decisions
 from streams.commands.options import MATCH, SKETCH, Flags, command, values
@@ -30,11 +29,7 @@ def run(options: Options) -> None:
 def _with_seed(settings: Settings) -> Settings:
     if settings.seed is not None:
         return settings
-    held = Path(settings.state) / "scheme.json"
-    if not held.exists():
-        return replace(settings, seed=Scheme.new().seed)
-    try:
-        scheme = Scheme.from_json(held.read_text(), str(held))
-    except (OSError, ValueError, TypeError) as error:
-        raise BadInput(f"{held} cannot be read: {error}") from error
-    return replace(settings, seed=scheme.seed)
+    from streams.state.directory import kept_scheme
+
+    held = kept_scheme(Path(settings.state))
+    return replace(settings, seed=(held or Scheme.new()).seed)

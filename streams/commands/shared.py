@@ -95,7 +95,7 @@ class Documents(Links):
 
     def reading(self) -> "ReadOptions":
         from streams.files.sources import ReadOptions
-        from streams.formats.documents import Fields
+        from streams.formats.json import Fields
 
         return ReadOptions(self.base_url, self.follow_links, Fields(self.text_field, self.id_field))
 

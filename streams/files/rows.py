@@ -10,8 +10,7 @@ from neardup.errors import BadInput, BadPage
 from neardup.page import Page
 from streams.errors import how_to_install
 from streams.formats.compressed import Damaged, Stream
-from streams.formats.documents import BODIES, Fields, document_of, guessed
-from streams.formats.json import object_of
+from streams.formats.json import BODIES, Fields, document_of, guessed, object_of
 
 #: Lines, and bytes, from which field names are guessed before a file is read; names that an error shows.
 LINES_SAMPLED, SAMPLED_BYTES_MAX, NAMES_SHOWN = 100, 16 << 20, 20

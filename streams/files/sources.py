@@ -25,7 +25,7 @@ from neardup.wording import counted
 from streams.files.rows import Lines, ParquetRows, fitted
 from streams.files.warc_reader import UnreadablePart, WarcReader, holds_converted
 from streams.formats.compressed import Damaged, Stream
-from streams.formats.documents import Fields
+from streams.formats.json import Fields
 from streams.formats.warc import page_of
 from streams.ports import SourcedPage
 

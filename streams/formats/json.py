@@ -3,20 +3,23 @@
     {"url": ..., "body": text or {"base64": ...} or null, "body_base64": ..., "content_type": ...,
      "fetched_at": ms since 1970 or ISO 8601, "http_status": ..., "score": the crawler's, 0 to 1, "body_ref": URL}
 
-Text and base64 are two ways to say a body; null is a tombstone, unless the status tells of a failed fetch.
+Text and base64 are two ways to say a body; null is a tombstone, unless the status tells of a failed fetch. In files
+of other programs, an object or a table's row is a document with field names of its own, and an id that need not be a
+URL (`document_of`).
 """
 
 import base64
 import binascii
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import orjson
 
 from neardup.errors import BadPage
 from neardup.limits import GONE_STATUSES
-from neardup.page import Page
+from neardup.page import Page, url_of_id
 from streams.formats.bodies import Bodies
 from streams.formats.outgoing import Outgoing
 from streams.formats.warc import warc_date
@@ -30,6 +33,10 @@ _TYPES: dict[type | None, str] = {
     dict: "an object",
     type(None): "null",
 }
+#: What other programs call the id and the text of a document, tried in this order where `url` and `body` are missing.
+_IDS = ("id", "doc_id", "docid", "_id")
+_TEXTS = ("text", "content", "raw_content")
+BODIES = ("body", "body_base64", "body_ref")
 
 
 def decode(value: bytes, bodies: Bodies) -> Page:
@@ -176,3 +183,47 @@ def _body(value: Mapping[str, Any]) -> bytes | None:
         return base64.b64decode(encoded, validate=True)
     except (binascii.Error, ValueError) as error:
         raise BadPage(f"the body is not base64: {error}") from error
+
+
+@dataclass(frozen=True, slots=True)
+class Fields:
+    """The fields of a document's text and id; None: `body` and `url`, as in the `json` codec."""
+
+    text: str | None = None
+    id: str | None = None
+
+    def __bool__(self) -> bool:
+        return self.text is not None or self.id is not None
+
+
+def guessed(fields: Fields, names: Collection[str]) -> Fields:
+    """Fills in the fields that are not set, from the field names of a file.
+
+    `url` and `body` take precedence. A field stays unset if no known name is present: `document_of` then reports what
+    is missing.
+    """
+    identity, text = fields.id, fields.text
+    if identity is None and "url" not in names:
+        identity = next((name for name in _IDS if name in names), None)
+    if text is None and not any(name in names for name in BODIES):
+        text = next((name for name in _TEXTS if name in names), None)
+    return Fields(text, identity)
+
+
+def document_of(row: Mapping[str, Any], fields: Fields) -> Page:
+    """Returns the page of a row. Besides its own fields, a row may have `content_type`.
+
+    Raises BadPage for a row without an id; a row without a text gives a page with a `problem`.
+    """
+    if not fields:
+        return page_of(row)
+    id_field, text_field = fields.id or "url", fields.text or "body"
+    given, text, kind = row.get(id_field), row.get(text_field), row.get("content_type")
+    if given is None or given == "":
+        raise BadPage(f"no {id_field}")
+    if isinstance(given, bool) or not isinstance(given, str | int):
+        raise BadPage(f"{id_field} is neither text nor a whole number")
+    url = url_of_id(str(given))
+    if not isinstance(text, str | bytes):
+        return Page(url=url, body=b"", problem=f"{text_field} is no text" if text is not None else f"no {text_field}")
+    return page_of({"url": url, "body": text, "content_type": kind if isinstance(kind, str) else None})

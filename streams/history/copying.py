@@ -1,18 +1,26 @@
-"""`neardup copy`: writes the sources of a scan without duplicates, as WARC, JSON lines or Parquet."""
+"""`neardup copy`: writes the sources of a scan without duplicates, as WARC, JSON lines or Parquet.
+
+By default the copy holds, of the last fetches of all URLs, those that an index shows.
+"""
 
 import base64
 import gzip
 import hashlib
 import os
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing
+import sqlite3
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
+from itertools import groupby
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, NamedTuple
 from uuid import NAMESPACE_URL, uuid5
 
+from neardup.canonical import CRITERIA, Criterion, Member, choose
 from neardup.errors import BadInput
 from neardup.page import Page, normalise_url
+from neardup.standing import DUPLICATES
+from neardup.verdict import Kind
 from neardup.wording import counted
 from streams.errors import WrongUsage, bad_input, how_to_install
 from streams.files.rows import Lines
@@ -21,21 +29,135 @@ from streams.files.state import State
 from streams.files.warc_reader import WarcReader
 from streams.formats.json import encode
 from streams.formats.warc import WarcRecord, page_of
-from streams.history.copy_selection import CopySelection, Written, copy_selection
+from streams.history.export import TABLES, Verdict, rows
+from streams.history.scratch import scratch_table
 from streams.ports import Progress, silent
 from streams.state.locked_folder import whole_file
 
+_COLUMNS = {name: number for number, name in enumerate(TABLES["urls"])}
+_SCHEMA = """
+CREATE TABLE pages (source TEXT, "offset" INT, kept INT, copy_of TEXT, cluster INT, url TEXT, site TEXT, fetched_at INT,
+    length INT, PRIMARY KEY (source, "offset")) WITHOUT ROWID;
+CREATE TABLE fetches (url TEXT PRIMARY KEY, first INT, rel_canonical TEXT, score REAL) WITHOUT ROWID;
+CREATE TABLE written (url TEXT PRIMARY KEY, digest TEXT, date TEXT) WITHOUT ROWID;
+"""
+_READ = ("source", "offset", "shown", "verdict", "representative", "cluster", "url", "site", "fetched_at")
+_PUT_FETCH = """
+INSERT INTO fetches VALUES (?, ?, ?, ?) ON CONFLICT (url) DO UPDATE SET first = min(first, excluded.first),
+    rel_canonical = excluded.rel_canonical, score = excluded.score
+"""
+#: The criterion that `CRITERIA` lacks: the length of a page is in its source, not in its verdict.
+LONGEST = "longest"
+KEPT_BY = (*CRITERIA, LONGEST)
+#: Yields (source, offset, bytes of the body) of pages.
+Lengths = Callable[[], Iterable[tuple[str, int, int]]]
 FORMATS = (".warc", ".warc.gz", ".jsonl", ".parquet")
 #: A record is copied as a whole, in memory.
 _RECORD_BYTES_MAX = 1 << 30
 _IDENTICAL = "http://netpreserve.org/warc/1.1/revisit/identical-payload-digest"
 
 
+class Written(NamedTuple):
+    """A page that a copy holds. digest: of its payload. date: its WARC-Date."""
+
+    digest: str
+    date: str
+
+
+class CopySelection:
+    """The pages of the verdicts, and those that the copy holds so far."""
+
+    def __init__(self, table: sqlite3.Connection) -> None:
+        self._table = table
+
+    def drop_clusters(self) -> None:
+        """Keeps no page of a cluster of two or more pages."""
+        self._table.execute(
+            "UPDATE pages SET kept = 0, copy_of = NULL WHERE cluster IN"
+            " (SELECT cluster FROM pages GROUP BY cluster HAVING count(*) > 1)"
+        )
+
+    def choose(self, policy: Sequence[str], lengths: Lengths) -> None:
+        """Keeps the page of each cluster that a policy prefers. policy: names of KEPT_BY."""
+        self._table.execute("BEGIN")
+        if LONGEST in policy:
+            put = 'UPDATE pages SET length = ? WHERE source = ? AND "offset" = ?'
+            self._table.executemany(put, ((length, source, offset) for source, offset, length in lengths()))
+        found = self._table.execute(
+            "SELECT cluster, url, first, site, rel_canonical, score, fetched_at, length"
+            " FROM pages JOIN fetches USING (url) WHERE cluster NOT NULL ORDER BY cluster"
+        )
+        kept: list[tuple[str, int]] = []
+        for cluster, some in groupby(found, key=lambda row: int(row[0])):
+            members: list[Member] = []
+            sizes: dict[str, int] = {}
+            for _, url, first, site, rel, score, fetched_at, length in some:
+                members.append(Member(url, first, site or "", rel, score, fetched_at))
+                sizes[url] = length or 0
+            choice = choose(members, policy, {**CRITERIA, LONGEST: _longest(sizes)})
+            if choice is not None and len(members) > 1:
+                kept.append((choice.url, cluster))
+        # Which pages are exact copies of the chosen one is decided where their bytes are read.
+        self._table.executemany(
+            "UPDATE pages SET kept = (url = ?1), copy_of = iif(url = ?1, NULL, ?1) WHERE cluster = ?2", kept
+        )
+        self._table.execute("COMMIT")
+
+    def of(self, source: str) -> Iterator[tuple[int, bool, str | None]]:
+        """Yields (offset, whether it is kept, URL of the page that it may copy exactly), by offset.
+
+        Pages that are neither, such as former fetches, are left out.
+        """
+        yield from self._table.execute(
+            'SELECT "offset", kept, copy_of FROM pages WHERE source = ? AND (kept OR copy_of NOT NULL)'
+            ' ORDER BY "offset"',
+            (source,),
+        )
+
+    def add_written(self, url: str, page: Written) -> None:
+        """Records that the copy holds a page."""
+        self._table.execute("REPLACE INTO written VALUES (?, ?, ?)", (url, *page))
+
+    def written(self, url: str) -> Written | None:
+        """Returns the page of a URL that the copy holds so far."""
+        found = self._table.execute("SELECT digest, date FROM written WHERE url = ?", (url,)).fetchone()
+        return Written(*found) if found else None
+
+
+@contextmanager
+def copy_selection(verdicts: Iterable[Verdict], progress: Callable[[int], None]) -> Iterator[CopySelection]:
+    """Reads all verdicts. progress: gets the number read. Raises BadInput for lines that are no verdicts."""
+    columns = [_COLUMNS[name] for name in _READ]
+    with scratch_table(_SCHEMA) as table:
+        table.execute("BEGIN")
+        for row in rows("urls", _with_fetches(verdicts, table), progress):
+            source, offset, shown, verdict, representative, cluster, *page = (row[column] for column in columns)
+            copy_of = representative if verdict == Kind.EXACT_DUPLICATE.value else None
+            cluster = cluster if verdict == Kind.UNIQUE.value or verdict in DUPLICATES else None
+            values = (source, offset, shown, copy_of, cluster, *page)
+            table.execute("REPLACE INTO pages VALUES (?, ?, ?, ?, ?, ?, ?, ?, NULL)", values)
+        table.execute("CREATE INDEX clusters ON pages (cluster)")
+        table.execute("COMMIT")
+        yield CopySelection(table)
+
+
+def _with_fetches(verdicts: Iterable[Verdict], table: sqlite3.Connection) -> Iterator[Verdict]:
+    for verdict in verdicts:
+        yield verdict  # first: its reader refuses lines that are no verdicts
+        if not verdict["n"]:
+            fetch = (verdict["url"], verdict["page_id"], verdict.get("rel_canonical"), verdict.get("score"))
+            table.execute(_PUT_FETCH, fetch)
+
+
+def _longest(bytes_of: Mapping[str, int]) -> Criterion:
+    return Criterion("it is the longest", lambda members: [-bytes_of[member.url] for member in members])
+
+
 @dataclass(frozen=True)
 class Selection:
     """Which pages a copy holds.
 
-    sources: paths as the scan was given them; empty: all. policy: names of `copy_selection.KEPT_BY` that choose the
+    sources: paths as the scan was given them; empty: all. policy: names of KEPT_BY that choose the
     page of a cluster; empty: the representative. drop_clusters: leave out all pages of clusters of two or more.
     """
 

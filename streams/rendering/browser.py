@@ -12,9 +12,8 @@ from playwright.async_api import Browser, BrowserContext, Error, Page, Playwrigh
 
 from neardup import page as pages
 from neardup.errors import BadInput, NeardupError
-from streams.rendering.document import TabDocuments
 from streams.rendering.network import Network
-from streams.rendering.visit import REQUESTS_MAX, Visit, delay_of
+from streams.rendering.visit import REQUESTS_MAX, TabDocuments, Visit, delay_of
 from streams.rendering.world import World
 
 #: Refreshes after a longer delay are not followed.

@@ -64,11 +64,11 @@ class Directory:
 
     def scheme(self) -> Scheme | None:
         """Returns the scheme with which it was made; None if there is none. Raises StateError, CorruptRecord."""
-        return self._read("scheme.json", "scheme", Scheme.from_json)
+        return kept_scheme(self.path)
 
     def decider(self) -> Decider | None:
         """Returns the decider with which it was made; None if there is none. Raises StateError, CorruptRecord."""
-        return self._read("decider.json", "decider", Decider.from_json)
+        return _kept(self.path / "decider.json", "decider", Decider.from_json)
 
     def keep(self, made: _Kept) -> _Kept:
         """Writes a scheme or a decider atomically, and returns it. Raises StateError."""
@@ -84,23 +84,28 @@ class Directory:
         with state_errors("write", file):
             write_whole(file, text, mode)
 
-    def _read(self, name: str, what: str, read: Callable[[str, str], _Kept]) -> _Kept | None:
-        file = self.path / name
-        try:
-            return read(file.read_text(), str(file))
-        except FileNotFoundError:
-            return None
-        except OSError as error:
-            raise state_error("read", file, error) from error
-        except (ValueError, TypeError, KeyError) as error:
-            raise CorruptRecord(f"{file} is not a {what}: {error}; restore it") from error
-
     def other_scheme(self, held: Scheme, required: Scheme, way_out: str) -> StateError:
         """The error about another scheme than the directory's. way_out: advice."""
         return StateError(
             f"{self.path} was made with scheme {held.digest}, and {required.digest} is asked for: their sketches "
             f"cannot be compared; {way_out}",
         )
+
+
+def _kept(file: Path, what: str, read: Callable[[str, str], _Kept]) -> _Kept | None:
+    try:
+        return read(file.read_text(), str(file))
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise state_error("read", file, error) from error
+    except (ValueError, TypeError, KeyError) as error:
+        raise CorruptRecord(f"{file} is not a {what}: {error}; restore it") from error
+
+
+def kept_scheme(path: Path) -> Scheme | None:
+    """Returns the scheme of a directory that may be in use; None if there is none. Raises StateError, CorruptRecord."""
+    return _kept(path / "scheme.json", "scheme", Scheme.from_json)
 
 
 def kept_decider(path: Path) -> Decider | None:

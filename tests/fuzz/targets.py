@@ -42,7 +42,7 @@ from streams.formats import bodies as formats_bodies
 from streams.formats.bodies import Bodies
 from streams.formats.codecs import Codec
 from streams.formats.compressed import Damaged, decode_body
-from streams.formats.documents import Fields
+from streams.formats.json import Fields
 from streams.formats.message import decode_entry, decode_verdicts
 from streams.formats.verdicts import decode_object
 from streams.formats.warc import page_of

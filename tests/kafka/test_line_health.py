@@ -10,9 +10,9 @@ from neardup.page import Page
 from streams.kafka import Generation, Stage
 from streams.roles.generations import control_topic
 from streams.views import control as controlling
-from streams.views.control import ControlView
 from streams.views.health import of_stream
 from streams.views.stream_health import KafkaHealth
+from streams.views.stream_topics import ControlView
 from tests.streams.shell import words
 
 

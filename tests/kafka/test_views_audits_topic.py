@@ -16,8 +16,8 @@ from test_views import Worker
 from neardup.errors import NeardupError
 from neardup.evaluation.pairs.labels import read_labels
 from neardup.evaluation.rules.audits import read_audits
-from streams.views import audit_topic
-from streams.views.audit_topic import TopicAudits
+from streams.views import stream_topics
+from streams.views.stream_topics import TopicAudits
 from tests.streams.views.test_views_audits import line as audit_line
 from tests.streams.views.test_views_audits import token_of
 
@@ -75,7 +75,7 @@ def test_pairs_of_the_stream_are_listed_and_labelled(audited: Line, monkeypatch:
 
 
 def test_the_newest_committed_lines_are_read(audited: Line, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(audit_topic, "RECORDS_READ", 6)
+    monkeypatch.setattr(stream_topics, "AUDIT_RECORDS_READ", 6)
     producer = Producer({"bootstrap.servers": audited.bootstrap, "transactional.id": audited.names.audit})
     producer.init_transactions(60)
 

@@ -9,7 +9,7 @@ from neardup.errors import BadInput
 from neardup.page import Page
 from neardup.verdict import Coordinates
 from streams.views import urls
-from streams.views.stream_origin import StreamOrigin
+from streams.views.stream_topics import StreamOrigin
 from tests.streams.shell import words
 from tests.streams.views.random_verdicts import DECIDER, Held
 

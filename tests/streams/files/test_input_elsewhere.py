@@ -18,7 +18,7 @@ from neardup.errors import BadInput
 from streams.files.fetching import fetched
 from streams.files.scan import scan
 from streams.files.sources import LocalSource, ReadOptions, open_sources
-from streams.formats.documents import Fields
+from streams.formats.json import Fields
 from tests.streams.archives import crawl, opened, verdicts_in, write_json_lines, write_warc
 from tests.streams.shell import Shell, words
 

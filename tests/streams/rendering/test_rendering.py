@@ -19,7 +19,6 @@ pytest.importorskip("playwright.async_api", reason="playwright is not installed"
 from neardup.page import Page
 from streams.files.results import read_results
 from streams.rendering import browser as browsing
-from streams.rendering import document as documents
 from streams.rendering import visit as visiting
 from streams.rendering.browser import Chromium
 from streams.rendering.results import RenderCounts, RenderOptions, render_command
@@ -157,8 +156,8 @@ GREEDY = {
 
 
 def test_pages_that_never_end_are_cut_and_others_go_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(documents, "HTML_CHARACTERS_MAX", 50_000)
-    monkeypatch.setattr(documents, "FRAMES_MAX", 10)
+    monkeypatch.setattr(visiting, "HTML_CHARACTERS_MAX", 50_000)
+    monkeypatch.setattr(visiting, "FRAMES_MAX", 10)
     monkeypatch.setattr(visiting, "ANSWERS_MAX", 40)
     monkeypatch.setattr(visiting, "REQUESTS_MAX", 100)
     lines = [one(f"http://a.example/{name}", body) for name, body in GREEDY.items()]

@@ -16,8 +16,8 @@ pytest.importorskip("prometheus_client", reason="prometheus-client is not instal
 from streams.process.health import Health, HealthServer
 from streams.process.metrics import Metrics
 from streams.process.shutdown import now_ms
-from streams.views import health, http_get, role_metrics
-from streams.views.role_metrics import role_facts
+from streams.views import health, http_get, stream_health
+from streams.views.stream_health import role_facts
 from tests.streams.scripted import ManualClock
 
 Answer = Callable[[http.server.BaseHTTPRequestHandler], None]
@@ -114,7 +114,7 @@ def test_metrics_that_cannot_be_had_are_reported_in_words(
     answer: Answer, reason: str, seconds: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """seconds: that pass from one look at the clock to the next, however busy the machine is."""
-    monkeypatch.setattr(role_metrics, "RESPONSE_SECONDS_MAX", 60.0)
+    monkeypatch.setattr(stream_health, "RESPONSE_SECONDS_MAX", 60.0)
     clock = count(step=seconds)
     monkeypatch.setattr(http_get, "time", SimpleNamespace(monotonic=lambda: next(clock)))
     with answering(answer) as (url, paths):

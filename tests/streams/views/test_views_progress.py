@@ -9,7 +9,7 @@ pytest.importorskip("faust", reason="faust-streaming is not installed")
 
 from faust.types import TP
 
-from streams.views.progress import PartitionProgress
+from streams.views.driver import PartitionProgress
 
 A, B = TP("verdicts", 0), TP("verdicts", 1)
 
