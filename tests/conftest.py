@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests import short
 from tests.browser import browser
 from tests.measure.gate import table
 
@@ -55,6 +56,7 @@ NEEDS = {"broker": "broker", OWN_BROKER: "broker", "browser": "browser"}
 
 def pytest_configure() -> None:
     """Puts the folders of tests into memory, where that is possible: an index syncs a dozen files when it is opened."""
+    short.set_day()
     if "PYTEST_DEBUG_TEMPROOT" not in os.environ and _holds(MEMORY):
         os.environ["PYTEST_DEBUG_TEMPROOT"] = MEMORY
 

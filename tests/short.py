@@ -1,0 +1,43 @@
+"""Short forms of long tests: `make test` runs a share of the cases, another share each day; `make test-whole` all.
+
+The process that starts the workers sets the day, so that they all draw the same cases. NEARDUP_TEST_DAY repeats a day.
+"""
+
+import os
+import time
+from collections.abc import Iterable
+from typing import Any
+
+import pytest
+
+WHOLE = os.environ.get("NEARDUP_TEST_WHOLE", "0") not in ("", "0")
+DAY = int(os.environ.get("NEARDUP_TEST_DAY") or time.time() // 86_400)
+
+_PARAM = type(pytest.param())
+
+
+def set_day() -> None:
+    """Workers that this process starts draw as it does, also after midnight."""
+    os.environ["NEARDUP_TEST_DAY"] = str(DAY)
+
+
+def some(cases: Iterable[Any], share: int) -> list[Any]:
+    """Cases for `parametrize`, of which every `share`-th runs today. In `share` days in a row each case runs once."""
+    reason = f"not drawn today: make test-whole runs all, NEARDUP_TEST_DAY={DAY} draws as today"
+    others = pytest.mark.skip(reason=reason)
+    made = [_param(case) for case in cases]
+    return [
+        param if WHOLE or number % share == DAY % share else param._replace(marks=(*param.marks, others))
+        for number, param in enumerate(made)
+    ]
+
+
+def _param(case: Any) -> Any:
+    if isinstance(case, _PARAM):
+        return case
+    return pytest.param(*case) if isinstance(case, tuple) else pytest.param(case)
+
+
+def seeds(today: int, whole: int) -> range:
+    """Numbers for random draws: `today` of them, other ones each day, or `whole` in the whole form."""
+    return range(DAY * 1_000, DAY * 1_000 + (whole if WHOLE else today))
