@@ -38,6 +38,11 @@ def _param(case: Any) -> Any:
     return pytest.param(*case) if isinstance(case, tuple) else pytest.param(case)
 
 
+def count(today: int, whole: int) -> int:
+    """Examples to draw: `today`, or `whole` in the whole form."""
+    return whole if WHOLE else today
+
+
 def seeds(today: int, whole: int) -> range:
     """Numbers for random draws: `today` of them, other ones each day, or `whole` in the whole form."""
-    return range(DAY * 1_000, DAY * 1_000 + (whole if WHOLE else today))
+    return range(DAY * 1_000, DAY * 1_000 + count(today, whole))

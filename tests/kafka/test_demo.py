@@ -13,7 +13,12 @@ import pytest
 from broker import PATIENCE_SECONDS, eventually
 
 from tests import processes
+from tests.short import some
 from tests.streams import archives
+from tests.streams.conftest import shell
+from tests.streams.shell import Shell
+
+__all__ = ["shell"]
 
 pytestmark = pytest.mark.broker
 
@@ -58,17 +63,22 @@ def left(text: list[str], folder: Path) -> list[str]:
     return found
 
 
-def test_the_demo_shows_every_verdict_and_ends(folder: Path) -> None:
-    demo = start(folder)
+@pytest.mark.parametrize("shards", some(["0", "2"], 2))
+def test_the_demo_shows_what_a_scan_says_and_ends(folder: Path, shards: str, shell: Shell) -> None:
+    demo = start(folder, "--shards", shards)
     try:
         output = lines_to(demo, "Everything has ended")
         assert demo.wait(PATIENCE_SECONDS) == 0
     finally:
         demo.kill()
         demo.communicate()
+    scanned = folder / "scanned.jsonl"
+    shell("scan", str(folder / "crawl.warc.gz"), "--state", str(folder / "scan"), "--out", str(scanned), "--quiet")
 
     rows = [line.split() for line in output if re.match(r"\s+\d+  \w+ .*http://a.example/", line)]
-    assert len(rows) == len(CRAWL)
+    wanted = [json.loads(line) for line in scanned.read_bytes().splitlines()]
+    found = [(row[1], next(word for word in row if word.startswith("http"))) for row in rows]
+    assert found == [(one["verdict"], one["url"]) for one in wanted]
     assert any(line.startswith(f"{len(CRAWL)} verdicts in ") for line in output)
     assert any(re.fullmatch(r" +\d+  unique +No earlier page is a duplicate.*", line.rstrip()) for line in output)
     with sqlite3.connect(folder / "stream" / "index.db") as db:
@@ -79,26 +89,7 @@ def test_the_demo_shows_every_verdict_and_ends(folder: Path) -> None:
     assert left(output, folder) == []
 
 
-def test_four_shards_and_a_judge_say_what_a_scan_says(folder: Path) -> None:
-    demo = start(folder, "--shards", "4")
-    try:
-        output = lines_to(demo, "Everything has ended")
-        assert demo.wait(PATIENCE_SECONDS) == 0
-    finally:
-        demo.kill()
-        demo.communicate()
-    scanned = folder / "scanned.jsonl"
-    scan = ("scan", folder / "crawl.warc.gz", "--state", folder / "scan", "--out", scanned, "--quiet")
-    subprocess.run([Path(sys.executable).with_name("neardup"), *scan], check=True)
-
-    rows = [line.split() for line in output if re.match(r"\s+\d+  \w+ .*http://a.example/", line)]
-    wanted = [json.loads(line) for line in scanned.read_bytes().splitlines()]
-    found = [(row[1], next(word for word in row if word.startswith("http"))) for row in rows]
-    assert found == [(one["verdict"], one["url"]) for one in wanted]
-    assert left(output, folder) == []
-
-
-@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
+@pytest.mark.parametrize("how", some([signal.SIGINT, signal.SIGKILL], 2))
 def test_a_demo_that_is_stopped_takes_everything_along(folder: Path, how: signal.Signals) -> None:
     demo = start(folder, "--stay")
     try:

@@ -6,11 +6,13 @@ import random
 import re
 import signal
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from urllib.request import urlopen
 
-from broker import LOOKS_MS, PATIENCE_SECONDS, eventually
+import pytest
+from broker import LOOKS_MS, PATIENCE_SECONDS, eventually, kafka
 from line import Make, story
 from roles import freeze
 
@@ -118,12 +120,15 @@ def test_the_broker_dies_in_a_transaction(own_broker: Any, make: Make) -> None:
     line.check()
 
 
-def test_a_transaction_outlives_its_timeout(own_broker: Any, make: Make) -> None:
-    # Before any transaction: a broker that is killed within one may never give it up (KAFKA-20734).
-    own_broker.kill()
-    own_broker.set(**{LOOKS_MS: 200})
-    own_broker.restart()
-    line = make(bootstrap=own_broker.bootstrap)
+@pytest.fixture
+def looking_broker(tmp_path: Path) -> Iterator[str]:
+    """A broker that soon gives up a transaction that has timed out."""
+    with kafka.Cluster(tmp_path / "kafka", settings={LOOKS_MS: 200}) as cluster:
+        yield cluster.bootstrap
+
+
+def test_a_transaction_outlives_its_timeout(looking_broker: str, make: Make) -> None:
+    line = make(bootstrap=looking_broker)
     line.publish(story())
     line.start("sketch")
     short = {"transaction_timeout_ms": 8_000}

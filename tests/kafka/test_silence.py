@@ -210,9 +210,9 @@ def test_roles_that_hang_for_minutes_go_on_or_are_started_again(everything: Ever
 @pytest.fixture
 def forgetful_broker(own_broker: Any) -> Any:
     """Forgets the offsets of a group after a minute, which is the least that Kafka allows."""
+    own_broker.stop()
     own_broker.set(**{"offsets.retention.minutes": 1, "offsets.retention.check.interval.ms": 1_000})
-    own_broker.kill()
-    own_broker.restart()
+    own_broker.start()
     return own_broker
 
 

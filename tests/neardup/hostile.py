@@ -9,10 +9,12 @@ from pathlib import Path
 import pytest
 from hypothesis import strategies as st
 
+from tests.short import count
+
 #: Without the JIT the kernels are a thousand times slower: inputs of 2 kB, few examples.
 JIT_OFF = os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0")
 BYTES_MAX = 2000 if JIT_OFF else 50_000
-EXAMPLES = 25 if JIT_OFF else 300
+EXAMPLES = 25 if JIT_OFF else count(150, 300)
 OWN_HOST = "own.example"
 
 needs_jit = pytest.mark.skipif(JIT_OFF, reason="input too large with the JIT off")

@@ -13,6 +13,7 @@ from neardup.sketch.header import url_hash
 from tests.neardup.handmade import record, tombstone
 from tests.neardup.invariants import Checked, contents_of
 from tests.neardup.story import FAR, NEAR, NEARER, SMALL, A, B, C, D, Story, endless, folded, text
+from tests.short import count
 
 DAY = 24 * 60 * 60 * 1000
 MAINTENANCE = " ".join(f"maintenance{i}" for i in range(60))
@@ -251,7 +252,7 @@ def outages(seed, length=200):
 
 
 @pytest.mark.slow
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=count(3, 10), deadline=None)
 @given(seed=st.integers(0, 1 << 32))
 def test_slicing_changes_no_reclaiming(seed):
     records, rng = outages(seed), random.Random(seed)

@@ -21,6 +21,7 @@ from tests.neardup.handmade import record, tombstone
 from tests.neardup.invariants import Checked
 from tests.neardup.story import FAR, NEAR, NEARER, SMALL, A, B, C, D, endless, folded, text
 from tests.neardup.test_fold import crawl
+from tests.short import count
 
 #: Verdicts of a URL that nothing is known of.
 UNKNOWN = {"unique", "exact_duplicate", "near_duplicate", "same_content"}
@@ -143,7 +144,7 @@ def test_words_that_name_nothing_are_refused():
 
 
 @pytest.mark.slow
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=count(4, 12), deadline=None)
 @given(seed=st.integers(0, 1 << 32))
 def test_against_a_plain_dictionary(seed):
     """Fetches, tombstones, takedowns and ages by chance; the model knows which URLs are held, and when they were seen.

@@ -11,6 +11,7 @@ import pytest
 
 from neardup.partition.parameters import Parameters
 from streams.batch.partition import PartitionOptions, partition_command
+from tests.short import count
 from tests.streams.batch.corpora import edited, entry, page, read, sentences, write
 
 GUIDES = Path(__file__).parents[4] / "shared" / "data" / "installation_guide_9arch_19lang.tar.xz"
@@ -64,17 +65,17 @@ def _base64(body: bytes) -> str:
     return base64.b64encode(body).decode()
 
 
-TEN_MB = 10_000_000
+BODY_BYTES = count(2_000_000, 10_000_000)
 
 
 def hostile() -> dict[str, str]:
     return {
-        "one sentence": "wool and felt " * (TEN_MB // 14) + ".",
-        "one word": "a" * TEN_MB,
-        "no punctuation": "\n".join(f"line {i} of wool" for i in range(400_000)),
-        "a million sentences": "".join(f"It is {i}. " for i in range(1_000_000))[:TEN_MB],
-        "punctuation alone": "。" * (TEN_MB // 3),
-        "a million blocks": "<p>x" * (TEN_MB // 4),
+        "one sentence": "wool and felt " * (BODY_BYTES // 14) + ".",
+        "one word": "a" * BODY_BYTES,
+        "no punctuation": "\n".join(f"line {i} of wool" for i in range(BODY_BYTES // 25)),
+        "short sentences": "".join(f"It is {i}. " for i in range(BODY_BYTES // 10))[:BODY_BYTES],
+        "punctuation alone": "。" * (BODY_BYTES // 3),
+        "blocks": "<p>x" * (BODY_BYTES // 4),
     }
 
 

@@ -18,7 +18,7 @@ FEW = ("--seeds", "1", "--folds", "2", "--workers", "1")
 
 @pytest.mark.slow
 def test_all_sections_are_made_of_labelled_results(shell: Shell) -> None:
-    write_results(shell.folder, 6, 2, judges=True)
+    write_results(shell.folder, 4, 2, judges=True)
     given = ("evaluate", "signals", "results.jsonl", "--labels", "labels.jsonl")
     ended = shell(*given, "--adjudicator", "max", "--out", "ev", "--json", *FEW)
     assert ended.code == 0, ended.err
@@ -45,7 +45,7 @@ def test_all_sections_are_made_of_labelled_results(shell: Shell) -> None:
 def test_learn_there_judge_here_and_grouped_folds(shell: Shell) -> None:
     for name, seed in (("here", 1), ("there", 2)):
         (shell.folder / name).mkdir()
-        write_results(shell.folder / name, 4, seed)
+        write_results(shell.folder / name, 3, seed)
     labels = [option for name in ("here", "there") for option in ("--labels", f"{name}/labels.jsonl")]
     files = ("--train", "there/results.jsonl", "--judge", "here/results.jsonl")
     ended = shell("evaluate", "signals", *files, *labels, "--group", "query", "--json", *FEW)

@@ -247,7 +247,9 @@ def made(shell: Shell, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("arguments", WORKING, ids=lambda arguments: arguments[0])
-def test_commands_work_on_a_directory_with_shards(shell: Shell, tmp_path: Path, arguments: tuple[str, ...]) -> None:
+def test_commands_work_on_a_directory_with_shards(
+    shell: Shell, tmp_path: Path, arguments: tuple[str, ...], forking: None
+) -> None:
     made(shell, tmp_path)
     ended = shell(*arguments)
     assert ended.code == 0, ended.err

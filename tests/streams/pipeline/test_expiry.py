@@ -24,6 +24,7 @@ from tests.neardup.clusters.test_removal import UNKNOWN
 from tests.neardup.handmade import record, rejected, tombstone
 from tests.neardup.invariants import Checked
 from tests.neardup.story import SMALL
+from tests.short import count, some
 
 HORIZON = 3
 EXPIRING = replace(SMALL, expiry_days=HORIZON)
@@ -87,7 +88,7 @@ def verdicts_of(matcher: Matcher, some: Messages, *, tell: bool = True) -> list[
 
 
 @pytest.mark.slow
-@settings(max_examples=10, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=count(4, 10), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(seed=st.integers(0, 1 << 32))
 def test_against_a_plain_dictionary(seed: int) -> None:
     """The model knows when a URL was seen last, and looks at the next ones behind the last that it has looked at."""
@@ -125,7 +126,7 @@ def test_against_a_plain_dictionary(seed: int) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", [1, 3, 5])
+@pytest.mark.parametrize("seed", some([1, 3, 5], 3))
 def test_slicing_changes_nothing(seed: int) -> None:
     rng = random.Random(seed)
     messages = messages_of(drawn(seed, 400), rng)
@@ -141,10 +142,10 @@ def test_slicing_changes_nothing(seed: int) -> None:
         found, at = [], 0
         one, other = Matcher(store, EXPIRING), Matcher(silent, EXPIRING)
         while at < len(messages):
-            some = messages[at : at + rng.randrange(1, most + 1)]
-            at += len(some)
-            found += [verdict.to_json() for verdict in verdicts_of(one, some)]
-            assert verdicts_of(other, some, tell=False) == []
+            batch = messages[at : at + rng.randrange(1, most + 1)]
+            at += len(batch)
+            found += [verdict.to_json() for verdict in verdicts_of(one, batch)]
+            assert verdicts_of(other, batch, tell=False) == []
             one = Matcher(store, EXPIRING)  # from what is written alone
         assert found == first
         assert contents(store) == contents(singly) == contents(silent)
