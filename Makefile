@@ -9,7 +9,7 @@ export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
 .PHONY: help setup browser jars rewritten lint types imports check core tests-of test unit aside plain bounds njit gate ablation commons web corpora simulate fuzz soak silence \
-	test-axe test-java test-shards test-large test-spark test-spark-large bench bench-large bench-curve bench-options bench-stream bench-views profile demo demo-kafka site lock clean
+	test-axe test-java test-whole test-shards test-large test-spark test-spark-large bench bench-large bench-curve bench-options bench-stream bench-views profile demo demo-kafka site lock clean
 
 help:
 	@echo "make demo        fetch real pages, scan them, write demo/report.html"
@@ -28,6 +28,7 @@ help:
 	@echo "make fuzz        a search for bytes that break a reader, MINUTES=5, ONLY=targets"
 	@echo "make soak        the stream under kills, zombies, torn copies, MINUTES=5; test-cluster: with one of three brokers lost"
 	@echo "make silence     every role under a broker that does not answer for 5, 20 and 60 s"
+	@echo "make test-whole  all tests, and all cases of those of which make test draws some each day; half an hour"
 	@echo "make test-shards all tests of shards and a judge on a real broker, of which make test runs a few"
 	@echo "make test-large  a year of a crawl in one process, PAGES=1000000: restarts, expiry, takedowns, new schemes"
 	@echo "make test-axe    the pages of the views before axe-core, which npm fetches"
@@ -103,8 +104,9 @@ njit: $(READY)
 		tests/neardup/text/test_disguises.py tests/neardup/pairs
 
 # What comes before the tests runs two at a time: each waits for one process or for the network.
-test: $(READY)
-	@$(MAKE) --no-print-directory -j2 -Otarget jars rewritten lint browser imports
+test:
+	@$(MAKE) --no-print-directory -j2 -Otarget setup jars browser
+	@$(MAKE) --no-print-directory -j2 -Otarget rewritten lint imports
 	@$(MAKE) --no-print-directory -j2 unit aside
 
 # What computes in one process while tests wait for brokers. Its output comes when each part has ended.
@@ -124,6 +126,10 @@ test-java: $(READY) jars
 test-large: PAGES = 1000000
 test-large: $(READY)
 	NEARDUP_TEST_YEAR_PAGES=$(PAGES) $(BIN)/pytest -n 0 -s tests/streams/year
+
+# All cases of long matrices, see tests/short.py.
+test-whole: $(READY) browser jars
+	NEARDUP_TEST_WHOLE=1 $(PYTEST) $(WAITING) $(SLOWEST)
 
 # One suite: `make test-kafka`. What takes minutes has a short form in `make test`; tests/cluster has none, see there.
 test-%: $(READY) browser jars

@@ -15,6 +15,7 @@ from tools import Tool
 
 from streams.config.load import load
 from streams.config.settings import OPTIONS
+from tests.short import some
 
 REPOSITORY = CHART.parents[1]
 
@@ -63,7 +64,7 @@ def test_the_version_stands_in_one_place() -> None:
     assert f"\nappVersion: {version[1]}\n" in chart
 
 
-@pytest.mark.parametrize("kubernetes", KUBERNETES)
+@pytest.mark.parametrize("kubernetes", some(KUBERNETES, 3))
 def test_what_is_rendered_is_valid(tool: Tool, tmp_path: Path, kubernetes: str) -> None:
     """Strictly: a field that Kubernetes does not know is an error. Of others' resources it has no schema."""
     validate = tool("kubernetes-validate")

@@ -13,6 +13,7 @@ from broker import PATIENCE_SECONDS, SCRIPT, eventually, kafka
 
 from streams.kafka import Admin, Connection
 from tests import processes
+from tests.short import some
 
 pytestmark = pytest.mark.broker
 
@@ -71,7 +72,7 @@ def test_processes_share_a_broker_until_the_last_one_ends(tmp_path: Path) -> Non
             user.communicate()
 
 
-@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT, signal.SIGKILL])
+@pytest.mark.parametrize("how", some([signal.SIGTERM, signal.SIGINT, signal.SIGKILL], 3))
 def test_the_broker_ends_with_its_owner(tmp_path: Path, how: signal.Signals) -> None:
     owner = start(SCRIPT, "--folder", tmp_path / "data")
     try:

@@ -13,8 +13,9 @@ from test_cutover import Reader
 from test_views import Worker
 
 from streams.kafka import TopicReader as TopicReader
+from tests.short import some
 
-HOURS = pytest.mark.parametrize("jump", [clock_ahead, clock_back])
+HOURS = pytest.mark.parametrize("jump", some([clock_ahead, clock_back], 2))
 #: Of the views: the clock jumps once a file is there, before any module has read it.
 JUMPING = """
 import time
@@ -72,7 +73,7 @@ def test_the_clock_of_one_process_jumps(make: Make, jump: How) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seconds", [SECONDS, -SECONDS])
+@pytest.mark.parametrize("seconds", some([SECONDS, -SECONDS], 2))
 def test_clocks_of_views_and_client_jump(
     make: Make, tmp_path: Path, seconds: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -23,6 +23,7 @@ from streams.kafka.verdict_transactions import NOWHERE
 from streams.ports import Committed
 from streams.process.watchdog import EXIT_CODE, Watchdog
 from tests import processes
+from tests.short import count
 
 HERE = Path(__file__).parent
 
@@ -279,7 +280,7 @@ def test_a_broker_killed_again_and_again_loses_and_repeats_nothing(
     topics.create(Admin(connection), names, Sizes(partitions=2))
     verdicts = sink(connection, names)
     verdicts.init()
-    number, total, kills = 0, 300, [100, 200]
+    number, total, kills = 0, count(200, 300), [100, 200][: count(1, 2)]
     call, restarts = KafkaVerdicts._call, []
 
     def killed(self: KafkaVerdicts, what: str, do: Callable[[], None]) -> None:

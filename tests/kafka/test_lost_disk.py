@@ -13,6 +13,7 @@ from streams.history.checkpoints import bring_back
 from streams.roles import run_matcher
 from streams.roles.runtime import Runtime
 from streams.state.checkpoint_store import CheckpointStore
+from tests.short import some
 
 
 @pytest.fixture
@@ -134,7 +135,7 @@ def test_what_the_newest_checkpoint_lacks_is_reported_and_outlives_the_process(m
     assert output(2, "") == 0
 
 
-@pytest.mark.parametrize("step", ["3 offsets sent", "4 written"])
+@pytest.mark.parametrize("step", some(["3 offsets sent", "4 written"], 2))
 def test_killed_beside_a_checkpoint(make: Make, tmp_path: Path, step: str) -> None:
     line = make(checkpoints=str(tmp_path / "kept"), checkpoint_messages=1, checkpoints_kept=2, flush_ms=1)
     line.publish(story())

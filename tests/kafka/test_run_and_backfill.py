@@ -22,6 +22,7 @@ from neardup.page import Page
 from streams.kafka import Writer
 from streams.roles import accept_gap
 from streams.state.checkpoint_store import CheckpointStore
+from tests.short import some
 
 #: Of the topic `pages`: partitions that are added are seen soon.
 REFRESH = {"topic.metadata.refresh.interval.ms": "500"}
@@ -36,7 +37,7 @@ def served(kind: str, line: Line) -> tuple[Line, Start]:
     return other, partial(other.start, "backfill", read_pages=True)
 
 
-both = pytest.mark.parametrize("kind", ["run", "backfill"])
+both = pytest.mark.parametrize("kind", some(["run", "backfill"], 2))
 
 
 @both
@@ -90,7 +91,7 @@ def test_retention_overtakes_it_and_its_advice_is_followed(make: Make, kind: str
     assert "retention has overtaken it; restore a checkpoint" in start().refused()
 
 
-@pytest.mark.parametrize("kind", ["run", "backfill", "sketch and match", "standby"])
+@pytest.mark.parametrize("kind", some(["run", "backfill", "sketch and match", "standby"], 2))
 def test_partitions_that_are_added_are_used(make: Make, kind: str) -> None:
     """Of `pages` and of `verdicts`."""
     line = make(kafka_values={**SOON, **REFRESH})
