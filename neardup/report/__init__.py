@@ -7,7 +7,7 @@ Content of pages is escaped. Characters that hide text or change the reading ord
 import base64
 import hashlib
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass
 from importlib import resources
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -17,10 +17,10 @@ from markupsafe import Markup
 from neardup.decider import Decider
 from neardup.errors import NeardupError
 from neardup.page import host_of, name_of, site_of
-from neardup.report import charts, plots, prose
+from neardup.report import plots, prose
 from neardup.report.filters import Filter
 from neardup.report.samples import Card, ReadPage, card, instant
-from neardup.report.tally import SAMPLES, TAPE_BINS, LargeCluster, ReportTally, SmallestSample, Verdict
+from neardup.report.tally import SAMPLES, TAPE_BINS, LargeCluster, ReportTally, Verdict
 from neardup.rules import REFUSALS, rule_of, why_refused
 from neardup.scheme import Scheme
 from neardup.sketch.making import sketch_pages
@@ -126,14 +126,21 @@ _environment.filters["key_name"] = prose.key_name
 
 def _render(tally: ReportTally, read_page: ReadPage, info: ReportInfo) -> str:
     decider = info.decider
-    close, samples = _close_calls(tally, read_page, decider), _samples(tally, read_page, decider)
+
+    def card_of(verdict: Verdict, *, against_nearest: bool = False) -> Card:
+        return card(verdict, read_page, decider, against_nearest=against_nearest)
+
+    close, samples = _close_calls(tally, card_of), _samples(tally, card_of)
     sites = tally.sites.top(SITES_SHOWN)
     largest = [
         (cluster, _title(cluster, read_page), _site(cluster.representative)) for cluster in tally.clusters.largest()
     ]
     shown = [card for *_, groups in close for _, cards in groups for card in cards]
     shown += [card for *_, cards in samples for card in cards]
-    of_sites = _of_sites(tally, [site for site, _, _ in sites], shown, read_page, decider)
+    # one pair for each of these sites that has a pair and none shown yet
+    there = {one.page.page_id for one in shown}
+    chosen = [v for site, *_ in sites if site in tally.of_sites for v in tally.of_sites[site].chosen()]
+    of_sites = [card_of(v) for v in chosen if v.get("page_id") not in there]
     chooser = Filter([*shown, *of_sites], list(prose.KINDS), [site for *_, site in largest])
     return _environment.get_template("report.html.j2").render(
         info=info,
@@ -153,7 +160,7 @@ def _render(tally: ReportTally, read_page: ReadPage, info: ReportInfo) -> str:
         ruled_out=[(by, why_refused(by), n) for by, n in tally.ruled_out.most_common(20)],
         hot_uses=any(hot.uses is not None for hot in info.hot_keys[:HOT_KEYS_SHOWN]),
         pictures=_pictures(tally),
-        share=charts.share,
+        share=plots.share,
         close=close,
         samples=samples,
         of_sites=of_sites,
@@ -188,34 +195,22 @@ def _site(url: str) -> str:
         return ""
 
 
-def _of_sites(
-    tally: ReportTally, sites: Sequence[str], shown: Iterable[Card], read_page: ReadPage, decider: Decider
-) -> list[Card]:
-    """Returns one pair for each of these sites that has a pair and none shown yet."""
-    there = {one.page.page_id for one in shown}
-    chosen = [v for site in sites if site in tally.of_sites for v in tally.of_sites[site].chosen()]
-    return [card(v, read_page, decider) for v in chosen if v.get("page_id") not in there]
-
-
 def _pictures(tally: ReportTally) -> dict[str, Markup | None]:
     """Draws charts; None for an empty one."""
     thresholds = rule_of(tally.decider).drawn(tally.decider)
-    out: dict[str, Markup | None] = dict.fromkeys(("tape", "b", "c", "sizes"))
-    if any(tally.tape_accepted) or any(tally.tape_rejected) or any(tally.tape_vetoed):
-        out["tape"] = charts.tape_scores(
-            tally.tape_accepted, tally.tape_rejected, tally.tape_vetoed, thresholds["tape_score"], TAPE_BINS
-        )
+    scores = tally.tape_accepted, tally.tape_rejected, tally.tape_vetoed
     b_min, c_min = thresholds.get("b_similarity"), thresholds.get("c_similarity")
-    out["b"] = plots.bars("B-similarity of accepted pairs", "equal supershingles", tally.b_similarity, 0, 6, b_min)
-    if tally.c_similarity:
-        low = min(320, min(tally.c_similarity) // 16 * 16)
-        out["c"] = plots.bars("C-similarity of accepted pairs", "agreeing bits", tally.c_similarity, low, 384, c_min)
-    out["sizes"] = plots.sizes(tally.clusters.distribution())
-    return out
+    low = min(320, min(tally.c_similarity, default=320) // 16 * 16)
+    return {
+        "tape": plots.tape_scores(*scores, thresholds["tape_score"], TAPE_BINS) if any(map(any, scores)) else None,
+        "b": plots.bars("B-similarity of accepted pairs", "equal supershingles", tally.b_similarity, 0, 6, b_min),
+        "c": plots.bars("C-similarity of accepted pairs", "agreeing bits", tally.c_similarity, low, 384, c_min),
+        "sizes": plots.sizes(tally.clusters.distribution()),
+    }
 
 
 def _close_calls(
-    tally: ReportTally, read_page: ReadPage, decider: Decider
+    tally: ReportTally, card_of: Callable[..., Card]
 ) -> list[tuple[str, str, list[tuple[str, list[Card]]]]]:
     """Returns (title, text, cards by cause) for each group of close calls."""
     groups = (
@@ -241,12 +236,8 @@ def _close_calls(
         ),
     )
     return [
-        (
-            title,
-            text,
-            _by_cause([card(v, read_page, decider, against_nearest=against) for v in sample.chosen()], against),
-        )
-        for title, text, sample, against in groups
+        (title, text, _by_cause([card_of(v, against_nearest=rejected) for v in sample.chosen()], rejected))
+        for title, text, sample, rejected in groups
     ]
 
 
@@ -262,15 +253,15 @@ def _by_cause(cards: Iterable[Card], rejected: bool) -> list[tuple[str, list[Car
     return list(out.items())
 
 
-def _samples(tally: ReportTally, read_page: ReadPage, decider: Decider) -> list[tuple[str, str, str, list[Card]]]:
+def _samples(tally: ReportTally, card_of: Callable[..., Card]) -> list[tuple[str, str, str, list[Card]]]:
     """Returns samples by verdict, without the pairs among the closest calls."""
-    close: tuple[SmallestSample, ...] = (tally.close_accepted, tally.close_rejected, tally.close_vetoed)
+    close = (tally.close_accepted, tally.close_rejected, tally.close_vetoed)
     shown = {v.get("page_id") for sample in close for v in sample.chosen()}
     out = []
     for kind in SAMPLES:
         fresh = [v for v in tally.samples[kind].chosen() if v.get("page_id") not in shown]
         if fresh:
-            out.append((kind, *prose.KINDS[kind], [card(v, read_page, decider) for v in fresh]))
+            out.append((kind, *prose.KINDS[kind], [card_of(v) for v in fresh]))
     return out
 
 

@@ -6,8 +6,6 @@ from typing import Any
 
 from neardup.page import Page, name_of
 from neardup.report import environment, plots, prose, styled
-from neardup.report.differ import compare_texts, text_words
-from neardup.report.passages import passages
 from neardup.report.samples import Card, CardSide, instant, page_text
 from neardup.report.tally import SmallestSample, by_hash
 
@@ -103,8 +101,5 @@ def _card(pair: Mapping[str, Any], pages: Mapping[Place, Page]) -> Card:
         texts.append(text)
         if text is None:
             out.notes.append(f"The text of {name_of(side['url'])} cannot be shown: its source is gone or has changed.")
-    left, right = texts
-    if left is not None and right is not None:
-        out.difference = compare_texts(text_words(left), text_words(right))
-        out.passages = passages(out.difference)
+    out.compare(*texts)
     return out

@@ -53,6 +53,12 @@ class Card:
     by: str = ""
     site: str = ""
 
+    def compare(self, left: str | None, right: str | None) -> None:
+        """Compares the texts of both pages, if both are there."""
+        if left is not None and right is not None:
+            self.difference = compare_texts(text_words(left), text_words(right))
+            self.passages = passages(self.difference)
+
     def labels(self) -> list[str]:
         """Returns two alternative lines for a label file (`neardup.evaluation.pairs.labels`): duplicate, not duplicate.
 
@@ -107,10 +113,8 @@ def card(verdict: Verdict, read_page: ReadPage, decider: Decider, *, against_nea
             out.other.title = title  # a verdict has its own page's title only
         if note:
             out.notes.append(f"The text of {side} cannot be shown: {note}.")
-    left, right = texts
-    if left is not None and right is not None:
-        out.difference = compare_texts(text_words(left), text_words(right))
-        out.passages = passages(out.difference)
+    out.compare(*texts)
+    if out.difference is not None:
         out.draft = draft_of(out.difference, out.page.url, out.other.url)
         if out.draft and (sentence := out.draft.sentence()):
             out.sentences.append(sentence)

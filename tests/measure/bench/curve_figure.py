@@ -4,8 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from markupsafe import Markup
 
-from neardup.report.charts import HEIGHT, WIDTH, compact
-from neardup.report.plots import STANDALONE_STYLE, Axes, Series, plot
+from neardup.report.plots import HEIGHT, STANDALONE_STYLE, WIDTH, Axes, Series, compact, plot
 
 _Rows = Sequence[Mapping[str, str]]
 _DEFAULT = {"head": "1", "place": "1", "width": "2", "supershingles": "8", "blocks": "0"}
