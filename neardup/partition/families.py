@@ -1,4 +1,4 @@
-"""Computes absorbed lists, stars and transitive sets, each in one pass over sorted pairs."""
+"""Computes absorbed lists and stars, each in one pass over sorted pairs."""
 
 from collections.abc import Iterable
 
@@ -42,20 +42,3 @@ def stars(accepted: Iterable[tuple[int, int]]) -> dict[int, int]:
         if a not in taken and b not in taken:
             taken[b] = a
     return taken
-
-
-def transitive(accepted: Iterable[tuple[int, int]]) -> dict[int, int]:
-    """Maps each member to the greatest key of its connected component of accepted pairs, except that key itself."""
-    above: dict[int, int] = {}
-
-    def top(item: int) -> int:
-        while (over := above.get(item, item)) != item:
-            above[item] = above.get(over, over)
-            item = over
-        return item
-
-    for a, b in accepted:
-        one, other = top(a), top(b)
-        if one != other:
-            above[min(one, other)] = max(one, other)
-    return {item: top(item) for item in above}

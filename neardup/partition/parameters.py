@@ -3,11 +3,13 @@
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
-from typing import Any, Literal
+from functools import cache
+from typing import Annotated, Any, Literal, get_type_hints
 
 from neardup.errors import BadInput
 
 Method = Literal["tlcs", "cosine"]
+Share = Annotated[float, 0.0, 1.0]
 
 #: Limits of the signatures per document: 16 rotations of an MD5, and as many subsets as leave room for the document in
 #: a key.
@@ -18,38 +20,38 @@ COMPARED_BYTES_MAX = 20_000
 
 @dataclass(frozen=True)
 class Parameters:
-    """The numbers that shape the sets, in the order of the steps in README.md.
+    """The numbers that shape the sets, in the order of the steps in README.md, each with its least and greatest value.
 
     method: what decides a pair. main_content: whether menus and footers are removed first.
     """
 
     method: Method = "tlcs"
     main_content: bool = True
-    content_bytes_min: int = 1000  # all text is compared if the main content is shorter
-    compared_bytes: int = 10_000  # from the start of the text
-    sentence_bytes: int = 16  # only longer sentences count
-    passage_words: int = (
-        6  # mean length of a passage, which stands in for a sentence; 0: sentences alone, as in the paper
-    )
-    rotations: int = 16
-    subsets: int = 7
-    smallest: int = 4  # fingerprints that make a signature
-    uses_max: int = 10_000  # per signature
-    site_uses_max: int = 400  # per signature, if more than half of its uses are on one site
-    absorbed: int = 1  # levels of lists that a list absorbs
-    rounds: int = 16  # representatives per perhaps-similar set at most; 0: until no document is left
-    window_bytes: int = 16
-    slope_max: float = 0.10
-    blocks: int = 16
-    regions: int = 2
-    resemblance_min: float = 0.28  # a near-duplicate exceeds it
-    containment_min: float = 0.70
-    removals: int = 0  # position independence: how often the trustable regions are removed
-    cosine_min: float = 0.95
+    content_bytes_min: Annotated[int, 0, COMPARED_BYTES_MAX] = 1000  # all text is compared if main content is shorter
+    compared_bytes: Annotated[int, 100, COMPARED_BYTES_MAX] = 10_000  # from the start of the text
+    sentence_bytes: Annotated[int, 0, 1000] = 16  # only longer sentences count
+    # mean length of a passage, which stands in for a sentence; 0: sentences alone, as in the paper
+    passage_words: Annotated[int, 0, 1000] = 6
+    rotations: Annotated[int, 1, ROTATIONS_MAX] = 16
+    subsets: Annotated[int, 1, SUBSETS_MAX] = 7
+    smallest: Annotated[int, 1, 64] = 4  # fingerprints that make a signature
+    uses_max: Annotated[int, 2, 10**9] = 10_000  # per signature
+    site_uses_max: Annotated[int, 2, 10**9] = 400  # per signature, if more than half of its uses are on one site
+    absorbed: Annotated[int, 0, 64] = 1  # levels of lists that a list absorbs
+    # representatives per perhaps-similar set at most; 0: until no document is left
+    rounds: Annotated[int, 0, 10**6] = 16
+    window_bytes: Annotated[int, 1, 256] = 16
+    slope_max: Share = 0.10
+    blocks: Annotated[int, 1, 64] = 16
+    regions: Annotated[int, 1, 2] = 2
+    resemblance_min: Share = 0.28  # a near-duplicate exceeds it
+    containment_min: Share = 0.70
+    removals: Annotated[int, 0, 64] = 0  # position independence: how often the trustable regions are removed
+    cosine_min: Share = 0.95
 
     def __post_init__(self) -> None:
         """Raises BadInput for a number outside its range."""
-        for name, (least, most) in _RANGES.items():
+        for name, (least, most) in _ranges().items():
             value = getattr(self, name)
             if not least <= value <= most:
                 raise BadInput(f"{name} is {value}; the range is {least} to {most}")
@@ -60,27 +62,11 @@ class Parameters:
         return json.dumps(asdict(self), sort_keys=True)
 
 
-_RANGES: dict[str, tuple[float, float]] = {
-    "content_bytes_min": (0, COMPARED_BYTES_MAX),
-    "compared_bytes": (100, COMPARED_BYTES_MAX),
-    "sentence_bytes": (0, 1000),
-    "passage_words": (0, 1000),
-    "rotations": (1, ROTATIONS_MAX),
-    "subsets": (1, SUBSETS_MAX),
-    "smallest": (1, 64),
-    "uses_max": (2, 10**9),
-    "site_uses_max": (2, 10**9),
-    "absorbed": (0, 64),
-    "rounds": (0, 10**6),
-    "window_bytes": (1, 256),
-    "slope_max": (0.0, 1.0),
-    "blocks": (1, 64),
-    "regions": (1, 2),
-    "resemblance_min": (0.0, 1.0),
-    "containment_min": (0.0, 1.0),
-    "removals": (0, 64),
-    "cosine_min": (0.0, 1.0),
-}
+@cache
+def _ranges() -> Mapping[str, tuple[float, float]]:
+    """Returns the least and the greatest value of each number, from the annotations of the fields."""
+    hints = get_type_hints(Parameters, include_extras=True)
+    return {name: hint.__metadata__ for name, hint in hints.items() if hasattr(hint, "__metadata__")}
 
 
 def with_numbers(parameters: Parameters, given: Mapping[str, str]) -> Parameters:

@@ -43,6 +43,10 @@ class Signed(NamedTuple):
     text: str
 
 
+#: Numbers of `Signed` that are stored in 32 bits.
+SMALL = ("kind", "quality", "characters")
+
+
 class Refused(NamedTuple):
     """A page that cannot be read, and the reason."""
 

@@ -19,7 +19,7 @@ from neardup.errors import StateError
 from neardup.page import Page
 from neardup.partition.parameters import Parameters
 from neardup.partition.plan import DOC_BITS
-from neardup.partition.stages import Compared, Refused, Signed, judge, sign
+from neardup.partition.stages import SMALL, Compared, Refused, Signed, judge, sign
 from streams.batch.reading import Chunk, ReadMark, chunks
 from streams.batch.workers import Workers
 from streams.batch.workspace import PartitionWorkspace
@@ -210,28 +210,15 @@ def sign_chunk(given: tuple[list[tuple[int, Page]], Parameters]) -> Part:
     made = list(sign(pages, parameters))
     signed = [one for one in made if isinstance(one, Signed)]
     texts = [one.text.encode("utf-8", "surrogatepass") for one in signed]
-    ends = np.cumsum([len(text) for text in texts], dtype=np.int64)
     lengths = np.array([len(text) for text in texts], np.int64)
-    docs = np.array([one.doc for one in signed], np.int64)
-    documents = {
-        "doc": docs,
-        "kind": np.array([one.kind for one in signed], np.int32),
-        "url": np.array([one.url for one in signed], object),
-        "site": np.array([one.site for one in signed], object),
-        "quality": np.array([one.quality for one in signed], np.int32),
-        "digest_high": np.array([one.digest_high for one in signed], np.int64),
-        "digest_low": np.array([one.digest_low for one in signed], np.int64),
-        "characters": np.array([one.characters for one in signed], np.int32),
-        "signatures": np.array([len(one.high) for one in signed], np.int32),
-        "text_start": ends - lengths,
-        "text_end": ends,
+    counts = np.array([len(one.high) for one in signed], np.int64)
+    documents = _columns(Signed, signed)
+    signatures = {"doc": np.repeat(documents["doc"], counts)} | {
+        name: np.array([word for words in documents.pop(name) for word in words], np.int64) for name in ("high", "low")
     }
-    counts = [len(one.high) for one in signed]
-    signatures = {
-        "doc": np.repeat(docs, counts),
-        "high": np.array([word for one in signed for word in one.high], np.int64),
-        "low": np.array([word for one in signed for word in one.low], np.int64),
-    }
+    del documents["text"]
+    documents |= {"signatures": counts, "text_start": np.cumsum(lengths) - lengths, "text_end": np.cumsum(lengths)}
+    documents |= {name: documents[name].astype(np.int32) for name in (*SMALL, "signatures")}
     refused = [(one.url, one.reason) for one in made if isinstance(one, Refused)]
     return Part(documents, signatures, b"".join(texts), refused)
 
@@ -356,11 +343,13 @@ def documents_of(workspace: Path, column: str) -> list[tuple[str, int, str]]:
     return [(url, chosen, site) for url, chosen, site in rows]
 
 
-def _columns(kind: type[Compared], rows: Sequence[Compared]) -> dict[str, Any]:
+def _columns(kind: type[Compared] | type[Signed], rows: Sequence[tuple[Any, ...]]) -> dict[str, Any]:
+    """Returns rows as columns: int64, float64, and lists of anything else."""
     dtypes = {int: np.int64, float: np.float64, str: object}
+    values = zip(*rows, strict=True) if rows else [()] * len(kind._fields)
     return {
-        name: np.array([row[i] for row in rows], dtypes[annotation])
-        for i, (name, annotation) in enumerate(kind.__annotations__.items())
+        name: np.array(column, dtypes[each]) if each in dtypes else list(column)
+        for (name, each), column in zip(kind.__annotations__.items(), values, strict=True)
     }
 
 

@@ -15,7 +15,7 @@ import orjson
 from neardup.decider import Decider
 from neardup.scheme import FIXED_SEED, Scheme
 from neardup.standing import standing_of
-from streams.batch.partition import VERSION, PartitionOptions, write_report
+from streams.batch.partition import PartitionOptions, finish, plan_of
 from streams.batch.reading import sources_of
 from streams.batch.results import Summary, named, summed_up
 from streams.batch.workers import WorkStopped
@@ -54,11 +54,7 @@ def partition_online(
         return Decider(scheme=scheme.digest, **rule)
 
     sources = sources_of(paths, options.reading)
-    plan = {
-        "version": VERSION,
-        "parameters": asdict(decider(SCHEME)),
-        "sources": [{"path": source.record.path, "digest": source.record.content} for source in sources],
-    }
+    plan = plan_of(asdict(decider(SCHEME)), sources)
 
     def shown(now: Where) -> None:
         progress("scan", now.bytes_done, now.bytes_total)
@@ -74,17 +70,12 @@ def partition_online(
         with workspace.whole(workspace.path / "sets.jsonl") as file:
             file.write_bytes(b"".join(orjson.dumps(line, option=orjson.OPT_APPEND_NEWLINE) for line in lines))
         summary = summed_up((line["representative"]["url"], line["size"]) for line in lines)
-        summary.counts.documents = sum(len(one.members) for one in clusters.values())
-        summary.counts.repeats = sum(
-            member["verdict"] == "exact_duplicate" for one in clusters.values() for member in one.members.values()
-        )
+        verdicts = [member["verdict"] for one in clusters.values() for member in one.members.values()]
+        summary.counts.documents, summary.counts.repeats = len(verdicts), verdicts.count("exact_duplicate")
         summary.refused, summary.reasons = sum(result.reasons.values()), result.reasons
         summary.problems, summary.problems_total = result.problems, result.problems_total
         summary.plan, summary.seconds = plan, time.monotonic() - started
-        summary.fields_taken = [source.record.fields_taken for source in sources if source.record.fields]
-        write_report(workspace, summary, sources)
-        if not options.keep:
-            workspace.clear()
+        finish(workspace, summary, sources, keep=options.keep)
     return summary
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 import orjson
 
@@ -14,10 +15,9 @@ from neardup.errors import BadInput
 from neardup.partition.parameters import Parameters
 from neardup.partition.stages import make_ready
 from neardup.report.partition import partition_report
-from streams.batch.engine import Engine
 from streams.batch.reading import read_places, sources_of
 from streams.batch.results import Summary, write_results
-from streams.batch.steps import run
+from streams.batch.steps import Engine, run
 from streams.batch.workers import Workers, WorkStopped
 from streams.batch.workspace import PartitionWorkspace
 from streams.files.sources import BY_DEFAULT, LocalSource, ReadOptions
@@ -62,11 +62,7 @@ def partition_command(
         needed = ENGINE_MB_MIN + WORKER_MB * options.workers
         raise BadInput(f"{options.workers} processes need {needed} MB; give more --memory, or fewer --workers")
     sources = sources_of(paths, options.reading)
-    plan = {
-        "version": VERSION,
-        "parameters": asdict(parameters),
-        "sources": [{"path": source.record.path, "digest": source.record.content} for source in sources],
-    }
+    plan = plan_of(asdict(parameters), sources)
     make_ready()
     stop = threading.Event()
     with PartitionWorkspace(options.out) as workspace, stopped_by_signals(stop):
@@ -74,15 +70,19 @@ def partition_command(
         with _engine(options, workspace, sources, parameters, stop, engine_mb, progress) as engine:
             summary = _run(engine, workspace, sources, parameters, options.kind, progress)
         summary.plan, summary.seconds = plan, time.monotonic() - started
-        summary.fields_taken = [source.record.fields_taken for source in sources if source.record.fields]
-        write_report(workspace, summary, sources)
-        if not options.keep:
-            workspace.clear()
+        finish(workspace, summary, sources, keep=options.keep)
     return summary
 
 
-def write_report(workspace: PartitionWorkspace, summary: Summary, sources: Sequence[LocalSource]) -> None:
-    """Writes summary.json and report.html. Raises StateError."""
+def plan_of(parameters: dict[str, Any], sources: Sequence[LocalSource]) -> dict[str, Any]:
+    """Returns the content of plan.json."""
+    places = [{"path": source.record.path, "digest": source.record.content} for source in sources]
+    return {"version": VERSION, "parameters": parameters, "sources": places}
+
+
+def finish(workspace: PartitionWorkspace, summary: Summary, sources: Sequence[LocalSource], *, keep: bool) -> None:
+    """Writes summary.json and report.html, and deletes the tables unless `keep`. Raises StateError."""
+    summary.fields_taken = [source.record.fields_taken for source in sources if source.record.fields]
     with workspace.whole(workspace.path / "summary.json") as file:
         file.write_bytes(orjson.dumps(summary.to_json(), option=orjson.OPT_INDENT_2 | orjson.OPT_NON_STR_KEYS))
     with (workspace.path / "sets.jsonl").open("rb") as lines:
@@ -94,6 +94,8 @@ def write_report(workspace: PartitionWorkspace, summary: Summary, sources: Seque
         )
     with workspace.whole(workspace.path / "report.html") as file:
         file.write_text(report, encoding="utf-8")
+    if not keep:
+        workspace.clear()
 
 
 @contextmanager

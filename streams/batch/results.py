@@ -10,9 +10,8 @@ import orjson
 
 from neardup.page import id_of
 from neardup.partition import plan
-from streams.batch.engine import Engine
 from streams.batch.reading import place_of
-from streams.batch.steps import PartitionCounts
+from streams.batch.steps import Engine, PartitionCounts
 from streams.batch.workspace import PartitionWorkspace
 from streams.files.sources import LocalSource
 

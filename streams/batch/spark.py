@@ -19,7 +19,7 @@ from pyspark.sql import types as t
 from neardup.limits import BODY_BYTES_MAX
 from neardup.partition.parameters import Parameters
 from neardup.partition.plan import DOC_BITS
-from neardup.partition.stages import Compared, Refused, judge, sign
+from neardup.partition.stages import SMALL, Compared, Refused, Signed, judge, sign
 from streams.batch.reading import ReadMark, chunks_of
 from streams.batch.workers import WorkStopped
 from streams.batch.workspace import PartitionWorkspace
@@ -34,23 +34,14 @@ _LOOK_SECONDS = 0.2
 #: Files of a folder per task.
 _FOLDER_FILES = 2000
 _LONG, _TEXT = t.LongType(), t.StringType()
+_KINDS = {int: _LONG, float: t.DoubleType(), str: _TEXT, list[int]: t.ArrayType(_LONG)}
+_COMPARED = t.StructType([t.StructField(name, _KINDS[kind]) for name, kind in Compared.__annotations__.items()])
 _SIGNED = t.StructType(
     [
-        t.StructField(name, kind)
-        for name, kind in (
-            *(("doc", _LONG), ("kind", t.IntegerType()), ("url", _TEXT), ("site", _TEXT)),
-            *(
-                ("quality", t.IntegerType()),
-                ("digest_high", _LONG),
-                ("digest_low", _LONG),
-                ("characters", t.IntegerType()),
-            ),
-            *(("high", t.ArrayType(_LONG)), ("low", t.ArrayType(_LONG)), ("text", _TEXT)),
-        )
+        t.StructField(name, t.IntegerType() if name in SMALL else _KINDS[kind])
+        for name, kind in Signed.__annotations__.items()
     ]
 )
-_KINDS = {int: _LONG, float: t.DoubleType(), str: _TEXT}
-_COMPARED = t.StructType([t.StructField(name, _KINDS[kind]) for name, kind in Compared.__annotations__.items()])
 
 
 def session(master: str) -> SparkSession:

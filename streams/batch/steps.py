@@ -1,11 +1,53 @@
-"""Runs the steps of a partition on any engine; neardup/partition/README.md describes each step."""
+"""Runs the steps of a partition on any engine; neardup/partition/README.md describes each step.
 
+An engine makes persistent tables, and runs two stages that read texts.
+"""
+
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
 
+from neardup.pairs.components import components
 from neardup.partition import families, plan
 from neardup.partition.parameters import Parameters
-from streams.batch.engine import Engine
 from streams.ports import Progress
+
+
+class Engine(Protocol):
+    """Makes tables by name and keeps them, so that a run that was killed makes only the missing ones."""
+
+    def sign(self) -> None:
+        """Makes the tables `documents` and `signatures` from the sources."""
+        ...
+
+    def table(self, name: str, sql: str) -> None:
+        """Makes a table from a query over other tables."""
+        ...
+
+    def put(self, name: str, columns: dict[str, Sequence[int]]) -> None:
+        """Makes a table of whole numbers, int64, from columns."""
+        ...
+
+    def compare(self, round_number: int) -> None:
+        """Makes the table `compared_N` from `pairs_N`: the fields of `neardup.partition.stages.Compared`."""
+        ...
+
+    def count(self, name: str) -> int:
+        """Counts the rows of a table."""
+        ...
+
+    def rows(self, sql: str) -> Iterator[tuple[Any, ...]]:
+        """Iterates over the rows of a query in its order, without holding all of them."""
+        ...
+
+    def write(self, sql: str, file: Path) -> None:
+        """Writes the rows of a query in its order to a Parquet file, atomically."""
+        ...
+
+    def parts(self) -> Iterator[dict[str, Any]]:
+        """Reports each signed part: `refused` pages as (URL, reason), `problems` of the sources."""
+        ...
 
 
 @dataclass
@@ -73,16 +115,10 @@ def _group(engine: Engine) -> None:
     """Computes stars and transitive sets as keys: item, star, family."""
     accepted = "select a, b from compared where near = 1 order by a desc, b desc"
     stars = families.stars(engine.rows(accepted))
-    sets = families.transitive(engine.rows(accepted))
+    sets = components(engine.rows(accepted))
     items = sorted({*sets, *sets.values()})
-    engine.put(
-        "grouped",
-        {
-            "item": items,
-            "star": [stars.get(item, item) for item in items],
-            "family": [sets.get(item, item) for item in items],
-        },
-    )
+    columns = {name: [found.get(item, item) for item in items] for name, found in (("star", stars), ("family", sets))}
+    engine.put("grouped", {"item": items, **columns})
 
 
 def _count(engine: Engine, counts: PartitionCounts) -> None:

@@ -9,11 +9,12 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+from neardup.pairs.components import components
 from neardup.partition import families
 
 _MADE = {
     "stars": families.stars,
-    "transitive": families.transitive,
+    "transitive": components,
     "absorb": lambda pairs: families.absorb(pairs, 1),
 }
 

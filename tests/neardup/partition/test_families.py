@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from neardup.pairs.components import components
 from neardup.partition import Parameters, families, plan
 from tests.oracle import partition as oracle
 
@@ -155,13 +156,13 @@ def test_one_text_is_one_document():
 def test_stars_are_no_chains_and_transitive_sets_are():
     accepted = [(9, 5), (7, 5), (5, 3)]
     assert families.stars(accepted) == {5: 9}
-    assert families.transitive(accepted) == {5: 9, 7: 9, 3: 9}
+    assert components(accepted) == {5: 9, 7: 9, 3: 9}
 
 
 @given(st.sets(st.tuples(st.integers(0, 15), st.integers(0, 15)).filter(lambda pair: pair[0] > pair[1])))
 def test_every_member_of_a_star_was_compared_with_its_representative(pairs):
     accepted = sorted(pairs, reverse=True)
-    stars, sets = families.stars(accepted), families.transitive(accepted)
+    stars, sets = families.stars(accepted), components(accepted)
     assert all((rep, member) in pairs for member, rep in stars.items())
     assert not set(stars) & set(stars.values())
     for a, b in pairs:
