@@ -43,6 +43,9 @@ class Condition(NamedTuple):
         """Tests one number, or a numpy array of numbers."""
         return value <= self.bound if self.at_most else value > self.bound
 
+    def to_json(self) -> dict[str, Any]:
+        return {"signal": self.signal, "at_most" if self.at_most else "above": self.bound}
+
     def __str__(self) -> str:
         return f"{self.signal} {'<=' if self.at_most else '>'} {self.bound:g}"
 
@@ -122,7 +125,7 @@ class Model:
             "signals": list(self.signals),
             "by": self.by,
             "tree": _tree_json(self.tree),
-            "rules": [[_condition_json(each) for each in rule] for rule in self.rules],
+            "rules": [[each.to_json() for each in rule] for rule in self.rules],
             "idf": self.idf.to_json(),
             "measured": dict(self.measured),
             "versions": dict(self.versions),
@@ -222,50 +225,45 @@ class _Reader:
     def __init__(self, where: str, signals: frozenset[str]) -> None:
         self._where, self._signals, self._nodes = where, signals, 0
 
+    def _error(self, text: str) -> BadInput:
+        return BadInput(f"{self._where}: {text}")
+
     def tree(self, value: Any, depth: int) -> Tree:
         self._nodes += 1
         if depth > DEPTH_MAX or self._nodes > NODES_MAX:
-            raise BadInput(f"{self._where}: a tree has at most {NODES_MAX:,} nodes, {DEPTH_MAX} deep")
+            raise self._error(f"a tree has at most {NODES_MAX:,} nodes, {DEPTH_MAX} deep")
         if isinstance(value, dict) and isinstance(value.get("duplicate"), bool):
             counts = value.get("pairs", 0), value.get("duplicates", 0)
             if not all(type(count) is int for count in counts) or not 0 <= counts[1] <= counts[0]:
-                raise BadInput(f"{self._where}: a leaf of {counts[1]!r} duplicates among {counts[0]!r} pairs")
+                raise self._error(f"a leaf of {counts[1]!r} duplicates among {counts[0]!r} pairs")
             return Leaf(value["duplicate"], *counts)
         try:
             signal, bound, then, otherwise = (value[name] for name in ("signal", "at_most", "then", "else"))
         except (TypeError, KeyError):
-            raise BadInput(
-                f'{self._where}: a node of the tree is neither a leaf nor "at_most", "then", "else"'
-            ) from None
-        return Branch(
-            self._signal(signal), self._bound(bound), self.tree(then, depth + 1), self.tree(otherwise, depth + 1)
-        )
+            raise self._error('a node of the tree is neither a leaf nor "at_most", "then", "else"') from None
+        return Branch(*self._bounded(signal, bound), self.tree(then, depth + 1), self.tree(otherwise, depth + 1))
 
     def rules(self, value: Any) -> tuple[Rule, ...]:
         if not isinstance(value, list) or len(value) > RULES_MAX:
-            raise BadInput(f'{self._where}: "rules" is not a list of at most {RULES_MAX:,} rules')
-        return tuple(self._rule(one) for one in value)
-
-    def _rule(self, value: Any) -> Rule:
-        if not isinstance(value, list) or len(value) > CONDITIONS_MAX:
-            raise BadInput(f"{self._where}: a rule is not a list of at most {CONDITIONS_MAX} conditions")
-        return tuple(self._condition(each) for each in value)
+            raise self._error(f'"rules" is not a list of at most {RULES_MAX:,} rules')
+        for rule in value:
+            if not isinstance(rule, list) or len(rule) > CONDITIONS_MAX:
+                raise self._error(f"a rule is not a list of at most {CONDITIONS_MAX} conditions")
+        return tuple(tuple(map(self._condition, rule)) for rule in value)
 
     def _condition(self, value: Any) -> Condition:
         for name in ("at_most", "above"):
             if isinstance(value, dict) and name in value:
-                return Condition(self._signal(value.get("signal")), name == "at_most", self._bound(value[name]))
-        raise BadInput(f'{self._where}: a condition has neither "at_most" nor "above"')
+                signal, bound = self._bounded(value.get("signal"), value[name])
+                return Condition(signal, name == "at_most", bound)
+        raise self._error('a condition has neither "at_most" nor "above"')
 
-    def _signal(self, name: Any) -> str:
-        if name not in self._signals:
-            raise BadInput(f"{self._where}: {name!r} is not among the model's signals")
-        return str(name)
-
-    def _bound(self, value: Any) -> float:
-        if isinstance(value, bool) or not isinstance(value, int | float):
-            raise BadInput(f"{self._where}: a bound is not a number: {value!r}")
-        return float(value)
+    def _bounded(self, signal: Any, bound: Any) -> tuple[str, float]:
+        if signal not in self._signals:
+            raise self._error(f"{signal!r} is not among the model's signals")
+        if isinstance(bound, bool) or not isinstance(bound, int | float):
+            raise self._error(f"a bound is not a number: {bound!r}")
+        return str(signal), float(bound)
 
 
 def _way(tree: Tree, values: Mapping[str, float]) -> tuple[Rule, Leaf]:
@@ -303,7 +301,3 @@ def _tree_json(tree: Tree) -> dict[str, Any]:
         "then": _tree_json(tree.then),
         "else": _tree_json(tree.otherwise),
     }
-
-
-def _condition_json(one: Condition) -> dict[str, Any]:
-    return {"signal": one.signal, "at_most" if one.at_most else "above": one.bound}

@@ -59,31 +59,20 @@ def _over(rendered: bool) -> Iterable[Signal]:
     """Defines the signals over fetched or rendered bodies."""
     end, group = ("_rendered", "R") if rendered else ("_fetched", "F")
 
-    def sides(a: Result, b: Result) -> tuple[Body, Body]:
-        return (a.seen, b.seen) if rendered else (a.fetched, b.fetched)
+    def over(measure: Callable[[Body, Body, Idf], float]) -> Callable[[Result, Result, Idf], float]:
+        return lambda a, b, idf: measure(a.seen, b.seen, idf) if rendered else measure(a.fetched, b.fetched, idf)
 
-    def ranked(a: Result, b: Result, idf: Idf) -> float:
-        one, other = sides(a, b)
+    def ranked(one: Body, other: Body, idf: Idf) -> float:
         return tfidf_distance(idf.top(one.terms), idf.top(other.terms))
 
-    def lengths(a: Result, b: Result, idf: Idf) -> float:
-        one, other = sides(a, b)
-        return body_length_distance(len(one.utf8), len(other.utf8))
-
-    def distance(a: Result, b: Result, idf: Idf) -> float:
-        one, other = sides(a, b)
-        return mcd(one.utf8, other.utf8)
-
     def snippets(a: Result, b: Result, idf: Idf) -> float:
-        if rendered:
-            return mcd(a.rendered_snippet, b.rendered_snippet)
-        return mcd(a.fetched_snippet, b.fetched_snippet)
+        return mcd(a.rendered_snippet, b.rendered_snippet) if rendered else mcd(a.fetched_snippet, b.fetched_snippet)
 
-    yield Signal("same_title" + end, group, lambda a, b, idf: same_title(*sides(a, b)))
-    yield Signal("body_length" + end, "", lengths)
-    yield Signal("simhash" + end, group, lambda a, b, idf: simhash_distance(*sides(a, b)))
-    yield Signal("tfidf" + end, group, ranked)
-    yield Signal("mcd" + end, group, distance)
+    yield Signal("same_title" + end, group, over(lambda a, b, idf: same_title(a, b)))
+    yield Signal("body_length" + end, "", over(lambda a, b, idf: body_length_distance(len(a.utf8), len(b.utf8))))
+    yield Signal("simhash" + end, group, over(lambda a, b, idf: simhash_distance(a, b)))
+    yield Signal("tfidf" + end, group, over(ranked))
+    yield Signal("mcd" + end, group, over(lambda a, b, idf: mcd(a.utf8, b.utf8)))
     yield Signal("snippet_mcd" + end, group + "S", snippets)
 
 

@@ -15,35 +15,11 @@ from pathlib import Path
 from typing import Any
 
 from neardup.errors import BadInput
-from neardup.signals.model import Model, ModelDecision
+from neardup.signals.model import Model
 from neardup.signals.pages import Result
 from neardup.signals.table import SIGNALS, signals_of
 from streams.files.results import ResultFile
 from streams.ports import Progress, silent
-
-
-@dataclass(frozen=True)
-class GroupedResult:
-    """A result that joined a group, with the model's decision."""
-
-    url: str
-    decision: ModelDecision
-    signals: dict[str, float]
-
-    def to_json(self) -> dict[str, Any]:
-        decided = {"rule": self.decision.rule, "score": round(self.decision.score, 4)}
-        return {"url": self.url, **decided, "signals": self.signals}
-
-
-@dataclass
-class Group:
-    """The representative of a group, and its other results."""
-
-    first: Result
-    members: list[GroupedResult] = field(default_factory=list)
-
-    def to_json(self) -> dict[str, Any]:
-        return {"url": self.first.url, "duplicates": [member.to_json() for member in self.members]}
 
 
 @dataclass
@@ -56,18 +32,21 @@ class DedupeCounts:
     problems: list[str] = field(default_factory=list)
 
 
-def groups_of(results: Sequence[Result], model: Model) -> list[Group]:
-    """Groups the results of one query."""
-    groups: list[Group] = []
+def groups_of(results: Sequence[Result], model: Model) -> list[dict[str, Any]]:
+    """Groups the results of one query, as the output has them."""
+    firsts: list[Result] = []
+    groups: list[dict[str, Any]] = []
     for result in results:
-        for group in groups:
-            values = signals_of(group.first, result, model.idf, model.signals)
-            decision = model.decide(values)
-            if decision.duplicate:
-                group.members.append(GroupedResult(result.url, decision, values))
+        for first, group in zip(firsts, groups, strict=True):
+            values = signals_of(first, result, model.idf, model.signals)
+            found = model.decide(values)
+            if found.duplicate:
+                decided = {"rule": found.rule, "score": round(found.score, 4), "signals": values}
+                group["duplicates"].append({"url": result.url, **decided})
                 break
         else:
-            groups.append(Group(result))
+            firsts.append(result)
+            groups.append({"url": result.url, "duplicates": []})
     return groups
 
 
@@ -92,4 +71,4 @@ def dedupe_results(
         tally.results += len(results)
         tally.duplicates += len(results) - len(groups)
         progress("compare", tally.queries, len(file))
-        yield {"query": query, "results": len(results), "groups": [group.to_json() for group in groups]}
+        yield {"query": query, "results": len(results), "groups": groups}

@@ -9,7 +9,6 @@ from rich.console import Console, ConsoleOptions, RenderResult
 from neardup.errors import BadInput
 from neardup.page import normalise_url
 from neardup.pairs.scoring import compare
-from neardup.scheme import Scheme
 from neardup.signals.idf import Idf
 from neardup.signals.model import Model, ModelDecision
 from neardup.signals.of_sketches import OF_SKETCHES, sketch_signals
@@ -61,9 +60,15 @@ def signals_command(a: PairPage, b: PairPage, *, query: str = "", model: Model |
 
     Raises BadInput for unreadable files.
     """
-    one, other = _result(a, query), _result(b, query)
+    pages = [page_of_file(side.path, side.url, SCHEME) for side in (a, b)]
+    one, other = (
+        Result(normalise_url(page.url), Body.of(page.body or b"", page.content_type), _rendered(side), query)
+        for side, page in zip((a, b), pages, strict=True)
+    )
     values = signals_of(one, other, Idf() if model is None else model.idf)
-    of_sketches = _of_sketches(a, b, SCHEME)
+    sketches = [Sketch(record) for record in sketch_pages(pages, SCHEME)]
+    sketched = all(sketch.kind is RecordKind.PAGE for sketch in sketches)
+    of_sketches = sketch_signals(compare(*sketches)) if sketched else {}
     decision = None
     if model is not None:
         known = of_sketches if set(model.signals) <= set(OF_SKETCHES) else values
@@ -73,18 +78,7 @@ def signals_command(a: PairPage, b: PairPage, *, query: str = "", model: Model |
     return PairSignals((one.url, other.url), values, of_sketches, decision)
 
 
-def _result(given: PairPage, query: str) -> Result:
-    page = page_of_file(given.path, given.url, SCHEME)
-    rendered = None
-    if given.rendered is not None:
-        document = page_of_file(given.rendered, None, SCHEME)
-        rendered = Body.of(document.body or b"", "text/html; charset=utf-8")
-    return Result(normalise_url(page.url), Body.of(page.body or b"", page.content_type), rendered, query)
-
-
-def _of_sketches(a: PairPage, b: PairPage, scheme: Scheme) -> dict[str, float]:
-    records = sketch_pages([page_of_file(one.path, one.url, scheme) for one in (a, b)], scheme)
-    sketches = [Sketch(record) for record in records]
-    if any(sketch.kind is not RecordKind.PAGE for sketch in sketches):
-        return {}
-    return sketch_signals(compare(*sketches))
+def _rendered(side: PairPage) -> Body | None:
+    if side.rendered is None:
+        return None
+    return Body.of(page_of_file(side.rendered, None, SCHEME).body or b"", "text/html; charset=utf-8")

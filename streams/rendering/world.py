@@ -3,9 +3,8 @@
 import tempfile
 from collections.abc import Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import NamedTuple
 
 from neardup.errors import BadPage
 from neardup.limits import BODY_BYTES_MAX
@@ -27,14 +26,6 @@ class Answer:
     location: str = ""
 
 
-class _Place(NamedTuple):
-    status: int
-    content_type: str
-    location: str
-    start: int
-    end: int
-
-
 class World:
     """Stores answers by normalised URL, the last record of each.
 
@@ -46,7 +37,7 @@ class World:
     def __init__(self, paths: Sequence[Path] = (), *, base_url: str | None = None) -> None:
         """Raises BadInput for a path that is no source."""
         self.problems: list[str] = []
-        self._places: dict[str, _Place] = {}
+        self._places: dict[str, tuple[Answer, int, int]] = {}  # answer without body, its start and size in the file
         self._bodies = tempfile.TemporaryFile()  # noqa: SIM115
         for path in paths:
             for source in open_sources(path, ReadOptions(base_url), body_bytes_max=BODY_BYTES_MAX):
@@ -68,11 +59,11 @@ class World:
 
     def find(self, url: str) -> Answer | None:
         """Returns the answer to a normalised URL, None if no archive has one."""
-        place = self._places.get(url)
-        if place is None:
+        if url not in self._places:
             return None
-        self._bodies.seek(place.start)
-        return Answer(place.status, place.content_type, self._bodies.read(place.end - place.start), place.location)
+        answer, start, size = self._places[url]
+        self._bodies.seek(start)
+        return replace(answer, body=self._bodies.read(size))
 
     def _take_records(self, source: LocalSource) -> None:
         reader = WarcReader(Path(source.record.path), BODY_BYTES_MAX + HEADER_BYTES_MAX, problems=source.problems)
@@ -99,5 +90,4 @@ class World:
             return
         start = self._bodies.seek(0, 2)
         self._bodies.write(answer.body)
-        end = start + len(answer.body)
-        self._places[known] = _Place(answer.status, answer.content_type, answer.location, start, end)
+        self._places[known] = replace(answer, body=b""), start, len(answer.body)
