@@ -14,7 +14,7 @@ Definitions (ours, where the paper's formulas are not known):
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from statistics import fmean
 
@@ -107,16 +107,12 @@ def exhaust(texts: Sequence[str], drawn: int, clock: Clock) -> Exhausted:
     levels = [_levels(text) for text in texts]
     out.signing = (clock() - began) / ROTATIONS_MAX / max(1, len(texts))
     for place in range(min(drawn, len(texts))):
-        found = []
-        for other in range(len(texts)):
-            if other != place:
-                began = clock()
-                near = compare(texts[place], texts[other], Parameters()).similar
-                out.seconds += clock() - began
-                meet = _meeting(levels[place], levels[other])
-                if near or meet != _NEVER:
-                    found.append((near, meet))
-        out.documents.append(found)
+        others = [other for other in range(len(texts)) if other != place]
+        began = clock()
+        near = [compare(texts[place], texts[other], Parameters()).similar for other in others]
+        out.seconds += clock() - began
+        meet = [_meeting(levels[place], levels[other]) for other in others]
+        out.documents.append([one for one in zip(near, meet, strict=True) if one != (False, _NEVER)])
     return out
 
 
@@ -207,22 +203,22 @@ def slope_section(documents: Sequence[Sequence[TextPair]]) -> Section:
     documents: the compared pairs of each drawn document.
     """
     section = Section("slopes", "Figure 8: slope of a trustable region")
-    known = [[pair for pair in pairs if pair.same_item is not None] for pairs in documents]
-    known = [pairs for pairs in known if pairs]
-    every = [pair for pairs in known for pair in pairs]
-    relevant = sum(bool(pair.same_item) for pair in every)
-    if not relevant or relevant == len(every):
+    known = [
+        (document, pair) for document, pairs in enumerate(documents) for pair in pairs if pair.same_item is not None
+    ]
+    if len({pair.same_item for _, pair in known}) < 2:
         section.missing = _UNKNOWN
         return section
-    scores: dict[float, list[tuple[float, int, bool]]] = {slope: [] for slope in SLOPES}
-    for document, pairs in enumerate(known):
-        for pair in pairs:
-            for slope, score in zip(SLOPES, _resemblances(pair), strict=True):
-                scores[slope].append((score, document, bool(pair.same_item)))
-    rows: list[list[Cell]] = [[slope, *at_recall(found), _SLOPE_PAPER.get(slope)] for slope, found in scores.items()]
+    scores = zip(*(_resemblances(pair) for _, pair in known), strict=True)
+    rows: list[list[Cell]] = []
+    for slope, of_slope in zip(SLOPES, scores, strict=True):
+        found = [
+            (score, document, bool(pair.same_item)) for score, (document, pair) in zip(of_slope, known, strict=True)
+        ]
+        rows.append([slope, *at_recall(found), _SLOPE_PAPER.get(slope)])
     columns = number("slope") | share(f"precision at recall {RECALL:.2f}", "recall", "resemblance at least")
     columns |= number("paper: precision")
-    caption = f"Means over {len(known):,} documents with {len(every):,} compared pairs"
+    caption = f"Means over {len({document for document, _ in known}):,} documents with {len(known):,} compared pairs"
     section.tables.append(ResultTable("slopes", caption, columns, rows))
     return section
 
@@ -282,16 +278,14 @@ def step_section(pairs: Sequence[TextPair], exhausted: Exhausted, documents: int
     signing = exhausted.signing * documents
     every = documents * (documents - 1) / 2
     exhaustive = ratio(exhausted.seconds, exhausted.pairs) or 0.0
-    ways = (
+    cost_rows: list[list[Cell]] = []
+    for name, many, each, before in (
         ("steps 1 to 3", compared, with_sketch, signing),
         ("without step 1: all pairs", every, exhaustive, 0.0),
         ("without step 2: LCS of whole texts", compared, without, signing),
-    )
-    whole = signing + with_sketch * compared
-    cost_rows: list[list[Cell]] = []
-    for name, many, each, before in ways:
+    ):
         seconds = before + each * many
-        cost_rows.append([name, round(many), 1000 * each, seconds, ratio(seconds, whole)])
+        cost_rows.append([name, round(many), 1000 * each, seconds, ratio(seconds, signing + with_sketch * compared)])
     columns = text("way") | count("pairs") | number("ms a pair", "processor seconds", "ratio")
     note = f"Step 1 itself takes {1000 * exhausted.signing:.2f} ms a document. Times are of one processor."
     section.tables.append(ResultTable("costs", "Cost of the comparison", columns, cost_rows, note))
@@ -322,15 +316,17 @@ def system_section(systems: Mapping[str, SystemSets], items: Mapping[str, str], 
     if not items:
         section.missing = "The truth of these pages is unknown: see --releases and --items."
         return section
-    measured = {name: (measure(one.sets, items), _same_site(one.sets, items, sites)) for name, one in systems.items()}
-    base = measured["simhash64"][0][1] if "simhash64" in measured else None
+    base = systems.get("simhash64", SystemSets({}, 0.0))
+    _, base_recall = measure(base.sets, items)
     rows: list[list[Cell]] = []
-    for name, ((precision, recall), (site_precision, _)) in measured.items():
-        relative = recall / base if base and recall is not None else None
-        seconds = systems[name].seconds
-        times = ratio(seconds, systems["simhash64"].seconds) if "simhash64" in systems else None
+    for name, one in systems.items():
+        precision, recall = measure(one.sets, items)
+        on_one_site, _ = measure({url: (number, sites[url]) for url, number in one.sets.items()}, items)
+        relative = recall / base_recall if base_recall and recall is not None else None
         paper = SYSTEMS_PAPER.get(name, (None, None, None))
-        rows.append([name, precision, recall, relative, site_precision, seconds, times, *paper])
+        rows.append(
+            [name, precision, recall, relative, on_one_site, one.seconds, ratio(one.seconds, base.seconds), *paper]
+        )
     columns = text("system") | share("precision", "recall") | number("relative recall") | share("same site: precision")
     columns |= number("seconds", "relative time") | share("paper: precision") | number("paper: relative recall")
     columns |= share("paper: same site")
@@ -361,7 +357,7 @@ def mistake_section(labels: Iterable[Label]) -> Section:
     return section
 
 
-def measure(sets: Mapping[str, int], items: Mapping[str, str]) -> tuple[float | None, float | None]:
+def measure(sets: Mapping[str, Hashable], items: Mapping[str, str]) -> tuple[float | None, float | None]:
     """Computes (precision, recall) as means over documents.
 
     A document alone in its set does not count for precision; the only document of an item does not count for recall.
@@ -373,15 +369,6 @@ def measure(sets: Mapping[str, int], items: Mapping[str, str]) -> tuple[float | 
     precision = [(joint[sets[u], items[u]] - 1) / (size[sets[u]] - 1) for u in known if size[sets[u]] > 1]
     recall = [(joint[sets[u], items[u]] - 1) / (of_item[items[u]] - 1) for u in known if of_item[items[u]] > 1]
     return _mean(precision), _mean(recall)
-
-
-def _same_site(
-    sets: Mapping[str, int], items: Mapping[str, str], sites: Mapping[str, str]
-) -> tuple[float | None, float | None]:
-    """Computes `measure` with each set split by site."""
-    numbers: dict[tuple[int, str], int] = {}
-    apart = {url: numbers.setdefault((number, sites[url]), len(numbers)) for url, number in sets.items()}
-    return measure(apart, items)
 
 
 def _share(weighed: Iterable[tuple[float, bool | None]]) -> float | None:

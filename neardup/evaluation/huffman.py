@@ -85,21 +85,30 @@ class SignalStudy:
     folds: int = FOLDS
     each: Each = map
 
+    _known: dict[tuple[str, ...], LearningOutcome] = field(default_factory=dict)
+
     def sets(self) -> dict[str, tuple[str, ...]]:
         """Returns all sets of signals to measure, by name."""
         added = [name for name in in_order(self.costs) if self.is_distinct([name])]
         costs = {f"cost {name}": tuple(added[: place + 1]) for place, name in enumerate(added)}
         fetched = {name: (name,) for name in SIGNALS if not is_rendered(name)}
-        sets = {**fetched, **MEASURED, **costs}
-        return {name: names for name, names in sets.items() if self.is_distinct(names)}
+        return self.distinct({**fetched, **MEASURED, **costs})
 
     def is_distinct(self, names: Sequence[str]) -> bool:
         """Tests whether a set differs from all others. Without rendered bodies, set R has the values of set F."""
         return self.any_rendered or not any(map(is_rendered, names))
 
-    def outcomes(self, examples: Examples, sets: Mapping[str, Sequence[str]]) -> dict[str, LearningOutcome]:
-        made = outcomes(examples, list(sets.values()), seeds=self.seeds, folds=self.folds, each=self.each)
-        return dict(zip(sets, made, strict=True))
+    def distinct(self, sets: Mapping[str, tuple[str, ...]] = MEASURED) -> dict[str, tuple[str, ...]]:
+        return {name: names for name, names in sets.items() if self.is_distinct(names)}
+
+    def outcomes(self, sets: Mapping[str, tuple[str, ...]]) -> dict[str, LearningOutcome]:
+        """Measures sets of signals on the pairs, each set once for all tables. Raises BadInput as `outcomes`."""
+        fresh = list(dict.fromkeys(names for names in sets.values() if names not in self._known))
+        self._known.update(zip(fresh, self.outcomes_on(self.examples, fresh), strict=True))
+        return {name: self._known[names] for name, names in sets.items()}
+
+    def outcomes_on(self, examples: Examples, sets: Sequence[tuple[str, ...]]) -> list[LearningOutcome]:
+        return outcomes(examples, sets, seeds=self.seeds, folds=self.folds, each=self.each)
 
 
 def is_rendered(name: str) -> bool:
@@ -119,7 +128,7 @@ def in_order(costs: Mapping[str, SignalCost]) -> list[str]:
 
 def signal_sections(study: SignalStudy) -> list[Section]:
     """Measures every table and plot. Raises BadInput if a class has fewer pairs than folds."""
-    made = study.outcomes(study.examples, study.sets())
+    made = study.outcomes(study.sets())
     return [
         _single(study, made),
         _sets(study, made),
@@ -141,7 +150,8 @@ def _single(study: SignalStudy, made: Mapping[str, LearningOutcome]) -> Section:
     found = {name: made[name] for name in SIGNALS if name in made}
     if study.any_rendered:
         try:
-            found |= study.outcomes(rendered, {name: (name,) for name in SIGNALS if is_rendered(name)})
+            names = [name for name in SIGNALS if is_rendered(name)]
+            found |= zip(names, study.outcomes_on(rendered, [(name,) for name in names]), strict=True)
         except BadInput as error:
             missing = f"Of {len(both):,} pairs both pages were rendered, too few for single rendered signals: {error}"
     rows: list[list[Cell]] = []
@@ -262,13 +272,12 @@ def _step_times(steps: StepTimes) -> ResultTable:
 
 def grouped_section(study: SignalStudy, groups: np.ndarray, by: str) -> Section:
     """Compares folds of pairs with folds of groups. groups: int64[pairs]. by: what the pairs of a group share."""
-    sets = {name: names for name, names in MEASURED.items() if study.is_distinct(names)}
-    plain = study.outcomes(study.examples, sets)
-    grouped = study.outcomes(replace(study.examples, groups=groups), sets)
-    rows: list[list[Cell]] = []
-    for name in sets:
-        before, after = plain[name].average[2], grouped[name].average[2]
-        rows.append([name, before, *grouped[name].average, after - before])
+    plain = study.outcomes(study.distinct())
+    grouped = study.outcomes_on(replace(study.examples, groups=groups), list(study.distinct().values()))
+    rows: list[list[Cell]] = [
+        [name, plain[name].average[2], *outcome.average, outcome.average[2] - plain[name].average[2]]
+        for name, outcome in zip(plain, grouped, strict=True)
+    ]
     shares = share("F, folds of pairs", "precision, grouped", "recall, grouped", "F, grouped")
     caption = f"{_caption(study)}; {len(np.unique(groups)):,} groups by {by}"
     about = f"Pairs of one {by} stay in one fold, so no classifier is judged on a {by} that it learned from."
@@ -276,17 +285,21 @@ def grouped_section(study: SignalStudy, groups: np.ndarray, by: str) -> Section:
     return Section("grouped", f"Folds grouped by {by}", about, [table])
 
 
+def _judged(learned: Examples, judged: Examples) -> list[float]:
+    """Trains on some pairs and judges others: precision, recall and F, each the mean of both learners."""
+    runs = [measured(*judge(learned, judged, learner, 0), judged.truth) for learner in LEARNERS]
+    return [fmean(run[at] for run in runs) for at in range(3)]
+
+
 def transfer_section(learned: Examples, study: SignalStudy, judged: Examples) -> Section:
     """Trains on some pairs and judges those of the study, as the paper did across locations.
 
     judged: the pairs of the study, with the idf of the pages in `learned`.
     """
-    sets = {name: names for name, names in MEASURED.items() if study.is_distinct(names)}
-    inside = study.outcomes(study.examples, sets)
+    inside = study.outcomes(study.distinct())
     rows: list[list[Cell]] = []
-    for name, names in sets.items():
-        runs = [measured(*judge(learned.of(names), judged.of(names), learner, 0), judged.truth) for learner in LEARNERS]
-        average = [fmean(run[at] for run in runs) for at in range(3)]
+    for name, names in study.distinct().items():
+        average = _judged(learned.of(names), judged.of(names))
         rows.append([name, *average, inside[name].average[2], average[2] - inside[name].average[2]])
     columns = text("set") | share("precision", "recall", "F", "F, learned here") | number("difference")
     caption = f"Learned from {len(learned.truth):,} other pairs; {_caption(study)}"
@@ -298,28 +311,23 @@ def transfer_section(learned: Examples, study: SignalStudy, judged: Examples) ->
 def _languages(study: SignalStudy) -> Section:
     """Judges one language by a model trained on the others."""
     section = Section("languages", "Across languages")
-    languages = np.array(study.languages)
-    names = [name for name in sorted(set(study.languages)) if name and _enough(study, languages == name)]
-    if len(names) < 2:
+    languages, truth = np.array(study.languages), study.examples.truth
+    counts = {}
+    for name in sorted({*study.languages} - {""}):
+        pairs, duplicates = int((languages == name).sum()), int(truth[languages == name].sum())
+        if min(duplicates, pairs - duplicates) >= _FEW:
+            counts[name] = pairs, duplicates
+    if len(counts) < 2:
         section.missing = f'Fewer than two languages have {_FEW} pairs of each kind: see "lang" of results.'
         return section
     examples = study.examples.of([name for name in SETS["F+R+FS+RS"] if study.is_distinct([name])])
     rows: list[list[Cell]] = []
-    for name in names:
-        inside = languages == name
-        others = (languages != name) & (languages != "")
-        learned, judged = examples.subset(np.flatnonzero(others)), examples.subset(np.flatnonzero(inside))
-        runs = [measured(*judge(learned, judged, learner, 0), judged.truth) for learner in LEARNERS]
-        average = [fmean(run[at] for run in runs) for at in range(3)]
-        rows.append([name, len(judged.truth), int(judged.truth.sum()), *average])
+    for name, (pairs, duplicates) in counts.items():
+        others = examples.subset(np.flatnonzero((languages != name) & (languages != "")))
+        rows.append([name, pairs, duplicates, *_judged(others, examples.subset(np.flatnonzero(languages == name)))])
     columns = text("language") | count("pairs", "duplicates") | share("precision", "recall", "F")
     section.tables.append(ResultTable("languages", "Trained on the pairs of all other languages", columns, rows))
     return section
-
-
-def _enough(study: SignalStudy, inside: np.ndarray) -> bool:
-    truth = study.examples.truth[inside]
-    return min(int(truth.sum()), int((~truth).sum())) >= _FEW
 
 
 def _rules(study: SignalStudy, made: Mapping[str, LearningOutcome]) -> Section:

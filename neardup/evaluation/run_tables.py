@@ -9,24 +9,22 @@ from neardup.decider import Decider
 from neardup.errors import BadPage
 from neardup.evaluation.figures.sections import Cell, ResultTable, Section, count, number, ratio, share, text
 from neardup.evaluation.henzinger import published
-from neardup.evaluation.henzinger.label_tables import b_judged, c_judged, kinds_of_difference, reasons_of_undecided
-from neardup.evaluation.henzinger.site_tables import hosts_section, worst_sites
+from neardup.evaluation.henzinger.label_tables import (
+    b_judged,
+    c_judged,
+    kinds_of_difference,
+    reasons_of_undecided,
+    worst_sites,
+)
+from neardup.evaluation.henzinger.pairs_tables import hosts_section
 from neardup.evaluation.pairs import levels
 from neardup.evaluation.pairs.labels import Judgement, LabelledPairs
 from neardup.evaluation.pairs.measures import measure
 from neardup.evaluation.pairs.runs import CrawlRun, Merge
-from neardup.evaluation.pairs.study import LabelledStudy, Levels, Mask
+from neardup.evaluation.pairs.study import LabelledStudy
 from neardup.evaluation.pairs.truth import Editions
-from neardup.evaluation.rules.rule_tables import (
-    RUN_TEXT,
-    clustered,
-    measured_row,
-    not_measured,
-    rules_table,
-    sites,
-)
-from neardup.page import hen_site, host_of, normalise_url
-from neardup.report.reasons import Draft
+from neardup.evaluation.rules.rule_tables import RUN_TEXT, not_measured, rules_table, run_row, sites
+from neardup.page import normalise_url
 from neardup.verdict import Kind
 
 #: Most rows of merges by deciding step; there are some ten steps.
@@ -55,74 +53,47 @@ class RunStudy(LabelledStudy):
     def __init__(self, run: CrawlRun, pages: RunPages, labels: LabelledPairs, seed: int = 0) -> None:
         self.run, self.pages, self.labels, self.seed = run, pages, labels, seed
         self.decider = Decider(scheme="")
-        self._merges = {frozenset((merge.url, merge.other)): merge for merge in run.merges}
 
     @cached_property
-    def merged(self) -> list[Merge | None]:
+    def numbers(self) -> list[Merge | None]:
         """Returns the merge of each labelled pair, None if the run did not merge it."""
-        return [self._merges.get(frozenset(self.urls(place))) for place in range(len(self.labels))]
-
-    @cached_property
-    def b_similarity(self) -> Levels:
-        return np.array([_level(merge.b_similarity if merge else None) for merge in self.merged], dtype=np.int64)
-
-    @cached_property
-    def c_similarity(self) -> Levels:
-        return np.array([_level(merge.c_similarity if merge else None) for merge in self.merged], dtype=np.int64)
-
-    @cached_property
-    def same_site(self) -> Mask:
-        return np.array([len(self.sites(place)) == 1 for place in range(len(self.labels))], dtype=bool)
+        merges = {frozenset((merge.url, merge.other)): merge for merge in self.run.merges}
+        return [merges.get(frozenset(self.urls(place))) for place in range(len(self.labels))]
 
     def urls(self, place: int) -> tuple[str, str]:
         return self.pages.urls[self.labels.a[place]], self.pages.urls[self.labels.b[place]]
 
-    def sites(self, place: int) -> set[str]:
-        return {hen_site(host_of(url)) for url in self.urls(place)}
-
-    def draft(self, place: int) -> Draft | None:
-        return None
-
-
-def _level(value: int | None) -> int:
-    return -1 if value is None else value
-
 
 def run_sections(study: RunStudy) -> list[Section]:
     """Computes all sections of a run without its pages; the others state what they need."""
-    made = {
-        "2": _levels(study.run),
-        "3": b_judged(study),
-        "4": c_judged(study),
-        "5": kinds_of_difference(study),
-        "6": reasons_of_undecided(study),
-        "11": worst_sites(study),
-    }
-    for key, (title, why) in _NEEDS_PAGES.items():
-        made[key] = Section(key, title, missing=f"Not available from verdicts: {why}")
-    numbered = [made[str(key)] for key in range(1, 12)]
-    first = [_rules(study), run_section(study.run, study), hosts_section(study.pages.urls)]
-    return [*first, *numbered, made["t"], made["ablations"]]
+    parts = (_rules, b_judged, c_judged, kinds_of_difference, reasons_of_undecided, worst_sites)
+    made = [
+        *(part(study) for part in parts),
+        *(run_section(study.run, study), hosts_section(study.pages.urls), _levels(study.run)),
+        *(Section(key, title, missing=f"Not available from verdicts: {why}") for key, title, why in _NEED_PAGES),
+    ]
+    order = ("rules", "run", "hosts", *map(str, range(1, 12)), "t", "ablations")
+    return sorted(made, key=lambda section: order.index(section.key))
 
 
-_NEEDS_PAGES = {
-    "1": (
-        "Degrees of the B graph and the C graph",
-        "a verdict names one similar page, not all. Name the files or the state directory.",
-    ),
-    "7": ("Term differences", "they need both texts. Name the files or the state directory."),
-    "8": ("Pairs with a term difference over 200", "they need both texts. Name the files or the state directory."),
-    "9": (
+_FILES = "Name the files or the state directory."
+_NEED_PAGES = (
+    ("1", "Degrees of the B graph and the C graph", f"a verdict names one similar page, not all. {_FILES}"),
+    ("7", "Term differences", f"they need both texts. {_FILES}"),
+    ("8", "Pairs with a term difference over 200", f"they need both texts. {_FILES}"),
+    (
+        "9",
         "C-similarity for each B-similarity, and the other way round",
         "section 2 has the pairs that the run merged; all pairs need the sketches.",
     ),
-    "10": (
+    (
+        "10",
         "The combined algorithm",
-        "its cutoff is chosen among all B-similar pairs, merged or not. Name the files or the state directory.",
+        f"its cutoff is chosen among all B-similar pairs, merged or not. {_FILES}",
     ),
-    "t": ("The choice of t", "it needs all pairs of both graphs. Name the files or the state directory."),
-    "ablations": ("Variants of the algorithms", "they need the texts. Name the files or the state directory."),
-}
+    ("t", "The choice of t", f"it needs all pairs of both graphs. {_FILES}"),
+    ("ablations", "Variants of the algorithms", f"they need the texts. {_FILES}"),
+)
 
 
 def run_section(run: CrawlRun, study: LabelledStudy | None = None, editions: Editions | None = None) -> Section:
@@ -184,10 +155,8 @@ def _items(run: CrawlRun, editions: Editions) -> ResultTable:
 
 def _steps(run: CrawlRun, study: LabelledStudy | None) -> ResultTable:
     """Tabulates merges by the step that decided, with their labels."""
-    judged: dict[frozenset[str], Judgement] = {}
-    if study is not None:
-        for label in study.labels.labels:
-            judged[frozenset(label.pair)] = label.label
+    labels = [] if study is None else study.labels.labels
+    judged = {frozenset(label.pair): label.label for label in labels}
     rows: list[list[Cell]] = []
     steps = Counter(merge.by for merge in run.merges)
     for step, many in [("all", len(run.merges)), *steps.most_common(STEPS_SHOWN)]:
@@ -210,21 +179,13 @@ def _steps(run: CrawlRun, study: LabelledStudy | None) -> ResultTable:
 def _levels(run: CrawlRun) -> Section:
     """Builds table 2 and a part of table 9 from the pairs that the run merged."""
     rows: list[list[Cell]] = []
-    with_evidence = [merge for merge in run.merges if merge.b_similarity is not None and merge.c_similarity is not None]
+    with_evidence = [merge for merge in run.merges if None not in (merge.b_similarity, merge.c_similarity)]
     for level in range(7):
         here = [merge for merge in with_evidence if merge.b_similarity == level]
         c = [merge.c_similarity or 0 for merge in here]
-        rows.append(
-            [
-                str(level),
-                len(here),
-                ratio(len(here), len(with_evidence)),
-                ratio(sum(merge.same_site for merge in here), len(here)),
-                ratio(sum(c), len(c)),
-                ratio(sum(bits >= levels.C_MIN for bits in c), len(c)),
-                published.b_share(level),
-            ]
-        )
+        n, of_c, one_site = len(here), sum(bits >= levels.C_MIN for bits in c), sum(merge.same_site for merge in here)
+        shares = [ratio(n, len(with_evidence)), ratio(one_site, n), ratio(sum(c), n), ratio(of_c, n)]
+        rows.append([str(level), n, *shares, published.b_share(level)])
     columns = text("B-similarity") | count("pairs") | share("share", "of them on one site")
     columns |= number("mean C-similarity") | share(f"share of C-similarity {levels.C_MIN} or more")
     columns |= share("paper (share of its B pairs)")
@@ -238,14 +199,11 @@ def _levels(run: CrawlRun) -> Section:
 
 def _rules(study: RunStudy) -> Section:
     section = Section("rules", "The run on labelled pairs", RUN_TEXT)
-    correct = study.judged(Judgement.CORRECT)
-    run = clustered(study, study.run, study.urls)
     section.missing = not_measured(study)
     for where, mask in sites(study).items() if study.labels.decided else ():
-        here = mask & run.known
-        if here.any():
-            found = measure(run.accepted[here], correct[here], study.seed, groups=study.groups[here])
-            section.tables.append(rules_table(where, [measured_row(study.run.name, found)], found=False))
+        row = run_row(study, study.run, mask)
+        if row[1]:
+            section.tables.append(rules_table(where, [row]))
     if not section.tables and not section.missing:
         section.missing = "No labelled pair is of two pages of the run."
     section.missing = f"{section.missing} Other rules need the pages: name the files or the state directory.".strip()

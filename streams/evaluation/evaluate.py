@@ -4,6 +4,7 @@ import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import chain, islice
 from pathlib import Path
 
 from neardup.decider import Decider
@@ -14,16 +15,14 @@ from neardup.evaluation.pairs.graphs import ALL_PAIRS_PAGES_MAX, Graph, b_graph,
 from neardup.evaluation.pairs.labels import Label, join_labels, lines_of, read_labels, united
 from neardup.evaluation.pairs.runs import LINE_BYTES_MAX, CrawlRun, read_run, run_of, stream
 from neardup.evaluation.pairs.study import CrawlStudy
-from neardup.evaluation.pairs.texts import ReadPage, Texts
+from neardup.evaluation.pairs.texts import Texts
 from neardup.evaluation.pairs.truth import LABELLER, RATIO_MIN, Editions, Items, NaturalTruth, Releases, beside, thinned
 from neardup.evaluation.report import Evaluation, evaluate_run, make_folder, write
 from neardup.evaluation.report import evaluate as evaluate_study
 from neardup.evaluation.rules.audits import audit_section, read_audits
 from neardup.evaluation.run_tables import RunPages, RunStudy
-from neardup.page import Page
 from neardup.scheme import FIXED_SEED, Scheme
 from neardup.sketch.making import sketch_pages
-from neardup.verdict import Coordinates
 from streams.errors import WrongUsage, bad_input
 from streams.files.sources import LocalSource, ReadOptions, open_sources
 from streams.files.state import State
@@ -105,11 +104,13 @@ def open_crawl(
         )
     ]
     corpus = corpus_of(_sketched(sources, threads, progress), pages_max=pages_max)
+    by_id = {source.record.id: source for source in sources}
+    texts = Texts(corpus, lambda place: by_id[place.source].read_at(place), SCHEME)
     unread = [str(problem) for source in sources for problem in source.problems]
     if corpus.counts.fetches == corpus.counts.rejected:
         names, why = ", ".join(map(str, paths)), f": {unread[0]}" if unread else ""
         raise BadInput(f"{names}: no page could be read{why}; if these are verdicts, name them with --verdicts")
-    yield EvaluatedCrawl(corpus, Texts(corpus, _reader(sources), SCHEME), Decider(scheme=SCHEME.digest), unread=unread)
+    yield EvaluatedCrawl(corpus, texts, Decider(scheme=SCHEME.digest), unread=unread)
 
 
 def _logged(state: State, progress: Progress) -> Iterator[bytes]:
@@ -123,27 +124,13 @@ def _logged(state: State, progress: Progress) -> Iterator[bytes]:
 
 def _sketched(sources: Sequence[LocalSource], threads: int, progress: Progress) -> Iterator[bytes]:
     done = 0
-    for source in sources:
-        pages: list[Page] = []
-        places: list[Coordinates] = []
-        times: list[int] = []
-        for sourced in source.read():
-            pages.append(sourced.page)
-            places.append(sourced.coordinates)
-            times.append(sourced.date)
-            if len(pages) == _BATCH:
-                yield from sketch_pages(pages, SCHEME, coordinates=places, log_times=times, threads=threads)
-                done += len(pages)
-                progress("sketch", done, 0)
-                pages, places, times = [], [], []
+    read = chain.from_iterable(source.read() for source in sources)
+    while batch := list(islice(read, _BATCH)):
+        pages, places = [one.page for one in batch], [one.coordinates for one in batch]
+        times = [one.date for one in batch]
         yield from sketch_pages(pages, SCHEME, coordinates=places, log_times=times, threads=threads)
-        done += len(pages)
+        done += len(batch)
         progress("sketch", done, 0)
-
-
-def _reader(sources: Sequence[LocalSource]) -> ReadPage:
-    by_id = {source.record.id: source for source in sources}
-    return lambda coordinates: by_id[coordinates.source].read_at(coordinates)
 
 
 def natural_labels(
@@ -272,7 +259,7 @@ def _evaluate_verdicts(run: CrawlRun, given: list[Label], editions: Editions | N
     if editions is not None:
         raise BadInput("natural truth reads pages: name the files or the state directory beside --verdicts")
     pages = RunPages(run)
-    joined = join_labels(given, pages)
+    joined = join_labels(given, pages.find)
     if given and not len(joined):
         raise BadInput("no label fits these verdicts: " + "; ".join(joined.problems()))
     return evaluate_run(RunStudy(run, pages, joined, seed))
@@ -310,7 +297,7 @@ def _evaluate_crawl(
         graphs = [b, c] if wide is None else [b, c, wide]
         given[:] = natural_labels(crawl, graphs, editions, ratio_min, seed, run, given)
         notes.append(_on_truth(editions, ratio_min))
-    joined = join_labels(given, corpus)
+    joined = join_labels(given, corpus.find)
     if given and not len(joined):
         raise BadInput("no label fits: " + "; ".join(joined.problems()))
     if crawl.unread:

@@ -13,6 +13,7 @@ from neardup.evaluation.huffman import SignalCost, StepTimes
 from neardup.evaluation.pairs.graphs import b_graph, c_graph
 from neardup.evaluation.pairs.labels import Judgement, Label, LabelledPairs, join_labels, read_labels
 from neardup.evaluation.pairs.truth import RATIO_MIN, Editions
+from neardup.pairs.components import components
 from neardup.pairs.scoring import compare
 from neardup.signals.idf import Idf
 from neardup.signals.learning import Examples
@@ -61,13 +62,6 @@ class Labelled:
         return [*self.labels.problems(), *left_out]
 
 
-class _Numbers(dict[str, int]):
-    """Numbers of URLs, for `join_labels`."""
-
-    def find(self, url: str) -> int | None:
-        return self.get(url)
-
-
 def labelled(
     paths: Sequence[Path],
     labels: Sequence[Path],
@@ -108,7 +102,7 @@ def labelled(
     made.idf = Idf.of(terms())
     made.pages = made.idf.documents
     urls = list(kept)
-    made.labels = join_labels(given, _Numbers(zip(urls, range(len(urls)), strict=True)), adjudicator)
+    made.labels = join_labels(given, {url: number for number, url in enumerate(urls)}.get, adjudicator)
     for a, b, label in zip(made.labels.a, made.labels.b, made.labels.labels, strict=True):
         if label.label in (Judgement.CORRECT, Judgement.INCORRECT):
             made.pairs.append(_of_one_query(kept[urls[a]], kept[urls[b]]))
@@ -183,22 +177,15 @@ def groups_of(made: Labelled, by: str) -> np.ndarray:
     by: "page": pairs that are connected by common pages form a group. "query": pairs of one query form a group; a pair
     without a common query is grouped by its pages.
     """
-    above: dict[str, str] = {}
-
-    def top(name: str) -> str:
-        while (over := above.get(name, name)) != name:
-            name = over
-        return name
-
-    names = []
-    for a, b in made.pairs:
-        if by == "query" and a.query and a.query == b.query:
-            names.append(f"query {a.query}")
-        else:
-            above[top(f"page {a.page.url}")] = top(f"page {b.page.url}")
-            names.append(f"page {a.page.url}")
-    numbers: dict[str, int] = {}
-    return np.array([numbers.setdefault(top(name), len(numbers)) for name in names], np.int64)
+    of_query = [by == "query" and a.query and a.query == b.query for a, b in made.pairs]
+    pages = [(f"page {a.page.url}", f"page {b.page.url}") for a, b in made.pairs]
+    connected = components(pair for pair, queried in zip(pages, of_query, strict=True) if not queried)
+    names = [
+        f"query {a.query}" if queried else connected.get(page, page)
+        for (a, _), (page, _), queried in zip(made.pairs, pages, of_query, strict=True)
+    ]
+    numbers = {name: number for number, name in enumerate(dict.fromkeys(names))}
+    return np.array([numbers[name] for name in names], np.int64)
 
 
 def _of_results(made: Labelled) -> Iterator[dict[str, float]]:

@@ -137,6 +137,8 @@ class LabelViews:
             try:
                 self._check(request)
                 response = await handler(request)
+            except BadInput as error:
+                response = self._page(home_html(self._labelling, self._prefix, str(error)), status=400)
             except web.HTTPException as answer:  # redirects and refusals get the headers as well
                 answer.headers.update(headers)
                 raise
@@ -163,12 +165,8 @@ class LabelViews:
         return web.Response(text=text, content_type=kind)
 
     async def _pair(self, request: web.Request) -> web.Response:
-        try:
-            labeller = checked_name(request.query.get("labeller", ""))
-            place = _number(request.query, "place")
-            after = _number(request.query, "after")
-        except BadInput as error:
-            return self._page(home_html(self._labelling, self._prefix, str(error)), status=400)
+        labeller = checked_name(request.query.get("labeller", ""))
+        place, after = _number(request.query, "place"), _number(request.query, "after")
         if place is None:
             place = self._labelling.next_for(labeller, -1 if after is None else after)
         if place is None:
@@ -199,13 +197,10 @@ class LabelViews:
 
     async def _label(self, request: web.Request) -> web.Response:
         form = await self._form(request)
-        try:
-            labeller = checked_name(str(form.get("labeller", "")))
-            place = _number(form, "place")
-            if place is None or not 0 <= place < len(self._labelling.pairs):
-                raise BadInput(f"no such pair; there are {len(self._labelling.pairs)}")
-        except BadInput as error:
-            return self._page(home_html(self._labelling, self._prefix, str(error)), status=400)
+        labeller = checked_name(str(form.get("labeller", "")))
+        place = _number(form, "place")
+        if place is None or not 0 <= place < len(self._labelling.pairs):
+            raise BadInput(f"no such pair; there are {len(self._labelling.pairs)}")
         judgement = str(form.get("judgement", ""))
         reasons = [str(reason) for reason in form.getall(f"reason-{judgement}", [])]
         try:
@@ -217,12 +212,9 @@ class LabelViews:
 
     async def _undo(self, request: web.Request) -> web.Response:
         form = await self._form(request)
-        try:
-            labeller = checked_name(str(form.get("labeller", "")))
-            async with self._lock:
-                place = await asyncio.to_thread(self._labelling.undo, labeller, self._now_ms())
-        except BadInput as error:
-            return self._page(home_html(self._labelling, self._prefix, str(error)), status=400)
+        labeller = checked_name(str(form.get("labeller", "")))
+        async with self._lock:
+            place = await asyncio.to_thread(self._labelling.undo, labeller, self._now_ms())
         at = "" if place is None else f"&place={place}"
         raise web.HTTPSeeOther(f"{self._prefix}/pair?labeller={quote(labeller)}{at}")
 

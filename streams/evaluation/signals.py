@@ -60,7 +60,7 @@ def evaluate_signals(
     languages = [a.lang if a.lang == b.lang else "" for a, b in made.pairs]
     steps, costs = signal_costs(made)
     plain = SignalStudy(examples, languages, rendered, any_rendered, costs, steps, _rules(made), seeds, folds)
-    with over_processes(workers, progress, len(plain.sets()) * len(LEARNERS) * seeds) as each:
+    with over_processes(workers, progress, len({*plain.sets().values()}) * len(LEARNERS) * seeds) as each:
         study = replace(plain, each=each)
         sections = signal_sections(study)
         if train:

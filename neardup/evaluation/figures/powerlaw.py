@@ -1,4 +1,4 @@
-"""Estimates the exponent of a degree distribution.
+"""Plots a distribution of whole numbers, such as degrees, and estimates its exponent.
 
 Discrete maximum likelihood (Clauset, Shalizi, Newman 2009, section 3): for degrees d >= d_min the exponent is the alpha
 that maximises -n ln zeta(alpha, d_min) - alpha * sum ln d. d_min is the degree at which the fitted distribution is
@@ -9,10 +9,14 @@ too narrow: the pages of nine releases of a manual have degrees of 1 to 8, and t
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
+
+from neardup.evaluation.figures.sections import Cell, Plot, figure
+from neardup.report.plots import Axes, Series
 
 #: Minimum number of nodes and distinct degrees from d_min on, and ratio of the greatest degree to d_min, for a fit.
 NODES_MIN, DISTINCT_MIN, SPAN_MIN = 50, 8, 10
@@ -88,3 +92,55 @@ def _fit_from(x: npt.NDArray[np.int64], c: npt.NDArray[np.int64], nodes: int) ->
     model = np.array([1 - hurwitz_zeta(alpha, int(d) + 1) / whole for d in x])
     distance = float(np.abs(np.cumsum(c) / nodes - model).max())
     return PowerLaw(alpha, (alpha - 1) / math.sqrt(nodes), d_min, nodes, distance)
+
+
+def log_log(
+    name: str, of: str, numbers: npt.NDArray[np.int64], law: PowerLaw | None, number: str, things: str
+) -> list[Plot]:
+    """Plots how many things have each number above 0; none if there are none.
+
+    number, things: labels, such as "degree" and "pages".
+    """
+    values, counts = np.unique(numbers[numbers > 0], return_counts=True)
+    points = list(zip(values.tolist(), counts.tolist(), strict=True))
+    series = [Series(things, points, "dots", [f"{number} {d:,}: {n:,} {things}" for d, n in points])]
+    legend = [things]
+    if law is not None:
+        scale = law.nodes / hurwitz_zeta(law.alpha, law.d_min)
+        ends = (float(law.d_min), float(values[-1]))
+        series.append(Series("fit", [(d, scale * d**-law.alpha) for d in np.geomspace(*ends, 30)], "curve"))
+        legend.append(f"fitted power law, exponent {law.alpha:.2f}")
+    axes, note = Axes(number, things, x_log=True, y_log=True), "Both axes are logarithmic."
+    return figure(name, f"{of}: {things} by {number}", series, axes, (number, things), points, note, legend)
+
+
+def law_rows(laws: Sequence[PowerLaw | None], number: str, things: str) -> list[list[Cell]]:
+    """Tabulates fitted power laws, one per column, with dashes where none fits."""
+    names = (
+        "power-law exponent",
+        "its standard error",
+        f"fitted from {number}",
+        f"{things} of at least that {number}",
+        "Kolmogorov-Smirnov distance of the fit",
+    )
+    figures = [
+        (round(law.alpha, 3), round(law.error, 3), law.d_min, law.nodes, round(law.distance, 3)) if law else (None,) * 5
+        for law in laws
+    ]
+    rows: list[list[Cell]] = [list(row) for row in zip(names, *figures, strict=True)]
+    return rows if any(laws) else rows[:1]
+
+
+def law_note(laws: Sequence[PowerLaw | None]) -> str:
+    """Explains the estimate of exponents, and dashes."""
+    note = (
+        "The exponent is the discrete maximum-likelihood estimate above the number that makes the Kolmogorov-Smirnov "
+        "distance smallest (Clauset, Shalizi, Newman 2009)."
+    )
+    if not all(laws):
+        note += (
+            f" A dash means no power law: fewer than {NODES_MIN} items to fit, fewer than "
+            f"{DISTINCT_MIN} distinct numbers, a range below a factor of {SPAN_MIN}, a distance "
+            f"over {DISTANCE_MAX:g}, or a greatest number that is too improbable under the fit."
+        )
+    return note

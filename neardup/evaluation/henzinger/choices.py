@@ -18,7 +18,7 @@ not used for choosing, measures the cutoff.
 times the share of correct ones among the part's labelled pairs (for the combined algorithm, those of S2).
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -30,8 +30,7 @@ from neardup.evaluation.pairs.graphs import Graph
 from neardup.evaluation.pairs.labels import Judgement
 from neardup.evaluation.pairs.levels import C_LEVELS, C_MIN
 from neardup.evaluation.pairs.sampling import SAME_SITE, TWO_SITES
-from neardup.evaluation.pairs.study import CrawlStudy
-from neardup.kernels import joins
+from neardup.evaluation.pairs.study import CrawlStudy, Mask
 
 #: A precision over fewer pairs is noise.
 KEPT_MIN = 10
@@ -39,7 +38,8 @@ KEPT_MIN = 10
 LABELS_MIN = 5
 #: Cutoffs that are tried.
 CUTOFFS = range(300, 385)
-_Mask = npt.NDArray[np.bool_]
+_Counts = npt.NDArray[np.int64]
+_Numbers = npt.NDArray[np.float64]
 
 
 class Cutoff(NamedTuple):
@@ -58,27 +58,21 @@ class Knee:
     chosen: the knee's cutoff, None without a knee.
     """
 
-    s1: _Mask
-    s2: _Mask
+    s1: Mask
+    s2: Mask
     curve: list[Cutoff]
     chosen: int | None
 
 
-def halves(study: CrawlStudy) -> tuple[_Mask, _Mask]:
+def halves(study: CrawlStudy) -> tuple[Mask, Mask]:
     """Splits the labelled B pairs into two halves by a hash of pages and seed."""
-    similar = study.of_b
-    words = [
-        int(joins.chosen(a, b, np.uint64(study.seed ^ 0x51)))
-        for a, b in zip(study.labels.a, study.labels.b, strict=True)
-    ]
-    one = np.zeros(len(words), bool)
-    places = np.flatnonzero(similar)
-    ranked = sorted(places.tolist(), key=lambda place: words[place])
-    one[ranked[: (len(ranked) + 1) // 2]] = True
-    return one, similar & ~one
+    places = np.flatnonzero(study.of_b)
+    one = np.zeros(len(study.labels), bool)
+    one[places[np.argsort(study.ranks(places, 0x51), kind="stable")][: (len(places) + 1) // 2]] = True
+    return one, study.of_b & ~one
 
 
-def curve(study: CrawlStudy, mask: _Mask) -> list[Cutoff]:
+def curve(study: CrawlStudy, mask: Mask) -> list[Cutoff]:
     """Measures each cutoff on the labelled pairs in mask."""
     correct = study.judged(Judgement.CORRECT)
     whole = int((mask & correct).sum())
@@ -133,11 +127,11 @@ def together(one: Estimate, other: Estimate) -> Estimate:
     return Estimate(one.pairs + other.pairs, one.labelled + other.labelled, both)
 
 
-def estimates(study: CrawlStudy, s2: _Mask, cutoff: int) -> dict[str, tuple[Estimate, Estimate]]:
+def estimates(study: CrawlStudy, s2: Mask, cutoff: int) -> dict[str, tuple[Estimate, Estimate]]:
     """Estimates algorithms B, C and the combined one: (pairs on one site, pairs on two)."""
     correct = study.judged(Judgement.CORRECT)
 
-    def one(graph: Graph, drawn: _Mask, same: bool, least: int = 0) -> Estimate:
+    def one(graph: Graph, drawn: Mask, same: bool, least: int = 0) -> Estimate:
         labelled = drawn & (study.same_site == same) & (study.c_similarity >= least)
         pairs, n = int(graph.joint[int(same), :, least:].sum()), int(labelled.sum())
         share = ratio(int((labelled & correct).sum()), n)
@@ -172,110 +166,91 @@ def equal_correct(study: CrawlStudy) -> EqualCorrect:
             return EqualCorrect(None, None, [], reason)
     # A sample with as many pairs of each level does not represent several levels together.
     uniform = not any("-similarity" in label.sample for label in study.labels.labels)
-    b_correct, found = _b_correct(study, uniform), _c_correct(study, graph, uniform)
-    counts = graph.joint.sum(axis=(0, 1))
-    table: list[tuple[int, int, float | None]] = []
-    total, correct = 0, 0.0
-    known = True
-    for level in range(384, graph.least - 1, -1):
-        total += int(counts[level])
-        known = known and None not in found[level]
-        correct += sum(right or 0.0 for right in found[level])
-        table.append((level, total, correct if known else None))
-    return _equal(b_correct, table)
+    down = slice(384, graph.least - 1, -1)
+    totals = np.cumsum(graph.joint.sum(axis=(0, 1))[down]).tolist()
+    # The sum is unknown from the first level on that has too few labels.
+    correct = np.cumsum(_c_correct(study, graph, uniform)[down]).tolist()
+    levels = range(384, graph.least - 1, -1)
+    table = [(*row, _known(right)) for *row, right in zip(levels, totals, correct, strict=True)]
+    return _equal(_known(_b_correct(study, uniform)), table)
 
 
-def _b_correct(study: CrawlStudy, uniform: bool) -> float | None:
-    """Estimates the correct pairs of the B graph."""
-    drawn = study.drawn("B")
-    correct: float | None = 0.0
+def _known(value: float) -> float | None:
+    return None if np.isnan(value) else value
+
+
+def _b_correct(study: CrawlStudy, uniform: bool) -> float:
+    """Estimates the correct pairs of the B graph, NaN if labels are missing."""
+    correct, found = study.judged(Judgement.CORRECT), 0.0
+    levels = slice(study.b.least, 7)
     for sites, joint in _strata(study, study.b):
-        levels = [
-            _Level(int(joint[level].sum()), drawn & sites & (study.b_similarity == level))
-            for level in range(study.b.least, 7)
-        ]
-        for level, right in zip(levels, _shares(study, levels, uniform), strict=True):
-            correct = None if right is None or correct is None else correct + level.pairs * right
-    return correct
+        labelled = study.drawn("B") & sites
+        pairs = joint.sum(axis=1)[levels]
+        counts = (np.bincount(study.b_similarity[mask], minlength=7)[levels] for mask in (labelled, labelled & correct))
+        found = sum((pairs * _shares(pairs, *counts, merge=uniform)).tolist(), found)
+    return found
 
 
-def _c_correct(study: CrawlStudy, graph: Graph, uniform: bool) -> dict[int, list[float | None]]:
-    """Estimates the correct pairs of each C-similarity, for each part that was sampled evenly."""
+def _c_correct(study: CrawlStudy, graph: Graph, uniform: bool) -> _Numbers:
+    """Estimates the correct pairs of each C-similarity: float64[385], NaN where labels are missing."""
     drawn, correct = study.drawn("C", "wide"), study.judged(Judgement.CORRECT)
-    out: dict[int, list[float | None]] = {level: [] for level in range(graph.least, 385)}
+    out = np.zeros(385)
     for sites, joint in _strata(study, graph):
-        by_level = joint.sum(axis=0)
+        labelled = drawn & sites
+        pairs, n, right = (
+            joint.sum(axis=0),
+            *(np.bincount(study.c_similarity[mask], minlength=385) for mask in (labelled, labelled & correct)),
+        )
         # Pairs from C_MIN on come from both samples, pairs below C_MIN from `wide` alone. Ranges below C_MIN are not
         # merged, because a range across C_MIN would give its upper pairs too much weight.
-        for ranges, together in zip(_ranges(graph.least), (uniform, False), strict=True):
-            levels = [
-                _Level(
-                    int(by_level[low : high + 1].sum()),
-                    drawn & sites & (study.c_similarity >= low) & (study.c_similarity <= high),
-                )
-                for low, high in ranges
-            ]
-            shares = _shares(study, levels, together)
-            for (low, high), (pairs, labelled), right in zip(ranges, levels, shares, strict=True):
-                counted = int(labelled.sum()) == pairs
-                for level in range(low, high + 1):
-                    if counted:
-                        out[level].append(float((labelled & correct & (study.c_similarity == level)).sum()))
-                    else:
-                        out[level].append(None if right is None else int(by_level[level]) * right)
+        for ranges, merge in zip(_ranges(graph.least), (uniform, False), strict=True):
+            counts = [np.array([each[part].sum() for part in ranges], np.int64) for each in (pairs, n, right)]
+            shares = _shares(*counts, merge=merge)
+            for part, share, all_labelled in zip(ranges, shares, counts[0] == counts[1], strict=True):
+                out[part] += right[part] if all_labelled else pairs[part] * share
     return out
 
 
-def _strata(study: CrawlStudy, graph: Graph) -> list[tuple[_Mask, npt.NDArray[np.int64]]]:
+def _strata(study: CrawlStudy, graph: Graph) -> list[tuple[Mask, _Counts]]:
     """Splits a graph into evenly sampled parts: labelled pairs, and pairs by B- and C-similarity."""
     if any(SAME_SITE in label.sample or TWO_SITES in label.sample for label in study.labels.labels):
         return [(study.same_site, graph.joint[1]), (~study.same_site, graph.joint[0])]
     return [(np.ones(len(study.labels), bool), graph.joint.sum(axis=0))]
 
 
-def _ranges(least: int) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
+def _ranges(least: int) -> tuple[list[slice], list[slice]]:
     """Returns ranges of C-similarity from 384 down to `least`: those of the paper, and below C_MIN."""
-    upper = [(low, high) for low, high in (*C_LEVELS[:-1], (C_MIN, C_LEVELS[-1][1])) if high >= least]
-    lower = [(max(low, least), low + 2) for low in range(C_MIN - 3, least - 3, -3)]
-    return [(max(low, least), high) for low, high in upper], lower
+    upper = (*C_LEVELS[:-1], (C_MIN, C_LEVELS[-1][1]))
+    lower = ((low, low + 2) for low in range(C_MIN - 3, least - 3, -3))
+
+    def slices(ranges: Iterable[tuple[int, int]]) -> list[slice]:
+        return [slice(max(low, least), high + 1) for low, high in ranges if high >= least]
+
+    return slices(upper), slices(lower)
 
 
-class _Level(NamedTuple):
-    """Pairs of a level of similarity in a whole graph, and the labelled pairs that represent them."""
+def _shares(pairs: _Counts, labelled: _Counts, correct: _Counts, *, merge: bool) -> _Numbers:
+    """Estimates the share of correct pairs per level, 0 for a level without pairs; NaN for too few labels.
 
-    pairs: int
-    labelled: _Mask
-
-
-def _enough(levels: Sequence[_Level]) -> bool:
-    """Tests whether each level has enough labelled pairs; a fully labelled level always has."""
-    labelled = sum(int(level.labelled.sum()) for level in levels)
-    return labelled >= min(LABELS_MIN, sum(level.pairs for level in levels))
-
-
-def _shares(study: CrawlStudy, levels: Sequence[_Level], together: bool) -> list[float | None]:
-    """Estimates the share of correct pairs per level, 0 for a level without pairs; None for too few labels.
-
-    together: merge levels with too few labelled pairs with the next, the last ones with those before, so that a rare
-    level does not prevent the whole estimate.
+    pairs: of the whole graph. labelled, correct: those that represent them. merge: merge levels with too few labelled
+    pairs with the next, the last ones with those before, so that a rare level does not prevent the whole estimate.
     """
+
+    def enough(group: list[int]) -> bool:
+        return bool(labelled[group].sum() >= min(LABELS_MIN, pairs[group].sum()))  # all labelled: always enough
+
     groups: list[list[int]] = [[]]
-    for place in (place for place, level in enumerate(levels) if level.pairs):
-        groups[-1].append(place)
-        if not together or _enough([levels[i] for i in groups[-1]]):
+    for level in np.flatnonzero(pairs).tolist():
+        groups[-1].append(level)
+        if not merge or enough(groups[-1]):
             groups.append([])
     last = groups.pop()
-    while groups and not _enough([levels[i] for i in last]):
+    while groups and not enough(last):
         last = groups.pop() + last
-    correct = study.judged(Judgement.CORRECT)
-    out: list[float | None] = [None if level.pairs else 0.0 for level in levels]
-    for group in [*groups, last]:
-        if not _enough([levels[i] for i in group]):
-            continue
-        labelled = sum(int(levels[i].labelled.sum()) for i in group)
-        right = sum(int((levels[i].labelled & correct).sum()) for i in group)
-        for place in group:
-            out[place] = ratio(right, labelled)
+    out = np.where(pairs > 0, np.nan, 0.0)
+    for group in filter(None, [*groups, last]):
+        if enough(group):
+            out[group] = correct[group].sum() / labelled[group].sum()
     return out
 
 

@@ -1,49 +1,73 @@
-"""Builds tables 3 to 6 and 8: labels of algorithms B and C (Henzinger 2006, sections 3.1 to 3.4)."""
+"""Builds tables 3 to 6, 8 and 11: labels of algorithms B and C (Henzinger 2006, sections 3.1 to 3.4)."""
 
 from collections import Counter
-from collections.abc import Sequence
-from itertools import compress
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from neardup.evaluation.figures.sections import Cell, ResultTable, Section, count, ratio, share, text
 from neardup.evaluation.henzinger import published
+from neardup.evaluation.henzinger.pairs_tables import FAR, most
 from neardup.evaluation.pairs import levels
+from neardup.evaluation.pairs.corpus import Corpus
+from neardup.evaluation.pairs.graphs import Graph
 from neardup.evaluation.pairs.labels import Judgement, Label, kappa
 from neardup.evaluation.pairs.study import NO_LABELS, CrawlStudy, LabelledStudy, Mask
 from neardup.evaluation.rules.rule_tables import sites
 from neardup.report.reasons import Reason
 
 _JUDGED = ("correct", "not correct", "undecided", "(forms)", "correct with forms")
-_SITES = text("what differs") | count("pairs") | share("share") | count("same site") | share("same site: share")
+#: Columns of `_part`.
+_PARTS = count("pairs") | share("share") | count("same site") | share("same site: share")
 #: Most pairs with an automatic draft, which aligns words in Python at some 20 ms per pair.
 DRAFTS_MAX = 1000
 
 
 def b_judged(study: LabelledStudy) -> Section:
     """Builds table 3: algorithm B, judged."""
-    similar = study.of_b
-    masks = by_site(study, similar)
-    masks |= {f"B-similarity {level}": similar & (study.b_similarity == level) for level in range(2, 7)}
-    caption = f"Labelled pairs {study.graph_words.format('B')}"
-    table = judged_table(study, "3-b-judged", caption, masks, published.B_ROWS)
-    return Section("3", "Algorithm B, judged", _shares(study, "B"), [table], missing=_missing(study, similar, "B"))
+    rows = {f"B-similarity {level}": study.b_similarity == level for level in range(2, 7)}
+    return _graph_judged(study, "3", "B", study.of_b, rows, published.B_ROWS)
 
 
 def c_judged(study: LabelledStudy) -> Section:
     """Builds table 4: algorithm C, judged."""
-    similar = study.of_c
-    masks = by_site(study, similar)
-    for low, high in levels.C_LEVELS:
-        in_range = similar & (study.c_similarity >= low) & (study.c_similarity <= high)
-        masks[levels.c_level_name(low, high)] = in_range
-    caption = f"Labelled pairs {study.graph_words.format('C')}"
-    table = judged_table(study, "4-c-judged", caption, masks, published.C_ROWS)
-    return Section("4", "Algorithm C, judged", _shares(study, "C"), [table], missing=_missing(study, similar, "C"))
+    c = study.c_similarity
+    rows = {levels.c_level_name(low, high): (c >= low) & (c <= high) for low, high in levels.C_LEVELS}
+    return _graph_judged(study, "4", "C", study.of_c, rows, published.C_ROWS)
+
+
+def _graph_judged(
+    study: LabelledStudy,
+    key: str,
+    name: str,
+    similar: Mask,
+    by_level: Mapping[str, Mask],
+    beside: Mapping[str, published.PaperRow],
+) -> Section:
+    masks = by_site(study, similar) | {level: similar & mask for level, mask in by_level.items()}
+    caption = f"Labelled pairs {study.graph_words.format(name)}"
+    table = judged_table(study, f"{key}-{name.lower()}-judged", caption, masks, beside)
+    missing = _missing(study, similar, f"None of the {len(study.labels):,} labelled pairs is {name}-similar.")
+    return Section(key, f"Algorithm {name}, judged", _shares(study, name), [table], missing=missing)
 
 
 def by_site(study: LabelledStudy, mask: Mask) -> dict[str, Mask]:
     return {where: mask & pairs for where, pairs in sites(study).items()}
+
+
+def _part(study: LabelledStudy, whole: Mask, part: Mask) -> list[Cell]:
+    """Counts a part of some pairs and its share; the same on one site."""
+    cells: list[Cell] = []
+    for pairs in (whole, whole & study.same_site):
+        n = int((pairs & part).sum())
+        cells += [n, ratio(n, int(pairs.sum()))]
+    return cells
+
+
+def _missing(study: LabelledStudy, mask: Mask, why: str = "No labelled pair is of this kind.") -> str:
+    if not len(study.labels):
+        return NO_LABELS
+    return "" if mask.any() else why
 
 
 def _shares(study: LabelledStudy, name: str) -> str:
@@ -65,43 +89,31 @@ def drawn_evenly(study: LabelledStudy, name: str) -> str:
     return " They were drawn evenly over levels or sites: what mixes these need not stand for the graph."
 
 
-def _missing(study: LabelledStudy, mask: Mask, name: str) -> str:
-    if not len(study.labels):
-        return NO_LABELS
-    return "" if mask.any() else f"None of the {len(study.labels):,} labelled pairs is {name}-similar."
-
-
 def judged_table(
-    study: LabelledStudy, name: str, caption: str, masks: dict[str, Mask], beside: dict[str, published.PaperRow]
+    study: LabelledStudy, name: str, caption: str, masks: Mapping[str, Mask], beside: Mapping[str, published.PaperRow]
 ) -> ResultTable:
-    """Tabulates shares of the judgements for each mask, with the paper's row of the same name."""
-    columns = text("") | count("labelled pairs") | share(*_JUDGED)
-    columns |= count("paper: pairs") | share(*(f"paper: {each}" for each in _JUDGED))
-    rows: list[list[Cell]] = []
-    for row, mask in masks.items():
-        theirs = beside.get(row)
-        more: tuple[Cell, ...] = (*theirs, theirs.with_forms) if theirs else (None,) * (1 + len(_JUDGED))
-        rows.append([row, *judged(study, mask), *more])
-    return ResultTable(name, caption, columns, rows)
-
-
-def judged(study: LabelledStudy, mask: Mask) -> list[Cell]:
-    """Counts labelled pairs in `mask`, and their shares of correct, incorrect, undecided ones and forms.
+    """Tabulates shares of the judgements for each mask, with the paper's row of the same name.
 
     Forms: undecided pairs of prefilled, erasable forms. The last share counts them as correct: an index that drops such
     a page loses nothing.
     """
-    n, correct, incorrect, undecided, forms = _counted(study, mask)
-    return [n, *(ratio(count, n) for count in (correct, incorrect, undecided, forms, correct + forms))]
+    columns = text("") | count("labelled pairs") | share(*_JUDGED)
+    columns |= count("paper: pairs") | share(*(f"paper: {each}" for each in _JUDGED))
+    rows: list[list[Cell]] = []
+    for row, mask in masks.items():
+        n, correct, incorrect, undecided, forms = _counted(study, mask)
+        shares = [ratio(part, n) for part in (correct, incorrect, undecided, forms, correct + forms)]
+        theirs = beside.get(row)
+        more: tuple[Cell, ...] = (*theirs, theirs.with_forms) if theirs else (None,) * (1 + len(_JUDGED))
+        rows.append([row, n, *shares, *more])
+    return ResultTable(name, caption, columns, rows)
 
 
 def _counted(study: LabelledStudy, mask: Mask) -> list[int]:
     """Counts labelled pairs in `mask`: all, correct, incorrect, undecided, and forms among the undecided."""
-    chosen = list(compress(study.labels.labels, mask.tolist()))
-    tally = Counter(label.label for label in chosen)
-    forms = sum(label.label is Judgement.UNDECIDED and Reason.PREFILLED_FORM in label.reasons for label in chosen)
-    kinds = (Judgement.CORRECT, Judgement.INCORRECT, Judgement.UNDECIDED)
-    return [len(chosen), *(tally[kind] for kind in kinds), forms]
+    judged = [study.judged(kind) for kind in (Judgement.CORRECT, Judgement.INCORRECT, Judgement.UNDECIDED)]
+    parts = (mask, *judged, judged[2] & study.reasoned(Reason.PREFILLED_FORM))
+    return [int((mask & part).sum()) for part in parts]
 
 
 _DIFFERENCE_ROWS: tuple[tuple[str, Reason], ...] = (
@@ -121,96 +133,135 @@ _DIFFERENCE_ROWS: tuple[tuple[str, Reason], ...] = (
 
 def kinds_of_difference(study: LabelledStudy) -> Section:
     """Builds table 5: kinds of difference of correct pairs."""
-    tables, drafted = [], 0
     correct = study.judged(Judgement.CORRECT)
-    groups = {"B": correct & study.of_b, "C": correct & study.of_c}
-    kinds: dict[int, Reason] = {}
+    kinds: list[Reason | None] = [None] * len(study.labels)
     silent: list[int] = []
-    for place in np.flatnonzero(groups["B"] | groups["C"]).tolist():
+    for place in np.flatnonzero(correct & (study.of_b | study.of_c)).tolist():
         given = study.labels.labels[place].reasons
         if given:
             kinds[place] = given[0] if len(given) == 1 else Reason.COMBINATION
         else:
             silent.append(place)
-    for place in study.chosen(silent, DRAFTS_MAX):
-        made = study.draft(place)
-        if made is not None:
-            kinds[place] = made.kind
-            drafted += 1
-    for name, mask in groups.items():
-        places = [place for place in np.flatnonzero(mask).tolist() if place in kinds]
-        here = [place for place in places if study.same_site[place]]
-        counts, same = (Counter(kinds[place] for place in some) for some in (places, here))
-        rows: list[list[Cell]] = [
-            [row, counts[kind], ratio(counts[kind], len(places)), same[kind], ratio(same[kind], len(here))]
-            for row, kind in _DIFFERENCE_ROWS
-        ]
-        rows.append(["all", len(places), 1.0 if places else None, len(here), 1.0 if here else None])
+    drafts = {place: study.draft(place) for place in study.chosen(silent, DRAFTS_MAX)}
+    for place, made in drafts.items():
+        kinds[place] = None if made is None else made.kind
+    masks = {row: np.array([kind is one for one in kinds], bool) for row, kind in _DIFFERENCE_ROWS}
+    masks["all"] = np.array([one is not None for one in kinds], bool)
+    tables = []
+    for name, graph in (("B", study.of_b), ("C", study.of_c)):
+        whole = correct & graph & masks["all"]
+        rows: list[list[Cell]] = [[row, *_part(study, whole, mask)] for row, mask in masks.items()]
         caption = f"Correct pairs of algorithm {name}"
-        tables.append(ResultTable(f"5-differences-{name.lower()}", caption, _SITES, rows))
+        tables.append(ResultTable(f"5-differences-{name.lower()}", caption, text("what differs") | _PARTS, rows))
     about = (
         "The labellers' reasons; for a pair without any, the automatic draft, which patterns on differing words make."
     )
-    if drafted:
+    if drafted := sum(made is not None for made in drafts.values()):
         about += f" {drafted:,} of these pairs have only the draft."
     if len(silent) > DRAFTS_MAX:
         about += f" Of {len(silent):,} pairs without a reason {DRAFTS_MAX:,} are looked at, chosen by seed."
-    return Section("5", "Kinds of difference of the correct pairs", about, tables, missing=_none(study, correct))
-
-
-def _none(study: LabelledStudy, mask: Mask) -> str:
-    if not len(study.labels):
-        return NO_LABELS
-    return "" if mask.any() else "No labelled pair is of this kind."
+    return Section("5", "Kinds of difference of the correct pairs", about, tables, missing=_missing(study, correct))
 
 
 def reasons_of_undecided(study: LabelledStudy) -> Section:
     """Builds table 6: reasons of undecided pairs."""
     undecided = study.judged(Judgement.UNDECIDED)
-    rows: list[list[Cell]] = []
-    for name, mask in (("B", undecided & study.of_b), ("C", undecided & study.of_c)):
-        chosen = list(compress(study.labels.labels, mask.tolist()))
-        here = list(compress(study.labels.labels, (mask & study.same_site).tolist()))
-        for words, reason in (
-            ("prefilled, erasable form", Reason.PREFILLED_FORM),
-            ("different minor item", Reason.MINOR_ITEM),
-            ("cannot be evaluated", Reason.CANNOT_EVALUATE),
-            ("other, or no reason given", None),
-        ):
-            counts = [_with(some, reason) for some in (chosen, here)]
-            shares = [ratio(found, len(some)) for found, some in zip(counts, (chosen, here), strict=True)]
-            rows.append([f"{name}: {words}", counts[0], shares[0], counts[1], shares[1]])
-    columns = text("reason") | count("pairs") | share("share") | count("same site") | share("same site: share")
-    table = ResultTable("6-undecided", "Undecided pairs", columns, rows)
-    return Section("6", "Reasons of the undecided pairs", "", [table], missing=_none(study, undecided))
+    masks = {words: study.reasoned(reason) for words, reason in _UNDECIDED_ROWS}
+    masks["other, or no reason given"] = ~study.reasoned(*(reason for _, reason in _UNDECIDED_ROWS))
+    rows: list[list[Cell]] = [
+        [f"{name}: {words}", *_part(study, undecided & graph, mask)]
+        for name, graph in (("B", study.of_b), ("C", study.of_c))
+        for words, mask in masks.items()
+    ]
+    table = ResultTable("6-undecided", "Undecided pairs", text("reason") | _PARTS, rows)
+    return Section("6", "Reasons of the undecided pairs", "", [table], missing=_missing(study, undecided))
 
 
-def _with(labels: Sequence[object], reason: Reason | None) -> int:
-    known = (Reason.PREFILLED_FORM, Reason.MINOR_ITEM, Reason.CANNOT_EVALUATE)
-    reasons = [getattr(label, "reasons", ()) for label in labels]
-    if reason is None:
-        return sum(not any(one in known for one in given) for given in reasons)
-    return sum(reason in given for given in reasons)
+_UNDECIDED_ROWS: tuple[tuple[str, Reason], ...] = (
+    ("prefilled, erasable form", Reason.PREFILLED_FORM),
+    ("different minor item", Reason.MINOR_ITEM),
+    ("cannot be evaluated", Reason.CANNOT_EVALUATE),
+)
 
 
-def far_apart(study: CrawlStudy, least: int = 200) -> Section:
+def far_apart(study: CrawlStudy, least: int = FAR) -> Section:
     """Builds table 8: pairs whose token sequences differ by more than `least` terms."""
     similar = study.of_b | study.of_c
     far = np.zeros(len(study.labels), bool)
     places = study.chosen(np.flatnonzero(similar).tolist(), study.differences_max)
     found = study.differences((study.labels.a[place], study.labels.b[place]) for place in places)
     far[places] = [size is not None and size > least for size in found]
-    rows: list[list[Cell]] = []
-    for name, mask in (("B", study.of_b & far), ("C", study.of_c & far)):
-        for where, part in by_site(study, mask).items():
-            rows.append([f"{name}: {where}", *_counted(study, part)])
+    rows: list[list[Cell]] = [
+        [f"{name}: {where}", *_counted(study, part)]
+        for name, mask in (("B", study.of_b & far), ("C", study.of_c & far))
+        for where, part in by_site(study, mask).items()
+    ]
     caption = f"Numbers of labelled pairs with a term difference over {least}"
     table = ResultTable("8-far-apart", caption, text("") | count("labelled pairs", *_JUDGED[:-1]), rows)
     about = ""
     if len(places) < int(similar.sum()):
         about = f"Of {int(similar.sum()):,} labelled similar pairs {len(places):,} are read, chosen by seed."
-    missing = _none(study, similar) or ("" if far.any() else f"No labelled pair has a term difference over {least}.")
+    missing = _missing(study, similar) or ("" if far.any() else f"No labelled pair has a term difference over {least}.")
     return Section("8", f"Pairs with a term difference over {least}", about, [table], missing=missing)
+
+
+def worst_sites(study: LabelledStudy) -> Section:
+    """Builds table 11: sites of incorrect pairs, and of all pairs if the graphs are known."""
+    incorrect = study.judged(Judgement.INCORRECT)
+    groups = {
+        "b": ("labelled pairs of algorithm B", study.of_b),
+        "c": ("labelled pairs of algorithm C", study.of_c),
+        "all": ("all labelled pairs, however they were drawn", np.ones(len(study.labels), bool)),
+    }
+    tables = [_worst(study, f"11-sites-{name}", words, mask, incorrect) for name, (words, mask) in groups.items()]
+    if isinstance(study, CrawlStudy):
+        tables += [_busiest(study, graph, mask) for graph, mask in ((study.b, study.of_b), (study.c, study.of_c))]
+    missing = NO_LABELS if not len(study.labels) else "" if incorrect.any() else "No pair is labelled incorrect."
+    return Section("11", "Sites that cause the most incorrect pairs", "", tables, missing=missing)
+
+
+def _by_site(study: LabelledStudy, mask: Mask) -> Counter[str]:
+    counts: Counter[str] = Counter()
+    for place in np.flatnonzero(mask).tolist():
+        counts.update(study.sites(place))
+    return counts
+
+
+_NOTE = "A pair of two sites counts for both."
+_LABELLED = count("its labelled pairs") | share("incorrect of these")
+
+
+def _worst(study: LabelledStudy, name: str, words: str, mask: Mask, incorrect: Mask) -> ResultTable:
+    n, wrong = int(mask.sum()), int((mask & incorrect).sum())
+    labelled = _by_site(study, mask)
+    rows: list[list[Cell]] = [
+        [site, pairs, ratio(pairs, wrong), labelled[site], ratio(pairs, labelled[site]), ratio(pairs, n)]
+        for site, pairs in most(_by_site(study, mask & incorrect))
+    ]
+    columns = text("site") | count("incorrect pairs") | share("share of them") | _LABELLED
+    columns |= share("share of all labelled pairs")
+    return ResultTable(name, f"Incorrect pairs by site: {words}", columns, rows, _NOTE)
+
+
+def _busiest(study: CrawlStudy, graph: Graph, mask: Mask) -> ResultTable:
+    """Tabulates sites by all pairs of a graph, to show the weight of a few sites."""
+    pairs = _pairs_by_site(study.corpus, graph)
+    labelled, wrong = (_by_site(study, some) for some in (mask, mask & study.judged(Judgement.INCORRECT)))
+    rows: list[list[Cell]] = [
+        [site, many, ratio(many, len(graph.a)), labelled[site], ratio(wrong[site], labelled[site])]
+        for site, many in most(pairs)
+    ]
+    columns = text("site") | count("pairs") | share("share of all") | _LABELLED
+    note = _NOTE if graph.whole else f"{_NOTE} Of {graph.edges:,} pairs {len(graph.a):,} are read, chosen by seed."
+    caption = f"All pairs of the {graph.name} graph by site"
+    return ResultTable(f"11-pairs-{graph.name.lower()}", caption, columns, rows, note)
+
+
+def _pairs_by_site(corpus: Corpus, graph: Graph) -> Counter[str]:
+    one, other = corpus.site[graph.a], corpus.site[graph.b]
+    numbers = np.concatenate([one, other[other != one]])
+    names = dict(zip(corpus.site.tolist(), corpus.sites, strict=True))
+    return Counter({names[site]: n for site, n in enumerate(np.bincount(numbers).tolist()) if n})
 
 
 def agreement(labels: Sequence[Label]) -> Section | None:

@@ -1,11 +1,13 @@
-"""Builds tables 1, 2 and 9: the graphs, without labels (Henzinger 2006, sections 3.1 to 3.4)."""
+"""Builds tables 1, 2, 7 and 9, and counts pages by host: without labels (Henzinger 2006, sections 3.1 to 3.4)."""
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from statistics import mean, median
 
 import numpy as np
 
 from neardup.evaluation.figures import powerlaw
-from neardup.evaluation.figures.distributions import law_note, law_rows, log_log
+from neardup.evaluation.figures.powerlaw import law_note, law_rows, log_log
 from neardup.evaluation.figures.sections import (
     Cell,
     Plot,
@@ -22,8 +24,14 @@ from neardup.evaluation.henzinger import published
 from neardup.evaluation.pairs import levels
 from neardup.evaluation.pairs.graphs import MISSED_AT_12, Graph, missed_by_blocks
 from neardup.evaluation.pairs.study import CrawlStudy
+from neardup.evaluation.pairs.truth import thinned
+from neardup.page import host_of
 from neardup.report.plots import Axes, Series
 
+#: A term difference above this many terms is far.
+FAR = 200
+#: Most rows of a table of hosts or sites.
+SHOWN_MAX = 20
 _DEGREES_SHOWN = (2, 3, 5, 10, 50, 100, 500, 1000)
 
 
@@ -39,12 +47,13 @@ def graph_section(study: CrawlStudy) -> Section:
         ["their share", *[ratio(pages, nodes) for pages in joined]],
         ["edges (similar pairs)", *[graph.edges for graph in graphs]],
         ["average degree of all pages", *[ratio(2 * graph.edges, nodes) for graph in graphs]],
-        [
-            "average degree of pages with an edge",
-            *[ratio(2 * graph.edges, pages) for graph, pages in zip(graphs, joined, strict=True)],
-        ],
+        ["average degree of pages with an edge", *map(ratio, [2 * graph.edges for graph in graphs], joined)],
         ["greatest degree", *[int(graph.degrees.max(initial=0)) for graph in graphs]],
-        *_of_degree(graphs, joined),
+        *[
+            [f"of the pages with an edge, the share of degree {least} or more", *map(ratio, reached, joined)]
+            for least in _DEGREES_SHOWN
+            if any(reached := [int((graph.degrees >= least).sum()) for graph in graphs])
+        ],
         *law_rows(laws, "degree", "pages"),
     ]
     note = law_note(laws)
@@ -74,55 +83,43 @@ def graph_section(study: CrawlStudy) -> Section:
     return section
 
 
-def _of_degree(graphs: Sequence[Graph], joined: Sequence[int]) -> list[list[Cell]]:
-    """Returns shares of the pages with an edge by least degree, up to the greatest degree."""
-    reached = [least for least in _DEGREES_SHOWN if any((graph.degrees >= least).any() for graph in graphs)]
-    return [
-        [
-            f"of the pages with an edge, the share of degree {least} or more",
-            *[ratio(int((graph.degrees >= least).sum()), pages) for graph, pages in zip(graphs, joined, strict=True)],
-        ]
-        for least in reached
-    ]
+#: For each level, pairs on two sites and on one: int64[2], and the paper's share.
+_ByLevel = dict[Cell, tuple[np.ndarray, float | None]]
 
 
 def levels_section(study: CrawlStudy) -> Section:
     """Builds table 2: pairs by B-similarity and by C-similarity, and the share on one site."""
-    tables = [_b_levels(study.b), _c_levels(study.c)]
-    empty = [graph for graph in (study.b, study.c) if not graph.edges]
+    by_b, by_c = study.b.joint.sum(axis=2), study.c.joint.sum(axis=1)
+    b: _ByLevel = {level: (by_b[:, level], published.b_share(level)) for level in range(study.b.least, 7)}
+    # the paper's shares are of all pairs from C_MIN on; a run's own threshold may lie above it
+    whole = study.c.least == levels.C_MIN
+    c: _ByLevel = {
+        f"{low}-{high}": (by_c[:, low : high + 1].sum(axis=1), published.c_share(*theirs) if whole else None)
+        for (low, high), theirs in _c_ranges(study.c)
+    }
+    tables = [_levels(study.b, b, published.B_ROWS), _levels(study.c, c, published.C_ROWS)]
     why = {"B": "no two pages share two supershingles", "C": "no two pages agree in enough bits"}
-    missing = " ".join(f"The {graph.name} graph is empty: {why[graph.name]}." for graph in empty)
+    empty = [graph.name for graph in (study.b, study.c) if not graph.edges]
+    missing = " ".join(f"The {name} graph is empty: {why[name]}." for name in empty)
     return Section("2", "Pairs by B-similarity and by C-similarity", "", tables, [], missing)
 
 
-_LEVELS = count("pairs") | share("share", "of them on one site", "paper (share of its sample)", "paper: on one site")
+def _c_ranges(graph: Graph) -> list[tuple[tuple[int, int], tuple[int, int]]]:
+    """Returns the paper's ranges of C-similarity that a graph reaches: (from its least C-similarity on, whole)."""
+    return [((max(low, graph.least), high), (low, high)) for low, high in levels.C_LEVELS if high >= graph.least]
 
 
-def _b_levels(graph: Graph) -> ResultTable:
-    by_level = graph.joint.sum(axis=2)
-    rows = [_level(level, graph, by_level[:, level], published.b_share(level)) for level in range(graph.least, 7)]
-    rows.append(_level("all", graph, by_level.sum(axis=1), 1.0, published.same_site_share(published.B_ROWS)))
-    return ResultTable("2-b-similarity", "Pairs by B-similarity", text("B-similarity") | _LEVELS, rows)
-
-
-def _c_levels(graph: Graph) -> ResultTable:
-    by_level = graph.joint.sum(axis=1)
+def _levels(graph: Graph, by_level: _ByLevel, beside: Mapping[str, published.PaperRow]) -> ResultTable:
+    """Tabulates pairs by level."""
+    every = np.array([int(graph.joint[same].sum()) for same in (0, 1)])
     rows: list[list[Cell]] = []
-    for low, high in levels.C_LEVELS:
-        if high >= graph.least:  # a run's own threshold may lie above the paper's
-            here = by_level[:, max(low, graph.least) : high + 1].sum(axis=1)
-            theirs = published.c_share(low, high) if graph.least == levels.C_MIN else None
-            rows.append(_level(f"{max(low, graph.least)}-{high}", graph, here, theirs))
-    rows.append(_level("all", graph, by_level.sum(axis=1), 1.0, published.same_site_share(published.C_ROWS)))
-    return ResultTable("2-c-similarity", "Pairs by C-similarity", text("C-similarity") | _LEVELS, rows)
-
-
-def _level(
-    name: Cell, graph: Graph, counts: np.ndarray, share: float | None, same_site: float | None = None
-) -> list[Cell]:
-    """Formats a row. counts: int64[2], pairs on two sites and on one. share, same_site: the paper's."""
-    n = int(counts.sum())
-    return [name, n, ratio(n, graph.edges), ratio(int(counts[1]), n), share, same_site]
+    for name, (counts, part) in {**by_level, "all": (every, 1.0)}.items():
+        n, theirs = int(counts.sum()), published.same_site_share(beside) if name == "all" else None
+        rows.append([name, n, ratio(n, graph.edges), ratio(int(counts[1]), n), part, theirs])
+    columns = text(f"{graph.name}-similarity") | count("pairs")
+    columns |= share("share", "of them on one site", "paper (share of its sample)", "paper: on one site")
+    name, caption = f"2-{graph.name.lower()}-similarity", f"Pairs by {graph.name}-similarity"
+    return ResultTable(name, caption, columns, rows)
 
 
 def between_section(study: CrawlStudy) -> Section:
@@ -134,11 +131,7 @@ def between_section(study: CrawlStudy) -> Section:
     columns = text("B-similarity") | count("pairs") | numbers | share("share of at least 372")
     b_table = ResultTable("9-c-for-b", "C-similarity of the pairs of each B-similarity", columns, rows)
     c_joint = study.c.joint.sum(axis=0)
-    c_rows: list[list[Cell]] = []
-    for low, high in levels.C_LEVELS:
-        if high >= study.c.least:  # a run's own threshold may lie above the paper's
-            low = max(low, study.c.least)
-            c_rows.append(_b_of_c(f"{low}-{high}", c_joint[:, low : high + 1].sum(axis=1)))
+    c_rows = [_b_of_c(f"{low}-{high}", c_joint[:, low : high + 1].sum(axis=1)) for (low, high), _ in _c_ranges(study.c)]
     c_rows.append(_b_of_c("all", c_joint[:, study.c.least :].sum(axis=1)))
     columns = text("C-similarity") | count("pairs") | number("mean B-similarity")
     columns |= share("share of at least 2", "share of 0")
@@ -181,16 +174,120 @@ def _c_for_b(joint: np.ndarray, least: int) -> list[Plot]:
     # Ranges are counted down from 384. Counted up from `low`, the last range could hold 384 alone, and the curve would
     # fall where most pairs are.
     starts = range(385 - step * -(-(385 - low) // step), 385, step)
-    series, rows = [], []
+    series = []
     for level in present:
         here = joint[level]
         points = [(x + (step - 1) / 2, float(here[max(x, 0) : x + step].sum() / here.sum())) for x in starts]
         hints = [f"{x} to {x + step - 1} bits: {share:.0%}" for x, (_, share) in zip(starts, points, strict=True)]
         series.append(Series(f"B-similarity {level}", points, hints=hints))
-    for x in range(low, 385):
-        if joint[least:, x].any():
-            rows.append([x, *[int(joint[level, x]) for level in range(least, 7)]])
+    rows = [[x, *joint[least:, x].tolist()] for x in range(low, 385) if joint[least:, x].any()]
     axes = Axes("C-similarity", "share of the pairs")
     columns = ("C-similarity", *[f"B-similarity {level}" for level in range(least, 7)])
     note = f"Shares of the pairs of one B-similarity in ranges of {step} bits; the data hold every bit."
     return figure("9-c-for-b", "C-similarity for each fixed B-similarity", series, axes, columns, rows, note)
+
+
+def term_differences(study: CrawlStudy) -> Section:
+    """Builds table 7: term differences, sizes of `diff` of two token sequences, of the B pairs and of the C pairs."""
+    section = Section(
+        "7",
+        "Term differences",
+        "Words that diff of the two token sequences prints, inserted and deleted ones; one replaced word counts 2. "
+        "Exact: an O(ND) difference, for distant pairs the longest common subsequence by bits.",
+    )
+    names = (
+        "pairs looked at",
+        "pairs whose texts are gone or too long",
+        "mean",
+        "median",
+        "90% of the pairs differ in at most",
+        "share of 2 (one word replaced)",
+        "share below 10",
+        f"number over {FAR}",
+        f"share over {FAR}",
+    )
+    columns: list[list[Cell]] = []
+    for graph in (study.b, study.c):
+        sizes, lost = _sampled(study, graph)
+        n, far = len(sizes), sum(size > FAR for size in sizes)
+        middle = [mean(sizes), median(sizes), point_of(sizes, 90)] if sizes else [None] * 3
+        shares = [ratio(sum(size == 2 for size in sizes), n), ratio(sum(size < 10 for size in sizes), n)]
+        columns.append([n, lost, *middle, *shares, far, ratio(far, n)])
+        section.plots += _histogram(graph.name, sizes)
+    note = ""
+    if max(study.b.edges, study.c.edges) > study.differences_max:
+        note = f"Of a larger graph {study.differences_max:,} pairs are read, chosen by a hash of pages and seed."
+    rows = list(zip(names, *columns, strict=True))
+    headings = text("") | number("B graph", "C graph")
+    section.tables.append(ResultTable("7-differences", "Term differences", headings, rows, note))
+    if not section.plots:
+        section.missing = "There is no similar pair whose two texts can be read: nothing to measure."
+    return section
+
+
+def point_of(sizes: list[int], percent: int) -> int:
+    """Returns a percentile: the least size that at least `percent` percent of the sizes do not exceed."""
+    return sorted(sizes)[-(-percent * len(sizes) // 100) - 1]
+
+
+def _sampled(study: CrawlStudy, graph: Graph) -> tuple[list[int], int]:
+    """Returns term differences of at most differences_max pairs, and the number of pairs without one."""
+    pairs = list(zip(graph.a.tolist(), graph.b.tolist(), strict=True))
+    if len(pairs) > study.differences_max:
+        pairs = thinned(pairs, study.differences_max, study.seed)
+    found = study.differences(pairs)
+    sizes = [size for size in found if size is not None]
+    return sizes, len(found) - len(sizes)
+
+
+def _histogram(name: str, sizes: list[int]) -> list[Plot]:
+    shown = [size for size in sizes if size <= FAR]
+    # A bar covers an odd size and the even size after it, since a replaced word counts 2. Size 0 does not occur:
+    # pages with equal sequences are no pair.
+    totals = Counter((size + 1) // 2 * 2 for size in shown)
+    points = [(float(size - 1), float(n)) for size, n in sorted(totals.items())]
+    hints = [f"{x:.0f} to {x + 1:.0f} terms: {n:,.0f} pairs" for x, n in points]
+    axes = Axes("term difference", "pairs", x_range=(0, FAR + 1))
+    beyond = len(sizes) - len(shown)
+    note = "The data hold every size."
+    if beyond:
+        note = f"{beyond:,} pairs lie beyond {FAR} terms. " + note
+    series, columns = [Series("pairs", points, "steps", hints, step=2)], ("term difference", "pairs")
+    caption, rows = f"{name} graph: pairs by term difference", sorted(Counter(sizes).items())
+    return figure(f"7-differences-{name.lower()}", caption, series, axes, columns, rows, note, legend=())
+
+
+def hosts_section(urls: Sequence[str]) -> Section:
+    """Tabulates pages per host. urls: normalised, one per page."""
+    pages = Counter(host_of(url) for url in urls)
+    sizes = np.array(sorted(pages.values(), reverse=True), dtype=np.int64)
+    law = powerlaw.fit(sizes)
+    rows: list[list[Cell]] = [
+        ["hosts", len(sizes)],
+        ["pages", len(urls)],
+        ["pages a host, on average", ratio(len(urls), len(sizes))],
+        ["median", float(np.median(sizes)) if len(sizes) else None],
+        ["pages of the largest host", int(sizes.max(initial=0))],
+        ["share of the hosts with one page", ratio(int((sizes == 1).sum()), len(sizes))],
+        ["share of the pages that are on the ten largest hosts", ratio(int(sizes[:10].sum()), len(urls))],
+        *law_rows([law], "size", "hosts"),
+    ]
+    largest: list[list[Cell]] = [[host, n, ratio(n, len(urls))] for host, n in most(pages)]
+    tables = [
+        ResultTable("hosts", "Hosts", text("") | number("here"), rows, law_note([law])),
+        ResultTable("hosts-largest", "The largest hosts", text("host") | count("pages") | share("share"), largest),
+    ]
+    about = "Hosts, not sites: www.a.example and a.example are two. Of identity sets one page counts."
+    section = Section("hosts", "Pages by host", about, tables)
+    if len(sizes) > 1:
+        section.plots = log_log("hosts", "The crawl", sizes, law, "pages", "hosts")
+    elif len(sizes):
+        section.missing = "All pages are on one host: there is nothing to plot."
+    else:
+        section.missing = "There is no page."
+    return section
+
+
+def most(counts: Counter[str]) -> list[tuple[str, int]]:
+    """Returns the greatest counts, ties by name."""
+    return sorted(counts.items(), key=lambda item: (-item[1], item[0]))[:SHOWN_MAX]

@@ -6,8 +6,9 @@ Henzinger 2006, sections 3.1 to 3.4.
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -115,8 +116,9 @@ def _checked(c_min: int) -> int:
     return c_min
 
 
-#: One piece of a join: (degrees, joint, limit, out_a, out_b) -> chosen pairs.
-_Part = Callable[[npt.NDArray[np.int64], npt.NDArray[np.int64], np.uint64, npt.NDArray, npt.NDArray], int]  # type: ignore[type-arg]
+#: One piece of a join: (degrees, joint, limit, seed, out_a, out_b) -> number of chosen pairs.
+_Part = Callable[..., int]
+_Arrays = tuple[npt.NDArray[Any], npt.NDArray[Any]]
 _EVERY = (1 << 64) - 1
 
 
@@ -153,14 +155,7 @@ class _Join:
                 f"{largest:,} pages share one key, a template or spam; evaluate a part of the crawl, or allow more"
             )
 
-        def part(place: int) -> _Part:
-            return lambda degrees, joint, limit, a, b: int(
-                joins.join_place(
-                    pieces, np.int64(place), orders[place], *self._tests, degrees, joint, limit, self._seed, a, b
-                )
-            )
-
-        return [part(place) for place in range(pieces.shape[1])]
+        return [partial(joins.join_place, pieces, np.int64(n), order, *self._tests) for n, order in enumerate(orders)]
 
     def by_all_pairs(self) -> list[_Part]:
         """Returns parts with about equal numbers of pairs. Raises BadInput for too many comparisons."""
@@ -175,48 +170,38 @@ class _Join:
         cuts = np.searchsorted(pairs_from, pairs_from[-1] * np.arange(1, count) // count)
         edges = sorted({0, n, *cuts.tolist()})
 
-        def part(first: int, last: int) -> _Part:
-            return lambda degrees, joint, limit, a, b: int(
-                joins.join_all(np.int64(first), np.int64(last), *self._tests, degrees, joint, limit, self._seed, a, b)
-            )
-
-        return [part(first, last) for first, last in pairwise(edges)]
+        return [
+            partial(joins.join_all, np.int64(first), np.int64(last), *self._tests) for first, last in pairwise(edges)
+        ]
 
     def graph(self, name: Literal["B", "C"], least: int, parts: Sequence[_Part]) -> Graph:
         """Counts all edges, then collects them, or a sample of about pairs_max."""
-        n = len(self._corpus)
-        room = [np.empty(0, np.uint32)] * 2
-        tallies = [
-            (np.zeros(n, np.int64), np.zeros((2, joins.B_SIZE, joins.C_SIZE), np.int64)) for _ in range(len(parts))
-        ]
-        if n:
-            counts = self._run(parts, [(*tally, np.uint64(_EVERY), *room) for tally in tallies])
-        else:
-            counts = [0] * len(parts)
+        n, many = len(self._corpus), len(parts) if len(self._corpus) else 0
+        degrees, joint = np.zeros((many, n), np.int64), np.zeros((many, 2, joins.B_SIZE, joins.C_SIZE), np.int64)
+        no_tally = [(np.empty(0, np.int64), np.empty((0, 0, 0), np.int64))] * many
+        room = [(np.empty(0, np.uint32),) * 2] * many
+        counts = self._run(parts, list(zip(degrees, joint, strict=True)), _EVERY, room)
         edges, limit = sum(counts), _EVERY
-        nothing = np.empty(0, np.int64), np.empty((0, 0, 0), np.int64)
         if edges > self._pairs_max:
             limit = int(_EVERY * (self._pairs_max / edges))
-            counts = self._run(parts, [(*nothing, np.uint64(limit), *room)] * len(parts))
-        outs = [(np.empty(count, np.uint32), np.empty(count, np.uint32)) for count in counts]
+            counts = self._run(parts, no_tally, limit, room)
+        out = [(np.empty(count, np.uint32), np.empty(count, np.uint32)) for count in counts]
         if sum(counts):
-            self._run(parts, [(*nothing, np.uint64(limit), *out) for out in outs])
-        a = np.concatenate([out[0] for out in outs]) if outs else room[0]
-        b = np.concatenate([out[1] for out in outs]) if outs else room[1]
+            self._run(parts, no_tally, limit, out)
+        a, b = (np.concatenate([np.empty(0, np.uint32), *(one[side] for one in out)]) for side in (0, 1))
         order = np.lexsort((b, a))
         a, b = a[order], b[order]
-        b_similarity, c_similarity = similarities(self._corpus, a, b)
-        degrees, joint = np.zeros(n, np.int64), np.zeros((2, joins.B_SIZE, joins.C_SIZE), np.int64)
-        for tally in tallies:
-            degrees += tally[0]
-            joint += tally[1]
-        return Graph(name, least, edges, degrees, joint, a, b, b_similarity, c_similarity)
+        alike = similarities(self._corpus, a, b)
+        return Graph(name, least, edges, degrees.sum(axis=0), joint.sum(axis=0), a, b, *alike)
 
-    def _run(self, parts: Sequence[_Part], arguments: Sequence[tuple]) -> list[int]:  # type: ignore[type-arg]
+    def _run(self, parts: Sequence[_Part], tallies: Sequence[_Arrays], limit: int, out: Sequence[_Arrays]) -> list[int]:
+        def run(part: _Part, tally: _Arrays, into: _Arrays) -> int:
+            return int(part(*tally, np.uint64(limit), self._seed, *into))
+
         if self._threads == 1:
-            return [part(*given) for part, given in zip(parts, arguments, strict=True)]
+            return list(map(run, parts, tallies, out))
         with ThreadPoolExecutor(self._threads) as pool:
-            return list(pool.map(lambda part, given: part(*given), parts, arguments))
+            return list(pool.map(run, parts, tallies, out))
 
 
 def similarities(

@@ -12,11 +12,12 @@ samples, for all labellers and times, even after a label is withdrawn.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from itertools import combinations
 from pathlib import Path
-from typing import Any, BinaryIO, Protocol
+from typing import Any, BinaryIO
 
 import orjson
 
@@ -258,21 +259,16 @@ class LabelledPairs:
         return out
 
 
-class PageNumbers(Protocol):
-    """Returns the number of a URL's page; None for an unknown URL."""
-
-    def find(self, url: str) -> int | None: ...
-
-
-def join_labels(labels: Sequence[Label], corpus: PageNumbers, adjudicator: str = "") -> LabelledPairs:
+def join_labels(labels: Sequence[Label], find: Callable[[str], int | None], adjudicator: str = "") -> LabelledPairs:
     """Joins labels to a corpus, one per pair, sorted by pages; each with all samples of its pair.
 
-    The majority of a pair's labellers counts, or the adjudicator's label alone if there is one.
+    The majority of a pair's labellers counts, or the adjudicator's label alone if there is one. find: returns the
+    number of a URL's page, None for an unknown URL.
     """
     out = LabelledPairs()
     votes: dict[tuple[int, int], list[Label]] = {}
     for label in labels:
-        a, b = corpus.find(label.a), corpus.find(label.b)
+        a, b = find(label.a), find(label.b)
         if a is None or b is None:
             out.unknown.append(label.a if a is None else label.b)
         elif a == b:
@@ -303,17 +299,14 @@ def kappa(labels: Sequence[Label]) -> dict[tuple[str, str], tuple[int, float | N
     by: dict[str, dict[tuple[str, str], Judgement]] = {}
     for label in labels:
         by.setdefault(label.labeller, {})[label.pair] = label.label
-    names = sorted(by)
     out: dict[tuple[str, str], tuple[int, float | None]] = {}
-    for i, one in enumerate(names):
-        for other in names[i + 1 :]:
-            common = by[one].keys() & by[other].keys()
-            n = len(common)
-            if not n:
-                out[one, other] = (0, None)
-                continue
-            agreed = sum(by[one][pair] is by[other][pair] for pair in common) / n
-            uses = [Counter(by[name][pair] for pair in common) for name in (one, other)]
-            chance = sum(uses[0][j] * uses[1][j] for j in Judgement) / n**2
-            out[one, other] = (n, None if chance == 1 else (agreed - chance) / (1 - chance))
+    for one, other in combinations(sorted(by), 2):
+        both = [(by[one][pair], by[other][pair]) for pair in by[one].keys() & by[other].keys()]
+        n, value = len(both), None
+        if n:
+            agreed = sum(a is b for a, b in both) / n
+            first, second = Counter(a for a, _ in both), Counter(b for _, b in both)
+            chance = sum(first[judgement] * second[judgement] for judgement in Judgement) / n**2
+            value = None if chance == 1 else (agreed - chance) / (1 - chance)
+        out[one, other] = (n, value)
     return out

@@ -6,7 +6,7 @@ pairs of a sample are a uniform sample (with strata, as many of each): labelling
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -29,6 +29,7 @@ RULES: dict[str, str] = {
 #: all: uniformly, as the paper did. level, site: as many of each level of similarity, or of one site and two.
 STRATA = ("all", "level", "site")
 SAME_SITE, TWO_SITES = "same site", "different sites"
+_Columns = tuple[npt.NDArray[Any], ...]
 
 
 class Drawn(NamedTuple):
@@ -47,16 +48,17 @@ def draw(
     Raises BadInput for an unknown rule or kind of strata, and if the rule has no pair.
     """
     check(rule, count, by)
-    columns = _of_rule(corpus, b, c, rule)
-    if not len(columns.a):
+    pairs = _of_rule(corpus, b, c, rule)
+    firsts, seconds, *_ = pairs
+    if not len(firsts):
         raise BadInput(f"there is no pair to draw: no two pages are {RULES[rule].removeprefix('all ')}")
     out: list[tuple[int, int, Drawn]] = []
-    for name, mask in _strata(corpus, columns, rule, by):
+    for name, mask in _strata(corpus, pairs, rule, by):
         places = np.flatnonzero(mask)
-        ranks = joins.ranks(columns.a[places], columns.b[places], np.uint64(seed & ((1 << 64) - 1)))
+        ranks = joins.ranks(firsts[places], seconds[places], np.uint64(seed & ((1 << 64) - 1)))
         for turn, place in enumerate(np.argsort(ranks, kind="stable")[:count].tolist()):
             at = places[place]
-            out.append((turn, int(ranks[place]), Drawn(int(columns.a[at]), int(columns.b[at]), name)))
+            out.append((turn, int(ranks[place]), Drawn(int(firsts[at]), int(seconds[at]), name)))
     return [drawn for _, _, drawn in sorted(out)]
 
 
@@ -102,50 +104,36 @@ def check(rule: str, count: int, by: str) -> None:
         raise BadInput(f"{count} pairs are none; ask for at least one")
 
 
-class _Pairs(NamedTuple):
-    a: npt.NDArray[np.uint32]
-    b: npt.NDArray[np.uint32]
-    b_similarity: npt.NDArray[np.uint8]
-    c_similarity: npt.NDArray[np.uint16]
+def _of_rule(corpus: Corpus, b: Graph, c: Graph, rule: str) -> _Columns:
+    """Returns the pairs of a rule as columns: a, b, B-similarity and C-similarity."""
 
-    def where(self, mask: npt.NDArray[np.bool_]) -> "_Pairs":
-        return _Pairs(self.a[mask], self.b[mask], self.b_similarity[mask], self.c_similarity[mask])
+    def of_b(mask: npt.NDArray[np.bool_]) -> _Columns:
+        return b.a[mask], b.b[mask], b.b_similarity[mask], b.c_similarity[mask]
 
+    def of_c(mask: npt.NDArray[np.bool_]) -> _Columns:
+        return c.a[mask], c.b[mask], c.b_similarity[mask], c.c_similarity[mask]
 
-def _of_rule(corpus: Corpus, b: Graph, c: Graph, rule: str) -> _Pairs:
-    b_pairs = _Pairs(b.a, b.b, b.b_similarity, b.c_similarity)
-    c_pairs = _Pairs(c.a, c.b, c.b_similarity, c.c_similarity)
-    if rule == "B":
-        return b_pairs
-    if rule == "C":
-        return c_pairs
-    if rule == "combined":
-        return b_pairs.where(b.c_similarity >= COMBINED_CUTOFF)
-    if rule == "B-only":
-        return b_pairs.where(b.c_similarity < c.least)
-    if rule == "C-only":
-        return c_pairs.where(c.b_similarity < b.least)
+    combined = b.c_similarity >= COMBINED_CUTOFF
+    if rule in ("B", "combined", "B-only"):
+        return of_b({"B": b.c_similarity >= 0, "combined": combined, "B-only": b.c_similarity < c.least}[rule])
+    if rule in ("C", "C-only"):
+        return of_c(c.b_similarity < b.least if rule == "C-only" else c.b_similarity >= 0)
     site = corpus.site
-    one = b_pairs.where((site[b.a] == site[b.b]) & (b.c_similarity >= COMBINED_CUTOFF))
-    two = c_pairs.where(site[c.a] != site[c.b])
-    return _Pairs(
-        np.concatenate([one.a, two.a]),
-        np.concatenate([one.b, two.b]),
-        np.concatenate([one.b_similarity, two.b_similarity]),
-        np.concatenate([one.c_similarity, two.c_similarity]),
-    )
+    parts = of_b((site[b.a] == site[b.b]) & combined), of_c(site[c.a] != site[c.b])
+    return tuple(np.concatenate(columns) for columns in zip(*parts, strict=True))
 
 
-def _strata(corpus: Corpus, pairs: _Pairs, rule: str, by: str) -> Iterator[tuple[str, npt.NDArray[np.bool_]]]:
+def _strata(corpus: Corpus, pairs: _Columns, rule: str, by: str) -> Iterator[tuple[str, npt.NDArray[np.bool_]]]:
+    a, b, b_similarity, c_similarity = pairs
     if by == "all":
-        yield rule, np.ones(len(pairs.a), bool)
+        yield rule, np.ones(len(a), bool)
     elif by == "site":
-        same = corpus.site[pairs.a] == corpus.site[pairs.b]
+        same = corpus.site[a] == corpus.site[b]
         yield f"{rule}: {SAME_SITE}", same
         yield f"{rule}: {TWO_SITES}", ~same
     elif rule.startswith("C"):
         for low, high in C_LEVELS:
-            yield f"{rule}: {c_level_name(low, high)}", (pairs.c_similarity >= low) & (pairs.c_similarity <= high)
+            yield f"{rule}: {c_level_name(low, high)}", (c_similarity >= low) & (c_similarity <= high)
     else:
         for level in range(7):
-            yield f"{rule}: B-similarity {level}", pairs.b_similarity == level
+            yield f"{rule}: B-similarity {level}", b_similarity == level

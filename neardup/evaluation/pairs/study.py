@@ -1,9 +1,9 @@
 """Combines the inputs of an evaluation's sections: a corpus, its graphs, labelled pairs and their numbers."""
 
-from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -16,9 +16,11 @@ from neardup.evaluation.pairs.runs import CrawlRun
 from neardup.evaluation.pairs.texts import Texts
 from neardup.evaluation.pairs.truth import Editions
 from neardup.kernels import joins
+from neardup.page import hen_site, host_of
+from neardup.pairs.components import components
 from neardup.pairs.pair import Pair
 from neardup.pairs.scoring import compare_records
-from neardup.report.reasons import Draft, draft
+from neardup.report.reasons import Draft, Reason, draft
 
 Mask = npt.NDArray[np.bool_]
 Levels = npt.NDArray[np.int64]
@@ -27,9 +29,10 @@ Levels = npt.NDArray[np.int64]
 NO_LABELS = "No labelled pair is in this crawl: label some with `neardup label`, or give --releases for natural truth."
 
 
-class LabelledStudy(ABC):
+class LabelledStudy:
     """Labelled pairs with levels of similarity. decider: thresholds of algorithms B and C. seed: of samples.
 
+    numbers: of each labelled pair, with b_similarity and c_similarity; None if unknown.
     graph_words: text for the pairs of algorithm {} in captions.
     """
 
@@ -39,30 +42,46 @@ class LabelledStudy(ABC):
     graph_words = "of the {} graph"
 
     @property
-    @abstractmethod
-    def b_similarity(self) -> Levels:
-        """int64[labels]: 0 to 6, -1 if unknown."""
+    def numbers(self) -> Sequence[Any]:
+        raise NotImplementedError
 
-    @property
-    @abstractmethod
-    def c_similarity(self) -> Levels:
-        """int64[labels]: 0 to 384, -1 if unknown."""
+    def urls(self, place: int) -> tuple[str, str]:
+        """Returns the URLs of a labelled pair; for identity sets, those of the kept page."""
+        raise NotImplementedError
 
-    @property
-    @abstractmethod
-    def same_site(self) -> Mask:
-        """bool[labels], by Henzinger's rule for sites."""
-
-    @abstractmethod
-    def sites(self, place: int) -> set[str]:
-        """Returns the sites of a labelled pair."""
-
-    @abstractmethod
     def draft(self, place: int) -> Draft | None:
         """Drafts the reason of a labelled pair; None if a text is gone or no word differs."""
+        return None
+
+    @cached_property
+    def b_similarity(self) -> Levels:
+        """int64[labels]: 0 to 6, -1 if unknown."""
+        return self._levels("b_similarity")
+
+    @cached_property
+    def c_similarity(self) -> Levels:
+        """int64[labels]: 0 to 384, -1 if unknown."""
+        return self._levels("c_similarity")
+
+    def _levels(self, name: str) -> Levels:
+        levels = (getattr(pair, name, None) for pair in self.numbers)
+        return np.array([-1 if level is None else level for level in levels], dtype=np.int64)
+
+    @cached_property
+    def same_site(self) -> Mask:
+        """bool[labels], by Henzinger's rule for sites."""
+        return np.array([len(self.sites(place)) == 1 for place in range(len(self.labels))], dtype=bool)
+
+    def sites(self, place: int) -> set[str]:
+        """Returns the sites of a labelled pair."""
+        return {hen_site(host_of(url)) for url in self.urls(place)}
 
     def judged(self, judgement: Judgement) -> Mask:
         return np.array([label.label is judgement for label in self.labels.labels], dtype=bool)
+
+    def reasoned(self, *reasons: Reason) -> Mask:
+        """Marks the pairs whose label has one of these reasons."""
+        return np.array([not set(reasons).isdisjoint(label.reasons) for label in self.labels.labels], dtype=bool)
 
     def drawn(self, *samples: str) -> Mask:
         """Marks the pairs of these samples ("B", "C"), which represent them.
@@ -99,9 +118,12 @@ class LabelledStudy(ABC):
         if len(places) <= count:
             return list(places)
         at = np.array(places, np.int64)
-        a, b = (np.array(pages, np.uint32)[at] for pages in (self.labels.a, self.labels.b))
-        ranks = joins.ranks(a, b, np.uint64(self.seed & ((1 << 64) - 1)))
-        return sorted(at[np.argsort(ranks, kind="stable")[:count]].tolist())
+        return sorted(at[np.argsort(self.ranks(at), kind="stable")[:count]].tolist())
+
+    def ranks(self, places: npt.NDArray[np.int64], salt: int = 0) -> npt.NDArray[np.uint64]:
+        """Hashes labelled pairs by their pages, the seed and a salt: uint64[places]."""
+        a, b = (np.array(pages, np.uint32)[places] for pages in (self.labels.a, self.labels.b))
+        return joins.ranks(a, b, np.uint64((self.seed ^ salt) & ((1 << 64) - 1)))  # type: ignore[no-any-return]
 
 
 def groups_of(labels: LabelledPairs) -> Levels:
@@ -109,19 +131,10 @@ def groups_of(labels: LabelledPairs) -> Levels:
 
     A pair that is not correct is in the group of its earlier page.
     """
-    above: dict[int, int] = {}
-
-    def top(page: int) -> int:
-        while (over := above.get(page, page)) != page:
-            above[page] = above.get(over, over)
-            page = over
-        return page
-
-    for a, b, label in zip(labels.a, labels.b, labels.labels, strict=True):
-        if label.label is Judgement.CORRECT:
-            one, other = sorted((top(a), top(b)))
-            above[other] = one
-    return np.array([top(a) for a in labels.a], dtype=np.int64)
+    joined = zip(labels.a, labels.b, labels.labels, strict=True)
+    # components are named by their greatest item
+    groups = components((-a, -b) for a, b, label in joined if label.label is Judgement.CORRECT)
+    return np.array([-groups.get(-a, -a) for a in labels.a], dtype=np.int64)
 
 
 @dataclass
@@ -152,29 +165,10 @@ class CrawlStudy(LabelledStudy):
 
     @cached_property
     def numbers(self) -> list[Pair]:
-        """Returns the numbers of each labelled pair."""
         return score(self.corpus, self.labels.a, self.labels.b)
 
-    @cached_property
-    def same_site(self) -> Mask:
-        site = self.corpus.site
-        same: Mask = site[np.array(self.labels.a, np.int64)] == site[np.array(self.labels.b, np.int64)]
-        return same
-
-    @cached_property
-    def b_similarity(self) -> Levels:
-        return np.array([pair.b_similarity for pair in self.numbers], dtype=np.int64)
-
-    @cached_property
-    def c_similarity(self) -> Levels:
-        return np.array([pair.c_similarity for pair in self.numbers], dtype=np.int64)
-
     def urls(self, place: int) -> tuple[str, str]:
-        """Returns the URLs of a labelled pair in the corpus: for identity sets, those of the kept page."""
         return self.corpus.urls[self.labels.a[place]], self.corpus.urls[self.labels.b[place]]
-
-    def sites(self, place: int) -> set[str]:
-        return {self.corpus.sites[page] for page in (self.labels.a[place], self.labels.b[place])}
 
     def draft(self, place: int) -> Draft | None:
         a, b = self.labels.a[place], self.labels.b[place]

@@ -215,7 +215,7 @@ def beside(
     samples: pairs sampled by natural truth, pages a < b. Labels by people get these samples too; otherwise the tables
     of a graph would lack every pair that people labelled.
     """
-    joined = join_labels(given, corpus)
+    joined = join_labels(given, corpus.find)
     settled = set(zip(joined.a, joined.b, strict=True))
     out = []
     for label in given:

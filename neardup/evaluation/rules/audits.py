@@ -3,7 +3,6 @@
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -79,12 +78,18 @@ def read_audits(paths: Iterable[Path]) -> AuditRecords:
         try:
             with path.open("rb") as file:
                 for number, line in enumerate(lines_of(file, LINE_BYTES_MAX), 1):
+                    if not line.strip():
+                        continue
                     try:
-                        read += _take(line, held, out.counts)
-                    except _NotRead:
-                        out.unreadable += 1
+                        record = _record(line)
                     except BadInput as error:
                         raise BadInput(f"{path}:{number}: {error}") from error
+                    if isinstance(record, AuditPair):
+                        held[record.urls] = record
+                    elif record is not None:
+                        out.counts.update(record)
+                    read += record is not None
+                    out.unreadable += record is None
         except OSError as error:
             raise BadInput(f"cannot read the audit {path}: {error.strerror or error}") from error
         if not read:
@@ -95,38 +100,24 @@ def read_audits(paths: Iterable[Path]) -> AuditRecords:
 
 def audited(line: bytes) -> AuditPair | None:
     """Parses the pair of a line; None for any other line. Raises BadInput for another version."""
-    held: dict[tuple[str, str], AuditPair] = {}
+    record = _record(line)
+    return record if isinstance(record, AuditPair) else None
+
+
+def _record(line: bytes) -> AuditPair | dict[str, int] | None:
+    """Parses a line: a pair, or counts by name; None for any other line. Raises BadInput for another version."""
     try:
-        _take(line, held, Counter())
-    except _NotRead:
-        return None
-    return next(iter(held.values()), None)
-
-
-class _NotRead(Exception):
-    """A line that is no audit record."""
-
-
-def _take(line: bytes, held: dict[tuple[str, str], AuditPair], counts: Counter[str]) -> bool:
-    if not line.strip():
-        return False
-    if len(line) > LINE_BYTES_MAX:
-        raise _NotRead
-    try:
+        if len(line) > LINE_BYTES_MAX:
+            return None
         value = orjson.loads(line)
         what = value["audit"]
-        if value["version"] != AUDIT_VERSION:
-            raise BadInput(f"version {value['version']!r}; this program reads version {AUDIT_VERSION}")
-        if what == "counts":
-            counts.update({name: int(value.get(name, 0)) for name in _COUNTS})
-        elif what == "pair":
-            pair = _pair(value)
-            held[pair.urls] = pair
-        else:
-            raise _NotRead
-    except (ValueError, TypeError, KeyError, AttributeError, BadPage) as error:
-        raise _NotRead from error
-    return True
+        if value["version"] == AUDIT_VERSION:
+            if what == "counts":
+                return {name: int(value.get(name, 0)) for name in _COUNTS}
+            return _pair(value) if what == "pair" else None
+    except (ValueError, TypeError, KeyError, AttributeError, BadPage):
+        return None
+    raise BadInput(f"version {value['version']!r}; this program reads version {AUDIT_VERSION}")
 
 
 def _pair(value: dict[str, Any]) -> AuditPair:
@@ -166,10 +157,11 @@ def drawn_of(audit: AuditRecords, corpus: Corpus) -> list[Drawn]:
 
 def audit_section(audit: AuditRecords, labels: Sequence[Label]) -> Section:
     """Measures live accuracy: sampled pairs, their labels, and disagreements of a shadow rule."""
-    votes_by_pair: dict[tuple[str, str], Counter[Judgement]] = {}
+    votes: dict[tuple[str, str], Counter[Judgement]] = {}
     for label in labels:
-        votes_by_pair.setdefault(label.pair, Counter())[label.label] += 1
-    judged = {pair: votes.most_common(1)[0][0] for pair, votes in votes_by_pair.items() if _settled(votes)}
+        votes.setdefault(label.pair, Counter())[label.label] += 1
+    most = {pair: counts.most_common(2) for pair, counts in votes.items()}
+    judged = {pair: top[0][0] for pair, top in most.items() if len(top) == 1 or top[0][1] > top[1][1]}
     tables = [_samples(audit, judged)]
     if audit.counts:
         tables.insert(0, _counts(audit))
@@ -190,11 +182,6 @@ def audit_section(audit: AuditRecords, labels: Sequence[Label]) -> Section:
     )
 
 
-def _settled(votes: Counter[Judgement]) -> bool:
-    most = votes.most_common(2)
-    return len(most) == 1 or most[0][1] > most[1][1]
-
-
 def _counts(audit: AuditRecords) -> ResultTable:
     pages = audit.counts["pages"]
     rows: list[list[Cell]] = [
@@ -209,22 +196,15 @@ def _counts(audit: AuditRecords) -> ResultTable:
 def _samples(audit: AuditRecords, judged: dict[tuple[str, str], Judgement]) -> ResultTable:
     rows: list[list[Cell]] = []
     for sample, words in SAMPLES.items():
-        here = [pair for pair in audit.pairs if pair.sample == sample]
-        if not here:
-            continue
-        labels = [judged.get(pair.urls) for pair in here]
-        rows.append(
-            [
-                words,
-                len(here),
-                labels.count(Judgement.CORRECT),
-                labels.count(Judgement.INCORRECT),
-                _right([pair.live for pair in here], labels),
-                _right([pair.shadow for pair in here], labels),
+        if here := [pair for pair in audit.pairs if pair.sample == sample]:
+            labels = [judged.get(pair.urls) for pair in here]
+            right = [
+                _right(rulings, labels) for rulings in ([pair.live for pair in here], [pair.shadow for pair in here])
             ]
-        )
-    counts = count("pairs", "labelled correct", "incorrect")
-    columns = text("reason") | counts | share("live rule right", "shadow rule right")
+            counts = [labels.count(one) for one in (Judgement.CORRECT, Judgement.INCORRECT)]
+            rows.append([words, len(here), *counts, *right])
+    columns = text("reason") | count("pairs", "labelled correct", "incorrect")
+    columns |= share("live rule right", "shadow rule right")
     return ResultTable("audit-samples", "Sampled pairs", columns, rows, "A dash: no labels, or no shadow rule.")
 
 
@@ -239,11 +219,10 @@ def _right(rulings: Sequence[tuple[str, str] | None], labels: Sequence[Judgement
 
 
 def _shown(audit: AuditRecords, judged: dict[tuple[str, str], Judgement]) -> ResultTable:
-    by_sample = (pair for sample in SAMPLES for pair in audit.pairs if pair.sample == sample)
-    apart = [pair for pair in by_sample if pair.sample in set(Disagreement)]
-    rest = [pair for pair in audit.pairs if pair.sample not in set(Disagreement)]
+    # disagreements by sample, then the others in their order
+    order = {sample: place for place, sample in enumerate(SAMPLES) if sample in set(Disagreement)}
     rows: list[list[Cell]] = []
-    for pair in list(chain(apart, rest))[:SHOWN_MAX]:
+    for pair in sorted(audit.pairs, key=lambda pair: order.get(pair.sample, len(order)))[:SHOWN_MAX]:
         rulings = [ruling and f"{ruling[0] or 'no'} ({ruling[1]})" for ruling in (pair.live, pair.shadow)]
         rows.append([pair.sample, pair.a, pair.b, *pair.numbers, *rulings, judged.get(pair.urls)])
     columns = text("sample", "earlier page", "page") | count("B-similarity", "C-similarity") | share("tape")

@@ -1,8 +1,7 @@
 """Compares all rules on labelled pairs, with intervals."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import NamedTuple
 
 import numpy as np
 
@@ -11,7 +10,7 @@ from neardup.evaluation.pairs.labels import Judgement
 from neardup.evaluation.pairs.measures import Measured, measure
 from neardup.evaluation.pairs.runs import CrawlRun
 from neardup.evaluation.pairs.study import NO_LABELS, CrawlStudy, LabelledStudy, Mask
-from neardup.rules import RULES, Ruling, rules_for
+from neardup.rules import rules_for
 from neardup.rules.posted import similarity_keys
 from neardup.sketch.header import Header
 from neardup.verdict import Kind
@@ -24,34 +23,25 @@ MEASURES = {
 CONTENT_TOO = ", same content too"
 
 
-def rulings(study: CrawlStudy, rule: str) -> list[Ruling]:
-    """Rules on each labelled pair by its numbers alone."""
-    decider = replace(study.decider, rule=rule)
-    return [RULES[rule].decide(pair, decider) for pair in study.numbers]
-
-
 def accepted(study: CrawlStudy) -> dict[str, Mask]:
-    """Returns the labelled pairs that each rule calls near-duplicates."""
+    """Returns the labelled pairs that each rule calls near-duplicates, by their numbers alone."""
     out: dict[str, Mask] = {}
-    for rule in rules_for(study.decider):
-        kinds = [ruling.kind for ruling in rulings(study, rule)]
-        out[rule] = np.array([kind is Kind.NEAR_DUPLICATE for kind in kinds], dtype=bool)
+    for name, rule in rules_for(study.decider).items():
+        decider = replace(study.decider, rule=name)
+        kinds = [rule.decide(pair, decider).kind for pair in study.numbers]
+        out[name] = np.array([kind is Kind.NEAR_DUPLICATE for kind in kinds], dtype=bool)
         if Kind.SAME_CONTENT in kinds:
-            out[rule + CONTENT_TOO] = np.array([kind is not None for kind in kinds], dtype=bool)
+            out[name + CONTENT_TOO] = np.array([kind is not None for kind in kinds], dtype=bool)
     return out
 
 
-class Clustered(NamedTuple):
-    """Labelled pairs that a run contains, and those in one cluster: bool[labels] each."""
-
-    known: Mask
-    accepted: Mask
-
-
-def clustered(study: LabelledStudy, run: CrawlRun, urls: Callable[[int], tuple[str, str]]) -> Clustered:
-    """Looks labelled pairs up in a run. urls: of the pair at an index."""
-    same = [run.says(*urls(place)) for place in range(len(study.labels))]
-    return Clustered(np.array([one is not None for one in same], bool), np.array([one is True for one in same], bool))
+def run_row(study: LabelledStudy, run: CrawlRun, mask: Mask) -> list[Cell]:
+    """Measures a run on the labelled pairs in `mask` that it contains; pages in one cluster are duplicates."""
+    alike = [run.says(*study.urls(place)) for place in np.flatnonzero(mask).tolist()]
+    here = np.flatnonzero(mask)[[one is not None for one in alike]]
+    found = np.array([one for one in alike if one is not None], bool)
+    correct = study.judged(Judgement.CORRECT)[here]
+    return measured_row(run.name, measure(found, correct, study.seed, groups=study.groups[here]))
 
 
 def found_by(study: CrawlStudy, rule: str) -> Mask:
@@ -108,8 +98,7 @@ def rules_section(study: CrawlStudy) -> Section:
         return section
     masks = accepted(study)
     found = {rule: found_by(study, rule) for rule in rules_for(study.decider)}
-    run = None if study.run is None else clustered(study, study.run, study.urls)
-    if run is not None:
+    if study.run is not None:
         section.text += " " + RUN_TEXT
     for where, mask in sites(study).items():
         if not mask.any():
@@ -120,11 +109,9 @@ def rules_section(study: CrawlStudy) -> Section:
             row = measured_row(name, measure(taken[mask], correct[mask], study.seed, groups=study.groups[mask]))
             keys = found[name.removesuffix(CONTENT_TOO)]
             rows.append([*row, float(keys[meeting].mean()) if meeting.any() else None])
-        if run is not None and study.run is not None:
-            here = mask & run.known
-            measured = measure(run.accepted[here], correct[here], study.seed, groups=study.groups[here])
-            rows.append([*measured_row(study.run.name, measured), None])
-        section.tables.append(rules_table(where, rows, found=True))
+        if study.run is not None:
+            rows.append([*run_row(study, study.run, mask), None])
+        section.tables.append(rules_table(where, rows, "correct ones an index finds"))
     return section
 
 
@@ -140,12 +127,7 @@ def not_measured(study: LabelledStudy) -> str:
     return "" if correct else "No labelled pair is correct: figures that need both kinds are left out."
 
 
-def rules_table(sites: str, rows: list[list[Cell]], *, found: bool) -> ResultTable:
-    """Builds a table of measured rows for the pairs of `sites`.
-
-    found: each row ends with the share that an index finds.
-    """
-    columns = text("rule") | count("pairs", "correct", "accepted") | MEASURES
-    if found:
-        columns |= share("correct ones an index finds")
+def rules_table(sites: str, rows: list[list[Cell]], *shares: str) -> ResultTable:
+    """Builds a table of measured rows for the pairs of `sites`. shares: names of further columns of the rows."""
+    columns = text("rule") | count("pairs", "correct", "accepted") | MEASURES | share(*shares)
     return ResultTable("rules-" + sites.replace(" ", "-"), f"Labelled pairs: {sites}", columns, rows)

@@ -10,6 +10,7 @@ so numbers that depend on it cannot be tuned. The result is a proposal; nothing 
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
+from itertools import compress
 from typing import Any
 
 import numpy as np
@@ -100,23 +101,25 @@ class Tuning:
     @property
     def flags(self) -> list[str]:
         """Returns the command-line flags of the proposal over the rule's defaults; none if S2 contradicts it."""
+        if not self.holds:
+            return []
         usual = Decider(self.decider.scheme)
-        numbers = (
-            (one.name, getattr(self.proposed, one.name)) for one in fields(Decider) if one.name not in _NO_NUMBERS
-        )
-        changed = [(name, value) for name, value in numbers if value != getattr(usual, name)]
-        return [part for name, value in changed for part in ("--set", f"{name}={setting_text(value)}") if self.holds]
+        names = [one.name for one in fields(Decider) if one.name not in _NO_NUMBERS]
+        values = {name: getattr(self.proposed, name) for name in names}
+        changed = {name: value for name, value in values.items() if value != getattr(usual, name)}
+        return [part for name, value in changed.items() for part in ("--set", f"{name}={setting_text(value)}")]
 
     def to_json(self) -> dict[str, Any]:
         """Returns plain values only."""
+        shares = ("precision", "recall", "f1")
         return {
             "rule": self.decider.rule,
             "chosen_on": self.chosen_on,
             "measured_on": self.now.pairs,
             "changes": [{**asdict(one), "gain": one.gain._asdict()} for one in self.changes],
             "effective": self.effective,
-            "now": {name: getattr(self.now, name)._asdict() for name in ("precision", "recall", "f1")},
-            "then": {name: getattr(self.then, name)._asdict() for name in ("precision", "recall", "f1")},
+            "now": {name: getattr(self.now, name)._asdict() for name in shares},
+            "then": {name: getattr(self.then, name)._asdict() for name in shares},
             "f1_gain": self.gain._asdict(),
             "holds": self.holds,
             "sure": self.sure,
@@ -148,7 +151,8 @@ class _Half:
         return np.array([kind is Kind.NEAR_DUPLICATE or (self._content and kind is not None) for kind in kinds], bool)
 
     def f1(self, taken: Mask) -> float:
-        return _f1(np.array([(taken & self.correct).sum(), taken.sum(), self.correct.sum()], dtype=float))
+        right, whole = int((taken & self.correct).sum()), int(taken.sum() + self.correct.sum())
+        return 2 * right / whole if whole else 0.0
 
     def resampled(self, taken: Mask) -> npt.NDArray[np.float64]:
         """Computes F1 per resampling: float64[rounds]; every call uses the same resamplings."""
@@ -162,11 +166,6 @@ class _Half:
         """Computes the gain of F1 with its 95% interval; both rules use the same resamplings."""
         low, high = np.quantile(self.resampled(after) - self.resampled(before), [0.025, 0.975])
         return Interval(self.f1(after) - self.f1(before), float(low), float(high))
-
-
-def _f1(counts: npt.NDArray[np.float64]) -> float:
-    right, taken, correct = counts.tolist()
-    return 2 * right / (taken + correct) if taken + correct else 0.0
 
 
 def tune(
@@ -188,19 +187,13 @@ def tune(
     groups = groups_of(labels)
     first = _first_half(groups, seed)
     s1, s2 = (
-        _Half(
-            [pair for pair, here in zip(pairs, mask, strict=True) if here], correct[mask], groups[mask], seed, content
-        )
-        for mask in (first, ~first)
+        _Half(list(compress(pairs, mask)), correct[mask], groups[mask], seed, content) for mask in (first, ~first)
     )
     proposed, changes, effective = _chosen(s1, decider)
     before, after = s2.taken(decider), s2.taken(proposed)
-    measured = [measure(taken, s2.correct, seed, groups=groups[~first]) for taken in (before, after)]
-    return Tuning(
-        *(decider, proposed, changes, effective, int(first.sum()), measured[0], measured[1]),
-        s2.gain(before, after),
-        labels.problems(),
-    )
+    now, then = (measure(taken, s2.correct, seed, groups=groups[~first]) for taken in (before, after))
+    gain = s2.gain(before, after)
+    return Tuning(decider, proposed, changes, effective, int(first.sum()), now, then, gain, labels.problems())
 
 
 def _first_half(groups: npt.NDArray[np.int64], seed: int) -> Mask:
@@ -216,40 +209,30 @@ def _chosen(half: _Half, decider: Decider) -> tuple[Decider, list[Tuned], list[s
     effective: list[str] = []
     while len(changes) < CHANGES_MAX:
         before = half.taken(proposed)
+        changed = {one.name for one in changes}
         tried = {
-            name: _tried(half, proposed, name) for name in tuned_names() if name not in {one.name for one in changes}
+            name: {value: half.taken(replace(proposed, **{name: value})) for value in tried_values(proposed, name)}  # type: ignore[arg-type]
+            for name in tuned_names()
+            if name not in changed
         }
         moving = [name for name, masks in tried.items() if any((mask != before).any() for mask in masks.values())]
         effective = effective or moving
-        best = max(
-            ((name, *_best(half, proposed, name, tried[name])) for name in moving), key=lambda one: one[2], default=None
-        )
-        if best is None or best[2] <= half.f1(before):
+        best = [(name, *_best(half, getattr(proposed, name), tried[name])) for name in moving]
+        name, value, f1 = max(best, key=lambda one: one[2], default=("", 0.0, 0.0))
+        if f1 <= half.f1(before):
             break
-        name, value, _ = best
         gain = half.gain(before, tried[name][value])
         if gain.low is None or gain.low <= 0:
             break
         changes.append(Tuned(name, getattr(decider, name), value, *_interval(half, value, tried[name]), gain))
-        proposed = _with(proposed, name, value)
+        proposed = replace(proposed, **{name: value})  # type: ignore[arg-type]
     return proposed, changes, effective
 
 
-def _tried(half: _Half, decider: Decider, name: str) -> dict[float, Mask]:
-    """Returns the accepted pairs for each value of a number."""
-    return {value: half.taken(_with(decider, name, value)) for value in tried_values(decider, name)}
-
-
-def _with(decider: Decider, name: str, value: Any) -> Decider:
-    return replace(decider, **{name: value})
-
-
-def _best(half: _Half, decider: Decider, name: str, tried: dict[float, Mask]) -> tuple[float, float]:
+def _best(half: _Half, now: float, tried: dict[float, Mask]) -> tuple[float, float]:
     """Returns the value with the greatest F1, ties nearest to the current value, and its F1."""
-    now = getattr(decider, name)
-    return max(
-        ((value, half.f1(taken)) for value, taken in tried.items()), key=lambda one: (one[1], -abs(one[0] - now))
-    )
+    scores = ((value, half.f1(taken)) for value, taken in tried.items())
+    return max(scores, key=lambda one: (one[1], -abs(one[0] - now)))
 
 
 def _interval(half: _Half, chosen: float, tried: dict[float, Mask]) -> tuple[float, float]:

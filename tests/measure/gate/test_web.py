@@ -127,7 +127,7 @@ def test_the_papers_algorithms_err_as_the_papers_found(tmp_path: Path) -> None:
     b, c = b_graph(corpus), c_graph(corpus)
     editions = Items({Page(one.url, b"", "text/html").url: (one.item, "") for one in served})
     run = stream(corpus.records, crawl.decider)
-    labels = join_labels(natural_labels(crawl, [b, c], editions, 0.75, 1, run), corpus)
+    labels = join_labels(natural_labels(crawl, [b, c], editions, 0.75, 1, run), corpus.find)
     study = CrawlStudy(corpus, crawl.texts, crawl.decider, b, c, None, labels, 1, 50, run=run)
     parts = (b_judged, c_judged, between_section, combined_section, rules_section)
     tables = by_name([part(study) for part in parts])

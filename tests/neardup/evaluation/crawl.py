@@ -33,7 +33,7 @@ class Crawl:
         b, c = b_graph(self.corpus), c_graph(self.corpus)
         wide = c_graph_of_all(self.corpus, c_min=340, pairs_max=0)
         decider = Decider(scheme=SCHEME.digest)
-        joined = join_labels(labels, self.corpus)
+        joined = join_labels(labels, self.corpus.find)
         return CrawlStudy(self.corpus, self.texts, decider, b, c, wide, joined, **more)  # type: ignore[arg-type]
 
 

@@ -1,7 +1,6 @@
 """Labels: their lines, contradictions, votes, kappa."""
 
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
@@ -115,7 +114,7 @@ def test_labels_meet_their_pages() -> None:
         labelled("ana", "correct", A, "https://d.example/"),
         labelled("bob", "incorrect", A, "https://d.example/"),
     ]
-    joined = join_labels(labels, corpus)
+    joined = join_labels(labels, corpus.find)
     assert [(corpus.urls[a], corpus.urls[b]) for a, b in zip(joined.a, joined.b, strict=True)] == [(A, B)]
     assert joined.labels[0].label is Judgement.CORRECT
     assert (joined.unknown, joined.identical, joined.split, joined.outvoted) == (["https://gone.example/"], 1, 1, 1)
@@ -141,12 +140,13 @@ def test_an_adjudicator_decides_where_labellers_differ() -> None:
         ),
         *(labelled(name, "incorrect", B, C) for name in ("ana", "bob")),
     ]
-    joined = join_labels(labels, corpus, "max")
+    joined = join_labels(labels, corpus.find, "max")
     assert [str(label.label) for label in joined.labels] == ["incorrect", "correct", "incorrect"]
     assert [label.labeller for label in joined.labels] == ["max", "max", "ana"]
     assert (joined.split, joined.outvoted, joined.adjudicated) == (0, 0, 2)
     assert "the adjudicator decided: 2" in "\n".join(joined.problems())
-    assert [str(label.label) for label in join_labels(labels, corpus).labels] == ["correct", "correct", "incorrect"]
+    voted = join_labels(labels, corpus.find).labels
+    assert [str(label.label) for label in voted] == ["correct", "correct", "incorrect"]
 
 
 def test_a_single_judge_is_measured_against_the_final_label() -> None:
@@ -157,7 +157,7 @@ def test_a_single_judge_is_measured_against_the_final_label() -> None:
     labels = [labelled("ana", label, A, at) for label, at in zip(truth, places, strict=True)]
     labels += [labelled("bob", label, A, at) for label, at in zip(bob, places, strict=True)]
     urls = {url: number for number, url in enumerate((A, *places))}
-    joined = join_labels(labels, SimpleNamespace(find=urls.get), "ana")
+    joined = join_labels(labels, urls.get, "ana")
     section = judges_section(labels, joined)
     assert section is not None
     assert section.tables[0].rows == [["ana", 5, 3, 1.0, 1.0, 1.0], ["bob", 4, 2, 0.5, 0.5, 0.5]]
@@ -167,7 +167,7 @@ def test_a_single_judge_is_measured_against_the_final_label() -> None:
 def test_a_pair_labelled_through_a_twin_counts_for_the_page_kept() -> None:
     text = words(1, 60)
     corpus = crawl_of([page(A, "A", text), page(B, "B", [*text, "b"]), page(C, "A", text)]).corpus
-    joined = join_labels([labelled("ana", "incorrect", C, B)], corpus)
+    joined = join_labels([labelled("ana", "incorrect", C, B)], corpus.find)
     assert (joined.a, joined.b) == ([0], [1])
 
 
@@ -232,6 +232,6 @@ def test_labels_of_a_pair_are_joined_with_all_its_samples() -> None:
         drawn("eve", "incorrect", "audit: rejected"),  # outvoted; the pair was drawn all the same
         label_of(C, B, Judgement.CORRECT, labeller="zoe", sample="combined"),  # through a twin of A
     ]
-    (joined,) = join_labels(labels, corpus).labels
+    (joined,) = join_labels(labels, corpus.find).labels
     assert joined.samples == {"B", "C", "audit", "combined"}
     assert joined.label is Judgement.CORRECT

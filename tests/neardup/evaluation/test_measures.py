@@ -5,8 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from neardup.evaluation.henzinger.ablation_tables import best_threshold
 from neardup.evaluation.henzinger.choices import Cutoff, EqualCorrect, _equal, _knee, curve, equal_correct, find_knee
+from neardup.evaluation.henzinger.variants import best_threshold
 from neardup.evaluation.pairs.graphs import c_graph_of_all
 from neardup.evaluation.pairs.labels import Judgement, Label, label_of
 from neardup.evaluation.pairs.measures import mean_share, measure

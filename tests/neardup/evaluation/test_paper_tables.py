@@ -10,17 +10,17 @@ import numpy as np
 import pytest
 
 import neardup
-from neardup.evaluation.answer import answer
 from neardup.evaluation.figures import sections as sections_module
 from neardup.evaluation.figures.sections import Cell, ResultTable, by_name
-from neardup.evaluation.henzinger import difference_tables, pairs_tables
+from neardup.evaluation.henzinger import pairs_tables
 from neardup.evaluation.henzinger.choice_tables import combined_section
 from neardup.evaluation.henzinger.choices import find_knee
-from neardup.evaluation.henzinger.pairs_tables import graph_section, levels_section
-from neardup.evaluation.henzinger.site_tables import hosts_section, worst_sites
+from neardup.evaluation.henzinger.label_tables import worst_sites
+from neardup.evaluation.henzinger.pairs_tables import graph_section, hosts_section, levels_section
 from neardup.evaluation.pairs.labels import Judgement, Label, join_labels, label_of
 from neardup.evaluation.pairs.runs import CrawlRun, stream
 from neardup.evaluation.pairs.study import CrawlStudy
+from neardup.evaluation.report import answer
 from neardup.evaluation.rules.rule_tables import rules_section
 from neardup.evaluation.run_tables import RunPages, RunStudy, run_section, run_sections
 from neardup.page import host_of
@@ -196,7 +196,7 @@ def test_the_90_percent_point_is_the_least_size_that_nine_of_ten_do_not_exceed()
         (list(range(11, 0, -1)), 10),
         ([2] * 9 + [500], 2),
     ):
-        assert difference_tables.point_of(sizes, 90) == point
+        assert pairs_tables.point_of(sizes, 90) == point
 
 
 def test_term_differences_stand_on_an_axis_of_terms(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -207,7 +207,7 @@ def test_term_differences_stand_on_an_axis_of_terms(monkeypatch: pytest.MonkeyPa
         return plot(title, series, axes)
 
     monkeypatch.setattr(sections_module, "plot", plotted)
-    (made,) = difference_tables._histogram("B", [1, 2, 2, 3, 4, 199, 200, 201, 5000])
+    (made,) = pairs_tables._histogram("B", [1, 2, 2, 3, 4, 199, 200, 201, 5000])
     ((series, axes),) = seen
     assert axes.x == "term difference"
     assert axes.x_range == (0, 201)
@@ -253,7 +253,7 @@ def test_a_run_that_knows_few_of_the_pairs_is_no_rival(crawl: Crawl) -> None:
     assert part.name not in response[0]
     assert "On the labelled pairs that the run contains, its F1 is 1.00" in response[1]
     alone = RunPages(part)
-    study = RunStudy(part, alone, join_labels(labels, alone))
+    study = RunStudy(part, alone, join_labels(labels, alone.find))
     assert answer(run_sections(study))[0].startswith("The run emitted "), "of one row none is the best"
 
 

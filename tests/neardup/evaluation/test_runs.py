@@ -76,7 +76,7 @@ def test_figures_of_a_run_alone_by_hand() -> None:
     pages = RunPages(run)
     names = {(a, b): Judgement.INCORRECT, (a, c): Judgement.CORRECT, (b, d): Judgement.CORRECT}
     names |= {(c, d): Judgement.INCORRECT, (b, c): Judgement.UNDECIDED}
-    labels = join_labels([label_of(*pair, one, labeller="ana") for pair, one in names.items()], pages)
+    labels = join_labels([label_of(*pair, one, labeller="ana") for pair, one in names.items()], pages.find)
     tables = by_name(evaluate_run(RunStudy(run, pages, labels)).sections)
     # Of the labelled pairs it merged (a, b), (a, c) and (b, c), the undecided one; (b, d) is missed.
     rules = dict(zip(tables["rules-all"].columns, tables["rules-all"].rows[0], strict=True))
@@ -115,7 +115,7 @@ def test_pages_by_what_they_are_about() -> None:
 def test_a_run_without_merges_and_without_labels_divides_by_nothing() -> None:
     run = run_of("r", [verdict("gone", "a.example/")])
     pages = RunPages(run)
-    made = evaluate_run(RunStudy(run, pages, join_labels([], pages)))
+    made = evaluate_run(RunStudy(run, pages, join_labels([], pages.find)))
     found = {section.key: section for section in made.sections}
     assert "found no near-duplicates" in found["run"].missing
     assert [row[1] for row in found["run"].tables[1].rows] == [0, 0, 0, 0, None]

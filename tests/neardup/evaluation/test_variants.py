@@ -8,8 +8,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from neardup.evaluation.henzinger.ablation_tables import ablation_section
-from neardup.evaluation.henzinger.variants import B, C, as_set, chosen_tokens, jaccard
+from neardup.evaluation.henzinger.variants import B, C, ablation_section, as_set, chosen_tokens, jaccard
 from neardup.evaluation.pairs.labels import Judgement, label_of
 from neardup.evaluation.pairs.texts import page_tokens
 from neardup.scheme import Scheme
