@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 from neardup.evaluation.pairs.difference import common_ratio
 from neardup.evaluation.pairs.texts import page_tokens
 from neardup.page import Page
+from neardup.pairs.pair import Pair
 from neardup.pairs.scoring import compare
 from neardup.report.prose import percent
 from neardup.scheme import Scheme
@@ -48,10 +49,12 @@ def exact_of(pages: Sequence[Page], scheme: Scheme) -> ExactSimilarity | None:
     a, b = (page_tokens(page, scheme).fp for page in pages)
     if not len(a) or not len(b):
         return None
-    scores = []
-    for seed in range(1, SEEDS + 1):
-        sketches = [Sketch(record) for record in sketch_pages(pages, replace(scheme, seed=seed))]
-        if any(sketch.kind is not RecordKind.PAGE for sketch in sketches):
-            return None
-        scores.append(compare(*sketches).tape_score)
-    return ExactSimilarity(common_ratio(a, b, _STEPS_MAX), min(scores), max(scores))
+    pairs = [pair_of_pages(pages, replace(scheme, seed=seed)) for seed in range(1, SEEDS + 1)]
+    scores = [pair.tape_score for pair in pairs if pair is not None]
+    return ExactSimilarity(common_ratio(a, b, _STEPS_MAX), min(scores), max(scores)) if scores else None
+
+
+def pair_of_pages(pages: Sequence[Page], scheme: Scheme) -> Pair | None:
+    """Sketches two pages and computes their numbers; None if one cannot be sketched as a page."""
+    sketches = [Sketch(record) for record in sketch_pages(pages, scheme)]
+    return compare(*sketches) if all(sketch.kind is RecordKind.PAGE for sketch in sketches) else None

@@ -8,16 +8,13 @@ from rich.console import Console, ConsoleOptions, RenderResult
 
 from neardup.errors import BadInput
 from neardup.page import normalise_url
-from neardup.pairs.scoring import compare
 from neardup.signals.idf import Idf
 from neardup.signals.model import Model, ModelDecision
 from neardup.signals.of_sketches import OF_SKETCHES, sketch_signals
 from neardup.signals.pages import Body, Result
 from neardup.signals.table import SIGNALS, signals_of
-from neardup.sketch.layout import RecordKind
-from neardup.sketch.making import sketch_pages
-from neardup.sketch.view import Sketch
 from streams.comparison.compare import SCHEME, page_of_file
+from streams.comparison.exactly import pair_of_pages
 from streams.process.terminal import safe, table_of
 
 
@@ -66,9 +63,8 @@ def signals_command(a: PairPage, b: PairPage, *, query: str = "", model: Model |
         for side, page in zip((a, b), pages, strict=True)
     )
     values = signals_of(one, other, Idf() if model is None else model.idf)
-    sketches = [Sketch(record) for record in sketch_pages(pages, SCHEME)]
-    sketched = all(sketch.kind is RecordKind.PAGE for sketch in sketches)
-    of_sketches = sketch_signals(compare(*sketches)) if sketched else {}
+    pair = pair_of_pages(pages, SCHEME)
+    of_sketches = {} if pair is None else sketch_signals(pair)
     decision = None
     if model is not None:
         known = of_sketches if set(model.signals) <= set(OF_SKETCHES) else values

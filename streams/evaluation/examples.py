@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 from random import Random
 from time import process_time
@@ -18,7 +19,6 @@ from neardup.pairs.scoring import compare
 from neardup.signals.idf import Idf
 from neardup.signals.learning import Examples
 from neardup.signals.of_sketches import OF_SKETCHES, sketch_signals
-from neardup.signals.pages import Result
 from neardup.signals.table import SIGNALS, signals_of
 from neardup.sketch.layout import RecordKind
 from neardup.sketch.making import sketch_pages
@@ -33,6 +33,8 @@ from streams.ports import Progress
 COST_PAIRS = 50
 #: Pairs to label by natural truth; with more, the learners would take hours.
 PAIRS_MAX = 1000
+#: Pages whose texts and terms are held.
+_HELD_MAX = 200
 
 
 @dataclass
@@ -135,13 +137,13 @@ def _of_one_query(one: dict[str, Line], other: dict[str, Line]) -> tuple[Line, L
 
 def examples_of(made: Labelled, *, sketches: bool = False, progress: Progress) -> Examples:
     """The signals of the pairs: of the results, or of their sketches. Raises BadInput."""
-    rows = _of_sketches(made) if sketches else _of_results(made)
-    names = tuple(OF_SKETCHES if sketches else SIGNALS)
-    values = np.empty((len(made.pairs), len(names)))
-    for number, row in enumerate(rows):
-        values[number] = [row[name] for name in names]
-        progress("signals", number + 1, len(made.pairs))
-    return Examples({name: values[:, at].copy() for at, name in enumerate(names)}, np.array(made.same, np.bool_))
+    rows = []
+    for row in _of_sketches(made) if sketches else _of_results(made):
+        rows.append(row)
+        progress("signals", len(rows), len(made.pairs))
+    names = OF_SKETCHES if sketches else SIGNALS
+    columns = {name: np.array([row[name] for row in rows], np.float64) for name in names}
+    return Examples(columns, np.array(made.same, np.bool_))
 
 
 def signal_costs(made: Labelled) -> tuple[StepTimes, dict[str, SignalCost]]:
@@ -189,16 +191,10 @@ def groups_of(made: Labelled, by: str) -> np.ndarray:
 
 
 def _of_results(made: Labelled) -> Iterator[dict[str, float]]:
-    held: dict[int, Result] = {}  # extracts a page's text once for all its pairs, which are neighbours
+    # pairs of a page are neighbours: its text is extracted once
+    result = lru_cache(maxsize=_HELD_MAX)(Line.result)
     for a, b in made.pairs:
-        if len(held) > _HELD_MAX:
-            held.clear()
-        one, other = (held.setdefault(id(line), line.result()) for line in (a, b))
-        yield signals_of(one, other, made.idf)
-
-
-#: Pages whose texts and terms are held.
-_HELD_MAX = 200
+        yield signals_of(result(a), result(b), made.idf)
 
 
 def _of_sketches(made: Labelled) -> Iterator[dict[str, float]]:

@@ -12,14 +12,11 @@ from neardup.evaluation.labelling.judges import judges_section
 from neardup.evaluation.pairs.corpus import CorpusCounts
 from neardup.evaluation.pairs.truth import Editions
 from neardup.evaluation.report import HUFFMAN, Evaluation, make_folder, write
-from neardup.pairs.scoring import compare
 from neardup.rules import rules_for
 from neardup.signals.learning import FOLDS, LEARNERS, SEEDS, require_learners
-from neardup.sketch.layout import RecordKind
-from neardup.sketch.making import sketch_pages
-from neardup.sketch.view import Sketch
 from neardup.wording import counted
 from streams.comparison.compare import SCHEME
+from streams.comparison.exactly import pair_of_pages
 from streams.evaluation.examples import Labelled, examples_of, groups_of, labelled, signal_costs
 from streams.evaluation.train import over_processes
 from streams.ports import Progress, silent
@@ -86,9 +83,7 @@ def _rules(made: Labelled) -> dict[str, np.ndarray]:
     decider = Decider(scheme=SCHEME.digest)
     decided: dict[str, list[bool]] = {name: [] for name in rules_for(decider)}
     for a, b in made.pairs:
-        sketches = [Sketch(record) for record in sketch_pages([a.page, b.page], SCHEME)]
-        pages = all(sketch.kind is RecordKind.PAGE for sketch in sketches)
-        pair = compare(*sketches) if pages else None
+        pair = pair_of_pages([a.page, b.page], SCHEME)
         for name, rule in rules_for(decider).items():
             found = pair is not None and (pair.same_digest or rule.decide(pair, decider).kind is not None)
             decided[name].append(found)

@@ -152,28 +152,35 @@ def lines_of(file: BinaryIO, bytes_max: int) -> Iterator[bytes]:
             line = file.readline(bytes_max + 1)
 
 
+def lines_at(path: Path, what: str) -> Iterator[tuple[str, bytes]]:
+    """Iterates over the lines of a file that hold text, each with its place, such as "labels.jsonl:7".
+
+    what: name of the content. Raises BadInput for an unreadable file.
+    """
+    try:
+        with path.open("rb") as file:
+            for number, line in enumerate(lines_of(file, LINE_BYTES_MAX), 1):
+                if line.strip():
+                    yield f"{path}:{number}", line
+    except OSError as error:
+        raise BadInput(f"cannot read {what} {path}: {error.strerror or error}") from error
+
+
 def read_labels(path: Path) -> list[Label]:
     """Reads the current labels of a file, one per pair and labeller, without withdrawn and replaced ones.
 
     Raises BadInput with file and lines for an unreadable file, an invalid label, or a contradiction.
     """
+    return current((place, _label_at(place, line)) for place, line in lines_at(path, "labels"))
+
+
+def _label_at(place: str, line: bytes) -> Label:
     try:
-        with path.open("rb") as file:
-            return current(_numbered(path, lines_of(file, LINE_BYTES_MAX)))
-    except OSError as error:
-        raise BadInput(f"cannot read labels {path}: {error.strerror or error}") from error
-
-
-def _numbered(path: Path, lines: Iterable[bytes]) -> Iterable[tuple[str, Label]]:
-    for number, line in enumerate(lines, 1):
-        if not line.strip():
-            continue
-        try:
-            if len(line) > LINE_BYTES_MAX:
-                raise BadInput(f"a line of more than {LINE_BYTES_MAX} bytes")
-            yield f"{path}:{number}", parse_label(line)
-        except BadInput as error:
-            raise BadInput(f"{path}:{number}: {error}") from error
+        if len(line) > LINE_BYTES_MAX:
+            raise BadInput(f"a line of more than {LINE_BYTES_MAX} bytes")
+        return parse_label(line)
+    except BadInput as error:
+        raise BadInput(f"{place}: {error}") from error
 
 
 def current(labels: Iterable[tuple[str, Label]]) -> list[Label]:

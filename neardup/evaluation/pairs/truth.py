@@ -29,7 +29,7 @@ import orjson
 from neardup.errors import BadInput, BadPage
 from neardup.evaluation.pairs.corpus import Corpus
 from neardup.evaluation.pairs.difference import ratio_at_most
-from neardup.evaluation.pairs.labels import LINE_BYTES_MAX, Judgement, Label, join_labels, label_of, lines_of, united
+from neardup.evaluation.pairs.labels import LINE_BYTES_MAX, Judgement, Label, join_labels, label_of, lines_at, united
 from neardup.evaluation.pairs.texts import Texts
 from neardup.kernels import joins
 from neardup.page import named_url
@@ -100,15 +100,10 @@ class Items:
         Raises BadInput with file and line for an unreadable file, an invalid line, or a URL with two items.
         """
         held: dict[str, tuple[str, str]] = {}
-        try:
-            with path.open("rb") as file:
-                for number, line in enumerate(lines_of(file, LINE_BYTES_MAX), 1):
-                    if line.strip():
-                        url, given = _item(line, f"{path}:{number}")
-                        if held.setdefault(url, given) != given:
-                            raise BadInput(f"{path}:{number}: {url} is another item than a line before it says")
-        except OSError as error:
-            raise BadInput(f"cannot read items {path}: {error.strerror or error}") from error
+        for place, line in lines_at(path, "items"):
+            url, given = _item(line, place)
+            if held.setdefault(url, given) != given:
+                raise BadInput(f"{place}: {url} is another item than a line before it says")
         if not held:
             raise BadInput(f'{path} names no page; a line is {{"url": ..., "item": ...}}')
         return cls(held)

@@ -11,7 +11,7 @@ import orjson
 from neardup.errors import BadInput, BadPage
 from neardup.evaluation.figures.sections import Cell, ResultTable, Section, count, ratio, share, text
 from neardup.evaluation.pairs.corpus import Corpus
-from neardup.evaluation.pairs.labels import LINE_BYTES_MAX, Judgement, Label, lines_of
+from neardup.evaluation.pairs.labels import LINE_BYTES_MAX, Judgement, Label, lines_at
 from neardup.evaluation.pairs.sampling import Drawn
 from neardup.page import normalise_url
 from neardup.shadow import AUDIT_VERSION, Disagreement, Stratum
@@ -75,23 +75,17 @@ def read_audits(paths: Iterable[Path]) -> AuditRecords:
     held: dict[tuple[str, str], AuditPair] = {}
     for path in paths:
         read = 0
-        try:
-            with path.open("rb") as file:
-                for number, line in enumerate(lines_of(file, LINE_BYTES_MAX), 1):
-                    if not line.strip():
-                        continue
-                    try:
-                        record = _record(line)
-                    except BadInput as error:
-                        raise BadInput(f"{path}:{number}: {error}") from error
-                    if isinstance(record, AuditPair):
-                        held[record.urls] = record
-                    elif record is not None:
-                        out.counts.update(record)
-                    read += record is not None
-                    out.unreadable += record is None
-        except OSError as error:
-            raise BadInput(f"cannot read the audit {path}: {error.strerror or error}") from error
+        for place, line in lines_at(path, "the audit"):
+            try:
+                record = _record(line)
+            except BadInput as error:
+                raise BadInput(f"{place}: {error}") from error
+            if isinstance(record, AuditPair):
+                held[record.urls] = record
+            elif record is not None:
+                out.counts.update(record)
+            read += record is not None
+            out.unreadable += record is None
         if not read:
             raise BadInput(f"{path} has no audit records; make them with: neardup scan --audit {path}")
     out.pairs = list(held.values())
