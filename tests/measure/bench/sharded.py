@@ -9,6 +9,7 @@ in the index.
 """
 
 import argparse
+import gc
 import tempfile
 import time
 from collections import Counter, defaultdict
@@ -28,6 +29,7 @@ from neardup.index.rocks import RocksStore
 from neardup.sharded.records import Candidates, Effects
 from neardup.sharded.shard import Question, Shard
 from neardup.sketch.layout import field_at
+from streams.commands.app import GC_THRESHOLDS
 from streams.files.segments import SegmentLog
 from streams.formats.message import Message, decode_entry, encode_message
 from streams.pipeline.matcher import Matcher
@@ -163,6 +165,7 @@ def main() -> None:
     parser.add_argument("--together", action="store_true", help="shards of one process, which read the log once")
     parser.add_argument("--at", default="", help="numbers of pages at which the cost of the last 10,000 is printed")
     asked = parser.parse_args()
+    gc.set_threshold(*GC_THRESHOLDS)  # as in the process of a role
     stages = Stages([])
     if asked.log:
         messages = list(islice(SegmentLog(asked.log).read(), asked.messages))
