@@ -2,15 +2,17 @@
 
 import os
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from broker import Own, alter, kafka
+from confluent_kafka import KafkaException
 from line import Line, Make, auditing
 from sharded_line import ShardedLine
 
+from neardup.errors import NeardupError
 from streams.config.settings import Topics
 from streams.kafka import Admin, Connection, topics
 from streams.kafka.topics import Sizes
@@ -77,6 +79,21 @@ def own_broker(own: Own) -> Iterator[Any]:
         cluster.resume()
     if cluster.settings != settings:
         own.end()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    call: pytest.CallInfo[None],
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Reports where topics, groups and processes were when a test failed; what processes wrote follows at its end."""
+    report = yield
+    if call.when == "call" and report.failed:
+        for line in Line.open:
+            try:
+                report.sections.append(("topics and roles", line.describe()))
+            except (KafkaException, NeardupError) as error:
+                report.sections.append(("topics and roles", f"unknown: {error}"))
+    return report
 
 
 @pytest.hookimpl(trylast=True)  # after the fixtures of the test

@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from signal import SIGUSR1
+from typing import Any, ClassVar
 
 from broker import alter, eventually
 from confluent_kafka import Consumer, ConsumerGroupTopicPartitions, KafkaError, KafkaException, TopicPartition
@@ -62,7 +63,12 @@ def auditing(names: Topics) -> tuple[Topics, dict[str, Any]]:
 
 
 class Line:
-    """Topics of one test, with two partitions of pages. `published`: what each record holds, by (source, partition)."""
+    """Topics of one test, with two partitions of pages. `published`: what each record holds, by (source, partition).
+
+    open: lines that are not closed.
+    """
+
+    open: ClassVar[list["Line"]] = []
 
     def __init__(
         self, bootstrap: str, names: Topics, folder: Path, *, partitions: int = 2, shards: int = 0, **settings: Any
@@ -91,6 +97,7 @@ class Line:
         self._left_out: set[int] = set()
         self._lost = 0
         self._client = AdminClient({"bootstrap.servers": bootstrap})
+        Line.open.append(self)
 
     def publish(self, pages: Sequence[Page], partition: int | None = None) -> None:
         """Spreads the pages over the partitions by their URLs, or puts them into one."""
@@ -243,7 +250,27 @@ class Line:
         """Deletes these offsets of partition 0 unread."""
         self._lost += stop - start
 
+    def describe(self) -> str:
+        """Ends of all topics of the test and committed offsets of its groups; running roles write their stacks."""
+        for role in self._roles:
+            if role.running:
+                role.signal(SIGUSR1)
+        prefix = self.names.pages.removesuffix(".pages")
+        names = sorted(name for name in self._client.list_topics(timeout=30).topics if name.startswith(prefix))
+        ends = [f"{topic}: {self.ends(topic)}" for topic in names]
+        groups = [each.group_id for each in self._client.list_consumer_groups().result(30).valid]
+        positions = []
+        for group in sorted(group for group in groups if group.startswith(prefix)):
+            asked = [ConsumerGroupTopicPartitions(group)]
+            found = self._client.list_consumer_group_offsets(asked, require_stable=False)[group].result(30)
+            places = [f"{at.topic}/{at.partition} {at.offset}" for at in found.topic_partitions]
+            positions.append(f"group {group}: {', '.join(places)}")
+        states = [f"{role.log.name}: {'runs' if role.running else 'has ended'}" for role in self._roles]
+        return "\n".join([*ends, *positions, *states])
+
     def close(self) -> None:
+        if self in Line.open:
+            Line.open.remove(self)
         for role in self._roles:
             role.kill()
             print(f"--- {role.log.name}\n{role.output()}")  # shown if the test fails

@@ -60,6 +60,7 @@ class Reader:
         assert self.failed == []
 
     def of(self, generation: str) -> list[tuple[int, int]]:
+        assert self.failed == []
         return sorted((page_id, n) for name, page_id, n in self.seen if name == generation)
 
 
