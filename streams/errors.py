@@ -18,6 +18,28 @@ LOG_LOST = (
     f"or {NEW_GENERATION}"
 )
 
+#: Advice where the effects of the judge were deleted, which it keeps for two epochs.
+EFFECTS_GONE = (
+    "create it (neardup topics create) if it is missing, and start judge and shards: the judge writes the effects of "
+    "its last two epochs again, and a shard that needs earlier ones says what to do"
+)
+#: Advice where answers of shards were deleted.
+ANSWERS_GONE = (
+    "create it (neardup topics create) if it is missing, and start judge and shards: if the judge lacks answers, it "
+    "names the shards and what to do"
+)
+
+
+def effects_again(required: int) -> str:
+    """Advice where a topic lacks the effects of messages from `required` on."""
+    return (
+        "the judge must write the effects again: stop the judge and all shards, delete their topic and create it again "
+        "(neardup topics create), and start all: the judge writes those of its last two epochs. If a shard that needs "
+        "earlier ones says this again, do the same, and move the judge's index folder away before the start: no "
+        "verdict is emitted again. Where retention has removed the log's start, restore for the judge a checkpoint "
+        f"that ends at message {required} or before (neardup checkpoints, neardup restore --checkpoint NAME)"
+    )
+
 
 def how_to_install(extra: str) -> str:
     """The command that installs an optional dependency, for messages."""

@@ -45,9 +45,9 @@ def make(state: Path, store: CheckpointStore, *, keep: int, progress: Progress =
                 f"{state} has the index of shard {owner}: a running shard makes checkpoints itself where `checkpoints` "
                 "is set (NEARDUP_CHECKPOINTS); to move the shard, copy the folder of the stopped one"
             )
-        names = log_names(index) or LogNames()
+        log = log_names(index) or LogNames()
         image = make_image(directory.path, index)
-        manifest = manifest_of(Matcher(index, decider), f"{names.cluster_id}/{names.topic_id}", names.generation)
+        manifest = manifest_of(Matcher(index, decider), f"{log.cluster_id}/{log.topic_id}", log.generation)
         return _copied(store, image, manifest, keep, progress)
 
 

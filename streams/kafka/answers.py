@@ -1,17 +1,55 @@
-"""Reads the topic `candidates`: the answers of all shards. Single partitions can be paused."""
+"""Reads and writes the topic `candidates`: the answers of all shards."""
 
-from collections.abc import Collection, Mapping, Sequence
+import time
+from collections.abc import Callable, Collection, Mapping, Sequence
 
+from streams.errors import ANSWERS_GONE, BrokerError
 from streams.kafka.connection import Connection
 from streams.kafka.reader import TopicReader
+from streams.kafka.writer import Headers, Writer
 from streams.ports import Record
 
 #: Limits of a read: records, and their bytes.
 _RECORDS, _BYTES_MAX = 256, 32 << 20
 
+#: Between two checks of the topic while acknowledgements are awaited.
+_CHECK_SECONDS = 1.0
+
+
+class AnswerWriter(Writer):
+    """Writes the answers of one shard, to its partition."""
+
+    def __init__(
+        self, connection: Connection, topic: str, shard: int, check: Callable[[], None], *, message_bytes_max: int
+    ) -> None:
+        """check: raises TopicError if the topic was deleted or recreated; called while acknowledgements are awaited."""
+        super().__init__(connection, topic, message_bytes_max=message_bytes_max, gapless=True, linger_ms=0)
+        self._shard, self._check = shard, check
+
+    def send(
+        self, value: bytes | None, *, key: bytes | None = None, headers: Headers = (), partition: int = -1
+    ) -> None:
+        super().send(value, key=key, headers=headers, partition=self._shard)
+
+    def poll(self, wait_s: float = 0.0) -> int:
+        try:
+            return super().poll(wait_s)
+        except BrokerError:
+            self._check()  # names the cause, if it is that
+            raise
+
+    def flush(self) -> None:
+        """Returns when every record is acknowledged. Raises TopicError if the topic was recreated, and like `poll`."""
+        checked = time.monotonic()
+        while self.poll(0.02):
+            self._producer.flush(0.0)  # sends what lingers
+            if time.monotonic() - checked > _CHECK_SECONDS:
+                self._check()
+                checked = time.monotonic()
+
 
 class KafkaAnswers:
-    """Reads all partitions of the topic, each from its own position.
+    """Reads all partitions of the topic, each from its own position. Single partitions can be paused.
 
     If the topic no longer has a position, reading begins at the start of the partition: shards write answers again, so
     the missing ones may follow the existing ones.
@@ -19,7 +57,7 @@ class KafkaAnswers:
 
     def __init__(self, connection: Connection, topic: str) -> None:
         # Answers are not written in transactions.
-        self._reader = TopicReader(connection, topic, committed_only=False)
+        self._reader = TopicReader(connection, topic, committed_only=False, gone=ANSWERS_GONE)
         self.topic = self._reader.topic
         self._paused: set[int] = set()
 

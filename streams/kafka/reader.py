@@ -25,6 +25,8 @@ from streams.ports import Record
 
 #: Messages per request: the bytes of a batch exceed its limit by so many messages, at most.
 CHUNK = 64
+#: Advice where a topic was deleted or recreated, and its reader may begin anew.
+READ_THE_NEW = "once it is there, start again to read the new one"
 #: Seconds of a wait for existing records: a signal may be delayed by so much.
 _WAIT_SECONDS = 0.5
 
@@ -32,13 +34,16 @@ _WAIT_SECONDS = 0.5
 class TopicClient:
     """A consumer of one topic: makes the client, fills batches, and separates temporary errors from permanent ones.
 
-    ANEW: advice if the topic was deleted or recreated. `_advice`: advice if a position is lost.
+    `_advice`: advice if a position is lost.
     """
 
-    ANEW = "once it is there, start again to read the new one"
-
-    def __init__(self, connection: Connection, topic: str, group: str, fixed: Mapping[str, Any]) -> None:
-        """fixed: settings of this consumer beyond those of all consumers, and its callbacks."""
+    def __init__(
+        self, connection: Connection, topic: str, group: str, fixed: Mapping[str, Any], gone: str = READ_THE_NEW
+    ) -> None:
+        """fixed: settings of this consumer beyond those of all consumers, and its callbacks. gone: advice if the topic
+        was deleted or recreated.
+        """
+        self._gone = gone
         self.bootstrap = connection.bootstrap
         self._admin = Admin(connection)
         self.topic = self._admin.topic(topic)
@@ -153,14 +158,14 @@ class TopicClient:
         self._same_topic(TRY_SECONDS_MAX)
 
     def _same_topic(self, within_s: float | None = None) -> KafkaTopic:
-        return same_topic(self._admin, self.topic, self.ANEW, within_s)
+        return same_topic(self._admin, self.topic, self._gone, within_s)
 
     def _trouble(self, error: KafkaError, partition: int | None) -> Exception:
         where = f"topic {self.topic.name}" + ("" if partition is None else f", partition {partition}")
         if error.code() == KafkaError._AUTO_OFFSET_RESET and partition is not None:
             return self._lost(partition, None)
         if error.code() in NO_TOPIC:
-            return TopicError(f"{where} is gone ({error.str()}): {self.ANEW}")
+            return TopicError(f"{where} is gone ({error.str()}): {self._gone}")
         return BrokerError(f"{where} at {self.bootstrap}: {self._cause.explain(error)}")
 
     def _lost(self, partition: int, required: int | None) -> PositionLost:
@@ -195,14 +200,22 @@ class TopicReader(TopicClient):
     """
 
     def __init__(
-        self, connection: Connection, topic: str, *, committed_only: bool, lost: str = "start again with what is left"
+        self,
+        connection: Connection,
+        topic: str,
+        *,
+        committed_only: bool,
+        gone: str = READ_THE_NEW,
+        lost: str = "start again with what is left",
     ) -> None:
-        """lost: advice if a position is no longer in the topic. Raises TopicError, BrokerError, BadInput."""
+        """gone, lost: advice if the topic was deleted or recreated, and if a position is no longer in it. Raises
+        TopicError, BrokerError, BadInput.
+        """
         isolation = "read_committed" if committed_only else "read_uncommitted"
         # There is no subscription and no commit, but librdkafka requests the group's coordinator, which needs a right.
         # So the group's name begins with the role's, as rights do.
         group = f"{connection.settings.get('client.id', 'neardup')}.reader"
-        super().__init__(connection, topic, group, {"isolation.level": isolation})
+        super().__init__(connection, topic, group, {"isolation.level": isolation}, gone)
         self._starts: dict[int, int] = {}
         self._lost_advice = lost
 
@@ -295,11 +308,19 @@ class KafkaLog(TopicReader):
 
     hear: Callable[[Sequence[tuple[str, bytes | None]] | None], None] | None = None
 
-    ANEW = NEW_GENERATION
-
-    def __init__(self, connection: Connection, topic: str, *, committed_only: bool = False) -> None:
-        """committed_only: for the topic of effects. Raises TopicError if the topic has more than one partition."""
-        super().__init__(connection, topic, committed_only=committed_only, lost=LOG_LOST)
+    def __init__(
+        self,
+        connection: Connection,
+        topic: str,
+        *,
+        committed_only: bool = False,
+        gone: str = NEW_GENERATION,
+        lost: str = LOG_LOST,
+    ) -> None:
+        """committed_only, gone, lost: for the topic of effects. Raises TopicError if the topic has more than one
+        partition.
+        """
+        super().__init__(connection, topic, committed_only=committed_only, gone=gone, lost=lost)
         if self.topic.partitions != 1:
             raise TopicError(f"topic {topic} has {self.topic.partitions} partitions; it must have exactly one")
 

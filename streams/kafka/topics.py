@@ -131,10 +131,11 @@ def _plans(names: Topics, sizes: Sizes, log_retention_ms: int) -> tuple[_Plan, .
     of_pages = "it is the log time, and with CreateTime a producer with a wrong clock could write the future"
     for_rejected = "a rejected page of full size, with its reason, would not fit and would stop the sketcher"
     log_kept = "it must cover three intervals between checkpoints, or a lost index cannot be rebuilt"
+    again = "stop judge and shards, delete it, and create it again (neardup topics create)"
     plans = (
         plan(names.audit, 1, _BROKER_TIME, _retention(verdicts_ms, DAY_MS, audit_kept), _NO_COMPACTION),
-        plan(names.candidates, sizes.shards, *between, fixed="each virtual shard has a partition of its own"),
-        plan(names.effects, 1, *between, fixed="its one partition has the log's order"),
+        plan(names.candidates, sizes.shards, *between, fixed=f"each virtual shard has a partition of its own: {again}"),
+        plan(names.effects, 1, *between, fixed=f"its one partition has the log's order: {again}"),
         plan(
             names.pages,
             sizes.partitions,

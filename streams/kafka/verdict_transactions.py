@@ -7,7 +7,7 @@ from types import MappingProxyType
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
 
 from neardup.errors import NeardupError
-from streams.errors import BrokerError, Fenced, RecordTooLarge, Stopped, Unsettled, verdicts_gone
+from streams.errors import EFFECTS_GONE, BrokerError, Fenced, RecordTooLarge, Stopped, Unsettled, verdicts_gone
 from streams.kafka.admin import Admin
 from streams.kafka.connection import (
     FENCED,
@@ -256,7 +256,7 @@ class KafkaVerdicts:
         if now is None or now.id != self.topic_ids.sink:
             raise verdicts_gone(self.topic, self.topic_ids.sink, now.id if now else None)
         if self._effects is not None:
-            same_topic(self._admin, self._effects, "start the judge: it says what is gone", TRY_SECONDS_MAX)
+            same_topic(self._admin, self._effects, EFFECTS_GONE, TRY_SECONDS_MAX)
 
     def close(self) -> None:
         """Closes without waiting. The next `init` ends an open transaction."""

@@ -75,7 +75,3 @@ class EffectsReader:
         if row != self._kept:
             store.write({Family.META: {_POSITION: row}})
             self._kept = row
-
-    def check(self) -> None:
-        """Raises TopicError if the topic was recreated, BrokerError if that is unknown."""
-        self._source.check()

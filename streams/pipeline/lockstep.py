@@ -105,8 +105,8 @@ class Lockstep:
             if self._shards[number].newest > self._first:
                 text += f"; {self._source.name(number)} has an answer to message {self._shards[number].newest}"
         return (
-            f"{text}; see whether it runs. If it does and is ready, the topic has lost its answer: start that shard "
-            f"once with --answer-from {self._first}"
+            f"{text}; see whether it runs. If it is ready, or waits for effects to answer a later message, the topic "
+            f"has lost its answer: start that shard once with --answer-from {self._first}"
         )
 
     def positions(self) -> dict[int, int]:

@@ -136,10 +136,6 @@ class SharedLog:
         """Returns the number of messages after `position`, for which `holds` must be true."""
         return (self._reader.lag() if self._reader is not None else 0) + max(0, self._end - position)
 
-    def check(self) -> None:
-        if self._reader is not None:
-            self._reader.check()
-
     def drop(self, view: "LogView") -> None:
         with self._lock:
             self._views = self._views - {view}
@@ -174,13 +170,6 @@ class LogView:
     def lag(self) -> int:
         """Messages behind the position, as known locally."""
         return self._own.lag() if self._own is not None else self._shared.lag(self.position)
-
-    def check(self) -> None:
-        """Raises TopicError if the log was deleted or recreated, BrokerError if that is unknown."""
-        if self._own is not None:
-            self._own.check()
-        else:
-            self._shared.check()
 
     def close(self) -> None:
         self._close_own()

@@ -24,14 +24,14 @@ from neardup.index.rocks import RocksStore
 from neardup.sharded.epochs import Sharding
 from neardup.sharded.records import Candidates, Effects
 from neardup.sharded.shard import Question
-from streams.errors import PositionLost
+from streams.errors import PositionLost, effects_again
 from streams.formats.pieces import pieces_of
 from streams.pipeline.effects import EffectsReader
 from streams.pipeline.shared_log import LogView
 from streams.ports import RecordWriter
 from streams.process import logs
 from streams.roles.checkpoint import RoleCheckpoints
-from streams.roles.runtime import Runtime, Silence
+from streams.roles.runtime import Runtime
 
 _log = logs.get("shard")
 
@@ -40,10 +40,8 @@ _MESSAGES = 16
 _BYTES_MAX = 16 << 20
 #: Key of the META family. Row: offsets behind the last takedown whose effects are in the rows, and behind later ones.
 _TAKEDOWNS = b"takedowns"
-#: How often the topics are checked, with or without work.
-_TOPICS_SECONDS = 1.0
-#: A shard that waits longer than this for effects is not ready.
-_PATIENCE_SECONDS = 10.0
+#: A shard that waits longer than this for effects is not ready. It says so before the judge complains about the shard.
+_PATIENCE_SECONDS = 4.0
 
 
 class Answering(Protocol):
@@ -61,18 +59,8 @@ class Answering(Protocol):
 
 class AnswerWriter(RecordWriter, Protocol):
     def flush(self) -> None:
-        """Return once all records are acknowledged."""
+        """Return once all records are acknowledged. Raises TopicError if the topic was recreated, BrokerError."""
         ...
-
-
-def effects_again(required: int) -> str:
-    """Advice where the effects of messages from `required` on are lost."""
-    return (
-        "the judge must write the effects again: stop the judge and all shards, delete their topic and create it again "
-        "(neardup topics create), move the judge's index folder away, and start all: no verdict is emitted again. "
-        "Where retention has removed the log's start, restore for the judge a checkpoint that ends at message "
-        f"{required} or before (neardup checkpoints, neardup restore --checkpoint NAME)"
-    )
 
 
 class FoldedShard:
@@ -132,19 +120,30 @@ class ShardRole:
         self._flush_s = runtime.settings.flush_ms / 1000
         self._steady_s: Callable[[], float] = runtime.steady_s
         self._unanswered: deque[int] = deque()
-        self._flushed = self._checked = self._worked = self._steady_s()
-        self._silence = Silence(_log)
+        self._has_answered = False
+        self._flushed = self._worked = self._steady_s()
         self._begin: int | None = None  # offset of the first message that the shard read
         self._whole = False  # whether the topic is known to hold its effects
 
     def round(self, wait_s: float = 0.0) -> bool:
-        """One round; False if nothing was answered or applied. Raises PositionLost, TopicError, BrokerError."""
-        self._check_topics()
+        """One round; False if nothing was answered or applied. Raises PositionLost, TopicError, BrokerError.
+
+        wait_s: for a message, or for effects.
+        """
+        self.answer(wait_s)
+        return self.settle()
+
+    def answer(self, wait_s: float = 0.0) -> None:
+        """The first half of a round, which waits for no acknowledgement."""
         with self._metrics.step("shard", "poll"):
             self._read(wait_s)  # (1)
-            self._learn()
+            self._learn(wait_s)
         with self._metrics.step("shard", "answer"):
-            worked = self._answer()  # (2)
+            self._has_answered = self._answer()  # (2)
+
+    def settle(self) -> bool:
+        """The second half of a round."""
+        worked = self._has_answered
         with self._metrics.step("shard", "acknowledge"):
             self._answers.flush()  # (3)
         with self._metrics.step("shard", "apply"):
@@ -160,14 +159,14 @@ class ShardRole:
 
     def awaits(self) -> str:
         """Return what this shard waits for, if it has waited for _PATIENCE_SECONDS; "" otherwise."""
-        if self._silence.reason:
-            return self._silence.reason
         if not self._unanswered or self._steady_s() - self._worked < _PATIENCE_SECONDS:
             return ""
         return (
             f"shard {self.number} waits for the effects of messages before "
             f"{self._sharding.stable_to(self._unanswered[0])}, which the judge writes, to answer message "
-            f"{self._unanswered[0]}; it has those before {self._effects.next_offset}"
+            f"{self._unanswered[0]}; it has those before {self._effects.next_offset}. If the judge waits for the "
+            f"answer to that message, topic {self._effects.name} has lost them: start the judge again, which writes "
+            "them"
         )
 
     def lag(self) -> int:
@@ -200,10 +199,12 @@ class ShardRole:
             if self._sharding.stable_to(offset) >= self._shard.effects_position:
                 self._unanswered.append(offset)
 
-    def _learn(self) -> None:
+    def _learn(self, wait_s: float) -> None:
         """Read the effects that the unanswered messages need, as far as the judge has written them."""
         while self._unanswered and self._effects.next_offset < self._sharding.stable_to(self._unanswered[-1]):
-            found = self._effects.read()
+            # Without those that the first message needs there is nothing else to do.
+            is_stuck = self._effects.next_offset < self._sharding.stable_to(self._unanswered[0])
+            found = self._effects.read(wait_s if is_stuck else 0.0)
             if not found:
                 return
             for effects in found:
@@ -240,10 +241,3 @@ class ShardRole:
         with self._metrics.step("shard", "flush"):
             self._store.flush()
         self._flushed = self._steady_s()
-
-    def _check_topics(self) -> None:
-        """Raises TopicError if the log, the effects or the answers were recreated."""
-        if self._steady_s() - self._checked < _TOPICS_SECONDS:
-            return
-        self._silence.check(self._log.check, self._effects.check)
-        self._checked = self._steady_s()

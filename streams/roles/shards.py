@@ -1,6 +1,6 @@
 """Connects shards to Kafka, any number of them in one process."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, closing, suppress
 from functools import partial
@@ -13,10 +13,13 @@ from neardup.index.rocks import RocksStore
 from neardup.sharded.epochs import Sharding
 from neardup.sharded.shard import Shard, applied_to
 from streams.config.settings import Settings
-from streams.errors import NEW_GENERATION, InUse
+from streams.errors import ANSWERS_GONE, EFFECTS_GONE, NEW_GENERATION, InUse, effects_again
 from streams.formats.pieces import decode_piece
-from streams.kafka import Admin, KafkaLog, Writer
+from streams.kafka import Admin, KafkaLog
+from streams.kafka.answers import AnswerWriter
 from streams.kafka.assignment import Assignment
+from streams.kafka.connection import TRY_SECONDS_MAX
+from streams.kafka.reader import same_topic
 from streams.kafka.topics import Sizes, require
 from streams.pipeline.effects import EffectsReader
 from streams.pipeline.shared_log import SharedLog, decode_message
@@ -25,8 +28,8 @@ from streams.process.shutdown import now_ms
 from streams.roles import checkpoint
 from streams.roles.checkpoint import Begin, Restoring, RoleCheckpoints, identity
 from streams.roles.generations import generation_served
-from streams.roles.runtime import STOP_SECONDS_MAX, Runtime, connect, serving
-from streams.roles.shard import ShardRole, effects_again
+from streams.roles.runtime import STOP_SECONDS_MAX, Runtime, Silence, connect, serving
+from streams.roles.shard import ShardRole
 from streams.roles.sketch import check_scheme
 from streams.state.checkpointer import remove_index
 from streams.state.directory import Directory, MatcherDirectory
@@ -35,8 +38,10 @@ from streams.state.log_names import LogNames, keep_log_names, log_names
 
 _log = logs.get("shard")
 
-#: Pause after a round in which no shard had anything to do.
+#: Longest wait for something to do.
 _IDLE_SECONDS = 0.02
+#: How often the topics are checked, with or without work.
+_TOPICS_SECONDS = 1.0
 _GAUGES_SECONDS = 5.0
 #: Between two attempts to open a shard's folder that another process has open: a killed one may still be ending.
 _IN_USE_SECONDS = 0.5
@@ -44,22 +49,6 @@ _IN_USE_SECONDS = 0.5
 _TIDY_SECONDS = 600.0
 #: Messages of the log that are kept for the other shards of the process, at least.
 _KEPT_MIN = 64
-
-
-class PartitionWriter(Writer):
-    """Writes the answers of one shard, to its partition."""
-
-    shard = 0
-
-    def send(
-        self,
-        value: bytes | None,
-        *,
-        key: bytes | None = None,
-        headers: Sequence[tuple[str, bytes]] = (),
-        partition: int = -1,
-    ) -> None:
-        super().send(value, key=key, headers=headers, partition=self.shard)
 
 
 def shard_state(settings: Settings, number: int) -> Path:
@@ -116,11 +105,13 @@ def run_shards(
             held.callback(assignment.close)
         for number in shards or ():
             running.add(running.start(number))
+        worked = False
         while not runtime.stop.is_set():
             if assignment is not None:
                 assignment.look()
                 running.adjust(assignment.held)
-            if not running.round():
+            worked = running.round(0.0 if worked else _IDLE_SECONDS)
+            if not running.count:
                 runtime.stop.wait(_IDLE_SECONDS)
         running.flush()
 
@@ -142,7 +133,12 @@ class _RunningShards:
         self._threads = ThreadPoolExecutor(1, "neardup-shard")
         self._starting: tuple[int, Future[_Running]] | None = None
         self._in_use: dict[int, str] = {}  # by shard, why it cannot start yet
-        self._retry_s = self._gauged = self._tidied = runtime.steady_s()
+        self._retry_s = self._gauged = self._tidied = self._checked = runtime.steady_s()
+        self._silence = Silence(_log)
+        self._admin = Admin(connect(settings, "shard", runtime))
+        names = settings.topics
+        advice = {names.sketches: NEW_GENERATION, names.effects: EFFECTS_GONE, names.candidates: ANSWERS_GONE}
+        self._topics = [(self._admin.topic(name), gone) for name, gone in advice.items()]
         self._tidying: Future[None] | None = None
         self._newest = 0  # checkpoint of the shards of this process
         with closing(self._reader()) as log:
@@ -155,10 +151,35 @@ class _RunningShards:
     def _reader(self) -> KafkaLog:
         return KafkaLog(connect(self._settings, "shard", self._runtime, reading=True), self._settings.topics.sketches)
 
+    @property
+    def count(self) -> int:
+        """The number of shards at work."""
+        return len(self._shards)
+
     def start(self, number: int) -> _Running:
         with ExitStack() as held, closing(self._reader()) as log:
-            role = _start(self._settings, self._runtime, number, self._answer_from, self._decider, log, self._log, held)
+            role = _start(
+                self._settings,
+                self._runtime,
+                number,
+                self._answer_from,
+                self._decider,
+                log,
+                self._log,
+                self.check_topics,
+                held,
+            )
             return _Running(role, held.pop_all())
+
+    def check_topics(self) -> None:
+        """Raises TopicError if the log, the effects or the answers were deleted or recreated; looks each second."""
+        if self._runtime.steady_s() - self._checked >= _TOPICS_SECONDS:
+            self._silence.check(self._must_be_the_same)
+            self._checked = self._runtime.steady_s()
+
+    def _must_be_the_same(self) -> None:
+        for known, gone in self._topics:
+            same_topic(self._admin, known, gone, TRY_SECONDS_MAX)
 
     def add(self, running: _Running) -> None:
         self._shards[running.role.number] = running
@@ -222,16 +243,25 @@ class _RunningShards:
         else:
             self._in_use.pop(number, None)
 
-    def round(self) -> bool:
-        """One round of each shard; False if no shard had anything to do. Reports health and metrics."""
+    def round(self, wait_s: float = 0.0) -> bool:
+        """One round of each shard; False if no shard had anything to do. Reports health and metrics.
+
+        No shard waits for the acknowledgements of another one. wait_s: of the first shard, for anything to do.
+        """
+        self.check_topics()
         health, metrics = self._runtime.health.role("shard"), self._runtime.metrics
         roles = [running.role for _, running in sorted(self._shards.items())]
         worked = False
         for role in roles:
             health.turned()
-            worked = role.round() or worked
+            role.answer(wait_s)
+            wait_s = 0.0
+        for role in roles:
+            health.turned()
+            worked = role.settle() or worked
         health.turned()
-        reasons = [*self._in_use.values(), *filter(None, (role.awaits() for role in roles))]
+        awaits = [self._silence.reason, *(role.awaits() for role in roles)]
+        reasons = [*self._in_use.values(), *filter(None, awaits)]
         if self._starting is not None:
             reasons.append(f"shard {self._starting[0]} starts")
         numbers = ", ".join(str(role.number) for role in roles)
@@ -281,6 +311,7 @@ def _start(
     decider: Decider,
     log: KafkaLog,
     shared_log: SharedLog,
+    check_topics: Callable[[], None],
     held: ExitStack,
 ) -> ShardRole:
     """Opens or restores one shard's rows, and connects it from their position on. log: used during the start only."""
@@ -312,16 +343,15 @@ def _start(
     if url:
         checkpoints = RoleCheckpoints(settings, directory.path, identity(log), now_ms, url=url)
         held.callback(checkpoints.close, STOP_SECONDS_MAX / 2)
-    effects = KafkaLog(connect(settings, "shard", runtime, reading=True), names.effects, committed_only=True)
+    effects = _effects(settings, runtime)
     held.callback(effects.close)
-    answers = PartitionWriter(
+    answers = AnswerWriter(
         connect(settings, "shard", runtime),
         names.candidates,
+        number,
+        check_topics,
         message_bytes_max=settings.message_bytes_max,
-        gapless=True,
-        linger_ms=0,
     )
-    answers.shard = number
     held.callback(answers.close)
     view = shared_log.view(shard.effects_position)
     held.callback(view.close)
@@ -336,6 +366,17 @@ def _start(
         answers,
         runtime,
         checkpoints=checkpoints,
+    )
+
+
+def _effects(settings: Settings, runtime: Runtime) -> KafkaLog:
+    """A reader of the topic of effects."""
+    return KafkaLog(
+        connect(settings, "shard", runtime, reading=True),
+        settings.topics.effects,
+        committed_only=True,
+        gone=EFFECTS_GONE,
+        lost="start this shard again: it says which effects it lacks, and what to do",
     )
 
 
@@ -375,9 +416,7 @@ def _begin(settings: Settings, runtime: Runtime, log: KafkaLog) -> Begin:
 
     def find() -> tuple[int, str]:
         names, begin = settings.topics, log.first_offset()
-        with closing(
-            KafkaLog(connect(settings, "shard", runtime, reading=True), names.effects, committed_only=True)
-        ) as effects:
+        with closing(_effects(settings, runtime)) as effects:
             first = effects.first()
         if first is None:
             return begin, names.sketches

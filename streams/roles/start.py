@@ -3,11 +3,12 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from neardup.decider import Decider
 from neardup.errors import StateError
 from neardup.index.base import Store
+from neardup.sharded.epochs import Sharding
 from neardup.sharded.window import Window
 from streams.config.settings import Settings
 from streams.errors import NEW_GENERATION
@@ -46,8 +47,8 @@ class MatcherPorts:
     """The matcher's connections.
 
     messages_from: yields the log's messages from an offset to its present end. newest_verdicts: reads the end of the
-    verdicts' topic. write_control: appends a control record to the log and returns its offset. effects_to: finds the
-    offset of the log behind the last message whose effects are in their topic.
+    verdicts' topic. write_control: appends a control record to the log and returns its offset. effects: looks at the
+    topic of effects, for a judge.
     """
 
     log: SketchLog
@@ -55,7 +56,15 @@ class MatcherPorts:
     verdicts: VerdictTransactions
     newest_verdicts: Callable[[], VerdictsEnd]
     write_control: Callable[[bytes], int]
-    effects_to: Callable[[], int] = lambda: 0
+    effects: Callable[[], "HeldEffects"] = lambda: HeldEffects()
+
+
+class HeldEffects(NamedTuple):
+    """The topic of effects. first: message of its first record. end: offset behind the message of its last one."""
+
+    topic_id: str = ""
+    first: int = 0
+    end: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +94,7 @@ def start_matcher(
 
     (1) Fence other matchers; (2) read changes of the decider from the log; (3) compare index, log and verdicts; (4)
     commit the offset with the topic ids, if it is not committed so; (5) write the topic ids into the index; (6) of a
-    judge: write effects that their topic has lost.
+    judge: write effects that their topic has lost, and the topic's id into the index.
     """
     log, verdicts, store, topic_ids = ports.log, ports.verdicts, directory.store, ports.verdicts.topic_ids
     topics, generation = runtime.settings.topics, runtime.settings.generation
@@ -120,11 +129,19 @@ def start_matcher(
     _log.info("resumes", store=found.store, committed=at, log_begin=found.begin, log_end=found.end)
     if known != Committed(at, topic_ids, first.digest):
         verdicts.commit([], at)  # (4)
+    effects_id = names.effects_id if names else ""
     if found.store_topic_ids != topic_ids:
-        bind(ports, store, generation)  # (5)
-    effects_to = ports.effects_to()
-    if matcher.window is not None and effects_to < matcher.next_offset:
-        effects_to = _write_lost_effects(ports, matcher, matcher.window, effects_to, at, topics.effects)  # (6)
+        bind(ports, store, generation, effects_id)  # (5)
+    effects_to = 0
+    if matcher.window is not None:
+        held = ports.effects()
+        needed = Sharding.of(matcher.decider).stable_to(max(0, at - 1))
+        _must_begin_early(held, effects_id, needed, topics.effects)
+        effects_to = held.end
+        if effects_to < matcher.next_offset:
+            effects_to = _write_lost_effects(ports, matcher, matcher.window, effects_to, at, topics.effects)  # (6)
+        if held.topic_id != effects_id:
+            bind(ports, store, generation, held.topic_id)
     role = MatchRole(
         log,
         ports.messages_from,
@@ -143,6 +160,26 @@ def start_matcher(
     return role
 
 
+def _must_begin_early(held: HeldEffects, known_id: str, needed: int, topic: str) -> None:
+    """Raises StateError if the topic was recreated while a judge ran, which has written effects into it since.
+
+    Then it lacks those before them, which each shard needs at its next start. known_id: of the topic at the last start
+    of the judge; "" if unknown. needed: the message from which on a judge keeps effects.
+    """
+    if known_id not in ("", held.topic_id) and held.end and held.first > needed:
+        raise StateError(
+            f"topic {topic} was deleted and recreated while the judge ran: it begins with the effects of message "
+            f"{held.first}, and shards need those from message {needed} on. {_AGAIN}"
+        )
+
+
+#: Advice where effects cannot be appended to their topic.
+_AGAIN = (
+    "Stop judge and shards, delete the topic and create it again (neardup topics create), and start them: the judge "
+    "writes the effects that it keeps, and a shard that needs earlier ones says what to do"
+)
+
+
 def _write_lost_effects(
     ports: MatcherPorts, matcher: Matcher, window: Window, effects_to: int, committed: int, topic: str
 ) -> int:
@@ -156,9 +193,7 @@ def _write_lost_effects(
     if effects_to and (not kept or kept[0].offset > effects_to):
         raise StateError(
             f"topic {topic} has the effects of messages before {effects_to}, and the judge has judged those before "
-            f"{matcher.next_offset}: those between are lost. Stop judge and shards, delete the topic and create it "
-            "again (neardup topics create), and start them: the judge writes the effects that it keeps, and a shard "
-            "that needs earlier ones says what to do"
+            f"{matcher.next_offset}: those between are lost. {_AGAIN}"
         )
     _log.warning("writes lost effects again", topic=topic, messages=len(kept), before=matcher.next_offset)
     ports.verdicts.commit(
@@ -187,10 +222,10 @@ def check_generation(store: Store, generation: str, state: str) -> None:
         )
 
 
-def bind(ports: MatcherPorts, store: Store, generation: str) -> None:
-    """Writes the topics that an index belongs to into it."""
+def bind(ports: MatcherPorts, store: Store, generation: str, effects_id: str = "") -> None:
+    """Writes the topics that an index belongs to into it. effects_id: of a judge's effects, if known."""
     ids = ports.verdicts.topic_ids
-    keep_log_names(store, LogNames(ports.log.cluster_id, ids.source.hex(), generation, ids.sink.hex()))
+    keep_log_names(store, LogNames(ports.log.cluster_id, ids.source.hex(), generation, ids.sink.hex(), effects_id))
 
 
 def refusal(options: StartOptions, held: Decider, settings: Settings) -> str:

@@ -8,7 +8,7 @@ from pathlib import Path
 from neardup.decider import Decider
 from neardup.errors import BadInput, CorruptRecord, StateError
 from streams.config.settings import Settings
-from streams.errors import NEW_GENERATION, Fenced, Stopped, Unsettled
+from streams.errors import EFFECTS_GONE, NEW_GENERATION, Fenced, Stopped, Unsettled
 from streams.formats.pieces import decode_piece
 from streams.formats.verdicts import decode_verdict
 from streams.kafka import Admin, Connection, KafkaLog, KafkaPages, KafkaTopic, KafkaVerdicts, Writer
@@ -27,7 +27,7 @@ from streams.roles.restart import VerdictsEnd, verdicts_end
 from streams.roles.runtime import STOP_SECONDS_MAX, Runtime, connect, serving
 from streams.roles.sketch import SketchRole, check_scheme
 from streams.roles.standby import stand_by
-from streams.roles.start import MatcherPorts, StartOptions, start_matcher
+from streams.roles.start import HeldEffects, MatcherPorts, StartOptions, start_matcher
 from streams.state.directory import MatcherDirectory
 
 _log = logs.get("match")
@@ -202,7 +202,7 @@ def _match(settings: Settings, runtime: Runtime, new_decider: bool, accept_lost_
             verdicts=verdicts,
             newest_verdicts=lambda: newest_verdicts(settings, runtime),
             write_control=lambda record: _write_control(settings, record),
-            effects_to=lambda: effects_to(settings, runtime),
+            effects=lambda: held_effects(settings, runtime),
         )
         leader = None
         if standby:
@@ -259,15 +259,17 @@ def newest_verdicts(settings: Settings, runtime: Runtime | None = None) -> Verdi
     return verdicts_end(newest, begins, deleted)
 
 
-def effects_to(settings: Settings, runtime: Runtime | None = None) -> int:
-    """The offset of the log behind the last message whose effects are in their topic; 0 without shards."""
+def held_effects(settings: Settings, runtime: Runtime | None = None) -> HeldEffects:
+    """Looks at the topic of effects. Raises BrokerError, TopicError, or CorruptRecord for what is no effect."""
     topic = settings.topics.effects
-    if not topic:
-        return 0
-    with closing(TopicReader(connect(settings, "match", runtime, reading=True), topic, committed_only=True)) as end:
-        newest = end.last().get(0)
-    where = f"the last record of topic {topic}"
-    return 0 if newest is None else decode_piece(newest.value() or b"", where).offset + 1
+    connection = connect(settings, "match", runtime, reading=True)
+    with closing(KafkaLog(connection, topic, committed_only=True, gone=EFFECTS_GONE)) as log:
+        first, newest, topic_id = log.first(), log.last().get(0), log.topic.id.hex()
+    if first is None or newest is None:
+        return HeldEffects(topic_id)
+    began = decode_piece(first[1], f"the first record of topic {topic}")
+    end = decode_piece(newest.value() or b"", f"the last record of topic {topic}").offset + 1
+    return HeldEffects(topic_id, began.offset + bool(began.number), end)
 
 
 def messages_from(settings: Settings, start: int, runtime: Runtime | None = None) -> Iterable[tuple[int, bytes]]:

@@ -9,12 +9,13 @@ from neardup.index.base import Family, Store
 
 
 class LogNames(NamedTuple):
-    """topic_id: of the log, in hex, as verdicts_id, which the index of a shard lacks."""
+    """topic_id: of the log, in hex, as verdicts_id, which the index of a shard lacks. effects_id: for a judge."""
 
     cluster_id: str = ""
     topic_id: str = ""
     generation: str = ""
     verdicts_id: str = ""
+    effects_id: str = ""
 
 
 _KEYS = [name.encode() for name in LogNames._fields]

@@ -214,9 +214,12 @@ class Line:
 
         eventually(alter, "offsets altered")
 
-    def recreate(self, topic: str) -> None:
+    def delete(self, topic: str) -> None:
         self._client.delete_topics([topic])[topic].result(30)
         eventually(lambda: not self.admin.topics([topic]), "the topic's end")
+
+    def recreate(self, topic: str) -> None:
+        self.delete(topic)
         topics.create(self.admin, self.names, self.sizes)
 
     def delete_before(self, topic: str, partition: int, offset: int) -> None:

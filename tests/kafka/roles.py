@@ -3,6 +3,7 @@
 Forked from a server that has loaded everything and compiled the kernels, so that a start costs milliseconds.
 """
 
+import contextlib
 import faulthandler
 import gc
 import json
@@ -277,8 +278,9 @@ class Role:
         os.kill(self.pid, number)
 
     def kill(self) -> None:
-        if self._process.is_alive():
-            self.signal(signal.SIGKILL)
+        with contextlib.suppress(ProcessLookupError):  # it ends by itself
+            if self._process.is_alive():
+                self.signal(signal.SIGKILL)
         self.wait()
 
     def wait(self, seconds: float = PATIENCE_SECONDS) -> int:

@@ -35,40 +35,6 @@ def running(make_sharded: Make, **settings: Any) -> ShardedLine:
 
 
 @long
-def test_effects_are_recreated_while_all_run_and_the_advice_is_followed(make_sharded: Make) -> None:
-    line = running(make_sharded)
-    judge = line.start("match")
-    shards = [line.start("shard", shards=[number]) for number in range(SHARDS)]
-    line.settle()
-    line.recreate(line.names.effects)
-    assert "start the judge: it says what is gone" in judge.refused()
-    for shard in shards:
-        assert f"topic {line.names.effects}" in shard.refused()
-    line.start_shards()
-    line.start("match")
-    line.publish(story())
-
-    line.check()
-
-
-@long
-def test_answers_are_recreated_while_all_run_and_the_advice_is_followed(make_sharded: Make) -> None:
-    line = running(make_sharded)
-    judge = line.start("match")
-    line.start_shards()
-    line.settle()
-    line.recreate(line.names.candidates)
-    assert f"topic {line.names.candidates}" in judge.refused()
-    line.stop()
-    line.start("sketch")
-    line.start("match")
-    line.start_shards()
-    line.publish(story())
-
-    line.check()
-
-
-@long
 def test_a_shard_without_room_on_its_disk_stops_and_goes_on(make_sharded: Make) -> None:
     line = running(make_sharded)
     line.start_shards(1)

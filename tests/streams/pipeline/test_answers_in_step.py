@@ -103,8 +103,8 @@ def test_a_partition_is_read_little_ahead_while_its_answer_is_there() -> None:
     assert topic.at[0] <= 12  # 8 answers ahead, in up to 3 pieces
     assert lockstep.awaited() == [1]
     assert lockstep.describe() == (
-        "waits for the answer to message 0 of shard 1; see whether it runs. If it does and is ready, the topic has "
-        "lost its answer: start that shard once with --answer-from 0"
+        "waits for the answer to message 0 of shard 1; see whether it runs. If it is ready, or waits for effects "
+        "to answer a later message, the topic has lost its answer: start that shard once with --answer-from 0"
     )
 
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from neardup.errors import CorruptRecord
+from neardup.errors import CorruptRecord, StateError
 from neardup.sharded.epochs import Sharding
-from tests.streams.simulation.shards import World, made_up, simulate
+from tests.streams.simulation.shards import EFFECTS, World, made_up, simulate
 
 #: More of them by hand.
 SEEDS = int(os.environ.get("SHARD_SEEDS", "1000"))
@@ -103,3 +103,32 @@ def test_the_judge_names_the_shards_that_it_awaits_for_long() -> None:
         assert "of shard 1" in world.runtime.health.role("match").state()[1]
         world.settle()
         assert awaited() == [0, 0]
+
+
+def test_a_judge_names_effects_that_were_lost_while_it_ran() -> None:
+    """Before it noticed that their topic was recreated, it wrote effects of later messages into it."""
+    with made_up():
+        world = next(
+            world
+            for world in map(World, range(1000))
+            if world.sharding == Sharding(2, 3) and world.runtime.settings.match_messages == 1
+        )
+        world.settle()
+        while world.broker.topic(EFFECTS).partitions[0].end < 3 * world.sharding.epoch:
+            world.publish()
+            world.settle()
+        for _ in range(3):
+            world.publish()
+        for number in 2 * [0, 1]:
+            world.round_of_a_shard(number)
+        world.broker.recreate(EFFECTS)
+        assert world.judge is not None
+        assert world.judge.round()
+        world.crash_judge()
+
+        with pytest.raises(StateError, match="was deleted and recreated while the judge ran: it begins with the eff"):
+            world.begin()
+        world.round_of_the_judge()  # the operator does what the error says
+        world.settle()
+        world.check()
+        assert not world.happened["judge restored for effects"]

@@ -56,7 +56,7 @@ from streams.roles.match import MatchRole
 from streams.roles.restart import VerdictsEnd, verdicts_end
 from streams.roles.runtime import Runtime
 from streams.roles.shard import ShardRole
-from streams.roles.start import MatcherPorts, StartOptions, start_matcher
+from streams.roles.start import HeldEffects, MatcherPorts, StartOptions, start_matcher
 from tests.streams.scripted import Broker, ScriptedLog, ScriptedRecord, ScriptedWriter, Transactions
 from tests.streams.simulation.folder import Disk, Folder
 
@@ -396,7 +396,7 @@ class World:
         answers = Answers(self.broker, self.chance.randrange(1, 30))
         log = AnsweredLog(ScriptedLog(self.broker, LOG), answers, answers.topic.id, folder.store, self.decider)
         raw = ScriptedLog(self.broker, LOG)
-        ports = MatcherPorts(log, raw.messages, verdicts, self.newest, lambda word: 0, self.effects_to)
+        ports = MatcherPorts(log, raw.messages, verdicts, self.newest, lambda word: 0, self.effects)
         return start_matcher(ports, folder, StartOptions(self.decider), self.runtime)
 
     def newest(self) -> VerdictsEnd:
@@ -404,9 +404,12 @@ class World:
         values = {partition: orjson.loads(pair[1]) for partition, pair in topic.newest().items()}  # type: ignore[index]
         return verdicts_end(values, {number: held.begin for number, held in enumerate(topic.partitions)})
 
-    def effects_to(self) -> int:
-        records = self.broker.topic(EFFECTS).partitions[0].records
-        return decode_piece(records[-1], "").offset + 1 if records else 0  # type: ignore[arg-type]
+    def effects(self) -> HeldEffects:
+        topic = self.broker.topic(EFFECTS)
+        held: list[Any] = topic.partitions[0].records
+        if not held:
+            return HeldEffects(topic.id.hex())
+        return HeldEffects(topic.id.hex(), decode_piece(held[0], "").offset, decode_piece(held[-1], "").offset + 1)
 
     def crash_shard(self, number: int | None = None) -> None:
         number = self.chance.randrange(len(self.shards)) if number is None else number
@@ -566,8 +569,11 @@ class World:
         self.crash_judge()
 
     def lose_a_topic(self) -> None:
-        """Its readers restart, as the roles' own checks make them."""
-        self.broker.recreate(self.chance.choice(self.may_lose))
+        """Its readers restart, as the roles' own checks make them. A judge may write effects before its check."""
+        name = self.chance.choice(self.may_lose)
+        self.broker.recreate(name)
+        if name == EFFECTS and len(self.log) % 2:
+            self.round_of_the_judge()
         self.stop_all()
 
     def trim(self) -> None:

@@ -1,0 +1,179 @@
+"""The topics between shards and judge are deleted, recreated or trimmed while roles run; what errors say is done."""
+
+import re
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
+
+import pytest
+from broker import eventually, kafka
+from line import story
+from roles import Role, standing
+from sharded_line import EPOCH, SHARDS, ShardedLine, long
+
+from streams.errors import TopicError
+from streams.kafka import topics
+
+Make = Callable[..., ShardedLine]
+
+#: Partitions of the topics.
+RIGHT = {"candidates": SHARDS, "effects": 1}
+#: What becomes of a deleted topic: partitions of the recreated one, by topic; {}: it stays away.
+DELETED = {
+    "gone": {},
+    "recreated": RIGHT,
+    "with more partitions": {name: count + 1 for name, count in RIGHT.items()},
+    "with one partition": dict.fromkeys(RIGHT, 1),
+}
+
+
+class Operator:
+    """Starts judge and shards of a line, and does what their errors say until they work."""
+
+    def __init__(self, line: ShardedLine) -> None:
+        self.line = line
+        self.ports = dict(zip((*range(SHARDS), "judge"), kafka.free_ports(SHARDS + 1), strict=True))
+        self.roles: dict[int | str, Role] = {}
+        self.done: list[str] = []  # the advice that was followed
+        self.answered_from: set[tuple[int | str, str]] = set()  # shards and messages, likewise
+
+    def start(self, name: int | str, **options: Any) -> Role:
+        settings = {"metrics_port": self.ports[name]}
+        if name == "judge":
+            role = self.line.start("match", settings=settings, **options)
+        else:
+            role = self.line.start("shard", shards=[name], settings=settings, **options)
+        self.roles[name] = role
+        return role
+
+    def start_all(self) -> None:
+        for name in self.ports:
+            self.start(name)
+
+    def stop_all(self) -> None:
+        """Some are about to end with the same error."""
+        for role in self.roles.values():
+            role.kill()
+
+    def refused(self, topic: str) -> None:
+        """All roles that run end with errors that name the topic and how to create it."""
+        for role in self.roles.values():
+            error = role.refused()
+            missing = f"topic {topic}: the topic is missing, needed: present; create it with `neardup topics create`"
+            if missing not in error:  # a judge in a transaction starts again by itself
+                assert f"topic {topic} (id " in error
+                assert "create it (neardup topics create) if it is missing, and start judge and shards" in error
+
+    def repair(self, topic: str) -> None:
+        """Does what the roles say until every message is judged."""
+
+        def judged() -> bool:
+            for name, role in self.roles.items():
+                if not role.running:
+                    return self.again(topic, role.refused())
+                self.help(name)
+            log = self.line.names.sketches
+            return self.line.committed("match", log, 1) == self.line.ends(log)
+
+        self.line.settle(judged=False)
+        eventually(judged, "all messages judged, as errors advise")
+
+    def again(self, topic: str, error: str) -> bool:
+        assert re.search("delete (it|their topic|the topic),? and create it again", error)
+        self.done.append(error)
+        self.stop_all()
+        self.line.delete(topic)
+        self.create()
+        self.start_all()
+        return False
+
+    def help(self, name: int | str) -> None:
+        """Does what the judge and this shard say in their health, where both wait."""
+        awaited = re.search(r"of shard ([0-9, ]+);.*--answer-from ([0-9]+)", standing("match", self.ports["judge"])[1])
+        if name == "judge" or awaited is None or str(name) not in awaited[1].split(", "):
+            return
+        ready, reason = standing("shard", self.ports[name])
+        message, needs = awaited[2], re.search("to answer message ([0-9]+)", reason)
+        if (ready or (needs and needs[1] != message)) and (name, message) not in self.answered_from:
+            self.answered_from.add((name, message))
+            self.roles[name].stop()
+            self.start(name, answer_from=int(message))
+            eventually(lambda: standing("shard", self.ports[name])[0], "it answers")
+        elif needs and needs[1] == message and "start the judge again" in reason:
+            self.done.append(reason)
+            self.roles["judge"].stop()
+            self.start("judge")
+            eventually(lambda: standing("match", self.ports["judge"])[1], "it runs")
+
+    def create(self) -> None:
+        """`neardup topics create`; it creates nothing while another topic is wrong, and each role says so, too."""
+        with suppress(TopicError):
+            topics.create(self.line.admin, self.line.names, self.line.sizes)
+
+
+@pytest.fixture
+def operator(make_sharded: Make) -> Operator:
+    """All roles run, and have judged some pages."""
+    line = make_sharded()
+    line.publish(story())
+    line.start("sketch")
+    made = Operator(line)
+    made.start_all()
+    line.settle()
+    return made
+
+
+CASES = [
+    pytest.param(name, what, marks=() if (name, what) == ("candidates", "gone") else long)
+    for name in RIGHT
+    for what in DELETED
+    if (name, what) != ("effects", "with one partition")
+]
+
+
+@pytest.mark.parametrize(("name", "what"), CASES)
+def test_a_topic_is_deleted_while_all_run(operator: Operator, name: str, what: str) -> None:
+    line = operator.line
+    topic = getattr(line.names, name)
+    settings = line.admin.settings(topic)
+    same = {each: settings[each] for each in ("message.timestamp.type", "retention.ms")}
+    line.delete(topic)
+    if partitions := DELETED[what].get(name, 0):
+        line.admin.create(topic, partitions, 1, same)
+    line.publish(story())
+    operator.refused(topic)
+    operator.create()
+    operator.start_all()
+    operator.repair(topic)
+
+    line.check()
+
+
+@long
+@pytest.mark.parametrize(
+    ("name", "place", "advice"),
+    [
+        ("candidates", 0, ""),
+        ("effects", 0, "start the judge again, which writes them"),
+        ("effects", 1, "begins with the effects of message"),
+    ],
+)
+def test_a_topic_is_trimmed_while_the_judge_runs(operator: Operator, name: str, place: int, advice: str) -> None:
+    """The shards start again, and need effects that are gone. place: in its epoch, of the next message."""
+    line = operator.line
+    while line.ends(line.names.sketches)[0] % EPOCH != place:
+        line.publish(story(1))
+        line.settle()
+    for number in range(SHARDS):
+        operator.roles[number].stop()
+    topic = getattr(line.names, name)
+    for partition, end in line.ends(topic).items():
+        line.delete_before(topic, partition, end)
+    line.publish(story(4))
+    line.settle(judged=False)
+    for number in range(SHARDS):
+        operator.start(number)
+    operator.repair(topic)
+
+    line.check()
+    assert advice in " ".join(operator.done)
