@@ -322,7 +322,7 @@ def system_section(systems: Mapping[str, SystemSets], items: Mapping[str, str], 
     for name, one in systems.items():
         precision, recall = measure(one.sets, items)
         on_one_site, _ = measure({url: (number, sites[url]) for url, number in one.sets.items()}, items)
-        relative = recall / base_recall if base_recall and recall is not None else None
+        relative = ratio(recall, base_recall)
         paper = SYSTEMS_PAPER.get(name, (None, None, None))
         rows.append(
             [name, precision, recall, relative, on_one_site, one.seconds, ratio(one.seconds, base.seconds), *paper]

@@ -2,7 +2,8 @@
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from importlib import resources
 from pathlib import Path
@@ -166,15 +167,12 @@ def write(evaluation: Evaluation, out: Path, paper: Paper = HENZINGER) -> list[P
     data = evaluation.to_json() | {"files": sorted(files)}
     files["evaluation.json"] = json.dumps(data, indent=1, ensure_ascii=False) + "\n"
     make_folder(out)
-    paths = [out / name for name in files]
-    try:
+    with _writing(out):
         for name in _written(out) - files.keys():
             (out / name).unlink(missing_ok=True)
-        for path, text in zip(paths, files.values(), strict=True):
-            path.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise BadInput(f"cannot write {error.filename or out}: {error.strerror or error}") from error
-    return paths
+        for name, text in files.items():
+            (out / name).write_text(text, encoding="utf-8")
+    return [out / name for name in files]
 
 
 def _written(out: Path) -> set[str]:
@@ -188,8 +186,14 @@ def _written(out: Path) -> set[str]:
 
 def make_folder(out: Path) -> None:
     """Creates the folder. Raises BadInput on failure."""
-    try:
+    with _writing(out):
         out.mkdir(parents=True, exist_ok=True)
+
+
+@contextmanager
+def _writing(out: Path) -> Iterator[None]:
+    try:
+        yield
     except OSError as error:
         raise BadInput(f"cannot write {error.filename or out}: {error.strerror or error}") from error
 

@@ -12,6 +12,8 @@ from neardup.partition.texts import points, widths
 
 _Points = npt.NDArray[np.uint32]
 _Positions = npt.NDArray[np.int32]
+#: (start, end) of each region.
+_Regions = tuple[tuple[int, int], ...]
 
 
 class Likeness(NamedTuple):
@@ -32,7 +34,7 @@ class Likeness(NamedTuple):
     b: int
     kept_a: int
     kept_b: int
-    regions: tuple[tuple[int, int], ...]
+    regions: _Regions
 
 
 class Alignment(NamedTuple):
@@ -48,13 +50,6 @@ class Alignment(NamedTuple):
     partner: _Positions
 
 
-class _Trusted(NamedTuple):
-    """The result of step 7: characters of the TLCS, and (start, end) of the regions in the shorter text."""
-
-    characters: int
-    regions: tuple[tuple[int, int], ...]
-
-
 def compare(a: str, b: str, parameters: Parameters) -> Likeness:
     """Decides whether two compared texts are near-duplicates, and how much they share.
 
@@ -67,15 +62,15 @@ def compare(a: str, b: str, parameters: Parameters) -> Likeness:
     # position independence can add characters later, by an amount not known here
     least = 1 if parameters.removals else least_common(*sizes, parameters)
     first = made = aligned(longer, shorter, least, parameters.window_bytes)
-    found = part = _trusted(made.partner, parameters)
-    trusted = found.characters
+    part, found = _trusted(made.partner, parameters)
+    trusted, regions = part, found
     for _ in range(parameters.removals):
-        if not part.characters:
+        if not part:
             break
-        longer, shorter = _without(longer, shorter, made.partner, part.regions)
+        longer, shorter = _without(longer, shorter, made.partner, regions)
         made = aligned(longer, shorter, 1, parameters.window_bytes)
-        part = _trusted(made.partner, parameters)
-        trusted += part.characters
+        part, regions = _trusted(made.partner, parameters)
+        trusted += part
     resemblance = trusted / (sum(sizes) - trusted) if trusted else 0.0
     containment = trusted / sizes[1] if trusted else 0.0
     kept = first.kept_longer, first.kept_shorter
@@ -87,7 +82,7 @@ def compare(a: str, b: str, parameters: Parameters) -> Likeness:
         trusted,
         *(sizes[::-1] if turned else sizes),
         *(kept[::-1] if turned else kept),
-        found.regions,
+        found,
     )
 
 
@@ -152,21 +147,20 @@ def aligned(longer: _Points, shorter: _Points, least: int, window: int) -> Align
 
 def resemblance(made: Alignment, longer: _Points, shorter: _Points, parameters: Parameters) -> float:
     """Computes the resemblance of two aligned texts."""
-    trusted = _trusted(made.partner, parameters).characters
+    trusted, _ = _trusted(made.partner, parameters)
     return trusted / (len(longer) + len(shorter) - trusted) if trusted else 0.0
 
 
-def _trusted(partner: _Positions, parameters: Parameters) -> _Trusted:
+def _trusted(partner: _Positions, parameters: Parameters) -> tuple[int, _Regions]:
+    """Makes step 7: (characters of the TLCS, its regions in the shorter text)."""
     chosen = np.empty((parameters.regions, 2), np.int32)
     if not len(partner):
-        return _Trusted(0, ())
+        return 0, ()
     many, trusted = trusting.regions(partner, parameters.slope_max, parameters.blocks, parameters.regions, chosen)
-    return _Trusted(int(trusted), tuple((int(start), int(end)) for start, end in chosen[:many]))
+    return int(trusted), tuple((int(start), int(end)) for start, end in chosen[:many])
 
 
-def _without(
-    longer: _Points, shorter: _Points, partner: _Positions, regions: tuple[tuple[int, int], ...]
-) -> tuple[_Points, _Points]:
+def _without(longer: _Points, shorter: _Points, partner: _Positions, regions: _Regions) -> tuple[_Points, _Points]:
     """Removes the regions from the shorter text, and their matched characters from the longer one."""
     rest_longer, rest_shorter = np.ones(len(longer), np.bool_), np.ones(len(shorter), np.bool_)
     for start, end in regions:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import groupby
 from typing import NamedTuple
 
 from neardup.report.differ import Difference, Text, TextChange, marks
@@ -118,18 +119,12 @@ def _segments(text: Text, start: int, stop: int, marked: Sequence[bool], sign: s
 def _run(text: Text, start: int, stop: int, marked: Sequence[bool], sign: str) -> list[Segment]:
     """Formats words with the punctuation and spaces before each."""
     out: list[Segment] = []
-    i = start
-    while i < stop:
-        changed = bool(marked) and marked[i - start]
-        j = i + 1
-        while j < stop and (bool(marked) and marked[j - start]) == changed:
-            j += 1
-        before = _between(text, i)
-        if before:
+    for changed, group in groupby(range(start, stop), lambda word: bool(marked) and marked[word - start]):
+        words = list(group)
+        if before := _between(text, words[0]):
             out.append(Segment("", before))
-        first, last = text.spans[i][0], text.spans[j - 1][1]
+        first, last = text.spans[words[0]][0], text.spans[words[-1]][1]
         out.append(Segment(sign if changed else "", clipped(text.text[first:last])))
-        i = j
     return out
 
 

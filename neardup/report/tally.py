@@ -194,7 +194,6 @@ class ReportTally:
         self._rule = rule_of(decider)
         self.verdicts: Counter[str] = Counter()
         self.flags: Counter[str] = Counter()
-        self.by: Counter[str] = Counter()
         self.ruled_out: Counter[str] = Counter()
         self.kept_apart: Counter[str] = Counter()
         self.reasons = Leaders(1000)
@@ -251,7 +250,6 @@ class ReportTally:
             self.of_sites.setdefault(site, SmallestSample(1, _by_id)).add(verdict)
 
     def _accepted(self, verdict: Verdict, kind: str, evidence: Mapping[str, Any]) -> None:
-        self.by[str(evidence.get("by", "?"))] += 1
         if evidence.get("b_similarity") is not None:
             self.b_similarity[int(evidence["b_similarity"])] += 1
         if evidence.get("c_similarity") is not None:

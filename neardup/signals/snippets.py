@@ -2,18 +2,11 @@
 
 import re
 from bisect import bisect_left
-from typing import NamedTuple
 
 PASSAGES, PASSAGE_CHARACTERS = 3, 400
 #: Characters of a passage before its first term.
 _BEFORE = 100
 _TERMS_MAX, _PLACES_MAX = 32, 2000
-
-
-class _Passage(NamedTuple):
-    start: int
-    terms: int  # distinct ones
-    places: int
 
 
 def snippet(text: str, query: str) -> str:
@@ -32,11 +25,11 @@ def snippet(text: str, query: str) -> str:
         start = max(0, place - _BEFORE)
         first, last = (bisect_left(starts, edge) for edge in (start, start + PASSAGE_CHARACTERS))
         within = [term for _, term in found[first:last]]
-        passages.append(_Passage(start, len(set(within)), len(within)))
+        passages.append((-len(set(within)), -len(within), start))
     chosen: list[int] = []
-    for passage in sorted(passages, key=lambda one: (-one.terms, -one.places, one.start)):
-        if all(abs(passage.start - start) >= PASSAGE_CHARACTERS for start in chosen):
-            chosen.append(passage.start)
+    for *_, begin in sorted(passages):
+        if all(abs(begin - start) >= PASSAGE_CHARACTERS for start in chosen):
+            chosen.append(begin)
         if len(chosen) == PASSAGES:
             break
     return "\n".join(text[start : start + PASSAGE_CHARACTERS] for start in sorted(chosen))

@@ -2,7 +2,7 @@ from pathlib import Path
 from typing import Annotated
 
 from streams.commands.options import Arg, Opt, command, values
-from streams.commands.output import announce_compiler, print_json, print_sections
+from streams.commands.output import announce_compiler, show_evaluation
 from streams.commands.paths import must_exist
 from streams.commands.shared import THREADS, Folder, Json, Labels, Links, Truth, Workers
 
@@ -27,8 +27,4 @@ def evaluate_tlcs(options: Options) -> int:
     with bar(shown=not options.as_json) as shown:
         given = values(options, "paths", "natural", "releases", "items", "as_json")
         made = run(options.paths, editions=options.editions(), progress=shown.phase, **given)
-    if options.as_json:
-        print_json(made.to_json())
-    else:
-        print_sections(made, options.out)
-    return 3 if made.unread else 0
+    return show_evaluation(made, options.out, as_json=options.as_json)

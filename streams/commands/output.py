@@ -101,8 +101,12 @@ def _parts(widths: Sequence[int], most: int) -> list[list[int]]:
     return parts or [[0]]
 
 
-def print_sections(evaluation: Any, out: Path) -> None:
-    """Prints every table of an evaluation, what is missing, and the place of its page."""
+def show_evaluation(evaluation: Any, out: Path, *, as_json: bool) -> int:
+    """Prints every table of an evaluation, what is missing, and the place of its page; returns the exit code."""
+    code = 3 if evaluation.unread else 0
+    if as_json:
+        print_json(evaluation.to_json())
+        return code
     for section in evaluation.sections:
         for table in section.tables:
             print_table(table)
@@ -111,6 +115,7 @@ def print_sections(evaluation: Any, out: Path) -> None:
     for note in evaluation.notes:
         complain(note)
     click.echo(f"evaluation: {out / 'evaluation.html'}")
+    return code
 
 
 def announce_compiler(*needs: "Need", quiet: bool = False) -> None:

@@ -236,11 +236,8 @@ def evaluate_command(
     if labels_out is not None:
         with bad_input(f"cannot write labels {labels_out}"):
             labels_out.write_bytes(b"".join(label.to_json() for label in given))
-    agreed = agreement(given)
-    if agreed is not None:
-        evaluation.sections.append(agreed)
-    if audit is not None:
-        evaluation.sections.append(audit_section(audit, given))
+    more = agreement(given), None if audit is None else audit_section(audit, given)
+    evaluation.sections += [section for section in more if section is not None]
     if out is not None:
         progress("write", 0, 0)
         write(evaluation, out)

@@ -184,10 +184,11 @@ class LabelViews:
                 raise BadInput("no such page of a pair")
             pair = self._labelling.pairs[place]
             async with self._lock:
-                seen = await asyncio.to_thread(visitor.visitor_page, self._texts, pair.a if side == "left" else pair.b)
+                page = pair.a if side == "left" else pair.b
+                kind, body = await asyncio.to_thread(visitor.visitor_page, self._texts, page)
         except NeardupError as error:
             raise web.HTTPNotFound(text=str(error)) from error
-        return web.Response(body=seen.body, content_type=seen.content_type, charset="utf-8")
+        return web.Response(body=body, content_type=kind, charset="utf-8")
 
     async def _show(self, labeller: str, place: int, problem: str = "", status: int = 200) -> web.Response:
         async with self._lock:

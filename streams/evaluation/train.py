@@ -29,7 +29,7 @@ from neardup.signals.of_sketches import OF_SKETCHES
 from neardup.signals.table import SETS, SIGNALS
 from streams.batch.workers import Workers
 from streams.errors import WrongUsage
-from streams.evaluation.examples import Labelled, examples_of, labelled
+from streams.evaluation.examples import examples_of, labelled
 from streams.ports import Progress, silent
 from streams.process.shutdown import stopped_by_signals
 from streams.state.locked_folder import write_whole
@@ -40,10 +40,9 @@ SKETCHES = "sketches"
 
 @dataclass(frozen=True)
 class Trained:
-    """The model, its measurement by the protocol, and notes on the labels."""
+    """The model with its measurement by the protocol, and notes on the labels."""
 
     model: Model
-    outcome: LearningOutcome
     pairs: int
     duplicates: int
     notes: list[str] = field(default_factory=list)
@@ -90,7 +89,9 @@ def train_command(
     base_url: str | None = None,
     progress: Progress = silent,
 ) -> Trained:
-    """Trains a model from labelled pairs and writes it. Raises BadInput, and Stopped after a signal.
+    """Measures labelled pairs by the protocol, trains a model on all of them, and writes it.
+
+    Raises BadInput, and Stopped after a signal.
 
     signals: a set of the paper, `sketches`, or names of signals. by: the deciding classifier, tree or rules.
     adjudicator: the labeller who decides if labels differ.
@@ -98,15 +99,6 @@ def train_command(
     require_learners()
     names = signals_named(signals)
     made = labelled(paths, labels, editions=editions, adjudicator=adjudicator, base_url=base_url, progress=progress)
-    trained = train(made, names, by=by, seeds=seeds, folds=folds, workers=workers, progress=progress)
-    write_whole(out, orjson.dumps(trained.model.to_json(), option=orjson.OPT_INDENT_2).decode() + "\n")
-    return trained
-
-
-def train(
-    made: Labelled, names: Sequence[str], *, by: str, seeds: int, folds: int, workers: int, progress: Progress
-) -> Trained:
-    """Measures some pairs by the protocol, then trains the model on all of them."""
     examples = examples_of(made, sketches=set(names) <= set(OF_SKETCHES), progress=progress).of(names)
     with over_processes(workers, progress, len(LEARNERS) * seeds) as each:
         (outcome,) = outcomes(examples, [names], seeds=seeds, folds=folds, each=each)
@@ -121,7 +113,9 @@ def train(
         measured={"pairs": len(made.same), "duplicates": same, **_measured_json(outcome, seeds, folds)},
         versions=versions(),
     )
-    return Trained(model.decided_by(by), outcome, len(made.same), same, made.notes, made.problems)
+    model = model.decided_by(by)
+    write_whole(out, orjson.dumps(model.to_json(), option=orjson.OPT_INDENT_2).decode() + "\n")
+    return Trained(model, len(made.same), same, made.notes, made.problems)
 
 
 def _measured_json(outcome: LearningOutcome, seeds: int, folds: int) -> dict[str, Any]:

@@ -141,9 +141,9 @@ def shown(cell: Cell, kind: str) -> str:
     return f"{cell:.4g}" if abs(cell) >= 1e-4 or cell == 0 else f"{cell:.1e}"
 
 
-def ratio(part: float, whole: float) -> float | None:
-    """Computes part / whole, None if whole is 0."""
-    return part / whole if whole else None
+def ratio(part: float | None, whole: float | None) -> float | None:
+    """Computes part / whole; None if whole is 0, or one of them is unknown."""
+    return part / whole if whole and part is not None else None
 
 
 def by_name(sections: Sequence[Section]) -> Mapping[str, ResultTable]:

@@ -29,7 +29,7 @@ from neardup.evaluation.henzinger.choices import (
 from neardup.evaluation.henzinger.label_tables import by_site, drawn_evenly, judged_table
 from neardup.evaluation.pairs import levels
 from neardup.evaluation.pairs.labels import Judgement
-from neardup.evaluation.pairs.study import NO_LABELS, CrawlStudy
+from neardup.evaluation.pairs.study import NO_LABELS, CrawlStudy, Mask
 from neardup.report.plots import Axes, Series
 
 
@@ -67,16 +67,13 @@ def _alternatives(study: CrawlStudy, knee: Knee, cutoff: int) -> ResultTable:
     """Tabulates ways to filter B, on S2: precision, and R of all pairs and by site."""
     correct = knee.s2 & study.judged(Judgement.CORRECT)
     rows: list[list[Cell]] = []
-    for name, mask, theirs in (
+    paper = published.COMBINED_R
+    ways: list[tuple[str, Mask, float | None]] = [
         ("B alone", study.of_b, None),
         ("B with B-similarity of at least 3", study.b_similarity >= 3, None),
-        (f"combined, cutoff {cutoff}", study.c_similarity >= cutoff, published.COMBINED_R),
-        (
-            f"combined, cutoff {levels.COMBINED_CUTOFF}",
-            study.c_similarity >= levels.COMBINED_CUTOFF,
-            published.COMBINED_R,
-        ),
-    ):
+        *((f"combined, cutoff {c}", study.c_similarity >= c, paper) for c in (cutoff, levels.COMBINED_CUTOFF)),
+    ]
+    for name, mask, theirs in ways:
         n = int((knee.s2 & mask).sum())
         r = [
             ratio(int((mask & correct & where).sum()), int((correct & where).sum()))
@@ -102,14 +99,7 @@ def _site_split(study: CrawlStudy, knee: Knee, cutoff: int) -> ResultTable:
     }
     by_b = beside["algorithm B"].correct
     rows: list[list[Cell]] = [
-        [
-            name,
-            one.pairs,
-            one.labelled,
-            None if one.correct is None else ratio(one.correct, one.pairs),
-            one.correct,
-            None if one.correct is None or by_b is None else ratio(one.correct, by_b),
-        ]
+        [name, one.pairs, one.labelled, ratio(one.correct, one.pairs), one.correct, ratio(one.correct, by_b)]
         for name, one in (split | beside).items()
     ]
     counts = count("pairs of the crawl", "labelled")
@@ -137,13 +127,11 @@ def _cutoffs(knee: Knee) -> ResultTable:
 def _precision_plot(points: list[Cutoff], knee: Knee) -> list[Plot]:
     defined = [(float(p.cutoff), p.precision) for p in points if p.precision is not None]
     kept = [(float(p.cutoff), p.r) for p in points if p.precision is not None and p.r is not None]
-    mark = knee.chosen if knee.chosen is not None else levels.COMBINED_CUTOFF
-    marks = [(mark, f"knee {mark}" if knee.chosen is not None else f"paper {mark}")]
+    paper, knee_at = levels.COMBINED_CUTOFF, knee.chosen
+    marks = [(paper, f"paper {paper}") if knee_at is None else (knee_at, f"knee {knee_at}")]
     axes = Axes("cutoff (C-similarity)", "share", y_range=(0, 1), marks=marks)
-    series, caption = (
-        [Series("precision", defined), Series("R", kept)],
-        "Precision of the combined algorithm for every cutoff",
-    )
+    series = [Series("precision", defined), Series("R", kept)]
+    caption = "Precision of the combined algorithm for every cutoff"
     columns, rows = ("cutoff", "pairs kept", "precision", "R"), [[p.cutoff, p.kept, p.precision, p.r] for p in points]
     return figure("10-precision", caption, series, axes, columns, rows, "All labelled B pairs.")
 
@@ -154,9 +142,8 @@ def _r_plot(knee: Knee) -> list[Plot]:
     hints = [f"cutoff {p.cutoff}: precision {p.precision:.2f}, R {p.r:.2f}, {p.kept} pairs" for p in defined]
     series = [Series("cutoffs", points, "dots", hints)]
     legend = ["one cutoff each"]
-    chosen = [(p, i) for i, p in enumerate(defined) if p.cutoff == knee.chosen]
-    if chosen:
-        series.append(Series("knee", [points[chosen[0][1]]], "dots", [hints[chosen[0][1]]]))
+    for point, hint in [(points[i], hints[i]) for i, p in enumerate(defined) if p.cutoff == knee.chosen]:
+        series.append(Series("knee", [point], "dots", [hint]))
         legend.append(f"the knee, {knee.chosen}")
     least = min((int(10 * y) / 10 for _, y in points), default=0.0)
     axes = Axes("R", "precision", x_range=(0, 1), y_range=(min(least, 0.9), 1))
@@ -183,12 +170,9 @@ def t_section(study: CrawlStudy) -> Section:
     ]
     columns = text("") | number("here", "paper")
     section.tables.append(ResultTable("t-choice", "t for equal correct pairs", columns, summary))
-    near = [row for row in found.table if row[0] % 3 == 0 or row[0] == found.t or row[0] >= 382]
-    rows: list[list[Cell]] = [[level, total, right] for level, total, right in near]
-    columns, note = (
-        text("C-similarity") | count("pairs") | number("estimated correct"),
-        ("A dash: a level above has too few labelled pairs to estimate from."),
-    )
+    rows = [row for row in found.table if row[0] % 3 == 0 or row[0] == found.t or row[0] >= 382]
+    columns = text("C-similarity") | count("pairs") | number("estimated correct")
+    note = "A dash: a level above has too few labelled pairs to estimate from."
     section.tables.append(ResultTable("t-pairs", "Pairs of at least a C-similarity", columns, rows, note))
     points = [(float(level), right) for level, _, right in found.table if right is not None]
     if np.ptp([right for _, right in points] or [0]) > 0:

@@ -131,16 +131,16 @@ def estimates(study: CrawlStudy, s2: Mask, cutoff: int) -> dict[str, tuple[Estim
     """Estimates algorithms B, C and the combined one: (pairs on one site, pairs on two)."""
     correct = study.judged(Judgement.CORRECT)
 
-    def one(graph: Graph, drawn: Mask, same: bool, least: int = 0) -> Estimate:
+    def one(graph: Graph, drawn: Mask, same: bool, least: int) -> Estimate:
         labelled = drawn & (study.same_site == same) & (study.c_similarity >= least)
         pairs, n = int(graph.joint[int(same), :, least:].sum()), int(labelled.sum())
         share = ratio(int((labelled & correct).sum()), n)
         return Estimate(pairs, n, 0.0 if not pairs else None if share is None else pairs * share)
 
+    parts = {"B": (study.b, study.of_b, 0), "C": (study.c, study.of_c, 0), "combined": (study.b, s2, cutoff)}
     return {
-        "B": (one(study.b, study.of_b, True), one(study.b, study.of_b, False)),
-        "C": (one(study.c, study.of_c, True), one(study.c, study.of_c, False)),
-        "combined": (one(study.b, s2, True, cutoff), one(study.b, s2, False, cutoff)),
+        name: (one(graph, drawn, True, least), one(graph, drawn, False, least))
+        for name, (graph, drawn, least) in parts.items()
     }
 
 

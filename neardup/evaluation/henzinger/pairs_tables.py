@@ -58,16 +58,12 @@ def graph_section(study: CrawlStudy) -> Section:
     ]
     note = law_note(laws)
     missed = missed_by_blocks(study.corpus, study.c) if study.c.least <= 372 else None
+    note += " Blocks of 32 bits find every pair of up to 11 differing bits; "
     if missed is not None:
-        note += (
-            f" Blocks of 32 bits find every pair of up to 11 differing bits; of the {missed.all:,} pairs at 12 they "
-            f"found {missed.found:,}."
-        )
+        note += f"of the {missed[1]:,} pairs at 12 they found {missed[0]:,}."
     else:
-        note += (
-            " Blocks of 32 bits find every pair of up to 11 differing bits; at 12 they miss pairs with one in each "
-            f"block, a share of {MISSED_AT_12:.4%} were bits to differ at random."
-        )
+        share_missed = f"a share of {MISSED_AT_12:.4%} were bits to differ at random"
+        note += f"at 12 they miss pairs with one in each block, {share_missed}."
     section = Section(
         "1",
         "Degrees of the B graph and the C graph",

@@ -45,10 +45,9 @@ MEANINGS: dict[Reason, str] = {
 TAKEN = frozenset("dnusazv?")
 
 
-def _keys(reasons: tuple[Reason, ...]) -> dict[Reason, str]:
-    """Assigns digits in keyboard order, and r for the rest, the same for each judgement."""
-    named = [reason for reason in reasons if reason is not Reason.REST]
-    return dict(zip(named, "1234567890", strict=False)) | {Reason.REST: "r"}
-
-
-KEYS: dict[Judgement, dict[Reason, str]] = {judgement: _keys(reasons) for judgement, reasons in REASONS.items()}
+#: Digits in keyboard order, and r for the rest, the same for each judgement.
+KEYS: dict[Judgement, dict[Reason, str]] = {
+    judgement: dict(zip((reason for reason in reasons if reason is not Reason.REST), "1234567890", strict=False))
+    | {Reason.REST: "r"}
+    for judgement, reasons in REASONS.items()
+}

@@ -137,12 +137,11 @@ class Labelling:
 
     def disagreed(self) -> list[int]:
         """Returns the indices of pairs on which labellers disagree."""
-        out = []
-        for place in range(len(self.pairs)):
-            heard = {own[place].label for own in self._by_labeller.values() if place in own}
-            if len(heard) > 1:
-                out.append(place)
-        return out
+        given: dict[int, set[Judgement]] = {}
+        for own in self._by_labeller.values():
+            for place, label in own.items():
+                given.setdefault(place, set()).add(label.label)
+        return sorted(place for place, judgements in given.items() if len(judgements) > 1)
 
 
 def checked_name(name: str) -> str:

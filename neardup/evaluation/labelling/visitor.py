@@ -8,7 +8,6 @@ that connect by themselves are therefore renamed, and links get another target.
 
 import re
 from collections.abc import Mapping
-from typing import NamedTuple
 
 from neardup.errors import BadInput
 from neardup.evaluation.pairs.texts import Texts
@@ -43,20 +42,16 @@ _LINK = re.compile(
 _STILL = b"<style>a, area { pointer-events: none !important }</style>"
 
 
-class FramePage(NamedTuple):
-    """The content of a frame, UTF-8."""
+def visitor_page(texts: Texts, number: int) -> tuple[str, bytes]:
+    """Prepares a page of a corpus: (content type, body in UTF-8).
 
-    content_type: str
-    body: bytes
-
-
-def visitor_page(texts: Texts, number: int) -> FramePage:
-    """Prepares a page of a corpus. Raises BadInput if it cannot be read, or is neither HTML nor text."""
+    Raises BadInput if it cannot be read, or is neither HTML nor text.
+    """
     page = texts.page(number)
     decoded = decode((page.body or b"")[: texts.scheme.body_bytes_max], page.content_type)
     if decoded.opaque:
         raise BadInput(f"{page.url}: neither HTML nor text")
     if decoded.mode != HTML:
-        return FramePage("text/plain", decoded.utf8)
+        return "text/plain", decoded.utf8
     harmless = _LINK.sub(rb"<\1 href=#", _REACHING.sub(b"<x-", decoded.utf8))
-    return FramePage("text/html", harmless + _STILL)
+    return "text/html", harmless + _STILL

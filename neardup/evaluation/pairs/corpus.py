@@ -106,26 +106,19 @@ def corpus_of(records: Iterable[bytes], *, pages_max: int = PAGES_MAX) -> Corpus
     counts.pages = len(kept)
     counts.repeats = len(twins)
     counts.identity_sets = sum(size > 1 for size in sizes.values())
-    return _columns(kept, counts, twins)
-
-
-def _columns(kept: list[Header], counts: CorpusCounts, twins: dict[str, int]) -> Corpus:
-    records = [header.record for header in kept]
-    step = HEADER.itemsize
-    headers = np.frombuffer(b"".join(record[:step] for record in records), dtype=HEADER)
+    headers = np.frombuffer(b"".join(header.record[: HEADER.itemsize] for header in kept), dtype=HEADER)
     urls = [header.url for header in kept]
     sites = [hen_site(host_of(url)) for url in urls]
-    numbers: dict[str, int] = {}
-    site = np.array([numbers.setdefault(name, len(numbers)) for name in sites], dtype=np.int32)
+    numbers = {name: number for number, name in enumerate(dict.fromkeys(sites))}
     return Corpus(
-        records=records,
+        records=[header.record for header in kept],
         urls=urls,
         sites=sites,
-        site=site,
+        site=np.array([numbers[name] for name in sites], dtype=np.int32),
         supershingles=np.ascontiguousarray(headers["supershingles"], dtype=np.uint64),
         simhash=np.ascontiguousarray(headers["simhash"], dtype=np.uint64),
         tokens=headers["tokens"].astype(np.int64),
         counts=counts,
         twins=twins,
-        places={url: i for i, url in enumerate(urls)},
+        places={url: page for page, url in enumerate(urls)},
     )

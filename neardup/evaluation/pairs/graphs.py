@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -83,26 +83,19 @@ def c_graph_of_all(corpus: Corpus, *, c_min: int, **options: int) -> Graph:
     return join.graph("C", c_min, join.by_all_pairs())
 
 
-class Missed(NamedTuple):
-    """Numbers of pairs at 12 differing bits: those found through blocks, and all."""
-
-    found: int
-    all: int
-
-
 #: Share of the pairs at 12 differing bits that no block finds if bits differ at random positions: 32**12 / C(384, 12).
 MISSED_AT_12 = 6.4e-5
 
 
-def missed_by_blocks(corpus: Corpus, graph: Graph) -> Missed | None:
-    """Counts pairs at C-similarity 372 that the C graph's blocks miss.
+def missed_by_blocks(corpus: Corpus, graph: Graph) -> tuple[int, int] | None:
+    """Counts pairs at C-similarity 372: (those found through the C graph's blocks, all).
 
     None if comparing all pairs would take too long.
     """
     if len(corpus) > ALL_PAIRS_PAGES_MAX:
         return None
     every = c_graph_of_all(corpus, c_min=372, pairs_max=0)
-    return Missed(int(graph.joint[:, :, 372].sum()), int(every.joint[:, :, 372].sum()))
+    return int(graph.joint[:, :, 372].sum()), int(every.joint[:, :, 372].sum())
 
 
 def blocks(simhash: Words) -> Words:

@@ -148,12 +148,14 @@ class NaturalTruth:
         (item, edition), (other_item, other_edition) = self._split[a], self._split[b]
         if not item or not other_item:
             return None
+
+        def labelled(judgement: Judgement, *reasons: Reason) -> Label:
+            return label_of(urls[a], urls[b], judgement, reasons=reasons, labeller=LABELLER, sample=sample)
+
         if item != other_item:
-            return label_of(
-                urls[a], urls[b], Judgement.INCORRECT, reasons=(Reason.MAIN_ITEM,), labeller=LABELLER, sample=sample
-            )
+            return labelled(Judgement.INCORRECT, Reason.MAIN_ITEM)
         if self._sure and (not edition or not other_edition or edition == other_edition):
-            return label_of(urls[a], urls[b], Judgement.CORRECT, labeller=LABELLER, sample=sample)
+            return labelled(Judgement.CORRECT)
         one, other = self._texts.tokens(a), self._texts.tokens(b)
         if one is None or other is None:
             return None
@@ -162,8 +164,7 @@ class NaturalTruth:
             ratio = self._texts.ratio(a, b)
         if ratio is None:
             return None
-        judgement = Judgement.CORRECT if ratio >= self._ratio_min else Judgement.INCORRECT
-        return label_of(urls[a], urls[b], judgement, labeller=LABELLER, sample=sample)
+        return labelled(Judgement.CORRECT if ratio >= self._ratio_min else Judgement.INCORRECT)
 
     def labels(self, samples: Mapping[tuple[int, int], str]) -> list[Label]:
         """Labels pairs a < b with their samples, sorted by item, so that each page is read about once."""

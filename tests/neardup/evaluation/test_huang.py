@@ -115,7 +115,8 @@ def test_wider_windows_strain_more_away_and_reserve_less() -> None:
 
 def test_the_reserve_rate_is_of_the_tlcs() -> None:
     """The second half shares scattered words alone, which belong to the LCS and to no trustable region."""
-    pair = huang.TextPair(f"{text(1)}\n{text(2)}", f"{text(1)}\n{text(3)}", near=True)
+    half, second, other = (text(seed, count=20) for seed in (1, 2, 3))
+    pair = huang.TextPair(f"{half}\n{second}", f"{half}\n{other}", near=True)
     whole, sketch = (
         huang.compare(pair.a, pair.b, huang.Parameters(window_bytes=window, resemblance_min=0)) for window in (1, 100)
     )
