@@ -63,7 +63,7 @@ VerdictConsumer consumes the verdicts of one topic, whichever generation is live
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 from types import TracebackType
@@ -76,10 +76,10 @@ from neardup.standing import duplicate_of
 from streams.errors import BrokerError, NoAnswer, RecordTooLarge, TopicError
 from streams.formats.bodies import BodyFolder
 from streams.formats.codecs import check_codec, fitting
-from streams.formats.outgoing import Outgoing
 from streams.formats.verdicts import decode_verdict
 from streams.kafka import Admin, Connection, ControlReader, ControlTopic, TopicReader, Writer
 from streams.kafka.connection import TRY_SECONDS_MAX, Setting, log
+from streams.ports import Outgoing
 from streams.process.traces import HEADER_BYTES, Traces
 
 __all__ = [
@@ -307,6 +307,16 @@ class PositionStore(Protocol):
     def load(self) -> Mapping[str, int]:
         """Return the stored `VerdictBatch.positions`, each name with its newest number; empty at first."""
         ...
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """Positions at hand; by default none."""
+
+    positions: Mapping[str, int] = field(default_factory=dict)
+
+    def load(self) -> Mapping[str, int]:
+        return self.positions
 
 
 @dataclass(frozen=True, slots=True)
@@ -582,18 +592,10 @@ class LiveVerdicts:
         topic = f"{self._topic}.{name}" if name else self._topic
         prefix = self._admin.topic(topic).id.hex() + "/"
         held = {name: offset for name, offset in self._positions.items() if name.startswith(prefix)}
-        return VerdictConsumer(self._bootstrap, _Stored(held), topic, start=start, kafka=self._kafka)
+        return VerdictConsumer(self._bootstrap, Stored(held), topic, start=start, kafka=self._kafka)
 
     def __enter__(self) -> "LiveVerdicts":
         return self
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-
-@dataclass(frozen=True, slots=True)
-class _Stored:
-    positions: Mapping[str, int]
-
-    def load(self) -> Mapping[str, int]:
-        return self.positions

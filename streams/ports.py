@@ -3,14 +3,16 @@
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from neardup.clusters.batch_verdicts import BatchVerdicts
+from neardup.limits import KAFKA_FRAMING_BYTES
 from neardup.page import Page
 from neardup.verdict import Coordinates
 
 #: Called with the phase of some work, the number done, and the total; 0: unknown.
 Progress = Callable[[str, int, int], None]
+_NOTE = re.compile("[0-9a-f]{32} [0-9a-f]{32}( [0-9a-f]{32})?")
 
 
 def silent(phase: str, done: int, total: int) -> None:
@@ -78,9 +80,6 @@ class Committed:
             return cls(offset)
         source, sink, *first = note.split()
         return cls(offset, TopicIds.of(source, sink), *first)
-
-
-_NOTE = re.compile("[0-9a-f]{32} [0-9a-f]{32}( [0-9a-f]{32})?")
 
 
 class LogReader(Protocol):
@@ -295,3 +294,17 @@ class VerdictTransactions(Protocol):
     def check(self) -> None:
         """Raises TopicError if the topic was deleted or recreated, BrokerError if that is unknown."""
         ...
+
+
+class Outgoing(NamedTuple):
+    """A record to be written. value: None for a null value in Kafka."""
+
+    key: bytes
+    value: bytes | None
+    headers: tuple[tuple[str, bytes], ...] = ()
+
+    @property
+    def size(self) -> int:
+        """Size in bytes, with Kafka's overhead."""
+        headers = sum(len(name) + len(text) for name, text in self.headers)
+        return len(self.key) + len(self.value or b"") + headers + KAFKA_FRAMING_BYTES

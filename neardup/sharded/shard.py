@@ -29,8 +29,7 @@ from neardup.sharded.answering import answer
 from neardup.sharded.changing import changes
 from neardup.sharded.epochs import Sharding
 from neardup.sharded.records import Candidates, Effects
-from neardup.sketch.checking import headers_of_valid
-from neardup.sketch.header import Header
+from neardup.sketch.header import Header, headers_of_valid
 from neardup.sketch.layout import RecordKind
 
 _OWNER, _EFFECTS = b"shard", b"effects"

@@ -9,6 +9,7 @@ from neardup.errors import BadInput, CorruptRecord
 from neardup.kernels.record import ARTICLE_HEADER_BYTES
 from neardup.scheme import Scheme
 from neardup.sketch.addresses import site_digest
+from neardup.sketch.header import RecordTexts
 from neardup.sketch.layout import (
     HEADER,
     NAME,
@@ -21,7 +22,6 @@ from neardup.sketch.layout import (
     score_of,
     section_starts,
 )
-from neardup.sketch.texts import RecordTexts
 from neardup.verdict import Coordinates
 
 

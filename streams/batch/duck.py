@@ -92,7 +92,7 @@ class DuckEngine:
         file = self._work / f"{name}.parquet"
         if not file.exists():
             self._progress(name.rpartition("_")[0] or name, 0, 0)
-            self._write(sql, file)
+            self.write(sql, file)
         self._view(name)
 
     def put(self, name: str, columns: dict[str, Sequence[int]]) -> None:
@@ -141,9 +141,6 @@ class DuckEngine:
             yield json.loads(file.read_bytes())
 
     def write(self, sql: str, file: Path) -> None:
-        self._write(sql, file)
-
-    def _write(self, sql: str, file: Path) -> None:
         try:
             with self._workspace.whole(file) as fresh:
                 self._db.execute(f"copy ({sql}) to '{_quoted(fresh)}' (format parquet, compression zstd)")
@@ -154,7 +151,7 @@ class DuckEngine:
 
     def _write_columns(self, columns: dict[str, Any], file: Path) -> None:
         self._db.register("given", columns)
-        self._write("select * from given", file)
+        self.write("select * from given", file)
         self._db.unregister("given")
 
     def _view(self, name: str) -> None:

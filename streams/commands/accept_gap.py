@@ -20,3 +20,14 @@ def accept_gap(options: Options) -> None:
     from streams.roles import accept_gap as accept
 
     click.echo(f"written at offset {accept(options.settings, options.offset)}; start the matcher again")
+
+
+@command("skip-record", "neardup skip-record 1234")
+def skip_record(options: Options) -> None:
+    """Skip the unreadable part of the message at OFFSET: its pages get no verdict.
+
+    The error of the matcher names OFFSET. The decision becomes a record of the log. Start the matcher again.
+    """
+    from streams.roles import skip_record as skip
+
+    click.echo(f"written at offset {skip(options.settings, options.offset)}; start the matcher again")

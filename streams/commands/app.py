@@ -17,7 +17,7 @@ from streams.commands.output import complain
 from streams.errors import Interrupted, WrongUsage, how_to_install
 from streams.process.logs import is_logged, printable
 
-#: Commands by the task of their user. A command's module has its name, with underscores.
+#: Commands by the task of their user. A command's module has its name, with underscores, or stands in `_MODULES`.
 TASKS: Mapping[str, Mapping[str, str]] = {
     "Find duplicates in files": {
         "scan": "Judge the pages of files, each against all before it.",
@@ -84,7 +84,17 @@ TASKS: Mapping[str, Mapping[str, str]] = {
     },
 }
 SHORT = {name: text for commands in TASKS.values() for name, text in commands.items()}
-_MODULES = {"topics create": "topics", "topics check": "topics", "generations remove": "generations"}
+#: Modules of the commands that share one with another command.
+_MODULES = {
+    "topics create": "topics",
+    "topics check": "topics",
+    "generations remove": "generations",
+    "audit": "verdicts",
+    "judge": "match",
+    "skip-record": "accept_gap",
+    "checkpoint": "checkpoints",
+    "restore": "checkpoints",
+}
 
 #: The end of `neardup --help`; the reference page of exit codes is made from it.
 EXIT_CODES = """\b

@@ -6,7 +6,7 @@ from typing import Annotated
 import click
 
 from streams.commands.options import Arg, Flags, Given, Opt, command
-from streams.commands.paths import must_be_state
+from streams.commands.shared import must_be_state
 from streams.config.settings import ASK_PORT, Settings
 
 

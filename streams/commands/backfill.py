@@ -3,9 +3,8 @@ from pathlib import Path
 from typing import Annotated
 
 from streams.commands.options import MATCH, SKETCH, Arg, Flags, Given, Opt, command
-from streams.commands.output import complain
-from streams.commands.paths import must_exist
-from streams.commands.shared import INPUTS, ShardProcesses
+from streams.commands.output import bar, complain
+from streams.commands.shared import INPUTS, ShardProcesses, must_exist
 from streams.config.settings import Settings
 from streams.errors import WrongUsage
 
@@ -40,7 +39,6 @@ def backfill(options: Options) -> int:
     It may be stopped at any moment, and the same command continues. Once it has caught up, it prints so and follows the
     live topic, so that `neardup cutover` loses nothing.
     """
-    from streams.commands.terminal import bar
     from streams.roles import run_backfill
     from streams.roles.backfill import BackfillOptions
 

@@ -7,8 +7,7 @@ from neardup.canonical import CRITERIA, policy_of
 from neardup.errors import BadInput
 from streams.commands.options import CONNECTION, Arg, Flags, Opt, command
 from streams.commands.output import print_json
-from streams.commands.paths import must_be_scan
-from streams.commands.shared import Json
+from streams.commands.shared import Json, must_be_scan
 from streams.config.settings import Settings
 from streams.errors import WrongUsage
 

@@ -5,9 +5,8 @@ from neardup.canonical import CRITERIA, policy_of
 from neardup.errors import BadInput
 from neardup.wording import counted
 from streams.commands.options import Opt, command
-from streams.commands.output import complain
-from streams.commands.paths import must_be_scan
-from streams.commands.shared import StateOption, Writes
+from streams.commands.output import bar, complain
+from streams.commands.shared import StateOption, Writes, must_be_scan
 from streams.errors import WrongUsage
 
 
@@ -40,7 +39,6 @@ def copy(options: Options) -> None:
     if options.keep is not None and options.drop_clusters:
         raise WrongUsage("--keep and --drop-clusters exclude each other; choose one")
 
-    from streams.commands.terminal import bar
     from streams.files.state import State
     from streams.history.copying import KEPT_BY, Selection, copy_command
 

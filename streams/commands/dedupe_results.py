@@ -7,9 +7,8 @@ import click
 
 from neardup.wording import counted
 from streams.commands.options import Arg, Opt, command
-from streams.commands.output import announce_compiler, complain_of
-from streams.commands.paths import must_exist
-from streams.commands.shared import Quiet, Writes
+from streams.commands.output import announce_compiler, bar, complain_of
+from streams.commands.shared import Quiet, Writes, must_exist
 
 
 class Options(Quiet):
@@ -33,7 +32,6 @@ def dedupe_results(options: Options) -> int:
     import orjson
 
     from neardup.signals.model import read_model
-    from streams.commands.terminal import bar
     from streams.comparison.results import DedupeCounts
     from streams.comparison.results import dedupe_results as lines_of
     from streams.files.results import result_file

@@ -4,9 +4,8 @@ from typing import Annotated, Any
 
 from neardup.wording import counted
 from streams.commands.options import CONNECTION, Arg, Flags, Opt, command
-from streams.commands.output import print_json, print_rich
-from streams.commands.paths import must_exist
-from streams.commands.shared import Json, Writes
+from streams.commands.output import bar, print_json, print_rich
+from streams.commands.shared import Json, Writes, must_exist
 from streams.config.settings import Settings
 from streams.errors import WrongUsage
 
@@ -60,7 +59,6 @@ def diff(options: Options) -> None:
     Pages are joined by their position in the input, so generations with other page ids can be compared. The page of
     --html shows both verdicts of a sample in sentences, and with a state directory both texts.
     """
-    from streams.commands.terminal import bar
     from streams.history.comparing import compare, page, shown
 
     before, after = options.before, options.after

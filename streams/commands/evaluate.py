@@ -5,8 +5,7 @@ import click
 
 from neardup.wording import counted
 from streams.commands.options import Opt, command, values
-from streams.commands.output import announce_compiler, complain, print_json, print_rich
-from streams.commands.paths import inputs
+from streams.commands.output import announce_compiler, bar, complain, print_json, print_rich
 from streams.commands.shared import (
     THREADS,
     Audits,
@@ -20,6 +19,7 @@ from streams.commands.shared import (
     Seed,
     Truth,
     Writes,
+    inputs,
 )
 
 
@@ -54,7 +54,6 @@ def evaluate(options: Options) -> int:
 
     Every rule is measured on labelled pairs, with intervals. Without labels, only the tables that need none are made.
     """
-    from streams.commands.terminal import bar
     from streams.evaluation.evaluate import evaluate_command
 
     announce_compiler()

@@ -2,8 +2,7 @@ from pathlib import Path
 from typing import Annotated
 
 from streams.commands.options import Arg, Opt, command, values
-from streams.commands.output import announce_compiler, show_evaluation
-from streams.commands.paths import must_exist
+from streams.commands.output import announce_compiler, bar, show_evaluation
 from streams.commands.shared import (
     THREADS,
     Adjudicator,
@@ -16,6 +15,7 @@ from streams.commands.shared import (
     Seeds,
     Truth,
     Workers,
+    must_exist,
 )
 from streams.errors import WrongUsage
 
@@ -46,7 +46,6 @@ class Options(Truth, BaseUrl, Json):
 )
 def evaluate_signals(options: Options) -> int:
     """Measure signals and classifiers as Huffman 2007 did: each signal, sets of them, curves, cost, languages."""
-    from streams.commands.terminal import bar
     from streams.evaluation.signals import evaluate_signals as run
 
     paths = (*options.paths, *options.judge)

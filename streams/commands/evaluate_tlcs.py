@@ -2,9 +2,8 @@ from pathlib import Path
 from typing import Annotated
 
 from streams.commands.options import Arg, Opt, command, values
-from streams.commands.output import announce_compiler, show_evaluation
-from streams.commands.paths import must_exist
-from streams.commands.shared import THREADS, Folder, Json, Labels, Links, Truth, Workers
+from streams.commands.output import announce_compiler, bar, show_evaluation
+from streams.commands.shared import THREADS, Folder, Json, Labels, Links, Truth, Workers, must_exist
 
 
 class Options(Truth, Links, Json):
@@ -20,7 +19,6 @@ class Options(Truth, Links, Json):
 @command("evaluate tlcs", "neardup evaluate tlcs crawl.warc.gz --releases '[0-9.]+' --out evaluation")
 def evaluate_tlcs(options: Options) -> int:
     """Measure trustable LCS as Huang 2008 did: signatures, windows, slopes, steps, three systems, kinds of errors."""
-    from streams.commands.terminal import bar
     from streams.evaluation.tlcs import evaluate_tlcs as run
 
     announce_compiler()

@@ -1,15 +1,12 @@
 from typing import Annotated
 
-from streams.commands.options import Arg, Given, Opt, command
-from streams.commands.output import announce_compiler, show
+from streams.commands.options import Arg, Opt, command
+from streams.commands.output import announce_compiler, bar, show
 from streams.commands.shared import Json, StateOption
 
 
-class Url(Given):
+class Options(StateOption, Json):
     url: Annotated[str, Arg("URL", "The page.")]
-
-
-class Options(Url, StateOption, Json):
     page_id: Annotated[
         int | None,
         Opt("Page id of an earlier fetch; by default the latest verdict.", metavar="ID"),
@@ -22,7 +19,6 @@ def explain(options: Options) -> None:
 
     The page is judged again, with the index as it was when the page arrived.
     """
-    from streams.commands.terminal import bar
     from streams.comparison.explain import explain_command
     from streams.files.state import State
 

@@ -3,7 +3,7 @@ from typing import Annotated
 from neardup.wording import counted
 from streams.commands.diff import must_be_history, topics_of
 from streams.commands.options import CONNECTION, Arg, Flags, Given, Opt, command
-from streams.commands.output import complain
+from streams.commands.output import bar, complain
 from streams.commands.shared import Writes
 from streams.config.settings import Settings
 
@@ -31,7 +31,6 @@ def export(options: Options) -> None:
 
     Column `shown` is true for the URLs that an index should show. Later versions only add columns.
     """
-    from streams.commands.terminal import bar
     from streams.history.comparing import history_of
     from streams.history.export import TABLES, rows
     from streams.history.tables import must_be_writable as must_be_table

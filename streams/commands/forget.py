@@ -5,8 +5,7 @@ import click
 
 from streams.commands.options import CONNECTION, SKETCHES, TOPICS, Arg, Flags, Opt, command
 from streams.commands.output import print_json
-from streams.commands.paths import must_be_scan
-from streams.commands.shared import Json
+from streams.commands.shared import Json, must_be_scan
 from streams.config.settings import Settings
 from streams.errors import WrongUsage
 
@@ -51,7 +50,7 @@ def forget(options: Options) -> None:
             done = opened.forget(takedown)
         result, pages, promoted, text = done.to_json(), done.pages, done.promoted, ""
     else:
-        from streams.roles.takedowns import forget_stream
+        from streams.roles.operator import forget_stream
 
         written = forget_stream(options.settings, takedown)
         pages, promoted = written.pages, written.promoted

@@ -3,9 +3,8 @@ from pathlib import Path
 from typing import Annotated
 
 from streams.commands.options import Flags, Opt, command
-from streams.commands.output import print_json, print_rich
-from streams.commands.paths import must_be_state
-from streams.commands.shared import Json
+from streams.commands.output import bar, print_json, print_rich
+from streams.commands.shared import Json, must_be_state
 from streams.config.settings import Settings
 
 
@@ -28,7 +27,6 @@ def inspect(options: Options) -> int:
     The index is that of a scan, or of a matcher, judge or shard that is stopped. An option prints one URL, cluster or
     page of it.
     """
-    from streams.commands.terminal import bar
     from streams.state import contents
 
     must_be_state(Path(options.settings.state))

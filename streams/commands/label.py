@@ -5,9 +5,8 @@ import click
 
 from neardup.errors import BadInput
 from streams.commands.options import Opt, command, values
-from streams.commands.output import announce_compiler, complain
-from streams.commands.paths import inputs
-from streams.commands.shared import THREADS, Audits, InsteadState, Links, OptionalPages, Reads, Seed
+from streams.commands.output import announce_compiler, bar, complain
+from streams.commands.shared import THREADS, Audits, InsteadState, Links, OptionalPages, Reads, Seed, inputs
 from streams.config.settings import LABEL_PORT
 from streams.errors import WrongUsage
 
@@ -32,7 +31,6 @@ def label(options: Options) -> None:
 
     The page is served on this machine only.
     """
-    from streams.commands.terminal import bar
     from streams.evaluation.label import check_options, label_command
 
     try:

@@ -1,20 +1,24 @@
-"""Output of commands: JSON, tables, messages, and the wait for the compiler."""
+"""Output of commands: JSON, tables, messages, progress bars, and the wait for the compiler."""
 
 import sys
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from neardup.wording import counted
 from streams.config.settings import without_credentials
 from streams.process.logs import printable
 
 if TYPE_CHECKING:  # takes longer to import than most answers take
+    from rich.progress import Progress
+
     from neardup.warm import Need
+    from streams.files.scan import Progress as Where
 
 #: Problems of an input that are printed one by one.
 PROBLEMS_SHOWN = 10
@@ -116,6 +120,71 @@ def show_evaluation(evaluation: Any, out: Path, *, as_json: bool) -> int:
         complain(note)
     click.echo(f"evaluation: {out / 'evaluation.html'}")
     return code
+
+
+class Bar:
+    """A progress bar with pages/s, bytes and time left. `update` is the scan's callback."""
+
+    def __init__(self, progress: "Progress") -> None:
+        self._progress = progress
+        self._task = progress.add_task("", total=None, rate="", what="reading")
+
+    def update(self, now: "Where") -> None:
+        if now.phase == "digest":
+            self._progress.update(self._task, completed=now.bytes_done, what="digesting")
+            return
+        rate = f"{counted(now.pages, 'page')}, {now.pages / now.seconds:,.0f}/s" if now.seconds else ""
+        self._progress.update(
+            self._task,
+            completed=now.bytes_done,
+            total=now.bytes_total or None,
+            rate=rate,
+            what=Path(now.path).name[:32],
+        )
+
+    def folded(self, done: int, total: int) -> None:
+        """For folding a log again: messages done, of how many."""
+        self._progress.update(self._task, completed=done, total=total or None, rate="messages", what="folding the log")
+
+    def backfill(self, what: str, done: int, total: int, per_s: float) -> None:
+        """For a backfill: how many of what are done, of how many (0: unknown), and how many a second."""
+        rate = f"{done:,} of {total:,} {what}, {per_s:,.0f}/s" if total else what
+        self._progress.update(self._task, completed=done, total=total or None, rate=rate, what="backfill")
+
+    @property
+    def watched(self) -> bool:
+        """Whether anything is drawn."""
+        return not self._progress.disable
+
+    def phase(self, name: str, done: int, total: int) -> None:
+        """For work in phases: how far the one called `name` is; total 0: unknown."""
+        self._progress.update(self._task, completed=done, total=total or None, rate="", what=name)
+
+
+@contextmanager
+def bar(*, shown: bool, counts: bool = False) -> Iterator[Bar]:
+    """A progress bar on stderr, which is removed at the end. Without a terminal nothing is drawn.
+
+    counts: it is no bytes that are done, and its text says what. What is logged meanwhile stands above it.
+    """
+    from rich.console import Console
+    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
+
+    console = Console(stderr=True)
+    watched = shown and console.is_terminal
+    progress = Progress(
+        TextColumn("{task.fields[what]}", markup=False),
+        BarColumn(),
+        *([] if counts else [DownloadColumn()]),
+        TextColumn("{task.fields[rate]}"),
+        TimeRemainingColumn(),
+        console=console,
+        transient=True,
+        disable=not watched,
+    )
+    # Of rich 13.9 to 14.1 (seen) even one that is disabled ends with an empty line.
+    with progress if watched else nullcontext():
+        yield Bar(progress)
 
 
 def announce_compiler(*needs: "Need", quiet: bool = False) -> None:

@@ -6,7 +6,7 @@ from neardup.errors import BadInput
 from neardup.wording import counted
 from streams.commands.deciders import RULES, rule_values
 from streams.commands.options import Opt, command
-from streams.commands.output import PROBLEMS_SHOWN, announce_compiler, complain, print_json
+from streams.commands.output import PROBLEMS_SHOWN, announce_compiler, bar, complain, print_json
 from streams.commands.shared import CPUS, Documents, Folder, Json, Pages, Quiet, Workers
 from streams.errors import WrongUsage
 
@@ -81,7 +81,6 @@ def partition(options: Options) -> int:
     from streams.batch.online import partition_online
     from streams.batch.partition import PartitionOptions, partition_command
     from streams.batch.workers import WorkStopped
-    from streams.commands.terminal import bar
     from streams.files.fetching import fetched, forget, inputs_of
 
     numbers = dict(text.partition("=")[::2] for text in options.numbers)

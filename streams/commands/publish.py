@@ -6,9 +6,8 @@ import click
 
 from neardup.wording import counted
 from streams.commands.options import CONNECTION, PAGES, TRACING, Flags, Opt, command
-from streams.commands.output import print_json
-from streams.commands.paths import inputs, must_exist
-from streams.commands.shared import Documents, Json, Pages
+from streams.commands.output import bar, print_json
+from streams.commands.shared import Documents, Json, Pages, inputs, must_exist
 from streams.config.settings import Settings
 
 
@@ -30,7 +29,6 @@ class Options(Documents, Json):
 def publish(options: Options) -> int:
     """Publish the pages of some files, as a crawler would: for backfills, and for trying the stream."""
     from neardup.report import visible
-    from streams.commands.terminal import bar
     from streams.roles.publish import publish as put
 
     with inputs(options.paths) as files, bar(shown=not options.as_json) as shown:

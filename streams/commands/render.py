@@ -4,9 +4,8 @@ from typing import Annotated
 import click
 
 from streams.commands.options import Opt, command
-from streams.commands.output import complain_of
-from streams.commands.paths import must_exist
-from streams.commands.shared import BaseUrl, Quiet, Results, Writes
+from streams.commands.output import bar, complain_of
+from streams.commands.shared import BaseUrl, Quiet, Results, Writes, must_exist
 from streams.errors import WrongUsage
 
 
@@ -42,21 +41,22 @@ def render(options: Options) -> int:
     if options.private and options.network != "site":
         raise WrongUsage("--private is for --network site")
 
-    from streams.commands.terminal import bar
-    from streams.rendering.results import RenderOptions, render_command
+    from streams.rendering.network import Network
+    from streams.rendering.results import render_command
 
-    chosen = RenderOptions(
-        out=options.out,
-        world=options.world,
-        site=options.network == "site",
-        private=options.private,
-        tabs=options.tabs,
-        page_seconds=options.page_seconds,
-        browser=options.browser,
-        sandbox=not options.no_sandbox,
-    )
     with bar(shown=not options.quiet) as shown:
-        tally = render_command(options.paths, chosen, base_url=options.base_url, progress=shown.phase)
+        tally = render_command(
+            options.paths,
+            options.out,
+            world=options.world,
+            network=Network(private=options.private) if options.network == "site" else None,
+            tabs=options.tabs,
+            base_url=options.base_url,
+            progress=shown.phase,
+            program=options.browser,
+            sandbox=not options.no_sandbox,
+            page_seconds=options.page_seconds,
+        )
     if not options.quiet:
         text = f"{tally.results:,} results: {tally.rendered:,} rendered, {tally.failed:,} not, {tally.others:,} left"
         click.echo(f"{text} as they were; {options.out}")

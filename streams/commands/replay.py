@@ -5,9 +5,8 @@ from typing import Annotated, BinaryIO
 
 from neardup.wording import counted
 from streams.commands.options import DECIDER, SKETCHES, TOPICS, Flags, Given, Opt, command
-from streams.commands.output import announce_compiler, complain
-from streams.commands.paths import must_be_state
-from streams.commands.shared import Writes
+from streams.commands.output import announce_compiler, bar, complain
+from streams.commands.shared import Writes, must_be_state
 from streams.config.instants import parse_start
 from streams.config.settings import Settings
 from streams.errors import WrongUsage
@@ -59,7 +58,6 @@ def replay(options: Options) -> int:
     if to_topic is not None and (scan is not None or options.out is not None):
         raise WrongUsage("--to-topic is for the stream, and excludes --out: choose one")
 
-    from streams.commands.terminal import bar
     from streams.history.replay import Stretch, replay_scan
 
     stretch = Stretch(options.start, options.stop, options.since, options.until)

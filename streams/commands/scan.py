@@ -10,9 +10,8 @@ from neardup.decider import ONLINE_RULES
 from neardup.scheme import Scheme
 from streams.commands.deciders import RULES, decider_of
 from streams.commands.options import Opt, command
-from streams.commands.output import announce_compiler, complain, print_json
-from streams.commands.paths import must_be_folder
-from streams.commands.shared import STATE, THREADS, Documents, Numbers, Pages, Quiet, Writes
+from streams.commands.output import announce_compiler, bar, complain, print_json
+from streams.commands.shared import STATE, THREADS, Documents, Numbers, Pages, Quiet, Writes, must_be_folder
 from streams.errors import WrongUsage
 
 
@@ -82,7 +81,6 @@ def scan(options: Options) -> int:
     from rich.console import Console
 
     from streams.commands.scan_summary import sizes, state_line, summary
-    from streams.commands.terminal import bar
     from streams.files.report import write_report
     from streams.files.scan import Progress
     from streams.files.scan import scan as run

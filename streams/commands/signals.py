@@ -3,8 +3,7 @@ from typing import Annotated
 
 from streams.commands.options import Arg, Opt, command
 from streams.commands.output import announce_compiler, show
-from streams.commands.paths import must_exist
-from streams.commands.shared import Json, Reads
+from streams.commands.shared import Json, Reads, must_exist
 
 
 class Options(Json):

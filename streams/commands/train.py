@@ -5,7 +5,7 @@ import click
 
 from neardup.wording import counted
 from streams.commands.options import Opt, command, values
-from streams.commands.output import announce_compiler, complain, complain_of, print_json
+from streams.commands.output import announce_compiler, bar, complain, complain_of, print_json
 from streams.commands.shared import (
     CPUS,
     Adjudicator,
@@ -44,7 +44,6 @@ class Options(Truth, BaseUrl, Json):
 )
 def train(options: Options) -> int:
     """Train a decision tree and rules from labelled pairs, and measure both by the protocol of Huffman 2007."""
-    from streams.commands.terminal import bar
     from streams.evaluation.train import train_command
 
     announce_compiler()

@@ -4,9 +4,8 @@ from typing import Annotated
 import click
 
 from streams.commands.options import Arg, Opt, command, values
-from streams.commands.output import announce_compiler, complain, print_json, print_rich
-from streams.commands.paths import inputs, must_exist
-from streams.commands.shared import INPUTS, THREADS, BaseUrl, InsteadState, Json, Seed
+from streams.commands.output import announce_compiler, bar, complain, print_json, print_rich
+from streams.commands.shared import INPUTS, THREADS, BaseUrl, InsteadState, Json, Seed, inputs, must_exist
 
 
 class Options(BaseUrl, Json):
@@ -34,7 +33,6 @@ def tune(options: Options) -> None:
     Numbers are chosen on one half of the pairs and measured on the other, with 95% intervals. With --state the scan's
     log is folded again with them, and the changed verdicts are shown.
     """
-    from streams.commands.terminal import bar
     from streams.evaluation.tune import command as advised
     from streams.evaluation.tune import shown, tune_command
 

@@ -5,8 +5,7 @@ from typing import Annotated
 import click
 
 from streams.commands.options import CONNECTION, DECIDER, MONITORING, Arg, Flags, Given, Opt, command
-from streams.commands.paths import must_be_scan
-from streams.commands.shared import Reads
+from streams.commands.shared import Reads, must_be_scan
 from streams.config.settings import VIEWS_PORT, Settings
 from streams.errors import WrongUsage
 

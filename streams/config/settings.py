@@ -109,6 +109,7 @@ def _addresses(raw: Any) -> tuple[str, ...]:
 _SHARE = ValueKind("a number from 0 to 1", _share)
 _TOPIC = _text(_NAME, "a Kafka topic name: 1 to 200 of A-Z a-z 0-9 . _ -")
 _MS = _whole(1, 3_600_000)
+_TOKEN = ValueKind("16 to 200 letters, digits and -._~+/=", _text(r"[A-Za-z0-9._~+/=-]{16,200}", "").parse, secret=True)
 _BROKER = r"(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+):[0-9]{1,5}"
 
 _SITES = ValueKind(
@@ -300,16 +301,11 @@ class Settings:
 
     # The views.
     views_state: Annotated[str, _text(r"[^\0]+", "a folder"), "Folder of the views' tables"] = "neardup-views"
-    views_token: Annotated[
-        str | None,
-        ValueKind("16 to 200 letters, digits and -._~+/=", _text(r"[A-Za-z0-9._~+/=-]{16,200}", "").parse, secret=True),
-        "Token that requests to the views must have (Authorization: Bearer)",
-    ] = field(default=None, repr=False)
-
+    views_token: Annotated[str | None, _TOKEN, "Token that requests to the views must have (Authorization: Bearer)"] = (
+        field(default=None, repr=False)
+    )
     ask_token: Annotated[
-        str | None,
-        ValueKind("16 to 200 letters, digits and -._~+/=", _text(r"[A-Za-z0-9._~+/=-]{16,200}", "").parse, secret=True),
-        "Token that requests to `neardup ask` must have (Authorization: Bearer)",
+        str | None, _TOKEN, "Token that requests to `neardup ask` must have (Authorization: Bearer)"
     ] = field(default=None, repr=False)
 
     views_metrics: Annotated[

@@ -30,7 +30,7 @@ from streams.files.fetching import fetched
 from streams.files.sketcher import Sketcher
 from streams.files.sources import BY_DEFAULT, LocalSource, ReadOptions, SourceRecord, open_sources
 from streams.files.state import FLUSH_MESSAGES, State
-from streams.formats.message import MANY_SOURCES, as_first, verdict_lines, verdicts_source
+from streams.formats.message import MANY_SOURCES, verdict_lines, verdicts_source
 from streams.pipeline.audit import Audit
 from streams.pipeline.matcher import Mark
 from streams.ports import SourcedPage
@@ -319,13 +319,11 @@ class _Scan:
 
         if len(sources) > ARCHIVES_MAX:
             raise BadInput(f"{len(sources):,} sources, and {ARCHIVES_MAX:,} can be read side by side; name fewer")
-        scheme, log = self.state.scheme, self.state.log
+        scheme = self.state.scheme
         with SketchedArchives(sources, self._marks, scheme, self._threads, self._time) as pages:
             for _, data in messages_of(pages, scheme, pages_max=MESSAGE_PAGES_MAX):
                 note(pages.problems)
-                message = data if log.end() else as_first(data)
-                offset = log.append(message)
-                log.sync()
+                offset, message = self._sketcher.append(data)
                 if not self._put(_Message(offset, message, sources[0].record.path, pages.bytes_read)):
                     return False
             note(pages.problems)

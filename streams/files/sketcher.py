@@ -2,24 +2,22 @@
 
 Each round: (1) poll a batch of pages; (2) sketch it, a pure function; (3) append full messages, or the rest at the end
 of the source; (4) sync the log. A crash after 1 or 2 leaves nothing behind. After 3 the log has the message whole or
-not
-at all: a torn frame is cut when the log is opened. After 4 the message is durable. A restart continues in each source
-after the last record that the log accounts for. So each page is in the log once. Messages are divided by their records
-alone, so page ids are the same as without the crash.
+not at all: a torn frame is cut when the log is opened. After 4 the message is durable. A restart continues in each
+source after the last record that the log accounts for. So each page is in the log once. Messages are divided by their
+records alone, so page ids are the same as without the crash.
 """
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from itertools import chain, groupby, islice
+from itertools import chain, islice
 
-from neardup.limits import MESSAGE_BYTES_MAX, MESSAGE_PAGES_MAX
+from neardup.limits import MESSAGE_PAGES_MAX
 from neardup.scheme import Scheme
 from neardup.sketch.making import sketch_pages
-from neardup.verdict import Coordinates
 from streams.files.archive_time import DATES, ArchiveTime
-from streams.formats.message import Message, as_first, encode_message
-from streams.pipeline.packing import full_message
-from streams.ports import LogWriter, Range, SourcedPage
+from streams.files.archives import SketchedPage, messages_of
+from streams.formats.message import as_first
+from streams.ports import LogWriter, SourcedPage
 
 POLL_PAGES_MAX = MESSAGE_PAGES_MAX
 #: Bytes of bodies in memory at once. A batch ends after the page that exceeds it.
@@ -41,7 +39,6 @@ class Sketcher:
         first: bool = False,
     ) -> None:
         self._scheme = scheme
-        self._scheme_digest = bytes.fromhex(scheme.digest)
         self._log = log
         self._time = time
         self._threads = threads
@@ -50,19 +47,27 @@ class Sketcher:
     def run(self, pages: Iterable[SourcedPage]) -> Iterator[tuple[int, bytes]]:
         """Sketches `pages`, and yields (offset, message) once the message is durable.
 
-        Offsets of one partition must ascend without a gap. Raises what `pages` and the log raise.
+        Offsets of one source must ascend without a gap. Raises what `pages` and the log raise.
         """
-        places: list[Coordinates] = []
-        records: list[bytes] = []
+        for _, message in messages_of(self._sketched(pages), self._scheme, pages_max=MESSAGE_PAGES_MAX):
+            yield self.append(message)
+
+    def append(self, message: bytes) -> tuple[int, bytes]:
+        """Appends a message, and returns it with its offset once it is durable. The log's first one names the program.
+
+        Raises what the log raises.
+        """
+        if self._first:
+            message, self._first = as_first(message), False
+        offset = self._log.append(message)  # (3)
+        self._log.sync()  # (4)
+        return offset, message
+
+    def _sketched(self, pages: Iterable[SourcedPage]) -> Iterator[SketchedPage]:
         source = self._begun(iter(pages))
         while batch := _poll(source, POLL_PAGES_MAX, POLL_BYTES_MAX):  # (1)
-            places += [page.coordinates for page in batch]
-            records += self._sketch(batch)  # (2)
-            while full := full_message(records, pages_max=MESSAGE_PAGES_MAX, bytes_max=MESSAGE_BYTES_MAX):
-                yield self._append(places[:full], records[:full])  # (3), (4)
-                del places[:full], records[:full]
-        if records:
-            yield self._append(places, records)
+            for page, record in zip(batch, self._sketch(batch), strict=True):  # (2)
+                yield SketchedPage(page.coordinates.source, page.coordinates.offset, record)
 
     def _begun(self, pages: Iterator[SourcedPage]) -> Iterator[SourcedPage]:
         """Yields the pages. The log time of an empty log begins with the dates of the first ones."""
@@ -85,18 +90,6 @@ class Sketcher:
             log_times=times,
             threads=self._threads,
         )
-
-    def _append(self, places: list[Coordinates], records: list[bytes]) -> tuple[int, bytes]:
-        ranges = []
-        for (source, partition), run in groupby(places, key=lambda c: (c.source, c.partition)):
-            offsets = [c.offset for c in run]
-            ranges.append(Range(bytes.fromhex(source), partition, offsets[0], offsets[-1] + 1))
-        message = encode_message(Message(self._scheme_digest, tuple(ranges), tuple(records)))
-        if self._first:
-            message, self._first = as_first(message), False
-        offset = self._log.append(message)
-        self._log.sync()
-        return offset, message
 
 
 def _poll(source: Iterator[SourcedPage], pages_max: int, bytes_max: int) -> list[SourcedPage]:

@@ -12,8 +12,7 @@ from streams.config.settings import CODECS
 from streams.errors import RecordTooLarge
 from streams.formats import json, raw, warc
 from streams.formats.bodies import Bodies, BodyFolder
-from streams.formats.outgoing import Outgoing
-from streams.ports import Record
+from streams.ports import Outgoing, Record
 
 
 class Codec:
@@ -75,11 +74,8 @@ def encode_page(page: Page, codec: str, *, reference: str = "") -> Outgoing:
     gone = page.body is None or page.status in GONE_STATUSES
     if gone and page.fetched_at is None and page.status not in GONE_STATUSES:
         return Outgoing(key, None)
-    if codec == "raw":
-        return raw.encode(page, key, gone, reference)
-    if codec == "json":
-        return json.encode(page, key, gone, reference)
-    return warc.encode(page, key, gone, reference)
+    encode = {"raw": raw.encode, "json": json.encode, "warc": warc.encode}[codec]
+    return encode(page, key, gone, reference)
 
 
 def fitting(page: Page, codec: str, bytes_max: int, bodies: BodyFolder | None, topic: str) -> Outgoing:

@@ -21,8 +21,8 @@ from neardup.errors import BadPage
 from neardup.limits import GONE_STATUSES
 from neardup.page import Page, url_of_id
 from streams.formats.bodies import Bodies
-from streams.formats.outgoing import Outgoing
 from streams.formats.warc import warc_date
+from streams.ports import Outgoing
 
 _TYPES: dict[type | None, str] = {
     str: "text",

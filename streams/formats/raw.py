@@ -9,8 +9,7 @@ from collections.abc import Mapping
 from neardup.errors import BadPage
 from neardup.page import Page
 from streams.formats.bodies import Bodies
-from streams.formats.outgoing import Outgoing
-from streams.ports import Record
+from streams.ports import Outgoing, Record
 
 _INT_DIGITS_MAX, _SCORE_CHARS_MAX = 18, 40
 

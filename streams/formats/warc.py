@@ -15,7 +15,7 @@ from neardup.errors import BadInput, BadPage
 from neardup.limits import GONE_STATUSES
 from neardup.page import Page
 from streams.formats.compressed import decode_body
-from streams.formats.outgoing import Outgoing
+from streams.ports import Outgoing
 
 #: Of a WARC header, and of an HTTP header in a record: servers refuse longer ones.
 HEADER_BYTES_MAX = 64 << 10

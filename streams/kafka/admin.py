@@ -221,6 +221,13 @@ class Admin:
         """The committed offset of a group, without open transactions; None if there is none, or it has expired."""
         return self.all_committed(group, topic, [partition])[partition]
 
+    def behind(self, group: str, topic: KafkaTopic) -> dict[int, int]:
+        """By partition, the records that a group has not consumed; all records where it never committed."""
+        begins, ends = (self.offsets(topic, when) for when in ("earliest", "latest"))
+        committed = self.all_committed(group, topic.name, ends)
+        nexts = {partition: known.offset if known else begins[partition] for partition, known in committed.items()}
+        return {partition: max(0, end - nexts[partition]) for partition, end in ends.items()}
+
     def all_committed(self, group: str, topic: str, partitions: Iterable[int]) -> dict[int, Committed | None]:
         """The committed offsets of several partitions, as `committed`.
 

@@ -16,8 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from neardup.errors import CorruptRecord
-from neardup.sketch.checking import headers_of_valid
-from neardup.sketch.header import Header
+from neardup.sketch.header import Header, headers_of_valid
 from streams.errors import SourceGap
 from streams.formats.message import Message
 from streams.ports import Range

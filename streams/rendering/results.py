@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 from neardup.signals.pages import Body
 from streams.files.results import Line, encode_result, read_results, result_file
@@ -16,23 +17,6 @@ from streams.rendering.network import Network
 from streams.rendering.world import World
 
 _HTML = 0  # Body.mode
-
-
-@dataclass(frozen=True)
-class RenderOptions:
-    """world: archives. site: pages reach their own site. private: they reach addresses that are not public.
-
-    tabs: pages at a time. browser: its program; "": the first that is installed.
-    """
-
-    out: Path
-    world: tuple[Path, ...] = ()
-    site: bool = False
-    private: bool = False
-    tabs: int = 2
-    page_seconds: float = 10
-    browser: str = ""
-    sandbox: bool = True
 
 
 @dataclass
@@ -51,38 +35,39 @@ class RenderCounts:
 
 def render_command(
     paths: Sequence[Path],
-    options: RenderOptions,
+    out: Path,
     *,
+    world: Sequence[Path] = (),
+    network: Network | None = None,
+    tabs: int = 2,
     base_url: str | None = None,
     progress: Progress = silent,
+    **browser: Any,
 ) -> RenderCounts:
-    """Renders the results of some files, in their order. Raises BadInput, BrowserFailed."""
+    """Renders the results of some files, in their order. Raises BadInput, BrowserFailed.
+
+    Args:
+        world: archives that answer requests.
+        network: servers that answer the others; None: none does.
+        tabs: pages at a time.
+        browser: options of `Chromium`.
+    """
     tally = RenderCounts()
-    asyncio.run(_render(paths, options, base_url, tally, progress))
+
+    async def render() -> None:
+        async with AsyncExitStack() as stack:
+            archives = stack.enter_context(World(world, base_url=base_url))
+            tally.problems += archives.problems
+            reached = None if network is None else await stack.enter_async_context(network)
+            chromium = await stack.enter_async_context(Chromium(archives, reached, **browser))
+            file = stack.enter_context(result_file(out))
+            lines = read_results(paths, base_url, tally.problems)
+            async for line, rendered in _each(chromium, lines, tabs):
+                file.write(_noted(line, rendered, tally) + b"\n")
+                progress("render", tally.results, 0)
+
+    asyncio.run(render())
     return tally
-
-
-async def _render(
-    paths: Sequence[Path],
-    options: RenderOptions,
-    base_url: str | None,
-    tally: RenderCounts,
-    progress: Progress,
-) -> None:
-    async with AsyncExitStack() as stack:
-        world = stack.enter_context(World(options.world, base_url=base_url))
-        tally.problems += world.problems
-        network = await stack.enter_async_context(Network(private=options.private)) if options.site else None
-        chromium = await stack.enter_async_context(
-            Chromium(
-                world, network, program=options.browser, sandbox=options.sandbox, page_seconds=options.page_seconds
-            )
-        )
-        out = stack.enter_context(result_file(options.out))
-        lines = read_results(paths, base_url, tally.problems)
-        async for line, rendered in _each(chromium, lines, options.tabs):
-            out.write(_noted(line, rendered, tally) + b"\n")
-            progress("render", tally.results, 0)
 
 
 async def _each(chromium: Chromium, lines: Iterable[Line], tabs: int) -> AsyncIterator[tuple[Line, Rendered | None]]:

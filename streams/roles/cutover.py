@@ -78,14 +78,8 @@ def _behind(settings: Settings, admin: Admin) -> tuple[int | None, int | None]:
     topics = settings.topics
     there = admin.topics([topics.pages, topics.sketches, topics.verdicts])
     pages = messages = None
-    sketching = sketchers_of(settings)
     if topics.pages in there and topics.sketches in there:
-        begins, ends = (admin.offsets(there[topics.pages], when) for when in ("earliest", "latest"))
-        pages = 0
-        committed = admin.all_committed(sketching.group_of("sketch"), topics.pages, ends)
-        for partition, end in ends.items():
-            known = committed[partition]
-            pages += max(0, end - (known.offset if known else begins[partition]))
+        pages = sum(admin.behind(sketchers_of(settings).group_of("sketch"), there[topics.pages]).values())
     if topics.sketches in there and topics.verdicts in there:
         known = admin.committed(settings.group_of("match"), topics.sketches, 0)
         messages = max(0, admin.offsets(there[topics.sketches], "latest")[0] - (known.offset if known else 0))

@@ -1,17 +1,25 @@
-"""Writes decisions of an operator into the log, so that every later fold repeats them."""
+"""Writes decisions of an operator into the log, so that every later fold repeats them; counts what a takedown does."""
 
-from collections.abc import Sequence
-from contextlib import closing
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import closing, suppress
+from dataclasses import dataclass
 
 from neardup.errors import BadInput, NeardupError
+from neardup.limits import PLACE_BITS
 from neardup.sketch.takedown import Takedown
+from streams.client import Stored, VerdictConsumer
 from streams.config.settings import Settings
 from streams.errors import BrokerError
 from streams.formats.message import Control, Decision, Forget, Word, decode_entry, encode_control
 from streams.kafka import Admin, KafkaLog, Writer
 from streams.roles.generations import control_topic, settings_of, shown
-from streams.roles.runtime import connect
+from streams.roles.runtime import connect, greet
 from streams.roles.sketch import check_scheme
+
+#: Longest wait for the matcher to reach the takedown, which counts the pages.
+MATCHER_SECONDS_MAX = 10.0
+_LOOK_SECONDS = 0.1
 
 
 def accept_gap(settings: Settings, offset: int) -> int:
@@ -108,3 +116,61 @@ def _write(settings: Settings, topic: str, records: Sequence[Word]) -> int:
             writer.send(encode_control(record))
         writer.flush()
         return writer.last_offset
+
+
+@dataclass(frozen=True, slots=True)
+class LoggedTakedown:
+    """A takedown in the stream's log, at `offset`.
+
+    pages, promoted: its verdicts `gone` and `promoted`; None if the matcher has not reached it, or its verdicts cannot
+    be read.
+    """
+
+    offset: int
+    pages: int | None = None
+    promoted: int | None = None
+
+    @property
+    def cause(self) -> int:
+        """Page id of its verdicts."""
+        return self.offset << PLACE_BITS
+
+
+def forget_stream(settings: Settings, takedown: Takedown) -> LoggedTakedown:
+    """Writes the takedown into the logs of all generations, and counts the verdicts of the settings' matcher.
+
+    Raises as `streams.roles.forget`.
+    """
+    greet(settings, "match")
+    consumer = None
+    with suppress(NeardupError):  # a takedown does not fail because verdicts cannot be read
+        kafka = connect(settings, "verdicts", reading=True).settings
+        topic = settings.topics.verdicts
+        consumer = VerdictConsumer(settings.bootstrap, Stored(), topic, start="end", kafka=kafka)
+    written = LoggedTakedown(forget(settings, takedown))
+    if consumer is None:
+        return written
+    with closing(consumer), suppress(NeardupError):
+        return _judged(settings, written, consumer)
+    return written
+
+
+def _judged(settings: Settings, written: LoggedTakedown, consumer: VerdictConsumer) -> LoggedTakedown:
+    """Counts the takedown's verdicts. consumer: began before it was written. Raises BrokerError, CorruptRecord."""
+    admin, until = Admin(connect(settings, "match")), time.monotonic() + MATCHER_SECONDS_MAX
+    ends: Mapping[int, int] | None = None
+    kinds = {"gone": 0, "promoted": 0}
+    while time.monotonic() < until:
+        if ends is None:
+            known = admin.committed(settings.group_of("match"), settings.topics.sketches, 0)
+            if known is not None and known.offset > written.offset:  # in one transaction with its verdicts
+                ends = admin.offsets(admin.topic(settings.topics.verdicts), "latest")
+        elif consumer.has_read(ends):
+            return LoggedTakedown(written.offset, kinds["gone"], kinds["promoted"])
+        for batch in consumer.batches(wait_s=_LOOK_SECONDS):
+            for verdict in batch.verdicts:
+                if verdict["page_id"] == written.cause and verdict["verdict"] in kinds:
+                    kinds[verdict["verdict"]] += 1
+            if time.monotonic() >= until or (ends is not None and consumer.has_read(ends)):
+                break
+    return written

@@ -5,11 +5,10 @@ import uuid
 from contextlib import closing
 from dataclasses import dataclass
 
-from streams.client import PageProducer, VerdictConsumer
+from streams.client import PageProducer, Stored, VerdictConsumer
 from streams.config.settings import Settings
 from streams.errors import NoVerdict
 from streams.roles.runtime import connect
-from streams.roles.tail import NothingStored
 
 #: RFC 2606 reserves the domain: it is never a site.
 _SITE = "https://ping.neardup.invalid/"
@@ -34,7 +33,7 @@ def ping(settings: Settings, *, timeout_s: float) -> PingResult:
     url = _SITE + uuid.uuid4().hex
     body = f"<title>Ping</title><p>{url}".encode()
     reading = connect(settings, "verdicts", reading=True).settings
-    consumer = VerdictConsumer(settings.bootstrap, NothingStored(), names.verdicts, start="end", kafka=reading)
+    consumer = VerdictConsumer(settings.bootstrap, Stored(), names.verdicts, start="end", kafka=reading)
     with closing(consumer):
         writing = connect(settings, "publish").settings
         with PageProducer(settings.bootstrap, names.pages, codec=settings.codec, kafka=writing) as pages:

@@ -15,15 +15,14 @@ later; then the role makes a checkpoint and removes older ones.
 
 import json
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Protocol
 
-from neardup.decider import Decider
 from neardup.index.base import Family, Store
 from neardup.index.rocks import RocksStore
 from neardup.sharded.epochs import Sharding
-from neardup.sharded.records import Candidates, Effects
-from neardup.sharded.shard import Question
+from neardup.sharded.records import Effects
+from neardup.sharded.shard import Shard
 from streams.errors import PositionLost, effects_again
 from streams.formats.pieces import pieces_of
 from streams.pipeline.effects import EffectsReader
@@ -44,19 +43,6 @@ _TAKEDOWNS = b"takedowns"
 _PATIENCE_SECONDS = 4.0
 
 
-class Answering(Protocol):
-    """`neardup.sharded.shard.Shard`."""
-
-    decider: Decider
-    log_position: int
-    effects_position: int
-
-    def take(self, message: Question) -> None: ...
-    def learn(self, effects: Effects) -> None: ...
-    def answers(self) -> Iterator[Candidates]: ...
-    def advance(self) -> bool: ...
-
-
 class AnswerWriter(RecordWriter, Protocol):
     def flush(self) -> None:
         """Return once all records are acknowledged. Raises TopicError if the topic was recreated, BrokerError."""
@@ -66,7 +52,7 @@ class AnswerWriter(RecordWriter, Protocol):
 class FoldedShard:
     """The positions of a shard's rows, for checkpoints; implements `streams.state.checkpointer.Folded`."""
 
-    def __init__(self, shard: Answering, store: Store) -> None:
+    def __init__(self, shard: Shard, store: Store) -> None:
         self.decider = shard.decider
         self.log_time = 0
         self._shard, self._store = shard, store
@@ -96,7 +82,7 @@ class ShardRole:
     def __init__(
         self,
         number: int,
-        shard: Answering,
+        shard: Shard,
         store: Store,
         sharding: Sharding,
         log: LogView,

@@ -13,7 +13,7 @@ from rich.text import Text
 from neardup.page import host_of
 from neardup.standing import DUPLICATES
 from neardup.verdict import Kind
-from streams.client import VerdictConsumer
+from streams.client import Stored, VerdictConsumer
 from streams.config.instants import Start
 from streams.config.settings import Settings
 from streams.errors import WrongUsage
@@ -89,13 +89,6 @@ class VerdictFilter:
         return verdict.get("site") in self.sites or any(host == s or host.endswith("." + s) for s in self.sites)
 
 
-class NothingStored:
-    """Positions of a consumer that stores none."""
-
-    def load(self) -> Mapping[str, int]:
-        return {}
-
-
 class _AuditConsumer(VerdictConsumer):
     """Returns the lines of an audit."""
 
@@ -119,7 +112,7 @@ def tail(
     verdict_filter = verdict_filter or VerdictFilter()
     kafka = connect(settings, "verdicts", reading=True).settings
     kind = _AuditConsumer if topic else VerdictConsumer
-    consumer = kind(settings.bootstrap, NothingStored(), topic or settings.topics.verdicts, start=start, kafka=kafka)
+    consumer = kind(settings.bootstrap, Stored(), topic or settings.topics.verdicts, start=start, kafka=kafka)
     with closing(consumer):
         for batch in consumer.batches(follow=follow):
             found = [verdict for verdict in batch.verdicts if verdict_filter.takes(verdict)]

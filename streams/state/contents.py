@@ -25,7 +25,7 @@ from streams.pipeline.folded_takedowns import takedowns_of
 from streams.pipeline.matcher import LOG_PROGRAM, PROGRAM, Matcher
 from streams.process.terminal import safe, table_of
 from streams.state.directory import SCAN_NAMES, SHARD_NAMES, Directory, shard_folder
-from streams.state.inspection import LISTED_MAX, Inspection, Progress, Wrong, inspect, inspect_shard
+from streams.state.inspection import LISTED_MAX, Inspection, Progress, inspect, inspect_shard
 
 MEMBERS_SHOWN = 50
 
@@ -86,7 +86,8 @@ def overview(opened: Opened, progress: Progress) -> tuple[Inspection, dict[str, 
     for number, store in opened.shards.items():
         one = inspect_shard(store, progress)
         found.wrong_total += one.wrong_total
-        found.wrong += [wrong._replace(family=f"shard {number}, {wrong.family}") for wrong in one.wrong]
+        own = {"folder": f"shards/{number}/"}
+        found.wrong += [wrong._replace(family=f"shard {number}, {wrong.family}", **own) for wrong in one.wrong]
         plain = one.to_json()
         names = ("rows", "bytes", "keys", "hot")
         sizes = {name: plain[name] for name in names}
@@ -203,15 +204,9 @@ def shown(found: Inspection, summary: dict[str, Any]) -> Group:
         return Group(*parts)
     parts.append(Text(counted(found.wrong_total, "contradiction"), style="bold"))
     parts += [Text.assemble(f"{one.family} {one.key}: ", safe(one.what)) for one in found.wrong[:20]]
-    away = ", ".join(sorted({_folder_of(one) for one in found.wrong}))
+    away = ", ".join(sorted({one.folder for one in found.wrong}))
     parts.append(Text(f"move {away} away and start again: it is folded from the log, or restored from a checkpoint"))
     return Group(*parts)
-
-
-def _folder_of(wrong: Wrong) -> str:
-    """The folder of the index with a contradiction."""
-    shard, _, _ = wrong.family.rpartition(", ")
-    return f"shards/{shard.removeprefix('shard ')}/" if shard else "index/"
 
 
 def _shards_shown(shards: list[dict[str, Any]], next_offset: int) -> list[Any]:

@@ -38,11 +38,12 @@ Progress = Callable[[int], None]
 
 
 class Wrong(NamedTuple):
-    """A contradiction. family: of the row; key: in hex; what: a sentence about the row."""
+    """A contradiction. family: of the row; key: in hex; what: a sentence about the row; folder: of the index."""
 
     family: str
     key: str
     what: str
+    folder: str = "index/"
 
 
 @dataclass(slots=True)
@@ -66,16 +67,10 @@ class Inspection:
 
     def to_json(self) -> dict[str, Any]:
         """Return plain JSON values."""
-        return {
-            "rows": dict(self.rows),
-            "bytes": dict(self.bytes),
-            "standing": dict(self.standing),
-            "keys": dict(self.keys),
-            "hot": dict(self.hot),
-            "largest_clusters": [{"pages": pages, "cluster": cluster} for pages, cluster in self.largest],
-            "wrong": [one._asdict() for one in self.wrong],
-            "wrong_total": self.wrong_total,
-        }
+        counts = {name: dict(getattr(self, name)) for name in ("rows", "bytes", "standing", "keys", "hot")}
+        largest = [{"pages": pages, "cluster": cluster} for pages, cluster in self.largest]
+        wrong = [one._asdict() for one in self.wrong]
+        return {**counts, "largest_clusters": largest, "wrong": wrong, "wrong_total": self.wrong_total}
 
 
 class _Inspector:

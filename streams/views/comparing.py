@@ -13,7 +13,7 @@ from neardup.errors import NeardupError
 from neardup.page import Page
 from neardup.pairs.scoring import compare
 from neardup.report.differ import Difference, compare_texts, text_words
-from neardup.report.passages import Passages, Segment, passages
+from neardup.report.passages import passages
 from neardup.report.prose import found_through
 from neardup.report.reasons import draft_of
 from neardup.report.samples import page_text, page_there
@@ -163,26 +163,15 @@ def _differences(a: _Side, b: _Side, difference: Difference | None, shown: int) 
             "aligned": not difference.coarse,
             "cut": difference.left.cut or difference.right.cut,
             "kind": (draft.sentence() or None) if draft else None,
-            **_passages(found),
+            "passages": [
+                {
+                    "same_before": one.same_before,
+                    "left": [segment._asdict() for segment in one.left],
+                    "right": [segment._asdict() for segment in one.right],
+                }
+                for one in found.shown
+            ],
+            "more": found.more,
+            "same_after": max(0, found.same_after),
         }
     }
-
-
-def _passages(found: Passages) -> Facts:
-    return {
-        "passages": [
-            {
-                "same_before": one.same_before,
-                "left": list(map(_segment, one.left)),
-                "right": list(map(_segment, one.right)),
-            }
-            for one in found.shown
-        ],
-        "more": found.more,
-        "same_after": max(0, found.same_after),
-    }
-
-
-def _segment(one: Segment) -> Facts:
-    """sign: - or + for text that only this page has."""
-    return {"sign": one.sign, "text": one.text, "gap": one.gap}

@@ -1,8 +1,9 @@
-"""Requests to the other workers of the same views: each worker has the rows of its own partitions.
+"""Requests over HTTP, bounded in time and size: to the other workers of the same views, and to the roles.
 
-The consumer group names the workers' URLs, and any member of the group may name any URL. So no request carries the
-token. It carries a signature for its host, path and minute, with a key derived from the token, which a worker with the
-same token can check. Another host that receives the signature can use it for nothing else.
+Each worker has the rows of its own partitions. The consumer group names the workers' URLs, and any member of the group
+may name any URL. So no request carries the token. It carries a signature for its host, path and minute, with a key
+derived from the token, which a worker with the same token can check. Another host that receives the signature can use
+it for nothing else.
 """
 
 import hashlib
@@ -19,18 +20,16 @@ import orjson
 
 from neardup.errors import BadInput
 from streams.errors import BrokerError
-from streams.views.http_get import get
 from streams.views.lists import Facts, Row
 
 ANSWER_SECONDS_MAX = 5.0
 #: All rows of a key; each is smaller than a message of Kafka.
 ANSWER_BYTES_MAX = 64 << 20
-
-
 #: The scheme of the Authorization header of requests between workers.
 SCHEME = "Neardup-Worker"
 #: How far the clocks of two workers may differ.
 SIGNED_SECONDS_MAX = 300
+_READ_BYTES = 64 << 10
 
 
 class Signer:
@@ -111,3 +110,30 @@ def own_address(sock: socket.socket, address: str | None) -> str:
     if host in ("0.0.0.0", "::"):
         host = socket.gethostname()
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+def get(url: str, *, seconds_max: float, bytes_max: int, headers: Mapping[str, str]) -> bytes:
+    """Return the body of a 200 response. Redirects are not followed: they could name any host.
+
+    seconds_max: for the whole response, however slowly it arrives. Raises OSError, HTTPException, and ValueError for
+    another status and for a response that is too long or too slow.
+    """
+    parts, deadline = urlsplit(url), time.monotonic() + seconds_max
+    kind = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
+    connection = kind(parts.netloc, timeout=seconds_max)
+    try:
+        path = f"{parts.path or '/'}?{parts.query}" if parts.query else parts.path or "/"
+        connection.request("GET", path, headers={"Connection": "close", **headers})
+        response = connection.getresponse()
+        body = bytearray()
+        while chunk := response.read1(_READ_BYTES):
+            body += chunk
+            if len(body) > bytes_max:
+                raise ValueError(f"more than {bytes_max:,} bytes")
+            if time.monotonic() > deadline:
+                raise ValueError(f"it took longer than {seconds_max:.0f} s")
+        if response.status != http.client.OK:
+            raise ValueError(f"HTTP status {response.status}: {body[:200].decode('utf-8', 'replace')}")
+        return bytes(body)
+    finally:
+        connection.close()

@@ -16,9 +16,8 @@ from neardup.errors import NeardupError
 from streams.config.settings import Settings
 from streams.kafka import Admin, KafkaTopic
 from streams.roles.cutover import described_by, sketchers_of
-from streams.views.http_get import get
 from streams.views.lists import Facts
-from streams.views.peers import Peers
+from streams.views.peers import Peers, get
 from streams.views.stream_topics import ControlView, short_connection
 
 #: (name of the sample, labels) -> value.
@@ -98,16 +97,17 @@ def _batch_ms(samples: _Samples) -> float | None:
     return round(1000 * sum(seconds) / batches, 1) if batches else None
 
 
-class KafkaHealth:
-    """Facts from Kafka: ends of topics, committed offsets, members of groups, the control topic."""
+class StreamHealth:
+    """All facts of the page. address: URL of this worker."""
 
-    def __init__(self, settings: Settings, control: ControlView) -> None:
+    def __init__(self, settings: Settings, control: ControlView, address: str, peers: Peers) -> None:
         self._settings, self._control = settings, control
         self._admin = Admin(short_connection(settings))
         self._lock = threading.Lock()
+        self._address, self._peers = address, peers
 
-    def facts(self) -> Facts:
-        """Return {steps, newest_verdict, generations, live}; from any thread.
+    def kafka_facts(self) -> Facts:
+        """Return {steps, newest_verdict, generations, live} from Kafka; from any thread.
 
         Raises BrokerError, CorruptRecord, TopicError.
         """
@@ -129,12 +129,7 @@ class KafkaHealth:
         step: Facts = {"step": name, "reads": None, "behind": None, "partitions": {}, "newest": None, "readers": None}
         if topic is None:
             return step
-        begins, ends = (self._admin.offsets(topic, when) for when in ("earliest", "latest"))
-        behind = {}
-        committed = self._admin.all_committed(group, topic.name, ends)
-        for partition, end in ends.items():
-            known = committed[partition]
-            behind[str(partition)] = max(0, end - (known.offset if known else begins[partition]))
+        behind = {str(partition): count for partition, count in self._admin.behind(group, topic).items()}
         step |= {"reads": topic.name, "behind": sum(behind.values()), "partitions": behind}
         step["newest"] = self._admin.newest_ms(topic)
         if name == "sketch":  # the matcher consumes without a group
@@ -144,24 +139,16 @@ class KafkaHealth:
             ]
         return step
 
-
-class StreamHealth:
-    """All facts of the page. address: URL of this worker."""
-
-    def __init__(self, settings: Settings, control: ControlView, address: str, peers: Peers) -> None:
-        self._kafka, self._metrics = KafkaHealth(settings, control), settings.views_metrics
-        self._address, self._peers = address, peers
-
     async def kafka(self) -> tuple[Facts | None, str]:
-        """Return (facts of `KafkaHealth`, "") or (None, problem)."""
+        """Return (`kafka_facts`, "") or (None, problem)."""
         try:
-            return await asyncio.to_thread(self._kafka.facts), ""
+            return await asyncio.to_thread(self.kafka_facts), ""
         except NeardupError as error:
             return None, str(error)
 
     async def roles(self) -> list[Facts]:
         """Return the facts of the roles named in views_metrics."""
-        return await asyncio.gather(*[asyncio.to_thread(role_facts, url) for url in self._metrics])
+        return await asyncio.gather(*[asyncio.to_thread(role_facts, url) for url in self._settings.views_metrics])
 
     async def workers(
         self, own: Callable[[], Awaitable[Mapping[str, Any]]], others: Mapping[str, Collection[int]]

@@ -1,5 +1,6 @@
-"""Renders the templates of the pages."""
+"""Renders the templates of the pages, and their chart of verdicts over time as inline SVG."""
 
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from importlib import resources
 from typing import Any
@@ -10,15 +11,45 @@ from neardup.evaluation.labelling.criteria import NAMES
 from neardup.evaluation.rules.audits import SAMPLES
 from neardup.page import name_of
 from neardup.report import environment, prose
+from neardup.report.plots import BOTTOM, HEIGHT, LEFT, RIGHT, TOP, WIDTH, Drawing, compact, ticks
 from neardup.report.samples import instant
 from neardup.rules import why_refused
-from streams.views.charts import over_time
+from neardup.standing import DUPLICATES
+from neardup.wording import counted
 from streams.views.health import ago
 from streams.views.lists import Facts, family_name
 
+#: Labels that fit under a chart.
+_LABELS = 4
+_environment = environment("streams.views")
 
-def _share(part: int, whole: int) -> str:
-    return prose.percent(part / whole) if whole else ""
+
+def over_time(title: str, spans: Sequence[tuple[str, Mapping[str, int]]]) -> Markup:
+    """Draw a bar for each (label, verdicts by kind), oldest first: duplicates below, all other kinds above."""
+    totals = [sum(kinds.values()) for _, kinds in spans]
+    steps = ticks(max(totals, default=0))
+    bottom, width = HEIGHT - BOTTOM, WIDTH - LEFT - RIGHT
+    scale, each = (bottom - TOP) / steps[-1], width / max(1, len(spans))
+    last = next((label for (label, _), total in zip(reversed(spans), reversed(totals), strict=True) if total), "none")
+    drawing = Drawing(
+        title, f"{counted(sum(totals), 'verdict')}, the last of them in {last}; the table below has the numbers"
+    )
+    for tick in steps:
+        drawing.line(LEFT, bottom - tick * scale, WIDTH - RIGHT, bottom - tick * scale)
+        drawing.text(LEFT - 8, bottom - tick * scale + 4, compact(tick), "end")
+    every = max(1, len(spans) // _LABELS)
+    for number, ((label, kinds), total) in enumerate(zip(spans, totals, strict=True)):
+        left, gap = LEFT + number * each, min(4.0, each * 0.2)
+        repeats = sum(kinds.get(kind, 0) for kind in DUPLICATES)
+        hint = f"{label}: {counted(total, 'verdict')}, {counted(repeats, 'duplicate')}"
+        if total:
+            y = bottom - repeats * scale
+            drawing.bar(left + gap / 2, y, each - gap, repeats * scale, "refused", hint)
+            drawing.bar(left + gap / 2, bottom - total * scale, each - gap, (total - repeats) * scale, "accepted", hint)
+        if (len(spans) - 1 - number) % every == 0:
+            last_one = number == len(spans) - 1
+            drawing.text(left + each / (1 if last_one else 2), bottom + 16, label, "end" if last_one else "middle")
+    return drawing.done()
 
 
 def _short(url: str) -> str:
@@ -31,7 +62,6 @@ def _labelled(time: Facts) -> list[tuple[str, Facts]]:
     return [(datetime.fromtimestamp(span["from"] / 1000, UTC).strftime(form), span["kinds"]) for span in time["spans"]]
 
 
-_environment = environment("streams.views")
 _environment.filters |= {"instant": instant, "short": _short}
 _environment.globals |= {
     "kinds": prose.KINDS,
@@ -40,7 +70,7 @@ _environment.globals |= {
     "form_token": "",
     "sent": (),
     "labels_taken": False,
-    "share": _share,
+    "share": lambda part, whole: prose.percent(part / whole) if whole else "",
     "family_name": family_name,
     "ago": ago,
     "refusal": why_refused,

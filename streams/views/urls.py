@@ -79,13 +79,13 @@ def evidence_words(verdict: Verdict, decider: Decider) -> tuple[list[str], bool]
         words.append(f"Nearest candidate, rejected: page {near['page_id']}, {prose.short(name_of(near['url']))}")
         words += prose.sentences(near, decider)
     if not words:
-        words.append(_NOT_COMPARED.get(str(verdict["verdict"]), "This verdict compares no pages."))
         if verdict.get("thin"):
             words = ["It has too few words for anything but exact copies."]
+        elif verdict["verdict"] == "unique":
+            words = ["No earlier page shares an index key with it, so there was no candidate."]
+        else:
+            words = ["This verdict compares no pages."]
     return words, True
-
-
-_NOT_COMPARED = {"unique": "No earlier page shares an index key with it, so there was no candidate."}
 
 
 def compare(source: Source, a: str, b: str, decider: Decider, *, shown: int) -> Facts | str:

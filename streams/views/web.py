@@ -84,7 +84,15 @@ class Views:
         app.router.add_get("/views.css", self._guarded(self._asset))
         app.router.add_get("/", self._guarded(self._page(self._overview)))
         app.router.add_get("/overview.json", self._guarded(self._twin(self._overview)))
-        for name, find in self._finders().items():
+        finders: dict[str, Callable[[web.Request], Awaitable[_Found]]] = {
+            **{name: partial(self._listed, name) for name in _LISTS},
+            "url": self._url,
+            "cluster": self._cluster,
+            "compare": self._compare,
+            "health": self._health,
+            "audits": self._audits,
+        }
+        for name, find in finders.items():
             app.router.add_get(f"/{name}", self._guarded(self._page(find)))
             app.router.add_get(f"/{name}.json", self._guarded(self._twin(find)))
         app.router.add_get("/search", self._guarded(self._search_page))
@@ -96,16 +104,6 @@ class Views:
         app.router.add_post("/send-again", self._guarded(self._send_again))
         for method in ("GET", "POST"):
             app.router.add_route(method, f"{PREFIX}/{{name:[a-z.]*}}", self._guarded(self._label))
-
-    def _finders(self) -> dict[str, Callable[[web.Request], Awaitable[_Found]]]:
-        return {
-            **{name: partial(self._listed, name) for name in _LISTS},
-            "url": self._url,
-            "cluster": self._cluster,
-            "compare": self._compare,
-            "health": self._health,
-            "audits": self._audits,
-        }
 
     def _guarded(self, handler: _Handler, *, for_workers: bool = False) -> _Handler:
         async def guarded(request: web.Request) -> web.StreamResponse:

@@ -168,7 +168,7 @@ STEPS: dict[str, Callable[[int], None]] = {
     "sketched, not appended": lambda n: dying(SegmentLog, "append", n, before=True),
     "half a frame": lambda n: dying(SegmentLog, "append", n, before=True, how=tear),
     "appended, not synced": lambda n: dying(SegmentLog, "sync", n, before=True),
-    "in the log, not folded": lambda n: dying(Sketcher, "_append", n, before=False),
+    "in the log, not folded": lambda n: dying(Sketcher, "append", n, before=False),
     "folded, not emitted": lambda n: dying(VerdictLog, "emit", n, before=True),
     "emitted, not in --out": lambda n: dying(scanning.Verdicts, "write", n, before=True),
     "emitted, not in the store": lambda n: dying(VerdictLog, "emit", n, before=False),

@@ -9,9 +9,10 @@ from line import Make
 from neardup.page import Page
 from streams.kafka import Generation, Stage
 from streams.roles.generations import control_topic
-from streams.views import control as controlling
+from streams.views import stream_topics as controlling
 from streams.views.health import of_stream
-from streams.views.stream_health import KafkaHealth
+from streams.views.peers import Peers
+from streams.views.stream_health import StreamHealth
 from streams.views.stream_topics import ControlView
 from tests.streams.shell import words
 
@@ -23,31 +24,31 @@ def test_what_stands_still_is_reported_until_it_runs(make: Make, monkeypatch: py
     settings = replace(line.settings, bootstrap=line.bootstrap)
     line.publish([Page(f"http://a.example/{number}", f"<p>{words('a')}".encode()) for number in range(3)])
     control = ControlView(settings)
-    asked = KafkaHealth(settings, control)
+    asked = StreamHealth(settings, control, "", Peers("", None))
 
     def problems() -> list[str]:
-        return [str(problem) for problem in of_stream("a test", asked.facts(), [], 0, [], None)["problems"]]
+        return [str(problem) for problem in of_stream("a test", asked.kafka_facts(), [], 0, [], None)["problems"]]
 
     try:
-        sketch, match = asked.facts()["steps"]
+        sketch, match = asked.kafka_facts()["steps"]
         assert (sketch["behind"], sketch["readers"], sum(sketch["partitions"].values())) == (3, [], 3)
         assert sketch["newest"] is not None
         assert (match["behind"], match["newest"]) == (0, None)
-        assert asked.facts()["newest_verdict"] is None
+        assert asked.kafka_facts()["newest_verdict"] is None
         (values,) = problems()
         assert "start neardup sketch" in values
 
         line.start("sketch")
         line.settle(judged=False)
-        eventually(lambda: asked.facts()["steps"][0]["behind"] == 0, "the sketcher's commit")
-        (reader,) = asked.facts()["steps"][0]["readers"]
+        eventually(lambda: asked.kafka_facts()["steps"][0]["behind"] == 0, "the sketcher's commit")
+        (reader,) = asked.kafka_facts()["steps"][0]["readers"]
         assert reader["partitions"] == [0, 1]
         (values,) = problems()
         assert "no verdict was emitted at all: check that neardup match runs." in values
 
         line.start("match")
         line.settle()
-        found = asked.facts()
+        found = asked.kafka_facts()
         assert [step["behind"] for step in found["steps"]] == [0, 0]
         assert found["newest_verdict"] is not None
         assert problems() == []
@@ -56,7 +57,7 @@ def test_what_stands_still_is_reported_until_it_runs(make: Make, monkeypatch: py
         topic.create()
         topic.describe(Generation("next", "5" * 32, "d" * 32, stage=Stage.FILLING))
         topic.cut_over("next", "")
-        found = asked.facts()
+        found = asked.kafka_facts()
         assert found["live"] == "next"
         assert [(one["name"], one["stage"], one["live"]) for one in found["generations"]] == [
             ("next", "live", True),

@@ -14,7 +14,7 @@ from neardup.errors import BadInput
 from neardup.sketch.takedown import of_prefix, of_url
 from streams.errors import WrongScheme
 from streams.roles import forget
-from streams.roles.takedowns import forget_stream
+from streams.roles.operator import forget_stream
 from streams.state import contents as look
 from streams.state.checkpoint_store import CheckpointStore
 from tests.short import some
@@ -149,6 +149,6 @@ def test_forget_says_how_many_pages_and_an_index_drops_them(
     nothing = forget_stream(line.settings, of_url("http://nobody.example/"))
     assert (nothing.pages, nothing.promoted) == (0, 0)
     line.check()
-    monkeypatch.setattr("streams.roles.takedowns.MATCHER_SECONDS_MAX", 0.5)
+    monkeypatch.setattr("streams.roles.operator.MATCHER_SECONDS_MAX", 0.5)
     assert forget_stream(line.settings, of_url(over)).pages is None  # no matcher runs
     index.db.close()

@@ -5,8 +5,7 @@ import random
 import pytest
 
 from neardup.errors import CorruptRecord
-from neardup.sketch.checking import headers_of_valid
-from neardup.sketch.header import Header
+from neardup.sketch.header import Header, headers_of_valid
 from neardup.sketch.layout import HEADER, RecordKind
 from tests.neardup.handmade import record
 

@@ -83,7 +83,7 @@ def test_a_path_that_cannot_be_written_has_exit_code_2(ready: Shell) -> None:
 
 
 def test_missing_rights_have_exit_code_2(ready: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("streams.commands.paths.os.access", lambda path, mode: False)
+    monkeypatch.setattr("streams.commands.shared.os.access", lambda path, mode: False)
     for command in ("scan a.html", "report state --out report.html", "evaluate a.html", "scan site --state new"):
         ended = ready(*called(command))
         assert (ended.code, "permission denied" in ended.err) == (2, True), (command, ended.err)

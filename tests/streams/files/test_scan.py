@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from neardup.report.tally import ReportTally
+from streams.files import archives, sketcher
 from streams.files import scan as scanning
-from streams.files import sketcher
 from streams.files.scan import Progress, scan
 from streams.files.sources import ReadOptions
 from streams.formats import message
@@ -151,7 +151,7 @@ def test_slicing_into_messages_changes_no_verdict(tmp_path: Path, monkeypatch: p
     for pages, polled, bytes_max in ((512, 512, 900_000), (1, 512, 900_000), (7, 3, 900_000), (512, 512, 9_000)):
         monkeypatch.setattr(sketcher, "MESSAGE_PAGES_MAX", pages)
         monkeypatch.setattr(sketcher, "POLL_PAGES_MAX", polled)
-        monkeypatch.setattr(sketcher, "MESSAGE_BYTES_MAX", bytes_max)
+        monkeypatch.setattr(archives, "MESSAGE_BYTES_MAX", bytes_max)
         with opened(None) as state:
             scan([archive], state)
             sizes = [len(message.decode_message(data, at).records) for at, data in state.log.read()]

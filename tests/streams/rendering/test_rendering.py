@@ -21,7 +21,8 @@ from streams.files.results import read_results
 from streams.rendering import browser as browsing
 from streams.rendering import visit as visiting
 from streams.rendering.browser import Chromium
-from streams.rendering.results import RenderCounts, RenderOptions, render_command
+from streams.rendering.network import Network
+from streams.rendering.results import RenderCounts, render_command
 from streams.rendering.world import World
 from tests.streams.shell import Shell
 
@@ -54,7 +55,7 @@ def write(path: Path, lines: list[dict[str, Any]]) -> Path:
 def rendered(folder: Path, lines: list[dict[str, Any]], **asked: Any) -> tuple[dict[str, dict[str, Any]], RenderCounts]:
     """The lines that come of some results, by URL."""
     path, out = write(folder / "results.jsonl", lines), folder / "rendered.jsonl"
-    tally = render_command([path], RenderOptions(out=out, sandbox=SANDBOX, tabs=3, **asked))
+    tally = render_command([path], out, sandbox=SANDBOX, tabs=3, **asked)
     made = [json.loads(line) for line in out.read_text().splitlines()]
     assert [line["url"] for line in made] == [line["url"] for line in lines]
     return {line["url"]: line for line in made}, tally
@@ -174,8 +175,8 @@ def test_scripts_that_never_stop_cost_their_page_alone(tmp_path: Path, monkeypat
     stuck = "<p>text</p><script>while (true) {}</script>"
     lines = [one("http://a.example/stuck", stuck), one("http://b.example/", "<p>text</p>")]
     write(tmp_path / "results.jsonl", lines)
-    asked = RenderOptions(out=tmp_path / "rendered.jsonl", sandbox=SANDBOX, tabs=1, page_seconds=6.0)
-    tally = render_command([tmp_path / "results.jsonl"], asked)
+    out = tmp_path / "rendered.jsonl"
+    tally = render_command([tmp_path / "results.jsonl"], out, sandbox=SANDBOX, tabs=1, page_seconds=6.0)
     assert (tally.rendered, tally.failed) == (1, 1)
     assert tally.problems[0].startswith("http://a.example/stuck: not rendered: ")
 
@@ -297,7 +298,7 @@ def test_no_page_reaches_anything_else(tmp_path: Path, ears: Ears) -> None:
         one("http://a.example/refreshed", leave),
         one(f"http://127.0.0.1:{ears.port}/itself", "<p>text</p><script src=own.js></script>"),
     ]
-    made, tally = rendered(tmp_path, lines, world=(tmp_path / "world.warc.gz",), site=True, page_seconds=15.0)
+    made, tally = rendered(tmp_path, lines, world=(tmp_path / "world.warc.gz",), network=Network(), page_seconds=15.0)
     assert "tried all" in made["http://a.example/all"]["rendered"]
     assert all("text" in line["rendered"] for line in made.values()), tally.problems
     assert ears.asked == []
@@ -312,7 +313,7 @@ def test_a_page_loads_of_its_own_site_alone(tmp_path: Path, ears: Ears) -> None:
     <iframe src="/away?{its}/inner"></iframe><form id=f method=post action=/form target=_blank></form>
     <script>fetch("/post", {{method: "POST", body: "x"}}); document.getElementById("f").submit()</script>"""
     try:
-        made, _ = rendered(tmp_path, [one(f"{own}/page", body)], site=True, private=True, page_seconds=AT_REST)
+        made, _ = rendered(tmp_path, [one(f"{own}/page", body)], network=Network(private=True), page_seconds=AT_REST)
         found = made[f"{own}/page"]["rendered"]
         assert found.count("by server") == 2
         assert found.count("inner text") == 1

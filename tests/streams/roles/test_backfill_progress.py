@@ -6,9 +6,9 @@ import sys
 
 import pytest
 
-from streams.commands.terminal import bar
+from streams.commands.output import bar
 from streams.process import logs
-from streams.roles.backfill_progress import LOG_SECONDS, BackfillProgress
+from streams.roles.backfill import LOG_SECONDS, BackfillProgress
 
 
 class Steps:

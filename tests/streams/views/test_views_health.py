@@ -16,7 +16,7 @@ pytest.importorskip("prometheus_client", reason="prometheus-client is not instal
 from streams.process.health import Health, HealthServer
 from streams.process.metrics import Metrics
 from streams.process.shutdown import now_ms
-from streams.views import health, http_get, stream_health
+from streams.views import health, peers, stream_health
 from streams.views.stream_health import role_facts
 from tests.streams.scripted import ManualClock
 
@@ -116,7 +116,7 @@ def test_metrics_that_cannot_be_had_are_reported_in_words(
     """seconds: that pass from one look at the clock to the next, however busy the machine is."""
     monkeypatch.setattr(stream_health, "RESPONSE_SECONDS_MAX", 60.0)
     clock = count(step=seconds)
-    monkeypatch.setattr(http_get, "time", SimpleNamespace(monotonic=lambda: next(clock)))
+    monkeypatch.setattr(peers, "time", SimpleNamespace(monotonic=lambda: next(clock)))
     with answering(answer) as (url, paths):
         values = role_facts(url)
     assert reason in values["problem"]
