@@ -72,7 +72,7 @@ class Decider:
     two_sites_tape_min: Annotated[Share, Shapes.RULING, "Tape score of a near-duplicate on two sites"] = 0.7
     short_tape_min: Annotated[Share, Shapes.RULING, "Tape score of a near-duplicate that is a short page"] = 0.85
     strict_tape_min: Annotated[
-        Share, Shapes.RULING, "Tape score where a veto cannot be proved, and of one name at two places of a site"
+        Share, Shapes.RULING, "Tape score in doubt: of very long pages, and of one title at two places of a site"
     ] = 0.95
     content_tape_min: Annotated[Share, Shapes.RULING, "Score of the main contents' tapes for same_content"] = 0.74
     # the default rule
@@ -81,11 +81,14 @@ class Decider:
     ] = 0.5
     # a page has fewer releases than 16
     alike_min: Annotated[
-        int, (1, 255), Shapes.RULING, "From this many pages of one name with one end of URL on, the name tells nothing"
+        int, (1, 255), Shapes.RULING, "Pages of one title and URL ending from which on the title proves nothing"
     ] = 16
     # noise: one stamp above and one below
     noise_gaps_max: Annotated[
-        int, (0, 500), Shapes.RULING, "Places of the text where noise may differ, each in as many words as a stamp has"
+        int,
+        (0, 500),
+        Shapes.RULING,
+        "Places where texts of one page may differ by noise, each in stamp_words_max words",
     ] = 2
     stamp_words_max: Annotated[
         int, (0, 100), Shapes.RULING, "Words of a stamp, and at most as many as its tokens with digits; 0: no stamps"

@@ -5,7 +5,7 @@ from math import sqrt
 import numpy as np
 import numpy.typing as npt
 
-from neardup.text.extraction import extract_page
+from neardup.text.html import extract_page
 from neardup.text.tokens import tokens_of
 
 _PLAIN = 1

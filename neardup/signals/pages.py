@@ -14,8 +14,7 @@ from neardup.signals.snippets import snippet
 from neardup.sketch.content import main_content
 from neardup.sketch.simhash import simhash
 from neardup.text.decoding import decode
-from neardup.text.extraction import extract_page
-from neardup.text.html import facts_of, text_of
+from neardup.text.html import extract_page, facts_of, text_of
 from neardup.text.tokens import TERM, Tokens, tokens_of
 
 #: Bytes of a body that signals read (ours): results are compared in pairs, and one may be huge.

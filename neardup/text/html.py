@@ -1,4 +1,4 @@
-"""Page bytes to text and facts, one page at a time, for reports and tests. Batches use the kernels."""
+"""Page bytes to text and facts, one page at a time, for reports and tests. Batches use the extraction kernel itself."""
 
 import html
 import re
@@ -8,15 +8,37 @@ import numpy as np
 import numpy.typing as npt
 
 from neardup.kernels import facts as page_facts
+from neardup.kernels import html as kernel
 from neardup.kernels import writing
-from neardup.text.extraction import Extracted, extract_page
-
-__all__ = ["Extracted", "Facts", "extract_page", "facts_of", "text_of", "title_text", "unescape_value"]
+from neardup.kernels.facts import FACTS
+from neardup.text.tables import tables
 
 FACT_BYTES_MAX = 2048
 _TERM = re.compile(b"%c[^%c]*%c" % (writing.TERM_START, writing.TERM_END, writing.TERM_END))
 _NOT_SHOWN = bytes([writing.ANCHOR_START, writing.ANCHOR_END, writing.DELETE])
 _REFERENCE = re.compile(r"&(?:#[xX][0-9a-fA-F]+;?|#[0-9]+;?|[A-Za-z0-9]{1,32};|[A-Za-z0-9]{1,6}(?![A-Za-z0-9=]))")
+
+
+@dataclass(frozen=True)
+class Extracted:
+    """Output of the kernel for one page: text uint8[capacity] of which n_text count, facts int64[FACTS]."""
+
+    page: bytes
+    text: npt.NDArray[np.uint8]
+    n_text: int
+    facts: npt.NDArray[np.int64]
+
+
+def extract_page(page: bytes, mode: int = 0, host: str = "") -> Extracted:
+    """Run the kernel on one page in UTF-8. mode: 0 HTML, 1 plain text. host: the page's own, lower-case ASCII."""
+    size = len(page)
+    # Read-only like the pages of a batch, so that the kernel is compiled once.
+    buf = np.frombuffer(page + bytes(kernel.PADDING_BYTES), np.uint8)
+    own = np.frombuffer(host.encode() + bytes(1), np.uint8)
+    text = np.zeros(kernel.text_bytes_needed(size), np.uint8)
+    facts = np.zeros(FACTS, np.int64)
+    n_text = kernel.extract(buf, 0, size, mode, own, 0, own.size - 1, tables(), text, facts)
+    return Extracted(page, text, int(n_text), facts)
 
 
 @dataclass(frozen=True)

@@ -89,6 +89,7 @@ _MODULES = {
     "topics create": "topics",
     "topics check": "topics",
     "generations remove": "generations",
+    "cutover": "generations",
     "audit": "verdicts",
     "judge": "match",
     "skip-record": "accept_gap",

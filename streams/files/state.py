@@ -47,7 +47,7 @@ from streams.formats.message import (
     encode_verdicts,
     verdict_lines,
 )
-from streams.pipeline.deciders import decider_changes_in, describe_change, incompatibility
+from streams.pipeline.control_records import decider_changes_in, describe_change, incompatibility
 from streams.pipeline.folded_takedowns import FoldedTakedown, concerns, takedowns_of
 from streams.pipeline.matcher import Matcher, Prepared, folded_to
 from streams.state.directory import SCAN_NAMES, SHARD_NAMES, Directory

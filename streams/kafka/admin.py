@@ -241,9 +241,8 @@ class Admin:
         def ask() -> dict[int, Committed | None]:
             asker = self._askers.pop(group, None) or self._connection.make(Consumer, {}, fixed, self._cause)
             found = checked(asker.committed(places, timeout=self._try_s))
-            self._askers[group] = (
-                asker  # after an error the next try makes another client: this one may have lost all brokers
-            )
+            # After an error the next try makes another client: this one may have lost all brokers.
+            self._askers[group] = asker
             return {place.partition: committed_of(place) for place in found}
 
         return cast(dict[int, Committed | None], self._ask(f"offsets of group {group}", ask))

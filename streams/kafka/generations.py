@@ -81,8 +81,7 @@ class Generations:
     there was no cut-over.
 
     since_ms: time of the cut-over; 0: there was none. canonical: the policy of canonical pages, as `policy_of` reads
-    it.
-    takedowns: the takedowns of all generations, each once.
+    it. takedowns: the takedowns of all generations, each once.
     """
 
     live: str = ""

@@ -18,8 +18,7 @@ class Sizes:
 
     sketches_retention_ms must cover three intervals between checkpoints, from which an index is rebuilt. replicas: of
     new topics; with three, a write is acknowledged once two have it. compact_verdicts: a new topic of verdicts keeps
-    the
-    newest verdict of each URL for ever, and no other (see COMPACTED). shards: number of virtual shards.
+    the newest verdict of each URL for ever, and no other (see COMPACTED). shards: number of virtual shards.
     """
 
     partitions: int = 8
@@ -245,19 +244,11 @@ def _problems(admin: Admin, plans: Sequence[_Plan], present: Mapping[str, KafkaT
             if not need.suits(found):
                 yield Problem(plan.name, need.setting, found, need.needed, need.reason)
         in_sync = int(settings["min.insync.replicas"])
+        needed = reason = ""
         if in_sync > topic.replicas:
-            yield Problem(
-                plan.name,
-                "min.insync.replicas",
-                str(in_sync),
-                f"{topic.replicas} or less",
-                "with fewer replicas than that no write is ever acknowledged",
-            )
+            needed = f"{topic.replicas} or less"
+            reason = "with fewer replicas than that no write is ever acknowledged"
         elif topic.replicas >= 3 and in_sync < 2:
-            yield Problem(
-                plan.name,
-                "min.insync.replicas",
-                str(in_sync),
-                "2 or more",
-                "a write that only one broker has is lost with that broker",
-            )
+            needed, reason = "2 or more", "a write that only one broker has is lost with that broker"
+        if needed:
+            yield Problem(plan.name, "min.insync.replicas", str(in_sync), needed, reason)

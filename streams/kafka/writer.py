@@ -54,12 +54,10 @@ class Writer:
         defaults: dict[str, Setting] = {
             "linger.ms": linger_ms,
             # Measured: half of the bytes of lz4 for pages and verdicts, three quarters for sketches, for a few
-            # hundredths of
-            # a millisecond per page.
+            # hundredths of a millisecond per page.
             "compression.type": "zstd",
             "message.max.bytes": message_bytes_max,
-            # As in Java clients and aiokafka, so that tables and streams of other programs can be joined with ours by
-            # key.
+            # As in Java clients and aiokafka, so that tables of other programs can be joined with ours by key.
             "partitioner": "murmur2_random",
             "queue.buffering.max.kbytes": 256 << 10,
         }
@@ -67,9 +65,8 @@ class Writer:
             defaults["message.timeout.ms"] = int(delivery_s * 1000)
         self._make: Callable[[], Producer] = lambda: connection.make(Producer, defaults, fixed, self._cause)
         self._producer = self._make()
-        self._stranded = Stranded(
-            topic, lambda: None
-        )  # a new producer is harmless while no acknowledgement is outstanding
+        # A new producer is harmless while no acknowledgement is outstanding.
+        self._stranded = Stranded(topic, lambda: None)
 
     @property
     def outstanding(self) -> int:

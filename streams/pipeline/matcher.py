@@ -50,7 +50,7 @@ from streams.formats.message import (
 from streams.pipeline import expiry
 from streams.pipeline.accounting import Account, CountedRecord, Key, Mark, account
 from streams.pipeline.batch_fold import BatchFold, Note, ignore
-from streams.pipeline.deciders import decider_after
+from streams.pipeline.control_records import decider_after
 from streams.pipeline.expiry import Sweep
 from streams.pipeline.folded_takedowns import FoldedTakedown, takedowns_of
 from streams.ports import VerdictSink

@@ -43,8 +43,7 @@ from streams.roles.archives import ArchivesRole, known_of, open_archives
 from streams.roles.generations import check_own, control_topic, settings_of, shown
 from streams.roles.operator import repeat_takedowns
 from streams.roles.runtime import STOP_SECONDS_MAX, Runtime, connect, serving
-from streams.roles.shard_processes import shards_beside
-from streams.roles.single_process import run_single_process
+from streams.roles.single_process import run_single_process, shards_beside
 from streams.roles.wiring import run_matcher, run_sketcher
 
 _log = logs.get("backfill")
@@ -89,7 +88,7 @@ class BackfillProgress:
 class BackfillOptions:
     """rate: most pages per second; 0: no limit. once: end at the present end instead of following the live topic.
     read_pages: read pages even if existing sketches fit. archives: paths and URLs to read before the pages.
-    shard_processes: see `streams.roles.shard_processes.shards_beside`.
+    shard_processes: see `streams.roles.single_process.shards_beside`.
     """
 
     rate: float = 0.0

@@ -1,15 +1,19 @@
-"""The control topic for a role: checks its generation, reports which one is live, and the policy of canonical pages."""
+"""Generations, by the control topic: checks a role's own, reports the live one, lists, cuts over and removes them.
+
+The topic has the policy of canonical pages, too.
+"""
 
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from neardup.canonical import policy_of, policy_text
-from neardup.errors import NeardupError, StateError
+from neardup.errors import BadInput, NeardupError, StateError
+from neardup.wording import counted
 from streams.config.settings import Role, Settings
 from streams.errors import SET_THE_SCHEME, BrokerError
-from streams.kafka import ControlReader, ControlTopic, Generation, Generations
+from streams.kafka import Admin, ControlReader, ControlTopic, Generation, Generations, Stage
 from streams.kafka.assignment import Assignment
 from streams.process import logs
 from streams.roles.runtime import Runtime, connect, greet
@@ -19,6 +23,9 @@ _log = logs.get("generations")
 #: Between two reads of the control topic; a missing topic is requested once in so many.
 _LOOK_SECONDS = 5.0
 _MISSING_LOOKS = 6
+#: Lags that count as caught up, because a live crawl never stands still.
+BEHIND_PAGES_MAX = 10_000
+BEHIND_MESSAGES_MAX = 100
 
 
 def shown(name: str) -> str:
@@ -160,3 +167,177 @@ def _watch(
         present.close()
     if reader is not None:
         reader.close()
+
+
+@dataclass(frozen=True, slots=True)
+class Described:
+    """One generation, as `neardup generations` lists it.
+
+    stage: `live`, or a Stage; "" if it is not recorded. pages_behind: records of `pages` that its sketchers
+    (or those of the generation whose sketches it judges) have not read. messages_behind: of the log, not judged. None:
+    it has no such topics.
+    """
+
+    name: str
+    stage: str
+    live: bool
+    scheme: str
+    decider: str
+    sketches_of: str | None
+    created_ms: int
+    staged_ms: int
+    pages_behind: int | None
+    messages_behind: int | None
+
+
+def described(settings: Settings) -> list[Described]:
+    """All recorded generations, the live one first, then by name. Raises BrokerError, CorruptRecord."""
+    return described_by(settings, Admin(connect(settings, "topics")), control_topic(settings, "topics").read())
+
+
+def described_by(settings: Settings, admin: Admin, recorded: Generations) -> list[Described]:
+    """The same, from the content of the control topic. Raises BrokerError."""
+    names = sorted({recorded.live, *recorded.known, *([recorded.before] if recorded.before is not None else [])} | {""})
+    rows = [_described(settings, admin, recorded, name) for name in names]
+    return sorted(rows, key=lambda row: (not row.live, row.name))
+
+
+def _described(settings: Settings, admin: Admin, recorded: Generations, name: str) -> Described:
+    known = recorded.known.get(name)
+    pages, messages = _behind(settings_of(settings, recorded, name), admin)
+    return Described(
+        name=name,
+        stage="live" if name == recorded.live else known.stage if known else "",
+        live=name == recorded.live,
+        scheme=known.scheme if known else "",
+        decider=known.decider if known else "",
+        sketches_of=known.sketches_of if known else None,
+        created_ms=known.created_ms if known else 0,
+        staged_ms=recorded.since_ms if name == recorded.live else known.staged_ms if known else 0,
+        pages_behind=pages,
+        messages_behind=messages,
+    )
+
+
+def sketchers_of(settings: Settings) -> Settings:
+    """The settings of the sketchers that this generation depends on, which may be another one's."""
+    return replace(settings, generation=settings.sketches_of or "") if settings.judges_anew else settings
+
+
+def _behind(settings: Settings, admin: Admin) -> tuple[int | None, int | None]:
+    """Returns the records of `pages` that are not sketched, and the messages of the log that are not judged."""
+    topics = settings.topics
+    there = admin.topics([topics.pages, topics.sketches, topics.verdicts])
+    pages = messages = None
+    if topics.pages in there and topics.sketches in there:
+        pages = sum(admin.behind(sketchers_of(settings).group_of("sketch"), there[topics.pages]).values())
+    if topics.sketches in there and topics.verdicts in there:
+        known = admin.committed(settings.group_of("match"), topics.sketches, 0)
+        messages = max(0, admin.offsets(there[topics.sketches], "latest")[0] - (known.offset if known else 0))
+    return pages, messages
+
+
+def cut_over(settings: Settings, name: str, *, force: bool = False) -> str:
+    """Makes a generation the live one, and returns the former one.
+
+    Raises BadInput for an unknown one; StateError for one that has not caught up, or that was never live and lost
+    verdicts to retention; BrokerError.
+    """
+    control = control_topic(settings, "topics")
+    recorded = control.read()
+    if name == recorded.live:
+        raise BadInput(f"generation {shown(name)} is live already")
+    known = recorded.known.get(name)
+    admin = Admin(connect(settings, "topics"))
+    own = settings_of(settings, recorded, name)
+    if known is None and own.topics.verdicts not in admin.topics([own.topics.verdicts]):
+        raise BadInput(f"there is no generation {shown(name)}; neardup generations lists them")
+    if not force:
+        _must_have_caught_up(own, admin, known)
+        if name and (known is None or known.stage is not Stage.RETIRED):  # no client has read its verdicts yet
+            _must_be_whole(own, admin)
+    control.create()
+    before = recorded.known.get(recorded.live)
+    control.cut_over(name, recorded.live)  # a failure below does not undo it
+    if before is not None and not before.filling:  # else its backfill continues
+        control.describe(before.in_stage(Stage.RETIRED))
+    return recorded.live
+
+
+def _must_have_caught_up(settings: Settings, admin: Admin, known: Generation | None) -> None:
+    name = shown(settings.generation)
+    if known is not None and known.filling:
+        raise StateError(
+            f"generation {name} has not caught up ({known.stage}): let neardup backfill --generation "
+            f"{settings.generation} continue until it prints so, or add --force (then pages that were taken down show "
+            "again until it has)"
+        )
+    pages, messages = _behind(settings, admin)
+    if pages is None or messages is None:
+        raise StateError(f"generation {name} lacks topics: see neardup topics check --generation {settings.generation}")
+    if pages > BEHIND_PAGES_MAX or messages > BEHIND_MESSAGES_MAX:
+        raise StateError(
+            f"generation {name} is {counted(pages, 'page')} and {counted(messages, 'message')} behind: do its roles "
+            "run? Clients would wait for verdicts that the live one has; start its roles, or add --force"
+        )
+
+
+def _must_be_whole(settings: Settings, admin: Admin) -> None:
+    """Raises StateError if the generation's first verdicts are missing: a new client would lack them."""
+    topic, name = admin.topic(settings.topics.verdicts), settings.generation
+    begin, partition = max((begin, partition) for partition, begin in admin.offsets(topic, "earliest").items())
+    if not begin:
+        return
+    if _between(settings, admin):
+        raise StateError(
+            f"retention has removed verdicts of generation {name} (topic {topic.name}, partition {partition} begins at "
+            f"offset {begin}), whose shards no replay folds: remove it (neardup generations remove {name}), keep "
+            f"verdicts for longer (retention.ms of the topic), and backfill it again"
+        )
+    judges = f" --sketches-of {settings.sketches_of or chr(39) * 2}" if settings.judges_anew else ""
+    raise StateError(
+        f"retention has removed verdicts of generation {name} (topic {topic.name}, partition {partition} begins at "
+        f"offset {begin}): clients that read it for the first time would lack them. Stop its matcher; write all its "
+        f"verdicts again, with the matcher's other settings (neardup replay --generation {name}{judges} --to-topic "
+        f"{topic.name}); start its matcher; then neardup cutover {name} --force"
+    )
+
+
+def removed(settings: Settings, name: str) -> list[str]:
+    """Deletes a generation's topics and offsets, then its record, and returns the topics' names.
+
+    Before it deletes anything, raises BadInput for the live generation, an unknown one, and one whose sketches another
+    one judges; StateError if its roles run. Raises BrokerError.
+    """
+    control = control_topic(settings, "topics")
+    recorded = control.read()
+    if name == recorded.live:
+        raise BadInput(f"generation {shown(name)} is live; first cut over to another one: neardup cutover NAME")
+    known = recorded.known.get(name)
+    if known is None and name:
+        raise BadInput(f"there is no generation {shown(name)}; neardup generations lists them")
+    users = [other for other, each in recorded.known.items() if each.sketches_of == name]
+    if users:
+        raise BadInput(f"generation {shown(name)}: its sketches are judged by {', '.join(users)}; remove these first")
+    own, admin = settings_of(settings, recorded, name), Admin(connect(settings, "topics"))
+    topics = [own.topics.verdicts, *_between(own, admin)]
+    if known is None or known.sketches_of is None:
+        topics += [own.topics.rejected, own.topics.sketches]
+    groups = own.group_of("sketch"), own.group_of("views"), presence_of(own), own.group_of("match")
+    served = [f"{member.client_id} at {member.host}" for group in groups for member in admin.members(group)]
+    if served:
+        raise StateError(
+            f"generation {shown(name)} is served by {', '.join(served)}: stop its roles first (a killed one counts "
+            "until its session ends, after 10 s)"
+        )
+    for group in groups:
+        admin.forget(group, [])
+    admin.forget(own.group_of("match"), topics)
+    control.forget(name)
+    return topics
+
+
+def _between(settings: Settings, admin: Admin) -> list[str]:
+    """The topics between shards and judge, if the generation has shards."""
+    names = replace(settings, shards=1).topics
+    return sorted(admin.topics([names.candidates, names.effects]))

@@ -34,8 +34,7 @@ from streams.errors import Fenced, SourceGap, TopicError, Unsettled
 from streams.formats.pieces import pieces_of
 from streams.pipeline.answered_log import AnsweredLog
 from streams.pipeline.audit import Audit
-from streams.pipeline.control_records import LogFrom, OperatorDecisions, through_first_control
-from streams.pipeline.deciders import describe_change
+from streams.pipeline.control_records import LogFrom, OperatorDecisions, describe_change, through_first_control
 from streams.pipeline.matcher import Matcher, Prepared
 from streams.ports import LogFollower, VerdictTransactions
 from streams.process import logs

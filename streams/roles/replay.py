@@ -13,7 +13,7 @@ from streams.config.settings import Settings
 from streams.errors import PositionLost, TopicError
 from streams.formats.verdicts import decode_verdict
 from streams.history.replay import Present, Progress, Replayed, Stretch, replayed, scratch_store, shards_of_fold
-from streams.pipeline.deciders import decider_changes_in
+from streams.pipeline.control_records import decider_changes_in
 from streams.pipeline.matcher import folded_to
 from streams.process import logs
 from streams.state.checkpoint_store import CheckpointStore

@@ -18,7 +18,7 @@ from neardup.decider import Decider
 from neardup.errors import CorruptRecord, OtherVersion, StateError
 from neardup.limits import PLACE_BITS
 from streams.errors import LOG_LOST, NEW_GENERATION, PositionLost, SourceGap, TopicError, WrongScheme
-from streams.pipeline.deciders import DeciderChanges, decider_at
+from streams.pipeline.control_records import DeciderChanges, decider_at
 from streams.pipeline.matcher import Matcher
 from streams.ports import Committed, TopicIds
 

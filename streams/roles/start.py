@@ -15,8 +15,14 @@ from streams.errors import NEW_GENERATION
 from streams.formats.message import NewDecider, encode_control
 from streams.formats.pieces import pieces_of
 from streams.pipeline.audit import Audit
-from streams.pipeline.control_records import LogFrom
-from streams.pipeline.deciders import DeciderChanges, decider_at, decider_changes_in, describe_change, incompatibility
+from streams.pipeline.control_records import (
+    DeciderChanges,
+    LogFrom,
+    decider_at,
+    decider_changes_in,
+    describe_change,
+    incompatibility,
+)
 from streams.pipeline.matcher import Matcher, folded_to
 from streams.ports import Committed, SketchLog, TopicIds, VerdictTransactions
 from streams.process import logs

@@ -23,8 +23,8 @@ from neardup.verdict import Coordinates
 from streams.comparison.batch_rules import batch_results
 from streams.comparison.compare import decision_text, rule_results, veto_names
 from streams.views.lists import Facts, Row
-from streams.views.origin import Origin
 from streams.views.rows import JUDGEMENTS
+from streams.views.source import Origin
 
 PASSAGES_SHOWN, PASSAGES_MAX = 12, 500
 #: The time of a longest common subsequence is the product of the lengths.

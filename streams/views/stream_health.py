@@ -15,7 +15,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from neardup.errors import NeardupError
 from streams.config.settings import Settings
 from streams.kafka import Admin, KafkaTopic
-from streams.roles.cutover import described_by, sketchers_of
+from streams.roles.generations import described_by, sketchers_of
 from streams.views.lists import Facts
 from streams.views.peers import Peers, get
 from streams.views.stream_topics import ControlView, short_connection

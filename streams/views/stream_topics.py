@@ -20,7 +20,7 @@ from streams.kafka import Connection, ControlReader, ControlTopic, Generations, 
 from streams.ports import Record
 from streams.roles.runtime import connect
 from streams.views.audits import PAIRS_KEPT, AuditedPairs
-from streams.views.origin import record_at
+from streams.views.source import record_at
 
 #: Limits of each request to Kafka and of reading a record: a person waits for the page.
 ANSWER_SECONDS_MAX, READ_SECONDS_MAX = 5.0, 10.0

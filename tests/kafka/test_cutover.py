@@ -14,7 +14,7 @@ from test_backfill import beside, control, live
 from neardup.errors import BadInput, StateError
 from streams.client import LiveVerdicts
 from streams.kafka import ControlTopic, Stage
-from streams.roles.cutover import cut_over, described, removed
+from streams.roles.generations import cut_over, described, removed
 
 
 class Reader:

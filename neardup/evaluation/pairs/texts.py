@@ -15,8 +15,7 @@ from neardup.scheme import Scheme
 from neardup.sketch.content import article, main_content
 from neardup.sketch.header import Header
 from neardup.text.decoding import decode
-from neardup.text.extraction import extract_page
-from neardup.text.html import text_of
+from neardup.text.html import extract_page, text_of
 from neardup.text.tokens import Tokens, tokens_of
 from neardup.verdict import Coordinates
 

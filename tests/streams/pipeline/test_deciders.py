@@ -18,7 +18,7 @@ from streams.comparison.explain import explain_command
 from streams.files.scan import scan
 from streams.files.state import State
 from streams.formats.message import Control, Decision, NewDecider, decode_entry, encode_control
-from streams.pipeline.deciders import decider_at, decider_changes_in, describe_change, incompatibility
+from streams.pipeline.control_records import decider_at, decider_changes_in, describe_change, incompatibility
 from streams.pipeline.matcher import Matcher
 from tests.streams.archives import Sample, html, text, write_warc
 

@@ -12,8 +12,7 @@ from neardup.index.memory import MemoryStore
 from neardup.sketch.takedown import of_prefix, of_site, of_url
 from streams.formats.message import Forget, NewDecider, encode_control
 from streams.history.replay import Present, Stretch, replayed
-from streams.pipeline.control_records import OperatorDecisions
-from streams.pipeline.deciders import decider_changes_in
+from streams.pipeline.control_records import OperatorDecisions, decider_changes_in
 from streams.pipeline.matcher import Matcher, folded_to
 from streams.roles.match import MatchRole
 from streams.roles.restart import VerdictsEnd, check_replay, log_advice, verdicts_end
