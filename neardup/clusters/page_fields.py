@@ -61,7 +61,7 @@ class PageFields:
     def plain(self, i: int, joined: Joined | None) -> Verdict:
         """A page that joined a cluster, or one that founded a cluster and had no candidates."""
         if joined is None:
-            return self.verdict(Kind.UNIQUE, i, (self._page_ids[i], 1, "", 1), {"candidates": 0})
+            return self.verdict(Kind.UNIQUE, i, (self._page_ids[i], 1, "", 1), dict(_ALONE))
         kind, cluster, proof, representative, cut = joined
         return self.verdict(kind, i, cluster, proof, representative=representative, cut=cut)
 

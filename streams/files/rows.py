@@ -61,7 +61,9 @@ class ParquetRows:
 
         size, at = self._path.stat().st_size, position
         try:
-            columns = present_columns(_wanted(self._fields), columns_of(self._path))
+            fields = self._fields
+            own = (fields.id or "url", fields.text or "body", "content_type")
+            columns = present_columns(own if fields else _USUAL, columns_of(self._path))
             rows = max(count_of(self._path), 1)
             for at, row in rows_of(self._path, columns, position):
                 self.bytes_read = size * at // rows
@@ -118,10 +120,6 @@ def _names(path: Path, line_max: int) -> list[str]:
             with suppress(BadPage):
                 found.update(dict.fromkeys(object_of(line.removeprefix(codecs.BOM_UTF8))))
     return list(found)
-
-
-def _wanted(fields: Fields) -> tuple[str, ...]:
-    return (fields.id or "url", fields.text or "body", "content_type") if fields else _USUAL
 
 
 def _line(stream: Stream, bound: int) -> bytes | None:

@@ -293,18 +293,25 @@ class _Scan:
     def _read_source(self, source: LocalSource) -> bool:
         """Sketches one source to its end; False if the scan was stopped."""
         mark, path = self._marks[source.record.id], source.record.path
-        whole = True
-        pages = source.read(mark.offset, mark.position)
-        failure: list[OSError] = []
-        for offset, data in self._sketcher.run(self._noting(source, _until_unreadable(pages, failure))):
+        failures: list[OSError] = []
+
+        def pages() -> Iterator[SourcedPage]:
+            """Up to an error of the file. What went wrong before a page is noted before the log holds the page."""
+            try:
+                for page in source.read(mark.offset, mark.position):
+                    self._note(source)
+                    yield page
+            except OSError as error:  # the next source is read all the same
+                failures.append(error)
+
+        for offset, data in self._sketcher.run(pages()):
             if not self._put(_Message(offset, data, path, self._bytes_done + source.bytes_read)):
                 return False
-        if failure:
-            whole = False
+        for failure in failures:
             self._note(source)
-            source.cannot_go_on(failure[0])
+            source.cannot_go_on(failure)
         self._bytes_done += source.bytes_total
-        return self._put(_Finished(source, whole))
+        return self._put(_Finished(source, not failures))
 
     def _read_merged(self, sources: list[LocalSource]) -> bool:
         """The same of all of them, side by side."""
@@ -330,12 +337,6 @@ class _Scan:
         for source in sources:
             source.bytes_read = source.bytes_total
         return all(self._put(_Finished(source, True)) for source in sources)
-
-    def _noting(self, source: LocalSource, pages: Iterator[SourcedPage]) -> Iterator[SourcedPage]:
-        """The pages; what went wrong before each is noted before the log holds it."""
-        for page in pages:
-            self._note(source)
-            yield page
 
     def _note(self, source: LocalSource) -> None:
         """Keeps the new problems of a source, because a resumed scan does not read these parts again."""
@@ -463,11 +464,3 @@ class _Scan:
             raise InvariantBroken(
                 f"the log has {after - before} pages of this scan, {result.pages} were judged, {emitted} emitted"
             )
-
-
-def _until_unreadable(pages: Iterator[SourcedPage], failure: list[OSError]) -> Iterator[SourcedPage]:
-    """The pages up to an error of their file, which is kept in `failure`: the next source is read all the same."""
-    try:
-        yield from pages
-    except OSError as error:
-        failure.append(error)

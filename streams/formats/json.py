@@ -78,15 +78,9 @@ def encode(page: Page, key: bytes, gone: bool, reference: str) -> Outgoing:
     if reference:
         fields["body_ref"] = reference
     else:
-        fields["body"] = _json_body(page.body or b"")
+        body = page.body or b""  # as text if that decodes to the same bytes
+        fields["body"] = body.decode("ascii") if body.isascii() else {"base64": base64.b64encode(body).decode("ascii")}
     return Outgoing(key, orjson.dumps(fields))
-
-
-def _json_body(body: bytes) -> object:
-    """Returns the body as text if that decodes to the same bytes, else as base64."""
-    if body.isascii():
-        return body.decode("ascii")
-    return {"base64": base64.b64encode(body).decode("ascii")}
 
 
 def decode_line(line: bytes) -> Page:

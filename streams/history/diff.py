@@ -129,9 +129,9 @@ def diff(
             read += 1
             if read % _ROWS == 0:
                 progress(read)
-            key, found_pages = _key(verdict), found.pages
+            key = _key(verdict)
             row = table.execute("SELECT kind, of, seen FROM pages WHERE key = ?", (key,)).fetchone()
-            found.pages = found_pages + 1
+            found.pages += 1
             kind, of = str(verdict["verdict"]), _of(verdict)
             if row is None:
                 _note(found, chosen, Change(_NONE, kind), key, _site(verdict))

@@ -82,11 +82,6 @@ COMPACTED = (
 )
 
 
-def _of_new(setting: str, value: str) -> _Need:
-    """A setting of new topics; existing topics may have another value."""
-    return _Need(setting, value, value, lambda found: True, "")
-
-
 _NO_UNCLEAN = _exactly(
     "unclean.leader.election.enable", "false", "a replica that lags could become leader and lose what was acknowledged"
 )
@@ -165,8 +160,9 @@ def _plans(names: Topics, sizes: Sizes, log_retention_ms: int) -> tuple[_Plan, .
             _BROKER_TIME,
             _bytes(1_048_588, VERDICT_BYTES_MIN, "a verdict with its evidence may not fit"),
             _retention(verdicts_ms, DAY_MS, "verdicts could go before a stopped indexer is back"),
-            # Compaction never removes the newest verdict of a partition, which a matcher reads when it starts.
-            _of_new("cleanup.policy", "compact" if sizes.compact_verdicts else "delete"),
+            # Compaction never removes the newest verdict of a partition, which a matcher reads when it starts. An
+            # existing topic may have either policy.
+            _Need("cleanup.policy", "compact" if sizes.compact_verdicts else "delete", "", lambda found: True, ""),
         ),
     )
     return tuple(each for each in plans if each.name)

@@ -58,6 +58,9 @@ def _samples(text: str) -> _Samples:
 def _facts(samples: _Samples) -> Facts:
     info = next((labels for labels, _ in samples.get("neardup_info", ())), {})
     ready = [value for _, value in samples.get("neardup_ready", ())]
+    batches, pages = (_sum(samples, f"neardup_batch_pages_{what}") or 0 for what in ("count", "sum"))
+    steps = samples.get("neardup_step_seconds_sum", ())
+    seconds = sum(value for labels, value in steps if labels.get("step") != "poll")  # without the wait for input
     return {
         "role": info.get("role", "process"),
         "version": info.get("version"),
@@ -66,8 +69,8 @@ def _facts(samples: _Samples) -> Facts:
         "stopped": [labels["cause"] for labels, value in samples.get("neardup_stopped", ()) if value == 1],
         "pages": _sum(samples, "neardup_pages_total"),
         "batches": _sum(samples, "neardup_batch_pages_count"),
-        "batch_pages": _ratio(samples, "neardup_batch_pages_sum", "neardup_batch_pages_count"),
-        "batch_ms": _batch_ms(samples),
+        "batch_pages": round(pages / batches, 1) if batches else None,
+        "batch_ms": round(1000 * seconds / batches, 1) if batches else None,
         "behind": _sum(samples, "neardup_lag_records"),
         "restarts": _sum(samples, "neardup_restarts_total"),
         "rocksdb": {
@@ -83,18 +86,6 @@ def _facts(samples: _Samples) -> Facts:
 def _sum(samples: _Samples, name: str) -> int | None:
     values = [value for _, value in samples.get(name, ())]
     return int(sum(values)) if values else None
-
-
-def _ratio(samples: _Samples, above: str, below: str) -> float | None:
-    count = _sum(samples, below)
-    return round(sum(value for _, value in samples[above]) / count, 1) if count else None
-
-
-def _batch_ms(samples: _Samples) -> float | None:
-    """Average time of a batch in all steps but the wait for input."""
-    seconds = [v for labels, v in samples.get("neardup_step_seconds_sum", ()) if labels.get("step") != "poll"]
-    batches = _sum(samples, "neardup_batch_pages_count")
-    return round(1000 * sum(seconds) / batches, 1) if batches else None
 
 
 class StreamHealth:
