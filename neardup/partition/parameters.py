@@ -1,6 +1,5 @@
 """Defines the numbers of the partition, with Huang 2008's values where the paper gives them."""
 
-import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from functools import cache
@@ -57,9 +56,6 @@ class Parameters:
                 raise BadInput(f"{name} is {value}; the range is {least} to {most}")
         if self.method not in ("tlcs", "cosine"):
             raise BadInput(f"no method {self.method!r}; the methods are tlcs and cosine")
-
-    def to_json(self) -> str:
-        return json.dumps(asdict(self), sort_keys=True)
 
 
 @cache

@@ -6,7 +6,7 @@ index is on disk.
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -27,14 +27,6 @@ from streams.ports import Progress
 
 #: Its seed is fixed, so the same files give the same sets.
 SCHEME = Scheme(seed=FIXED_SEED)
-
-
-@dataclass
-class OnlineCluster:
-    """representative: from the newest verdict that names one. members: URL -> its latest verdict."""
-
-    representative: str = ""
-    members: dict[str, dict[str, Any]] = field(default_factory=dict)
 
 
 def partition_online(
@@ -66,11 +58,11 @@ def partition_online(
             if result.interrupted:
                 raise WorkStopped("interrupted; the same command continues from here")
             clusters = clusters_of(state)
-        lines = [_line(one) for _, one in sorted(clusters.items()) if len(one.members) > 1]
+        lines = [_line(*one) for _, one in sorted(clusters.items()) if len(one[1]) > 1]
         with workspace.whole(workspace.path / "sets.jsonl") as file:
             file.write_bytes(b"".join(orjson.dumps(line, option=orjson.OPT_APPEND_NEWLINE) for line in lines))
         summary = summed_up((line["representative"]["url"], line["size"]) for line in lines)
-        verdicts = [member["verdict"] for one in clusters.values() for member in one.members.values()]
+        verdicts = [verdict["verdict"] for _, members in clusters.values() for verdict in members.values()]
         summary.counts.documents, summary.counts.repeats = len(verdicts), verdicts.count("exact_duplicate")
         summary.refused, summary.reasons = sum(result.reasons.values()), result.reasons
         summary.problems, summary.problems_total = result.problems, result.problems_total
@@ -79,37 +71,41 @@ def partition_online(
     return summary
 
 
-def clusters_of(state: State) -> dict[int, OnlineCluster]:
-    """Returns the clusters of URLs after all verdicts of a state."""
-    clusters: dict[int, OnlineCluster] = {}
+def clusters_of(state: State) -> dict[int, tuple[str, dict[str, dict[str, Any]]]]:
+    """Returns the clusters of URLs after all verdicts of a state: (representative, URL -> its latest verdict).
+
+    representative: from the newest verdict that names one; "" if none does.
+    """
+    members: dict[int, dict[str, dict[str, Any]]] = {}
+    shown: dict[int, str] = {}
     where: dict[str, int] = {}
     for verdict in state.verdicts():
         kind, url, standing = verdict["verdict"], verdict["url"], standing_of(verdict)
         if kind in ("stale", "rejected"):
             continue
         if url in where:
-            before = clusters[where.pop(url)].members.pop(url)
+            before = members[where.pop(url)].pop(url)
             if kind in ("unchanged", "edited"):
                 verdict = before | {"page_id": verdict["page_id"]}
             elif kind == "promoted":  # its page id is that of the page which caused it
                 verdict = before
         if standing.cluster is None or not standing.live:
             continue
-        cluster = clusters.setdefault(standing.cluster, OnlineCluster())
-        cluster.members[url], where[url] = verdict, standing.cluster
+        members.setdefault(standing.cluster, {})[url] = verdict
+        where[url] = standing.cluster
         if standing.shown:
-            cluster.representative = url
-    return clusters
+            shown[standing.cluster] = url
+    return {cluster: (shown.get(cluster, ""), urls) for cluster, urls in members.items()}
 
 
-def _line(cluster: OnlineCluster) -> dict[str, Any]:
-    chosen = cluster.representative if cluster.representative in cluster.members else next(iter(cluster.members))
+def _line(representative: str, members: dict[str, dict[str, Any]]) -> dict[str, Any]:
+    chosen = representative if representative in members else next(iter(members))
     return {
-        "representative": _place(cluster.members[chosen]),
-        "size": len(cluster.members),
+        "representative": _place(members[chosen]),
+        "size": len(members),
         "members": [
             _place(one) | {"verdict": one["verdict"], "by": (one.get("evidence") or {}).get("by")}
-            for url, one in cluster.members.items()
+            for url, one in members.items()
             if url != chosen
         ],
     }

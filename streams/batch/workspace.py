@@ -35,8 +35,8 @@ class PartitionWorkspace:
     def __exit__(self, *_: object) -> None:
         self._held.close()
 
-    def open_plan(self, plan: dict[str, Any], *, again: bool) -> bool:
-        """Starts or resumes a plan; returns True if an earlier run of the same plan left files.
+    def open_plan(self, plan: dict[str, Any], *, again: bool) -> None:
+        """Starts or resumes a plan.
 
         again: delete the files of any earlier run first. Raises StateError if the folder belongs to another plan.
         """
@@ -53,12 +53,10 @@ class PartitionWorkspace:
                         f"{self.path} holds a partition of other files or with other parameters; choose another "
                         "--out, or replace it with --again"
                     )
-                self.work.mkdir(exist_ok=True)
-                return True
-            self.clear()
-            self.work.mkdir()
-            write_whole(file, text)
-        return False
+            else:
+                self.clear()
+                write_whole(file, text)
+            self.work.mkdir(exist_ok=True)
 
     def clear(self) -> None:
         """Deletes intermediate files."""

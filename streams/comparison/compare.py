@@ -185,20 +185,15 @@ class Comparison:
     def _evidence(self) -> Table:
         table = table_of("evidence", "A", "B", "pair")
         pair, (a, b) = self.pair, self.sketches
+        tapes = (f"{len(one.tape)} B, level {one.tape_level}" for one in (a, b))
         lengths = f"level {max(a.tape_level, b.tape_level)}: {pair.tape_a} and {pair.tape_b} bytes"
-        table.add_row(
-            "tape", f"{len(a.tape)} B, level {a.tape_level}", f"{len(b.tape)} B, level {b.tape_level}", lengths
-        )
-        table.add_row(
-            "main content",
-            f"{pair.content_tokens_a:,} words",
-            f"{pair.content_tokens_b:,} words",
-            f"score {pair.content_score:.2f} of {pair.content_a} and {pair.content_b} bytes",
-        )
+        table.add_row("tape", *tapes, lengths)
+        words = (f"{tokens:,} words" for tokens in (pair.content_tokens_a, pair.content_tokens_b))
+        content = f"score {pair.content_score:.2f} of {pair.content_a} and {pair.content_b} bytes"
+        table.add_row("main content", *words, content)
         site, of_henzinger = ("one" if same else "two" for same in (pair.same_site, pair.same_hen_site))
-        table.add_row(
-            "site", folded(a.site or "-"), folded(b.site or "-"), f"{site} (Henzinger's rule: {of_henzinger})"
-        )
+        sites = (folded(one.site or "-") for one in (a, b))
+        table.add_row("site", *sites, f"{site} (Henzinger's rule: {of_henzinger})")
         table.add_row("title veto", "", "", _VETO[pair.title_veto])
         table.add_row("head veto", "", "", _VETO[pair.head_veto])
         titles = "neither title has a word of its own" if pair.same_words else "a title has a word of its own"
@@ -206,8 +201,8 @@ class Comparison:
         table.add_row("names", "", "", f"{titles}; headings tell them apart: {heading}")
         ends = "one end of their URLs" if pair.same_tail else "other ends of their URLs"
         table.add_row("place", "", "", ends)
-        words = f"{pair.gap_digits} tokens with digits, {pair.loose_words} words away from them"
-        table.add_row("differences", "", "", f"in {pair.gaps} places: {words}")
+        gaps = f"{pair.gap_digits} tokens with digits, {pair.loose_words} words away from them"
+        table.add_row("differences", "", "", f"in {pair.gaps} places: {gaps}")
         return table
 
 
@@ -301,14 +296,14 @@ def veto_names(difference: Difference, sketches: tuple[Sketch, Sketch], pair: Pa
         PageWords(words, text_words(sketch.title).words, frozenset(re.findall(r"\w+", host_of(sketch.url))))
         for words, sketch in zip(texts, sketches, strict=True)
     ]
-    counts, sides = [Counter(words) for words in texts], ((0, 1, "A"), (1, 0, "B"))
-    titles = [(side, i, only_in_title(pages[i], pages[other], pair.same_site)) for i, other, side in sides]
-    heads = [(side, i, only_at_beginning(pages[i], pages[other], HEAD_WORDS)) for i, other, side in sides]
-    return [f"only in the title of {side}: {_listed(only, counts[i])}" for side, i, only in titles if only] + [
-        f"in the first {HEAD_WORDS} words of {side}, never in the other: {_listed(only, counts[i])}"
-        for side, i, only in heads
-        if only
-    ]
+    titles, heads = [], []
+    for side, words, page, other in zip("AB", texts, pages, pages[::-1], strict=True):
+        if only := only_in_title(page, other, pair.same_site):
+            titles.append(f"only in the title of {side}: {_listed(only, Counter(words))}")
+        if only := only_at_beginning(page, other, HEAD_WORDS):
+            listed = _listed(only, Counter(words))
+            heads.append(f"in the first {HEAD_WORDS} words of {side}, never in the other: {listed}")
+    return titles + heads
 
 
 def _listed(words: Sequence[str], counts: Counter[str]) -> str:

@@ -54,9 +54,6 @@ class World:
     def __exit__(self, *_: object) -> None:
         self._bodies.close()
 
-    def __len__(self) -> int:
-        return len(self._places)
-
     def find(self, url: str) -> Answer | None:
         """Returns the answer to a normalised URL, None if no archive has one."""
         if url not in self._places:

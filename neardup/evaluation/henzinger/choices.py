@@ -184,8 +184,7 @@ def _b_correct(study: CrawlStudy, uniform: bool) -> float:
     correct, found = study.judged(Judgement.CORRECT), 0.0
     levels = slice(study.b.least, 7)
     for sites, joint in _strata(study, study.b):
-        labelled = study.drawn("B") & sites
-        pairs = joint.sum(axis=1)[levels]
+        pairs, labelled = joint.sum(axis=1)[levels], study.drawn("B") & sites
         counts = (np.bincount(study.b_similarity[mask], minlength=7)[levels] for mask in (labelled, labelled & correct))
         found = sum((pairs * _shares(pairs, *counts, merge=uniform)).tolist(), found)
     return found
@@ -196,11 +195,8 @@ def _c_correct(study: CrawlStudy, graph: Graph, uniform: bool) -> _Numbers:
     drawn, correct = study.drawn("C", "wide"), study.judged(Judgement.CORRECT)
     out = np.zeros(385)
     for sites, joint in _strata(study, graph):
-        labelled = drawn & sites
-        pairs, n, right = (
-            joint.sum(axis=0),
-            *(np.bincount(study.c_similarity[mask], minlength=385) for mask in (labelled, labelled & correct)),
-        )
+        pairs, masks = joint.sum(axis=0), (drawn & sites, drawn & sites & correct)
+        n, right = (np.bincount(study.c_similarity[mask], minlength=385) for mask in masks)
         # Pairs from C_MIN on come from both samples, pairs below C_MIN from `wide` alone. Ranges below C_MIN are not
         # merged, because a range across C_MIN would give its upper pairs too much weight.
         for ranges, merge in zip(_ranges(graph.least), (uniform, False), strict=True):
