@@ -1,9 +1,11 @@
 """What several commands share: checks of paths before anything is begun, and options that their dataclasses inherit."""
 
 import os
+import re
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,6 +14,7 @@ from streams.errors import WrongUsage
 
 if TYPE_CHECKING:
     from neardup.evaluation.pairs.truth import Editions
+    from streams.client import Start
     from streams.files.sources import ReadOptions
 
 Paths = str | Path | Sequence[str | Path]
@@ -25,6 +28,8 @@ CPUS = os.cpu_count() or 1
 #: Default of threads and processes that leave a processor to the main one.
 THREADS = max(1, CPUS - 1)
 SEED_MAX = (1 << 63) - 1
+_AGO = re.compile(r"(\d{1,9})([smhd])")
+_UNIT_MS = {"s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
 
 
 def _each(given: Paths) -> list[str]:
@@ -84,6 +89,25 @@ def inputs(given: Sequence[str | Path]) -> Iterator[list[Path]]:
 
     with tempfile.TemporaryDirectory(prefix="neardup-inputs-") as folder:
         yield fetched(given, Path(folder))
+
+
+def parse_start(text: str, now_ms: int) -> "Start":
+    """`beginning`, `end`, a time ago (`30s`, `15m`, `2h`, `7d`), or a date and time (ISO 8601; local without a zone).
+
+    now_ms, and a time in the result: ms since the epoch. Raises WrongUsage.
+    """
+    if text == "beginning":
+        return "beginning"
+    if text == "end":
+        return "end"
+    if ago := _AGO.fullmatch(text):
+        return max(0, now_ms - int(ago[1]) * _UNIT_MS[ago[2]])
+    try:
+        return max(0, int(datetime.fromisoformat(text).timestamp() * 1000))
+    except (ValueError, OverflowError, OSError):
+        raise WrongUsage(
+            f"{text[:40]!r} is no place to begin: beginning, end, a time ago as 15m, or a time as 2026-01-31T12:00"
+        ) from None
 
 
 def Reads(help: str, flags: str = "", metavar: str = "FILE") -> Opt:
