@@ -49,9 +49,12 @@ Share = Annotated[float, (0, 1)]
 class Decider:
     """Every number that can change a verdict. Frozen; named by `digest`.
 
-    A number that is added after the first release uses `neardup.written.later`, so that no digest changes. The
-    annotation of a field has its limits, what it shapes, and its help text; settings, `--help` and `neardup config`
-    are made from it. Scores are shares (0 to 1), c_* are agreeing bits of 384, b_min equal supershingles of 6.
+    Scores are shares (0 to 1), c_* are agreeing bits of 384, b_min equal supershingles of 6. `neardup config` lists
+    the numbers, with their meaning and limits. Raises ValueError for a number beyond its limits.
+
+    The annotation of a field has its limits, what it shapes, and its help text; settings, `--help` and `neardup config`
+    are made from it. A number that is added after the first release uses `neardup.written.later`, so that no digest
+    changes.
     """
 
     scheme: str  # digest of the scheme
@@ -65,7 +68,10 @@ class Decider:
     # rules on tapes
     thin_tokens: Annotated[int, (0, 10_000), Shapes.INDEX, "Pages with fewer tokens have only exact duplicates"] = 20
     short_tokens: Annotated[
-        int, (0, 10_000), Shapes.RULING, "Pages with fewer tokens need short_tape_min; main contents have no fewer"
+        int,
+        (0, 10_000),
+        Shapes.RULING,
+        "Pages with fewer tokens need short_tape_min; main contents with fewer do not count",
     ] = 50
     tape_min: Annotated[Share, Shapes.RULING, "Tape score of a near-duplicate on one site"] = 0.74
     # two sites rarely share a template, so that less text in common is enough
@@ -91,7 +97,10 @@ class Decider:
         "Places where texts of one page may differ by noise, each in stamp_words_max words",
     ] = 2
     stamp_words_max: Annotated[
-        int, (0, 100), Shapes.RULING, "Words of a stamp, and at most as many as its tokens with digits; 0: no stamps"
+        int,
+        (0, 100),
+        Shapes.RULING,
+        "Words that a stamp may have, and no more than its tokens with digits; 0: no stamps",
     ] = 4
     # 1 of 90 words: an article that a site has under two headings of its menu is longer
     path_tape_max: Annotated[
@@ -99,11 +108,15 @@ class Decider:
     ] = 0.978
     # replacing one word everywhere costs a copier nothing
     renamed_tape_min: Annotated[
-        Share, Shapes.RULING, "Tape score from which titles and first words tell no pages of two sites apart; 0: none"
+        Share,
+        Shapes.RULING,
+        "Tape score from which different titles no longer keep pages of two sites apart; 0: never do",
     ] = 0.93
     # a copy with spam added that is crawled before its original would hide it
     added_max: Annotated[
-        Share, Shapes.RULING, "Share of a page that an older page of another owner may add to it and hide it; 1: any"
+        Share,
+        Shapes.RULING,
+        "How much an older page of another owner may add and still hide a page, as a share of it; 1: any",
     ] = 0.16
     # one article on two sites: each puts its own name, menus, comments and teasers around it
     syndicated_tokens_min: Annotated[
@@ -112,7 +125,10 @@ class Decider:
     # half: a page with a stranger's article in it, made to be found with it, has little room
     syndicated_share_min: Annotated[Share, Shapes.RULING, "Share of each article that is this stretch, at least"] = 0.5
     syndicated_words_min: Annotated[
-        int, (0, 100), Shapes.RULING, "Common words of their headlines, at least, and half of the shorter one"
+        int,
+        (0, 100),
+        Shapes.RULING,
+        "Words that both headlines have, at least, and half of the words of the shorter one",
     ] = 3
     # keys that a page is found by, for rules on tapes; the figures behind the choice: tests/measure/bench/README.md
     supershingles_posted: Annotated[int, (0, 8), Shapes.INDEX, "Small supershingles among the keys of a page"] = 8
@@ -126,7 +142,10 @@ class Decider:
     ] = 0
     # bounds
     postings_max: Annotated[
-        int, (1, 64), Shapes.CANDIDATES, "A key with more pages turns hot and finds no candidates any more"
+        int,
+        (1, 64),
+        Shapes.CANDIDATES,
+        "A key with more pages turns hot, and then finds candidates for pages of other sites alone",
     ] = 64
     hot_postings_kept: Annotated[
         int, (0, 8), Shapes.INDEX, "Sites of which a hot key keeps a page, for pages of other sites; 0: none"
@@ -147,6 +166,13 @@ class Decider:
     sites: Annotated[Mapping[str, SiteOverride], Shapes.RULING, "Settings of single sites"] = field(
         default_factory=dict
     )
+
+    def __post_init__(self) -> None:
+        for name, number in numbers().items():
+            value = getattr(self, name)
+            if number.limits and not (isinstance(value, int | float) and number.limits[0] <= value <= number.limits[1]):
+                low, high = number.limits
+                raise ValueError(f"{name} of the decider is {value!r}, not a number from {low} to {high}")
 
     @cached_property
     def digest(self) -> str:

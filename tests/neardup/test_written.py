@@ -98,7 +98,10 @@ def test_every_number_tells_deciders_apart() -> None:
         value: Any = {"scheme": "1" * 32, "rule": "tape", "sites": {"a.org": SiteOverride()}, "model": "{}"}.get(
             each.name
         )
-        other = replace(DECIDER, **{each.name: getattr(DECIDER, each.name) + 1 if value is None else value})
+        if value is None:
+            now = getattr(DECIDER, each.name)
+            value = now / 2 if isinstance(now, float) else now - 1 if now > 1 else now + 1
+        other = replace(DECIDER, **{each.name: value})
         assert other.digest != DECIDER.digest, each.name
 
 
@@ -136,3 +139,9 @@ def test_what_is_none_is_called_so(spoilt: str) -> None:
 def test_every_rule_can_be_read() -> None:
     for rule in RULE_NAMES:
         assert Decider.from_json(replace(DECIDER, rule=rule).to_json()).rule == rule
+
+
+@pytest.mark.parametrize(("name", "value"), [("tape_min", 90), ("tape_min", float("nan")), ("candidates_max", -1)])
+def test_a_number_beyond_its_limits_is_refused(name: str, value: float) -> None:
+    with pytest.raises(ValueError, match=rf"^{name} of the decider is {value}, not a number from \d+ to \d+$"):
+        replace(DECIDER, **{name: value})
