@@ -2,7 +2,7 @@
 
 
 class NeardupError(Exception):
-    """Base of all errors below; the command line prints its text without a stack trace."""
+    """Base of all errors of this module; the command line prints its text without a stack trace."""
 
 
 class BadPage(NeardupError):

@@ -24,7 +24,7 @@ class Page:
         url: as the crawler gave it.
         body: bytes as fetched; None if the page is gone (a tombstone).
         content_type: value of the header; may be empty.
-        fetched_at: ms since the epoch; None: the time of the log, which is the latest of the pages before it.
+        fetched_at: ms since the epoch; None: the greatest of the pages judged before it.
         status: HTTP status; 404 and 410 mean gone.
         score: the crawler's score, 0 to 1, for canonical policies (`neardup.canonical`); it affects no verdict.
         problem: why the source could not read the page; such a page is rejected.

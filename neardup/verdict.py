@@ -23,8 +23,8 @@ def schema() -> str:
 class Kind(StrEnum):
     """The kind of a verdict. Values are persisted and published: they never change.
 
-    An index hides `exact_duplicate` and `near_duplicate`, and drops `gone`. Of `unchanged`, `edited` and `stale`, the
-    field `standing` has the verdict that holds.
+    An index hides `exact_duplicate` and `near_duplicate`, and drops `gone`. Of `unchanged`, `edited`, `stale`, and of
+    `rejected` for a URL that was judged before, the field `standing` has the verdict that holds.
     """
 
     UNIQUE = "unique"
@@ -65,11 +65,12 @@ class Representative:
 
 @dataclass(slots=True)
 class Verdict:
-    """One verdict. Its id is (page_id, n). n is 0 for the page's own verdict. Others that the page causes count from 1.
+    """One verdict. Its id is (page_id, n). n is 0 for the page's own verdict, and counts from 1 for verdicts on other
+    pages that the page, or an operator's takedown, causes.
 
-    Others are `promoted`; `gone` and `promoted` of an operator's takedown (`neardup forget`); and `near_duplicate` of a
-    page that had represented its cluster until the former representative returned. Times are milliseconds since the
-    epoch. `evidence` has the numbers of the pair that decided; `neardup schema` describes them, and every field.
+    Those are: `promoted`; `gone` of a takedown (`neardup forget`); and `near_duplicate` of a page that had represented
+    its cluster until the former representative returned. Times are milliseconds since the epoch. `evidence` has the
+    numbers of the pair that decided; `neardup schema` describes them.
     """
 
     verdict: Kind
@@ -112,7 +113,7 @@ class Verdict:
         return orjson.dumps(out)
 
     def to_dict(self) -> dict[str, Any]:
-        """Returns the same as plain values: strings, numbers, lists and dictionaries."""
+        """Returns the fields of `to_json` as plain values: strings, numbers, lists and dictionaries."""
         value: dict[str, Any] = orjson.loads(self.to_json())
         return value
 

@@ -21,10 +21,10 @@ from streams.ports import Range
 
 
 class Deduplicator:
-    """Judges pages in the order given, each against all earlier ones. One writer; not thread-safe.
+    """Judges pages in the order given, each against the earlier ones that share a key with it. Not thread-safe.
 
-    The log time is the greatest `fetched_at` so far. On disk, `add` appends its pages to the sketch log of the state
-    directory and syncs it: pages that `add` has judged survive a crash.
+    On disk, `add` writes the sketches of its pages to the state directory and syncs them: pages that `add` has judged
+    survive a crash.
     """
 
     def __init__(self, scheme: Scheme, holder: State | Matcher) -> None:
@@ -43,6 +43,7 @@ class Deduplicator:
     def add(self, pages: Iterable[Page], *, threads: int = 1) -> list[Verdict]:
         """Return the verdict on each page, in their order, each followed by those that the page caused on others.
 
+        threads: number of threads that sketch the pages and read the index.
         The list is longer than the pages if there are such (`promoted`); a page's own verdict has n = 0. Splitting
         pages into calls changes page ids, and nothing else of a verdict. Larger calls are faster (hundreds of pages),
         and hold all their pages in memory: see `stream`. A page that cannot be read is `rejected` with a reason.
@@ -62,7 +63,7 @@ class Deduplicator:
         return list(prepared.verdicts)
 
     def stream(self, pages: Iterable[Page], *, threads: int = 1) -> Iterator[Verdict]:
-        """Yield what `add` returns, holding some hundred pages in memory at a time."""
+        """Yield what `add` returns, holding 512 pages in memory at a time."""
         rest = iter(pages)
         while batch := list(islice(rest, MESSAGE_PAGES_MAX)):
             yield from self.add(batch, threads=threads)

@@ -229,8 +229,8 @@ def _close_calls(
             True,
         ),
         (
-            "Similar, but ruled out by their names",
-            "The texts are similar enough, but titles or first words name different things.",
+            "Similar, but kept apart",
+            "The texts are similar enough, but titles, headings, paths or other pages of the site tell the two apart.",
             tally.close_vetoed,
             True,
         ),

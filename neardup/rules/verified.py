@@ -275,14 +275,14 @@ STEPS = (
     Step(
         "elsewhere",
         _elsewhere,
-        "Pages of one name at two places of a site must agree in 95%, or differ in a stamp only.",
+        "Pages of one name at two places of a site must agree in `strict_tape_min` (95%), or differ in a stamp only.",
         {"elsewhere": Refusal("one name at two places, so a closer match was demanded")},
     ),
     Step(
         "added",
         _added,
-        "A page that adds as much again to the other's text does not repeat it, and an older page of another owner "
-        "that adds more than 16% does not hide it.",
+        "A page that adds as much again to the other's text does not repeat it. An older page of another owner does "
+        "not hide a page to which it adds more than `added_max` (16%).",
         {
             "length": Refusal(
                 "one page is twice as long: it repeats words many times, which the samples leave out", veto=True
@@ -292,7 +292,12 @@ STEPS = (
             ),
         },
     ),
-    Step("tape", _near, "Tapes that agree in 74%, of two sites in 70%, make a near-duplicate.", tape.TAPE_REFUSALS),
+    Step(
+        "tape",
+        _near,
+        "Tapes that agree in `tape_min` (74%), of two sites in `two_sites_tape_min` (70%), make a near-duplicate.",
+        tape.TAPE_REFUSALS,
+    ),
     Step(
         "content",
         _content,

@@ -95,8 +95,8 @@ def _unreached(settings: Settings, scan: Path | None) -> list[str]:
     if scan is not None:
         return [
             f"the files that were scanned, and the bytes of {scan / 'log'} and {scan / 'verdicts'}: reports, exports "
-            "and views leave the pages out, a replay of earlier verdicts does not; they go for good with the "
-            "directory: scan what is left of the sources into another one, and delete this one",
+            "and views leave the pages out, a replay of earlier verdicts does not; to delete the bytes, too, scan the "
+            "files that remain into another directory, and delete this one",
             "what was written elsewhere: --out files, reports, exports, earlier checkpoints (the next "
             "`neardup checkpoint` removes those)",
         ]

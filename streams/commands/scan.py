@@ -8,20 +8,10 @@ import click
 
 from neardup.decider import ONLINE_RULES
 from neardup.scheme import Scheme
+from streams.commands.deciders import RULES, decider_of
 from streams.commands.options import Opt, command
 from streams.commands.output import announce_compiler, bar, complain, print_json
-from streams.commands.shared import (
-    RULES,
-    STATE,
-    THREADS,
-    Documents,
-    Numbers,
-    Pages,
-    Quiet,
-    Writes,
-    decider_of,
-    must_be_folder,
-)
+from streams.commands.shared import STATE, THREADS, Documents, Numbers, Pages, Quiet, Writes, must_be_folder
 from streams.errors import WrongUsage
 
 
@@ -55,7 +45,9 @@ class Options(Documents, Quiet):
     ] = ()
     as_json: Annotated[bool, Opt("Print the summary as JSON; --out has the verdicts.", "--json")] = False
     again: Annotated[bool, Opt("Also scan sources that an earlier scan has finished.")] = False
-    threads: Annotated[int, Opt("Threads of the kernels.", low=1, high=256)] = THREADS
+    threads: Annotated[int, Opt("Threads of the kernels; with --merge, processes that read.", low=1, high=256)] = (
+        THREADS
+    )
     shards: Annotated[
         int,
         Opt(

@@ -282,5 +282,7 @@ def _stored(state: State, url: str, page_id: int | None) -> tuple[dict[str, Any]
             f"no verdict of page {page_id} about {name_of(required)}; there are {', '.join(str(i) for i, _ in history)}"
         )
     if found is None:
-        raise BadInput(f"no verdict about {name_of(required)} in {state.path}")
+        first = next(iter(state.verdicts()), None)
+        example = f"; it names pages as {name_of(first['url'])}" if first else ""
+        raise BadInput(f"no verdict about {name_of(required)} in {state.path}{example}")
     return found, history

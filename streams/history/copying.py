@@ -238,7 +238,10 @@ def _must_fit(sources: list[SourceRecord], suffix: str) -> None:
     required = {".parquet": ("parquet",), ".jsonl": None}.get(suffix, ("warc", "wet"))
     for record in sources:
         if required is not None and record.kind not in required:
-            raise WrongUsage(f"{record.path}: is no {suffix[1:]} file; pages of all kinds go to a file of .jsonl")
+            raise WrongUsage(
+                f"{record.path}: is no {suffix[1:]} file, so it cannot be copied into one; an --out that ends in "
+                ".jsonl takes pages of all sources"
+            )
         _must_be_unchanged(record)
 
 

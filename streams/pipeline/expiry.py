@@ -1,4 +1,4 @@
-"""Expiry: drops URLs that were not fetched within the decider's horizon of log time.
+"""Expiry: when a sweep runs, and which URLs it checks. `neardup.clusters.removal.expire` drops those that are due.
 
 A sweep follows every message with which PAGES_BETWEEN pages were judged since the last sweep. It checks URLS_A_PAGE
 URLs for each of these pages, in the order of their hashes, and starts where the last sweep ended. So its cost is a

@@ -13,14 +13,14 @@ from collections.abc import Callable
 
 from neardup.errors import StateError
 from streams.errors import PositionLost
-from streams.kafka.assignment import Assignment
 from streams.pipeline.control_records import through_first_control
-from streams.pipeline.matcher import FOLD_BYTES_MAX, Matcher, folded_to
+from streams.pipeline.matcher import Matcher, folded_to
 from streams.ports import Committed
 from streams.process import logs
-from streams.roles.match import answers_to, new_matcher
+from streams.roles.match import Leadership, answers_to, new_matcher
 from streams.roles.runtime import WAIT_SECONDS, Runtime, Silence
 from streams.roles.start import (
+    IndexDirectory,
     MatcherPorts,
     StartOptions,
     bind,
@@ -28,22 +28,22 @@ from streams.roles.start import (
     decider_changes,
     refusal,
 )
-from streams.state.directory import MatcherDirectory
 from streams.state.log_names import log_names
 
 _log = logs.get("match")
 
 _MESSAGES = 16
+_BYTES_MAX = 16 << 20
 #: Seconds between two checks of the topics' ids.
 _TOPICS_SECONDS = 5.0
 
 
 def stand_by(
     ports: MatcherPorts,
-    directory: MatcherDirectory,
+    directory: IndexDirectory,
     options: StartOptions,
     runtime: Runtime,
-    leader: Assignment,
+    leader: Leadership,
     committed: Callable[[], Committed | None],
 ) -> None:
     """Returns when this matcher leads, or is stopped.
@@ -94,7 +94,7 @@ def stand_by(
 
 def _refusal(
     ports: MatcherPorts,
-    directory: MatcherDirectory,
+    directory: IndexDirectory,
     options: StartOptions,
     runtime: Runtime,
     known: Committed | None,
@@ -123,7 +123,7 @@ def _refusal(
 
 
 def _matcher(
-    ports: MatcherPorts, directory: MatcherDirectory, options: StartOptions, runtime: Runtime, known: Committed
+    ports: MatcherPorts, directory: IndexDirectory, options: StartOptions, runtime: Runtime, known: Committed
 ) -> Matcher:
     store, settings, ids = directory.store, runtime.settings, ports.verdicts.topic_ids
     held = log_names(store)
@@ -154,7 +154,7 @@ def _fold(ports: MatcherPorts, matcher: Matcher, upto: int, over: Callable[[], b
     """Folds the log's messages before an offset, until `over` is true."""
     while ports.log.position() < upto and not over():
         matcher.heartbeat()
-        found = ports.log.poll(_MESSAGES, bytes_max=FOLD_BYTES_MAX, wait_s=WAIT_SECONDS)
+        found = ports.log.poll(_MESSAGES, bytes_max=_BYTES_MAX, wait_s=WAIT_SECONDS)
         mine = [(offset, data) for offset, data in found if offset < upto]
         left = mine
         while left:
