@@ -71,7 +71,7 @@ class SignalStudy:
     languages: per pair, the language of both pages; "" if it is unknown or they differ.
     rendered: bool[pairs], whether a browser rendered both pages. any_rendered: whether it rendered any page.
     costs: by signal, in the order in which signals are added. steps: times of the steps before signals.
-    rules: decisions of the online rules by name: bool[pairs].
+    rules: decisions of the online rules by name: bool[pairs]. _known: outcomes of sets on `examples`, measured so far.
     """
 
     examples: Examples
@@ -84,7 +84,6 @@ class SignalStudy:
     seeds: int = SEEDS
     folds: int = FOLDS
     each: Each = map
-
     _known: dict[tuple[str, ...], LearningOutcome] = field(default_factory=dict)
 
     def sets(self) -> dict[str, tuple[str, ...]]:

@@ -15,8 +15,7 @@ from neardup.rules import tape
 from neardup.rules.base import Columns, Evidence, Refusal, Rule, Ruling, evidence_of, refused, similarities
 from neardup.rules.siblings import NO_SIBLINGS, Siblings
 from neardup.signals.model import HALF
-from neardup.signals.of_sketches import sketch_columns, sketch_signals
-from neardup.signals.online import online_model
+from neardup.signals.of_sketches import online_model, sketch_columns, sketch_signals
 from neardup.verdict import Kind
 
 

@@ -1,13 +1,26 @@
-"""Computes signals from two sketch records, for models that judge pages of a stream (ours)."""
+"""Computes signals from two sketch records, and stores a model over them in a decider (ours).
+
+The decider has the deciding part of the model as one line of JSON.
+"""
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
+import orjson
 
+from neardup.errors import BadInput
 from neardup.pairs.pair import Pair
+from neardup.signals.idf import Idf
+from neardup.signals.model import Leaf, Model, model_of
 from neardup.signals.table import STEPS, in_steps
 
+#: Limit in characters, since the decider is written into every state directory and into the log.
+TEXT_MAX = 64_000
+#: The model of a decider without one: only equal digests are duplicates.
+NO_MODEL = Model((), Leaf(False))
 _BITS = 384
 
 
@@ -35,3 +48,27 @@ def sketch_signals(pair: Pair) -> dict[str, float]:
 def sketch_columns(pairs: Any, names: tuple[str, ...]) -> dict[str, np.ndarray]:
     """Computes named sketch signals: float64[pairs] by name. pairs: columns with the fields of a Pair."""
     return {name: np.floor(OF_SKETCHES[name](pairs) * STEPS + 0.5) / STEPS for name in names}
+
+
+def online_text(model: Model, where: str) -> str:
+    """Serialises the deciding part; one model has one text.
+
+    Raises BadInput if it uses signals that sketches do not have.
+    """
+    if unknown := [name for name in model.signals if name not in OF_SKETCHES]:
+        raise BadInput(
+            f"{where}: decides by {', '.join(unknown)}, which sketches do not have; learn one with "
+            "`neardup train --signals sketches`"
+        )
+    parts = replace(model, rules=()) if model.by == "tree" else replace(model, tree=Leaf(False))
+    value = replace(parts, idf=Idf(), measured={}, versions={}).to_json()
+    text = orjson.dumps(value, option=orjson.OPT_SORT_KEYS).decode()
+    if len(text) > TEXT_MAX:
+        raise BadInput(f"{where}: the model has {len(text):,} characters; a decider takes at most {TEXT_MAX:,}")
+    return text
+
+
+@lru_cache(maxsize=64)
+def online_model(text: str) -> Model:
+    """Parses the model of a decider. Raises BadInput."""
+    return model_of(text, "the decider's model") if text else NO_MODEL

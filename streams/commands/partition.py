@@ -24,7 +24,7 @@ def _rule(method: str) -> dict[str, Any]:
     if not model:
         raise WrongUsage("--method signals needs a model: signals:FILE; `neardup train --signals sketches` makes one")
     from neardup.signals.model import read_model
-    from neardup.signals.online import online_text
+    from neardup.signals.of_sketches import online_text
 
     try:
         return {"rule": name, "model": online_text(read_model(Path(model)), model)}

@@ -28,8 +28,7 @@ from neardup.rules.names import PageWords, only_at_beginning, only_in_title
 from neardup.rules.posted import families_of, similarity_keys
 from neardup.scheme import FIXED_SEED, Scheme
 from neardup.signals.model import Model
-from neardup.signals.of_sketches import OF_SKETCHES
-from neardup.signals.online import online_text
+from neardup.signals.of_sketches import OF_SKETCHES, online_text
 from neardup.sketch.header import Header
 from neardup.sketch.layout import RecordKind
 from neardup.sketch.making import sketch_pages

@@ -238,24 +238,17 @@ class LabelledPairs:
 
     def problems(self) -> list[str]:
         """Returns caveats of the labels for the reader of the figures."""
-        out = []
-        if self.unknown:
-            named = ", ".join(dict.fromkeys(self.unknown[:_LINES_QUOTED]))
-            out.append(f"labels of pages that are not in this crawl: {len(self.unknown):,}, as {named}")
-        if self.identical:
-            out.append(
-                f"labelled pairs that are equal word for word: {self.identical:,}; identity sets are set aside before "
-                "anything is measured"
-            )
-        if self.split:
-            out.append(
-                f"labelled pairs that are left out, as their labellers contradict each other without a majority: "
-                f"{self.split:,}"
-            )
-        if self.outvoted:
-            out.append(f"pairs on which a labeller was outvoted: {self.outvoted:,}")
-        if self.adjudicated:
-            out.append(f"pairs on which labellers differed and the adjudicator decided: {self.adjudicated:,}")
+        named = ", ".join(dict.fromkeys(self.unknown[:_LINES_QUOTED]))
+        set_aside = "; identity sets are set aside before anything is measured"
+        no_majority = "labelled pairs that are left out, as their labellers contradict each other without a majority"
+        caveats = (
+            ("labels of pages that are not in this crawl", len(self.unknown), f", as {named}"),
+            ("labelled pairs that are equal word for word", self.identical, set_aside),
+            (no_majority, self.split, ""),
+            ("pairs on which a labeller was outvoted", self.outvoted, ""),
+            ("pairs on which labellers differed and the adjudicator decided", self.adjudicated, ""),
+        )
+        out = [f"{what}: {many:,}{more}" for what, many, more in caveats if many]
         correct = self.count(Judgement.CORRECT)
         if len(self) and not self.decided:
             return [*out, "all labelled pairs are undecided: there is nothing to measure a rule by"]

@@ -19,8 +19,7 @@ from neardup.pairs.scoring import compare_records
 from neardup.scheme import Scheme
 from neardup.signals.learning import Examples, learn_rules, learn_tree, versions
 from neardup.signals.model import Model
-from neardup.signals.of_sketches import OF_SKETCHES, sketch_signals
-from neardup.signals.online import online_text
+from neardup.signals.of_sketches import OF_SKETCHES, online_text, sketch_signals
 from neardup.sketch.making import sketch_pages
 from tests.measure.gate.measure import SEED, measure
 from tests.measure.gate.sites import Sample

@@ -16,7 +16,7 @@ from neardup.rules.base import Columns
 from neardup.rules.siblings import Siblings
 from neardup.search.scores import Numbers, Scores
 from neardup.signals.model import Branch, Leaf, Model
-from neardup.signals.online import online_text
+from neardup.signals.of_sketches import online_text
 from neardup.sketch.header import Header
 from tests.neardup.handmade import record
 from tests.neardup.pairs.some_pairs import some_pair

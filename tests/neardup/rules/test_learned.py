@@ -16,8 +16,7 @@ from neardup.rules import RULES
 from neardup.rules.base import Columns
 from neardup.scheme import Scheme
 from neardup.signals.model import Branch, Condition, Leaf, Model
-from neardup.signals.of_sketches import OF_SKETCHES, sketch_columns, sketch_signals
-from neardup.signals.online import TEXT_MAX, online_model, online_text
+from neardup.signals.of_sketches import OF_SKETCHES, TEXT_MAX, online_model, online_text, sketch_columns, sketch_signals
 from neardup.verdict import Kind
 from tests.neardup.pairs.some_pairs import some_pair
 
