@@ -90,6 +90,8 @@ class _LessNoise(logging.Filter):
 
 log = logging.getLogger("neardup.kafka")
 log.addFilter(_LessNoise())
+#: Roles write these lines to their log. A command without a log says the same once, in its error.
+log.addHandler(logging.NullHandler())
 
 
 class Cause:
