@@ -19,61 +19,46 @@ _CLOCKS = (
     "message.timestamp.before.max.ms allow: set both by NTP, and start again"
 )
 _FILES = "the process may not open more files: raise its limit (ulimit -n, LimitNOFILE), and start again"
+_NO_TOPIC = "the topic or partition does not exist: create it (`neardup topics create`), and check the topics' names"
 
 _WORDS: Mapping[int, str] = {
-    **dict.fromkeys((KafkaError._TRANSPORT, KafkaError._ALL_BROKERS_DOWN, KafkaError.NETWORK_EXCEPTION), _AWAY),
-    **dict.fromkeys((KafkaError._TIMED_OUT, KafkaError.REQUEST_TIMED_OUT, KafkaError._MSG_TIMED_OUT), SILENT),
+    KafkaError._TRANSPORT: _AWAY,
+    KafkaError._ALL_BROKERS_DOWN: _AWAY,
+    KafkaError.NETWORK_EXCEPTION: _AWAY,
+    KafkaError._TIMED_OUT: SILENT,
+    KafkaError.REQUEST_TIMED_OUT: SILENT,
+    KafkaError._MSG_TIMED_OUT: SILENT,
     KafkaError._RESOLVE: (
         "the name of a broker's host is not known here: check `bootstrap`, the brokers' advertised.listeners, and DNS"
     ),
     KafkaError._SSL: "TLS with the broker fails: check certificates and Kafka settings (security.protocol, ssl.*)",
-    **dict.fromkeys(
-        (
-            KafkaError._AUTHENTICATION,
-            KafkaError.SASL_AUTHENTICATION_FAILED,
-            KafkaError.UNSUPPORTED_SASL_MECHANISM,
-            KafkaError.ILLEGAL_SASL_STATE,
-        ),
-        _CREDENTIALS,
-    ),
-    **dict.fromkeys(
-        (
-            KafkaError.TOPIC_AUTHORIZATION_FAILED,
-            KafkaError.GROUP_AUTHORIZATION_FAILED,
-            KafkaError.CLUSTER_AUTHORIZATION_FAILED,
-            KafkaError.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
-        ),
-        _NOT_ALLOWED,
-    ),
-    **dict.fromkeys(
-        (
-            KafkaError.LEADER_NOT_AVAILABLE,
-            KafkaError.NOT_LEADER_FOR_PARTITION,
-            KafkaError.FENCED_LEADER_EPOCH,
-            KafkaError.UNKNOWN_LEADER_EPOCH,
-            KafkaError._NOENT,
-        ),
-        _NO_LEADER,
-    ),
-    **dict.fromkeys(
-        (
-            KafkaError.COORDINATOR_NOT_AVAILABLE,
-            KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
-            KafkaError.NOT_COORDINATOR,
-            KafkaError._WAIT_COORD,
-        ),
-        _NO_COORDINATOR,
-    ),
-    **dict.fromkeys((KafkaError.NOT_ENOUGH_REPLICAS, KafkaError.NOT_ENOUGH_REPLICAS_AFTER_APPEND), _REPLICAS),
+    KafkaError._AUTHENTICATION: _CREDENTIALS,
+    KafkaError.SASL_AUTHENTICATION_FAILED: _CREDENTIALS,
+    KafkaError.UNSUPPORTED_SASL_MECHANISM: _CREDENTIALS,
+    KafkaError.ILLEGAL_SASL_STATE: _CREDENTIALS,
+    KafkaError.TOPIC_AUTHORIZATION_FAILED: _NOT_ALLOWED,
+    KafkaError.GROUP_AUTHORIZATION_FAILED: _NOT_ALLOWED,
+    KafkaError.CLUSTER_AUTHORIZATION_FAILED: _NOT_ALLOWED,
+    KafkaError.TRANSACTIONAL_ID_AUTHORIZATION_FAILED: _NOT_ALLOWED,
+    KafkaError.LEADER_NOT_AVAILABLE: _NO_LEADER,
+    KafkaError.NOT_LEADER_FOR_PARTITION: _NO_LEADER,
+    KafkaError.FENCED_LEADER_EPOCH: _NO_LEADER,
+    KafkaError.UNKNOWN_LEADER_EPOCH: _NO_LEADER,
+    KafkaError._NOENT: _NO_LEADER,
+    KafkaError.COORDINATOR_NOT_AVAILABLE: _NO_COORDINATOR,
+    KafkaError.COORDINATOR_LOAD_IN_PROGRESS: _NO_COORDINATOR,
+    KafkaError.NOT_COORDINATOR: _NO_COORDINATOR,
+    KafkaError._WAIT_COORD: _NO_COORDINATOR,
+    KafkaError.NOT_ENOUGH_REPLICAS: _REPLICAS,
+    KafkaError.NOT_ENOUGH_REPLICAS_AFTER_APPEND: _REPLICAS,
     KafkaError.KAFKA_STORAGE_ERROR: "a broker cannot use its disk: see its log, and make room or replace the disk",
     KafkaError.UNSTABLE_OFFSET_COMMIT: (
         "a transaction of another process holds the offset: wait, the broker aborts it after transaction_timeout_ms"
     ),
     KafkaError.INVALID_TIMESTAMP: _CLOCKS,
-    **dict.fromkeys(
-        (KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_TOPIC, KafkaError._UNKNOWN_PARTITION),
-        "the topic or partition does not exist: create it (`neardup topics create`), and check the topics' names",
-    ),
+    KafkaError.UNKNOWN_TOPIC_OR_PART: _NO_TOPIC,
+    KafkaError._UNKNOWN_TOPIC: _NO_TOPIC,
+    KafkaError._UNKNOWN_PARTITION: _NO_TOPIC,
     KafkaError.MSG_SIZE_TOO_LARGE: (
         "a record is larger than the topic allows: raise the topic's max.message.bytes (`neardup topics check`)"
     ),
