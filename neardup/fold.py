@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 from functools import partial
 from itertools import compress
 
-from neardup.clusters import choice, membership
+from neardup.clusters import best_candidate, membership
 from neardup.clusters.batch_verdicts import BatchVerdicts
-from neardup.clusters.choice import ComparedPage
+from neardup.clusters.best_candidate import ComparedPage
 from neardup.clusters.founders import Founders
 from neardup.clusters.lifecycle import Check, Judged, Lifecycle
 from neardup.clusters.members import Members
@@ -172,8 +172,10 @@ def read_ahead(
     held |= reads.in_rounds(store, others, lambda: life.held_as)
     searching = sorted(pages.page_ids[i] for i, page_id in held.items() if page_id is None)
     found = candidates.read_many(overlay, store, searching)
-    reads.read(store, choice.sibling_needs(overlay, searching))
-    chosen = reads.in_rounds(store, found, lambda: lambda page_id: choice.choose(overlay, page_id, found[page_id]))
+    reads.read(store, best_candidate.sibling_needs(overlay, searching))
+    chosen = reads.in_rounds(
+        store, found, lambda: lambda page_id: best_candidate.choose(overlay, page_id, found[page_id])
+    )
     best = {page_id: search.best.page_id for page_id, search in chosen.items() if search.best is not None}
     reads.likely_posted = pages.first_of_digest(searching) - best.keys()
     reads.holders = {i: page_id for i, page_id in held.items() if page_id is not None and i not in known}
@@ -230,7 +232,7 @@ def judge(
     """Folds the batch over the rows that were read. Pure. Raises Missing with all needs found, InvariantBroken."""
     overlay, pages, outcome = reads.overlay(), reads.pages, Outcome()
     fields = PageFields(pages, decider) if emit else None
-    families = choice.families_ahead(overlay) if fields is not None else {}
+    families = best_candidate.families_ahead(overlay) if fields is not None else {}
     life = Lifecycle(overlay, VerdictBuilder(overlay, fields) if fields is not None else None, families)
     traces: list[Trace] = []
     founders = Founders(overlay)

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from neardup.clusters.choice import ComparedPage, Scored, rule_on
+from neardup.clusters.best_candidate import ComparedPage, Scored, rule_on
 from neardup.decider import Decider, Shapes, shaping
 from neardup.errors import BadInput
 from neardup.rules import RULES, Ruling

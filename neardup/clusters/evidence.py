@@ -3,7 +3,7 @@
 from typing import Any
 
 from neardup.clusters import membership
-from neardup.clusters.choice import Scored, Search
+from neardup.clusters.best_candidate import Scored, Search
 from neardup.clusters.overlay import Overlay
 from neardup.decider import Decider
 from neardup.index.rows import UrlRow, id_key

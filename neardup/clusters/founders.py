@@ -9,7 +9,7 @@ from collections import Counter
 
 import numpy as np
 
-from neardup.clusters import choice
+from neardup.clusters import best_candidate
 from neardup.clusters.membership import NO_URL
 from neardup.clusters.overlay import Overlay
 from neardup.index import namings, rows, sharing
@@ -73,7 +73,7 @@ class Founders:
             if self._first_named[number]:
                 overlay.namings.put_encoded(keys[i], self._namings[number])
             else:
-                choice.count_sibling(overlay, i)
+                best_candidate.count_sibling(overlay, i)
 
 
 def _are_plain(overlay: Overlay) -> list[bool]:

@@ -16,7 +16,7 @@ treated as unknown, unless it reclaims one of these clusters (`neardup.clusters.
 
 from typing import NamedTuple
 
-from neardup.clusters import choice, digests, evidence, membership, reclaiming
+from neardup.clusters import best_candidate, digests, evidence, membership, reclaiming
 from neardup.clusters.overlay import Overlay
 from neardup.clusters.verdicts import VerdictBuilder
 from neardup.index.keys import digest_key
@@ -43,7 +43,7 @@ class Judged(NamedTuple):
     """The result of one record. verdicts: the page's own first. search: its candidates, if they were searched."""
 
     verdicts: list[Verdict]
-    search: choice.Search | None = None
+    search: best_candidate.Search | None = None
     checks: tuple[Check, ...] = ()
     holder: int | None = None
 
@@ -51,11 +51,11 @@ class Judged(NamedTuple):
 class Lifecycle:
     """Applies the records of a batch, in order. `i` is the position of a record in the batch.
 
-    builder: makes the verdicts. If None, only effects are computed. families: `choice.families_ahead`.
+    builder: makes the verdicts. If None, only effects are computed. families: `best_candidate.families_ahead`.
     """
 
     def __init__(
-        self, overlay: Overlay, builder: VerdictBuilder | None, families: choice.Families | None = None
+        self, overlay: Overlay, builder: VerdictBuilder | None, families: best_candidate.Families | None = None
     ) -> None:
         self._overlay = overlay
         self._builder = builder
@@ -89,7 +89,7 @@ class Lifecycle:
         if row is None:
             judged = self._unknown(i)
             if judged.holder is None:
-                choice.count_sibling(self._overlay, i)
+                best_candidate.count_sibling(self._overlay, i)
             return judged
         if pages.newest[i] < row.newest:
             return self._stands(Kind.STALE, i, row)
@@ -199,7 +199,7 @@ class Lifecycle:
         """Verifies a page against a sketch, and appends the check to `checks`. False if their numbers are unknown."""
         if not self._overlay.can_score(page_id, other):
             return False
-        held, pair, ruling = choice.verify(self._overlay, page_id, other)
+        held, pair, ruling = best_candidate.verify(self._overlay, page_id, other)
         checks.append(Check(of, other, pair, ruling, held))
         return held
 
@@ -257,7 +257,7 @@ class Lifecycle:
 
     def _alone_or_near(self, i: int) -> Judged:
         overlay, page_id = self._overlay, self._pages.page_ids[i]
-        search = None if overlay.is_lonely(page_id) else choice.choose(overlay, page_id)
+        search = None if overlay.is_lonely(page_id) else best_candidate.choose(overlay, page_id)
         best = search.best if search is not None else None
         if search is None or best is None:
             proof = self._proof_of_none(i, search)
@@ -266,12 +266,12 @@ class Lifecycle:
             return Judged([] if self._builder is None else [self._builder.founder(i, proof, cut=cut)], search)
         return self._near(i, search, best)
 
-    def _proof_of_none(self, i: int, search: choice.Search | None) -> evidence.Evidence:
+    def _proof_of_none(self, i: int, search: best_candidate.Search | None) -> evidence.Evidence:
         if search is None or self._builder is None:
             return {"candidates": 0}
         return evidence.of_none(self._overlay, self._builder.lang(i), search)
 
-    def _near(self, i: int, search: choice.Search, best: choice.Scored) -> Judged:
+    def _near(self, i: int, search: best_candidate.Search, best: best_candidate.Scored) -> Judged:
         """Handles a page that repeats a candidate, or shares only its main content."""
         overlay, builder, page_id = self._overlay, self._builder, self._pages.page_ids[i]
         proof = {}

@@ -6,8 +6,8 @@ is put at its turn, unless an earlier page of the batch has changed what its ver
 `neardup.clusters.lifecycle` does the same page by page, and with all other pages.
 """
 
-from neardup.clusters import choice, evidence, membership
-from neardup.clusters.choice import Search
+from neardup.clusters import best_candidate, evidence, membership
+from neardup.clusters.best_candidate import Search
 from neardup.clusters.membership import Target
 from neardup.clusters.overlay import Overlay
 from neardup.clusters.page_fields import Joined, PageFields
@@ -25,7 +25,7 @@ _Plan = tuple[int, Target, bool]
 class Members:
     """The plain members of a batch."""
 
-    def __init__(self, overlay: Overlay, fields: PageFields | None, families: choice.Families) -> None:
+    def __init__(self, overlay: Overlay, fields: PageFields | None, families: best_candidate.Families) -> None:
         """overlay: without any effect of the batch. fields: None: make no verdicts. families: `families_ahead`."""
         self._overlay, self._fields, self._families = overlay, fields, families
         self._plans = _plans(overlay)
@@ -59,7 +59,7 @@ class Members:
             page_id = pages.page_ids[i]
             if digest is not None or not overlay.is_as_read(page_id):
                 return None
-            search = choice.choose(overlay, page_id)
+            search = best_candidate.choose(overlay, page_id)
             best = search.best
             if best is None or best.page_id != other or best.ruling.kind is not Kind.NEAR_DUPLICATE:
                 return None
@@ -69,7 +69,7 @@ class Members:
         kind = Kind.NEAR_DUPLICATE if chosen else Kind.EXACT_DUPLICATE
         row = membership.join(overlay, i, target, cluster, kind)
         if chosen:
-            choice.count_sibling(overlay, i)
+            best_candidate.count_sibling(overlay, i)
         if fields is None:
             return search, None
         representative = evidence.representative(overlay, row.founding)

@@ -28,7 +28,7 @@ class Reads(BatchReads):
     def __init__(self, pages: Pages, decider: Decider, threads: int = 1, alone: frozenset[int] = frozenset()) -> None:
         super().__init__(pages, decider, threads, alone)
         self.decider = decider
-        #: By page id: `neardup.clusters.choice.Chosen`.
+        #: By page id: `neardup.clusters.best_candidate.Chosen`.
         self.chosen: dict[int, Any] = {}
         #: By position of a page whose URL is unknown: a live page of the index with its content.
         self.holders: dict[int, int] = {}
@@ -36,7 +36,7 @@ class Reads(BatchReads):
         self.leaving: Counter[int] = Counter()
         #: Clusters whose next representatives were read.
         self.heirs: set[int] = set()
-        #: `choice.verify` of pairs of pages.
+        #: `best_candidate.verify` of pairs of pages.
         self.verified: dict[tuple[int, int], tuple[bool, Pair, Ruling]] = {}
 
     def overlay(self) -> "Overlay":

@@ -11,7 +11,7 @@ return.
 
 from typing import NamedTuple
 
-from neardup.clusters import choice, digests, membership
+from neardup.clusters import best_candidate, digests, membership
 from neardup.clusters.overlay import Overlay
 from neardup.decider import Decider
 from neardup.index.rows import NO_PAGE, NOTES_MAX, ClusterRow, MemberRow, Note, UrlRow, id_key, member_key
@@ -90,7 +90,7 @@ def _verified(overlay: Overlay, i: int, note: Note, cluster_id: int, row: Cluste
     page_id = overlay.pages.page_ids[i]
     if not overlay.can_score(page_id, row.founding):
         return None
-    held, pair, ruling = choice.verify(overlay, page_id, row.founding)
+    held, pair, ruling = best_candidate.verify(overlay, page_id, row.founding)
     return Claim(cluster_id, note.since if cluster_id == note.cluster else 0, pair, ruling) if held else None
 
 
@@ -122,7 +122,7 @@ def _would_join(overlay: Overlay, i: int) -> int | None:
     page_id = overlay.pages.page_ids[i]
     page = digests.one_page(overlay, i)
     if page is None and not overlay.is_lonely(page_id):
-        best = choice.choose(overlay, page_id).best
+        best = best_candidate.choose(overlay, page_id).best
         if best is not None and best.ruling.kind is Kind.NEAR_DUPLICATE:
             page = best.page_id
     return None if page is None else overlay.urls.need(overlay.header(page).url_hash).cluster

@@ -23,7 +23,7 @@ from typing import Any
 
 import orjson
 
-from neardup.clusters.choice import ComparedPage
+from neardup.clusters.best_candidate import ComparedPage
 from neardup.decider import Decider
 from neardup.errors import BadInput
 from neardup.limits import PLACE_BITS

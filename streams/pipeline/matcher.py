@@ -24,7 +24,7 @@ from importlib.metadata import version
 from typing import Protocol
 
 from neardup.clusters.batch_verdicts import BatchVerdicts
-from neardup.clusters.choice import ComparedPage
+from neardup.clusters.best_candidate import ComparedPage
 from neardup.clusters.overlay import MakeReads, Reads
 from neardup.decider import Decider
 from neardup.errors import CorruptRecord, InvariantBroken, StateError

@@ -5,7 +5,7 @@ from dataclasses import asdict, replace
 import orjson
 import pytest
 
-from neardup.clusters.choice import CandidateChoice, ComparedPage, Scored, _better, rule_on
+from neardup.clusters.best_candidate import CandidateChoice, ComparedPage, Scored, _better, rule_on
 from neardup.decider import SiteOverride
 from neardup.errors import BadInput
 from neardup.fold import fold

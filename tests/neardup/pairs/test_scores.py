@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from neardup.clusters.choice import rule_on
+from neardup.clusters.best_candidate import rule_on
 from neardup.decider import SiteOverride
 from neardup.pairs.pair import Pair
 from neardup.pairs.scoring import pair_of
