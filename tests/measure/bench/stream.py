@@ -156,13 +156,13 @@ class Stream:
         folder.mkdir()
         self.line = Line(cluster.bootstrap, names, folder, partitions=PARTITIONS, threads=threads, shards=shards, **own)
         self.roles: dict[str, Role] = {}
-        self._ports = kafka.free_ports(2)
-        for role, port in zip(("sketch", "match"), self._ports, strict=True):
+        kinds = ("sketch", "match", "shard") if shards else ("sketch", "match")
+        self._ports = dict(zip(kinds, kafka.free_ports(len(kinds)), strict=True))
+        for role, port in self._ports.items():
             settings = {"metrics_port": port, "kafka_values": kafka_values}
-            self.roles[role] = self.line.start(role, settings=settings)
-        if shards:
-            self.roles["shard"] = self.line.start("shard", shards=range(shards))
-        eventually(self._serving, "metrics of both roles")
+            options = {"shards": range(shards)} if role == "shard" else {}
+            self.roles[role] = self.line.start(role, settings=settings, **options)
+        eventually(self._serving, "metrics of all roles")
         self._archive = archive
         self._reader = TopicReader(self.line.connection, names.verdicts, committed_only=True)
         self._reader.assign(self._reader.first_offsets())
@@ -189,7 +189,7 @@ class Stream:
     def steps(self) -> dict[str, float]:
         """Seconds of each step so far, by the roles' own metrics."""
         found: dict[str, float] = {}
-        for role, port in zip(("sketch", "match"), self._ports, strict=True):
+        for role, port in self._ports.items():
             with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=10) as page:
                 for text in page.read().decode().splitlines():
                     if text.startswith("neardup_step_seconds_sum"):
@@ -307,6 +307,7 @@ def compare(
     scan_cpu = median([each["cpu"] for each in scans])
     cpu = {name: median([each["cpu"][name] for each in streams]) for name in streams[0]["cpu"]}
     ours = sum(cpu.values()) - cpu["broker"]
+    roles = ours - cpu["crawler"]
     per = 1000 / pages
     say(f"{pages} pages of {size / 1000:.0f} kB, {threads} cores, the broker on others; medians of {given.rounds}\n")
     rows: list[list[object]] = [
@@ -317,7 +318,9 @@ def compare(
             f"{ours * per:.2f}",
             f"{median(ratios):.2f} (time), {ours / scan_cpu:.2f} (CPU)",
         ],
-        *[[f"- {name}", "", f"{cpu[name] * per:.2f}", ""] for name in ("crawler", "sketch", "match", "indexer")],
+        ["- crawler, which makes the load", "", f"{cpu['crawler'] * per:.2f}", ""],
+        *[[f"- {name}", "", f"{cpu[name] * per:.2f}", ""] for name in ("sketch", "match", "indexer")],
+        ["- these three", "", f"{roles * per:.2f}", f"{roles / scan_cpu:.2f} (CPU)"],
         ["broker", "", f"{cpu['broker'] * per:.2f}", ""],
     ]
     say(table(["what", "pages/s", "CPU ms/page", "ratio to the scan"], rows))
