@@ -149,14 +149,18 @@ class Shard:
             make_reads = partial(message.reads, decider, self._threads)
             yield answer(self.sharding, self.number, offset, pages, store, decider, self._threads, make_reads)
 
+    @property
+    def needed_to(self) -> int:
+        """The offset before which the next answer needs all effects, also if its message was not read yet."""
+        return int(self.sharding.stable_to(self._unanswered[0].offset if self._unanswered else self.log_position))
+
     def advance(self) -> bool:
         """Applies and writes the effects that the next answer needs; False if none are needed or some have not arrived.
 
-        The answers so far must be durable. Raises InvariantBroken if the effects of a message are missing in between.
+        They are those of `needed_to`. The answers so far must be durable. Raises InvariantBroken if the effects of a
+        message are missing in between.
         """
-        if not self._unanswered:
-            return False
-        needed = self.sharding.stable_to(self._unanswered[0].offset)
+        needed = self.needed_to
         due = list(takewhile(lambda offset: offset < needed, self._unapplied))
         if not due or len(self._effects) < len(due):
             return False

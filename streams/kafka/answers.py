@@ -1,6 +1,5 @@
 """Reads and writes the topic `candidates`: the answers of all shards."""
 
-import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 
 from streams.errors import ANSWERS_GONE, BrokerError
@@ -12,17 +11,14 @@ from streams.ports import Record
 #: Limits of a read: records, and their bytes.
 _RECORDS, _BYTES_MAX = 256, 32 << 20
 
-#: Between two checks of the topic while acknowledgements are awaited.
-_CHECK_SECONDS = 1.0
-
 
 class AnswerWriter(Writer):
     """Writes the answers of one shard, to its partition."""
 
     def __init__(
-        self, connection: Connection, topic: str, shard: int, check: Callable[[], None], *, message_bytes_max: int
+        self, connection: Connection, topic: str, shard: int, check: Callable[[bool], None], *, message_bytes_max: int
     ) -> None:
-        """check: raises TopicError if the topic was deleted or recreated; called while acknowledgements are awaited."""
+        """check: raises TopicError if the topic was deleted or recreated; with False it may rely on a recent look."""
         super().__init__(connection, topic, message_bytes_max=message_bytes_max, gapless=True, linger_ms=0)
         self._shard, self._check = shard, check
 
@@ -32,20 +28,14 @@ class AnswerWriter(Writer):
         super().send(value, key=key, headers=headers, partition=self._shard)
 
     def poll(self, wait_s: float = 0.0) -> int:
+        """Like `Writer.poll`. With a wait, or where a record failed, raises TopicError if the topic was recreated."""
+        if wait_s:
+            self._check(False)
         try:
             return super().poll(wait_s)
         except BrokerError:
-            self._check()  # names the cause, if it is that
+            self._check(True)  # names the cause, if it is that
             raise
-
-    def flush(self) -> None:
-        """Returns when every record is acknowledged. Raises TopicError if the topic was recreated, and like `poll`."""
-        checked = time.monotonic()
-        while self.poll(0.02):
-            self._producer.flush(0.0)  # sends what lingers
-            if time.monotonic() - checked > _CHECK_SECONDS:
-                self._check()
-                checked = time.monotonic()
 
 
 class KafkaAnswers:
@@ -58,6 +48,8 @@ class KafkaAnswers:
     def __init__(self, connection: Connection, topic: str) -> None:
         # Answers are not written in transactions.
         self._reader = TopicReader(connection, topic, committed_only=False, gone=ANSWERS_GONE)
+        # Answers in a recreated topic are right, too, and those that it lacks are missed.
+        self._reader._checks_reads = False
         self.topic = self._reader.topic
         self._paused: set[int] = set()
 

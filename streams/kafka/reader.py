@@ -44,6 +44,7 @@ class TopicClient:
         was deleted or recreated.
         """
         self._gone = gone
+        self._checks_reads = True  # whether a read finds that the topic was recreated; `check` does in any case
         self.bootstrap = connection.bootstrap
         self._admin = Admin(connection)
         self.topic = self._admin.topic(topic)
@@ -120,7 +121,7 @@ class TopicClient:
                 deadline = time.monotonic() + linger_s
             elif len(got) < chunk and time.monotonic() >= deadline:
                 break
-        if self._held:
+        if self._held and self._checks_reads:
             # librdkafka continues at the old position of a topic that was deleted and recreated. The query follows the
             # read: if the id is the same now, it was so when the records were read. It takes half a millisecond.
             try:
@@ -128,7 +129,7 @@ class TopicClient:
             except NoAnswer as error:
                 log.warning("waits to read on: %s", error)
                 return []
-        elif reason := self._stranded.reason(self._consumer):
+        elif not self._held and (reason := self._stranded.reason(self._consumer)):
             log.warning("consumer of %s has lost all brokers, and is replaced: %s", self.topic.name, reason)
             self._replace()
         held, self._held = self._held, []

@@ -147,9 +147,11 @@ class Writer:
         return self.outstanding
 
     def flush(self) -> None:
-        """Returns when every record is acknowledged. Raises like `poll`."""
-        while self.poll(0.02):
+        """Returns when every record is acknowledged, at once if none is outstanding. Raises like `poll`."""
+        left = self.poll()
+        while left:
             self._producer.flush(0.0)  # sends what lingers
+            left = self.poll(0.02)
 
     def close(self) -> None:
         """Closes the producer. Unsent records are lost unless `flush` was called."""

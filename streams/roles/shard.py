@@ -151,8 +151,8 @@ class ShardRole:
             f"shard {self.number} waits for the effects of messages before "
             f"{self._sharding.stable_to(self._unanswered[0])}, which the judge writes, to answer message "
             f"{self._unanswered[0]}; it has those before {self._effects.next_offset}. If the judge waits for the "
-            f"answer to that message, topic {self._effects.name} has lost them: start the judge again, which writes "
-            "them"
+            f"answer to that message or a later one, topic {self._effects.name} has lost them: start the judge again, "
+            "which writes them"
         )
 
     def lag(self) -> int:
@@ -186,10 +186,16 @@ class ShardRole:
                 self._unanswered.append(offset)
 
     def _learn(self, wait_s: float) -> None:
-        """Read the effects that the unanswered messages need, as far as the judge has written them."""
-        while self._unanswered and self._effects.next_offset < self._sharding.stable_to(self._unanswered[-1]):
-            # Without those that the first message needs there is nothing else to do.
-            is_stuck = self._effects.next_offset < self._sharding.stable_to(self._unanswered[0])
+        """Read the effects that the unanswered messages need, or the next one, as far as the judge has written them.
+
+        So an epoch's first message does not wait until they are read and applied.
+        """
+        if self._begin is None:
+            return
+        last = self._sharding.stable_to(self._unanswered[-1]) if self._unanswered else 0
+        while self._effects.next_offset < max(last, first := self._shard.needed_to):
+            # Without those that an unanswered message needs there is nothing else to do.
+            is_stuck = self._unanswered and self._effects.next_offset < first
             found = self._effects.read(wait_s if is_stuck else 0.0)
             if not found:
                 return

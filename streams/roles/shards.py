@@ -171,9 +171,12 @@ class _RunningShards:
             )
             return _Running(role, held.pop_all())
 
-    def check_topics(self) -> None:
-        """Raises TopicError if the log, the effects or the answers were deleted or recreated; looks each second."""
-        if self._runtime.steady_s() - self._checked >= _TOPICS_SECONDS:
+    def check_topics(self, at_once: bool = False) -> None:
+        """Raises TopicError if the log, the effects or the answers were deleted or recreated.
+
+        at_once: by default it looks once a second.
+        """
+        if at_once or self._runtime.steady_s() - self._checked >= _TOPICS_SECONDS:
             self._silence.check(self._must_be_the_same)
             self._checked = self._runtime.steady_s()
 
@@ -311,7 +314,7 @@ def _start(
     decider: Decider,
     log: KafkaLog,
     shared_log: SharedLog,
-    check_topics: Callable[[], None],
+    check_topics: Callable[[bool], None],
     held: ExitStack,
 ) -> ShardRole:
     """Opens or restores one shard's rows, and connects it from their position on. log: used during the start only."""

@@ -3,6 +3,9 @@
 import contextlib
 import itertools
 import time
+from collections.abc import Callable
+from functools import partial
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -13,6 +16,7 @@ from confluent_kafka.admin import AdminClient
 from streams.config.settings import Topics
 from streams.errors import BrokerError, PositionLost, RecordTooLarge, TopicError
 from streams.kafka import Admin, Connection, KafkaLog, Writer, topics
+from streams.kafka.answers import AnswerWriter
 from streams.kafka.topics import Sizes
 
 
@@ -247,3 +251,17 @@ def test_a_killed_broker_loses_and_repeats_nothing(own_broker: Any, names: Topic
     assert [offset for offset, _ in seen] == list(range(3000))
     assert [value.rstrip(b"x") for _, value in seen] == [b"%d" % number for number in range(3000)]
     log.close()
+
+
+@pytest.mark.parametrize(
+    "make", [Writer, partial(AnswerWriter, shard=0, check=lambda _: None, message_bytes_max=1_000)]
+)
+def test_a_flush_waits_for_nothing_where_no_record_is_outstanding(make: Callable[..., Writer]) -> None:
+    """A process of many shards flushes each of them in each round."""
+    waits: list[float] = []
+    producer = SimpleNamespace(poll=waits.append)
+    writer = make(SimpleNamespace(make=lambda *_: producer), "topic")
+
+    writer.flush()
+
+    assert waits == [0.0]

@@ -9,6 +9,7 @@ import pytest
 
 from neardup.errors import CorruptRecord, StateError
 from neardup.sharded.epochs import Sharding
+from neardup.sharded.shard import applied_to
 from tests.streams.simulation.shards import EFFECTS, World, made_up, simulate
 
 #: More of them by hand.
@@ -29,7 +30,7 @@ def test_answers_lost_after_effects_and_without_a_checkpoint_are_made_from_nothi
 
 
 def test_a_shard_that_retention_and_lost_effects_have_overtaken_comes_back() -> None:
-    assert simulate(46246).happened["judge restored for effects"]
+    assert simulate(1046).happened["judge restored for effects"]
 
 
 def world_of_two_shards() -> World:
@@ -132,3 +133,16 @@ def test_a_judge_names_effects_that_were_lost_while_it_ran() -> None:
         world.settle()
         world.check()
         assert not world.happened["judge restored for effects"]
+
+
+def test_effects_are_applied_before_the_next_epoch_begins() -> None:
+    """So that its first message need not wait for them."""
+    with made_up():
+        world = next(world for world in map(World, range(1000)) if world.sharding == Sharding(2, 8))
+        epoch = world.sharding.epoch
+        while len(world.log) < 2 * epoch or len(world.log) % epoch:
+            world.publish()
+        world.settle()
+        for number in range(2):
+            world.round_of_a_shard(number)
+            assert applied_to(world.folders[number]) == len(world.log) - epoch
