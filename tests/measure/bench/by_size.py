@@ -16,6 +16,7 @@ the cache misses of one of P pages, in an N-th of the time. Filters and indexes 
 import argparse
 import tempfile
 import time
+from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
@@ -42,17 +43,20 @@ from tests.measure.bench.store_rows import enough_room, settle
 from tests.measure.bench.variants import VARIANTS, Variant
 
 MESSAGE_PAGES = 512
-#: The messages that a stage takes begin at multiples of this offset, and their new pages at multiples of that number.
+#: A part of the log has so many offsets: what fills an index up to a size, or the messages of a stage. So ids come in
+#: the order of the log, as RocksDB gets them from a matcher. New pages of a stage begin at multiples of that number.
 _STAGE_OFFSETS, _STAGE_NUMBERS = 1 << 24, 10**9
 _SETTLE_S_MAX = 900.0
+_STEP_MIN = 100
 ROLES = ("matcher", "judge", "shard")
 #: Sizes of RocksDB and of `RocksStore` by default.
 _FAMILY_BUFFER, _LEVEL_1, _FILE, _CACHE, _WRITES = 64 << 20, 256 << 20, 64 << 20, 256 << 20, 128 << 20
 
 
-def page_id(number: int) -> int:
-    """The page id of a page of the log."""
-    return number // MESSAGE_PAGES << PLACE_BITS | number % MESSAGE_PAGES
+def page_id(number: int, sizes: Sequence[int] = ()) -> int:
+    """The page id of a page that fills an index. sizes: at which a stage of the log follows, ascending."""
+    offset = 2 * bisect_right(sizes, number) * _STAGE_OFFSETS + number // MESSAGE_PAGES
+    return offset << PLACE_BITS | number % MESSAGE_PAGES
 
 
 def repeated(size: int, count: int) -> list[int]:
@@ -88,24 +92,26 @@ def messages(records: Sequence[bytes], scheme: str, number: int) -> list[tuple[i
     for first in range(0, len(records), MESSAGE_PAGES):
         some = tuple(records[first : first + MESSAGE_PAGES])
         span = Range(number.to_bytes(16, "big"), 0, first, first + len(some))
-        out.append((number * _STAGE_OFFSETS + len(out), encode_message(Message(bytes.fromhex(scheme), (span,), some))))
+        offset = max(0, 2 * number - 1) * _STAGE_OFFSETS + len(out)
+        out.append((offset, encode_message(Message(bytes.fromhex(scheme), (span,), some))))
     return out
 
 
 @dataclass
 class Index:
-    """The index of one role. background_us: of RocksDB's threads, a page of the last filling."""
+    """The index of one role. background_us: of RocksDB's threads, a page of the last filling. step: pages a write."""
 
     make_rows: Callable[[Sequence[bytes], Sequence[int], Decider], dict]
     store: Store
     of_shard: bool = False
     background_us: float = 0.0
+    step: int = FILL_PAGES
 
-    def fill(self, log: Log, first: int, last: int, decider: Decider) -> None:
+    def fill(self, log: Log, first: int, last: int, decider: Decider, sizes: Sequence[int]) -> None:
         others = time.process_time() - time.thread_time()
-        for start in range(first, last, FILL_PAGES):
-            many = min(FILL_PAGES, last - start)
-            ids, records = [page_id(number) for number in range(start, start + many)], log.records(start, many)
+        for start in range(first, last, self.step):
+            many = min(self.step, last - start)
+            ids, records = [page_id(number, sizes) for number in range(start, start + many)], log.records(start, many)
             if self.of_shard:
                 own = [i for i, one in enumerate(ids) if (one >> PLACE_BITS) % decider.shards == 0]
                 ids, records = [ids[i] for i in own], [records[i] for i in own]
@@ -148,14 +154,14 @@ class Roles:
         ]
         self.answers: dict[int, list[Candidates]] = {}
 
-    def teach(self, log: Log, numbers: Sequence[int]) -> None:
+    def teach(self, log: Log, numbers: Sequence[int], sizes: Sequence[int]) -> None:
         """Fills the stores in memory with these pages of the log."""
         for number in sorted(set(numbers)):
-            record, own = log.records(number, 1), [page_id(number)]
+            record, own = log.records(number, 1), [page_id(number, sizes)]
             self.memory.write(rows(record, own, self.decider))
             if isinstance(self.judged, MemoryStore):
                 self.judged.write(judge_rows(record, own, self.decider))
-            shard = page_id(number) // (1 << PLACE_BITS) % self.decider.shards
+            shard = (own[0] >> PLACE_BITS) % self.decider.shards
             self.others[shard].write(shard_rows(record, own, self.decider))
 
     def take(self, offset: int, data: bytes, clocks: dict[str, Clock]) -> None:
@@ -228,7 +234,13 @@ def main() -> None:
     with tempfile.TemporaryDirectory(dir=asked.scratch) as folder, tuned(variant):
         enough_room(Path(folder), sizes[-1])
         indexes = {
-            name: Index(makers[name], RocksStore(Path(folder) / name, **dict(variant.sizes)), name == "shard")
+            name: Index(
+                makers[name],
+                RocksStore(Path(folder) / name, **dict(variant.sizes)),
+                name == "shard",
+                # A write may not be larger than the write buffers of the model.
+                step=max(_STEP_MIN, FILL_PAGES // asked.model),
+            )
             for name in names
         }
         stores: dict[str, Store] = {name: index.store for name, index in indexes.items()}
@@ -240,10 +252,10 @@ def main() -> None:
         filled = 0
         for number, size in enumerate(sizes, 1):
             for index in indexes.values():
-                index.fill(log, filled, size, decider)
+                index.fill(log, filled, size, decider, sizes)
             filled = size
             count = (warm + asked.messages) * MESSAGE_PAGES
-            roles.teach(log, [old for place, old in enumerate(repeated(size, count)) if place % 10 >= 7])
+            roles.teach(log, [old for place, old in enumerate(repeated(size, count)) if place % 10 >= 7], sizes)
             taken = messages(named(list(stage(log, size, number, count)), number), scheme, number)
             clocks = new_clocks()
             for place, (offset, data) in enumerate(taken):

@@ -1,6 +1,6 @@
 """Sketch records without pages: a log of any length in seconds, and a store as folding it would leave it."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -8,14 +8,12 @@ import numpy as np
 from neardup.decider import Decider
 from neardup.index import keys, namings, sharing
 from neardup.index.base import Family, Store
-from neardup.index.rows import NO_PAGE, ClusterRow, DigestRow, UrlRow, id_key
-from neardup.rules.posted import similarity_keys
-from neardup.rules.siblings import NO_SIBLINGS
+from neardup.index.rows import encode_founder_urls, encode_new_clusters, encode_new_digests, rows_of_array
+from neardup.rules.posted import keys_of_columns, similarity_columns
 from neardup.search.pages import Pages
 from neardup.sharded.judge_rows import slim_all, slim_headers
 from neardup.sketch.header import Header, url_hash
 from neardup.sketch.layout import HEADER, SKETCH_VERSION
-from neardup.verdict import Kind
 
 TAPE, CONTENT, TITLE_NAMES, HEAD_NAMES, BLOOM = 350, 240, 6, 16, 512
 _COMPUTED = TAPE + CONTENT + 8 * (TITLE_NAMES + HEAD_NAMES) + BLOOM
@@ -107,54 +105,63 @@ Rows = dict[Family, dict[bytes, bytes | None]]
 
 def rows(records: Sequence[bytes], page_ids: Sequence[int], decider: Decider) -> Rows:
     """The rows that one matcher writes for pages that have nothing in common with others."""
-    return _together(_life(records, records, page_ids), _lists(records, page_ids, decider))
+    pages = Pages(list(zip(page_ids, records, strict=True)))
+    out = _life(pages, pages.headers, records)
+    out[Family.KEYS].update(_lists(pages, decider))
+    return out
 
 
 def judge_rows(records: Sequence[bytes], page_ids: Sequence[int], decider: Decider) -> Rows:
     """The rows that a judge writes for such pages."""
     pages = Pages(list(zip(page_ids, records, strict=True)))
-    return _life(records, slim_all(pages, slim_headers(pages)), page_ids)
+    kept = slim_all(pages, slim_headers(pages))
+    return _life(Pages(list(zip(page_ids, kept, strict=True))), pages.headers, kept)
 
 
 def shard_rows(records: Sequence[bytes], page_ids: Sequence[int], decider: Decider) -> Rows:
     """The rows that a shard writes for such pages of its own."""
-    followed: dict[bytes, bytes | None] = {
-        Header(record).url_hash: b"\x01" + id_key(page_id) for page_id, record in zip(page_ids, records, strict=True)
+    pages = Pages(list(zip(page_ids, records, strict=True)))
+    followed = [b"\x01" + key for key in pages.id_keys]
+    return {
+        Family.KEYS: _lists(pages, decider),
+        Family.SKETCHES: _pairs(pages.id_keys, map(sharing.whole_row, records)),
+        Family.URLS: _pairs(pages.url_hashes, followed),
     }
-    kept: dict[bytes, bytes | None] = {
-        id_key(page_id): sharing.whole_row(record) for page_id, record in zip(page_ids, records, strict=True)
+
+
+def _pairs(keys: Iterable[bytes], values: Iterable[bytes]) -> dict[bytes, bytes | None]:
+    return dict(zip(keys, values, strict=True))
+
+
+def _lists(pages: Pages, decider: Decider) -> dict[bytes, bytes | None]:
+    posted, columns = similarity_columns(pages.headers, decider)
+    tape, content = pages.tape_logs()
+    postings = np.zeros(columns.shape, _ONE_POSTING)
+    postings["format"] = 1
+    postings["word"] = (pages.ids << 16 | tape << 8 | content)[posted, None]
+    salts = np.array([keys.salt_of(first) for first in range(256)], dtype=np.uint64)
+    sites = pages.headers["site"][posted, None] * salts[columns >> np.uint64(48) & np.uint64(255)]
+    postings["tag"] = sites >> np.uint64(56)
+    return _pairs(keys_of_columns(columns.reshape(-1)), rows_of_array(postings.reshape(-1)))
+
+
+_ONE_POSTING = np.dtype([("format", "u1"), ("word", ">u8"), ("tag", "u1")])
+
+
+def _life(pages: Pages, headers: np.ndarray, kept: Sequence[bytes]) -> Rows:
+    """Rows of URLs, clusters, digests and namings, and of what is kept of the records. headers: before slimming."""
+    checks = sharing.checks_of(pages.headers, kept, pages.middles)
+    clusters = encode_new_clusters(pages.ids, headers["url_hash"], [bytes(16)] * len(pages))
+    newest = np.minimum(headers["fetched_at"], headers["log_time"])
+    return {
+        Family.KEYS: {
+            **_pairs(pages.naming_keys, namings.encode_firsts(headers)),
+            **_pairs(pages.digest_keys, encode_new_digests(pages.ids, checks)),
+        },
+        Family.SKETCHES: _pairs(pages.id_keys, map(sharing.whole_row, kept)),
+        Family.URLS: _pairs(pages.url_hashes, encode_founder_urls(pages.ids, newest, headers["log_time"])),
+        Family.CLUSTERS: _pairs(pages.id_keys, clusters),
     }
-    return {Family.KEYS: _lists(records, page_ids, decider), Family.SKETCHES: kept, Family.URLS: followed}
-
-
-def _together(out: Rows, lists: dict[bytes, bytes | None]) -> Rows:
-    out[Family.KEYS].update(lists)
-    return out
-
-
-def _lists(records: Sequence[bytes], page_ids: Sequence[int], decider: Decider) -> dict[bytes, bytes | None]:
-    out: dict[bytes, bytes | None] = {}
-    for page_id, record in zip(page_ids, records, strict=True):
-        head = Header(record)
-        for key in similarity_keys(head, decider):
-            out[key] = keys.with_posting(None, keys.posting(page_id, head, key), decider.postings_max, 0)
-    return out
-
-
-def _life(records: Sequence[bytes], kept: Sequence[bytes], page_ids: Sequence[int]) -> Rows:
-    """Rows of URLs, clusters, digests and namings, and of what is kept of the records."""
-    out: Rows = {family: {} for family in (Family.KEYS, Family.SKETCHES, Family.URLS, Family.CLUSTERS)}
-    for page_id, record, own in zip(page_ids, records, kept, strict=True):
-        head = Header(record)
-        out[Family.KEYS][namings.key_of(head)] = namings.encode(NO_SIBLINGS.with_one(head))
-        check = sharing.check_of(sharing.shared_part(own))
-        out[Family.KEYS][keys.digest_key(head)] = DigestRow(1, page_id, 1, check, (page_id,)).encode()
-        out[Family.SKETCHES][id_key(page_id)] = sharing.whole_row(own)
-        url = UrlRow(page_id, page_id, 0, Kind.UNIQUE, head.clamped, head.log_time)
-        out[Family.URLS][head.url_hash] = url.encode()
-        cluster = ClusterRow(page_id, head.url_hash, page_id, 1, 1, NO_PAGE, bytes(16), "")
-        out[Family.CLUSTERS][id_key(page_id)] = cluster.encode()
-    return out
 
 
 def mixed(log: Log, first: int, count: int) -> Iterator[bytes]:
