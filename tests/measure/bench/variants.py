@@ -60,6 +60,11 @@ def _merged(options: Any, _: Any) -> None:
     options.set_min_write_buffer_number_to_merge(2)
 
 
+def _levels(options: Any, _: Any) -> None:
+    options.set_compaction_style(DBCompactionStyle.level())
+    options.set_level_zero_file_num_compaction_trigger(4)
+
+
 def _universal(options: Any, _: Any) -> None:
     options.set_compaction_style(DBCompactionStyle.universal())
 
@@ -151,7 +156,8 @@ VARIANTS = {
     "writes 512 MB": Variant("", sizes=(("write_bytes", 512 * _MB),)),
     "4 write buffers": Variant("a family", _all(lambda o, _: o.set_max_write_buffer_number(4))),
     "merge 2 buffers": Variant("before a flush", _all(_merged)),
-    "universal": Variant("style of compaction", _all(_universal)),
+    "levels": Variant("style of compaction, in all families", _all(_levels)),
+    "universal": Variant("", _all(_universal)),
     "static levels": Variant("", _all(lambda o, _: o.set_level_compaction_dynamic_level_bytes(False))),
     "4 jobs": Variant("in the background", _all(lambda o, _: o.set_max_background_jobs(4))),
     "4 jobs, 2 parts": Variant("of a compaction", _all(_busy)),

@@ -9,11 +9,13 @@ import tempfile
 from pathlib import Path
 
 import pytest
+import rocksdict
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from neardup.errors import StateError
+from neardup.index import rocks
 from neardup.index.base import Family
 from neardup.index.memory import MemoryStore
 from neardup.index.rocks import RocksStore, _explained
@@ -177,6 +179,34 @@ def test_closing_makes_everything_durable_and_lets_go(tmp_path):
     again = RocksStore(tmp_path / "index")
     assert again.get_many(Family.KEYS, [b"a", b"b"]) == [b"1", b"2"]
     again.close()
+
+
+@pytest.mark.parametrize("before", [True, False])
+def test_an_index_of_levels_and_one_of_sorted_runs_are_opened_by_versions_of_the_other(tmp_path, monkeypatch, before):
+    own, index, model = rocks._tune, tmp_path / "index", {}
+
+    def levels(family, options, tables):
+        own(family, options, tables)
+        options.set_compaction_style(rocksdict.DBCompactionStyle.level())
+        options.set_level_zero_file_num_compaction_trigger(4)
+
+    for in_levels in (before, not before):
+        monkeypatch.setattr(rocks, "_tune", levels if in_levels else own)
+        store = RocksStore(index)
+        assert dict(store.scan(Family.KEYS)) == model
+        for flush in range(12):
+            for i in range(100):
+                key = ((i * 37 + flush * 11) % 900).to_bytes(8, "big")
+                value = None if (i + flush) % 5 == 0 else bytes([in_levels, flush, i])
+                store.write({Family.KEYS: {key: value}})
+                model.pop(key, None)
+                if value is not None:
+                    model[key] = value
+            store.flush()
+        keys = sorted(model)
+        assert store.get_many(Family.KEYS, keys) == [model[key] for key in keys]
+        assert dict(store.scan(Family.KEYS)) == model
+        store.close()
 
 
 def test_filters_are_in_force_after_reopening(tmp_path):
