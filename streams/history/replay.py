@@ -24,11 +24,10 @@ from streams.errors import PositionLost, WrongUsage
 from streams.files.shards import ShardsOfFold
 from streams.files.state import State
 from streams.formats.message import Message, decode_entry, is_control
-from streams.pipeline.matcher import Matcher
+from streams.pipeline.matcher import FOLD_BYTES_MAX, Matcher
 
-#: Limits of a batch, as in the live matcher by default. No verdict depends on them.
+#: Most messages of a batch, as in the live matcher by default. No verdict depends on it.
 BATCH_MESSAGES_MAX = 16
-BATCH_BYTES_MAX = 16 << 20
 
 #: Called with the number of messages folded, and of all messages.
 Progress = Callable[[int, int], None]
@@ -93,7 +92,7 @@ def replayed(
         if stretch.is_over(offset, log_time):
             break
         inside = stretch.holds(offset, log_time)
-        if held and (inside != emits or len(held) >= most or size + len(data) > BATCH_BYTES_MAX):
+        if held and (inside != emits or len(held) >= most or size + len(data) > FOLD_BYTES_MAX):
             yield from _fold(matcher, held, emits, progress)
             held, size = [], 0
         held.append((offset, data))

@@ -102,7 +102,7 @@ class TopicClient:
         waiting = not self._held
         deadline = time.monotonic() + wait_s
         while len(self._held) < count and size < bytes_max:
-            chunk = 1 if waiting else min(CHUNK, count - len(self._held))
+            chunk = 1 if waiting else self._chunk(count, size, bytes_max)
             try:
                 got = self._consumer.consume(chunk, max(0.0, deadline - time.monotonic()))
             except KafkaException as exception:
@@ -134,6 +134,11 @@ class TopicClient:
             self._replace()
         held, self._held = self._held, []
         return held
+
+    def _chunk(self, count: int, size: int, bytes_max: int) -> int:
+        """The number of messages to read next, if they are as long as those read so far. size: bytes of these."""
+        fitting = (bytes_max - size) * len(self._held) // max(1, size)
+        return max(1, min(CHUNK, count - len(self._held), fitting))
 
     def _replace(self) -> None:
         """Replaces the consumer by a new one."""

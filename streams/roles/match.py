@@ -35,7 +35,7 @@ from streams.formats.pieces import pieces_of
 from streams.pipeline.answered_log import AnsweredLog
 from streams.pipeline.audit import Audit
 from streams.pipeline.control_records import LogFrom, OperatorDecisions, describe_change, through_first_control
-from streams.pipeline.matcher import Matcher, Prepared
+from streams.pipeline.matcher import FOLD_BYTES_MAX, Matcher, Prepared
 from streams.ports import LogFollower, VerdictTransactions
 from streams.process import logs
 from streams.process.shutdown import now_ms
@@ -48,8 +48,6 @@ from streams.state.locked_folder import free_bytes
 
 _log = logs.get("match")
 
-#: Messages of one round together; each has 1 MB at most.
-_ROUND_BYTES_MAX = 16 << 20
 _GAUGES_SECONDS = 5.0
 #: Between two checks of the topics, with or without messages.
 _TOPICS_SECONDS = 1.0
@@ -221,7 +219,7 @@ class MatchRole:
         most = self._settings.match_messages
         with self._metrics.step("match", "poll"):
             if not self._held:
-                self._held = self._log.poll(most, bytes_max=_ROUND_BYTES_MAX, wait_s=wait_s)
+                self._held = self._log.poll(most, bytes_max=FOLD_BYTES_MAX, wait_s=wait_s)
         self._metrics.lag["match"].set(self._log.lag())
         found, self._held = self._held, []
         if self._silent and found:
@@ -267,7 +265,7 @@ class MatchRole:
             folded.append(_Folded(prepared, lines, self._effects(prepared), drawn))
             self.matcher.apply(prepared)
             size += sum(len(data) for _, data in messages)
-            is_full = len(folded) >= self._settings.match_messages or size >= _ROUND_BYTES_MAX
+            is_full = len(folded) >= self._settings.match_messages or size >= FOLD_BYTES_MAX
             if self._answered is None or is_full or self._stop.is_set():
                 break
             self._health.turned()

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from neardup.errors import StateError
 from streams.errors import PositionLost
 from streams.pipeline.control_records import through_first_control
-from streams.pipeline.matcher import Matcher, folded_to
+from streams.pipeline.matcher import FOLD_BYTES_MAX, Matcher, folded_to
 from streams.ports import Committed
 from streams.process import logs
 from streams.roles.match import Leadership, answers_to, new_matcher
@@ -33,7 +33,6 @@ from streams.state.log_names import log_names
 _log = logs.get("match")
 
 _MESSAGES = 16
-_BYTES_MAX = 16 << 20
 #: Seconds between two checks of the topics' ids.
 _TOPICS_SECONDS = 5.0
 
@@ -154,7 +153,7 @@ def _fold(ports: MatcherPorts, matcher: Matcher, upto: int, over: Callable[[], b
     """Folds the log's messages before an offset, until `over` is true."""
     while ports.log.position() < upto and not over():
         matcher.heartbeat()
-        found = ports.log.poll(_MESSAGES, bytes_max=_BYTES_MAX, wait_s=WAIT_SECONDS)
+        found = ports.log.poll(_MESSAGES, bytes_max=FOLD_BYTES_MAX, wait_s=WAIT_SECONDS)
         mine = [(offset, data) for offset, data in found if offset < upto]
         left = mine
         while left:

@@ -20,7 +20,7 @@ from streams.files.sketcher import Sketcher
 from streams.files.sources import LocalSource, open_sources
 from streams.formats.message import Message, encode_message
 from streams.pipeline import expiry
-from streams.pipeline.matcher import Mark, Matcher
+from streams.pipeline.matcher import FOLD_BYTES_MAX, Mark, Matcher
 from streams.ports import Range
 from streams.state.checkpoint_store import CheckpointStore, Copied
 from streams.state.checkpointer import make_image, manifest_of
@@ -32,8 +32,8 @@ from tests.measure.bench.table import Row, in_turn, seconds
 from tests.streams.archives import http, record
 
 _BATCH = 512
-#: Pages that the matcher folds together when their verdicts are emitted already.
-_TOGETHER = 16
+#: Full messages that are more than a matcher folds together (`FOLD_BYTES_MAX`).
+_MANY = 16
 _SOURCE = bytes(16)
 
 
@@ -112,8 +112,8 @@ def _checkpoint(state: Path, store: RocksStore, kept: CheckpointStore, manifest:
 def judging_anew(scheme: Scheme) -> Iterator[Row]:
     """A log judged live, folded without verdicts, and judged once more by another decider, with verdicts."""
     decider, log = Decider(scheme=scheme.digest), Log()
-    history = messages(scheme, [*log.records(0, 6 * _BATCH), *mixed(log, 6 * _BATCH, 6 * _BATCH)])
-    other = replace(decider, tape_min=0.8)
+    history = messages(scheme, [*log.records(0, 8 * _BATCH), *mixed(log, 8 * _BATCH, 8 * _BATCH)])
+    other, together = replace(decider, tape_min=0.8), max(1, FOLD_BYTES_MAX // len(history[0][1]))
 
     def side(judge: Decider, together: int, *, tell: bool) -> float:
         with _store() as store:
@@ -122,20 +122,22 @@ def judging_anew(scheme: Scheme) -> Iterator[Row]:
             def work() -> None:
                 for at in range(0, len(history), together):
                     prepared = matcher.prepare(history[at : at + together], emit=tell)
-                    for verdict in prepared.verdicts:
-                        verdict.to_json()
+                    prepared.verdicts.lines()
                     matcher.apply(prepared)
 
             return seconds(work)
 
     sides = [
         lambda: side(decider, 1, tell=True),
-        lambda: side(decider, _TOGETHER, tell=False),
-        lambda: side(other, _TOGETHER, tell=True),
+        lambda: side(decider, together, tell=False),
+        lambda: side(other, together, tell=True),
+        lambda: side(decider, _MANY, tell=False),
     ]
-    live, fold, anew = in_turn(sides, 3)
+    live, fold, anew, many = in_turn(sides, 3)
     pages = len(history) * _BATCH
-    yield Row("fold of a log of messages", "pages/s", pages / fold, pages / live, "live", live / fold, "2 x")
+    row = Row("fold of a log of messages", "pages/s", pages / fold, pages / live, "live", live / fold, "2 x")
+    row.notes = {f"{_MANY} messages together": f"{many / fold:.2f} x the time of {together}"}
+    yield row
     yield Row(
         "the same log by another decider, with verdicts",
         "pages/s",
