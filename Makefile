@@ -105,7 +105,7 @@ njit: $(READY)
 
 # What comes before the tests runs two at a time: each waits for one process or for the network.
 test:
-	@$(MAKE) --no-print-directory -j2 -Otarget setup jars browser
+	@$(MAKE) --no-print-directory -j2 setup jars browser
 	@$(MAKE) --no-print-directory -j2 -Otarget rewritten lint imports
 	@$(MAKE) --no-print-directory -j2 unit aside
 

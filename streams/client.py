@@ -95,6 +95,8 @@ __all__ = [
     "duplicate_of",
 ]
 
+#: Where to begin with an empty store; a number is a time, ms since the epoch.
+Start = Literal["beginning", "end"] | int
 #: Failures kept with their URLs until NotDelivered is raised; all are counted.
 FAILURES_MAX = 1_000
 #: Bytes of unacknowledged records, beyond which `publish` waits.
@@ -347,7 +349,7 @@ class VerdictConsumer:
         store: PositionStore,
         topic: str = "verdicts",
         *,
-        start: Literal["beginning", "end"] | int = "beginning",
+        start: Start = "beginning",
         partitions: list[int] | None = None,
         kafka: Mapping[str, Setting] | None = None,
     ) -> None:
@@ -484,7 +486,7 @@ class LiveVerdicts:
         *,
         group: str = "neardup",
         prefix: str = "",
-        start: Literal["beginning", "end"] | int = "beginning",
+        start: Start = "beginning",
         kafka: Mapping[str, Setting] | None = None,
     ) -> None:
         """Raises as VerdictConsumer, and CorruptRecord for an unreadable control topic.
@@ -588,7 +590,7 @@ class LiveVerdicts:
         self.generation, self._complete = live, False
         return True
 
-    def _open(self, name: str, start: Literal["beginning", "end"] | int) -> VerdictConsumer:
+    def _open(self, name: str, start: Start) -> VerdictConsumer:
         topic = f"{self._topic}.{name}" if name else self._topic
         prefix = self._admin.topic(topic).id.hex() + "/"
         held = {name: offset for name, offset in self._positions.items() if name.startswith(prefix)}

@@ -92,6 +92,7 @@ _MODULES = {
     "cutover": "generations",
     "audit": "verdicts",
     "judge": "match",
+    "run": "match",
     "skip-record": "accept_gap",
     "checkpoint": "checkpoints",
     "restore": "checkpoints",

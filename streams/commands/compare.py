@@ -1,10 +1,9 @@
 from pathlib import Path
 from typing import Annotated
 
-from streams.commands.deciders import decider_of
 from streams.commands.options import Arg, Opt, command
 from streams.commands.output import announce_compiler, show
-from streams.commands.shared import Json, Numbers, must_be_state, must_exist
+from streams.commands.shared import Json, Numbers, decider_of, must_be_state, must_exist
 
 
 class Options(Json):

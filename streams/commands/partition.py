@@ -4,10 +4,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from neardup.errors import BadInput
 from neardup.wording import counted
-from streams.commands.deciders import RULES, rule_values
 from streams.commands.options import Opt, command
 from streams.commands.output import PROBLEMS_SHOWN, announce_compiler, bar, complain, print_json
-from streams.commands.shared import CPUS, Documents, Folder, Json, Pages, Quiet, Workers
+from streams.commands.shared import CPUS, RULES, Documents, Folder, Json, Pages, Quiet, Workers, rule_values
 from streams.errors import WrongUsage
 
 if TYPE_CHECKING:

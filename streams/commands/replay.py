@@ -6,8 +6,7 @@ from typing import Annotated, BinaryIO
 from neardup.wording import counted
 from streams.commands.options import DECIDER, SKETCHES, TOPICS, Flags, Given, Opt, command
 from streams.commands.output import announce_compiler, bar, complain
-from streams.commands.shared import Writes, must_be_state
-from streams.config.instants import parse_start
+from streams.commands.shared import Writes, must_be_state, parse_start
 from streams.config.settings import Settings
 from streams.errors import WrongUsage
 from streams.process.shutdown import now_ms

@@ -8,10 +8,20 @@ import click
 
 from neardup.decider import ONLINE_RULES
 from neardup.scheme import Scheme
-from streams.commands.deciders import RULES, decider_of
 from streams.commands.options import Opt, command
 from streams.commands.output import announce_compiler, bar, complain, print_json
-from streams.commands.shared import STATE, THREADS, Documents, Numbers, Pages, Quiet, Writes, must_be_folder
+from streams.commands.shared import (
+    RULES,
+    STATE,
+    THREADS,
+    Documents,
+    Numbers,
+    Pages,
+    Quiet,
+    Writes,
+    decider_of,
+    must_be_folder,
+)
 from streams.errors import WrongUsage
 
 

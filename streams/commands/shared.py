@@ -1,17 +1,25 @@
-"""What several commands share: checks of paths before anything is begun, and options that their dataclasses inherit."""
+"""What several commands share: checks of paths, points in time, deciders, options that their dataclasses inherit."""
 
 import os
+import re
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
+from neardup.decider import ONLINE_RULES, Decider
+from neardup.errors import BadInput
+from neardup.scheme import Scheme
 from streams.commands.options import Arg, Given, Opt
+from streams.config.load import decider_numbers
+from streams.config.sites import sites_of
 from streams.errors import WrongUsage
 
 if TYPE_CHECKING:
     from neardup.evaluation.pairs.truth import Editions
+    from streams.client import Start
     from streams.files.sources import ReadOptions
 
 Paths = str | Path | Sequence[str | Path]
@@ -25,6 +33,9 @@ CPUS = os.cpu_count() or 1
 #: Default of threads and processes that leave a processor to the main one.
 THREADS = max(1, CPUS - 1)
 SEED_MAX = (1 << 63) - 1
+_AGO = re.compile(r"(\d{1,9})([smhd])")
+_UNIT_MS = {"s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
+RULES = ", ".join(ONLINE_RULES)
 
 
 def _each(given: Paths) -> list[str]:
@@ -86,6 +97,25 @@ def inputs(given: Sequence[str | Path]) -> Iterator[list[Path]]:
         yield fetched(given, Path(folder))
 
 
+def parse_start(text: str, now_ms: int) -> "Start":
+    """`beginning`, `end`, a time ago (`30s`, `15m`, `2h`, `7d`), or a date and time (ISO 8601; local without a zone).
+
+    now_ms, and a time in the result: ms since the epoch. Raises WrongUsage.
+    """
+    if text == "beginning":
+        return "beginning"
+    if text == "end":
+        return "end"
+    if ago := _AGO.fullmatch(text):
+        return max(0, now_ms - int(ago[1]) * _UNIT_MS[ago[2]])
+    try:
+        return max(0, int(datetime.fromisoformat(text).timestamp() * 1000))
+    except (ValueError, OverflowError, OSError):
+        raise WrongUsage(
+            f"{text[:40]!r} is no place to begin: beginning, end, a time ago as 15m, or a time as 2026-01-31T12:00"
+        ) from None
+
+
 def Reads(help: str, flags: str = "", metavar: str = "FILE") -> Opt:
     """A file that must exist."""
     return Opt(help, flags, metavar=metavar, check=must_exist)
@@ -105,7 +135,6 @@ def Folder(help: str) -> Opt:
 Pages = Annotated[tuple[str, ...], Arg("PATH...", INPUTS, check=must_exist)]
 OptionalPages = Annotated[tuple[str, ...], Arg("[PATH]...", INPUTS, check=must_exist)]
 Results = Annotated[tuple[Path, ...], Arg("PATH...", "Results as JSON lines; or pages, as for scan.", check=must_exist)]
-Seed = Annotated[int, Opt("Random seed of samples, splits and intervals.", low=0, high=SEED_MAX)]
 Labels = Annotated[
     tuple[Path, ...], Opt("File of labels of pairs; may be repeated.", "--labels", metavar="FILE", check=must_exist)
 ]
@@ -113,6 +142,7 @@ Audits = Annotated[
     tuple[Path, ...],
     Opt("File of pairs that a scan or the matcher drew; may be repeated.", "--audit", metavar="FILE", check=must_exist),
 ]
+Seed = Annotated[int, Opt("Random seed of samples, splits and intervals.", low=0, high=SEED_MAX)]
 Seeds = Annotated[int, Opt("Cross-validations of each learner.", low=1, high=99)]
 Folds = Annotated[int, Opt("Folds of each cross-validation.", low=2, high=100)]
 ShardProcesses = Annotated[
@@ -187,3 +217,27 @@ class StateOption(Given):
     state: Annotated[
         Path, Arg("[DIR]", "The state directory of a scan.", "--state", env="NEARDUP_STATE", check=must_be_state)
     ] = STATE
+
+
+def rule_values(flag: str, name: str | None, others: Sequence[str] = ()) -> dict[str, Any]:
+    """The decider's fields that select a rule by its name; none for one of `others`. Raises WrongUsage."""
+    if not name or name in others:
+        return {}
+    if name not in ONLINE_RULES:
+        raise WrongUsage(f"{flag} {name}: must be one of {', '.join([*others, *ONLINE_RULES])}")
+    return {"rule": name}
+
+
+def decider_of(
+    rule: str | None = None, numbers: Sequence[str] = (), sites: Path | None = None
+) -> Callable[[Scheme], Decider] | None:
+    """What options require; None: what the state directory has. Raises WrongUsage."""
+    if rule is None and not numbers and sites is None:
+        return None
+    values = {**rule_values("--rule", rule), **decider_numbers(numbers)}
+    if sites is not None:
+        try:
+            values["sites"] = sites_of(sites)
+        except BadInput as error:
+            raise WrongUsage(f"--sites {error}") from None
+    return lambda scheme: Decider(scheme=scheme.digest, **values)

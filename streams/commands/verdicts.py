@@ -2,7 +2,7 @@ import sys
 from typing import Annotated
 
 from streams.commands.options import CONNECTION, Flags, Given, Opt, command
-from streams.config.instants import parse_start
+from streams.commands.shared import parse_start
 from streams.config.settings import Settings
 from streams.errors import WrongUsage
 from streams.process.shutdown import now_ms

@@ -18,7 +18,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import replace
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 
@@ -32,6 +32,7 @@ from neardup.sharded.records import Candidates
 from streams.config.settings import Settings
 from streams.errors import Fenced, SourceGap, TopicError, Unsettled
 from streams.formats.pieces import pieces_of
+from streams.kafka.assignment import Assignment
 from streams.pipeline.answered_log import AnsweredLog
 from streams.pipeline.audit import Audit
 from streams.pipeline.control_records import LogFrom, OperatorDecisions, describe_change, through_first_control
@@ -55,14 +56,6 @@ _TOPICS_SECONDS = 1.0
 COMMIT_AGAIN_SECONDS = 86_400.0
 #: A judge that waits for shards for longer is not ready.
 _ANSWERS_SECONDS = 5.0
-
-
-class Leadership(Protocol):
-    """Membership in the group of active and standby matchers."""
-
-    def look(self, wait_s: float = 0.0) -> bool:
-        """Returns whether this matcher is the active one. Must be called every few seconds."""
-        ...
 
 
 class _AuditDraw(NamedTuple):
@@ -127,7 +120,7 @@ class MatchRole:
         now_ms: Callable[[], int] = now_ms,
         audit: Audit | None = None,
         checkpoints: RoleCheckpoints | None = None,
-        leader: Leadership | None = None,
+        leader: Assignment | None = None,
         effects_to: int = 0,
     ) -> None:
         """

@@ -13,14 +13,14 @@ from collections.abc import Callable
 
 from neardup.errors import StateError
 from streams.errors import PositionLost
+from streams.kafka.assignment import Assignment
 from streams.pipeline.control_records import through_first_control
 from streams.pipeline.matcher import FOLD_BYTES_MAX, Matcher, folded_to
 from streams.ports import Committed
 from streams.process import logs
-from streams.roles.match import Leadership, answers_to, new_matcher
+from streams.roles.match import answers_to, new_matcher
 from streams.roles.runtime import WAIT_SECONDS, Runtime, Silence
 from streams.roles.start import (
-    IndexDirectory,
     MatcherPorts,
     StartOptions,
     bind,
@@ -28,6 +28,7 @@ from streams.roles.start import (
     decider_changes,
     refusal,
 )
+from streams.state.directory import MatcherDirectory
 from streams.state.log_names import log_names
 
 _log = logs.get("match")
@@ -39,10 +40,10 @@ _TOPICS_SECONDS = 5.0
 
 def stand_by(
     ports: MatcherPorts,
-    directory: IndexDirectory,
+    directory: MatcherDirectory,
     options: StartOptions,
     runtime: Runtime,
-    leader: Leadership,
+    leader: Assignment,
     committed: Callable[[], Committed | None],
 ) -> None:
     """Returns when this matcher leads, or is stopped.
@@ -93,7 +94,7 @@ def stand_by(
 
 def _refusal(
     ports: MatcherPorts,
-    directory: IndexDirectory,
+    directory: MatcherDirectory,
     options: StartOptions,
     runtime: Runtime,
     known: Committed | None,
@@ -122,7 +123,7 @@ def _refusal(
 
 
 def _matcher(
-    ports: MatcherPorts, directory: IndexDirectory, options: StartOptions, runtime: Runtime, known: Committed
+    ports: MatcherPorts, directory: MatcherDirectory, options: StartOptions, runtime: Runtime, known: Committed
 ) -> Matcher:
     store, settings, ids = directory.store, runtime.settings, ports.verdicts.topic_ids
     held = log_names(store)

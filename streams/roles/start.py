@@ -2,8 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from neardup.decider import Decider
 from neardup.errors import StateError
@@ -14,6 +13,7 @@ from streams.config.settings import Settings
 from streams.errors import NEW_GENERATION
 from streams.formats.message import NewDecider, encode_control
 from streams.formats.pieces import pieces_of
+from streams.kafka.assignment import Assignment
 from streams.pipeline.audit import Audit
 from streams.pipeline.control_records import (
     DeciderChanges,
@@ -27,25 +27,13 @@ from streams.pipeline.matcher import Matcher, folded_to
 from streams.ports import Committed, SketchLog, TopicIds, VerdictTransactions
 from streams.process import logs
 from streams.roles.checkpoint import RoleCheckpoints
-from streams.roles.match import Leadership, MatchRole
+from streams.roles.match import MatchRole
 from streams.roles.restart import StartState, VerdictsEnd, resume_at
 from streams.roles.runtime import Runtime
+from streams.state.directory import MatcherDirectory
 from streams.state.log_names import LogNames, keep_log_names, log_names
 
 _log = logs.get("match")
-
-
-class IndexDirectory(Protocol):
-    """A matcher's state directory, locked by this process."""
-
-    @property
-    def path(self) -> Path: ...
-    @property
-    def store(self) -> Store: ...
-
-    def first_decider(self, decider: Decider) -> Decider:
-        """Returns the decider at the log's start; `decider` if the index is empty."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,13 +76,13 @@ class StartOptions:
 
 def start_matcher(
     ports: MatcherPorts,
-    directory: IndexDirectory,
+    directory: MatcherDirectory,
     options: StartOptions,
     runtime: Runtime,
     *,
     audit: Audit | None = None,
     checkpoints: RoleCheckpoints | None = None,
-    leader: Leadership | None = None,
+    leader: Assignment | None = None,
 ) -> MatchRole:
     """Returns a matcher that continues where index and log allow. Raises as run_matcher.
 

@@ -13,8 +13,7 @@ from rich.text import Text
 from neardup.page import host_of
 from neardup.standing import DUPLICATES
 from neardup.verdict import Kind
-from streams.client import Stored, VerdictConsumer
-from streams.config.instants import Start
+from streams.client import Start, Stored, VerdictConsumer
 from streams.config.settings import Settings
 from streams.errors import WrongUsage
 from streams.formats.verdicts import decode_object, decode_verdict

@@ -32,14 +32,13 @@ from streams.process.shutdown import completed, stop_event
 from streams.roles.runtime import connect
 from streams.views.audits import Audits, NoAudits
 from streams.views.changelogs import Changelogs
-from streams.views.driver import SCHEME, CommittedConsumer, PartitionProgress
+from streams.views.driver import SCHEME, CommittedConsumer, PartitionProgress, credentials
 from streams.views.health import of_stream
 from streams.views.lists import Facts, Row, closeness_to
 from streams.views.monitoring import Monitor, Rate, monitored
 from streams.views.peers import Peers, own_address
 from streams.views.rows import EVERYTHING, TABLES, apply
 from streams.views.search import joined, search_rows
-from streams.views.security import credentials
 from streams.views.stream_health import StreamHealth
 from streams.views.stream_topics import ControlView, StreamOrigin, TopicAudits
 from streams.views.web import serve

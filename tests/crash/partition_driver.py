@@ -17,6 +17,7 @@ from neardup.partition import Parameters, compare
 from streams.batch import duck, reading
 from streams.batch.partition import PartitionOptions, partition_command
 from streams.batch.workspace import PartitionWorkspace
+from tests.short import count
 from tests.streams.batch.corpora import items, sentences, write
 
 #: A partition that is killed again and again must still end: each start gets further, or the driver gives up.
@@ -74,7 +75,7 @@ def main(folder: Path) -> None:
     for starts in range(STARTS_MAX):
 
         def child(start: int = starts) -> None:
-            dying(1 + start // 4, named=bool(start % 2))
+            dying(1 + start // count(2, 4), named=bool(start % 2))
             run(crawl, folder / "killed")
 
         if ended(child):

@@ -24,7 +24,7 @@ pytest.importorskip("faust", reason="faust-streaming is not installed")
 
 from faust import SASLCredentials, SSLCredentials
 
-from streams.views.security import credentials
+from streams.views.driver import credentials
 
 GUIDE = Path(__file__).resolve().parents[2] / "deploy" / "secure.md"
 NEARDUP = [sys.executable, "-c", "from streams.commands import main; main()"]

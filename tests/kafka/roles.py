@@ -5,7 +5,6 @@ Forked from a server that has loaded everything and compiled the kernels, so tha
 
 import contextlib
 import faulthandler
-import gc
 import json
 import multiprocessing
 import os
@@ -25,11 +24,7 @@ from typing import Any
 from broker import PATIENCE_SECONDS, eventually
 
 from neardup.errors import NeardupError
-from neardup.index import rocks
-from neardup.page import Page
-from neardup.scheme import Scheme
 from neardup.sharded.shard import Shard
-from neardup.sketch.making import sketch_pages
 from streams.config.settings import Settings
 from streams.kafka import KafkaPages, KafkaVerdicts, MergedPages, Writer
 from streams.process.watchdog import EXIT_CODE
@@ -232,17 +227,8 @@ def _play(role: str, settings: Settings, log: Path, step: str, call: int, how: H
     os._exit(0)
 
 
-def _warm_up() -> None:
-    page = Page("http://a.example/", b"<p>" + b"warm " * 100)
-    sketch_pages([page, page], Scheme(seed=1))
-    assert rocks.RocksStore is not None
-    gc.collect()
-    gc.freeze()  # a role that closes its index looks through its own garbage alone
-
-
-if forked.IN_SERVER:
-    _warm_up()
 forked.preload(__name__)
+forked.preload("tests.warmed")
 
 
 class Role:

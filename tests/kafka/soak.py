@@ -58,6 +58,10 @@ SETTINGS: Mapping[str, Any] = {
 }
 
 
+#: Pages between two damages, at most.
+PAGES_MAX = 2_500
+
+
 class Soak:
     """One run. settings: of all roles."""
 
@@ -104,7 +108,7 @@ class Soak:
         while self.done.total() < actions.start or (
             time.monotonic() - began < seconds * DAMAGE_SHARE and self.done.total() < actions.stop
         ):
-            self._publish(self.chance.randrange(100, 2_500))
+            self._publish(self.chance.randrange(100, PAGES_MAX))
             possible = self.actions()
             (action,) = self.chance.choices(list(possible), list(possible.values()))
             self._do(action)

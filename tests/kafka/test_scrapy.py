@@ -9,6 +9,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,8 @@ from tests import processes
 from tests.streams.archives import html, text
 from tests.streams.ask.test_ask import TOKEN, serving
 
-pytest.importorskip("scrapy")
+if find_spec("scrapy") is None:  # it is not imported here: each worker would, for half a second
+    pytest.skip("scrapy is not installed", allow_module_level=True)
 
 SCRIPT = Path(__file__).with_name("crawl.py")
 

@@ -29,6 +29,7 @@ from streams.kafka import Admin, Connection, KafkaPages, Writer, topics
 from streams.kafka.topics import Sizes
 from streams.ports import Range
 from streams.process.watchdog import EXIT_CODE
+from tests.short import some
 
 SECONDS = [float(text) for text in os.environ.get("NEARDUP_TEST_SILENCE", "").split(",") if text]
 #: Longer than each timeout of a role: sessions, transactions, requests.
@@ -239,21 +240,15 @@ def test_committed_offsets_expire(forgetful_broker: Any, everything: Everything)
 
 
 @pytest.mark.slow
-def test_no_role_ends_while_the_broker_is_silent(own_broker: Any, everything: Everything) -> None:
-    own_broker.pause()
+@pytest.mark.parametrize("broker_is", some(["silent", "killed and started"], 2))
+def test_no_role_ends_while_the_broker_is(broker_is: str, own_broker: Any, everything: Everything) -> None:
+    away, back = own_broker.pause, own_broker.resume
+    if broker_is == "killed and started":
+        away, back = partial(kill_between_transactions, own_broker), own_broker.restart
+    away()
     everything.have_noticed()
     everything.look()
-    own_broker.resume()
-    everything.publish(5)
-    everything.check()
-
-
-@pytest.mark.slow
-def test_no_role_ends_while_the_broker_is_killed_and_started(own_broker: Any, everything: Everything) -> None:
-    kill_between_transactions(own_broker)
-    everything.have_noticed()
-    everything.look()
-    own_broker.restart()
+    back()
     everything.publish(5)
     everything.check()
 

@@ -9,10 +9,13 @@ import pytest
 from soak import __file__ as soak_program
 from soak import soak
 
+from tests.short import count
+
 
 @pytest.mark.broker
 @pytest.mark.slow
-def test_a_line_under_fire_gives_each_page_its_verdict(tmp_path: Path) -> None:
+def test_a_line_under_fire_gives_each_page_its_verdict(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("soak.PAGES_MAX", count(1_000, 2_500))
     seed = int(os.environ.get("SOAK_SEED") or int.from_bytes(os.urandom(3), "big"))
     print(f"run again with SOAK_SEED={seed}")
 

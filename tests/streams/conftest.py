@@ -9,7 +9,7 @@ from tests.streams.shell import Shell
 
 #: Modules that start processes by `get_context`.
 STARTING = ("streams.files.shards", "streams.files.archives")
-for each in STARTING:
+for each in (*STARTING, "tests.warmed"):
     forked.preload(each)
 
 

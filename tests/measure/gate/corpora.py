@@ -78,12 +78,13 @@ def _files(folder: Path, archive: str) -> Iterator[tuple[str, bytes]]:
         return
     if not packed.exists():
         sys.exit(f"{folder} holds neither {archive} nor {packed.name}")
-    with tarfile.open(packed) as tar:
-        members = [member for member in tar if member.isfile() and member.name.endswith(".html")]
-        for member in sorted(members, key=lambda member: member.name):
-            file = tar.extractfile(member)
-            if file is not None:
-                yield member.name.removeprefix("./").removeprefix(f"{archive}/"), file.read()
+    with tarfile.open(packed) as tar:  # read in its own order: a step back decompresses all that lies before
+        bodies = {
+            member.name.removeprefix("./").removeprefix(f"{archive}/"): file.read()
+            for member in tar
+            if member.isfile() and member.name.endswith(".html") and (file := tar.extractfile(member)) is not None
+        }
+    yield from sorted(bodies.items())
 
 
 #: Read from the texts of at most 5,000 of the pairs; the LCS ratio itself made the labels.

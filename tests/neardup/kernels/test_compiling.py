@@ -3,6 +3,7 @@
 import ctypes
 import os
 import pickle
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -56,6 +57,10 @@ def fill(values, x):
 @kernel
 def total(values, x):
     return fill(values, x) + values.sum()
+
+@kernel
+def spare(values):
+    return values.sum()
 """
 
 _COUNTED = """
@@ -67,76 +72,81 @@ print(made.fill(values[:2], 3), values.tolist())
 """
 
 
+_LOADS = (
+    "import sys; import numpy as np; print(made.fill(np.zeros(5, np.int64), 21), "
+    "{'numba.np.arraymath', 'scipy.linalg'} & sys.modules.keys() or 'without')"
+)
+
+
 @pytest.mark.slow
 def test_what_a_kernel_calls_becomes_machine_code_with_it_alone(tmp_path: Path) -> None:
-    first = run(tmp_path, _CALLS, _COUNTED).splitlines()
+    """What is kept is loaded without the compiler: numba imports what a compilation can need, scipy too, and that takes
+    longer than the kernels of a scan.
+    """
+    first = run(tmp_path, _CALLS, f"{_COUNTED}\n{_LOADS}").splitlines()
     assert first[0] == f"{10 + 5 * 42} 1"
     assert first[1] == "0 1", "only Python's calls need an entry of their own"
     assert first[2] == "4 [6, 6, 42, 42, 42]", "there is one when Python asks"
+    assert not first[3].endswith("without")
     again = run(tmp_path, _CALLS, _COUNTED).splitlines()
     assert again == [first[0], "0 0", first[2]], "what is kept is whole"
+    lacks = f"{_LOADS}; print(made.spare(np.ones(5, np.int64)))"
+    assert run(tmp_path, _CALLS, lacks).splitlines() == ["10 without", "5"]
 
 
-@pytest.mark.slow
-def test_kernels_of_the_cache_are_loaded_without_the_compiler(tmp_path: Path) -> None:
-    """Numba imports what a compilation can need, scipy too: it takes longer than the kernels of a scan."""
-    loads = (
-        "import sys; import numpy as np; print(made.fill(np.zeros(5, np.int64), 21), "
-        "{'numba.np.arraymath', 'scipy.linalg'} & sys.modules.keys() or 'without')"
-    )
-    assert not run(tmp_path, _CALLS, loads).endswith("without")
-    assert run(tmp_path, _CALLS, loads) == "10 without"
-    lacks = f"{loads}; print(made.total(np.zeros(5, np.int64), 21))"
-    assert run(tmp_path, _CALLS, lacks).splitlines() == ["10 without", f"{10 + 5 * 42}"]
-
-
+_KEPT = _CALLS + "from neardup.kernels import kernel_cache\n"
 _CACHED = "print(made.total.stats.cache_hits and 'kept' or 'compiled', made.kernel_cache.KEPT)"
 _USED = f"import numpy as np; made.total(np.zeros(5, np.int64), 21); {_CACHED}"
+_HOLDS = "print(made.total._cache.holds())"
 _OTHER = {"NUMBA_CPU_NAME": "nehalem", "NUMBA_CPU_FEATURES": ""}
 
 
 def files(folder: Path) -> dict[Path, bytes]:
-    return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    return {path.relative_to(folder): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[object]]:
+    """A folder with a cache that this processor's kernel is kept in, and the types of the call."""
+    folder = tmp_path_factory.mktemp("kept")
+    result = run(folder, _KEPT, f"import pickle; {_USED}; print(pickle.dumps(made.total.signatures).hex())")
+    used, signatures = result.splitlines()
+    assert used == "compiled True"
+    return folder, pickle.loads(bytes.fromhex(signatures))
 
 
 @pytest.mark.slow
-def test_what_is_kept_is_used_where_nothing_can_be_written(tmp_path: Path) -> None:
-    module = _CALLS + "from neardup.kernels import kernel_cache\n"
-    assert run(tmp_path, module, _USED) == "compiled True"
-    before = files(tmp_path / "cache")
+def test_what_is_kept_is_used_where_nothing_can_be_written(kept: tuple[Path, list[object]], tmp_path: Path) -> None:
+    shutil.copytree(kept[0], tmp_path, dirs_exist_ok=True)
     for folder in (*(tmp_path / "cache").rglob("*"), tmp_path / "cache"):
         folder.chmod(0o555 if folder.is_dir() else 0o444)
     try:
-        assert run(tmp_path, module, _USED, readonly=True) == "kept False"
         other = "made.fill(np.zeros(5, np.int64), 21); print(len(made.fill.signatures))"
-        assert run(tmp_path, module, f"import numpy as np; {other}", readonly=True) == "1", "what lacks is compiled"
+        found = run(tmp_path, _KEPT, f"{_USED}; {other}", readonly=True).splitlines()
+        assert found == ["kept False", "1"], "what lacks is compiled"
     finally:
         (tmp_path / "cache").chmod(0o755)
-    assert files(tmp_path / "cache") == before
+    assert files(tmp_path / "cache") == files(kept[0] / "cache")
 
 
 @pytest.mark.slow
-def test_what_is_kept_for_another_processor_is_not_ours(tmp_path: Path) -> None:
-    module = _CALLS + "from neardup.kernels import kernel_cache\n"
-    holds = "print(made.total._cache.holds())"
-    assert run(tmp_path, module, _USED, **_OTHER) == "compiled True"
-    assert run(tmp_path, module, holds, **_OTHER) == "True"
-    assert run(tmp_path, module, holds) == "False"
-    assert run(tmp_path, module, _USED) == "compiled True"
-    assert run(tmp_path, module, holds) == "True"
+def test_what_is_kept_for_another_processor_is_not_ours(kept: tuple[Path, list[object]], tmp_path: Path) -> None:
+    shutil.copytree(kept[0], tmp_path, dirs_exist_ok=True)
+    there = run(tmp_path, _KEPT, f"{_HOLDS}; {_USED}; {_HOLDS}", **_OTHER)
+    assert there.splitlines() == ["False", "compiled True", "True"]
+    assert run(tmp_path, _KEPT, f"{_HOLDS}; {_USED}").splitlines() == ["True", "kept True"]
 
 
 @pytest.mark.slow
-def test_kernels_are_compiled_for_processors_that_are_not_here(tmp_path: Path) -> None:
+def test_kernels_are_compiled_for_processors_that_are_not_here(kept: tuple[Path, list[object]], tmp_path: Path) -> None:
     """As an image's are: by the types of the calls that this machine made, without a call there."""
-    module = _CALLS + "from neardup.kernels import kernel_cache\n"
-    result = run(tmp_path, module, f"import pickle; {_USED}; print(pickle.dumps(made.total.signatures).hex())")
-    (signature,) = pickle.loads(bytes.fromhex(result.splitlines()[1]))
-    assert len(signature) == 2
-    calls = f"pickle.loads(bytes.fromhex({result.splitlines()[1]!r}))"
+    shutil.copytree(kept[0], tmp_path, dirs_exist_ok=True)
+    (signature,) = kept[1]
+    assert len(signature) == 2  # type: ignore[arg-type]
+    calls = f"pickle.loads(bytes.fromhex({pickle.dumps(kept[1]).hex()!r}))"
     compile_only = f"import pickle; from neardup import warm; warm.compile_for({{('made', 'total'): {calls}}})"
-    run(tmp_path, module, compile_only, **_OTHER)
-    assert run(tmp_path, module, _USED, **_OTHER) == "kept True"
+    run(tmp_path, _KEPT, compile_only, **_OTHER)
+    assert run(tmp_path, _KEPT, _USED, **_OTHER) == "kept True"
 
 
 V3 = kernel_cache.LEVELS["x86-64-v3"].needs

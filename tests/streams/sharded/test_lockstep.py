@@ -3,6 +3,7 @@
 import os
 import random
 from dataclasses import replace
+from itertools import product
 
 import orjson
 import pytest
@@ -13,6 +14,7 @@ from neardup.decider import Decider
 from neardup.index.memory import MemoryStore
 from streams.pipeline.matcher import Matcher
 from tests.neardup.story import SMALL
+from tests.short import seeds, some
 from tests.streams.sharded.lockstep import Messages, lockstep, messages_of, rows_in, some_records
 from tests.streams.sharded.world import World
 
@@ -21,8 +23,7 @@ SCHEDULES = int(os.environ.get("NEARDUP_TEST_SHARDED", "1"))
 HOT = replace(SMALL, postings_max=3, hot_postings_kept=2)
 
 
-@pytest.mark.parametrize("shards", [1, 2, 4, 16])
-@pytest.mark.parametrize("epoch", [1, 4, 16])
+@pytest.mark.parametrize(("shards", "epoch"), some(product([1, 2, 4, 16], [1, 4, 16]), 2))
 @settings(max_examples=SCHEDULES, deadline=None, phases=[Phase.generate], suppress_health_check=list(HealthCheck))
 @given(seed=st.integers(0, 1 << 32))
 def test_a_schedule_changes_nothing(shards: int, epoch: int, seed: int) -> None:
@@ -39,7 +40,7 @@ def test_a_schedule_changes_nothing(shards: int, epoch: int, seed: int) -> None:
 
 
 @pytest.mark.parametrize("shards", [1, 4])
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", seeds(1, 2))
 def test_an_epoch_longer_than_the_log_is_the_matcher_without_shards(shards: int, seed: int) -> None:
     messages = messages_of(some_records(seed, 200), random.Random(seed))
     sharded = lockstep(messages, replace(SMALL, shards=shards, epoch=len(messages)))

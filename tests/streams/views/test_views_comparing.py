@@ -1,6 +1,7 @@
 """Two pages side by side: figures of their sketches, differences of their texts, whatever of both is out of reach."""
 
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -83,15 +84,18 @@ def test_an_unknown_url_is_reported(scanned: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("one", "other"),
+    "pages",  # made in the test: each worker imports this file
     [
-        ("wool " * 2_000_000, "wool " * 1_999_990 + "tin"),
-        ("w" * 10_000_000, "w" * 9_999_999 + "v"),
-        (" ".join(f"w{i}" for i in range(300_000)), " ".join(f"w{i * 7 % 300_000}" for i in range(300_000))),
+        lambda: ("wool " * 2_000_000, "wool " * 1_999_990 + "tin"),
+        lambda: ("w" * 10_000_000, "w" * 9_999_999 + "v"),
+        lambda: tuple(" ".join(f"w{i * step % 300_000}" for i in range(300_000)) for step in (1, 7)),
     ],
     ids=["one word ten million times", "one long word", "another order"],
 )
-def test_hostile_pages_end_in_an_answer_of_bounded_size(shell: Shell, tmp_path: Path, one: str, other: str) -> None:
+def test_hostile_pages_end_in_an_answer_of_bounded_size(
+    shell: Shell, tmp_path: Path, pages: Callable[[], tuple[str, str]]
+) -> None:
+    one, other = pages()
     (tmp_path / "site").mkdir()
     for name, body in (("a", one), ("b", other)):
         (tmp_path / "site" / f"{name}.html").write_text(f"<title>Wool</title><p>{body}")
