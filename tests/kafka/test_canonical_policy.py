@@ -20,7 +20,7 @@ from tests.streams.views.random_verdicts import random_verdicts
 pytest.importorskip("faust", reason="faust-streaming is not installed")
 
 #: Before the views begin: what they show is waited for, however busy the machine is.
-PATIENT = f"from streams.views import control; control.ANSWER_SECONDS_MAX = {PATIENCE_SECONDS}\n"
+PATIENT = f"from streams.views import stream_topics; stream_topics.ANSWER_SECONDS_MAX = {PATIENCE_SECONDS}\n"
 OLD, SAFE, SHORT = "http://old.example/a/page", "https://safe.example/a/page", "http://s.example/"
 
 

@@ -68,7 +68,7 @@ def test_followed_lists_are_those_of_an_index():
     made = generated(7, 600, 24)
     made = replace(made, posted=np.ones(600, np.bool_), pairs=made.pairs[:0], kinds=made.kinds[:0])
     choice = Choice(2, 4, 2)
-    limits = {"length_gap_max": 255, "tape_min": 1.1, "content_tape_min": 1.1}
+    limits = {"length_gap_max": 255, "tape_min": 1.0, "two_sites_tape_min": 1.0, "content_tape_min": 1.0}
     decider = Decider(scheme=SCHEME.digest, **limits, **choice.posted())
     traces = []
     with posting(choice):

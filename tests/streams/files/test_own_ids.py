@@ -50,7 +50,10 @@ def test_pages_are_explained_and_inspected_by_their_ids(scanned: Shell) -> None:
         assert INTERNAL not in out
     assert "page 5, e5" in out
     code, _, err = scanned("explain", "no such id")
-    assert (code, err) == (1, f"neardup: no verdict about no such id in {scanned.folder}/neardup-state\n")
+    assert (code, err) == (
+        1,
+        f"neardup: no verdict about no such id in {scanned.folder}/neardup-state; it names pages as e0\n",
+    )
     code, out, _ = scanned("inspect", "neardup-state", "--url", "copy of e5")
     assert code == 0
     assert '"standing"' in out

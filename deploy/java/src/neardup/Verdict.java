@@ -18,7 +18,7 @@ import java.util.Map;
  * @param representative The page that represents the cluster; of promoted, the page itself.
  * @param cluster Page id of the cluster's founder; never changes.
  * @param clusterSize Pages in the cluster after this verdict.
- * @param canonical The URL of the cluster that an index should show.
+ * @param canonical The URL of the cluster that an index may show in the place of the representative's: the one that the representative names by rel=canonical, if it is a member; otherwise the representative's own.
  * @param revision Counts the changes of the cluster.
  * @param contentOf same_content: the earlier page with the same main content. It may be a copy of this page that was crawled first. Hide this page behind it only if both have the same owner, or if the other one is older and more trusted.
  * @param replaces The earlier fetch of the URL that this one replaces.
