@@ -109,9 +109,13 @@ test:
 	@$(MAKE) --no-print-directory -j2 -Otarget rewritten lint imports
 	@$(MAKE) --no-print-directory -j2 unit aside
 
-# What computes in one process while tests wait for brokers. Its output comes when each part has ended.
+# What computes in one process while tests wait for brokers. Its output comes when each part has ended. The kernels run
+# without the JIT on one day, and with bounds checked on the next: see tests/short.py.
+DAY = $(or $(NEARDUP_TEST_DAY),$(shell expr $$(date +%s) / 86400))
+TODAY = $(if $(filter 0,$(shell expr $(DAY) % 2)),bounds,plain)
 aside: $(READY)
-	@$(MAKE) --no-print-directory -Otarget WORKING="-n 0" types plain bounds
+	@$(MAKE) --no-print-directory -Otarget WORKING="-n 0" types $(TODAY)
+	@echo "of plain and bounds make test runs one each day, today $(TODAY): make test-whole runs both"
 
 # The pages of the views before axe-core, which is fetched with npm.
 test-axe: $(READY) browser
@@ -128,7 +132,7 @@ test-large: $(READY)
 	NEARDUP_TEST_YEAR_PAGES=$(PAGES) $(BIN)/pytest -n 0 -s tests/streams/year
 
 # All cases of long matrices, see tests/short.py.
-test-whole: $(READY) browser jars
+test-whole: $(READY) browser jars plain bounds
 	NEARDUP_TEST_WHOLE=1 $(PYTEST) $(WAITING) $(SLOWEST)
 
 # One suite: `make test-kafka`. What takes minutes has a short form in `make test`; tests/cluster has none, see there.
