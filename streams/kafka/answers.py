@@ -46,10 +46,9 @@ class KafkaAnswers:
     """
 
     def __init__(self, connection: Connection, topic: str) -> None:
-        # Answers are not written in transactions.
-        self._reader = TopicReader(connection, topic, committed_only=False, gone=ANSWERS_GONE)
-        # Answers in a recreated topic are right, too, and those that it lacks are missed.
-        self._reader._checks_reads = False
+        # Answers are not written in transactions. Those in a recreated topic are right, too; the judge names the
+        # messages whose answers it lacks.
+        self._reader = TopicReader(connection, topic, committed_only=False, gone=ANSWERS_GONE, checks_reads=False)
         self.topic = self._reader.topic
         self._paused: set[int] = set()
 

@@ -38,13 +38,19 @@ class TopicClient:
     """
 
     def __init__(
-        self, connection: Connection, topic: str, group: str, fixed: Mapping[str, Any], gone: str = READ_THE_NEW
+        self,
+        connection: Connection,
+        topic: str,
+        group: str,
+        fixed: Mapping[str, Any],
+        gone: str = READ_THE_NEW,
+        checks_reads: bool = True,
     ) -> None:
         """fixed: settings of this consumer beyond those of all consumers, and its callbacks. gone: advice if the topic
-        was deleted or recreated.
+        was deleted or recreated. checks_reads: each read makes sure that it was not; otherwise only `check` does.
         """
         self._gone = gone
-        self._checks_reads = True  # whether a read finds that the topic was recreated; `check` does in any case
+        self._checks_reads = checks_reads
         self.bootstrap = connection.bootstrap
         self._admin = Admin(connection)
         self.topic = self._admin.topic(topic)
@@ -213,15 +219,16 @@ class TopicReader(TopicClient):
         committed_only: bool,
         gone: str = READ_THE_NEW,
         lost: str = "start again with what is left",
+        checks_reads: bool = True,
     ) -> None:
-        """gone, lost: advice if the topic was deleted or recreated, and if a position is no longer in it. Raises
-        TopicError, BrokerError, BadInput.
+        """gone, lost: advice if the topic was deleted or recreated, and if a position is no longer in it. checks_reads:
+        as for `TopicClient`. Raises TopicError, BrokerError, BadInput.
         """
         isolation = "read_committed" if committed_only else "read_uncommitted"
         # There is no subscription and no commit, but librdkafka requests the group's coordinator, which needs a right.
         # So the group's name begins with the role's, as rights do.
         group = f"{connection.settings.get('client.id', 'neardup')}.reader"
-        super().__init__(connection, topic, group, {"isolation.level": isolation}, gone)
+        super().__init__(connection, topic, group, {"isolation.level": isolation}, gone, checks_reads)
         self._starts: dict[int, int] = {}
         self._lost_advice = lost
 
