@@ -229,7 +229,7 @@ def _close_calls(
             True,
         ),
         (
-            "Similar, but kept apart",
+            "Most similar of those kept apart",
             "The texts are similar enough, but titles, headings, paths or other pages of the site tell the two apart.",
             tally.close_vetoed,
             True,

@@ -89,7 +89,8 @@ def _reasons(result: ScanResult) -> Text:
 def _kept_apart(result: ScanResult) -> Text:
     """Unique pages with a similar earlier page, by the step that refused it."""
     text = "; ".join(f"{why_refused(by)} ({count:,})" for by, count in result.kept_apart.items())
-    return Text(f"similar to an earlier page, but kept apart: {sum(result.kept_apart.values()):,}: {text}")
+    pages = counted(sum(result.kept_apart.values()), "page")
+    return Text(f"{pages} similar to an earlier one, but kept apart: {text}")
 
 
 def _sites(result: ScanResult) -> Table:

@@ -110,7 +110,7 @@ def test_twelve_blocks_find_all_pairs_within_eleven_bits():
 def test_wide_loads_check_their_range():
     # with bounds checks, and with the JIT off; unchecked code trusts its indices
     if not (numba.config.BOUNDSCHECK or numba.config.DISABLE_JIT):
-        pytest.skip("unchecked")
+        pytest.skip("part of make plain and make bounds")
     lanes, planes = called(lanes_module), called(planes_module)
     words, order = np.zeros(40, U64), np.zeros(20, np.uint32)
     planes.add_planes(words, 0, 2, 16, 3)

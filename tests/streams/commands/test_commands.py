@@ -79,7 +79,7 @@ def test_what_is_alike_and_kept_apart_is_counted_with_the_reason(shell: Shell) -
         (shell.folder / "shop" / f"{name}.html").write_text(f"<title>{name}</title><p>{words('a')} {name} {name}")
     base = ("--base-url", "https://a.example/", "--report", "report.html")
     ended = shell("scan", "shop", *base)
-    text = "similar to an earlier page, but kept apart: 2: the titles name different things (2)"
+    text = "2 pages similar to an earlier one, but kept apart: the titles name different things (2)"
     assert text in ended.out.splitlines()
     assert "Similar, but kept apart</h3>" in (shell.folder / "report.html").read_text()
     assert shell("export", "neardup-state", "--out", "urls.jsonl").code == 0
