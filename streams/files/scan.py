@@ -12,6 +12,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import BinaryIO
 
@@ -28,7 +29,7 @@ from streams.files.archive_time import ArchiveTime
 from streams.files.archives import ARCHIVES_MAX, SketchedArchives, messages_of
 from streams.files.fetching import fetched
 from streams.files.sketcher import Sketcher
-from streams.files.sources import BY_DEFAULT, LocalSource, ReadOptions, SourceRecord, open_sources
+from streams.files.sources import BY_DEFAULT, LocalSource, ReadOptions, SourceRecord, open_all
 from streams.files.state import FLUSH_MESSAGES, State
 from streams.formats.message import MANY_SOURCES, verdict_lines, verdicts_source
 from streams.pipeline.audit import Audit
@@ -231,16 +232,17 @@ class _Scan:
 
     def enlist(self, paths: Sequence[str | Path], reading: ReadOptions, again: bool, written: Sequence[Path]) -> None:
         """Opens all sources before any is read, and finds where each continues."""
-        digested, path = 0, Path()
+        digested, one_at_a_time = 0, threading.Lock()
 
-        def on_bytes(count: int) -> None:
+        def on_bytes(path: Path, count: int) -> None:
             nonlocal digested
-            digested += count
-            self._report("digest", str(path), digested)
+            with one_at_a_time:
+                digested += count
+                self._report("digest", str(path), digested)
 
-        found = []
-        for path in fetched(paths, self.state.path / "inputs", on_bytes):
-            found += open_sources(path, reading, body_bytes_max=self.state.scheme.body_bytes_max, on_bytes=on_bytes)
+        local = fetched(paths, self.state.path / "inputs", partial(on_bytes, Path()))
+        bound = self.state.scheme.body_bytes_max
+        found = open_all(local, reading, body_bytes_max=bound, threads=self._threads, on_bytes=on_bytes)
         for file in written:
             if any(source.holds(file) for source in found):
                 raise BadInput(f"{file} is one of the files to scan, and would be overwritten; name another one")

@@ -9,10 +9,13 @@ where its record, or the gzip member with the record, starts; in a folder and in
 import errno
 import hashlib
 import os
+import threading
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import CancelledError, ThreadPoolExecutor
 from contextlib import closing, suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any, Literal
@@ -323,6 +326,37 @@ def _kind(path: Path) -> SourceKind:
 def _leads_out(path: Path, folder: Path) -> bool:
     """Whether a file of a folder is a link to a file outside it."""
     return path.is_symlink() and not path.resolve().is_relative_to(folder.resolve())
+
+
+def open_all(
+    paths: Sequence[Path],
+    options: ReadOptions = BY_DEFAULT,
+    *,
+    body_bytes_max: int,
+    threads: int,
+    on_bytes: Callable[[Path, int], None] = lambda path, count: None,
+) -> list[LocalSource]:
+    """Opens the sources of several paths, in their order, and digests their bytes in some threads.
+
+    on_bytes: called in these threads with a path and the size of each piece. Raises BadInput of the first bad path.
+    """
+    stopped = threading.Event()
+
+    def read(path: Path, count: int) -> None:
+        if stopped.is_set():
+            raise CancelledError
+        on_bytes(path, count)
+
+    with ThreadPoolExecutor(threads, thread_name_prefix="neardup-digest") as pool:
+        opened = [
+            pool.submit(open_sources, path, options, body_bytes_max=body_bytes_max, on_bytes=partial(read, path))
+            for path in paths
+        ]
+        try:
+            return [source for each in opened for source in each.result()]
+        finally:
+            stopped.set()  # after an error or an interrupt the others end at their next piece
+            pool.shutdown(cancel_futures=True)
 
 
 def _folder_sources(

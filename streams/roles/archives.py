@@ -15,7 +15,7 @@ from streams.config.settings import Settings
 from streams.files.archive_time import ArchiveTime
 from streams.files.archives import ARCHIVES_MAX, SketchedArchives, messages_of
 from streams.files.fetching import fetched
-from streams.files.sources import LocalSource, open_sources
+from streams.files.sources import LocalSource, open_all
 from streams.formats.message import as_first
 from streams.kafka import Admin, Writer
 from streams.kafka.merged import Pace
@@ -37,9 +37,8 @@ def open_archives(paths: Sequence[str], settings: Settings) -> list[LocalSource]
         Path(settings.state).with_name(Path(settings.state).name + ".inputs"),
     )
     found: dict[str, LocalSource] = {}
-    for path in fetched(paths, folder):
-        for source in open_sources(path, body_bytes_max=bound):
-            found.setdefault(source.record.id, source)
+    for source in open_all(fetched(paths, folder), body_bytes_max=bound, threads=settings.threads):
+        found.setdefault(source.record.id, source)
     if len(found) > ARCHIVES_MAX:
         raise BadInput(f"{len(found):,} archives; at most {ARCHIVES_MAX:,} are read side by side: name fewer")
     return list(found.values())

@@ -4,6 +4,8 @@ import gzip
 import json
 import os
 import shutil
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -12,7 +14,15 @@ import pytest
 import xxhash
 
 from neardup.errors import BadInput
-from streams.files.sources import LocalSource, ReadOptions, SourceRecord, default_base_url, open_sources, unchanged
+from streams.files.sources import (
+    LocalSource,
+    ReadOptions,
+    SourceRecord,
+    default_base_url,
+    open_all,
+    open_sources,
+    unchanged,
+)
 from tests.streams.archives import Sample, crawl, write_folder, write_json_lines, write_warc
 
 BOUND = 10_000
@@ -296,3 +306,30 @@ def test_a_source_record_survives_json(tmp_path: Path) -> None:
     write_folder(tmp_path, crawl(3))
     record = sources(tmp_path)[0].record
     assert SourceRecord.from_json(json.loads(json.dumps(asdict(record)))) == record
+
+
+def test_files_are_digested_side_by_side_and_keep_their_order(tmp_path: Path) -> None:
+    paths = [write_warc(tmp_path / f"{name}.warc", crawl(3), base=f"http://{name}.example/") for name in "ba"]
+    both = threading.Barrier(2, timeout=60)
+    found = open_all(paths, body_bytes_max=BOUND, threads=2, on_bytes=lambda path, count: both.wait() and None)
+    assert [source.record for source in found] == [each.record for path in paths for each in sources(path)]
+
+
+def test_after_an_error_no_other_file_is_digested_to_its_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("streams.files.sources._DIGEST_PIECE_BYTES", 16)
+    ended, digested = threading.Event(), []
+
+    class Pool(ThreadPoolExecutor):
+        def shutdown(self, *args: Any, **kwargs: Any) -> None:
+            ended.set()
+            super().shutdown(*args, **kwargs)
+
+    def on_bytes(path: Path, count: int) -> None:
+        digested.append(count)
+        assert ended.wait(60)
+
+    monkeypatch.setattr("streams.files.sources.ThreadPoolExecutor", Pool)
+    with pytest.raises(BadInput, match="no such file"):
+        open_all([tmp_path / "missing", write_warc(tmp_path / "a.warc", crawl(9))], body_bytes_max=BOUND, threads=2,
+                 on_bytes=on_bytes)  # fmt: skip
+    assert digested in ([], [16])

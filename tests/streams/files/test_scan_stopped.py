@@ -51,7 +51,8 @@ def test_a_source_that_fails_while_read_is_left_unfinished(tmp_path: Path, monke
     whole = Stream._piece
 
     def failing(stream: Stream) -> bytes:
-        if stream._file.name.endswith("a.warc") and threading.current_thread() is not threading.main_thread():
+        opens = threading.current_thread().name.startswith("neardup-digest")
+        if stream._file.name.endswith("a.warc") and not opens:
             raise OSError(5, "Input/output error", "a.warc")
         return whole(stream)
 
