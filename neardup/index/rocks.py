@@ -354,7 +354,7 @@ def _tune(family: Family, options: Any, tables: Any) -> None:
     # large ones.
     tables.set_block_size(_SMALL_BLOCK_BYTES if scattered else _BLOCK_BYTES)
     tables.set_bloom_filter(_FILTER_BITS, False)
-    # Merging files of one size instead of levels writes a row 4 times instead of 12 until there are 10,000,000 pages.
+    # Merging files of one size writes a row fewer times than levels do, which overlap with every flush.
     # In order, files move from level to level as they are.
     if family in _HASHED:
         options.set_compaction_style(rocksdict.DBCompactionStyle.universal())

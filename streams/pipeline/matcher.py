@@ -57,8 +57,7 @@ from streams.ports import VerdictSink
 
 __all__ = ["FOLD_BYTES_MAX", "Decided", "Mark", "Matcher", "Prepared", "folded_to"]
 
-#: Bytes of messages that are folded together, at most: seven full ones. Sixteen cost 1.17 times as much a page, because
-#: their rows leave the processor's caches (`make bench ONLY=judging`).
+#: Bytes of messages that are folded together, at most: seven full ones. Rows of more leave the processor's caches.
 FOLD_BYTES_MAX = 6 << 20
 
 _NEXT, _LOG_TIME, _SCHEME, _DECIDER, _EMITTED_TO = b"next", b"log_time", b"scheme", b"decider", b"emitted_to"
