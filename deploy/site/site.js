@@ -32,9 +32,12 @@
     return total;
   }
 
+  // About 170 characters around the first word that occurs, cut between words.
   function excerpt(words, text) {
-    const at = Math.max(0, text.toLowerCase().indexOf(words.find((word) => text.toLowerCase().includes(word)) ?? "") - 60);
-    return (at ? "... " : "") + text.slice(at, at + 170);
+    const at = Math.max(0, text.toLowerCase().indexOf(words.find((word) => text.toLowerCase().includes(word)) ?? ""));
+    const first = at > 60 ? text.indexOf(" ", at - 60) + 1 : 0;
+    const end = first + 170 < text.length ? text.lastIndexOf(" ", first + 170) : text.length;
+    return (first ? "... " : "") + text.slice(first, Math.max(end, at)) + (end < text.length ? " ..." : "");
   }
 
   async function search() {

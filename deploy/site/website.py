@@ -75,7 +75,16 @@ def page_of(entry: Entry) -> SitePage:
             token.attrSet("id", anchor)
             sections.append((headings[-1], []))
         elif token.content and sections and before.type != "heading_open":
-            sections[-1][1].append(re.sub(r"\]\([^)]*\)|[`*\[\]]", " ", token.content))
+            sections[-1][1].append(re.sub(r"\]\([^)]*\)|[`*\[\]]", "", token.content))
+        if token.type == "table_open":
+            labels: list[str] = []
+        elif token.type == "th_open":
+            labels.append(following.content.replace("`", ""))
+        elif token.type == "tr_open":
+            column = 0
+        elif token.type == "td_open":  # on narrow screens a row is a list of these
+            token.attrSet("data-label", labels[column])
+            column += 1
         for child in token.children or ():
             _aim(child, entry, pictures, links, problems)
     body = _MARKDOWN.renderer.render(tokens, _MARKDOWN.options, {})
