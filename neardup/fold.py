@@ -15,11 +15,10 @@ from itertools import compress
 from neardup.clusters import best_candidate, membership
 from neardup.clusters.batch_verdicts import BatchVerdicts
 from neardup.clusters.best_candidate import ComparedPage
-from neardup.clusters.founders import Founders
 from neardup.clusters.lifecycle import Check, Judged, Lifecycle
-from neardup.clusters.members import Members
 from neardup.clusters.overlay import Effect, MakeReads, Overlay, Reads
 from neardup.clusters.page_fields import PageFields
+from neardup.clusters.plain_pages import Founders, Members
 from neardup.clusters.verdicts import VerdictBuilder
 from neardup.decider import Decider
 from neardup.errors import InvariantBroken
@@ -27,7 +26,7 @@ from neardup.index.base import Family, Reader
 from neardup.index.reads import Missing, Needs, for_each
 from neardup.index.rows import UrlRow
 from neardup.rules import Pair, Ruling
-from neardup.rules.families import key_name
+from neardup.rules.key_families import key_name
 from neardup.search import candidates
 from neardup.search.pages import Pages, Records
 from neardup.sketch.header import Header

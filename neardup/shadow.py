@@ -16,7 +16,7 @@ from neardup.clusters.best_candidate import ComparedPage, Scored, rule_on
 from neardup.decider import Decider, Shapes, shaping
 from neardup.errors import BadInput
 from neardup.rules import RULES, Ruling
-from neardup.rules.posted import counts_siblings
+from neardup.rules.posted_keys import counts_siblings
 from neardup.rules.tape import plain_demand
 from neardup.sketch.header import Header
 from neardup.verdict import Kind

@@ -6,12 +6,12 @@ from typing import NamedTuple
 from neardup.clusters.overlay import Overlay
 from neardup.decider import Decider
 from neardup.index.base import Family
-from neardup.index.namings import encode_first
+from neardup.index.naming_rows import encode_first
 from neardup.index.reads import Needs
 from neardup.rules import Pair, Ruling, rule_of, sites
 from neardup.rules.siblings import NO_SIBLINGS, Siblings, Traits
 from neardup.search import candidates
-from neardup.search.lists import Gathered
+from neardup.search.posting_lists import Gathered
 from neardup.search.scores import Scores
 from neardup.sketch.header import Header
 from neardup.verdict import Kind

@@ -2,8 +2,17 @@
 
 from neardup.clusters.overlay import Overlay
 from neardup.errors import InvariantBroken
-from neardup.index import keys, sharing
-from neardup.index.rows import DIGEST_PAGES_MAX, NO_PAGE, DigestRow, encode_new_digest, id_key
+from neardup.index import sketch_rows
+from neardup.index.rows import (
+    DIGEST_PAGES_MAX,
+    MORE,
+    NO_PAGE,
+    DigestRow,
+    digest_key,
+    encode_new_digest,
+    id_key,
+    more_prefix,
+)
 from neardup.rules import rule_of
 from neardup.sketch.header import Header
 
@@ -38,12 +47,12 @@ def arrive(overlay: Overlay, i: int) -> bool:
     pages = overlay.pages
     id_key, key = pages.id_keys[i], pages.digest_keys[i]
     record, middle = overlay.kept_of(i)
-    stored = sharing.whole_row(record)
+    stored = sketch_rows.whole_row(record)
     overlay.keep(pages.page_ids[i])
     if not key:
         overlay.sketches.put_encoded(id_key, stored)
         return False
-    row, check = overlay.digests.get(key), sharing.check_of(sharing.shared_part(record, middle))
+    row, check = overlay.digests.get(key), sketch_rows.check_of(sketch_rows.shared_part(record, middle))
     if row is None:
         overlay.sketches.put_encoded(id_key, stored)
         overlay.digests.put_encoded(key, encode_new_digest(pages.page_ids[i], check))
@@ -52,20 +61,20 @@ def arrive(overlay: Overlay, i: int) -> bool:
     if rest == NO_PAGE:
         rest, refs, shared = pages.page_ids[i], 1, check
     elif shared == check:
-        stored = sharing.own_row(record, rest, middle)
+        stored = sketch_rows.own_row(record, rest, middle)
         refs += 1
     overlay.sketches.put_encoded(id_key, stored)
     if live == len(listed) < DIGEST_PAGES_MAX:
         listed = (*listed, pages.page_ids[i])
     else:
-        overlay.more.put_encoded(keys.more_prefix(key) + id_key, keys.MORE)
+        overlay.more.put_encoded(more_prefix(key) + id_key, MORE)
     overlay.digests.put(key, DigestRow(live + 1, rest, refs, shared, listed))
     return not live
 
 
 def leave(overlay: Overlay, page_id: int, header: Header) -> None:
     """Removes a page from the live pages of its digest. Its sketch stays stored: see `forget`."""
-    key = keys.digest_key(header)
+    key = digest_key(header)
     if not key:
         return
     row = overlay.digests.need(key)
@@ -74,7 +83,7 @@ def leave(overlay: Overlay, page_id: int, header: Header) -> None:
     if len(pages) == len(row.pages):
         if row.live == len(pages):
             raise InvariantBroken(f"page {page_id} is not among the live pages of its digest {key.hex()}")
-        overlay.more.put(keys.more_prefix(key) + id_key(page_id), None)
+        overlay.more.put(more_prefix(key) + id_key(page_id), None)
     elif not pages and live:
         pages = _next_pages(overlay, key, min(live, DIGEST_PAGES_MAX), page_id)
     _put(overlay, key, row._replace(live=live, pages=pages))
@@ -82,7 +91,7 @@ def leave(overlay: Overlay, page_id: int, header: Header) -> None:
 
 def _next_pages(overlay: Overlay, key: bytes, number: int, last: int) -> tuple[int, ...]:
     """Moves the oldest pages that the digest's row does not list into the row. last: the last page that it listed."""
-    prefix = keys.more_prefix(key)
+    prefix = more_prefix(key)
     found = overlay.more.first(prefix, number, prefix + id_key(last), fresh=False)
     if len(found) != number:
         raise InvariantBroken(f"digest {key.hex()} counts {number} more live pages, but {len(found)} are there")
@@ -98,13 +107,13 @@ def forget(overlay: Overlay, page_id: int) -> None:
     """
     overlay.drop(page_id)
     header = overlay.header(page_id)
-    key = keys.digest_key(header)
+    key = digest_key(header)
     row_key = id_key(page_id)
     if not key:
         overlay.sketches.put(row_key, None)
         return
     digest = overlay.digests.need(key)
-    rest = sharing.rest_of_row(overlay.sketches.need(row_key))
+    rest = sketch_rows.rest_of_row(overlay.sketches.need(row_key))
     if rest is None and digest.rest != page_id:  # a record of its own: it shared nothing
         overlay.sketches.put(row_key, None)
         return
@@ -117,7 +126,7 @@ def forget(overlay: Overlay, page_id: int) -> None:
         overlay.sketches.put(id_key(digest.rest), None)
         digest = digest._replace(rest=NO_PAGE, check=0)
     elif rest is None:
-        overlay.sketches.put(row_key, sharing.whole_row(sharing.scrubbed(overlay.kept(header.record))))
+        overlay.sketches.put(row_key, sketch_rows.whole_row(sketch_rows.scrubbed(overlay.kept(header.record))))
     _put(overlay, key, digest)
 
 

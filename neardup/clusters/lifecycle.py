@@ -16,11 +16,10 @@ treated as unknown, unless it reclaims one of these clusters (`neardup.clusters.
 
 from typing import NamedTuple
 
-from neardup.clusters import best_candidate, digests, evidence, membership, reclaiming
+from neardup.clusters import best_candidate, digests, evidence, membership, promotion, reclaiming
 from neardup.clusters.overlay import Overlay
 from neardup.clusters.verdicts import VerdictBuilder
-from neardup.index.keys import digest_key
-from neardup.index.rows import ClusterRow, Note, UrlRow, id_key, member_key
+from neardup.index.rows import ClusterRow, Note, UrlRow, digest_key, id_key, member_key
 from neardup.pairs.pair import Pair
 from neardup.rules.base import Ruling
 from neardup.sketch.layout import RecordKind
@@ -108,7 +107,7 @@ class Lifecycle:
             newest = max(newest, row.newest)
             notes = reclaiming.notes_of(self._overlay, i, row)
             if row.live:
-                promoted = membership.retire(self._overlay, hashed, row)
+                promoted = promotion.retire(self._overlay, hashed, row)
         self._overlay.urls.put(hashed, UrlRow(pages.page_ids[i], 0, 0, Kind.GONE, newest, pages.log_times[i], notes))
         judged = Judged([] if self._builder is None else [self._builder.gone(i)])
         return self._and_promoted(judged, i, promoted)
@@ -123,7 +122,7 @@ class Lifecycle:
         judged = self._unchanged(i, row, cluster, checks) if same else self._edited(i, row, cluster, checks)
         if judged is None:
             notes = reclaiming.notes_of(overlay, i, row)
-            promoted = membership.retire(overlay, self._pages.url_hashes[i], row)
+            promoted = promotion.retire(overlay, self._pages.url_hashes[i], row)
             judged = self._and_promoted(self._unknown(i, row.page_id, notes), i, promoted)
         return judged._replace(checks=(*checks, *judged.checks)) if checks else judged
 

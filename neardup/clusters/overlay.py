@@ -7,18 +7,18 @@ from typing import Any
 import numpy as np
 
 from neardup.decider import Decider
-from neardup.index import namings, rows
+from neardup.index import naming_rows, rows
 from neardup.index.base import Family
 from neardup.index.table import Table
 from neardup.rules import Pair, Ruling
-from neardup.rules.posted import counts_siblings
+from neardup.rules.posted_keys import counts_siblings
 from neardup.search.overlay import SearchOverlay, same_bytes
 from neardup.search.pages import Pages
 from neardup.search.reads import BatchReads
 from neardup.sketch.layout import HEADER, HEADER_BYTES
 from neardup.verdict import Representative
 
-#: An effect for a shard: kind (`neardup.sharded.records.EffectKind`), page id, URL hash.
+#: An effect for a shard: kind (`neardup.sharded.messages.EffectKind`), page id, URL hash.
 Effect = tuple[int, int, bytes]
 
 
@@ -60,7 +60,7 @@ class Overlay(SearchOverlay):
         self.members = Table(Family.MEMBERS, reads, rows.decode_member, rows.MemberRow.encode)
         self.digests = Table(Family.KEYS, reads, rows.decode_digest, rows.DigestRow.encode)
         self.more = Table(Family.KEYS, reads, same_bytes, same_bytes)  # further pages of a digest
-        self.namings = Table(Family.KEYS, reads, namings.decode, namings.encode)
+        self.namings = Table(Family.KEYS, reads, naming_rows.decode, naming_rows.encode)
         self.counts_siblings = counts_siblings(decider)
         self.effects: list[Effect] = []  # stays empty here
         self.representatives: dict[int, Representative] = {}  # as verdicts name them, by founding page

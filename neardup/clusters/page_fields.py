@@ -16,7 +16,7 @@ ClusterState = tuple[int | None, int | None, str | None, int | None]
 
 
 class Joined(NamedTuple):
-    """What the verdict on a plain member (`neardup.clusters.members`) has beside the page's own fields."""
+    """What the verdict on a plain member (`neardup.clusters.plain_pages`) has beside the page's own fields."""
 
     kind: Kind
     cluster: ClusterState
@@ -56,7 +56,7 @@ class PageFields:
     def reason(self, i: int) -> str:
         return self._records[i][self._columns[i][-1] :].decode("utf-8", "replace")
 
-    # ---- of plain pages (`neardup.clusters.founders`, `neardup.clusters.members`) ----------------------------------
+    # ---- of plain pages (`neardup.clusters.plain_pages`) -------------------------------------------------------------
 
     def plain(self, i: int, joined: Joined | None) -> Verdict:
         """A page that joined a cluster, or one that founded a cluster and had no candidates."""

@@ -10,7 +10,7 @@ Every row starts with a format byte; an unknown one raises CorruptRecord. Number
                                              | revision (4) | content_of (8) | named_canonical (16) | canonical |
               the same, after a promotion    | 2 | the same up to named_canonical | promoted (8) | canonical |
     members   cluster (8), member (8)        | 1 | verified (8) | URL hash (16) |
-    keys      digest: see `keys.digest_key`  | 1 | live (4) | rest (8) | refs (4) | check (8) | page id (6) | ...
+    keys      digest: see `digest_key`       | 1 | live (4) | rest (8) | refs (4) | check (8) | page id (6) | ...
 """
 
 import struct
@@ -20,6 +20,8 @@ from typing import NamedTuple
 import numpy as np
 
 from neardup.errors import CorruptRecord
+from neardup.rules.key_families import KeyFamily
+from neardup.sketch.header import Header
 from neardup.verdict import Kind
 
 _ID = struct.Struct(">Q")
@@ -237,6 +239,22 @@ def decode_member(row: bytes) -> MemberRow:
 
 #: Live pages that a digest's row lists, at most; the others have keys of their own.
 DIGEST_PAGES_MAX = 64
+
+
+def digest_key(header: Header) -> bytes:
+    """Key of the row of a page's digest, 17 bytes; b"" without one. Equal keys mean equal pages."""
+    if not header.digest:
+        return b""
+    return bytes([KeyFamily.OPAQUE if header.opaque else KeyFamily.DIGEST]) + header.digest
+
+
+#: The row of a page under `more_prefix`.
+MORE = b"\x01"
+
+
+def more_prefix(digest: bytes) -> bytes:
+    """Prefix of the keys of a digest's further live pages; 8 bytes of page id follow."""
+    return bytes([digest[0] + (KeyFamily.DIGEST_MORE - KeyFamily.DIGEST)]) + digest[1:]
 
 
 class DigestRow(NamedTuple):

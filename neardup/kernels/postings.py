@@ -3,8 +3,8 @@
 A *slot* is the number of a key in the batch. Its list is words[begin[slot] : begin[slot] + count[slot]], oldest first.
 begin leaves room for all postings of the batch. A word (uint64) is page id << 16 | log-length of the tape << 8 |
 log-length of the content tape. tags (uint8) holds the site tag of each word, salts (uint64) the factor of each slot's
-tags (`neardup.index.keys.salt_of`). A hot key keeps a few words, one per site (`hot`, `left_of`). The argument `lists`
-of the functions is (begin, count, words, tags, salts).
+tags (`neardup.index.posting_rows.salt_of`). A hot key keeps a few words, one per site (`hot`, `left_of`). The argument
+`lists` of the functions is (begin, count, words, tags, salts).
 """
 
 import numpy as np
@@ -17,7 +17,7 @@ U64 = np.uint64
 HOT, UNREAD = -1, -2
 _WORD_BYTES = 8
 _POSTING_BYTES = _WORD_BYTES + 1
-#: Formats of rows: `neardup.index.keys`.
+#: Formats of rows: `neardup.index.posting_rows`.
 _LIST_FORMAT, _HOT_FORMAT = 1, 2
 #: A candidate's weight is multiplied by this, and each shared hot key adds 1, which only orders candidates.
 _COLD = 1 << 16

@@ -10,7 +10,7 @@ from typing import Any
 
 from neardup.decider import Decider
 from neardup.rules import REFUSALS, rule_of, why_refused
-from neardup.rules.families import PLACES, WORDS, Words
+from neardup.rules.key_families import PLACES, WORDS, Words
 from neardup.wording import counted
 
 KINDS: dict[str, tuple[str, str]] = {

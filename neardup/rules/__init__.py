@@ -1,19 +1,19 @@
-"""The rules. Each has a file of its own and is selected by its name."""
+"""The rules, selected by their names."""
 
 from neardup.decider import Decider
 from neardup.pairs.pair import Pair
-from neardup.rules import combined, shingling, signals, simhash, simhash64, site_split, sites, tape, verified
+from neardup.rules import papers, signals, sites, tape, verified
 from neardup.rules.base import Refusal, Rule, Ruling
 
 #: By name, in the order of `neardup.decider.RULE_NAMES`.
 RULES: dict[str, Rule] = {
     rule.name: rule
     for rule in (
-        shingling.RULE,
-        simhash.RULE,
-        combined.RULE,
-        site_split.RULE,
-        simhash64.RULE,
+        papers.SHINGLING,
+        papers.SIMHASH,
+        papers.COMBINED,
+        papers.SITE_SPLIT,
+        papers.SIMHASH64,
         tape.RULE,
         verified.RULE,
         signals.RULE,

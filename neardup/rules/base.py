@@ -9,7 +9,7 @@ import numpy as np
 
 from neardup.decider import Decider
 from neardup.pairs.pair import Pair
-from neardup.rules.families import KeyFamily
+from neardup.rules.key_families import KeyFamily
 from neardup.rules.siblings import NO_SIBLINGS, Siblings
 from neardup.sketch.header import Header
 from neardup.verdict import Kind

@@ -5,7 +5,7 @@ for the pages of another.
 
 Counts only grow, and only with the first fetch of a URL whose content is new. So they are a function of the log's
 prefix, however the log is cut into batches. They stop at COUNT_MAX pages; larger counts would change no ruling.
-`neardup.index.namings` keeps them.
+`neardup.index.naming_rows` keeps them.
 """
 
 from typing import NamedTuple, Protocol

@@ -23,7 +23,7 @@ from neardup.rules.base import (
     score_and_demand,
     similarities,
 )
-from neardup.rules.families import KeyFamily
+from neardup.rules.key_families import KeyFamily
 from neardup.rules.siblings import Siblings
 from neardup.verdict import Kind
 

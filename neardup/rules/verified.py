@@ -28,7 +28,7 @@ from neardup.rules.base import (
     score_and_demand,
 )
 from neardup.rules.differences import is_noise, is_stamp, same_but_own_urls
-from neardup.rules.families import KeyFamily
+from neardup.rules.key_families import KeyFamily
 from neardup.rules.siblings import Siblings
 from neardup.sketch.header import Header
 

@@ -14,8 +14,8 @@ import numpy as np
 from neardup.index.base import Reader
 from neardup.index.reads import Missing, Needs
 from neardup.pairs.scoring import PairScorer
-from neardup.search.lists import Gathered
 from neardup.search.overlay import SearchOverlay
+from neardup.search.posting_lists import Gathered
 from neardup.search.scores import Scores
 from neardup.sketch.layout import HEADER
 

@@ -7,12 +7,12 @@ import numpy as np
 
 from neardup.decider import Decider
 from neardup.errors import InvariantBroken
-from neardup.index import keys, rows, sharing
+from neardup.index import posting_rows, rows, sketch_rows
 from neardup.index.base import Family
 from neardup.index.reads import Missing, Needs
 from neardup.index.table import Table
-from neardup.rules.posted import similarity_keys
-from neardup.search.lists import Gathered, Lists
+from neardup.rules.posted_keys import similarity_keys
+from neardup.search.posting_lists import Gathered, Lists
 from neardup.search.reads import BatchReads
 from neardup.sketch.header import Header
 
@@ -47,9 +47,9 @@ class SearchOverlay:
             header = headers[page_id] = self.pages[page_id]
         elif header is None:
             row = self.sketches.need(rows.id_key(page_id))
-            rest = sharing.rest_of_row(row)
+            rest = sketch_rows.rest_of_row(row)
             rest_row = None if rest is None else self.sketches.need(rows.id_key(rest))
-            header = headers[page_id] = Header(sharing.record_of_rows(row, rest_row))
+            header = headers[page_id] = Header(sketch_rows.record_of_rows(row, rest_row))
         return header
 
     def header_if_read(self, page_id: int) -> Header | None:
@@ -95,13 +95,13 @@ class SearchOverlay:
             return
         header = self.header(page_id)
         slots, others = self._slots(page_id)
-        word = keys.word_of(page_id, header)
+        word = posting_rows.word_of(page_id, header)
         if not self.lists.post(slots, word, header.site, foreign=page_id not in self.pages):
             raise self.lacking(page_id)
         for key, row in others:
-            entry = keys.posting(page_id, header, key)
-            after = keys.with_posting(row, entry, self.decider.postings_max, self.decider.hot_postings_kept)
-            if keys.is_hot(after) and not keys.is_hot(row):
+            entry = posting_rows.posting(page_id, header, key)
+            after = posting_rows.with_posting(row, entry, self.decider.postings_max, self.decider.hot_postings_kept)
+            if posting_rows.is_hot(after) and not posting_rows.is_hot(row):
                 self._turned.append(key)
             self.postings.put(key, after)
 
@@ -109,10 +109,10 @@ class SearchOverlay:
         """Removes a founding sketch from its lists; hot ones may lack it. Raises Missing, InvariantBroken."""
         header = self.header(page_id)
         slots, others = self._slots(page_id)
-        if not self.lists.unpost(slots, keys.word_of(page_id, header)):
+        if not self.lists.unpost(slots, posting_rows.word_of(page_id, header)):
             raise self.lacking(page_id)
         for key, row in others:
-            self.postings.put(key, keys.without_posting(row, keys.posting(page_id, header, key)))
+            self.postings.put(key, posting_rows.without_posting(row, posting_rows.posting(page_id, header, key)))
 
     def require_lists(self, page_id: int) -> None:
         """Raises Missing if `post` would."""

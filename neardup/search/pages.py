@@ -6,9 +6,9 @@ from functools import cached_property
 import numpy as np
 
 from neardup.errors import CorruptRecord, InvariantBroken
-from neardup.index import namings
+from neardup.index import naming_rows
 from neardup.limits import PAGE_ID_MAX
-from neardup.rules.families import KeyFamily
+from neardup.rules.key_families import KeyFamily
 from neardup.rules.siblings import Traits
 from neardup.sketch.header import Header, log_length
 from neardup.sketch.layout import (
@@ -36,7 +36,7 @@ class Pages(Mapping[int, Header]):
     RecordKind. url_hashes, digest_keys (b"" for none): keys of the rows of each; named bool[pages]: see
     `Header.named`. counted: values of `Traits`, which are counted under its naming; sites: fingerprints. log_times,
     newest: log time, and the fetch time that counts, ms. names_canonical: whether it has a rel=canonical. id_keys: page
-    ids as keys. starts: of the records' sections, int64[pages] each; middles: what `neardup.index.sharing` takes.
+    ids as keys. starts: of the records' sections, int64[pages] each; middles: what `neardup.index.sketch_rows` takes.
     Raises CorruptRecord for other bytes than records, InvariantBroken unless page ids ascend, from 0 to PAGE_ID_MAX.
     """
 
@@ -71,11 +71,11 @@ class Pages(Mapping[int, Header]):
 
     @cached_property
     def naming_keys(self) -> list[bytes]:
-        """`neardup.index.namings.key_of` of each page; b"" for records of another kind."""
+        """`neardup.index.naming_rows.key_of` of each page; b"" for records of another kind."""
         urls = (self.starts[section].tolist() for section in (RecordSection.URL, RecordSection.SITE))
         every = zip(self.records, *urls, self.sites, self.headers["naming"].tolist(), self.kinds, strict=True)
         return [
-            namings.key(namings.owner(site, record[start:end]), naming) if kind == _PAGE else b""
+            naming_rows.key(naming_rows.owner(site, record[start:end]), naming) if kind == _PAGE else b""
             for record, start, end, site, naming, kind in every
         ]
 
@@ -131,7 +131,7 @@ def _headers(records: Sequence[bytes]) -> np.ndarray:
 
 
 def _digest_keys(headers: np.ndarray) -> list[bytes]:
-    """`neardup.index.keys.digest_key` of each page."""
+    """`neardup.index.rows.digest_key` of each page."""
     rows = np.empty(len(headers), dtype=_DIGEST_KEY)
     rows["family"] = np.where(headers["flags"] & RecordFlag.OPAQUE, KeyFamily.OPAQUE, KeyFamily.DIGEST)
     rows["digest"] = headers["digest"]

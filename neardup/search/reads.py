@@ -5,11 +5,11 @@ from collections.abc import Iterable
 import numpy as np
 
 from neardup.decider import Decider
-from neardup.index import sharing
+from neardup.index import sketch_rows
 from neardup.index.base import Family, Reader
 from neardup.index.reads import Needs, ReadSet
-from neardup.search.lists import Posted
 from neardup.search.pages import Pages
+from neardup.search.posting_lists import Posted
 from neardup.search.scores import Numbers, Scores
 from neardup.sketch.header import Header
 
@@ -68,7 +68,7 @@ class BatchReads(ReadSet):
         shared = Needs()
         for key in needs.rows[Family.SKETCHES]:
             row = held[key]
-            rest = None if row is None else sharing.rest_of_row(row)
+            rest = None if row is None else sketch_rows.rest_of_row(row)
             if rest is not None:
                 shared.sketches((rest,))
         self.read(store, shared)

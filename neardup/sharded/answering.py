@@ -14,9 +14,9 @@ from neardup.search import candidates
 from neardup.search.overlay import SearchOverlay
 from neardup.search.pages import Pages
 from neardup.search.reads import BatchReads
-from neardup.sharded.changing import followed_of
+from neardup.sharded.apply_effects import followed_of
 from neardup.sharded.epochs import Sharding
-from neardup.sharded.records import ANSWER, Candidates, taken
+from neardup.sharded.messages import ANSWER, Candidates, taken
 
 _PLACE_MASK = (1 << PLACE_BITS) - 1
 

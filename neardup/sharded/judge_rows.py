@@ -11,12 +11,12 @@ from neardup.clusters.overlay import Overlay, Reads
 from neardup.decider import Decider
 from neardup.index.base import Family, Reader
 from neardup.limits import PLACE_BITS
-from neardup.rules.families import SIMILARITY_BYTES
-from neardup.search.lists import Gathered
+from neardup.rules.key_families import SIMILARITY_BYTES
 from neardup.search.pages import Pages
+from neardup.search.posting_lists import Gathered
 from neardup.search.scores import Scores
 from neardup.sharded.answering import numbers_of
-from neardup.sharded.records import Candidates, EffectKind, joined, taken
+from neardup.sharded.messages import Candidates, EffectKind, joined, taken
 from neardup.sketch.header import Header
 from neardup.sketch.layout import HEADER, HEADER_BYTES, RecordSection
 

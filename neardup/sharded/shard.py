@@ -22,13 +22,13 @@ from neardup.decider import Decider
 from neardup.errors import CorruptRecord, InvariantBroken, StateError
 from neardup.index.base import Family, Reader, Store
 from neardup.limits import PLACE_BITS
-from neardup.search.lists import Posted
 from neardup.search.pages import Pages
+from neardup.search.posting_lists import Posted
 from neardup.search.reads import BatchReads
 from neardup.sharded.answering import answer
-from neardup.sharded.changing import changes
+from neardup.sharded.apply_effects import changes
 from neardup.sharded.epochs import Sharding
-from neardup.sharded.records import Candidates, Effects
+from neardup.sharded.messages import Candidates, Effects
 from neardup.sketch.header import Header, headers_of_valid
 from neardup.sketch.layout import RecordKind
 

@@ -14,11 +14,11 @@ from neardup.decider import Decider
 from neardup.errors import InvariantBroken
 from neardup.index.base import Family, Reader, Writes
 from neardup.limits import PLACE_BITS
-from neardup.rules.families import SIMILARITY_BYTES
+from neardup.rules.key_families import SIMILARITY_BYTES
 from neardup.search.pages import Records
 from neardup.sharded.epochs import Sharding
 from neardup.sharded.judge_rows import JudgeReader, JudgeReads
-from neardup.sharded.records import Candidates, EffectKind, Effects
+from neardup.sharded.messages import Candidates, EffectKind, Effects
 from neardup.sharded.window_lists import WindowLists
 
 _PREFIX = b"effects:"

@@ -10,14 +10,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 import numpy as np
 
 from neardup.decider import Decider
-from neardup.index import keys
+from neardup.index import posting_rows
 from neardup.index.base import Family
 from neardup.kernels import key_table
 from neardup.limits import PLACE_BITS
-from neardup.rules.posted import similarity_columns
+from neardup.rules.posted_keys import similarity_columns
 from neardup.search.pages import Records
-from neardup.sharded.changing import changes
-from neardup.sharded.records import EFFECT, EffectKind, Effects, joined
+from neardup.sharded.apply_effects import changes
+from neardup.sharded.messages import EFFECT, EffectKind, Effects, joined
 from neardup.sketch.header import Header
 from neardup.sketch.layout import HEADER
 
@@ -150,8 +150,8 @@ class WindowLists:
         header = self._headers.get(page_id)
         if header is None:
             header = self._headers[page_id] = Header(self.records[page_id])
-        entry = keys.posting(page_id, header, name)
-        return keys.with_posting(None, entry, self._decider.postings_max, self._decider.hot_postings_kept)
+        entry = posting_rows.posting(page_id, header, name)
+        return posting_rows.with_posting(None, entry, self._decider.postings_max, self._decider.hot_postings_kept)
 
     def first(self, family: Family, prefix: bytes, limit: int, after: bytes = b"") -> list[tuple[bytes, bytes]]:
         return []

@@ -22,9 +22,9 @@ from neardup.index.rocks import RocksSnapshot
 from neardup.limits import PLACE_BITS
 from neardup.page import Page
 from neardup.sharded.answering import answer
-from neardup.sharded.changing import changes
+from neardup.sharded.apply_effects import changes
 from neardup.sharded.epochs import Sharding
-from neardup.sharded.records import Candidates, Effects
+from neardup.sharded.messages import Candidates, Effects
 from neardup.sharded.shard import Question, applied_to
 from neardup.sketch.making import sketch_pages
 from neardup.verdict import Verdict

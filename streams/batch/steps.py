@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
-from neardup.pairs.components import components
-from neardup.partition import families, plan
+from neardup.partition import groups, plan
+from neardup.partition.groups import components
 from neardup.partition.parameters import Parameters
 from streams.ports import Progress
 
@@ -84,7 +84,7 @@ def run(engine: Engine, parameters: Parameters, progress: Progress) -> Partition
     ):
         engine.table(name, sql)
     engine.table("dropped", plan.dropped(parameters))
-    absorbed = families.absorb(engine.rows(plan.CONTAINED), parameters.absorbed)
+    absorbed = groups.absorb(engine.rows(plan.CONTAINED), parameters.absorbed)
     engine.put("absorbed", {"rep": [rep for rep, _ in absorbed], "owner": [owner for _, owner in absorbed]})
     engine.table("sets", plan.SETS)
     rounds = _compare(engine, parameters, counts)
@@ -114,7 +114,7 @@ def _compare(engine: Engine, parameters: Parameters, counts: PartitionCounts) ->
 def _group(engine: Engine) -> None:
     """Computes stars and transitive sets as keys: item, star, family."""
     accepted = "select a, b from compared where near = 1 order by a desc, b desc"
-    stars = families.stars(engine.rows(accepted))
+    stars = groups.stars(engine.rows(accepted))
     sets = components(engine.rows(accepted))
     items = sorted({*sets, *sets.values()})
     columns = {name: [found.get(item, item) for item in items] for name, found in (("star", stars), ("family", sets))}

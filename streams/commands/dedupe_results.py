@@ -32,8 +32,8 @@ def dedupe_results(options: Options) -> int:
     import orjson
 
     from neardup.signals.model import read_model
-    from streams.comparison.results import DedupeCounts
-    from streams.comparison.results import dedupe_results as lines_of
+    from streams.comparison.dedupe_results import DedupeCounts
+    from streams.comparison.dedupe_results import dedupe_results as lines_of
     from streams.files.results import result_file
 
     announce_compiler(quiet=options.quiet)

@@ -10,7 +10,7 @@ from streams.config.settings import Settings
 from streams.errors import WrongUsage
 
 if TYPE_CHECKING:
-    from neardup.sketch.takedown import Takedown
+    from neardup.sketch.takedown_hashes import Takedown
 
 
 class Options(Json):
@@ -77,7 +77,7 @@ def forget(options: Options) -> None:
 def _takedown_of(options: Options) -> "Takedown":
     """Raises WrongUsage unless one thing is named."""
     from neardup.page import url_of_id
-    from neardup.sketch.takedown import of_prefix, of_site, of_url
+    from neardup.sketch.takedown_hashes import of_prefix, of_site, of_url
 
     if sum(value is not None for value in (options.url, options.id, options.site, options.prefix)) != 1:
         raise WrongUsage("name one: a URL, --id, --site or --prefix")

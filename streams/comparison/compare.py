@@ -23,9 +23,9 @@ from neardup.report.prose import found_through
 from neardup.report.reasons import Draft, draft_of
 from neardup.report.samples import page_text
 from neardup.rules import RULES, Pair, Ruling, rule_of, rules_for, why_refused
-from neardup.rules.families import family_of
-from neardup.rules.names import PageWords, only_at_beginning, only_in_title
-from neardup.rules.posted import families_of, similarity_keys
+from neardup.rules.key_families import family_of
+from neardup.rules.posted_keys import families_of, similarity_keys
+from neardup.rules.veto_words import PageWords, only_at_beginning, only_in_title
 from neardup.scheme import FIXED_SEED, Scheme
 from neardup.signals.model import Model
 from neardup.signals.of_sketches import OF_SKETCHES, online_text

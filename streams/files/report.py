@@ -5,10 +5,10 @@ from pathlib import Path
 from typing import Any
 
 from neardup.index.base import Family
-from neardup.index.keys import is_hot
+from neardup.index.posting_rows import is_hot
 from neardup.page import Page
 from neardup.report import HotKey, ReportInfo, SourceInfo, build_report
-from neardup.rules.families import SIMILARITY_BYTES, family_of
+from neardup.rules.key_families import SIMILARITY_BYTES, family_of
 from neardup.verdict import Coordinates
 from streams.files.scan import ScanResult
 from streams.files.state import State

@@ -31,7 +31,7 @@ from neardup.index.base import Family, Store, Writes
 from neardup.index.layered import Layered
 from neardup.index.memory import MemoryStore
 from neardup.sharded.epochs import Sharding
-from neardup.sharded.records import Candidates, Effects
+from neardup.sharded.messages import Candidates, Effects
 from neardup.sharded.shard import Question, Shard
 from streams.files.segments import SegmentLog
 from streams.formats.message import Message, decode_entry

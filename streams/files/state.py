@@ -33,7 +33,7 @@ from neardup.limits import PLACE_BITS
 from neardup.page import Page
 from neardup.scheme import Scheme
 from neardup.sharded.epochs import Sharding
-from neardup.sketch.takedown import Takedown
+from neardup.sketch.takedown_hashes import Takedown
 from neardup.verdict import Coordinates, Verdict
 from streams.files.segments import SegmentLog
 from streams.files.shards import AHEAD, ScanShards, new_sharding

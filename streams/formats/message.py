@@ -32,7 +32,7 @@ import xxhash
 from neardup.decider import Decider
 from neardup.errors import CorruptRecord, OtherVersion
 from neardup.limits import PLACE_BITS
-from neardup.sketch.takedown import HASH_BYTES, Named, Takedown
+from neardup.sketch.takedown_hashes import HASH_BYTES, Named, Takedown
 from streams.ports import Range
 
 MESSAGE_VERSION = 1
@@ -197,7 +197,7 @@ class NewDecider:
 @dataclass(frozen=True, slots=True)
 class Forget:
     """An operator's decision: the index removes these pages at this offset. Hashes name them, not URLs: see
-    `neardup.sketch.takedown`.
+    `neardup.sketch.takedown_hashes`.
     """
 
     scheme: bytes

@@ -21,7 +21,7 @@ from typing import Any
 import orjson
 
 from neardup.errors import CorruptRecord
-from neardup.sketch.takedown import Named, Takedown
+from neardup.sketch.takedown_hashes import Named, Takedown
 from streams.errors import TopicError
 from streams.kafka.admin import BROKER_TIME, Admin
 from streams.kafka.connection import Connection

@@ -4,21 +4,21 @@ It writes nothing. Later entries of the batch see the effects of earlier ones th
 pages are cut is a function of the log alone, so that any slicing into batches gives the same verdicts.
 """
 
+import struct
 from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 from neardup.clusters.batch_verdicts import BatchVerdicts
 from neardup.clusters.overlay import Effect, MakeReads, Reads
-from neardup.clusters.removal import Removed, expire, take_down
+from neardup.clusters.takedown_and_expiry import Removed, expire, take_down
 from neardup.decider import Decider
-from neardup.errors import InvariantBroken
+from neardup.errors import CorruptRecord, InvariantBroken
 from neardup.fold import Outcome, Trace, fold
 from neardup.index.base import Reader, Writes
 from neardup.index.layered import Layered
 from neardup.limits import DAY_MS, PLACE_BITS
-from neardup.sketch.takedown import Takedown
+from neardup.sketch.takedown_hashes import Takedown
 from streams.formats.message import page_id
-from streams.pipeline import expiry
-from streams.pipeline.expiry import Sweep
 
 #: (page id, sketch record) of pages.
 Batch = list[tuple[int, bytes]]
@@ -30,6 +30,42 @@ Note = Callable[[Sequence[Effect]], None]
 
 def ignore(effects: Sequence[Effect]) -> None:
     """Where no window needs the effects before the batch ends."""
+
+
+#: Constant within a generation: every fold of a log must use the same numbers.
+PAGES_BETWEEN = 4096
+URLS_A_PAGE = 2
+#: `n` of a sweep's first verdict: above those of the page verdicts that have the same page id.
+FIRST_VERDICT = 16
+
+_ROW = struct.Struct(">I")
+
+
+class Sweep(NamedTuple):
+    """State between sweeps of expiry. pages: judged since the last sweep; after: hash of the last URL checked, or b"".
+
+    A sweep follows every message with which PAGES_BETWEEN pages were judged since the last sweep. It checks URLS_A_PAGE
+    URLs for each of these pages, in the order of their hashes, and starts where the last sweep ended. So its cost is a
+    bounded share of judging. Its result is a function of the log: it reads log time, no clock and no crawler's dates. A
+    round over all URLs takes (number of URLs / URLS_A_PAGE) pages. Checking costs about 5% of judging; dropping a URL
+    costs about as much as judging one or two pages.
+    """
+
+    pages: int = 0
+    after: bytes = b""
+
+    def encode(self) -> bytes:
+        return _ROW.pack(self.pages) + self.after
+
+
+def decode_sweep(row: bytes | None) -> Sweep:
+    """Decode `Sweep.encode`; None: no sweep yet. Raises CorruptRecord."""
+    if row is None:
+        return Sweep()
+    if len(row) not in (_ROW.size, _ROW.size + 16):
+        raise CorruptRecord(f"not the state of a sweep: {row.hex()}")
+    (pages,) = _ROW.unpack_from(row)
+    return Sweep(pages, row[_ROW.size :])
 
 
 class BatchFold:
@@ -85,10 +121,10 @@ class BatchFold:
             self._layered(),
             decider,
             after=sweep.after,
-            rows=sweep.pages * expiry.URLS_A_PAGE,
+            rows=sweep.pages * URLS_A_PAGE,
             before=log_time - decider.expiry_days * DAY_MS,
             cause=page_id(offset, (1 << PLACE_BITS) - 1),
-            first=expiry.FIRST_VERDICT,
+            first=FIRST_VERDICT,
             emit=self._emit,
             make_reads=self._make_reads,
         )

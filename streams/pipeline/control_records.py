@@ -8,7 +8,7 @@ from dataclasses import asdict
 
 from neardup.decider import Decider
 from neardup.errors import CorruptRecord
-from neardup.rules.posted import keeps_the_same
+from neardup.rules.posted_keys import keeps_the_same
 from streams.formats.message import Control, Decision, Message, NewDecider, Word, decode_entry, is_control
 
 #: Reads the log's messages from an offset to its present end.

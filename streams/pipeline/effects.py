@@ -5,7 +5,7 @@ from collections import deque
 
 from neardup.errors import CorruptRecord
 from neardup.index.base import Family, Store
-from neardup.sharded.records import Effects
+from neardup.sharded.messages import Effects
 from streams.errors import TopicError
 from streams.formats.pieces import Collected, decode_piece
 from streams.ports import SketchLog

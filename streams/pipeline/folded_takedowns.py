@@ -6,11 +6,11 @@ from typing import Any
 
 import orjson
 
-from neardup.clusters.removal import Removed
+from neardup.clusters.takedown_and_expiry import Removed
 from neardup.errors import BadPage
 from neardup.index.base import Family, Reader
 from neardup.page import host_of, normalise_url, site_of
-from neardup.sketch.takedown import Named, Takedown
+from neardup.sketch.takedown_hashes import Named, Takedown
 
 _PREFIX = b"takedown:"
 _READ_ROWS = 1024

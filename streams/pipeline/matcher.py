@@ -31,7 +31,7 @@ from neardup.errors import CorruptRecord, InvariantBroken, StateError
 from neardup.fold import Outcome, Trace, fold
 from neardup.index.base import Family, Reader, Store, Writes
 from neardup.search.pages import Records
-from neardup.sharded.records import Candidates, Effects
+from neardup.sharded.messages import Candidates, Effects
 from neardup.sharded.window import Window, without_window
 from neardup.verdict import Verdict
 from streams.errors import WrongScheme
@@ -47,11 +47,10 @@ from streams.formats.message import (
     decode_entry,
     page_id,
 )
-from streams.pipeline import expiry
+from streams.pipeline import batch_fold
 from streams.pipeline.accounting import Account, CountedRecord, Key, Mark, account
-from streams.pipeline.batch_fold import BatchFold, Note, ignore
+from streams.pipeline.batch_fold import BatchFold, Note, Sweep, decode_sweep, ignore
 from streams.pipeline.control_records import decider_after
-from streams.pipeline.expiry import Sweep
 from streams.pipeline.folded_takedowns import FoldedTakedown, takedowns_of
 from streams.ports import VerdictSink
 
@@ -189,7 +188,7 @@ class Matcher:
         self.next_offset = folded_to(store)
         self.log_time = int(log_time or 0)
         self.emitted_to = int(emitted_to or 0)
-        self._sweep = expiry.decode(sweep)
+        self._sweep = decode_sweep(sweep)
         self.position = self.next_offset
         self.takedowns_to = max((done.offset + 1 for done in takedowns_of(store)), default=0)
         self.window = Window(store, self.decider, self.next_offset) if self.decider.epoch else None
@@ -376,7 +375,7 @@ class Matcher:
     def _sweep_when_due(self, work: BatchFold, prepared: Prepared, offset: int, pages: int) -> None:
         """pages: of the message at the offset."""
         prepared.sweep = prepared.sweep._replace(pages=prepared.sweep.pages + pages)
-        if prepared.sweep.pages >= expiry.PAGES_BETWEEN:
+        if prepared.sweep.pages >= batch_fold.PAGES_BETWEEN:
             prepared.sweep, removed = work.sweep(prepared.sweep, offset, prepared.log_time)
             prepared.expired += removed.pages
 

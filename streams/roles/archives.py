@@ -23,8 +23,7 @@ from streams.pipeline.accounting import Mark
 from streams.pipeline.matcher import Matcher
 from streams.process import logs
 from streams.roles.runtime import WAIT_SECONDS, Runtime, connect
-from streams.state.directory import MatcherDirectory
-from streams.state.log_names import log_names
+from streams.state.directory import MatcherDirectory, log_names
 
 _log = logs.get("backfill")
 _PROBLEMS_LOGGED_MAX = 20

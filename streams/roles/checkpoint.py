@@ -15,9 +15,10 @@ from streams.process import logs
 from streams.process.metrics import Metrics
 from streams.roles.runtime import Runtime
 from streams.state.checkpoint_store import CheckpointStore, Copied
-from streams.state.checkpointer import Checkpointer, CopyableIndex, Folded, manifest_of, restore_newest
-from streams.state.log_names import log_names
+from streams.state.checkpointer import Checkpointer, CopyableIndex, Folded, manifest_of
+from streams.state.directory import log_names
 from streams.state.manifest import Manifest
+from streams.state.restore import restore_newest
 
 _log = logs.get("match")
 

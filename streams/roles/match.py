@@ -28,15 +28,15 @@ from neardup.index.base import Store
 from neardup.index.layered import Deferred
 from neardup.index.rocks import RocksStore
 from neardup.shadow import Counts
-from neardup.sharded.records import Candidates
+from neardup.sharded.messages import Candidates
 from streams.config.settings import Settings
 from streams.errors import Fenced, SourceGap, TopicError, Unsettled
 from streams.formats.pieces import pieces_of
 from streams.kafka.assignment import Assignment
-from streams.pipeline.answered_log import AnsweredLog
 from streams.pipeline.audit import Audit
 from streams.pipeline.control_records import LogFrom, OperatorDecisions, describe_change, through_first_control
 from streams.pipeline.matcher import FOLD_BYTES_MAX, Matcher, Prepared
+from streams.pipeline.shard_answers import AnsweredLog
 from streams.ports import LogFollower, VerdictTransactions
 from streams.process import logs
 from streams.process.shutdown import now_ms

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from neardup.errors import BadInput, NeardupError
 from neardup.limits import PLACE_BITS
-from neardup.sketch.takedown import Takedown
+from neardup.sketch.takedown_hashes import Takedown
 from streams.client import Stored, VerdictConsumer
 from streams.config.settings import Settings
 from streams.errors import BrokerError

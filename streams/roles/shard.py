@@ -21,7 +21,7 @@ from typing import Protocol
 from neardup.index.base import Family, Store
 from neardup.index.rocks import RocksStore
 from neardup.sharded.epochs import Sharding
-from neardup.sharded.records import Effects
+from neardup.sharded.messages import Effects
 from neardup.sharded.shard import Shard
 from streams.errors import PositionLost, effects_again
 from streams.formats.pieces import pieces_of

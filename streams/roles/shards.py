@@ -16,10 +16,10 @@ from streams.config.settings import Settings
 from streams.errors import ANSWERS_GONE, EFFECTS_GONE, NEW_GENERATION, InUse, effects_again
 from streams.formats.pieces import decode_piece
 from streams.kafka import Admin, KafkaLog
-from streams.kafka.answers import AnswerWriter
 from streams.kafka.assignment import Assignment
 from streams.kafka.connection import TRY_SECONDS_MAX
 from streams.kafka.reader import same_topic
+from streams.kafka.shard_answers import AnswerWriter
 from streams.kafka.topics import Sizes, require
 from streams.pipeline.effects import EffectsReader
 from streams.pipeline.shared_log import SharedLog, decode_message
@@ -31,10 +31,9 @@ from streams.roles.generations import generation_served
 from streams.roles.runtime import STOP_SECONDS_MAX, Runtime, Silence, connect, serving
 from streams.roles.shard import ShardRole
 from streams.roles.sketch import check_scheme
-from streams.state.checkpointer import remove_index
-from streams.state.directory import Directory, MatcherDirectory
+from streams.state.directory import Directory, LogNames, MatcherDirectory, keep_log_names, log_names
 from streams.state.locked_folder import free_bytes
-from streams.state.log_names import LogNames, keep_log_names, log_names
+from streams.state.restore import remove_index
 
 _log = logs.get("shard")
 

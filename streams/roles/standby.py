@@ -28,8 +28,7 @@ from streams.roles.start import (
     decider_changes,
     refusal,
 )
-from streams.state.directory import MatcherDirectory
-from streams.state.log_names import log_names
+from streams.state.directory import MatcherDirectory, log_names
 
 _log = logs.get("match")
 

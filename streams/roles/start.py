@@ -30,8 +30,7 @@ from streams.roles.checkpoint import RoleCheckpoints
 from streams.roles.match import MatchRole
 from streams.roles.restart import StartState, VerdictsEnd, resume_at
 from streams.roles.runtime import Runtime
-from streams.state.directory import MatcherDirectory
-from streams.state.log_names import LogNames, keep_log_names, log_names
+from streams.state.directory import LogNames, MatcherDirectory, keep_log_names, log_names
 
 _log = logs.get("match")
 

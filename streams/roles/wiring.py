@@ -12,12 +12,12 @@ from streams.errors import EFFECTS_GONE, NEW_GENERATION, Fenced, Stopped, Unsett
 from streams.formats.pieces import decode_piece
 from streams.formats.verdicts import decode_verdict
 from streams.kafka import Admin, Connection, KafkaLog, KafkaPages, KafkaTopic, KafkaVerdicts, Writer
-from streams.kafka.answers import KafkaAnswers
 from streams.kafka.assignment import Assignment
 from streams.kafka.reader import TopicReader
+from streams.kafka.shard_answers import KafkaAnswers
 from streams.kafka.topics import Sizes, require
-from streams.pipeline.answered_log import AnsweredLog
 from streams.pipeline.audit import Audit, open_audit, shadow_numbers
+from streams.pipeline.shard_answers import AnsweredLog
 from streams.ports import Record, SketchLog, TopicIds
 from streams.process import logs
 from streams.process.shutdown import now_ms

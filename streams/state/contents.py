@@ -11,7 +11,7 @@ from rich.text import Text
 
 from neardup.decider import Decider
 from neardup.errors import BadInput, StateError
-from neardup.index import sharing
+from neardup.index import sketch_rows
 from neardup.index.base import Family, Store
 from neardup.index.rocks import RocksStore
 from neardup.index.rows import decode_cluster, decode_member, decode_url, id_key
@@ -154,9 +154,9 @@ def sketch_of(opened: Opened, page_id: int) -> dict[str, Any]:
     store, row = opened.sketch_row(page_id)
     if row is None:
         raise BadInput(f"the index has no sketch of page {page_id}")
-    rest = sharing.rest_of_row(row)
+    rest = sketch_rows.rest_of_row(row)
     (other,) = store.get_many(Family.SKETCHES, [id_key(rest)]) if rest is not None else (None,)
-    values = Sketch(sharing.record_of_rows(row, other)).to_dict()
+    values = Sketch(sketch_rows.record_of_rows(row, other)).to_dict()
     if opened.decider.epoch and not opened.owner and store is opened.store:
         values["part"] = "what a judge keeps: without tapes, names, filter and keys, which are in the page's shard"
     return values

@@ -11,7 +11,7 @@ from itertools import islice
 from typing import Any, NamedTuple
 
 from neardup.errors import CorruptRecord
-from neardup.index import keys, sharing
+from neardup.index import posting_rows, sketch_rows
 from neardup.index.base import Family, Store
 from neardup.index.rows import (
     NO_PAGE,
@@ -25,8 +25,8 @@ from neardup.index.rows import (
     id_key,
     member_key,
 )
-from neardup.rules.families import KeyFamily, family_of
-from neardup.sharded.changing import followed_of
+from neardup.rules.key_families import KeyFamily, family_of
+from neardup.sharded.apply_effects import followed_of
 from neardup.sketch.header import Header
 
 _BATCH = 1024
@@ -120,7 +120,7 @@ def inspect(store: Store, progress: Progress = lambda rows: None) -> Inspection:
 
 
 def inspect_shard(store: Store, progress: Progress = lambda rows: None) -> Inspection:
-    """Read the whole index of a shard (`neardup.sharded.changing`). Raises StateError if it cannot be opened."""
+    """Read the whole index of a shard (`neardup.sharded.apply_effects`). Raises StateError if it cannot be opened."""
     work = _Inspector(store, progress)
     for batch in work.rows(Family.URLS):
         for _ in work.decoded(Family.URLS, batch, followed_of):
@@ -226,7 +226,7 @@ def _members(work: _Inspector) -> None:
 def _sketches(work: _Inspector) -> None:
     """Check that each sketch can be decoded, with the parts that it shares with others."""
     for batch in work.rows(Family.SKETCHES):
-        rests = dict(work.decoded(Family.SKETCHES, batch, sharing.rest_of_row))
+        rests = dict(work.decoded(Family.SKETCHES, batch, sketch_rows.rest_of_row))
         shared = [id_key(rest) for rest in rests.values() if rest is not None]
         held = dict(zip(shared, work.store.get_many(Family.SKETCHES, shared), strict=True))
         for key, value in batch:
@@ -238,7 +238,7 @@ def _sketches(work: _Inspector) -> None:
                 work.wrong(Family.SKETCHES, key, f"what it shares with page {rest} is missing")
                 continue
             try:
-                Header(sharing.record_of_rows(value, other))
+                Header(sketch_rows.record_of_rows(value, other))
             except CorruptRecord as error:
                 work.wrong(Family.SKETCHES, key, str(error))
 
@@ -259,8 +259,8 @@ def _keys(work: _Inspector) -> None:
                 elif family in (KeyFamily.DIGEST_MORE, KeyFamily.OPAQUE_MORE):
                     named.append((key, int.from_bytes(key[-8:], "big")))
                 elif family is not KeyFamily.NAMING:
-                    work.found.hot[name] += keys.is_hot(value)
-                    named += [(key, word >> 16) for word in keys.postings(value)]
+                    work.found.hot[name] += posting_rows.is_hot(value)
+                    named += [(key, word >> 16) for word in posting_rows.postings(value)]
             except CorruptRecord as error:
                 work.wrong(Family.KEYS, key, str(error))
         lost = work.lacking(Family.SKETCHES, [id_key(page) for _, page in named])

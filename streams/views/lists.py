@@ -23,7 +23,7 @@ from neardup.report import url_patterns
 from neardup.report.prose import reason_kind
 from neardup.report.tally import nearest
 from neardup.rules.base import margin as margin_of
-from neardup.rules.families import WORDS, KeyFamily
+from neardup.rules.key_families import WORDS, KeyFamily
 from neardup.standing import DUPLICATES
 
 Row = dict[str, Any]

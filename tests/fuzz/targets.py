@@ -21,7 +21,7 @@ from neardup.errors import BadInput, BadPage, CorruptRecord, OtherVersion
 from neardup.evaluation.pairs.labels import read_labels
 from neardup.evaluation.pairs.runs import read_run
 from neardup.fold import fold
-from neardup.index import namings, rows
+from neardup.index import naming_rows, rows
 from neardup.index.memory import MemoryStore
 from neardup.page import Page
 from neardup.rules.siblings import Siblings
@@ -49,7 +49,7 @@ from streams.formats.warc import page_of
 from streams.history.comparing import history_of
 from streams.history.diff import diff
 from streams.kafka.generations import _content_of as generations_of
-from streams.pipeline import expiry
+from streams.pipeline import batch_fold
 from streams.pipeline.matcher import Matcher
 from streams.state.manifest import Manifest
 from tests.fuzz.requests import http_request, label_request
@@ -151,10 +151,10 @@ def sketch_record(data: bytes) -> None:
 
 
 def state_rows(data: bytes) -> None:
-    for read in (rows.decode_url, rows.decode_cluster, rows.decode_member, rows.decode_digest, namings.decode):
+    for read in (rows.decode_url, rows.decode_cluster, rows.decode_member, rows.decode_digest, naming_rows.decode):
         with contextlib.suppress(CorruptRecord):
             row = read(data)
-            assert read(namings.encode(row) if isinstance(row, Siblings) else row.encode()) == row
+            assert read(naming_rows.encode(row) if isinstance(row, Siblings) else row.encode()) == row
 
 
 def lines(data: bytes) -> None:
@@ -275,7 +275,7 @@ def records_of_ours(data: bytes) -> None:
     with contextlib.suppress(CorruptRecord):
         decode_object(data, "verdicts", 0, 1, "a verdict")
     with contextlib.suppress(CorruptRecord):
-        expiry.decode(data)
+        batch_fold.decode_sweep(data)
 
 
 def article(data: bytes) -> None:

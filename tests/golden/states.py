@@ -13,7 +13,7 @@ from pathlib import Path
 
 from neardup.index.base import Family
 from neardup.scheme import Scheme
-from neardup.sketch.takedown import of_url
+from neardup.sketch.takedown_hashes import of_url
 from streams.files.scan import scan
 from streams.files.state import State
 from tests.streams.archives import crawl, write_warc

@@ -14,7 +14,7 @@ from confluent_kafka import Consumer, ConsumerGroupTopicPartitions, KafkaError, 
 from confluent_kafka.admin import AdminClient
 from roles import How, Role
 
-from neardup.clusters.removal import take_down
+from neardup.clusters.takedown_and_expiry import take_down
 from neardup.fold import fold
 from neardup.index.layered import Layered
 from neardup.index.memory import MemoryStore

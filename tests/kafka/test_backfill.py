@@ -17,7 +17,7 @@ from neardup.errors import BadInput
 from neardup.limits import DAY_MS
 from neardup.page import Page
 from neardup.sketch.header import Header
-from neardup.sketch.takedown import of_url
+from neardup.sketch.takedown_hashes import of_url
 from streams.config.settings import Topics
 from streams.files.sources import open_sources
 from streams.formats.codecs import fetch_time

@@ -16,7 +16,7 @@ from confluent_kafka.admin import AdminClient
 from streams.config.settings import Topics
 from streams.errors import BrokerError, PositionLost, RecordTooLarge, TopicError
 from streams.kafka import Admin, Connection, KafkaLog, Writer, topics
-from streams.kafka.answers import AnswerWriter
+from streams.kafka.shard_answers import AnswerWriter
 from streams.kafka.topics import Sizes
 
 

@@ -15,7 +15,7 @@ from sharded_line import EPOCH, SHARDS, ShardedLine, long
 from neardup.index.base import Family
 from neardup.index.rocks import RocksStore
 from neardup.sharded.epochs import Sharding
-from neardup.sketch.takedown import of_url
+from neardup.sketch.takedown_hashes import of_url
 from streams.history.checkpoints import bring_back
 from streams.pipeline.matcher import folded_to
 from streams.roles import forget

@@ -18,7 +18,7 @@ from neardup.page import Page
 from neardup.sketch.making import sketch_pages
 from neardup.verdict import Coordinates
 from streams.formats.message import Message, encode_message
-from streams.pipeline.expiry import PAGES_BETWEEN
+from streams.pipeline.batch_fold import PAGES_BETWEEN
 from streams.ports import Range
 from streams.roles.shards import shard_state
 

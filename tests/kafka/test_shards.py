@@ -18,7 +18,7 @@ from sharded_line import EPOCH, SHARDS, ShardedLine, long
 
 from neardup.index.base import Family
 from neardup.index.rocks import RocksStore
-from neardup.sketch.takedown import of_url
+from neardup.sketch.takedown_hashes import of_url
 from streams.roles import forget
 from streams.roles.shards import shard_state
 

@@ -11,7 +11,7 @@ from broker import eventually
 from line import Line, Make, story
 
 from neardup.errors import BadInput
-from neardup.sketch.takedown import of_prefix, of_url
+from neardup.sketch.takedown_hashes import of_prefix, of_url
 from streams.errors import WrongScheme
 from streams.roles import forget
 from streams.roles.operator import forget_stream

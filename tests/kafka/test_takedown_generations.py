@@ -10,7 +10,7 @@ from line import Line, Make, story
 from test_backfill import beside, control, live
 
 from neardup.errors import BadInput, StateError
-from neardup.sketch.takedown import of_url
+from neardup.sketch.takedown_hashes import of_url
 from streams.errors import BrokerError
 from streams.formats.message import Forget, encode_control
 from streams.kafka import Generation, Stage, TopicReader, Writer

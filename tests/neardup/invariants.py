@@ -2,10 +2,10 @@
 
 from collections import Counter, defaultdict
 
-from neardup.index import keys, namings, rows, sharing
+from neardup.index import naming_rows, posting_rows, rows, sketch_rows
 from neardup.index.base import Family
-from neardup.rules.families import KeyFamily, family_of
-from neardup.rules.posted import similarity_keys
+from neardup.rules.key_families import KeyFamily, family_of
+from neardup.rules.posted_keys import similarity_keys
 from neardup.sketch.header import Header
 from neardup.verdict import Kind
 
@@ -36,7 +36,7 @@ class Checked:
             elif family in (KeyFamily.DIGEST_MORE, KeyFamily.OPAQUE_MORE):
                 self.more[key[:-8]].append(_id(key[-8:]))
             elif family is KeyFamily.NAMING:
-                self.namings[key] = namings.decode(value)
+                self.namings[key] = naming_rows.decode(value)
             else:
                 self.postings[key] = value
         self.live = {row.page_id: (hashed, row) for hashed, row in self.urls.items() if row.live}
@@ -47,8 +47,8 @@ class Checked:
 
     def _header(self, page):
         row = self.sketches[page]
-        rest = sharing.rest_of_row(row)
-        return Header(sharing.record_of_rows(row, None if rest is None else self.sketches[rest]))
+        rest = sketch_rows.rest_of_row(row)
+        return Header(sketch_rows.record_of_rows(row, None if rest is None else self.sketches[rest]))
 
     def _clusters(self):
         sizes, representatives = Counter(), set()
@@ -90,8 +90,8 @@ class Checked:
         users = Counter()
         for page in needed:
             header = self.headers[page]
-            key = keys.digest_key(header)
-            rest = sharing.rest_of_row(self.sketches[page])
+            key = rows.digest_key(header)
+            rest = sketch_rows.rest_of_row(self.sketches[page])
             if not key:
                 assert rest is None
             elif rest is not None or self.digests[key].rest == page:
@@ -102,18 +102,18 @@ class Checked:
     def _digests(self):
         pages = defaultdict(list)
         for page in sorted(self.live):
-            key = keys.digest_key(self.headers[page])
+            key = rows.digest_key(self.headers[page])
             if key:
                 pages[key].append(page)
         for key, digest in self.digests.items():
-            more = self.more.pop(keys.more_prefix(key), [])
+            more = self.more.pop(rows.more_prefix(key), [])
             assert [*digest.pages, *more] == pages[key]
             assert digest.live == len(pages[key])
             assert digest.live or digest.refs
             assert len(digest.pages) <= rows.DIGEST_PAGES_MAX
             assert bool(digest.pages) == bool(digest.live)
             if digest.rest != rows.NO_PAGE:
-                assert keys.digest_key(self.headers[digest.rest]) == key
+                assert rows.digest_key(self.headers[digest.rest]) == key
         assert not self.more
         assert all(key in self.digests for key in pages if pages[key])
 
@@ -122,11 +122,11 @@ class Checked:
         for cluster in self.clusters.values():
             header = self.headers[cluster.founding]
             for key in similarity_keys(header, self.decider):
-                wanted[key].add(keys.word_of(cluster.founding, header))
+                wanted[key].add(posting_rows.word_of(cluster.founding, header))
         for key, row in self.postings.items():
-            words = keys.postings(row)
+            words = posting_rows.postings(row)
             assert len(set(words)) == len(words)
-            if keys.is_hot(row):
+            if posting_rows.is_hot(row):
                 assert len(words) <= self.decider.hot_postings_kept
                 assert set(words) <= wanted[key]
             else:

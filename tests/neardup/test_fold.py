@@ -15,13 +15,13 @@ from neardup.errors import CorruptRecord, InvariantBroken
 from neardup.fold import fold, judge, read_ahead
 from neardup.index import reads as reading
 from neardup.index.base import Family
-from neardup.index.keys import is_hot
 from neardup.index.memory import MemoryStore
+from neardup.index.posting_rows import is_hot
 from neardup.index.reads import FIRST_MIN, Missing
 from neardup.index.rocks import RocksStore
 from neardup.pairs import scoring as pairs
 from neardup.rules import RULES
-from neardup.rules.families import SIMILARITY_BYTES
+from neardup.rules.key_families import SIMILARITY_BYTES
 from neardup.search.pages import Pages
 from tests.neardup.handmade import record, rejected, tombstone
 from tests.neardup.invariants import Checked, contents_of

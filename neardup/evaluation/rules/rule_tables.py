@@ -11,7 +11,7 @@ from neardup.evaluation.pairs.measures import Measured, measure
 from neardup.evaluation.pairs.runs import CrawlRun
 from neardup.evaluation.pairs.study import NO_LABELS, CrawlStudy, LabelledStudy, Mask
 from neardup.rules import rules_for
-from neardup.rules.posted import similarity_keys
+from neardup.rules.posted_keys import similarity_keys
 from neardup.sketch.header import Header
 from neardup.verdict import Kind
 

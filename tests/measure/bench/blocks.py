@@ -25,8 +25,8 @@ from neardup.decider import Decider
 from neardup.fold import fold
 from neardup.index.base import Family
 from neardup.index.memory import MemoryStore
-from neardup.rules import posted
-from neardup.rules.families import PLACES, KeyFamily
+from neardup.rules import posted_keys
+from neardup.rules.key_families import PLACES, KeyFamily
 from neardup.scheme import Scheme
 from neardup.sketch.header import Header
 from neardup.sketch.layout import field_at
@@ -69,8 +69,8 @@ def posting(blocks: Blocks) -> Iterator[Decider]:
 
 def _forget() -> None:
     """Where keys stand is remembered by what a rule posts."""
-    posted._takers.cache_clear()
-    posted._columns.cache_clear()
+    posted_keys._takers.cache_clear()
+    posted_keys._columns.cache_clear()
 
 
 class Found(NamedTuple):
@@ -112,7 +112,7 @@ def _meetings(samples: Sequence[Sample], records: Sequence[bytes], decider: Deci
     met = repeats = 0
     for sample, record in zip(samples, records, strict=True):
         header = Header(record)
-        keys = {header.digest, *posted.similarity_keys(header, decider)}
+        keys = {header.digest, *posted_keys.similarity_keys(header, decider)}
         known = first.setdefault(sample.item, keys)
         repeats += known is not keys
         met += known is not keys and not known.isdisjoint(keys)

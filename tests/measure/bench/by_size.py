@@ -31,7 +31,7 @@ from neardup.index.memory import MemoryStore
 from neardup.index.rocks import RocksStore
 from neardup.limits import PLACE_BITS
 from neardup.scheme import Scheme
-from neardup.sharded.records import Candidates, Effects
+from neardup.sharded.messages import Candidates, Effects
 from neardup.sharded.shard import Question, Shard
 from neardup.sketch.layout import field_at
 from streams.formats.message import Message, decode_entry, encode_message

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from neardup.kernels import kernel
 from neardup.kernels.mix import mix
-from neardup.rules.posted import PLACE_WEIGHT
+from neardup.rules.posted_keys import PLACE_WEIGHT
 from tests.measure.bench.mixture import Mixture
 
 U64 = np.uint64

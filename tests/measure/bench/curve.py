@@ -28,7 +28,7 @@ from neardup.index.base import Family
 from neardup.index.rocks import RocksStore
 from neardup.rules import RULES
 from neardup.rules.base import Posts
-from neardup.rules.families import KeyFamily
+from neardup.rules.key_families import KeyFamily
 from neardup.scheme import Scheme
 from tests.measure.bench import curve_figure
 from tests.measure.bench.collisions import Column, Point, evaluate, follow

@@ -9,13 +9,13 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from neardup.pairs.components import components
-from neardup.partition import families
+from neardup.partition import groups
+from neardup.partition.groups import components
 
 _MADE = {
-    "stars": families.stars,
+    "stars": groups.stars,
     "transitive": components,
-    "absorb": lambda pairs: families.absorb(pairs, 1),
+    "absorb": lambda pairs: groups.absorb(pairs, 1),
 }
 
 

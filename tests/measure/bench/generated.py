@@ -6,10 +6,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from neardup.decider import Decider
-from neardup.index import keys, namings, sharing
+from neardup.index import naming_rows, posting_rows, sketch_rows
 from neardup.index.base import Family, Store
 from neardup.index.rows import encode_founder_urls, encode_new_clusters, encode_new_digests, rows_of_array
-from neardup.rules.posted import keys_of_columns, similarity_columns
+from neardup.rules.posted_keys import keys_of_columns, similarity_columns
 from neardup.search.pages import Pages
 from neardup.sharded.judge_rows import slim_all, slim_headers
 from neardup.sketch.header import Header, url_hash
@@ -124,7 +124,7 @@ def shard_rows(records: Sequence[bytes], page_ids: Sequence[int], decider: Decid
     followed = [b"\x01" + key for key in pages.id_keys]
     return {
         Family.KEYS: _lists(pages, decider),
-        Family.SKETCHES: _pairs(pages.id_keys, map(sharing.whole_row, records)),
+        Family.SKETCHES: _pairs(pages.id_keys, map(sketch_rows.whole_row, records)),
         Family.URLS: _pairs(pages.url_hashes, followed),
     }
 
@@ -139,7 +139,7 @@ def _lists(pages: Pages, decider: Decider) -> dict[bytes, bytes | None]:
     postings = np.zeros(columns.shape, _ONE_POSTING)
     postings["format"] = 1
     postings["word"] = (pages.ids << 16 | tape << 8 | content)[posted, None]
-    salts = np.array([keys.salt_of(first) for first in range(256)], dtype=np.uint64)
+    salts = np.array([posting_rows.salt_of(first) for first in range(256)], dtype=np.uint64)
     sites = pages.headers["site"][posted, None] * salts[columns >> np.uint64(48) & np.uint64(255)]
     postings["tag"] = sites >> np.uint64(56)
     return _pairs(keys_of_columns(columns.reshape(-1)), rows_of_array(postings.reshape(-1)))
@@ -150,15 +150,15 @@ _ONE_POSTING = np.dtype([("format", "u1"), ("word", ">u8"), ("tag", "u1")])
 
 def _life(pages: Pages, headers: np.ndarray, kept: Sequence[bytes]) -> Rows:
     """Rows of URLs, clusters, digests and namings, and of what is kept of the records. headers: before slimming."""
-    checks = sharing.checks_of(pages.headers, kept, pages.middles)
+    checks = sketch_rows.checks_of(pages.headers, kept, pages.middles)
     clusters = encode_new_clusters(pages.ids, headers["url_hash"], [bytes(16)] * len(pages))
     newest = np.minimum(headers["fetched_at"], headers["log_time"])
     return {
         Family.KEYS: {
-            **_pairs(pages.naming_keys, namings.encode_firsts(headers)),
+            **_pairs(pages.naming_keys, naming_rows.encode_firsts(headers)),
             **_pairs(pages.digest_keys, encode_new_digests(pages.ids, checks)),
         },
-        Family.SKETCHES: _pairs(pages.id_keys, map(sharing.whole_row, kept)),
+        Family.SKETCHES: _pairs(pages.id_keys, map(sketch_rows.whole_row, kept)),
         Family.URLS: _pairs(pages.url_hashes, encode_founder_urls(pages.ids, newest, headers["log_time"])),
         Family.CLUSTERS: _pairs(pages.id_keys, clusters),
     }

@@ -19,7 +19,7 @@ from streams.files.archives import SketchedArchives, messages_of
 from streams.files.sketcher import Sketcher
 from streams.files.sources import LocalSource, open_sources
 from streams.formats.message import Message, encode_message
-from streams.pipeline import expiry
+from streams.pipeline import batch_fold
 from streams.pipeline.matcher import FOLD_BYTES_MAX, Mark, Matcher
 from streams.ports import Range
 from streams.state.checkpoint_store import CheckpointStore, Copied
@@ -154,7 +154,7 @@ def sweeps(scheme: Scheme) -> Iterator[Row]:
     log, held, parts = Log(), 20_000, 3
     plain = Decider(scheme=scheme.digest)
     swept = replace(plain, expiry_days=30)
-    per_sweep = expiry.PAGES_BETWEEN // _BATCH
+    per_sweep = batch_fold.PAGES_BETWEEN // _BATCH
     fresh = messages(scheme, mixed(log, held, parts * per_sweep * _BATCH), _behind(held))
     with ExitStack() as stack:
         matchers = []
@@ -183,7 +183,10 @@ def sweeps(scheme: Scheme) -> Iterator[Row]:
         without / with_them,
         "over .91 x",
     )
-    row.notes = {"URLs looked at": expiry.PAGES_BETWEEN * expiry.URLS_A_PAGE, "pages judged": per_sweep * _BATCH}
+    row.notes = {
+        "URLs looked at": batch_fold.PAGES_BETWEEN * batch_fold.URLS_A_PAGE,
+        "pages judged": per_sweep * _BATCH,
+    }
     yield row
 
 

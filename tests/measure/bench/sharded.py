@@ -26,7 +26,7 @@ from neardup.decider import Decider
 from neardup.index.base import Store
 from neardup.index.memory import MemoryStore
 from neardup.index.rocks import RocksStore
-from neardup.sharded.records import Candidates, Effects
+from neardup.sharded.messages import Candidates, Effects
 from neardup.sharded.shard import Question, Shard
 from neardup.sketch.layout import field_at
 from streams.commands.app import GC_THRESHOLDS

@@ -2,8 +2,8 @@
 
 import pytest
 
-from neardup.rules import posted
-from neardup.rules.families import PLACES, KeyFamily
+from neardup.rules import posted_keys
+from neardup.rules.key_families import PLACES, KeyFamily
 from neardup.sketch.header import Header
 from tests.measure.bench.blocks import CHOICES, Blocks, edited, judge, posting
 from tests.measure.gate.measure import sketched
@@ -18,9 +18,9 @@ def test_wider_blocks_are_the_same_bits_in_other_cuts() -> None:
     bits = {}
     for blocks in CHOICES:
         with posting(blocks) as decider:
-            keys = [key for key in posted.similarity_keys(header, decider) if KeyFamily.LOGTF <= key[0] < 0x50]
+            keys = [key for key in posted_keys.similarity_keys(header, decider) if KeyFamily.LOGTF <= key[0] < 0x50]
             assert len(keys) == blocks.many
-            assert len(posted.families_of(decider)) == len(posted.similarity_keys(header, decider))
+            assert len(posted_keys.families_of(decider)) == len(posted_keys.similarity_keys(header, decider))
             bits[blocks] = b"".join(key[1 : 1 + blocks.bits // 8] for key in keys)
     assert bits[Blocks(6, 32)] == bits[Blocks(4, 48)]
     assert len(bits[Blocks(4, 48)]) == 24

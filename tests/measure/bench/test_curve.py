@@ -9,7 +9,7 @@ import pytest
 from neardup.decider import Decider
 from neardup.fold import fold
 from neardup.index.memory import MemoryStore
-from neardup.rules.posted import similarity_keys
+from neardup.rules.posted_keys import similarity_keys
 from neardup.scheme import Scheme
 from neardup.sketch.header import Header
 from tests.measure.bench.collisions import CANDIDATES_MAX, POSTINGS_MAX, Column, evaluate, follow

@@ -25,7 +25,7 @@ from urllib.parse import urlsplit
 from lxml import html as tree
 
 from neardup.decider import Decider
-from neardup.rules.posted import similarity_keys
+from neardup.rules.posted_keys import similarity_keys
 from neardup.scheme import Scheme
 from neardup.sketch.header import Header
 from tests.measure.bench.extraction import Marked, pages_of

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from neardup.decider import SiteOverride
-from neardup.index import keys
+from neardup.index import posting_rows
 from neardup.index.base import Family
 from neardup.index.memory import MemoryStore
 from neardup.index.rows import DIGEST_PAGES_MAX, member_key
@@ -111,7 +111,7 @@ def test_a_shared_sketch_outlives_the_page_that_brought_it():
     ]
     assert not story.state.sketches
     assert not story.state.digests
-    assert all(keys.is_hot(row) for row in story.state.postings.values())
+    assert all(posting_rows.is_hot(row) for row in story.state.postings.values())
 
 
 def test_a_digest_keeps_count_of_more_pages_than_it_lists():
@@ -158,8 +158,8 @@ def test_a_key_of_too_many_pages_gives_no_candidates_and_stays_so():
     story = Story(*pages, *gone, pages[0], decider=few)
     counts = [story.json(i + 1)["evidence"]["candidates"] for i in range(5)]
     assert counts == [0, 1, 2, 3, 0]
-    (hot,) = [row for row in story.state.postings.values() if keys.is_hot(row)]
-    assert [word >> 16 for word in keys.postings(hot)] == [11], "the others are gone"
+    (hot,) = [row for row in story.state.postings.values() if posting_rows.is_hot(row)]
+    assert [word >> 16 for word in posting_rows.postings(hot)] == [11], "the others are gone"
     assert story.kinds[-1] == "unique"
 
 
@@ -170,7 +170,7 @@ def test_the_page_that_turns_a_key_hot_says_so_once():
     pages = [record(f"http://s{i}.org/", head + " ".join(f"p{i}w{j}" for j in range(40))) for i in range(6)]
     story = Story(*pages, decider=few)
     answer = [verdict.evidence.get("turned_hot") for verdict in story.all]
-    (key,) = [key for key, row in story.state.postings.items() if keys.is_hot(row)]
+    (key,) = [key for key, row in story.state.postings.items() if posting_rows.is_hot(row)]
     assert answer == [None, None, None, [f"head:{key.hex()}"], None, None]
 
     member = text((3, "other"))
@@ -178,7 +178,7 @@ def test_the_page_that_turns_a_key_hot_says_so_once():
     life = [(A, text()), (B, member), (C, rivals[0]), (D, rivals[1])]
     heir = Story(*(record(*page) for page in life), tombstone(A), decider=replace(few, postings_max=2))
     assert [verdict.evidence.get("turned_hot") for verdict in heir.verdicts[:4]] == [None] * 4
-    (key,) = [key for key, row in heir.state.postings.items() if keys.is_hot(row)]
+    (key,) = [key for key, row in heir.state.postings.items() if posting_rows.is_hot(row)]
     assert heir.verdicts[4].evidence == {"turned_hot": [f"head:{key.hex()}"]}, "the page's own, of what it caused"
 
 

@@ -6,7 +6,7 @@ from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from neardup.errors import BadPage
-from neardup.index import namings
+from neardup.index import naming_rows
 from neardup.kernels import urls
 from neardup.kernels.urls import same_owner
 from neardup.page import USER_FOLDERS, VIEWS, Page, normalise_url, owner_of
@@ -91,7 +91,7 @@ def test_kernels_know_the_folders_of_users():
 def test_all_agree_on_owners(a, b):
     expected = owner_of(a) == owner_of(b)
     assert _one_owner(a, b) == expected
-    assert (namings.owner(5, a.encode()) == namings.owner(5, b.encode())) == expected
+    assert (naming_rows.owner(5, a.encode()) == naming_rows.owner(5, b.encode())) == expected
     assert (owner(a) == owner(b)) == expected
     assert _one_owner(a, a)
 

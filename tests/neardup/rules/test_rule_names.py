@@ -3,7 +3,7 @@
 from random import Random
 
 from neardup.pairs.scoring import compare
-from neardup.rules.names import PageWords, head_veto, title_veto
+from neardup.rules.veto_words import PageWords, head_veto, title_veto
 from neardup.scheme import Scheme
 from neardup.sketch.view import Sketch
 from tests.neardup.sketch.words import sketch_words

@@ -7,10 +7,10 @@ import pytest
 
 from neardup import Page, open_index
 from neardup.decider import Decider
-from neardup.index import keys
+from neardup.index import posting_rows
 from neardup.index.base import Family
 from neardup.index.memory import MemoryStore
-from neardup.rules.families import SIMILARITY_BYTES
+from neardup.rules.key_families import SIMILARITY_BYTES
 from neardup.scheme import Scheme
 from neardup.sketch.making import sketch_pages
 from tests.neardup.handmade import record, tombstone
@@ -84,7 +84,7 @@ def test_without_what_hot_keys_keep_they_would_be() -> None:
     before, copies = poisoned(200, 200, 0, junk=130)
     decider = Decider(scheme=SCHEME.digest, hot_postings_kept=0, two_sites_tape_min=0.74)  # else the copies are found
     verdicts, store = folded(sketch_pages([*before, *copies], SCHEME), endless(100), decider=decider)
-    assert keys.HOT in dict(store.scan(Family.KEYS)).values()
+    assert posting_rows.HOT in dict(store.scan(Family.KEYS)).values()
     assert not any(one.cluster == 1 for one in verdicts[-20:])
 
 
@@ -111,7 +111,7 @@ def test_a_page_that_a_hot_key_keeps_leaves_it_when_it_goes() -> None:
     later = [tombstone("http://s0.org/0", at=1), stranger(9), tombstone("http://s9.org/9", at=1)]
     story = Story(*pages, *later, decider=replace(FEW, hot_c_min=0))
     assert [len(trace.candidates) for trace in story.traces if trace.page_id in (4, 6)] == [1, 0]
-    assert [row for row in story.state.postings.values() if keys.is_hot(row)] == [keys.HOT]
+    assert [row for row in story.state.postings.values() if posting_rows.is_hot(row)] == [posting_rows.HOT]
 
 
 @pytest.mark.slow
@@ -127,7 +127,7 @@ def test_slices_change_nothing_where_keys_turn_hot() -> None:
         records.append(record(url, " ".join(words), at=i) if rng.random() < 0.85 else tombstone(url, at=i))
     decider = replace(FEW, hot_postings_kept=2, hot_c_min=200)
     verdicts, store = folded(records, endless(1), decider=decider)
-    assert any(len(key) == SIMILARITY_BYTES and keys.is_hot(row) for key, row in store.scan(Family.KEYS))
+    assert any(len(key) == SIMILARITY_BYTES and posting_rows.is_hot(row) for key, row in store.scan(Family.KEYS))
     for size in (2, 7, 60):
         again, other = folded(records, endless(size), decider=decider, store=MemoryStore())
         assert [one.to_json() for one in again] == [one.to_json() for one in verdicts]

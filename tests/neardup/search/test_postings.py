@@ -8,12 +8,13 @@ import numpy as np
 import pytest
 
 from neardup.errors import CorruptRecord, InvariantBroken
-from neardup.index import keys
+from neardup.index import posting_rows
+from neardup.index.rows import digest_key
 from neardup.rules import RULES
-from neardup.rules.families import KeyFamily, family_of
-from neardup.rules.posted import similarity_keys
-from neardup.search.lists import Posted
+from neardup.rules.key_families import KeyFamily, family_of
+from neardup.rules.posted_keys import similarity_keys
 from neardup.search.pages import Pages
+from neardup.search.posting_lists import Posted
 from neardup.sketch.header import Header
 from tests.neardup.handmade import record
 from tests.neardup.story import SMALL
@@ -45,8 +46,8 @@ class Rows:
         counts = {}
         for key in similarity_keys(header, self.decider):
             row = self.rows.get(key)
-            for word in keys.postings(row):
-                counts[word] = counts.get(word, 0) + (1e-3 if keys.is_hot(row) else weight_of(key))
+            for word in posting_rows.postings(row):
+                counts[word] = counts.get(word, 0) + (1e-3 if posting_rows.is_hot(row) else weight_of(key))
         tape, content = header.tape_logs
         gap = self.decider.length_gap_max if self.decider.rule in ("tape", "verified") else 999
         near = [w for w in counts if abs((w >> 8 & 255) - tape) <= gap or abs((w & 255) - content) <= gap]
@@ -57,14 +58,17 @@ class Rows:
     def post(self, page_id, header):
         for key in similarity_keys(header, self.decider):
             row = self.rows.get(key)
-            self.rows[key] = keys.with_posting(
-                row, keys.posting(page_id, header, key), self.decider.postings_max, self.decider.hot_postings_kept
+            self.rows[key] = posting_rows.with_posting(
+                row,
+                posting_rows.posting(page_id, header, key),
+                self.decider.postings_max,
+                self.decider.hot_postings_kept,
             )
-            self.turned += keys.is_hot(self.rows[key]) and not keys.is_hot(row)
+            self.turned += posting_rows.is_hot(self.rows[key]) and not posting_rows.is_hot(row)
 
     def unpost(self, page_id, header):
         for key in similarity_keys(header, self.decider):
-            after = keys.without_posting(self.rows[key], keys.posting(page_id, header, key))
+            after = posting_rows.without_posting(self.rows[key], posting_rows.posting(page_id, header, key))
             self.rows[key] = after
             if after is None:
                 del self.rows[key]
@@ -75,7 +79,7 @@ def weight_of(key):
 
 
 def holds(row, page_id):
-    return any(word >> 16 == page_id for word in keys.postings(row))
+    return any(word >> 16 == page_id for word in posting_rows.postings(row))
 
 
 def slots_of(posted, header, decider):
@@ -96,9 +100,9 @@ def test_keys_in_columns_are_the_keys_of_each_page(rule):
     seen = set()
     for page_id, place in posted.number_of.items():
         assert posted.first[place] == seen.isdisjoint(posted.of_page(page_id))
-        assert int(posted.entries[place]) == keys.word_of(page_id, batch[page_id])
+        assert int(posted.entries[place]) == posting_rows.word_of(page_id, batch[page_id])
         seen.update(posted.of_page(page_id))
-    assert [bytes(key) for key in batch.digest_keys] == [keys.digest_key(header) for header in batch.values()]
+    assert [bytes(key) for key in batch.digest_keys] == [digest_key(header) for header in batch.values()]
 
 
 @pytest.mark.parametrize("seed", range(12))
@@ -114,7 +118,7 @@ def test_lists_do_what_rows_do(seed):
         before.post(page_id, old[page_id])
     stored, placed = (
         dict(before.rows),
-        {p for p in old if any(p == w >> 16 for r in before.rows.values() for w in keys.postings(r))},
+        {p for p in old if any(p == w >> 16 for r in before.rows.values() for w in posting_rows.postings(r))},
     )
     batch = Pages(list(enumerate(records[18:], 100)))
     posted = Posted(batch, decider)
@@ -132,7 +136,7 @@ def test_lists_do_what_rows_do(seed):
             assert expected[0] == []
         for other in expected[0]:
             shared = [key for key in posted.of_page(page_id) if holds(rows.rows.get(key), other)]
-            weight = sum(weight_of(key) for key in shared if not keys.is_hot(rows.rows[key]))
+            weight = sum(weight_of(key) for key in shared if not posting_rows.is_hot(rows.rows[key]))
             assert weight == expected[1][expected[0].index(other)]
             families = Counter(family_of(key).name.lower() for key in shared)
             assert lists.families_many([(page_id, other)]) == {(page_id, other): families}
@@ -142,18 +146,18 @@ def test_lists_do_what_rows_do(seed):
             if lists.is_lonely(place) and rng.random() < 0.5:
                 lists.post_lonely([place])
             else:
-                assert lists.post(posted.slots[place], keys.word_of(page_id, header), header.site)
+                assert lists.post(posted.slots[place], posting_rows.word_of(page_id, header), header.site)
             live[page_id] = header
         elif what < 0.8:
             fresh = rng.choice([p for p in old if p not in live] or [0])
             if fresh:
                 slots = slots_of(posted, old[fresh], decider)
-                assert lists.post(slots, keys.word_of(fresh, old[fresh]), old[fresh].site, foreign=True)
+                assert lists.post(slots, posting_rows.word_of(fresh, old[fresh]), old[fresh].site, foreign=True)
                 rows.post(fresh, old[fresh])
                 live[fresh] = old[fresh]
         elif live:
             gone = rng.choice(sorted(live))
-            lists.unpost(slots_of(posted, live[gone], decider), keys.word_of(gone, live[gone]))
+            lists.unpost(slots_of(posted, live[gone], decider), posting_rows.word_of(gone, live[gone]))
             rows.unpost(gone, live.pop(gone))
     ours = set(posted.keys)
     changed = {k: rows.rows.get(k) for k in ours if rows.rows.get(k) != stored.get(k)}
@@ -169,19 +173,19 @@ def test_hot_keys_are_counted_once():
     lists = posted.lists(decider)
     for page_id in batch:
         header = batch[page_id]
-        lists.post(posted.slots[posted.number_of[page_id]], keys.word_of(page_id, header), header.site)
+        lists.post(posted.slots[posted.number_of[page_id]], posting_rows.word_of(page_id, header), header.site)
     shared = sum(uses == 3 for uses in posted.uses.tolist())
     assert len(lists.turned) == shared > 0
     rows = list(lists.writes().values())
-    assert sum(map(keys.is_hot, rows)) == shared
-    assert {len(keys.postings(row)) for row in rows} == {1, 3}, "hot ones keep one of each site"
+    assert sum(map(posting_rows.is_hot, rows)) == shared
+    assert {len(posting_rows.postings(row)) for row in rows} == {1, 3}, "hot ones keep one of each site"
 
 
 def test_what_was_not_read_is_reported_and_what_is_damaged_refused():
     batch = Pages([(1, record("http://a.org/", " ".join(WORDS)))])
     posted = Posted(batch, SMALL)
     lists = posted.lists(SMALL)
-    word = keys.word_of(1, batch[1])
+    word = posting_rows.word_of(1, batch[1])
     assert lists.gather(1) is None
     assert lists.gather_many([1], [True]) == {}
     assert not lists.post(posted.slots[0], word, 1)

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from neardup.errors import CorruptRecord
 from neardup.sharded.epochs import Sharding
-from neardup.sharded.records import ANSWER, EFFECT, Candidates, Effects
+from neardup.sharded.messages import ANSWER, EFFECT, Candidates, Effects
 
 SHARDING, DECIDER = Sharding(4, 16), "00ff" * 8
 

@@ -9,13 +9,13 @@ from neardup.decider import Decider
 from neardup.index.base import Family, Reader
 from neardup.index.memory import MemoryStore
 from neardup.index.rows import id_key
-from neardup.index.sharing import whole_row
+from neardup.index.sketch_rows import whole_row
 from neardup.kernels import key_table
-from neardup.rules.posted import similarity_keys
-from neardup.sharded.changing import changes
+from neardup.rules.posted_keys import similarity_keys
+from neardup.sharded.apply_effects import changes
 from neardup.sharded.epochs import Sharding
 from neardup.sharded.judge_rows import JudgeReader
-from neardup.sharded.records import EffectKind, Effects
+from neardup.sharded.messages import EffectKind, Effects
 from neardup.sharded.window_lists import WindowLists
 from neardup.sketch.header import Header
 from tests.neardup.handmade import record

@@ -9,11 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from neardup.signals import SETS, SIGNALS, Body, Idf, Result, signals_of
-from neardup.signals.compression import PIECE_BYTES, mcd
 from neardup.signals.idf import TOP_TERMS, tfidf_distance
 from neardup.signals.pages import BODY_BYTES_MAX
 from neardup.signals.snippets import PASSAGE_CHARACTERS, PASSAGES, snippet
-from neardup.signals.table import body_length_distance, same_title, simhash_distance
+from neardup.signals.table import PIECE_BYTES, body_length_distance, mcd, same_title, simhash_distance
 
 NO_IDF = Idf()
 WORDS = ["wool", "felt", "yarn", "loom", "warp", "weft", "spindle", "dye", "carding", "fleece", "shears", "bobbin"]

@@ -15,7 +15,7 @@ from streams.files.archive_time import DATES, MAJORITY, STEP_MS, ArchiveTime
 from streams.files.scan import Progress, scan
 from streams.files.state import State
 from streams.formats.message import Message, decode_entry
-from streams.pipeline import expiry
+from streams.pipeline import batch_fold
 from tests.streams.archives import SCHEME, Sample, html, text, write_json_lines, write_warc
 
 Y1970, Y2020, Y2024, Y2099 = 0, 1_577_836_800_000, 1_704_067_200_000, 4_070_908_800_000
@@ -134,7 +134,7 @@ def headers(state: State) -> list[Header]:
 
 @pytest.fixture
 def often(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(expiry, "PAGES_BETWEEN", 10)
+    monkeypatch.setattr(batch_fold, "PAGES_BETWEEN", 10)
     monkeypatch.setattr(sketcher, "MESSAGE_PAGES_MAX", 7)
 
 

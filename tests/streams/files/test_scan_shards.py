@@ -17,7 +17,7 @@ from neardup.index.base import Family
 from neardup.index.rocks import RocksStore
 from neardup.scheme import Scheme
 from neardup.shadow import Disagreement
-from neardup.sharded.records import EffectKind, Effects
+from neardup.sharded.messages import EffectKind, Effects
 from streams.comparison.explain import explain_command
 from streams.files.scan import Progress, scan
 from streams.files.shards import ShardProcess, new_sharding

@@ -16,11 +16,11 @@ from neardup.limits import DAY_MS
 from neardup.sketch.header import url_hash
 from neardup.sketch.layout import field_at
 from streams.formats.message import Message, encode_message
-from streams.pipeline import expiry
-from streams.pipeline.expiry import Sweep
+from streams.pipeline import batch_fold
+from streams.pipeline.batch_fold import Sweep, decode_sweep
 from streams.pipeline.matcher import Matcher
 from streams.ports import Range
-from tests.neardup.clusters.test_removal import UNKNOWN
+from tests.neardup.clusters.test_takedown_and_expiry import UNKNOWN
 from tests.neardup.handmade import record, rejected, tombstone
 from tests.neardup.invariants import Checked
 from tests.neardup.story import SMALL
@@ -33,8 +33,8 @@ Messages = list[tuple[int, bytes]]
 
 @pytest.fixture(autouse=True)
 def often(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(expiry, "PAGES_BETWEEN", 10)
-    monkeypatch.setattr(expiry, "URLS_A_PAGE", 1)
+    monkeypatch.setattr(batch_fold, "PAGES_BETWEEN", 10)
+    monkeypatch.setattr(batch_fold, "URLS_A_PAGE", 1)
 
 
 def messages_of(pages: list[tuple[str, str, int]], rng: random.Random) -> Messages:
@@ -136,7 +136,7 @@ def test_slicing_changes_nothing(seed: int) -> None:
         first += [verdict.to_json() for verdict in verdicts_of(matcher, [message])]
     ids = [(verdict.page_id, verdict.n) for verdict in verdicts_of(Matcher(MemoryStore(), EXPIRING), messages)]
     assert ids == sorted(set(ids))
-    assert any(n >= expiry.FIRST_VERDICT for _, n in ids), "a page was promoted"
+    assert any(n >= batch_fold.FIRST_VERDICT for _, n in ids), "a page was promoted"
     for most in (len(messages), 9):
         store, silent = MemoryStore(), MemoryStore()
         found, at = [], 0
@@ -182,7 +182,7 @@ def test_the_horizon_is_a_number_of_the_decider() -> None:
 
 def test_where_sweeping_stands_is_read_as_it_was_written() -> None:
     for sweep in (Sweep(), Sweep(7, b""), Sweep(3, bytes(range(16)))):
-        assert expiry.decode(sweep.encode()) == sweep
-    assert expiry.decode(None) == Sweep()
+        assert decode_sweep(sweep.encode()) == sweep
+    assert decode_sweep(None) == Sweep()
     with pytest.raises(CorruptRecord):
-        expiry.decode(b"\0\0\0\1a")
+        decode_sweep(b"\0\0\0\1a")

@@ -16,7 +16,7 @@ from neardup.decider import Decider
 from neardup.errors import BadInput, CorruptRecord
 from neardup.index.base import Family
 from neardup.index.memory import MemoryStore
-from neardup.sketch.takedown import Takedown, of_prefix, of_site, of_url
+from neardup.sketch.takedown_hashes import Takedown, of_prefix, of_site, of_url
 from streams.comparison.explain import explain_command
 from streams.files.scan import scan
 from streams.files.state import State

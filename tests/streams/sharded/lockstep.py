@@ -11,9 +11,9 @@ from neardup.decider import Decider
 from neardup.index.base import Family
 from neardup.index.memory import MemoryStore
 from neardup.sharded.answering import answer
-from neardup.sharded.changing import changes
+from neardup.sharded.apply_effects import changes
 from neardup.sharded.epochs import Sharding
-from neardup.sharded.records import Effects
+from neardup.sharded.messages import Effects
 from neardup.sketch.layout import RecordKind, field_at
 from streams.formats.message import Message, decode_entry, encode_message
 from streams.pipeline.matcher import Matcher

@@ -8,16 +8,16 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from neardup.decider import Decider
-from neardup.index import keys, rows
+from neardup.index import posting_rows, rows
 from neardup.index.base import Family
 from neardup.index.memory import MemoryStore
 from neardup.limits import DAY_MS
-from neardup.sharded.changing import followed_of
+from neardup.sharded.apply_effects import followed_of
 from neardup.sharded.epochs import Sharding
 from neardup.sketch.header import url_hash
-from neardup.sketch.takedown import of_prefix, of_site, of_url
+from neardup.sketch.takedown_hashes import of_prefix, of_site, of_url
 from streams.formats.message import Forget, encode_control
-from streams.pipeline import expiry
+from streams.pipeline import batch_fold
 from tests.neardup.handmade import record, tombstone
 from tests.neardup.story import NEAR, NEARER, SMALL, text
 from tests.streams.sharded.lockstep import Lockstep, Messages, lockstep, messages_of, rows_in, rows_of, some_records
@@ -45,8 +45,8 @@ def agree(shards: list[MemoryStore], judge: MemoryStore, decider: Decider) -> No
         assert {Sharding.of(decider).shard_of(page_id) for page_id in here} <= {number}
         kept |= here
         for row in found[Family.KEYS].values():
-            if not keys.is_hot(row):
-                assert {word >> 16 for word in keys.postings(row)} <= here & set(founding.values())
+            if not posting_rows.is_hot(row):
+                assert {word >> 16 for word in posting_rows.postings(row)} <= here & set(founding.values())
         for key, row in found[Family.URLS].items():
             followed.setdefault(key, set()).update(followed_of(row))
     assert kept == {row.page_id for row in live.values()} | set(founding.values())
@@ -79,8 +79,8 @@ def with_takedowns(messages: Messages, rng: random.Random) -> Messages:
 def test_takedowns_and_expiry_reach_the_shards(
     shards: int, epoch: int, seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(expiry, "PAGES_BETWEEN", 10)
-    monkeypatch.setattr(expiry, "URLS_A_PAGE", 1)
+    monkeypatch.setattr(batch_fold, "PAGES_BETWEEN", 10)
+    monkeypatch.setattr(batch_fold, "URLS_A_PAGE", 1)
     rng = random.Random(seed)
     decider = replace(rng.choice([SMALL, EXPIRING]), shards=shards, epoch=epoch)
     messages = with_takedowns(messages_of(some_records(seed, 100), rng), rng)
@@ -93,8 +93,8 @@ def test_takedowns_and_expiry_reach_the_shards(
 
 
 def test_expired_pages_leave_their_shards(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(expiry, "PAGES_BETWEEN", 1)
-    monkeypatch.setattr(expiry, "URLS_A_PAGE", 9)
+    monkeypatch.setattr(batch_fold, "PAGES_BETWEEN", 1)
+    monkeypatch.setattr(batch_fold, "URLS_A_PAGE", 9)
     decider = replace(EXPIRING, shards=2, epoch=1)
     pages = [record(f"http://x{number}.org/", f"{number} " * 30, at=0) for number in range(4)]
     late = [record(f"http://y{number}.org/", f"y{number} " * 30, at=9 * DAY_MS) for number in range(4)]
@@ -163,8 +163,9 @@ def test_a_key_turns_hot_in_each_shard_by_itself(shards: int, hot: bool) -> None
     messages = singly(records)
     verdicts = lockstep(messages, decider)
     lists = [row for shard in shards_of(messages, verdicts, decider) for row in rows_in(shard)[Family.KEYS].values()]
-    assert any(map(keys.is_hot, lists)) is hot
-    assert max(len(keys.postings(row)) for row in lists if not keys.is_hot(row)) == {1: 2, 2: 3, 4: 2}[shards]
+    assert any(map(posting_rows.is_hot, lists)) is hot
+    longest = max(len(posting_rows.postings(row)) for row in lists if not posting_rows.is_hot(row))
+    assert longest == {1: 2, 2: 3, 4: 2}[shards]
 
 
 def test_records_of_one_message_follow_each_other() -> None:

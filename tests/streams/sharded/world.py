@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from neardup.decider import Decider
 from neardup.index.memory import MemoryStore
-from neardup.sharded.records import Candidates, Effects
+from neardup.sharded.messages import Candidates, Effects
 from neardup.sharded.shard import Shard
 from streams.pipeline.matcher import Matcher
 from tests.streams.sharded.lockstep import Messages, records_in, started

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from neardup.clusters.removal import Removed
+from neardup.clusters.takedown_and_expiry import Removed
 from neardup.index.layered import Layered
-from neardup.sketch.takedown import Takedown
+from neardup.sketch.takedown_hashes import Takedown
 from streams.errors import Unsettled
 from streams.formats.message import Message
 from streams.pipeline import accounting, matcher

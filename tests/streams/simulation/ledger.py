@@ -10,7 +10,7 @@ from typing import Any
 from unittest import mock
 
 from neardup.clusters.batch_verdicts import BatchVerdicts
-from neardup.clusters.removal import Removed
+from neardup.clusters.takedown_and_expiry import Removed
 from neardup.decider import Decider
 from neardup.fold import Outcome
 from neardup.index.base import Family, Reader
@@ -20,7 +20,7 @@ from neardup.scheme import Scheme
 from neardup.sketch.header import Header
 from neardup.sketch.layout import field_at
 from neardup.sketch.making import sketch_pages
-from neardup.sketch.takedown import Takedown
+from neardup.sketch.takedown_hashes import Takedown
 from neardup.verdict import Coordinates, Kind, Verdict
 from streams.formats import message
 from streams.pipeline import batch_fold, matcher

@@ -9,7 +9,7 @@ import orjson
 
 from neardup.errors import InvariantBroken, NeardupError
 from neardup.index.memory import MemoryStore
-from neardup.sketch.takedown import of_prefix, of_site, of_url
+from neardup.sketch.takedown_hashes import of_prefix, of_site, of_url
 from streams.formats.message import Forget, NewDecider, encode_control
 from streams.history.replay import Present, Stretch, replayed
 from streams.pipeline.control_records import OperatorDecisions, decider_changes_in

@@ -13,8 +13,8 @@ import pytest
 
 from neardup.errors import StateError
 from streams.state.checkpoint_store import CheckpointStore
-from streams.state.checkpointer import restore_newest
 from streams.state.manifest import Manifest
+from streams.state.restore import restore_newest
 
 #: Schedules of damage; NEARDUP_TEST_DAMAGE=2000 for a longer search.
 SCHEDULES = int(os.environ.get("NEARDUP_TEST_DAMAGE", "60"))

@@ -25,8 +25,9 @@ from streams.files.state import State
 from streams.roles.checkpoint import Restoring, identity
 from streams.roles.runtime import Runtime
 from streams.state.checkpoint_store import CheckpointStore
-from streams.state.checkpointer import IMAGE, Checkpointer, make_image, restore, restore_newest
+from streams.state.checkpointer import IMAGE, Checkpointer, make_image
 from streams.state.manifest import Manifest
+from streams.state.restore import restore, restore_newest
 from tests.streams.archives import crawl, write_warc
 from tests.streams.shell import Shell
 

@@ -8,7 +8,7 @@ from neardup.decider import Decider
 from neardup.index.base import Family
 from neardup.index.rows import decode_url
 from neardup.scheme import Scheme
-from neardup.sketch.takedown import Takedown
+from neardup.sketch.takedown_hashes import Takedown
 from neardup.verdict import Coordinates
 from streams.files.archive_time import ArchiveTime
 from streams.files.sketcher import Sketcher

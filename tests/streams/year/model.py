@@ -6,9 +6,9 @@ from typing import NamedTuple
 
 from neardup.limits import DAY_MS
 from neardup.sketch.header import url_hash
-from neardup.sketch.takedown import Named, Takedown
+from neardup.sketch.takedown_hashes import Named, Takedown
 from neardup.verdict import Kind, Verdict
-from streams.pipeline import expiry
+from streams.pipeline import batch_fold
 from tests.streams.year.crawl import Fetch
 
 #: What a page is called that is none of a URL's that is held.
@@ -70,9 +70,9 @@ class Model:
 
     def end_message(self) -> None:
         """Sweeps, if it is time to."""
-        if self._pages < expiry.PAGES_BETWEEN:
+        if self._pages < batch_fold.PAGES_BETWEEN:
             return
-        keys, most = sorted(self.held), self._pages * expiry.URLS_A_PAGE
+        keys, most = sorted(self.held), self._pages * batch_fold.URLS_A_PAGE
         at = bisect_right(keys, self._after)
         looked = keys[at : at + most]
         for key in looked:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from neardup.limits import DAY_MS
 from neardup.scheme import Scheme
-from neardup.sketch.takedown import Takedown, of_prefix, of_site, of_url
+from neardup.sketch.takedown_hashes import Takedown, of_prefix, of_site, of_url
 from tests.streams.scripted import ManualClock
 from tests.streams.year.crawl import Crawl
 from tests.streams.year.generation import EXPIRY_DAYS, Generation, Placed

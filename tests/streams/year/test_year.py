@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from streams.pipeline import expiry
+from streams.pipeline import batch_fold
 from tests.streams.year.run import DAYS, Year
 
 PAGES = int(os.environ.get("NEARDUP_TEST_YEAR_PAGES", "5000"))
@@ -21,7 +21,7 @@ LOG_BYTES_A_FETCH, INDEX_BYTES_A_URL = 2_000, 2 * 2_400
 @pytest.mark.slow
 def test_a_year(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     if SHORT:  # so that the sweeps go round as often as with a million pages
-        monkeypatch.setattr(expiry, "PAGES_BETWEEN", 30)
+        monkeypatch.setattr(batch_fold, "PAGES_BETWEEN", 30)
     began = time.monotonic()
     year = Year(tmp_path, PAGES, seed=1, restart_days=7 if SHORT else 1)
     year.run()

@@ -35,8 +35,8 @@ PAIR = np.dtype([(name, _KINDS[kind]) for name, kind in get_type_hints(Pair).ite
 #: A page of the message and a document of the shard, as a pair.
 #: place: number of the page in its message.
 #: page_id: of the document.
-#: weight: 1 + the weight of a candidate (`neardup.search.lists.Gathered`). 0: the document is no candidate, and follows
-#: the page's URL.
+#: weight: 1 + the weight of a candidate (`neardup.search.posting_lists.Gathered`). 0: the document is no candidate, and
+#: follows the page's URL.
 #: keys: bit k is set if the document is posted under the page's k-th key.
 #: pair: the numbers of the pair.
 ANSWER = np.dtype([("place", "<u2"), ("page_id", "<u8"), ("weight", "u1"), ("keys", "<u8"), ("pair", PAIR)])

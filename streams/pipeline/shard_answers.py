@@ -1,19 +1,21 @@
-"""Reads the answers of all shards in step with the sketch log: for each message one answer of each shard.
+"""The answers of shards as the judge reads them: a message of the sketch log is there once all shards answered it."""
 
-Partition s of the topic `candidates` has the answers of shard s, in the log's order. A shard that starts again writes
-some of them again, and a shard that was restored from an old checkpoint writes many. An answer is a function of the
-log and of the decider, so the first complete one of a message counts, and later ones are dropped. Answers by another
-decider, of a shard with other settings than the judge's, are not used.
-
-Memory is bounded: of each partition at most `ahead_max` answers behind the required one are kept. A partition that has
-its required answer is read no further than half of that. Where a partition is read in search of a missing answer,
-answers too far ahead are dropped, and read again once they are near.
-"""
-
+import json
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 
+from neardup.decider import Decider
+from neardup.errors import InvariantBroken
+from neardup.index.base import Family, Store
+from neardup.sharded.epochs import Sharding
+from neardup.sharded.messages import Candidates
 from streams.formats.pieces import Collected, decode_piece
-from streams.ports import AnswerSource, Record
+from streams.ports import AnswerSource, Record, SketchLog, Topic
+
+#: Where to read answers on, in the judge's META family: topic id, and a position by partition.
+_POSITIONS = b"answers_at"
+#: Answers that are kept of a shard that is ahead, at least.
+_AHEAD_MIN = 64
 
 
 class _Shard:
@@ -41,7 +43,16 @@ class _Shard:
 
 
 class Lockstep:
-    """Answers by message.
+    """Reads the answers of all shards in step with the sketch log: for each message one answer of each shard.
+
+    Partition s of the topic `candidates` has the answers of shard s, in the log's order. A shard that starts again
+    writes some of them again, and a shard that was restored from an old checkpoint writes many. An answer is a function
+    of the log and of the decider, so the first complete one of a message counts, and later ones are dropped. Answers by
+    another decider, of a shard with other settings than the judge's, are not used.
+
+    Memory is bounded: of each partition at most `ahead_max` answers behind the required one are kept. A partition that
+    has its required answer is read no further than half of that. Where a partition is read in search of a missing
+    answer, answers too far ahead are dropped, and read again once they are near.
 
     Args:
         source: the topic, at any position.
@@ -159,3 +170,103 @@ class Lockstep:
                 shard.dropped, shard.dropped_least = None, 0
         if back:
             self._source.seek(back)
+
+
+class AnsweredLog:
+    """Follows the log as `SketchLog`, one message at a time.
+
+    `poll` returns a message once all shards have answered it; `answers` returns these answers.
+    """
+
+    def __init__(self, log: SketchLog, source: AnswerSource, topic_id: bytes, store: Store, decider: Decider) -> None:
+        """
+        Args:
+            topic_id: of the topic `candidates`, which is `source`.
+            store: the judge's; `keep_positions` writes into it.
+        """
+        self._log, self._source, self._topic_id, self._store = log, source, topic_id, store
+        self.sharding, self._decider = Sharding.of(decider), decider.digest
+        self._ahead_max = max(_AHEAD_MIN, 3 * decider.epoch)  # shards are at most two epochs ahead
+        self._waiting: deque[tuple[int, bytes]] = deque()
+        self._answers: tuple[int, list[Candidates]] = (-1, [])
+        self._lockstep: Lockstep | None = None
+        self._kept: bytes | None = None
+
+    @property
+    def topic(self) -> Topic:
+        return self._log.topic
+
+    @property
+    def cluster_id(self) -> str:
+        return self._log.cluster_id
+
+    def first_offset(self) -> int:
+        return self._log.first_offset()
+
+    def end(self) -> int:
+        return self._log.end()
+
+    def follow(self, start: int) -> None:
+        self.keep_positions()  # of a standby that takes over: else it would read the topic from its start
+        self._log.follow(start)
+        self._waiting.clear()
+        self._lockstep = Lockstep(self._source, self._kept_positions(), start, self._ahead_max, self._is_own)
+
+    def poll(self, count: int, *, bytes_max: int, linger_s: float = 0.0, wait_s: float) -> list[tuple[int, bytes]]:
+        """Return the next message, if it is answered. Raises CorruptRecord for an answer that cannot be read."""
+        if not self._waiting:
+            found = self._log.poll(count, bytes_max=bytes_max, linger_s=linger_s, wait_s=wait_s)
+            self._waiting.extend(found)
+            wait_s = 0.0
+        if not self._waiting or self._lockstep is None:
+            return []
+        offset, _ = self._waiting[0]
+        payloads = self._lockstep.take(offset, wait_s)
+        if payloads is None:
+            return []
+        self._answers = offset, [Candidates.decode(payload) for payload in payloads]
+        return [self._waiting.popleft()]
+
+    def _is_own(self, payload: bytes) -> bool:
+        return Candidates.decode(payload).decider == self._decider
+
+    def answers(self, offset: int) -> list[Candidates]:
+        """Return the answers to the message that `poll` returned last, by shard."""
+        if self._answers[0] != offset:
+            raise InvariantBroken(f"answers to message {offset} are required, and {self._answers[0]} was read last")
+        return self._answers[1]
+
+    def position(self) -> int:
+        return self._waiting[0][0] if self._waiting else self._log.position()
+
+    def lag(self) -> int:
+        return self._log.lag() + len(self._waiting)
+
+    def awaits(self) -> str:
+        """Name the shards whose answer the next message waits for; "" if there is no such message."""
+        return self._lockstep.describe() if self._waiting and self._lockstep is not None else ""
+
+    def awaited(self) -> list[int]:
+        """Return the shards whose answer the next message waits for."""
+        return self._lockstep.awaited() if self._waiting and self._lockstep is not None else []
+
+    def check(self) -> None:
+        self._log.check()
+        self._source.check()
+
+    def keep_positions(self) -> None:
+        """Write into the store where to read answers on; its rows may be those of any later message."""
+        if self._lockstep is None:
+            return
+        positions = [at for _, at in sorted(self._lockstep.positions().items())]
+        row = json.dumps({"topic": self._topic_id.hex(), "at": positions}).encode()
+        if row != self._kept:
+            self._store.write({Family.META: {_POSITIONS: row}})
+            self._kept = row
+
+    def _kept_positions(self) -> dict[int, int]:
+        (row,) = self._store.get_many(Family.META, [_POSITIONS])
+        kept = json.loads(row) if row is not None else {}
+        if kept.get("topic") != self._topic_id.hex():
+            return dict.fromkeys(range(self.sharding.shards), 0)  # the source begins where the topic does
+        return dict(enumerate(kept["at"]))

@@ -13,16 +13,16 @@ import numpy as np
 
 from neardup.decider import Decider
 from neardup.errors import CorruptRecord, InvariantBroken
-from neardup.index import keys
+from neardup.index import posting_rows
 from neardup.kernels import postings as kernels
-from neardup.rules.families import SIMILARITY_BYTES
-from neardup.rules.posted import families_of, key_weights, keys_of_columns, length_gap, similarity_columns
+from neardup.rules.key_families import SIMILARITY_BYTES
+from neardup.rules.posted_keys import families_of, key_weights, keys_of_columns, length_gap, similarity_columns
 from neardup.search.pages import Pages
 
 #: Room for postings that a list gets beyond the needs of the batch, once pages of the store are posted.
 _MORE_ROOM = 8
-#: `keys.salt_of` by the first byte of a key.
-_SALTS = np.array([keys.salt_of(first) for first in range(256)], dtype=np.uint64)
+#: `posting_rows.salt_of` by the first byte of a key.
+_SALTS = np.array([posting_rows.salt_of(first) for first in range(256)], dtype=np.uint64)
 
 
 class Posted:
@@ -33,7 +33,7 @@ class Posted:
     following arrays, for pages with keys. slots int64[pages, keys]; tape, content (log-lengths) int64[pages];
     entries uint64[pages]: the page's posting; sites uint64[pages]: fingerprints; firsts bool[pages, keys]: no
     earlier page of the batch has the key, first bool[pages]: nor any of its keys. uses int64[slots]: pages with
-    this key; salts uint64[slots]: `keys.salt_of`. read bool[slots].
+    this key; salts uint64[slots]: `posting_rows.salt_of`. read bool[slots].
     """
 
     def __init__(self, pages: Pages, decider: Decider, alone: frozenset[int] = frozenset()) -> None:
@@ -122,7 +122,7 @@ class Lists:
         self._decider = decider
         rows = posted.rows
         sizes = np.array([len(row) if row else 0 for row in rows], dtype=np.int64)
-        held = sizes // keys.POSTING_BYTES
+        held = sizes // posting_rows.POSTING_BYTES
         most = max(decider.postings_max, decider.hot_postings_kept)
         self._room = np.maximum(held, np.minimum(held + posted.uses, most))
         self._begin = np.cumsum(self._room) - self._room
@@ -333,7 +333,7 @@ class Lists:
         if turned:
             counts = self._count[slots]
             for slot in slots[(counts < 0) & (counts != kernels.UNREAD)].tolist():
-                if not keys.is_hot(self.posted.rows[slot]):
+                if not posting_rows.is_hot(self.posted.rows[slot]):
                     self.turned.add(slot)
         return True
 
@@ -372,7 +372,7 @@ class Lists:
         """Rows that differ from what was read; None: deleted."""
         self._settle()
         changed = np.nonzero(self._changed)[0]
-        size = int((1 + keys.POSTING_BYTES * self._left_of(changed)).sum())
+        size = int((1 + posting_rows.POSTING_BYTES * self._left_of(changed)).sum())
         rows, ends = np.empty(size, dtype=np.uint8), np.empty(len(changed), dtype=np.int64)
         kernels.store(changed, self._arrays, rows, ends)
         encoded = rows.tobytes()

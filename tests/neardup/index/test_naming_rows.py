@@ -8,7 +8,7 @@ from neardup import open_index
 from neardup.decider import Decider
 from neardup.errors import CorruptRecord
 from neardup.fold import fold
-from neardup.index import namings
+from neardup.index import naming_rows
 from neardup.index.memory import MemoryStore
 from neardup.index.rocks import RocksStore
 from neardup.page import Page
@@ -235,22 +235,22 @@ def test_rows_count_pages_by_what_the_first_one_has() -> None:
     assert row[:4] == (5, 2, 5, 4)
     assert row.titles_tell
     assert row.paths_tell
-    assert namings.decode(namings.encode(row)) == row
+    assert naming_rows.decode(naming_rows.encode(row)) == row
     for _ in range(300):
         row = row.with_one(first)
     assert (row.others + row.alike, row.others) == (COUNT_MAX, 5)
-    assert namings.decode(namings.encode(row)) == row
+    assert naming_rows.decode(naming_rows.encode(row)) == row
 
 
-@pytest.mark.parametrize("row", [b"", b"\x02" + bytes(28), bytes(29), namings.encode(NO_SIBLINGS)[:-1]])
+@pytest.mark.parametrize("row", [b"", b"\x02" + bytes(28), bytes(29), naming_rows.encode(NO_SIBLINGS)[:-1]])
 def test_damaged_rows_are_refused(row: bytes) -> None:
     with pytest.raises(CorruptRecord, match="set it aside"):
-        namings.decode(row)
+        naming_rows.decode(row)
 
 
 def test_keys_are_site_and_naming() -> None:
     def key(title: str, url: str) -> bytes:
-        return namings.key_of(Header(sketch(f"<title>{title}</title><p>{TEXT}", url).record))
+        return naming_rows.key_of(Header(sketch(f"<title>{title}</title><p>{TEXT}", url).record))
 
     keys = {key(title, url) for title in ("Red", "Blue") for url in (HERE, HERE + "?2", "http://other.example/")}
     assert len(keys) == 4

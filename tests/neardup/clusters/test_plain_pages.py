@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from neardup.clusters import founders, members
+from neardup.clusters import plain_pages
 from neardup.clusters.batch_verdicts import BatchVerdicts
 from neardup.fold import fold
 from neardup.index.memory import MemoryStore
@@ -48,8 +48,8 @@ def mixed(seed):
 
 
 def one_by_one(monkeypatch):
-    monkeypatch.setattr(founders, "_are_plain", lambda overlay: [False] * len(overlay.pages))
-    monkeypatch.setattr(members, "_plans", lambda overlay: {})
+    monkeypatch.setattr(plain_pages, "_are_plain", lambda overlay: [False] * len(overlay.pages))
+    monkeypatch.setattr(plain_pages, "_plans", lambda overlay: {})
 
 
 def outcomes(records, decider, size):

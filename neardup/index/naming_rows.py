@@ -13,7 +13,7 @@ import numpy as np
 from neardup.errors import CorruptRecord
 from neardup.index.rows import rows_of_array
 from neardup.page import USER_FOLDERS, owner_of
-from neardup.rules.families import KeyFamily
+from neardup.rules.key_families import KeyFamily
 from neardup.rules.siblings import COUNT_MAX, Siblings, Traits
 from neardup.sketch.header import Header
 

@@ -11,12 +11,12 @@ from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice
 
-from neardup.clusters import membership
+from neardup.clusters import promotion
 from neardup.clusters.overlay import Effect, MakeReads, Overlay, Reads
 from neardup.clusters.verdicts import promoted, taken_down
 from neardup.decider import Decider
 from neardup.errors import InvariantBroken
-from neardup.index import namings, sharing
+from neardup.index import naming_rows, sketch_rows
 from neardup.index.base import Family, Reader, Writes
 from neardup.index.layered import Layered
 from neardup.index.reads import Missing, Needs, for_each
@@ -24,7 +24,7 @@ from neardup.index.rows import UrlRow, decode_url, id_key, seen_of
 from neardup.rules.siblings import NO_SIBLINGS
 from neardup.search.pages import Pages
 from neardup.sketch.header import Header
-from neardup.sketch.takedown import Named, Takedown
+from neardup.sketch.takedown_hashes import Named, Takedown
 from neardup.verdict import Verdict
 
 #: Number of pages that are removed together: their rows and those of the next representatives are in memory.
@@ -112,11 +112,15 @@ def _live(index: Reader) -> Iterator[tuple[bytes, UrlRow, Header]]:
         held = index.get_many(Family.SKETCHES, [id_key(url.page_id) for _, url in live])
         if None in held:
             raise InvariantBroken(f"sketches: no row of page {live[held.index(None)][1].page_id}")
-        rests = [None if row is None else sharing.rest_of_row(row) for row in held]
+        rests = [None if row is None else sketch_rows.rest_of_row(row) for row in held]
         required = [id_key(rest) for rest in rests if rest is not None]
         shared = dict(zip(required, index.get_many(Family.SKETCHES, required), strict=True))
         for (key, url), row, rest in zip(live, held, rests, strict=True):
-            yield key, url, Header(sharing.record_of_rows(row or b"", None if rest is None else shared[id_key(rest)]))
+            yield (
+                key,
+                url,
+                Header(sketch_rows.record_of_rows(row or b"", None if rest is None else shared[id_key(rest)])),
+            )
 
 
 def _remove(
@@ -196,7 +200,7 @@ def _retire(overlay: Overlay, hashed: bytes) -> tuple[Header | None, int | None]
         return None, None
     header = overlay.header(row.page_id)
     _forget_name(overlay, row)
-    return header, membership.retire(overlay, hashed, row)
+    return header, promotion.retire(overlay, hashed, row)
 
 
 def _forget_name(overlay: Overlay, row: UrlRow) -> None:
@@ -204,6 +208,6 @@ def _forget_name(overlay: Overlay, row: UrlRow) -> None:
     header = overlay.header(row.page_id)
     if not overlay.counts_siblings or not overlay.posted_keys(row.page_id):
         return
-    key = namings.key_of(header)
+    key = naming_rows.key_of(header)
     if overlay.namings.get(key) == NO_SIBLINGS.with_one(header):
         overlay.namings.put(key, None)

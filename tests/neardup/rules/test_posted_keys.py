@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from neardup.decider import Decider
 from neardup.rules import RULES
-from neardup.rules.families import family_of
-from neardup.rules.posted import keeps_the_same, similarity_columns, similarity_keys
+from neardup.rules.key_families import family_of
+from neardup.rules.posted_keys import keeps_the_same, similarity_columns, similarity_keys
 from neardup.sketch.header import Header
 from neardup.sketch.layout import HEADER
 from neardup.sketch.view import Sketch

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from neardup.pairs.components import components
-from neardup.partition import Parameters, families, plan
+from neardup.partition import Parameters, groups, plan
+from neardup.partition.groups import components
 from tests.oracle import partition as oracle
 
 BIT = 1 << plan.DOC_BITS
@@ -45,7 +45,7 @@ class Tables:
             ("lists", plan.LISTS),
         ):
             self.make(name, sql)
-        absorbed = families.absorb(self.db.execute(plan.CONTAINED).fetchall(), self.parameters.absorbed)
+        absorbed = groups.absorb(self.db.execute(plan.CONTAINED).fetchall(), self.parameters.absorbed)
         self.db.execute("create table absorbed (rep bigint, owner bigint)")
         self.db.executemany("insert into absorbed values (?, ?)", absorbed or [(-1, -1)])
         self.db.execute("delete from absorbed where rep = -1")
@@ -126,7 +126,7 @@ def test_lists_with_one_representative_are_merged_and_absorbed_from_the_greatest
 @pytest.mark.parametrize(("depth", "owners"), [(1, {8: 9, 6: 7}), (2, {8: 9, 7: 9}), (3, {8: 9, 7: 9, 6: 9})])
 def test_absorption_reaches_as_deep_as_asked(depth, owners):
     chain = [(9, 8), (8, 7), (7, 6)]
-    assert dict(families.absorb(chain, depth)) == owners
+    assert dict(groups.absorb(chain, depth)) == owners
 
 
 def test_a_template_of_one_site_makes_no_list():
@@ -155,14 +155,14 @@ def test_one_text_is_one_document():
 
 def test_stars_are_no_chains_and_transitive_sets_are():
     accepted = [(9, 5), (7, 5), (5, 3)]
-    assert families.stars(accepted) == {5: 9}
+    assert groups.stars(accepted) == {5: 9}
     assert components(accepted) == {5: 9, 7: 9, 3: 9}
 
 
 @given(st.sets(st.tuples(st.integers(0, 15), st.integers(0, 15)).filter(lambda pair: pair[0] > pair[1])))
 def test_every_member_of_a_star_was_compared_with_its_representative(pairs):
     accepted = sorted(pairs, reverse=True)
-    stars, sets = families.stars(accepted), components(accepted)
+    stars, sets = groups.stars(accepted), components(accepted)
     assert all((rep, member) in pairs for member, rep in stars.items())
     assert not set(stars) & set(stars.values())
     for a, b in pairs:

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from neardup.errors import CorruptRecord, OtherVersion
 from streams.formats.pieces import decode_piece, pieces_of
-from streams.pipeline.lockstep import Lockstep
+from streams.pipeline.shard_answers import Lockstep
 from tests.streams.scripted import ScriptedRecord
 
 #: Bytes of a payload in one piece, so that answers have up to three.

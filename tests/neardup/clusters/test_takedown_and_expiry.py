@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from neardup.clusters.removal import expire, take_down
+from neardup.clusters.takedown_and_expiry import expire, take_down
 from neardup.errors import BadInput
 from neardup.fold import fold
 from neardup.index.base import Family
@@ -15,7 +15,7 @@ from neardup.index.layered import Layered
 from neardup.index.memory import MemoryStore
 from neardup.index.rocks import RocksStore
 from neardup.sketch.header import url_hash
-from neardup.sketch.takedown import Named, of_prefix, of_site, of_url
+from neardup.sketch.takedown_hashes import Named, of_prefix, of_site, of_url
 from neardup.verdict import TAKEN_DOWN, Kind
 from tests.neardup.handmade import record, tombstone
 from tests.neardup.invariants import Checked

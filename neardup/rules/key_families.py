@@ -18,7 +18,7 @@ class KeyFamily(IntEnum):
     OPAQUE = 0x02  # of an opaque body
     DIGEST_MORE = 0x03  # live pages of a digest that do not fit into its row
     OPAQUE_MORE = 0x04
-    NAMING = 0x05  # pages of a site by title and heading: neardup.index.namings
+    NAMING = 0x05  # pages of a site by title and heading: neardup.index.naming_rows
     HEAD = 0x10  # the first 8 tokens
     PLACE = 0x60  # site, words of title and heading, end of the URL
     SUPERSHINGLE = 0x20  # 6 places: algorithm B's, of 14 minvalues

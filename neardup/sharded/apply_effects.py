@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from neardup.decider import Decider
 from neardup.errors import CorruptRecord, InvariantBroken
-from neardup.index import sharing
+from neardup.index import sketch_rows
 from neardup.index.base import Family, Reader, Writes
 from neardup.index.reads import Missing, Needs, for_each
 from neardup.index.rows import id_key
@@ -20,7 +20,7 @@ from neardup.index.table import Table
 from neardup.search.overlay import SearchOverlay
 from neardup.search.pages import Pages
 from neardup.search.reads import BatchReads
-from neardup.sharded.records import EffectKind
+from neardup.sharded.messages import EffectKind
 
 #: One effect: kind, page id, URL hash.
 Item = tuple[int, int, bytes]
@@ -91,7 +91,7 @@ def _apply(item: Item, overlay: SearchOverlay, followed: Table[tuple[int, ...]])
     kind, page_id, url = item
     if kind == _KEEP:
         record = overlay.pages.records[overlay.pages.position(page_id)]
-        overlay.sketches.put_encoded(id_key(page_id), sharing.whole_row(record))
+        overlay.sketches.put_encoded(id_key(page_id), sketch_rows.whole_row(record))
     elif kind == _DROP:
         overlay.sketches.put(id_key(page_id), None)
     elif kind == _POST:

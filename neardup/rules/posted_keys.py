@@ -9,7 +9,7 @@ import numpy as np
 from neardup.decider import Decider, Shapes, shaping
 from neardup.rules import rule_of
 from neardup.rules.base import Posts
-from neardup.rules.families import NOWHERE, PLACES, SIMILARITY_BYTES, KeyFamily, Places, family_of
+from neardup.rules.key_families import NOWHERE, PLACES, SIMILARITY_BYTES, KeyFamily, Places, family_of
 from neardup.sketch.header import Header
 from neardup.sketch.layout import HEADER, RecordFlag
 

@@ -1,9 +1,6 @@
-"""Keys of the `keys` family and the rows under them: digests and posting lists.
+"""Rows of the `keys` family under a similarity key (7 bytes, `neardup.rules.key_families`): posting lists.
 
-A similarity key is 7 bytes (`neardup.rules.families`). A digest's key is 17 bytes, the whole digest, because equal keys
-mean equal pages there.
-
-A posting list, oldest posting first. Lengths are `neardup.sketch.header.log_length`; numbers are big-endian.
+A posting list has its oldest posting first. Lengths are `neardup.sketch.header.log_length`; numbers are big-endian.
 
     +---+-------------+-----------------+-------------------------+--------------+-----
     | 1 | page id (6) | tape length (1) | content tape length (1) | site tag (1) | ...
@@ -18,28 +15,7 @@ import struct
 from collections.abc import Sequence
 
 from neardup.errors import CorruptRecord, InvariantBroken
-from neardup.rules.families import KeyFamily
 from neardup.sketch.header import Header
-
-
-def digest_key(header: Header) -> bytes:
-    """Key of the row of a page's digest; b"" if it has none."""
-    if not header.digest:
-        return b""
-    return (_OPAQUE if header.opaque else _DIGEST) + header.digest
-
-
-#: The row of a page under `more_prefix`.
-MORE = b"\x01"
-_DIGEST, _OPAQUE = bytes([KeyFamily.DIGEST]), bytes([KeyFamily.OPAQUE])
-
-
-def more_prefix(digest: bytes) -> bytes:
-    """Prefix of the keys of a digest's further live pages; 8 bytes of page id follow."""
-    return bytes([digest[0] + (KeyFamily.DIGEST_MORE - KeyFamily.DIGEST)]) + digest[1:]
-
-
-# ---- posting lists -------------------------------------------------------------------------------------------------
 
 _LIST, HOT = b"\x01", b"\x02"
 POSTING_BYTES = 9

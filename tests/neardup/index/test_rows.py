@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from neardup.decider import Decider
 from neardup.errors import CorruptRecord, InvariantBroken
-from neardup.index import keys, rows, sharing
+from neardup.index import posting_rows, rows, sketch_rows
 from neardup.sketch.header import Header, log_length
 from neardup.sketch.layout import HEADER
 from neardup.sketch.view import Sketch
@@ -124,33 +124,35 @@ KEY = b"\x31" + bytes(6)
 
 
 def entry_of(page, site="a"):
-    return keys.posting(page, Header(record(f"http://{site}.org/", LONG)), KEY)
+    return posting_rows.posting(page, Header(record(f"http://{site}.org/", LONG)), KEY)
 
 
 def posted(row, page, site="a", kept=2):
-    return keys.with_posting(row, entry_of(page, site), 64, kept)
+    return posting_rows.with_posting(row, entry_of(page, site), 64, kept)
 
 
 def pages_of(row):
-    return [word >> 16 for word in keys.postings(row)]
+    return [word >> 16 for word in posting_rows.postings(row)]
 
 
 def test_a_posting_list_keeps_its_bytes():
     header = Header(record("http://a.org/", LONG))
     tape, content = header.tape_logs
-    tag = header.site * keys.salt_of(0x31) % 2**64 >> 56
+    tag = header.site * posting_rows.salt_of(0x31) % 2**64 >> 56
     entry = entry_of(258)
     assert entry.hex() == f"000000000102{tape:02x}{content:02x}{tag:02x}"
     row = posted(posted(None, 258), 259)
     assert row.hex() == f"01{entry.hex()}000000000103{tape:02x}{content:02x}{tag:02x}"
     assert pages_of(row) == [258, 259]
-    assert keys.without_posting(row, entry).hex() == f"01000000000103{tape:02x}{content:02x}{tag:02x}"
-    assert keys.HOT == b"\x02"
+    assert posting_rows.without_posting(row, entry).hex() == f"01000000000103{tape:02x}{content:02x}{tag:02x}"
+    assert posting_rows.HOT == b"\x02"
 
 
 def test_sites_whose_tags_are_equal_under_one_key_differ_under_others_of_its_family():
     rng = random.Random(1)
-    tags = {tuple(site * keys.salt_of(0x30 + place) % 2**64 >> 56 for place in range(8)) for site in some_sites(rng)}
+    tags = {
+        tuple(site * posting_rows.salt_of(0x30 + place) % 2**64 >> 56 for place in range(8)) for site in some_sites(rng)
+    }
     assert len(tags) == 3_000
     assert len({one[0] for one in tags}) == 256
 
@@ -160,13 +162,13 @@ def test_the_posting_after_the_last_turns_the_key_hot_for_ever():
     for page in range(64):
         row = posted(row, page)
         assert pages_of(row) == list(range(page + 1))
-    assert posted(row, 64, kept=0) == keys.HOT == posted(keys.HOT, 99, kept=0)
-    assert pages_of(keys.HOT) == []
+    assert posted(row, 64, kept=0) == posting_rows.HOT == posted(posting_rows.HOT, 99, kept=0)
+    assert pages_of(posting_rows.HOT) == []
     row = posted(row, 64)
-    assert row == keys.HOT + entry_of(0), "of one site the first"
-    assert keys.without_posting(row, entry_of(3)) == row
-    assert keys.without_posting(row, entry_of(0)) == keys.HOT
-    assert posted(keys.HOT, 99) == keys.HOT + entry_of(99)
+    assert row == posting_rows.HOT + entry_of(0), "of one site the first"
+    assert posting_rows.without_posting(row, entry_of(3)) == row
+    assert posting_rows.without_posting(row, entry_of(0)) == posting_rows.HOT
+    assert posted(posting_rows.HOT, 99) == posting_rows.HOT + entry_of(99)
 
 
 def test_a_hot_key_keeps_one_page_of_each_of_its_first_sites():
@@ -178,25 +180,25 @@ def test_a_hot_key_keeps_one_page_of_each_of_its_first_sites():
         row = posted(row, page, site, kept=4)
         found.append(pages_of(row))
     assert found == [[0, 40], [0, 40, 65], [0, 40, 65], [0, 40, 65], [0, 40, 65, 68], [0, 40, 65, 68]]
-    row = posted(keys.without_posting(row, entry_of(40, "b")), 70, "e", kept=4)
+    row = posted(posting_rows.without_posting(row, entry_of(40, "b")), 70, "e", kept=4)
     assert pages_of(row) == [0, 65, 68, 70], "a page that leaves makes room"
 
 
 def test_taking_out_what_is_not_there_is_a_broken_invariant():
     row = posted(None, 1)
-    assert keys.without_posting(row, entry_of(1)) is None
+    assert posting_rows.without_posting(row, entry_of(1)) is None
     # The bytes of posting 0x0100 occur in the row, but across two postings.
     for absent in (2, 1 << 8, 1 << 40):
         with pytest.raises(InvariantBroken):
-            keys.without_posting(row, entry_of(absent))
+            posting_rows.without_posting(row, entry_of(absent))
     with pytest.raises(InvariantBroken):
-        keys.without_posting(None, entry_of(1))
+        posting_rows.without_posting(None, entry_of(1))
 
 
 @pytest.mark.parametrize("row", [b"", b"\x05", b"\x01abc", b"\x02\0", b"\x03" + bytes(9)])
 def test_unknown_posting_rows_are_refused(row):
     with pytest.raises(CorruptRecord):
-        keys.postings(row)
+        posting_rows.postings(row)
 
 
 def test_digests_of_texts_and_of_bodies_never_meet():
@@ -204,12 +206,12 @@ def test_digests_of_texts_and_of_bodies_never_meet():
     opaque = bytearray(record("http://a.org/", body=b"x"))
     at = HEADER.fields["digest"][1]
     opaque[at : at + 16] = page.digest
-    assert keys.digest_key(page) == b"\x01" + page.digest
-    assert keys.digest_key(Header(bytes(opaque))) == b"\x02" + page.digest
-    assert keys.more_prefix(keys.digest_key(page)) == b"\x03" + page.digest
-    assert keys.more_prefix(keys.digest_key(Header(bytes(opaque)))) == b"\x04" + page.digest
+    assert rows.digest_key(page) == b"\x01" + page.digest
+    assert rows.digest_key(Header(bytes(opaque))) == b"\x02" + page.digest
+    assert rows.more_prefix(rows.digest_key(page)) == b"\x03" + page.digest
+    assert rows.more_prefix(rows.digest_key(Header(bytes(opaque)))) == b"\x04" + page.digest
     for nothing in (record("http://a.org/"), record("http://a.org/", body=b""), tombstone("http://a.org/")):
-        assert keys.digest_key(Header(nothing)) == b""
+        assert rows.digest_key(Header(nothing)) == b""
 
 
 # ---- records -------------------------------------------------------------------------------------------------------
@@ -244,22 +246,24 @@ def test_a_copy_is_put_together_again_byte_for_byte(text, opaque, canonical):
     body = text.encode() if opaque else None
     first = record("http://a.org/", text, body=body)
     copy = record("http://sub.b.org/path", text, body=body, at=7, canonical=canonical, offset=3, lang="de")
-    assert sharing.shared_part(first) == sharing.shared_part(copy)
-    row = sharing.own_row(copy, 5)
-    assert sharing.rest_of_row(row) == 5
-    assert sharing.record_of_rows(row, sharing.whole_row(first)) == copy
-    assert sharing.rest_of_row(sharing.whole_row(copy)) is None
-    assert sharing.record_of_rows(sharing.whole_row(copy), None) == copy
-    assert len(row) <= len(copy) - len(sharing.shared_part(copy)) + 9
+    assert sketch_rows.shared_part(first) == sketch_rows.shared_part(copy)
+    row = sketch_rows.own_row(copy, 5)
+    assert sketch_rows.rest_of_row(row) == 5
+    assert sketch_rows.record_of_rows(row, sketch_rows.whole_row(first)) == copy
+    assert sketch_rows.rest_of_row(sketch_rows.whole_row(copy)) is None
+    assert sketch_rows.record_of_rows(sketch_rows.whole_row(copy), None) == copy
+    assert len(row) <= len(copy) - len(sketch_rows.shared_part(copy)) + 9
 
 
 def test_what_differs_in_pages_of_one_digest_is_not_shared():
     first, other = record("http://a.org/", LONG), bytearray(record("http://a.org/", LONG))
     other[HEADER.itemsize] ^= 1  # the tape
-    assert sharing.check_of(sharing.shared_part(first)) != sharing.check_of(sharing.shared_part(bytes(other)))
+    assert sketch_rows.check_of(sketch_rows.shared_part(first)) != sketch_rows.check_of(
+        sketch_rows.shared_part(bytes(other))
+    )
 
 
 @pytest.mark.parametrize("row", [b"", b"\x02short", b"\x07" + bytes(20)])
 def test_unknown_sketch_rows_are_refused(row):
     with pytest.raises(CorruptRecord):
-        sharing.rest_of_row(row)
+        sketch_rows.rest_of_row(row)
