@@ -201,13 +201,6 @@ def alerts(pace: RuleDurations) -> Iterator[Alert]:
         "warning",
         "A {{ $labels.role }} restarts repeatedly.",
     )
-    yield Alert(
-        "NeardupAuditLost",
-        f"sum(increase({M.audit_lost}[{pace.long}])) > 0",
-        "0s",
-        "warning",
-        "Lines of the audit could not be written; verdicts are not affected.",
-    )
 
 
 def document(pace: RuleDurations | None = None) -> dict[str, Any]:

@@ -100,7 +100,7 @@ PANELS: Mapping[str, Sequence[str]] = {
     "Decider": ("decider.rule", "decider.sites", "set"),
     "Shards": ("shards", "epoch", "candidates_topic", "effects_topic"),
     "Checkpoints": ("checkpoints", "checkpoint_messages", "checkpoints_kept"),
-    "Audits and shadow rules": ("audit", "audit_rate", "audit_bytes_max", "shadow", "shadow_set"),
+    "Audits and shadow rules": ("audit_rate", "shadow", "shadow_set"),
     "Monitoring": (
         *("stall_ms", "hold_ms", "metrics_host", "metrics_port", "log_level", "log_format", "traces", "trace_rate"),
     ),

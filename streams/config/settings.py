@@ -259,14 +259,12 @@ class Settings:
     checkpoints_kept: Annotated[int, _whole(1, 1_000), "Number of checkpoints kept; older ones are removed"] = 3
 
     # Auditing: changes no verdict either.
-    audit: Annotated[str, _text(r"[^\0]*", "a file"), "File for the audit: pairs for people to check"] = ""
     audit_topic: Annotated[
-        str, _text(f"({_NAME})?", "a Kafka topic name, or nothing"), "Topic for the audit; written with the verdicts"
+        str,
+        _text(f"({_NAME})?", "a Kafka topic name, or nothing"),
+        "Topic for the audit: pairs for people to check; written with the verdicts",
     ] = ""
     audit_rate: Annotated[float, _SHARE, "Share of the pages that the audit draws pairs from"] = 0.1
-    audit_bytes_max: Annotated[
-        int, _whole(100_000, 100_000_000_000), "Size at which the audit file is renamed to FILE.1, which is replaced"
-    ] = 100_000_000
     shadow: Annotated[
         str,
         _text("|".join(("", *ONLINE_RULES)), f"one of {', '.join(ONLINE_RULES)}, or nothing"),

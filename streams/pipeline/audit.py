@@ -1,8 +1,8 @@
-"""The audit of a run: counts, and a sample of judged pairs as JSON lines, in a local file or in a topic.
+"""The audit of a run: counts, and a sample of judged pairs as JSON lines, in a matcher's topic or a scan's file.
 
 Which pairs are drawn is a function of the log alone, whatever the batches. A topic receives them in the transaction of
 their verdicts, so each exactly once. A file receives them after these verdicts: a crash may lose the lines of the last
-messages, since refolding them draws none. A file never stops a run: lines that cannot be written are counted, with one
+messages, since refolding them draws none. A file never stops a scan: lines that cannot be written are counted, with one
 warning.
 
     {"version": 1, "audit": "pair", "sample": "rejected", "a": {"page_id": ..., "url": ..., "coordinates": ...},
@@ -36,20 +36,16 @@ RATE = 0.1
 
 
 class AuditFile:
-    """Appends lines to a file.
+    """Appends lines to a file. lost: lines that could not be written."""
 
-    bytes_max: beyond it the file is renamed to FILE.1, which is replaced; None: unbounded. lost: lines that could not
-    be written.
-    """
-
-    def __init__(self, path: Path, bytes_max: int | None, warn: Callable[[str], None]) -> None:
+    def __init__(self, path: Path, warn: Callable[[str], None]) -> None:
         """Raises BadInput for a file that cannot be opened or holds something else."""
-        self._path, self._bytes_max, self._warn = path, bytes_max, warn
+        self._path, self._warn = path, warn
         self.lost = 0
         if path.exists() and not (path.is_file() or path.is_char_device()):
             raise BadInput(f"cannot write the audit to {path}: not a file")  # a pipe's reader could block the run
         with bad_input(f"cannot write the audit to {path}"):
-            self._handle = _open(path)
+            self._handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
             start = os.pread(self._handle, len(_BEGIN), 0) if path.is_file() else b""
         if start and start != _BEGIN:
             os.close(self._handle)
@@ -63,8 +59,6 @@ class AuditFile:
         if not data:
             return
         try:
-            if self._bytes_max is not None and self._size and self._size + len(data) > self._bytes_max:
-                self._rotate()
             left = memoryview(data)
             while left:
                 left = left[os.write(self._handle, left) :]
@@ -76,27 +70,16 @@ class AuditFile:
             with suppress(OSError):  # half a line would spoil the next one
                 os.ftruncate(self._handle, self._size)
 
-    def _rotate(self) -> None:
-        os.replace(self._path, self._path.with_name(self._path.name + ".1"))
-        fresh = _open(self._path)
-        os.close(self._handle)
-        self._handle, self._size = fresh, 0
-
     def close(self) -> None:
         if self._handle >= 0:
             os.close(self._handle)
             self._handle = -1
 
 
-def _open(path: Path) -> int:
-    return os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
-
-
 class Audit:
-    """Draws pairs of judged messages and writes them. Use it as a context manager.
+    """Draws pairs of judged messages. Use it as a context manager.
 
-    `record` does both for a run without a topic. A run with a topic sends the lines of `draw` in its transaction, and
-    passes them to `write` afterwards, for the file.
+    A scan calls `record`, which writes them to the file. A matcher sends the lines of `draw` in its transaction.
     """
 
     def __init__(self, auditor: Auditor, file: AuditFile | None = None) -> None:
@@ -108,27 +91,22 @@ class Audit:
     def counts(self) -> Counts:
         return self.auditor.counts
 
-    @property
-    def lost(self) -> int:
-        """Lines that could not be written."""
-        return self._file.lost if self._file else 0
-
     def record(self, weighed: Sequence[ComparedPage]) -> None:
-        self.write(self.draw(weighed))
+        self._write(self.draw(weighed))
 
     def draw(self, weighed: Sequence[ComparedPage]) -> list[bytes]:
         """Count all pages; return the lines of the pairs drawn. Samples are bounded per message."""
         messages = groupby(weighed, lambda one: one.page_id >> PLACE_BITS)
         return [line for _, pages in messages for line in self.auditor.look(list(pages))]
 
-    def write(self, lines: Sequence[bytes]) -> None:
+    def _write(self, lines: Sequence[bytes]) -> None:
         if self._file is not None:
             self._file.write(lines)
 
     def write_counts(self) -> None:
         """Write the counts since the last line of counts."""
         now = replace(self.counts)
-        self.write(self.counts_since(self._written))
+        self._write(self.counts_since(self._written))
         self._written = now
 
     def counts_since(self, before: Counts) -> list[bytes]:
@@ -143,8 +121,9 @@ class Audit:
     def to_json(self) -> dict[str, int]:
         """Return the counts; those of a shadow rule or of a file only where there is one."""
         hidden: set[str] = set() if self.auditor.shadow else {*Disagreement}
-        hidden |= {"drawn", "left_out", "lost"} if self._file is None else set()
-        return {name: value for name, value in {**asdict(self.counts), "lost": self.lost}.items() if name not in hidden}
+        lost = {} if self._file is None else {"lost": self._file.lost}
+        hidden |= {"drawn", "left_out"} if self._file is None else set()
+        return {name: value for name, value in {**asdict(self.counts), **lost}.items() if name not in hidden}
 
     def close(self) -> None:
         self.write_counts()
@@ -171,7 +150,6 @@ def open_audit(
     rate: float = RATE,
     shadow: str | None = None,
     numbers: Mapping[str, Any] | None = None,
-    bytes_max: int | None = None,
     warn: Callable[[str], None],
 ) -> Audit | None:
     """Return the audit that the settings describe, None without any. topic: where the caller sends the lines of `draw`.
@@ -186,4 +164,4 @@ def open_audit(
     if not 0 <= rate <= 1:
         raise WrongUsage(f"audit rate {rate:g}: must be a share from 0 to 1")
     auditor = Auditor(live, other, rate if file is not None or topic else 0.0)
-    return Audit(auditor, None if file is None else AuditFile(file, bytes_max, warn))
+    return Audit(auditor, None if file is None else AuditFile(file, warn))

@@ -135,7 +135,6 @@ class Metrics:
         disagreed = counter("neardup_shadow_disagreements", "Pages the shadow rule judges otherwise", ["kind"])
         self.disagreements = {kind: disagreed.labels(kind.value) for kind in Disagreement}
         self.audit_pairs = counter("neardup_audit_pairs", "Pairs drawn for audit")
-        self.audit_lost = counter("neardup_audit_lost", "Audit lines that could not be written")
 
         # Failures that were detected.
         self.source_gaps = counter("neardup_source_gaps", "Gaps in what the log says of a source")

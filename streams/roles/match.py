@@ -59,10 +59,9 @@ _ANSWERS_SECONDS = 5.0
 
 
 class _AuditDraw(NamedTuple):
-    """Audit of one round: lines for the file and for the topic, and the counts."""
+    """Audit of one round: lines for the topic, and the counts."""
 
     lines: list[bytes]
-    for_topic: list[bytes]
     counts: Counts
 
 
@@ -306,7 +305,7 @@ class MatchRole:
         next_offset = folded[-1].prepared.next_offset
         lines = [line for each in folded for line in each.lines]
         effects = [record for each in folded for record in each.effects]
-        audit_lines = [line for each in folded if each.drawn for line in each.drawn.for_topic]
+        audit_lines = [line for each in folded if each.drawn for line in each.drawn.lines]
         with self._metrics.step("match", "commit"), ExitStack() as spans:
             headers: dict[int, Sequence[tuple[str, bytes]]] = {}
             first = 0
@@ -319,8 +318,8 @@ class MatchRole:
         self._effects_to = max(self._effects_to, next_offset)
         for each in folded:
             self._count(each.prepared)
-            if self._audit is not None and each.drawn is not None:
-                self._write_audit(self._audit, each.drawn)
+            if each.drawn is not None:
+                self._count_audit(each.drawn.counts)
 
     def _effects(self, prepared: Prepared) -> list[bytes]:
         """Records of the message's effects, unless their topic holds them."""
@@ -350,16 +349,13 @@ class MatchRole:
         before = replace(audit.counts)
         audit.auditor.live = self.matcher.decider  # a control record may have changed it
         lines = audit.draw(prepared.outcome.compared)
-        for_topic = [*lines, *audit.counts_since(before)] if self._settings.audit_topic else []
-        return _AuditDraw(lines, for_topic, audit.counts.since(before))
+        lines = [*lines, *audit.counts_since(before)] if self._settings.audit_topic else []
+        return _AuditDraw(lines, audit.counts.since(before))
 
-    def _write_audit(self, audit: Audit, drawn: _AuditDraw) -> None:
-        lost = audit.lost
-        audit.write(drawn.lines)
+    def _count_audit(self, counts: Counts) -> None:
         for kind, counter in self._metrics.disagreements.items():
-            counter.inc(getattr(drawn.counts, kind))
-        self._metrics.audit_pairs.inc(drawn.counts.drawn)
-        self._metrics.audit_lost.inc(audit.lost - lost)
+            counter.inc(getattr(counts, kind))
+        self._metrics.audit_pairs.inc(counts.drawn)
 
     def _write(self) -> None:
         with self._metrics.step("match", "write"):

@@ -218,12 +218,10 @@ def _match(settings: Settings, runtime: Runtime, new_decider: bool, accept_lost_
 def _audit_of(settings: Settings, decider: Decider) -> Audit | None:
     return open_audit(
         decider,
-        file=Path(settings.audit) if settings.audit else None,
         topic=settings.audit_topic,
         rate=settings.audit_rate,
         shadow=settings.shadow or None,
         numbers=shadow_numbers([text for text in settings.shadow_set.split(",") if text.strip()]),
-        bytes_max=settings.audit_bytes_max,
         warn=lambda text: _log.warning(text),
     )
 

@@ -12,7 +12,6 @@ from streams.process.metrics import FAMILIES, REASONS, RESTARTS, STEPS, Metrics,
 # Dashboards, alerts and README use these: add, never rename.
 NAMES = """
 neardup_answers_awaited gauge shard
-neardup_audit_lost counter
 neardup_audit_pairs counter
 neardup_batch_pages histogram le role
 neardup_candidates histogram le
