@@ -22,7 +22,7 @@ from neardup.evaluation.figures.sections import (
 )
 from neardup.evaluation.henzinger import published
 from neardup.evaluation.pairs import levels
-from neardup.evaluation.pairs.graphs import MISSED_AT_12, Graph, missed_by_blocks
+from neardup.evaluation.pairs.graphs import MISSED_AT_12, Graph
 from neardup.evaluation.pairs.study import CrawlStudy
 from neardup.evaluation.pairs.truth import thinned
 from neardup.page import host_of
@@ -57,10 +57,10 @@ def graph_section(study: CrawlStudy) -> Section:
         *law_rows(laws, "degree", "pages"),
     ]
     note = law_note(laws)
-    missed = missed_by_blocks(study.corpus, study.c) if study.c.least <= 372 else None
     note += " Blocks of 32 bits find every pair of up to 11 differing bits; "
-    if missed is not None:
-        note += f"of the {missed[1]:,} pairs at 12 they found {missed[0]:,}."
+    if study.wide is not None and study.c.least <= 372:
+        found, every = (int(graph.joint[:, :, 372].sum()) for graph in (study.c, study.wide))
+        note += f"of the {every:,} pairs at 12 they found {found:,}."
     else:
         share_missed = f"a share of {MISSED_AT_12:.4%} were bits to differ at random"
         note += f"at 12 they miss pairs with one in each block, {share_missed}."

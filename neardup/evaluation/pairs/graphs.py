@@ -21,7 +21,7 @@ from neardup.kernels import joins
 PAIRS_MAX = 20_000_000
 #: Most comparisons of a join. At some nanoseconds each, they take about three minutes on two cores.
 COMPARISONS_MAX = 30_000_000_000
-#: Most pages of a corpus whose pairs are all compared to count the pairs that the blocks miss.
+#: Most pages of a corpus whose pairs are all compared.
 ALL_PAIRS_PAGES_MAX = 120_000
 
 Words = npt.NDArray[np.uint64]
@@ -67,7 +67,7 @@ def c_graph(corpus: Corpus, *, c_min: int = 372, **options: int) -> Graph:
     """Finds all pairs of C-similarity >= c_min with an equal block of 32 bits at the same position, as in the paper.
 
     Complete for up to 11 differing bits (C-similarity 373). At 12 differing bits, it misses only pairs with exactly one
-    differing bit per block: `missed_by_blocks` counts them. Below 372 the blocks miss more pairs: use `c_graph_of_all`.
+    differing bit per block. Below 372 the blocks miss more pairs: use `c_graph_of_all`.
     Options and BadInput as in `b_graph`.
     """
     join = _Join(corpus, 0, _checked(c_min), **options)
@@ -85,17 +85,6 @@ def c_graph_of_all(corpus: Corpus, *, c_min: int, **options: int) -> Graph:
 
 #: Share of the pairs at 12 differing bits that no block finds if bits differ at random positions: 32**12 / C(384, 12).
 MISSED_AT_12 = 6.4e-5
-
-
-def missed_by_blocks(corpus: Corpus, graph: Graph) -> tuple[int, int] | None:
-    """Counts pairs at C-similarity 372: (those found through the C graph's blocks, all).
-
-    None if comparing all pairs would take too long.
-    """
-    if len(corpus) > ALL_PAIRS_PAGES_MAX:
-        return None
-    every = c_graph_of_all(corpus, c_min=372, pairs_max=0)
-    return int(graph.joint[:, :, 372].sum()), int(every.joint[:, :, 372].sum())
 
 
 def blocks(simhash: Words) -> Words:

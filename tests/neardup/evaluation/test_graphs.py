@@ -5,7 +5,7 @@ import pytest
 
 from neardup.errors import BadInput
 from neardup.evaluation.pairs.corpus import Corpus, CorpusCounts
-from neardup.evaluation.pairs.graphs import Graph, b_graph, blocks, c_graph, c_graph_of_all, missed_by_blocks
+from neardup.evaluation.pairs.graphs import Graph, b_graph, blocks, c_graph, c_graph_of_all
 from tests.neardup.evaluation.crawl import crawl_of, manual, page, words
 
 pytestmark = [pytest.mark.kernel, pytest.mark.filterwarnings("ignore:overflow")]
@@ -80,7 +80,6 @@ def test_blocks_miss_only_one_bit_in_each_block_at_twelve() -> None:
     found = c_graph(c, c_min=372)
     assert rows(found) == [(0, 2, 0, 372)]
     assert rows(c_graph_of_all(c, c_min=372)) == [(0, 1, 0, 372), (0, 2, 0, 372)]
-    assert missed_by_blocks(c, found) == (1, 2)
 
 
 def test_blocks_are_the_pieces_of_four_bytes() -> None:

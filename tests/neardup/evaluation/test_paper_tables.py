@@ -69,6 +69,12 @@ def test_degrees_are_of_pages_with_an_edge_and_of_at_least_a_number(study: Crawl
             assert values == sum(degree >= least for degree in degrees) / len(degrees)
 
 
+def test_pairs_at_twelve_bits_are_counted_among_all_pairs(study: CrawlStudy) -> None:
+    assert study.wide is not None
+    found, every = (int(graph.joint[:, :, 372].sum()) for graph in (study.c, study.wide))
+    assert f"of the {every:,} pairs at 12 they found {found:,}." in graph_section(study).tables[0].note
+
+
 def test_pairs_of_both_algorithms_are_reported_by_level_and_site(study: CrawlStudy) -> None:
     tables = by_name([levels_section(study)])
     c = study.c
