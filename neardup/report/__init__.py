@@ -44,11 +44,10 @@ class SourceInfo(NamedTuple):
 
 
 class HotKey(NamedTuple):
-    """An index key that too many representatives share. family: the kind of key. uses: number of pages that had it."""
+    """An index key that too many representatives share. family: the kind of key."""
 
     family: str
     key: str
-    uses: int | None = None
 
 
 @dataclass(frozen=True)
@@ -60,9 +59,8 @@ class ReportInfo:
     sources: Sequence[SourceInfo] = ()
     problems: Sequence[str] = ()
     hot_keys: Sequence[HotKey] = ()
-    hot_keys_total: int | None = None
+    hot_keys_total: int = 0
     made_at: int | None = None
-    title: str = "Duplicate report"
 
 
 def build_report(verdicts: Iterable[Verdict], read_page: ReadPage, info: ReportInfo) -> str:
@@ -158,7 +156,6 @@ def _render(tally: ReportTally, read_page: ReadPage, info: ReportInfo) -> str:
         ],
         kept_apart=[(by, why_refused(by), n) for by, n in tally.kept_apart.most_common(20)],
         ruled_out=[(by, why_refused(by), n) for by, n in tally.ruled_out.most_common(20)],
-        hot_uses=any(hot.uses is not None for hot in info.hot_keys[:HOT_KEYS_SHOWN]),
         pictures=_pictures(tally),
         share=plots.share,
         close=close,

@@ -16,7 +16,7 @@ from neardup.report.passages import Passages, passages
 from neardup.report.reasons import Draft, draft_of
 from neardup.report.tally import Verdict, nearest
 from neardup.text.decoding import decode
-from neardup.text.html import facts_of, text_of
+from neardup.text.html import text_of, title_of
 
 #: Reads the page at the coordinates of a verdict, None if it is gone.
 ReadPage = Callable[[Mapping[str, Any]], Page | None]
@@ -176,4 +176,4 @@ def _read(place: Mapping[str, Any], read_page: ReadPage) -> tuple[str | None, st
     text = page_text(page)
     if text is None or page.body is None:
         return None, "it is neither HTML nor text", ""
-    return text, "", facts_of(decode(page.body[:BODY_BYTES_MAX], page.content_type).utf8).title or ""
+    return text, "", title_of(decode(page.body[:BODY_BYTES_MAX], page.content_type).utf8)

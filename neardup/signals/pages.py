@@ -14,7 +14,7 @@ from neardup.signals.snippets import snippet
 from neardup.sketch.content import main_content
 from neardup.sketch.simhash import simhash
 from neardup.text.decoding import decode
-from neardup.text.html import extract_page, facts_of, text_of
+from neardup.text.html import extract_page, text_of, title_of
 from neardup.text.tokens import TERM, Tokens, tokens_of
 
 #: Bytes of a body that signals read (ours): results are compared in pairs, and one may be huge.
@@ -43,7 +43,7 @@ class Body:
     @cached_property
     def title(self) -> str:
         """The title, white space collapsed; empty if there is none."""
-        return (facts_of(self.utf8).title or "") if self.mode == 0 else ""
+        return title_of(self.utf8) if self.mode == 0 else ""
 
     @cached_property
     def text(self) -> str:

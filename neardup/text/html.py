@@ -1,4 +1,4 @@
-"""Page bytes to text and facts, one page at a time, for reports and tests. Batches use the extraction kernel itself."""
+"""Page bytes to text and title, one page at a time, for reports and tests. Batches use the extraction kernel itself."""
 
 import html
 import re
@@ -7,13 +7,12 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from neardup.kernels import facts as page_facts
 from neardup.kernels import html as kernel
 from neardup.kernels import writing
-from neardup.kernels.facts import FACTS
+from neardup.kernels.facts import FACTS, TITLE_END, TITLE_START
 from neardup.text.tables import tables
 
-FACT_BYTES_MAX = 2048
+FACT_BYTES_MAX, TITLE_BYTES_MAX = 2048, 512
 _TERM = re.compile(b"%c[^%c]*%c" % (writing.TERM_START, writing.TERM_END, writing.TERM_END))
 _NOT_SHOWN = bytes([writing.ANCHOR_START, writing.ANCHOR_END, writing.DELETE])
 _REFERENCE = re.compile(r"&(?:#[xX][0-9a-fA-F]+;?|#[0-9]+;?|[A-Za-z0-9]{1,32};|[A-Za-z0-9]{1,6}(?![A-Za-z0-9=]))")
@@ -41,16 +40,6 @@ def extract_page(page: bytes, mode: int = 0, host: str = "") -> Extracted:
     return Extracted(page, text, int(n_text), facts)
 
 
-@dataclass(frozen=True)
-class Facts:
-    """Facts that a page states about itself; None if missing. References are resolved, white space is collapsed."""
-
-    title: str | None
-    canonical: str | None
-    base: str | None
-    lang: str | None
-
-
 def _named(term: re.Match[bytes]) -> bytes:
     return b" [" + term.group()[1:-1] + b"] "
 
@@ -70,27 +59,12 @@ def unescape_value(value: bytes) -> str:
     return " ".join(_REFERENCE.sub(lambda match: html.unescape(match[0]), raw).split())
 
 
-def facts_of(page: bytes, *, title_bytes_max: int = 512) -> Facts:
-    """Title, canonical URL, base and language of an HTML page. Nothing is resolved or validated; lengths are capped."""
+def title_of(page: bytes) -> str:
+    """The title of an HTML page, at most TITLE_BYTES_MAX bytes of it; empty without a title."""
     extracted = extract_page(page)
-
-    def value(place: int) -> str | None:
-        start, end = extracted.facts[place : place + 2].tolist()
-        return unescape_value(page[start:end]) if start >= 0 else None
-
-    return Facts(
-        title_text(extracted.text, extracted.facts, title_bytes_max),
-        value(page_facts.CANONICAL_START),
-        value(page_facts.BASE_START),
-        value(page_facts.LANG_START),
-    )
-
-
-def title_text(text: npt.NDArray[np.uint8], facts: npt.NDArray[np.int64], bytes_max: int) -> str | None:
-    """The title in the kernel's text (before `tokenise` folds it), at most `bytes_max` bytes; None without a title."""
-    start, end = facts[page_facts.TITLE_START : page_facts.TITLE_END + 1].tolist()
+    start, end = extracted.facts[TITLE_START : TITLE_END + 1].tolist()
     if start < 0:
-        return None
+        return ""
     # White space may be long; a character that the limit cuts in two is dropped.
-    collapsed = b" ".join(text[start:end].tobytes().replace(bytes([writing.DELETE]), b"").split())
-    return collapsed[:bytes_max].decode("utf-8", "ignore")
+    collapsed = b" ".join(extracted.text[start:end].tobytes().replace(bytes([writing.DELETE]), b"").split())
+    return collapsed[:TITLE_BYTES_MAX].decode("utf-8", "ignore")

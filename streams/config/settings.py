@@ -357,12 +357,11 @@ class Settings:
         """The matcher's. Derived, so that two matchers of one generation always fence each other."""
         return self.group_of("match")
 
-    def scheme(self, seed: int | None = None) -> Scheme:
-        """seed: used if none is set. Raises BadInput without any seed."""
-        seed = seed if self.seed is None else self.seed
-        if seed is None:
+    def scheme(self) -> Scheme:
+        """Raises BadInput without a seed."""
+        if self.seed is None:
             raise BadInput(f"no seed: set {PREFIX}SEED or {PREFIX}SEED_FILE")
-        return Scheme(seed=seed, body_bytes_max=self.body_bytes_max)
+        return Scheme(seed=self.seed, body_bytes_max=self.body_bytes_max)
 
     def decider(self, scheme: Scheme) -> Decider:
         sharding: dict[str, Any] = {"shards": self.shards, "epoch": self.epoch} if self.is_sharded else {}

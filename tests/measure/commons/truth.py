@@ -27,7 +27,7 @@ import numpy.typing as npt
 from neardup.evaluation.pairs.difference import common_ratio, ratio_at_most
 from neardup.kernels import writing
 from neardup.text.decoding import decode
-from neardup.text.html import extract_page, facts_of
+from neardup.text.html import extract_page, title_of
 from tests.measure.commons.pages import Served
 
 SAME_MIN, TWIN_MIN, EDITION_MIN = 0.9, 0.75, 0.5
@@ -58,7 +58,7 @@ class Truth:
         self.pages = pages
         lines = [_lines(page) for page in pages]
         texts = ["\n".join(text for text, _ in each) for each in lines]
-        self.titles = [" ".join((facts_of(page.body).title or "").split()) for page in pages]
+        self.titles = [" ".join(title_of(page.body).split()) for page in pages]
         self.whole = [hash(f"{title}\n{text}") for title, text in zip(self.titles, texts, strict=True)]
         self.texts = texts
         prose = mains

@@ -31,7 +31,7 @@ INFO = ReportInfo(
     DECIDER,
     sources=[SourceInfo("crawl.warc.gz", "ab" * 16, 10)],
     problems=["crawl.warc.gz: ends within a record"],
-    hot_keys=[HotKey("wide", "0a1b2c3d4e5f", 812)],
+    hot_keys=[HotKey("wide", "0a1b2c3d4e5f")],
     made_at=1_790_000_000_000,
 )
 HOSTILE = '<script>window.hurt=1</script><img src=x onerror="window.hurt=2">\u202egnp.exe\u0000{{7*7}}\'"&'

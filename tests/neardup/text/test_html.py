@@ -7,9 +7,9 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from neardup.kernels.facts import FACTS, HEADING_END, HEADING_START
+from neardup.kernels.facts import BASE_START, CANONICAL_START, FACTS, HEADING_END, HEADING_START, LANG_START
 from neardup.kernels.html import PADDING_BYTES, extract, text_bytes_needed
-from neardup.text.html import extract_page, facts_of, text_of
+from neardup.text.html import extract_page, text_of, title_of, unescape_value
 from neardup.text.tokens import tables, tokens_of, words
 from tests.neardup.hostile import EXAMPLES, OWN_HOST, archive_pages, hostile_pages, needs_jit
 from tests.oracle import text as oracle
@@ -158,11 +158,13 @@ def test_facts():
         "<link href=' /c?a&copy=1&amp;b ' REL='x CANONICAL'>"
         "<base target=x><base href=/b/><base href=/z/>"
     )
-    facts = facts_of(page.encode())
-    assert (facts.title, facts.canonical, facts.base, facts.lang) == ("A & B", "/c?a&copy=1&b", "/b/", "de")
-    none = facts_of(b"<p>x")
-    assert (none.title, none.canonical, none.base, none.lang) == (None, None, None, None)
-    assert facts_of(("<title>" + "é" * 900).encode(), title_bytes_max=101).title == "é" * 50
+    assert title_of(page.encode()) == "A & B"
+    facts = extract_page(page.encode()).facts
+    ranges = (facts[place : place + 2].tolist() for place in (CANONICAL_START, BASE_START, LANG_START))
+    assert [unescape_value(page.encode()[a:b]) for a, b in ranges] == ["/c?a&copy=1&b", "/b/", "de"]
+    assert title_of(b"<p>x") == ""
+    assert set(extract_page(b"<p>x").facts[[CANONICAL_START, BASE_START, LANG_START]].tolist()) == {-1}
+    assert title_of(("<title>x" + "é" * 900).encode()) == "x" + "é" * 255
 
 
 @pytest.mark.parametrize(

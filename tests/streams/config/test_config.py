@@ -242,7 +242,7 @@ def test_scheme_and_decider_take_behaviour_and_nothing_else():
         "NEARDUP_DECIDER__SITES": '{"Example.co.uk": {"never_merge": true}, "a.org": {"tape_min": 0.9}}',
     }
     settings = load(environ)
-    scheme = settings.scheme(7)
+    scheme = settings.scheme()
     assert scheme == Scheme(seed=int(SEED), body_bytes_max=5000)
     sites = {"example.co.uk": SiteOverride(never_merge=True), "a.org": SiteOverride(tape_min=0.9)}
     assert settings.decider(scheme) == Decider(scheme=scheme.digest, tape_min=0.8, sites=sites)
@@ -261,9 +261,8 @@ def test_every_number_of_the_decider_can_be_set():
     }
 
 
-def test_the_seed_may_be_hexadecimal_or_come_from_the_caller():
+def test_the_seed_may_be_hexadecimal():
     assert load({"NEARDUP_SEED": "0x9e3779b97f4a7c15"}).seed == 0x9E3779B97F4A7C15
-    assert load({}).scheme(7).seed == 7
     with pytest.raises(BadInput, match="NEARDUP_SEED_FILE"):
         load({}).scheme()
 
