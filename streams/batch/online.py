@@ -67,7 +67,7 @@ def partition_online(
         summary.refused, summary.reasons = sum(result.reasons.values()), result.reasons
         summary.problems, summary.problems_total = result.problems, result.problems_total
         summary.plan, summary.seconds = plan, time.monotonic() - started
-        finish(workspace, summary, sources, keep=options.keep)
+        finish(workspace, summary, sources)
     return summary
 
 

@@ -70,7 +70,7 @@ def partition_command(
         with _engine(options, workspace, sources, parameters, stop, engine_mb, progress) as engine:
             summary = _run(engine, workspace, sources, parameters, options.kind, progress)
         summary.plan, summary.seconds = plan, time.monotonic() - started
-        finish(workspace, summary, sources, keep=options.keep)
+        finish(workspace, summary, sources, options.keep)
     return summary
 
 
@@ -80,7 +80,7 @@ def plan_of(parameters: dict[str, Any], sources: Sequence[LocalSource]) -> dict[
     return {"version": VERSION, "parameters": parameters, "sources": places}
 
 
-def finish(workspace: PartitionWorkspace, summary: Summary, sources: Sequence[LocalSource], *, keep: bool) -> None:
+def finish(workspace: PartitionWorkspace, summary: Summary, sources: Sequence[LocalSource], keep: bool = False) -> None:
     """Writes summary.json and report.html, and deletes the tables unless `keep`. Raises StateError."""
     summary.fields_taken = [source.record.fields_taken for source in sources if source.record.fields]
     with workspace.whole(workspace.path / "summary.json") as file:

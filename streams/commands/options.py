@@ -95,7 +95,7 @@ PANELS: Mapping[str, Sequence[str]] = {
         *("pages_topic", "rejected_topic", "sketches_topic", "verdicts_topic", "audit_topic"),
     ),
     "Pages": ("codec", "body_ref_prefixes", "message_bytes_max", "body_bytes_max"),
-    "Batches": ("batch_pages", "batch_ms", "batch_bytes", "inflight_batches", "buffer_bytes_max", "threads"),
+    "Batches": ("batch_pages", "batch_ms", "inflight_batches", "threads"),
     "Matching": ("state", "match_messages", "flush_ms", "transaction_timeout_ms", "transaction_deadline_ms"),
     "Decider": ("decider.rule", "decider.sites", "set"),
     "Shards": ("shards", "epoch", "candidates_topic", "effects_topic"),

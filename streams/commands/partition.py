@@ -52,7 +52,6 @@ class Options(Documents, Json, Quiet):
     ] = "duckdb"
     master: Annotated[str, Opt("Master of Spark, as spark://HOST:7077.", metavar="URL")] = "local[*]"
     again: Annotated[bool, Opt("Start again: delete the results of an earlier run in DIR.")] = False
-    keep: Annotated[bool, Opt("Keep the tables of the steps in DIR/work.")] = False
 
 
 @command(
@@ -97,7 +96,6 @@ def partition(options: Options) -> int:
         workers=options.workers,
         memory_mb=options.memory,
         again=options.again,
-        keep=options.keep,
         master=options.master if options.engine == "spark" else "",
         reading=options.reading(),
     )
@@ -110,8 +108,7 @@ def partition(options: Options) -> int:
         except WorkStopped:
             complain("interrupted; the same command continues from here")
             return 130
-    if not options.keep:
-        forget(options.out)
+    forget(options.out)
     if options.as_json:
         print_json(made.to_json())
     elif not options.quiet:

@@ -8,7 +8,7 @@ from streams.config.settings import SHARDS_MAX, Settings
 from streams.errors import WrongUsage
 
 _OF_SHARD = (
-    *(*TOPICS, *SKETCHES, "state", "flush_ms", "threads", "buffer_bytes_max", "message_bytes_max"),
+    *(*TOPICS, *SKETCHES, "state", "flush_ms", "threads", "message_bytes_max"),
     *(*PANELS["Checkpoints"], *DECIDER, *(name for name in SHARDS if name != "shards"), *MONITORING),
 )
 

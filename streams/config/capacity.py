@@ -17,7 +17,7 @@ from rich.text import Text
 
 from neardup.limits import MESSAGE_PAGES_MAX
 from streams.config import measured
-from streams.config.settings import Settings
+from streams.config.settings import BATCH_BYTES, FETCHED_KB_MAX, Settings
 
 DAY_S = 86_400
 #: Planned load of a processor at the peak, as a share of its time.
@@ -28,7 +28,7 @@ PARTITIONS_MIN = 8
 #: of the index's size is left.
 CLAIM = 2.0
 #: Further memory of a sketcher with lag: records fetched in advance, and batches without acknowledgement.
-_BUFFERS = Settings.buffer_bytes_max + Settings.inflight_batches * Settings.batch_bytes
+_BUFFERS = 1024 * FETCHED_KB_MAX + Settings.inflight_batches * BATCH_BYTES
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,6 +26,8 @@ PREFIX = "NEARDUP_"
 LABEL_PORT, VIEWS_PORT, ASK_PORT = 8378, 8379, 8380
 HIDDEN = "***"
 
+#: Approximate bytes of pages in a batch of a sketcher, and kilobytes that a consumer fetches in advance.
+BATCH_BYTES, FETCHED_KB_MAX = 32_000_000, 62_500
 #: Most addresses of metrics.
 ADDRESSES_MAX = 32
 #: How long the topics keep their records, by default.
@@ -227,13 +229,9 @@ class Settings:
         MESSAGE_PAGES_MAX
     )
     batch_ms: Annotated[int, _whole(0, 60_000), "Time that a batch waits for more pages"] = 20
-    batch_bytes: Annotated[int, _whole(1_000_000, 1_000_000_000), "Approximate bytes of pages in a batch"] = 32_000_000
     message_bytes_max: Annotated[int, _whole(1_000_000, 100_000_000), "Largest message, before compression"] = 1_000_000
     match_messages: Annotated[int, _whole(1, 1_000), "Most messages of the log in one transaction"] = 16
     inflight_batches: Annotated[int, _whole(1, 64), "Most unacknowledged batches; then reading waits"] = 4
-    buffer_bytes_max: Annotated[
-        int, _whole(1_000_000, 2_000_000_000), "Most bytes that a consumer fetches in advance"
-    ] = 64_000_000
     threads: Annotated[int, _whole(1, 256), "Threads of the kernels"] = _CORES
     flush_ms: Annotated[int, _MS, "Time between flushes of the index; after a crash, as much is folded again"] = 30_000
     transaction_timeout_ms: Annotated[

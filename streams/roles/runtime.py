@@ -10,7 +10,7 @@ from importlib.metadata import version
 
 from neardup.errors import CorruptRecord, NeardupError, StateError
 from neardup.warm import SCANNING, Need, make_ready
-from streams.config.settings import Role, Settings
+from streams.config.settings import FETCHED_KB_MAX, Role, Settings
 from streams.errors import BrokerError, PositionLost, SourceGap, Stopped, TopicError, WrongScheme
 from streams.kafka import Connection
 from streams.process import logs
@@ -177,13 +177,13 @@ def connect(settings: Settings, role: Role, runtime: Runtime | None = None, *, r
     """A role's connection.
 
     runtime: a stopped role repeats no request; a role that waits for Kafka counts as alive. reading: for consumers;
-    limits what they fetch in advance to `buffer_bytes_max`.
+    limits what they fetch in advance.
     """
     values: dict[str, str | int | float | bool] = dict(settings.kafka(role))
     # Each client sets these itself: limits differ by topic.
     del values["bootstrap.servers"], values["message.max.bytes"]
     if reading:
-        values.setdefault("queued.max.messages.kbytes", max(1, settings.buffer_bytes_max >> 10))
+        values.setdefault("queued.max.messages.kbytes", FETCHED_KB_MAX)
     if runtime is None:
         return Connection(settings.bootstrap, values)
     heartbeat = _Heartbeat(runtime.health.role(role).turned, runtime.steady_s)

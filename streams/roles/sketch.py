@@ -23,6 +23,7 @@ from neardup.sketch.header import Header
 from neardup.sketch.layout import RecordKind
 from neardup.sketch.making import sketch_pages
 from neardup.verdict import Coordinates
+from streams.config.settings import BATCH_BYTES
 from streams.errors import (
     NEW_GENERATION,
     SET_THE_SCHEME,
@@ -139,7 +140,7 @@ class SketchRole:
         with self._metrics.step("sketch", "poll"):
             batch = self._pages.read(
                 settings.batch_pages,
-                bytes_max=settings.batch_bytes,
+                bytes_max=BATCH_BYTES,
                 linger_s=settings.batch_ms / 1000,
                 wait_s=min(wait_s, 0.02) if self._inflight else wait_s,
             )

@@ -61,7 +61,7 @@ MATRIX: Mapping[str, Mapping[str, Any]] = {
     },
     "set": {
         "settings": {
-            "batch_bytes": 1_000_000_000,
+            "message_bytes_max": 100_000_000,
             "flush_ms": 5000,
             "codec": "json",
             "threads": 3,
