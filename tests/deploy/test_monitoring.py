@@ -136,11 +136,15 @@ class Watched:
         config = yaml.safe_load((MONITORING / "prometheus.yml").read_text())
         config["global"] = {"scrape_interval": "1s", "scrape_timeout": "1s", "evaluation_interval": "1s"}
         config["rule_files"] = [str(folder / "rules.yaml")]
-        (job,) = config["scrape_configs"]
-        assert sorted(job.pop("dns_sd_configs")[0]["names"]) == sorted(
-            ["sketcher", "matcher", "views", "shards-0-1", "shards-2-3"]
-        )
-        job["static_configs"] = [{"targets": [f"127.0.0.1:{self.ports[name]}" for name in names]}]
+        scraped = {job["job_name"]: sorted(job.pop("dns_sd_configs")[0]["names"]) for job in config["scrape_configs"]}
+        assert scraped == {
+            "neardup": ["matcher", "shards-0-1", "shards-2-3", "sketcher", "views"],
+            "neardup-ask": ["ask"],
+        }
+        # Without the profile of ask its name has no address.
+        roles, ask = config["scrape_configs"]
+        roles["static_configs"] = [{"targets": [f"127.0.0.1:{self.ports[name]}" for name in names]}]
+        ask["static_configs"] = []
         (folder / "prometheus.yml").write_text(yaml.safe_dump(config))
         with (folder / "prometheus.log").open("wb") as log:
             self._process = subprocess.Popen(
