@@ -159,6 +159,7 @@ def open_index(
         state.close()
         raise StateError(
             f"{state.path} has {state.first_decider.shards} shards, and open_index runs none: add pages by `neardup "
-            "scan`, query them by `neardup ask`, or scan the same sources into another directory without --shards"
+            "scan`, query them by `neardup ask`, or scan the same sources into another directory without "
+            "--shard-processes"
         )
     return Deduplicator(state.scheme, state)

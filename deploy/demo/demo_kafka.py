@@ -205,7 +205,7 @@ def roles_of(folder: Path, shards: int) -> Iterator[tuple[str, str, Sequence[str
         return
     yield "judge", "judge.log", (*state, "--shards", str(shards))
     for number in range(shards):
-        yield "shard", f"shard-{number}.log", (*state, "--shards", str(number), "--of", str(shards))
+        yield "shard", f"shard-{number}.log", (*state, "--shards", str(shards), "--only", str(number))
 
 
 def stay(settings: Settings, program: Path, roles: list[Role]) -> None:

@@ -58,10 +58,10 @@ class Options(Documents, Quiet):
     threads: Annotated[int, Opt("Threads of the kernels; with --merge, processes that read.", low=1, high=256)] = (
         THREADS
     )
-    shards: Annotated[
+    shard_processes: Annotated[
         int,
         Opt(
-            "Number of processes that find and compare candidates; 0: this one does. A state keeps its shards.",
+            "Processes that find and compare candidates, beside this one; 0: this one does. A state keeps its shards.",
             low=0,
             high=256,
         ),
@@ -103,13 +103,13 @@ def scan(options: Options) -> int:
 
     raise_open_files()
     numbers = shadow_numbers(options.shadow_numbers)
-    announce_compiler("sketching", "judging", *(("sharding",) if options.shards else ()), quiet=options.quiet)
+    announce_compiler("sketching", "judging", *(("sharding",) if options.shard_processes else ()), quiet=options.quiet)
     quiet = options.quiet or options.as_json or options.out == "-"
     where = None if options.memory else options.state
     with (
         LastWords() as last,
         State.open(
-            where, scheme=scheme, decider=decider, new_decider=options.new_decider, shards=options.shards
+            where, scheme=scheme, decider=decider, new_decider=options.new_decider, shards=options.shard_processes
         ) as opened,
     ):
         for message in opened.messages:

@@ -1,6 +1,5 @@
 import re
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Annotated
 
 from streams.commands.options import DECIDER, MONITORING, PANELS, SHARDS, SKETCHES, TOPICS, Flags, Given, Opt, command
@@ -9,11 +8,11 @@ from streams.errors import WrongUsage
 
 _OF_SHARD = (
     *(*TOPICS, *SKETCHES, "state", "flush_ms", "threads", "message_bytes_max"),
-    *(*PANELS["Checkpoints"], *DECIDER, *(name for name in SHARDS if name != "shards"), *MONITORING),
+    *(*PANELS["Checkpoints"], *DECIDER, *SHARDS, *MONITORING),
 )
 
 
-def shards_of(text: str) -> tuple[int, ...]:
+def numbers_of(text: str) -> tuple[int, ...]:
     """Numbers of shards, as 0-3 or 0,2,5-7. Raises ValueError."""
     found: set[int] = set()
     for part in text.split(","):
@@ -26,18 +25,15 @@ def shards_of(text: str) -> tuple[int, ...]:
 
 
 class Options(Given):
-    shards: Annotated[
+    only: Annotated[
         Sequence[int] | None,
         Opt(
-            "Shards of this process, as 0-3 or 0,2,5-7. By default Kafka shares all of them among the processes that "
+            "Run only these shards, as 0-3 or 0,2,5-7. By default Kafka shares all of them among the processes that "
             "run this command without this option.",
             metavar="LIST",
-            parse=shards_of,
+            parse=numbers_of,
         ),
     ] = None
-    of: Annotated[int | None, Opt("Shards of the generation; by default NEARDUP_SHARDS.", low=1, high=SHARDS_MAX)] = (
-        None
-    )
     answer_from: Annotated[
         int | None, Opt("Answer again from this message of the log on, because answers to it were lost.", low=0)
     ] = None
@@ -46,25 +42,23 @@ class Options(Given):
 
 @command(
     "shard",
-    "NEARDUP_SEED_FILE=seed neardup shard --shards 0-3 --of 16 --state DIR",
-    "neardup shard --of 16 --state DIR --checkpoints s3://bucket/neardup",
-    "neardup shard --shards 4-7 --of 16 --state DIR --checkpoints s3://bucket/neardup",
+    "NEARDUP_SEED_FILE=seed neardup shard --shards 16 --only 0-3 --state DIR",
+    "neardup shard --shards 16 --state DIR --checkpoints s3://bucket/neardup",
+    "neardup shard --shards 16 --only 4-7 --state DIR --checkpoints s3://bucket/neardup",
 )
 def shard(options: Options) -> None:
     """Run some shards: they find and score the candidates that `neardup judge` decides.
 
     Each shard has an index of its own, in the folder DIR.shards, and checkpoints of its own. A shard may run in any
-    process, and in several at once: verdicts do not depend on it. Without --shards, the shards of a process that ends
+    process, and in several at once: verdicts do not depend on it. Without --only, the shards of a process that ends
     move to other processes within seconds: each continues from its folder there, or from its newest checkpoint.
     SIGTERM stops the shards after their batch.
     """
     from streams.roles.shards import run_shards
 
-    settings = options.settings if options.of is None else replace(options.settings, shards=options.of)
+    settings, only = options.settings, options.only
     if not settings.is_sharded:
-        raise WrongUsage("the number of the generation's shards is not set: name it by --of or NEARDUP_SHARDS")
-    if options.shards and options.shards[-1] >= settings.shards:
-        raise WrongUsage(
-            f"shard {options.shards[-1]} is to run, and the generation has shards 0 to {settings.shards - 1}"
-        )
-    run_shards(settings, shards=options.shards, answer_from=options.answer_from)
+        raise WrongUsage("the number of the generation's shards is not set: name it by --shards or NEARDUP_SHARDS")
+    if only and only[-1] >= settings.shards:
+        raise WrongUsage(f"shard {only[-1]} is to run, and the generation has shards 0 to {settings.shards - 1}")
+    run_shards(settings, shards=only, answer_from=options.answer_from)

@@ -345,7 +345,8 @@ class State:
             self.messages += self.effects_log.warnings
         elif self._processes:
             raise StateError(
-                f"{path} is judged by one matcher, without shards; leave --shards out, or name another directory"
+                f"{path} is judged by one matcher, without shards; leave --shard-processes out, or name another "
+                "directory"
             )
         with state_errors("open", path / "sources"):
             (path / "sources").mkdir(exist_ok=True)

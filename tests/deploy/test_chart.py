@@ -163,7 +163,7 @@ def test_every_setting_can_be_given(tmp_path: Path) -> None:
 def test_each_shard_is_in_one_pod(tmp_path: Path) -> None:
     found = documents(template(tmp_path, MATRIX["sharded"]))
     pods = [one["spec"]["template"]["spec"]["containers"][0]["args"] for one in found if one["kind"] == "StatefulSet"]
-    assert sorted(pods) == [["judge"], *(["shard", "--shards", each] for each in ("0-1", "2-3", "4-4"))]
+    assert sorted(pods) == [["judge"], *(["shard", "--only", each] for each in ("0-1", "2-3", "4-4"))]
 
 
 @pytest.mark.parametrize("name", MATRIX)

@@ -194,11 +194,16 @@ def test_a_new_directory_has_a_shard_for_each_process(processes: int, shards: in
 def test_the_command(shell: Shell, tmp_path: Path) -> None:
     site(tmp_path / "site")
     alone = shell("scan", "site", "--base-url", "https://a.example/", "--state", "alone", "--out", "-")
-    ended = shell("scan", "site", "--base-url", "https://a.example/", "--state", "sharded", "--shards", "2", "--json")
+    ended = shell(
+        "scan", "site", "--base-url", "https://a.example/", "--state", "sharded", "--shard-processes", "2", "--json"
+    )
     assert (alone.code, ended.code) == (0, 0)
-    refused = shell("scan", "site", "--state", "alone", "--shards", "2")
+    refused = shell("scan", "site", "--state", "alone", "--shard-processes", "2")
     assert refused.code == 1
-    assert "is judged by one matcher, without shards; leave --shards out, or name another directory" in refused.err
+    assert (
+        "is judged by one matcher, without shards; leave --shard-processes out, or name another directory"
+        in refused.err
+    )
     assert shell("scan", "site", "--base-url", "https://a.example/", "--state", "sharded").code == 0
     assert shell("diff", "alone", "sharded").code == 0
 
@@ -243,7 +248,10 @@ WORKING = [
 def made(shell: Shell, tmp_path: Path) -> None:
     site(tmp_path / "site")
     (tmp_path / "site" / "a.html").rename(tmp_path / "site" / "page0.html")
-    assert shell("scan", "site", "--base-url", "https://a.example/", "--state", "STATE", "--shards", "1").code == 0
+    assert (
+        shell("scan", "site", "--base-url", "https://a.example/", "--state", "STATE", "--shard-processes", "1").code
+        == 0
+    )
 
 
 @pytest.mark.parametrize("arguments", WORKING, ids=lambda arguments: arguments[0])
