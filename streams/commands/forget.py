@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import click
 
 from streams.commands.options import CONNECTION, SKETCHES, TOPICS, Arg, Flags, Opt, command
-from streams.commands.output import print_json
+from streams.commands.output import complain, print_json
 from streams.commands.shared import Json, must_be_scan
 from streams.config.settings import Settings
 from streams.errors import WrongUsage
@@ -41,6 +41,7 @@ def forget(options: Options) -> None:
     """
     takedown, scan = _takedown_of(options), options.state
     result: dict[str, Any]
+    lines: list[str]
     pages: int | None
     promoted: int | None
     if scan is not None:
@@ -48,30 +49,29 @@ def forget(options: Options) -> None:
 
         with State.open(scan) as opened:
             done = opened.forget(takedown)
-        result, pages, promoted, text = done.to_json(), done.pages, done.promoted, ""
+        result, pages, promoted, lines = done.to_json(), done.pages, done.promoted, []
     else:
         from streams.roles.operator import forget_stream
 
         written = forget_stream(options.settings, takedown)
         pages, promoted = written.pages, written.promoted
         result = {"offset": written.offset, "pages": pages, "promoted": promoted}
-        text = f"written at offset {written.offset} of the log; "
+        lines = [f"written at offset {written.offset} of the log"]
     if pages is None:
-        text += (
+        lines.append(
             "the matcher takes pages down when it gets there; verdicts `gone` with page id "
             f"{written.cause} then name them"
         )
     elif pages:
-        text += f"pages taken down: {pages:,}; other pages promoted: {promoted:,}"
+        lines.append(f"pages taken down: {pages:,}; other pages promoted: {promoted:,}")
     else:
-        text += "no page is taken down: the index holds none of that name; compare the spelling with that in a verdict"
+        complain("no page is taken down: the index holds none of that name; compare it with the URL in a verdict")
     unreached = _unreached(options.settings, scan)
     if options.as_json:
         print_json({**result, "unreached": unreached})
         return
-    click.echo(text)
-    for line in unreached:
-        click.echo(f"not reached: {line}")
+    for line in (*lines, *(f"not reached: {each}" for each in unreached)):
+        click.echo(line)
 
 
 def _takedown_of(options: Options) -> "Takedown":

@@ -198,6 +198,9 @@ def test_the_command_and_what_it_leaves(tmp_path: Path, shell: Shell) -> None:
         with pytest.raises(BadInput, match="the index has no row of this URL"):
             look.of_url(opened_index, PAGE)
     assert "taken down at offset" in shell("inspect", "--state", str(where)).out
+    for form in ((), ("--json",)):
+        again = shell("forget", PAGE, "--state", str(where), *form)
+        assert (again.code, "no page is taken down" in again.err) == (0, True), again.err
     for code, wrong in ((2, ()), (2, (PAGE, "--site", "a.example")), (1, ("--prefix", "http://a.example"))):
         ended = shell("forget", *wrong, "--state", str(where))
         assert (ended.code, ended.err[:9]) == (code, "neardup: ")
