@@ -135,13 +135,23 @@ _REPEATED = {
 class Command(click.Command):
     """A command of a dataclass of options."""
 
-    def __init__(self, name: str, run: Callable[[Any], int | None], examples: Sequence[str], codes: str) -> None:
-        self.run = run
+    def __init__(
+        self, name: str, run: Callable[[Any], int | None], examples: Sequence[str], codes: str, instead: str
+    ) -> None:
+        self.run, self.instead = run, instead
         self.options: type = get_type_hints(run)["options"]
         self.specs = dict(_specs(self.options))
         lines = ["\b", "Examples:", *(f"  {example}" for example in examples), "", codes]
         params = [parameter for field, hint in self.specs.values() for parameter in _parameters(field, *hint)]
         super().__init__(name, params=params, help=run.__doc__, epilog="\n".join(lines))
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        try:
+            return super().parse_args(ctx, args)
+        except click.UsageError as error:
+            if self.instead and error.message.startswith("Got unexpected extra argument"):
+                error.message += f". {self.instead}"
+            raise
 
     def invoke(self, ctx: click.Context) -> None:
         given, values = dict(ctx.params), {}
@@ -181,11 +191,16 @@ class Argument(click.Argument):
         self.help = help
 
 
-def command(name: str, *examples: str, codes: str = "") -> Callable[[Callable[[Any], int | None]], Any]:
-    """A decorator: registers a function that takes `options`, a dataclass, and returns an exit code or None."""
+def command(
+    name: str, *examples: str, codes: str = "", instead: str = ""
+) -> Callable[[Callable[[Any], int | None]], Any]:
+    """A decorator: registers a function that takes `options`, a dataclass, and returns an exit code or None.
+
+    codes: text about exit codes. instead: advice to a user who gives an argument that the command does not take.
+    """
 
     def decorate(run: Callable[[Any], int | None]) -> Callable[[Any], int | None]:
-        COMMANDS[name] = Command(name, run, examples, codes)
+        COMMANDS[name] = Command(name, run, examples, codes, instead)
         return run
 
     return decorate

@@ -29,7 +29,13 @@ class Options(Tail):
     settings: Annotated[Settings, Flags((*CONNECTION, "verdicts_topic"), connects="verdicts")]
 
 
-@command("verdicts", "neardup verdicts --kind unique --site a.example", "neardup verdicts --no-follow --json")
+@command(
+    "verdicts",
+    "neardup verdicts --kind unique --site a.example",
+    "neardup verdicts --no-follow --json",
+    instead="This command reads a topic of Kafka. For those of a scan: neardup export DIR --table verdicts --out "
+    "verdicts.csv",
+)
 def verdicts(options: Options) -> None:
     """Print verdicts as they come, committed ones only: a table, or in a pipe lines with tabs between."""
     from rich.console import Console

@@ -111,6 +111,12 @@ def test_a_required_option_is_demanded(ready: Shell) -> None:
         assert (ended.code, "Missing option" in ended.err) == (2, True), (command, ended.err)
 
 
+def test_verdicts_of_a_scan_are_exported(ready: Shell) -> None:
+    ended = ready("verdicts", "state")
+    assert (ended.code, "neardup export DIR --table verdicts --out verdicts.csv" in ended.err) == (2, True), ended.err
+    assert ready("export", "state", "--table", "verdicts", "--out", "verdicts.csv").code == 0
+
+
 def test_each_module_is_a_command_of_the_list() -> None:
     folder = Path(sys.modules["streams.commands"].__file__ or "").parent
     parts = {"__init__", "app", "deciders", "options", "output", "paths", "scan_summary", "shared", "terminal"}
