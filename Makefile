@@ -2,6 +2,7 @@
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
+INSTALLED := $(VENV)/.installed
 READY  := $(VENV)/.ready
 export UV_PYTHON_DOWNLOADS := never
 # What is compiled is kept, whatever the shell says: each worker and each command of the tests would compile it anew.
@@ -42,8 +43,13 @@ help:
 
 setup: $(READY)
 
-$(READY): requirements.lock pyproject.toml
+$(INSTALLED): requirements.lock pyproject.toml
 	@deploy/setup.sh $(PYTHON) $(VENV)
+	@touch $@
+
+# With all kernels compiled.
+$(READY): $(INSTALLED)
+	@$(BIN)/neardup warm
 	@touch $@
 
 # The walk through the report needs a browser; as root on a Debian-like machine it is installed, else named.
@@ -55,14 +61,14 @@ browser:
 jars:
 	-@$(PYTHON) deploy/kafka/broker.py --fetch
 
-lint: $(READY)
+lint: $(INSTALLED)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 
-types: $(READY)
+types: $(INSTALLED)
 	$(BIN)/mypy
 
-imports: $(READY)
+imports: $(INSTALLED)
 	$(BIN)/lint-imports
 
 # Tests wait for brokers and processes, so there are more workers than cores; see tests/conftest.py for their order.
@@ -81,7 +87,7 @@ tests-of: $(READY)
 	@$(BIN)/python -m tests.tests_of "$(FILE)"
 
 # Pytest rewrites the assertions of each test file and keeps the result: on a fresh clone each worker would do it, in 8 s.
-rewritten: $(READY)
+rewritten: $(INSTALLED)
 	-@$(BIN)/pytest -n 0 --collect-only -qq >/dev/null
 
 unit: $(READY) browser jars
@@ -103,10 +109,11 @@ njit: $(READY)
 	NEARDUP_PLAIN_KERNELS=1 $(PYTEST) $(WORKING) tests/neardup/sketch/test_golden_sketches.py \
 		tests/neardup/text/test_disguises.py tests/neardup/pairs
 
-# What comes before the tests runs two at a time: each waits for one process or for the network.
+# What comes before the tests runs side by side: each waits for one process or for the network. The kernels compile in two
+# processes, the second of which ends soon.
 test:
-	@$(MAKE) --no-print-directory -j2 setup jars browser
-	@$(MAKE) --no-print-directory -j2 -Otarget rewritten lint imports
+	@$(MAKE) --no-print-directory -j2 $(INSTALLED) jars browser
+	@$(MAKE) --no-print-directory -j2 -Otarget setup rewritten lint imports
 	@$(MAKE) --no-print-directory -j2 unit aside
 
 # What computes in one process while tests wait for brokers. Its output comes when each part has ended. The kernels run
@@ -158,7 +165,7 @@ test-deploy: $(READY) jars
 
 # Without the tools of development, unless they are here already.
 demo:
-	@[ -e $(READY) ] && [ ! requirements.lock -nt $(READY) ] || deploy/setup.sh $(PYTHON) $(VENV) batch label
+	@[ -e $(READY) ] && [ ! requirements.lock -nt $(READY) ] || { deploy/setup.sh $(PYTHON) $(VENV) batch label && $(BIN)/neardup warm; }
 	@$(BIN)/python deploy/demo/demo.py demo
 
 # The accuracy gate alone: pages of known truth by class of template. GATE_PAGES=10000 makes it longer.

@@ -8,9 +8,10 @@ command -v "$python" >/dev/null || { echo "neardup needs Python 3.11 to 3.13; on
 "$python" -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))' || {
   echo "neardup needs Python 3.11 to 3.13, but $python is $("$python" -V); name another: make PYTHON=python3.11" >&2; exit 1; }
 lock=requirements.lock
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
 if [ $# -gt 0 ]; then
-  lock=$(mktemp)
-  trap 'rm -f "$lock"' EXIT
+  lock=$folder/lock
   "$python" deploy/image/locked.py pyproject.toml requirements.lock "$@" >"$lock"
 fi
 echo "installing neardup and $(grep -c == "$lock") packages into $venv"
@@ -26,7 +27,16 @@ if command -v uv >/dev/null; then
 else
   [ -x "$venv/bin/pip" ] || "$python" -m venv "$venv" || {
     echo "the venv module is missing; on Debian: apt-get install python3-venv" >&2; exit 1; }
-  "$venv/bin/pip" install --quiet --disable-pip-version-check --require-hashes --no-deps -r "$lock"
-  "$venv/bin/pip" install --quiet --disable-pip-version-check --no-deps -e .
+  install() { "$venv/bin/pip" install --quiet --disable-pip-version-check --no-deps "$@"; }
+  # One pip uses one processor: two install half of the packages each, and Python then compiles with all processors.
+  awk -v folder="$folder" '/^[^ #]/ { number++ } number { print > (folder "/half" number % 2) }' "$lock"
+  install --require-hashes --no-compile -r "$folder/half0" &
+  half=$!
+  install -e . &
+  own=$!
+  install --require-hashes --no-compile -r "$folder/half1"
+  wait "$half"
+  wait "$own"
+  # Some packages hold files of other Python versions, which do not compile.
+  "$venv/bin/python" -m compileall -q -j 0 "$venv"/lib/python*/site-packages >/dev/null || :
 fi
-"$venv/bin/neardup" warm
