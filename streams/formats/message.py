@@ -23,6 +23,7 @@ import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from functools import cache
 from importlib.metadata import version
 from typing import Any
 
@@ -81,7 +82,7 @@ def encode_message(message: Message) -> bytes:
 
 def as_first(data: bytes) -> bytes:
     """Return a message of sketches as the first of a log, with this program's version."""
-    return encode_message(replace(decode_message(data, 0), program=version("neardup")))
+    return encode_message(replace(decode_message(data, 0), program=own_version()))
 
 
 def _encode(message: Message, kind: int) -> bytes:
@@ -118,9 +119,15 @@ def decode_message(data: bytes, offset: int) -> Message:
     return replace(message, records=message.records[:-1], program=program)
 
 
+@cache
+def own_version() -> str:
+    """Return the version of this program. To read it from the package's metadata takes milliseconds."""
+    return version("neardup")
+
+
 def check_program(program: str, where: str) -> None:
     """Raise OtherVersion if `program` is later than this version. The third number does not change formats."""
-    own = version("neardup")
+    own = own_version()
     (theirs, ours) = ([int(part) for part in each.split(".")[:2]] for each in (program, own))
     if theirs > ours:
         raise OtherVersion(

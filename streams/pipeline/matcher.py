@@ -20,7 +20,6 @@ the shards.
 import struct
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from importlib.metadata import version
 from typing import Protocol
 
 from neardup.clusters.batch_verdicts import BatchVerdicts
@@ -45,6 +44,7 @@ from streams.formats.message import (
     Word,
     check_program,
     decode_entry,
+    own_version,
     page_id,
 )
 from streams.pipeline import batch_fold
@@ -305,7 +305,7 @@ class Matcher:
             **dict(done.row() for done in prepared.takedowns),
         }
         if not self.next_offset:
-            meta[PROGRAM] = version("neardup").encode()
+            meta[PROGRAM] = own_version().encode()
         if prepared.log_program != self.log_program:
             meta[LOG_PROGRAM] = prepared.log_program.encode()
         if prepared.sweep != self._sweep:

@@ -6,12 +6,12 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from importlib.metadata import version
 
 from neardup.errors import CorruptRecord, NeardupError, StateError
 from neardup.warm import SCANNING, Need, make_ready
 from streams.config.settings import FETCHED_KB_MAX, Role, Settings
 from streams.errors import BrokerError, PositionLost, SourceGap, Stopped, TopicError, WrongScheme
+from streams.formats.message import own_version
 from streams.kafka import Connection
 from streams.process import logs
 from streams.process.health import Health, HealthServer
@@ -115,7 +115,7 @@ def serving(settings: Settings, role: str) -> Iterator[Runtime]:
         health = Health(steady_ms, settings.stall_ms, logs.Redactor(secrets))
         scheme = settings.scheme()
         metrics.info(
-            version=version("neardup"),
+            version=own_version(),
             role=role,
             scheme=scheme.digest,
             decider=settings.decider(scheme).digest,
