@@ -1,12 +1,9 @@
 """The commands of `streams/history/replay-and-backfill.md`, typed line by line, on a running stream."""
 
 import json
-import os
 import re
 import shlex
 import signal
-import subprocess
-import sys
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -18,12 +15,14 @@ from line import Line, Make, story
 from neardup.errors import BadInput
 from streams.client import LiveVerdicts
 from streams.state import contents as look
-from tests.processes import start
+from tests import forked
 from tests.streams.archives import crawl, write_warc
 from tests.streams.shell import Ended, Shell
 
+forked.preload("streams.commands")
+forked.preload("tests.warmed")
+
 PAGE = Path(__file__).parents[2] / "streams" / "history" / "replay-and-backfill.md"
-NEARDUP = [sys.executable, "-c", "from streams.commands import main; main()"]
 
 
 def walks() -> tuple[list[str], list[str]]:
@@ -40,9 +39,10 @@ class Typist:
     def __init__(self, line: Line, folder: Path, shell: Shell, environment: pytest.MonkeyPatch) -> None:
         self._line, self._folder, self._shell = line, folder, shell
         settings = line.settings
-        for name in ("bootstrap", "group", "pages_topic", "rejected_topic", "sketches_topic", "verdicts_topic", "seed"):
+        topics = ("pages_topic", "rejected_topic", "sketches_topic", "verdicts_topic")
+        for name in ("bootstrap", "group", *topics, "seed", "threads"):
             environment.setenv(f"NEARDUP_{name.upper()}", str(getattr(settings, name)))
-        self.behind: dict[str, subprocess.Popen[str]] = {}
+        self.behind: dict[str, forked.Command] = {}
 
     def __call__(self, command: str) -> Ended | None:
         command = command.replace("/var/lib/neardup", str(self._folder / "of"))
@@ -53,8 +53,7 @@ class Typist:
             ended = self._shell(*words)
             assert ended.code == 0, (command, ended.err)
             return ended
-        with (self._folder / f"{words[0]}.log").open("w") as log:
-            self.behind[words[0]] = start([*NEARDUP, *words], stdout=log, stderr=log, env=dict(os.environ))
+        self.behind[words[0]] = forked.Command(words, self._folder / f"{words[0]}.log")
         return None
 
     def generations(self) -> dict[str, dict[str, Any]]:
