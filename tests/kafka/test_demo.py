@@ -63,18 +63,29 @@ def left(text: list[str], folder: Path) -> list[str]:
     return found
 
 
-@pytest.mark.parametrize("shards", some(["0", "2"], 2))
-def test_the_demo_shows_what_a_scan_says_and_ends(folder: Path, shards: str, shell: Shell) -> None:
-    demo = start(folder, "--shards", shards)
+@pytest.mark.parametrize(
+    ("shards", "ends_by"), some([("0", None), ("2", None), ("0", signal.SIGINT), ("0", signal.SIGKILL)], 4)
+)
+def test_the_demo_shows_what_a_scan_says_and_takes_everything_along(
+    folder: Path, shards: str, ends_by: signal.Signals | None, shell: Shell
+) -> None:
+    """ends_by: the signal that ends a demo that stays; None: it ends by itself."""
+    demo = start(folder, "--shards", shards, *(["--stay"] if ends_by else []))
     try:
-        output = lines_to(demo, "Everything has ended")
-        assert demo.wait(PATIENCE_SECONDS) == 0
+        output = lines_to(demo, "Ctrl-C ends all of it" if ends_by else "Everything has ended")
+        if ends_by:
+            assert len(left(output, folder)) >= 4  # itself, Kafka, both roles
+            demo.send_signal(ends_by)
+        out, _ = demo.communicate(timeout=PATIENCE_SECONDS)
     finally:
         demo.kill()
         demo.communicate()
+    assert demo.returncode == (-ends_by if ends_by == signal.SIGKILL else 0), out
+    assert "Traceback" not in out
+    eventually(lambda: not left(output, folder), "the end of Kafka and both roles")
+
     scanned = folder / "scanned.jsonl"
     shell("scan", str(folder / "crawl.warc.gz"), "--state", str(folder / "scan"), "--out", str(scanned), "--quiet")
-
     rows = [line.split() for line in output if re.match(r"\s+\d+  \w+ .*http://a.example/", line)]
     wanted = [json.loads(line) for line in scanned.read_bytes().splitlines()]
     found = [(row[1], next(word for word in row if word.startswith("http"))) for row in rows]
@@ -86,21 +97,3 @@ def test_the_demo_shows_what_a_scan_says_and_ends(folder: Path, shards: str, she
         hidden = dict(db.execute("SELECT url, duplicate_of FROM pages WHERE duplicate_of IS NOT NULL"))
     assert urls == {f"http://a.example/{sample.path}" for sample in CRAWL}
     assert hidden["http://a.example/copy2.html"] == "http://a.example/page2.html"
-    assert left(output, folder) == []
-
-
-@pytest.mark.parametrize("how", some([signal.SIGINT, signal.SIGKILL], 2))
-def test_a_demo_that_is_stopped_takes_everything_along(folder: Path, how: signal.Signals) -> None:
-    demo = start(folder, "--stay")
-    try:
-        output = lines_to(demo, "page id")
-        assert len(left(output, folder)) >= 4  # itself, Kafka, both roles
-        demo.send_signal(how)
-        out, _ = demo.communicate(timeout=PATIENCE_SECONDS)
-    finally:
-        demo.kill()
-        demo.communicate()
-
-    assert demo.returncode == (-how if how == signal.SIGKILL else 0), out
-    assert "Traceback" not in out
-    eventually(lambda: not left(output, folder), "the end of Kafka and both roles")
