@@ -1,16 +1,13 @@
 """Requests of the Admin client while no leader is known, and while no broker answers."""
 
 from concurrent.futures import Future
-from contextlib import suppress
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from broker import eventually
 
 from streams.config.settings import Topics
-from streams.errors import NoAnswer
-from streams.kafka import Admin, Connection, KafkaTopic, topics
+from streams.kafka import Admin, topics
 from streams.kafka.topics import Sizes
 
 
@@ -42,39 +39,3 @@ def test_an_unknown_offset_is_asked_for_again(admin: Admin, names: Topics, when:
     topic = admin.topic(names.pages)
     admin._client = Leaderless(admin._client)
     assert admin.offsets(topic, when) == {0: 0, 1: 0}
-
-
-class Counted:
-    """Counts describe_topics requests."""
-
-    def __init__(self, client: Any) -> None:
-        self._client = client
-        self.described = 0
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._client, name)
-
-    def describe_topics(self, *given: Any, **options: Any) -> Any:
-        self.described += 1
-        return self._client.describe_topics(*given, **options)
-
-
-def test_no_admin_request_waits_while_the_broker_is_known_to_be_away(own_broker: Any, names: Topics) -> None:
-    """Each one would take most of a core, see `Admin`."""
-    admin = Admin(Connection(own_broker.bootstrap, request_s=1.5))
-    topics.create(admin, names, Sizes(partitions=2))
-    known = admin.topic(names.pages)
-    own_broker.kill()
-    counted = admin._client = Counted(admin._client)
-    for _ in range(2):
-        with pytest.raises(NoAnswer):
-            admin.topic(names.pages)
-    assert counted.described == 1
-    own_broker.restart()
-    assert eventually(lambda: answer(admin, names), "an answer") == known
-
-
-def answer(admin: Admin, names: Topics) -> KafkaTopic | None:
-    with suppress(NoAnswer):
-        return admin.topic(names.pages)
-    return None

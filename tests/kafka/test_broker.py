@@ -72,18 +72,35 @@ def test_processes_share_a_broker_until_the_last_one_ends(tmp_path: Path) -> Non
             user.communicate()
 
 
-@pytest.mark.parametrize("how", some([signal.SIGTERM, signal.SIGINT, signal.SIGKILL], 3))
-def test_the_broker_ends_with_its_owner(tmp_path: Path, how: signal.Signals) -> None:
-    owner = start(SCRIPT, "--folder", tmp_path / "data")
+@pytest.mark.parametrize("how", some([signal.SIGTERM, signal.SIGINT, signal.SIGKILL, "left behind"], 4))
+def test_the_broker_ends_with_its_owner(tmp_path: Path, how: signal.Signals | str) -> None:
+    """Or, left behind, by a signal to the process that the command names."""
+    folder = tmp_path / "data"
+    if isinstance(how, str):
+        command = [sys.executable, str(SCRIPT), "--behind", "--folder", str(folder)]
+        try:
+            output = subprocess.run(
+                command, capture_output=True, text=True, timeout=PATIENCE_SECONDS, check=True
+            ).stdout
+            found = re.fullmatch(r"(127\.0\.0\.1:\d+), until: kill (\d+)\n", output)
+            assert found, output
+            assert Admin(Connection(found[1])).cluster_id()
+            os.kill(int(found[2]), signal.SIGTERM)
+            eventually(lambda: not brokers(folder), "the broker's end")
+        finally:
+            for left in brokers(folder):
+                os.kill(left, signal.SIGKILL)
+        return
+    owner = start(SCRIPT, "--folder", folder)
     try:
         assert line(owner).startswith("127.0.0.1:")
-        assert brokers(tmp_path / "data")
+        assert brokers(folder)
     finally:
         owner.send_signal(how)
         owner.communicate(timeout=PATIENCE_SECONDS)
 
     assert owner.returncode == (-how if how == signal.SIGKILL else 0)
-    eventually(lambda: not brokers(tmp_path / "data"), "the broker's end")
+    eventually(lambda: not brokers(folder), "the broker's end")
 
 
 @pytest.mark.parametrize(
@@ -108,23 +125,17 @@ def test_what_is_missing_is_reported_in_one_line(tmp_path: Path, jars: bool, exp
     assert (done.returncode, done.stdout, done.stderr) == (1, "", expected)
 
 
-def test_data_and_address_outlive_a_kill(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    classes = kafka.keep_classes()
+def test_a_folder_is_formatted_without_java(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    kafka.keep_classes()
     monkeypatch.setattr(subprocess, "run", None)  # Kafka's tool has formatted a folder before, and is not needed
-    with kafka.Cluster(tmp_path / "kafka") as cluster:
-        address = cluster.bootstrap
-        admin = Admin(Connection(address))
-        identity = admin.cluster_id()
-        admin.create("kept", 1, 1, {})
-        kept = admin.topic("kept")
-        cluster.kill()
-        cluster.restart()
+    node = kafka.Cluster(tmp_path).nodes[0]
+    node.folder.mkdir()
 
-        assert cluster.bootstrap == address
-        assert admin.cluster_id() == identity
-        assert admin.topic("kept") == kept
-        # Java goes on without a word when it cannot use them.
-        assert str(classes) in Path(f"/proc/{cluster.nodes[0].pid}/maps").read_text()
+    node.format("a cluster")
+
+    values = dict(line.split("=") for line in (node.folder / "data" / "meta.properties").read_text().splitlines())
+    assert (values["cluster.id"], values["node.id"]) == ("a cluster", "1")
+    assert (node.folder / "data" / kafka.BOOTSTRAP).read_bytes() == kafka.features(node.libs).read_bytes()
 
 
 def test_ports_lie_where_the_kernel_gives_none_away() -> None:
@@ -145,18 +156,3 @@ def test_a_port_that_is_asked_for_is_taken_or_reported(tmp_path: Path) -> None:
             1,
             f"error: port {port} of 127.0.0.1 cannot be had: Address already in use\n",
         )
-
-
-def test_a_broker_may_be_left_behind(tmp_path: Path) -> None:
-    folder = tmp_path / "data"
-    command = [sys.executable, str(SCRIPT), "--behind", "--folder", str(folder)]
-    try:
-        output = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_SECONDS, check=True).stdout
-        found = re.fullmatch(r"(127\.0\.0\.1:\d+), until: kill (\d+)\n", output)
-        assert found, output
-        assert Admin(Connection(found[1])).cluster_id()
-        os.kill(int(found[2]), signal.SIGTERM)
-        eventually(lambda: not brokers(folder), "the broker's end")
-    finally:
-        for left in brokers(folder):
-            os.kill(left, signal.SIGKILL)

@@ -15,6 +15,15 @@ import pytest
 from broker import LOOKS_MS, PATIENCE_SECONDS, eventually, kafka
 from line import Make, story
 from roles import freeze
+from test_kafka_verdicts import batch, committed_values, sink, values_of
+
+from streams.config.settings import Topics
+from streams.errors import Fenced
+from streams.kafka import Connection, TopicReader, topics
+from streams.kafka.topics import Sizes
+
+#: Of transactions that no client ends.
+TIMEOUT_MS = 8_000
 
 # Two at once.
 
@@ -101,25 +110,6 @@ def test_the_newer_protocol_of_groups(make: Make) -> None:
 # The broker.
 
 
-def test_the_broker_dies_in_a_transaction(own_broker: Any, make: Make) -> None:
-    line = make(bootstrap=own_broker.bootstrap)
-    line.publish(story(8))
-    line.start("sketch")
-    line.settle(judged=False)  # the one that is frozen may be so before the broker has any message of it
-    line.stop()
-    line.publish(story())
-    sketcher = line.start("sketch", step="4 half sent", call=6, how=freeze)
-    matcher = line.start("match", step="3 offsets sent", call=1, how=freeze)
-    sketcher.frozen()
-    matcher.frozen()
-    own_broker.kill()
-    matcher.thaw()
-    sketcher.thaw()
-    own_broker.restart()
-
-    line.check()
-
-
 @pytest.fixture
 def looking_broker(tmp_path: Path) -> Iterator[str]:
     """A broker that soon gives up a transaction that has timed out."""
@@ -127,11 +117,23 @@ def looking_broker(tmp_path: Path) -> Iterator[str]:
         yield cluster.bootstrap
 
 
-def test_a_transaction_outlives_its_timeout(looking_broker: str, make: Make) -> None:
+def test_transactions_outlive_their_timeout(looking_broker: str, make: Make, names: Topics) -> None:
     line = make(bootstrap=looking_broker)
     line.publish(story())
     line.start("sketch")
-    short = {"transaction_timeout_ms": 8_000}
+    # A client that writes by itself, beside the matcher.
+    connection = Connection(looking_broker)
+    own = names._replace(sketches=f"{names.sketches}.own", verdicts=f"{names.verdicts}.own")
+    topics.create(line.admin, own, Sizes(partitions=2))
+    verdicts = sink(connection, own, transaction_timeout_ms=TIMEOUT_MS)
+    verdicts.init()
+    verdicts.commit(batch(0), 1)
+    producer = verdicts._producer
+    producer.begin_transaction()
+    producer.produce(own.verdicts, b"late")
+    producer.flush(30)
+
+    short = {"transaction_timeout_ms": TIMEOUT_MS}
     matcher = line.start("match", step="3 offsets sent", call=1, how=freeze, settings=short)
     matcher.frozen()
     assert line.in_transaction()
@@ -145,6 +147,14 @@ def test_a_transaction_outlives_its_timeout(looking_broker: str, make: Make) -> 
     matcher.kill()  # on a busy machine its next transaction, too, could take longer
     line.start("match")
     line.check()
+
+    # The broker has aborted the client's once a reader of committed records gets past it.
+    reader = TopicReader(connection, own.verdicts, committed_only=True)
+    everything = TopicReader(connection, own.verdicts, committed_only=False)
+    eventually(lambda: reader.ends() == everything.ends(), "the broker's abort")
+    with pytest.raises(Fenced):
+        verdicts._call("commit", lambda: producer.commit_transaction(30))
+    assert sorted(committed_values(connection, own)) == values_of(batch(0))
 
 
 # Stopping.

@@ -6,7 +6,6 @@ import time
 from collections.abc import Callable
 from functools import partial
 from types import SimpleNamespace
-from typing import Any
 
 import pytest
 from broker import eventually
@@ -213,43 +212,6 @@ def test_after_a_refused_message_the_log_holds_nothing_of_its_writer(
 
     log = KafkaLog(connection, names.sketches)
     assert list(log.messages(0)) == [(0, b"before")]
-    log.close()
-
-
-def test_a_writer_without_acknowledgements_gives_up_and_says_why(own_broker: Any, names: Topics) -> None:
-    connection = Connection(own_broker.bootstrap)
-    Admin(connection).create(names.sketches, 1, 1, {})
-    writer = Writer(connection, names.sketches, gapless=True, delivery_s=1.0)
-    own_broker.kill()
-    writer.send(b"x")
-
-    with pytest.raises(BrokerError, match=r"no acknowledgement in 1 s for 1 record: .*last cause: _"):
-        writer.flush()
-    writer.close()
-    assert writer.acknowledged == 0
-
-
-def test_a_killed_broker_loses_and_repeats_nothing(own_broker: Any, names: Topics) -> None:
-    connection = Connection(own_broker.bootstrap)
-    Admin(connection).create(names.sketches, 1, 1, {})
-    writer = Writer(connection, names.sketches, gapless=True)
-    log = KafkaLog(connection, names.sketches)
-    log.follow(0)
-    seen: list[tuple[int, bytes]] = []
-    for number in range(3000):
-        writer.send(b"%d" % number + b"x" * 1000)
-        if number == 1500:
-            own_broker.kill()
-            own_broker.restart()
-    writer.flush()
-
-    def all_read() -> bool:
-        seen.extend(log.poll(5000, bytes_max=1 << 24, wait_s=1.0))
-        return len(seen) >= 3000
-
-    eventually(all_read, "all messages")
-    assert [offset for offset, _ in seen] == list(range(3000))
-    assert [value.rstrip(b"x") for _, value in seen] == [b"%d" % number for number in range(3000)]
     log.close()
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from broker import LOOKS_MS, PATIENCE_SECONDS, eventually, kill_between_transactions
+from broker import PATIENCE_SECONDS, eventually
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
 
 from neardup.errors import NeardupError
@@ -309,32 +309,6 @@ def test_a_broker_killed_again_and_again_loses_and_repeats_nothing(
     verdicts.close()
 
 
-def test_a_broker_that_stays_away_ends_the_attempt_and_the_outcome_is_known_later(
-    own_broker: Any, names: Topics
-) -> None:
-    connection = Connection(own_broker.bootstrap)
-    topics.create(Admin(connection), names, Sizes(partitions=2))
-    verdicts = sink(connection, names)
-    verdicts.init()
-    verdicts.commit(batch(0), 1)
-    kill_between_transactions(own_broker)
-    verdicts._deadline_s = 2.0
-
-    with pytest.raises(BrokerError, match="not known after 2 s"):
-        verdicts.commit(batch(1), 2)
-    verdicts.close()
-    own_broker.restart()
-
-    after = sink(connection, names)
-    after.init()
-    done = after.committed()
-    assert done in (Committed(1, NOWHERE), Committed(2, NOWHERE))
-    if done == Committed(1, NOWHERE):
-        after.commit(batch(1), 2)
-    assert sorted(committed_values(connection, names)) == values_of(batch(0), batch(1))
-    after.close()
-
-
 @pytest.mark.parametrize("repeated", ["offsets", "commit"])
 def test_a_producer_that_has_repeated_a_request_begins_no_other_transaction(
     connection: Connection, made: Topics, repeated: str
@@ -394,30 +368,6 @@ def test_records_that_arrive_late_are_no_part_of_a_later_transaction(own_broker:
     after.commit(batch(1), 2)
     assert sorted(committed_values(connection, names)) == values_of(batch(0), batch(1))
     after.close()
-
-
-def test_a_transaction_that_outlives_its_timeout_counts_as_fenced(own_broker: Any, names: Topics) -> None:
-    connection = Connection(own_broker.bootstrap)
-    topics.create(Admin(connection), names, Sizes(partitions=2))
-    verdicts = sink(connection, names, transaction_timeout_ms=3_000)
-    verdicts.init()
-    verdicts.commit(batch(0), 1)
-    producer = verdicts._producer
-    producer.begin_transaction()
-    producer.produce(names.verdicts, b"late")
-    producer.flush(30)
-    # Until here it did not look for transactions that are overdue, however long all of this took.
-    own_broker.stop()
-    own_broker.set(**{LOOKS_MS: 200})
-    own_broker.start()
-    # The broker has aborted it once a reader of committed records gets past it.
-    reader = TopicReader(connection, names.verdicts, committed_only=True)
-    everything = TopicReader(connection, names.verdicts, committed_only=False)
-    eventually(lambda: reader.ends() == everything.ends(), "the broker's abort")
-
-    with pytest.raises(Fenced):
-        verdicts._call("commit", lambda: producer.commit_transaction(30))
-    assert sorted(committed_values(connection, names)) == values_of(batch(0))
 
 
 HUNG = """
