@@ -104,7 +104,7 @@ Exit codes:
     0  done
     1  an error; the text says what to do
     2  wrong usage: an option, a setting, a path that is missing or not writable, a port in use; nothing was begun
-    3  done, but some input could not be read, or no page of it
+    3  done, but an input could not be read or is damaged, or all its pages were rejected
    75  a call to Kafka hung and the process ended itself; start it again
   130  interrupted; the same command continues from there
   134  aborted by a library, usually for lack of memory: a scan names its limits; the same command continues

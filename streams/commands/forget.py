@@ -7,7 +7,7 @@ from streams.commands.options import CONNECTION, SKETCHES, TOPICS, Arg, Flags, O
 from streams.commands.output import complain, print_json
 from streams.commands.shared import Json, must_be_scan
 from streams.config.settings import Settings
-from streams.errors import WrongUsage
+from streams.errors import BrokerError, WrongUsage
 
 if TYPE_CHECKING:
     from neardup.sketch.takedown_hashes import Takedown
@@ -53,7 +53,10 @@ def forget(options: Options) -> None:
     else:
         from streams.roles.operator import forget_stream
 
-        written = forget_stream(options.settings, takedown)
+        try:
+            written = forget_stream(options.settings, takedown)
+        except BrokerError as error:
+            raise BrokerError(f"{error}; pages of a scan are taken down with --state DIR") from error
         pages, promoted = written.pages, written.promoted
         result = {"offset": written.offset, "pages": pages, "promoted": promoted}
         lines = [f"written at offset {written.offset} of the log"]
@@ -67,6 +70,11 @@ def forget(options: Options) -> None:
     else:
         complain("no page is taken down: the index holds none of that name; compare it with the URL in a verdict")
     unreached = _unreached(options.settings, scan)
+    if promoted:
+        unreached.append(
+            "copies of the pages under other URLs: the verdicts `promoted` name those that are shown now; take the "
+            "copies down, too, if the text must vanish"
+        )
     if options.as_json:
         print_json({**result, "unreached": unreached})
         return
@@ -95,8 +103,9 @@ def _unreached(settings: Settings, scan: Path | None) -> list[str]:
     if scan is not None:
         return [
             f"the files that were scanned, and the bytes of {scan / 'log'} and {scan / 'verdicts'}: reports, exports "
-            "and views leave the pages out, a replay of earlier verdicts does not; to delete the bytes, too, scan the "
-            "files that remain into another directory, and delete this one",
+            "and views contain the verdict `gone` with the URL, and nothing else of the pages; a replay of earlier "
+            "verdicts contains them; to delete the bytes, too, scan the files that remain into another directory, and "
+            "delete this one",
             "what was written elsewhere: --out files, reports, exports, earlier checkpoints (the next "
             "`neardup checkpoint` removes those)",
         ]

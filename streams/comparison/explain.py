@@ -19,10 +19,11 @@ from neardup.report.prose import KINDS, found_through, kept_apart, sentences
 from neardup.report.reasons import Draft
 from neardup.report.samples import CardSide, card, instant
 from neardup.rules import why_refused
-from neardup.verdict import Coordinates
+from neardup.verdict import TAKEN_DOWN, Coordinates
 from streams.comparison.exactly import ExactSimilarity, exact_of
 from streams.files.shards import ShardsOfFold
 from streams.files.state import State
+from streams.pipeline.folded_takedowns import is_named, without
 from streams.pipeline.matcher import Matcher
 from streams.process.terminal import folded
 
@@ -227,7 +228,9 @@ def explain_command(
     matcher.trace = lambda trace: traces.update({trace.page_id: trace})
     verdicts = matcher.answered(list(state.log.read(offset, offset + 1))).verdicts
     (verdict,) = (one for one in verdicts if (one.page_id, one.n) == (stored["page_id"], 0))
-    judged = orjson.loads(verdict.to_json())
+    takedowns = state.takedowns_after(offset)
+    judged = without(takedowns, orjson.loads(verdict.to_json()))
+    assert judged is not None, "no verdict of a page that was taken down is explained"
     different = sorted(name for name in judged.keys() | stored.keys() if judged.get(name) != stored.get(name))
     if different:
         changes = "; ".join(
@@ -237,9 +240,11 @@ def explain_command(
             f"page {stored['page_id']} ({stored['url']}) gets another verdict than before: {changes}. Log, verdicts "
             "and program contradict each other"
         )
-    return Explanation(
-        stored, traces[verdict.page_id], history, decider, _difference(state, stored, decider), _exact(state, stored)
-    )
+    trace = traces[verdict.page_id]
+    for one in trace.candidates:
+        if is_named(takedowns, one.url):
+            one.url = TAKEN_DOWN
+    return Explanation(stored, trace, history, decider, _difference(state, stored, decider), _exact(state, stored))
 
 
 def _exact(state: State, verdict: dict[str, Any]) -> tuple[ExactSimilarity, float] | None:
@@ -247,7 +252,7 @@ def _exact(state: State, verdict: dict[str, Any]) -> tuple[ExactSimilarity, floa
     evidence = verdict.get("evidence") or {}
     numbers = evidence.get("nearest") or evidence
     other = evidence.get("nearest") or verdict.get("content_of") or verdict.get("representative")
-    if other is None or numbers.get("tape_score") is None:
+    if other is None or "coordinates" not in other or numbers.get("tape_score") is None:
         return None
     places = [Coordinates(**one["coordinates"]) for one in (verdict, other)]
     try:
@@ -277,6 +282,8 @@ def _stored(state: State, url: str, page_id: int | None) -> tuple[dict[str, Any]
         # A promotion (n > 0) is caused by another page, and explained by that page's verdict.
         if verdict["n"] == 0 and page_id in (None, verdict["page_id"]):
             found = verdict
+    if history and history[-1][1] == "gone" and found is None and page_id is None:
+        raise BadInput(f"{name_of(required)}: taken down; no other verdict of it is kept")
     if found is None and history:
         raise BadInput(
             f"no verdict of page {page_id} about {name_of(required)}; there are {', '.join(str(i) for i, _ in history)}"

@@ -48,7 +48,7 @@ from streams.formats.message import (
     verdict_lines,
 )
 from streams.pipeline.control_records import decider_changes_in, describe_change, incompatibility
-from streams.pipeline.folded_takedowns import FoldedTakedown, concerns, takedowns_of
+from streams.pipeline.folded_takedowns import FoldedTakedown, takedowns_of, without
 from streams.pipeline.matcher import Matcher, Prepared, folded_to
 from streams.state.directory import SCAN_NAMES, SHARD_NAMES, Directory
 from streams.state.locked_folder import state_errors
@@ -155,13 +155,21 @@ class State:
         return self.matcher.decider
 
     def verdicts(self) -> Iterator[dict[str, Any]]:
-        """Yield verdicts as JSON objects, in the log's order, without those that name a page taken down later."""
+        """Yield verdicts as JSON objects, in the log's order, without pages that were taken down later.
+
+        Such a page has only the verdict `gone` of its takedown, and no verdict on another page contains its URL.
+        """
         done = list(takedowns_of(self.store))
         for offset, frame in self.verdict_log.log.read():
             later = [one.takedown for one in done if one.offset >= offset]
             for verdict in decode_verdicts(frame, offset):
-                if not later or not concerns(later, verdict):
-                    yield verdict
+                left = without(later, verdict) if later else verdict
+                if left is not None:
+                    yield left
+
+    def takedowns_after(self, offset: int) -> list[Takedown]:
+        """Return the takedowns at `offset` of the log and behind it."""
+        return [one.takedown for one in takedowns_of(self.store) if one.offset >= offset]
 
     def kept_lines(self) -> Callable[[Verdict], bytes | None]:
         """Return a lookup of a verdict's stored JSON line (or None); it is called in the log's order, once each."""

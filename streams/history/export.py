@@ -22,7 +22,8 @@ _PLACE = {"source": "VARCHAR", "partition": "INTEGER", "offset": "BIGINT", "posi
 #: Columns of each table with their types, in SQL's words.
 TABLES: Mapping[Name, Mapping[str, str]] = {
     # shown: whether an index should show it (`scan-a-crawl.md`). verdict: the one that holds now, `gone` and
-    # `rejected` among them. canonical: of its cluster's last verdict. last: kind of its last verdict. kept_apart: where
+    # `rejected` among them. representative: of a duplicate, the page that represents its cluster now. canonical: of its
+    # cluster's last verdict. last: kind of its last verdict. kept_apart: where
     # that is one of a page that represents itself, the step that kept it apart from the similar page `alike`.
     # id: of a document whose id is no URL, as it was given; representative_id: likewise.
     "urls": {
@@ -91,12 +92,12 @@ def _standing(name: Name, verdicts: Iterable[Verdict], progress: Callable[[int],
         yield from _urls(table) if name == "urls" else _clusters(table)
 
 
-# The latest verdict of each URL, and the canonical URL of each cluster's latest verdict.
+# The latest verdict of each URL; the canonical URL and the representative of each cluster's latest verdict.
 _SCHEMA = """
 CREATE TABLE urls (url TEXT PRIMARY KEY, page_id INT, n INT, last TEXT, verdict TEXT, site TEXT, cluster INT,
     representative TEXT, content_of TEXT, title TEXT, lang TEXT, reason TEXT, fetched_at INT,
     source TEXT, "partition" INT, "offset" INT, position INT, kept_apart TEXT, alike TEXT) WITHOUT ROWID;
-CREATE TABLE clusters (cluster INTEGER PRIMARY KEY, page_id INT, n INT, canonical TEXT);
+CREATE TABLE clusters (cluster INTEGER PRIMARY KEY, page_id INT, n INT, canonical TEXT, representative TEXT);
 """
 _PUT_URL = f"""
 INSERT INTO urls VALUES ({", ".join("?" * 19)}) ON CONFLICT (url) DO UPDATE SET page_id = excluded.page_id,
@@ -110,8 +111,9 @@ INSERT INTO urls VALUES ({", ".join("?" * 19)}) ON CONFLICT (url) DO UPDATE SET 
 WHERE (excluded.page_id, excluded.n) > (page_id, n)
 """
 _PUT_CLUSTER = """
-INSERT INTO clusters VALUES (?, ?, ?, ?) ON CONFLICT (cluster) DO UPDATE SET page_id = excluded.page_id,
-    n = excluded.n, canonical = excluded.canonical WHERE (excluded.page_id, excluded.n) > (page_id, n)
+INSERT INTO clusters VALUES (?, ?, ?, ?, ?) ON CONFLICT (cluster) DO UPDATE SET page_id = excluded.page_id,
+    n = excluded.n, canonical = excluded.canonical, representative = coalesce(excluded.representative, representative)
+    WHERE (excluded.page_id, excluded.n) > (page_id, n)
 """
 
 
@@ -135,7 +137,8 @@ def _fill(table: sqlite3.Connection, verdicts: Iterable[Verdict], progress: Call
                 ),
             )
             if verdict.get("canonical") is not None:
-                table.execute(_PUT_CLUSTER, (standing.cluster, *at, verdict["canonical"]))
+                shown = verdict["url"] if standing.shown else _url_of(standing.representative)
+                table.execute(_PUT_CLUSTER, (standing.cluster, *at, verdict["canonical"], shown))
         except (KeyError, TypeError, AttributeError, ValueError, sqlite3.Error) as error:
             raise BadInput(f"not a verdict of neardup: {str(verdict)[:200]}") from error
     table.execute("COMMIT")
@@ -143,7 +146,8 @@ def _fill(table: sqlite3.Connection, verdicts: Iterable[Verdict], progress: Call
 
 def _urls(table: sqlite3.Connection) -> Iterator[Row]:
     for row in table.execute(
-        f"SELECT url, verdict IN {SHOWN}, verdict, site, cluster, representative, clusters.canonical, content_of,"
+        f"SELECT url, verdict IN {SHOWN}, verdict, site, cluster, iif(verdict IN {DUPLICATES},"
+        " coalesce(clusters.representative, urls.representative), urls.representative), clusters.canonical, content_of,"
         " title, lang, reason, last, urls.page_id, urls.n, fetched_at, source, partition, offset, position,"
         " kept_apart, alike"
         " FROM urls LEFT JOIN clusters USING (cluster) ORDER BY url"
@@ -175,9 +179,9 @@ def _cluster_row(members: list[tuple[Any, ...]]) -> Iterator[Row]:
 def _apart(verdict: Verdict) -> tuple[str | None, str | None]:
     """Return the step that keeps the page apart from a similar one, and that page's URL."""
     evidence = verdict.get("evidence") or {}
-    return (evidence["kept_apart"], evidence["nearest"]["url"]) if evidence.get("kept_apart") else (None, None)
+    return (evidence["kept_apart"], _url_of(evidence["nearest"])) if evidence.get("kept_apart") else (None, None)
 
 
 def _url_of(page: Any) -> str | None:
-    """URL of a page that a verdict refers to; `standing` names some by their page ids alone."""
-    return page["url"] if isinstance(page, Mapping) else None
+    """URL of a page that a verdict refers to, if it is known: `standing` names some by their page ids alone."""
+    return page["url"] if isinstance(page, Mapping) and page["url"] != TAKEN_DOWN else None

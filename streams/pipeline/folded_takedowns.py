@@ -11,9 +11,14 @@ from neardup.errors import BadPage
 from neardup.index.base import Family, Reader
 from neardup.page import host_of, normalise_url, site_of
 from neardup.sketch.takedown_hashes import Named, Takedown
+from neardup.verdict import TAKEN_DOWN, Kind
 
 _PREFIX = b"takedown:"
 _READ_ROWS = 1024
+#: Fields that hold URLs; fields that describe a page; and those that locate the page that a verdict refers to.
+_URL_FIELDS = ("url", "canonical", "rel_canonical")
+_DESCRIPTION = ("title", "lang", "rel_canonical")
+_LOCATION = ("fetched_at", "coordinates")
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,16 +67,42 @@ def takedowns_of(index: Reader) -> Iterator[FoldedTakedown]:
             after = key
 
 
-def concerns(takedowns: Sequence[Takedown], verdict: Mapping[str, Any]) -> bool:
-    """Return whether a verdict (as JSON) contains the URL of a page that was taken down."""
-    urls = set(_urls(verdict))
-    return any(takedown.names(url, _site(url)) for takedown in takedowns for url in urls)
+def without(takedowns: Sequence[Takedown], verdict: dict[str, Any]) -> dict[str, Any] | None:
+    """Return a verdict (as JSON) without the URLs of pages that were taken down after it; None for one of such a page.
+
+    Verdicts `gone` stay, with the URL alone: by them, consumers delete the page. In a verdict on another page, a
+    reference to the page keeps its page id and the numbers of the pair, and has TAKEN_DOWN for a URL.
+    """
+    named = {url for url in _urls(verdict) if is_named(takedowns, url)}
+    if verdict["url"] not in named:
+        return _redacted(verdict, named) if named else verdict
+    if verdict["verdict"] != Kind.GONE.value:
+        return None
+    return {name: value for name, value in verdict.items() if name not in _DESCRIPTION}
+
+
+def is_named(takedowns: Sequence[Takedown], url: str) -> bool:
+    """Return whether one of the takedowns applies to a URL."""
+    return any(takedown.names(url, _site(url)) for takedown in takedowns)
+
+
+def _redacted(value: Any, named: set[str]) -> Any:
+    if not isinstance(value, Mapping):
+        return value
+    if value.get("url") in named:
+        left = {name: each for name, each in value.items() if name not in (*_DESCRIPTION, *_LOCATION)}
+        value = left | {"url": TAKEN_DOWN}
+    return {
+        name: _redacted(each, named)
+        for name, each in value.items()
+        if not (name in _URL_FIELDS and isinstance(each, str) and each in named)
+    }
 
 
 def _urls(value: Any) -> Iterator[str]:
     if isinstance(value, Mapping):
         for name, each in value.items():
-            if name in ("url", "canonical", "rel_canonical") and isinstance(each, str):
+            if name in _URL_FIELDS and isinstance(each, str):
                 yield each
             else:
                 yield from _urls(each)

@@ -21,8 +21,9 @@ from streams.comparison.explain import explain_command
 from streams.files.scan import scan
 from streams.files.state import State
 from streams.formats.message import Forget, decode_entry, decode_verdicts, encode_control
+from streams.history.export import DUPLICATES, TABLES, rows
 from streams.history.replay import Stretch, replay_scan
-from streams.pipeline.folded_takedowns import concerns, takedowns_of
+from streams.pipeline.folded_takedowns import takedowns_of, without
 from streams.pipeline.matcher import Matcher
 from streams.state import contents as look
 from streams.state.checkpoint_store import CheckpointStore
@@ -60,16 +61,17 @@ def test_a_representative_is_taken_down(state: State, tmp_path: Path) -> None:
     done = state.forget(of_url(PAGE))
     assert (done.pages, done.promoted, done.offset) == (1, 1, state.log.end() - 1)
     assert PAGE.encode() not in everything(state)
-    (emitted,) = [verdict for verdict in state.verdicts() if verdict["page_id"] >> 12 == done.offset]
-    assert (emitted["verdict"], emitted["url"], emitted["n"]) == ("promoted", COPY, 1)
-    assert not [verdict for verdict in state.verdicts() if PAGE in json.dumps(verdict)]
+    emitted = [verdict for verdict in state.verdicts() if verdict["page_id"] >> 12 == done.offset]
+    assert [(one["verdict"], one["url"], one["n"]) for one in emitted] == [("promoted", COPY, 1), ("gone", PAGE, 2)]
+    assert [verdict["n"] for verdict in state.verdicts() if PAGE in json.dumps(verdict)] == [2]
     # The word and the record do not tell what it was about.
     (_, word) = list(state.log.read())[-1]
     assert b"page2" not in word
     assert [one.to_json() for one in takedowns_of(state.store)] == [done.to_json()]
     assert "page2" not in json.dumps(done.to_json())
-    with pytest.raises(BadInput):
+    with pytest.raises(BadInput, match="taken down; no other verdict of it is kept"):
         explain_command(state, PAGE)
+    assert explain_command(state, COPY).verdict["representative"]["url"] == "taken down"
     # A later fetch is judged like that of any other page.
     scan([write_warc(tmp_path / "b.warc", [page for page in crawl() if page.path == "page2.html"])], state)
     last = list(state.verdicts())[-1]
@@ -84,7 +86,39 @@ def test_what_goes_is_counted(state: State, takedown: Takedown, pages: int) -> N
     assert done.pages == pages
     assert (b"a.example" in everything(state)) == (pages < 19)
     if pages == 19:
-        assert urls(state) == set()
+        assert {verdict["verdict"] for verdict in state.verdicts()} == {"gone"}
+
+
+def test_other_pages_keep_their_verdicts(state: State) -> None:
+    """Also those that were judged against a page that was taken down, and those that it represented."""
+
+    def exported() -> dict[str, dict[str, Any]]:
+        found = [dict(zip(TABLES["urls"], row, strict=True)) for row in rows("urls", state.verdicts())]
+        return {row["url"]: row for row in found}
+
+    referred = {
+        other["url"]
+        for verdict in state.verdicts()
+        for other in (verdict.get("representative"), verdict["evidence"].get("nearest"))
+        if other and other["url"] != verdict["url"]
+    }
+    assert len(referred) > 4
+    before = exported()
+    for url in sorted(referred):
+        state.forget(of_url(url))
+        before[url]["verdict"] = "gone"
+        after = exported()
+        assert after.keys() == before.keys()
+        for name, row in after.items():
+            kind = before[name]["verdict"]
+            assert row["verdict"] == kind or (kind, row["last"]) in (
+                ("near_duplicate", "promoted"),
+                ("exact_duplicate", "promoted"),
+            )
+            assert row["verdict"] not in DUPLICATES or after[row["representative"]]["shown"]
+            before[name]["verdict"] = row["verdict"]
+        texts = [json.dumps(verdict) for verdict in state.verdicts() if verdict["verdict"] != "gone"]
+        assert not [text for text in texts if f'"{url}"' in text]
 
 
 @pytest.mark.slow
@@ -122,7 +156,7 @@ def test_killed_at_any_step_the_command_took_effect_or_not_at_all(
     state.close()
     with opened(state.path) as again:
         assert len(list(takedowns_of(again.store))) == text
-        assert (PAGE in urls(again)) is not text
+        assert ({"gone"} == {one["verdict"] for one in again.verdicts() if one["url"] == PAGE}) is text
         assert (PAGE.encode() in everything(again)) is not text
 
 
@@ -229,8 +263,10 @@ def test_checkpoints_of_before_are_stale_and_go(tmp_path: Path, shell: Shell) ->
     assert not any(other.is_stale(left.manifest) for other in others)
 
 
-def test_a_verdict_that_names_a_page_by_rel_canonical_names_it() -> None:
+def test_a_verdict_that_names_a_page_by_rel_canonical_names_it_no_more() -> None:
     url = "https://a.example/private.html"
-    takedown = of_url(url)
-    assert concerns([takedown], {"url": "https://a.example/", "rel_canonical": url})
-    assert not concerns([takedown], {"url": "https://a.example/", "rel_canonical": "https://a.example/b"})
+    own = {"url": "https://a.example/", "verdict": "unique"}
+    assert without([of_url(url)], {**own, "rel_canonical": url}) == own
+    other = {**own, "rel_canonical": "https://a.example/b"}
+    assert without([of_url(url)], other) == other
+    assert without([of_url(url)], {**own, "url": url}) is None
