@@ -127,7 +127,7 @@ aside: $(READY)
 # The pages of the views before axe-core, which is fetched with npm.
 test-axe: $(READY) browser
 	npm install --silent --no-save --prefix build/axe axe-core
-	NEARDUP_TEST_AXE=build/axe/node_modules/axe-core/axe.min.js $(BIN)/pytest -n 0 tests/streams/views/test_views_access.py
+	NEARDUP_TEST_AXE=$(abspath build/axe/node_modules/axe-core/axe.min.js) $(BIN)/pytest -n 0 tests/streams/views/test_views_access.py
 
 # `make test` has all but the plugin of Nutch, for which Maven fetches jars.
 test-java: $(READY) jars
