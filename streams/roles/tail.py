@@ -159,7 +159,8 @@ def table(
 ) -> Table:
     """One row per verdict. Column widths depend on `width` (characters) alone, so consecutive tables look like one.
 
-    A long URL loses its middle, because host and end identify it.
+    A long URL loses its middle, because host and end identify it. The URL of another page of the same host loses the
+    host first: in a narrow column it would look like the page's own.
     """
     chosen = [COLUMNS[name] for name in columns]
     texts = sum(column.width == 0 for column in chosen)
@@ -176,9 +177,7 @@ def table(
         )
     for verdict in verdicts:
         style = _STYLES.get(str(verdict.get("verdict", "")), "dim")
-        cells = [
-            safe(_elided(column.text_of(verdict), column.width or share), limit=_CELL_CHARS_MAX) for column in chosen
-        ]
+        cells = [safe(_cell(column, verdict, column.width or share), limit=_CELL_CHARS_MAX) for column in chosen]
         out.add_row(
             *(Text(cell.plain, style) if name == "verdict" else cell for name, cell in zip(columns, cells, strict=True))
         )
@@ -190,6 +189,15 @@ def line(verdict: Mapping[str, Any], columns: Sequence[str] = tuple(COLUMNS)) ->
     return "\t".join(
         safe(COLUMNS[name].text_of(verdict).replace("\t", " "), limit=_CELL_CHARS_MAX).plain for name in columns
     )
+
+
+def _cell(column: Column, verdict: Mapping[str, Any], width: int) -> str:
+    text = column.text_of(verdict)
+    if column is COLUMNS["because"] and len(text.removeprefix("https://")) > width:
+        origin = "/".join(str(verdict.get("url", "")).split("/")[:3])  # scheme and host
+        if text.startswith(f"{origin}/"):
+            text = text.removeprefix(origin)
+    return _elided(text, width)
 
 
 def _elided(text: str, width: int) -> str:

@@ -156,6 +156,20 @@ def test_long_urls_keep_host_and_end() -> None:
     assert " a.example/\u2026/end.html " in row
 
 
+def test_a_long_url_of_the_same_host_is_shown_as_its_path() -> None:
+    """Releases differ in the middle of their URLs, which a narrow column would cut out of both."""
+    url, other = (f"https://docs.example/{release}/api/autogenerate.html" for release in ("1.15.1", "1.13.1"))
+    verdict = {"verdict": "near_duplicate", "url": url, "representative": {"url": other}}
+
+    def row(width: int) -> str:
+        out = io.StringIO()
+        Console(file=out, width=width).print(table([verdict], width, header=False))
+        return out.getvalue()
+
+    assert row(80).endswith(" /1.13.1/ap\u2026rate.html\n")
+    assert row(160).rstrip().endswith(f" {other}")
+
+
 @pytest.mark.parametrize("text", ["", "page id", "url,,score"])
 def test_columns_that_are_none(text: str) -> None:
     with pytest.raises(BadInput, match=r"no column is called .*; there is page_id, verdict, score, url, because"):
