@@ -3,14 +3,19 @@
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
+from typing import NamedTuple
 
 from neardup.decider import Decider
 from neardup.errors import BadInput, StateError
+from neardup.index.base import Family, Store
 from neardup.index.memory import MemoryStore
+from neardup.index.rows import decode_cluster, decode_member, decode_url, id_key
+from neardup.index.sketch_rows import records_of
 from neardup.limits import MESSAGE_BYTES_MAX, MESSAGE_PAGES_MAX
-from neardup.page import Page
+from neardup.page import Page, named_url
 from neardup.rules import RULES
 from neardup.scheme import Scheme
+from neardup.sketch.header import Header, url_hash
 from neardup.sketch.making import sketch_pages
 from neardup.verdict import Coordinates, Verdict
 from streams.files.state import LIBRARY, State
@@ -20,6 +25,14 @@ from streams.pipeline.packing import pack
 from streams.ports import Range
 
 
+class Cluster(NamedTuple):
+    """A cluster as it is now. members: the other live URLs, in the order in which they joined."""
+
+    id: int
+    representative: str
+    members: tuple[str, ...]
+
+
 class Deduplicator:
     """Judges pages in the order given, each against the earlier ones that share a key with it. Not thread-safe.
 
@@ -27,9 +40,9 @@ class Deduplicator:
     survive a crash.
     """
 
-    def __init__(self, scheme: Scheme, holder: State | Matcher) -> None:
+    def __init__(self, scheme: Scheme, holder: State | Matcher, store: Store) -> None:
         """holder: a state directory, or the matcher of an index in memory. `open_index` makes it."""
-        self.scheme = scheme
+        self.scheme, self._store = scheme, store
         self._holder = holder
 
     @property
@@ -71,6 +84,25 @@ class Deduplicator:
     def query(self, page: Page) -> Verdict:
         """Return the page's own verdict, as `add` would give it; the index does not change."""
         return self._judged([page], 1)[1].verdicts[0]
+
+    def cluster(self, url: str) -> Cluster | None:
+        """Return the cluster of a URL; None if the index does not hold it, or if it is gone.
+
+        A page without duplicates is alone in its cluster. Raises NeardupError for what is no URL.
+        """
+        if isinstance(self._holder, State):
+            self._holder.settle()
+        (row,) = self._store.get_many(Family.URLS, [url_hash(named_url(url))])
+        if row is None or not (held := decode_url(row)).live:
+            return None
+        (row,) = self._store.get_many(Family.CLUSTERS, [id_key(held.cluster)])
+        assert row is not None
+        joined = self._store.first(Family.MEMBERS, id_key(held.cluster), decode_cluster(row).size)
+        hashes = [decode_member(member).url_hash for _, member in joined]
+        urls = self._store.get_many(Family.URLS, hashes)
+        pages = [decode_cluster(row).current, *(decode_url(member or b"").page_id for member in urls)]
+        representative, *members = (Header(record).url for record in records_of(self._store, pages))
+        return Cluster(held.cluster, representative, tuple(members))
 
     def _judged(self, pages: Sequence[Page], threads: int) -> tuple[list[bytes], Prepared]:
         """Messages of these pages, and what they lead to. Nothing is written."""
@@ -152,7 +184,8 @@ def open_index(
 
     if path is None:
         scheme = scheme or Scheme.new()
-        return Deduplicator(scheme, Matcher(MemoryStore(), decider_of(scheme)))
+        store = MemoryStore()
+        return Deduplicator(scheme, Matcher(store, decider_of(scheme)), store)
     given = decider_of if required is not None else None
     state = State.open(Path(path), scheme=scheme, decider=given, new_decider=new_decider)
     if state.first_decider.epoch:
@@ -162,4 +195,4 @@ def open_index(
             "scan`, query them by `neardup ask`, or scan the same sources into another directory without "
             "--shard-processes"
         )
-    return Deduplicator(state.scheme, state)
+    return Deduplicator(state.scheme, state, state.store)

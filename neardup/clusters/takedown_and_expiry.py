@@ -20,7 +20,7 @@ from neardup.index import naming_rows, sketch_rows
 from neardup.index.base import Family, Reader, Writes
 from neardup.index.layered import Layered
 from neardup.index.reads import Missing, Needs, for_each
-from neardup.index.rows import UrlRow, decode_url, id_key, seen_of
+from neardup.index.rows import UrlRow, decode_url, seen_of
 from neardup.rules.siblings import NO_SIBLINGS
 from neardup.search.pages import Pages
 from neardup.sketch.header import Header
@@ -109,18 +109,8 @@ def _live(index: Reader) -> Iterator[tuple[bytes, UrlRow, Header]]:
     rows = index.scan(Family.URLS)
     while some := list(islice(rows, _SCAN_ROWS)):
         live = [(key, url) for key, row in some if (url := decode_url(row)).live]
-        held = index.get_many(Family.SKETCHES, [id_key(url.page_id) for _, url in live])
-        if None in held:
-            raise InvariantBroken(f"sketches: no row of page {live[held.index(None)][1].page_id}")
-        rests = [None if row is None else sketch_rows.rest_of_row(row) for row in held]
-        required = [id_key(rest) for rest in rests if rest is not None]
-        shared = dict(zip(required, index.get_many(Family.SKETCHES, required), strict=True))
-        for (key, url), row, rest in zip(live, held, rests, strict=True):
-            yield (
-                key,
-                url,
-                Header(sketch_rows.record_of_rows(row or b"", None if rest is None else shared[id_key(rest)])),
-            )
+        records = sketch_rows.records_of(index, [url.page_id for _, url in live])
+        yield from ((key, url, Header(record)) for (key, url), record in zip(live, records, strict=True))
 
 
 def _remove(

@@ -17,7 +17,8 @@ from collections.abc import Sequence
 import numpy as np
 import xxhash
 
-from neardup.errors import CorruptRecord
+from neardup.errors import CorruptRecord, InvariantBroken
+from neardup.index.base import Family, Reader
 from neardup.index.rows import id_key
 from neardup.sketch.layout import HEADER, RecordSection, field_at, section_starts
 
@@ -151,3 +152,15 @@ def record_of_rows(row: bytes, rest_row: bytes | None) -> bytes:
     if rest_row is None:
         return row[1:]
     return join(row[9:], shared_part(rest_row[1:]))
+
+
+def records_of(index: Reader, page_ids: Sequence[int]) -> list[bytes]:
+    """Returns the records of pages. Raises InvariantBroken if the index lacks one."""
+    held = index.get_many(Family.SKETCHES, [id_key(page_id) for page_id in page_ids])
+    rows = [row for row in held if row is not None]
+    if len(rows) < len(held):
+        raise InvariantBroken(f"sketches: no row of page {page_ids[held.index(None)]}")
+    rests = [rest_of_row(row) for row in rows]
+    required = [id_key(rest) for rest in rests if rest is not None]
+    shared = iter(index.get_many(Family.SKETCHES, required))
+    return [record_of_rows(row, None if rest is None else next(shared)) for row, rest in zip(rows, rests, strict=True)]

@@ -330,3 +330,18 @@ def test_without_fcntl_an_index_is_in_memory_only(tmp_path: Path, monkeypatch: p
         assert kinds(index.add([page(1)])) == ["unique"]
     with pytest.raises(StateError, match="lacks fcntl"):
         open_index(tmp_path / "state")
+
+
+@pytest.mark.parametrize("on_disk", [False, True])
+def test_the_cluster_of_a_url(tmp_path: Path, on_disk: bool) -> None:
+    body = page(1).body
+    first, copy, alone = (f"https://{name}.example/" for name in ("a", "b", "c"))
+    with open_index(tmp_path / "index" if on_disk else None, scheme=SCHEME) as index:
+        assert index.cluster(first) is None
+        verdicts = index.add([Page(first, body), Page(copy, body), Page(alone, page(2).body)])
+        found = index.cluster("HTTPS://B.example")
+        assert found == (verdicts[0].cluster, first, (copy,)) == index.cluster(first)
+        assert index.cluster(alone) == (verdicts[2].cluster, alone, ())
+        index.add([Page(first, None)])
+        assert index.cluster(first) is None
+        assert index.cluster(copy) == (verdicts[0].cluster, copy, ())
