@@ -73,6 +73,7 @@ GROUPS: Sequence[tuple[str, Sequence[Entry]]] = (
             Entry("Settings", "settings.html"),
             Entry("Decider", "decider.html"),
             Entry("Verdict", "verdict.html"),
+            Entry("Export tables", "export-tables.html"),
             Entry("Formats", "formats.html"),
             Entry("Metrics", "metrics.html"),
             Entry("Library", "library.html"),

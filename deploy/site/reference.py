@@ -97,6 +97,21 @@ def _type(what: Mapping[str, Any]) -> str:
     return str(what.get("type") or what.get("$ref", "").rpartition("/")[2])
 
 
+def export_tables() -> str:
+    """The columns of the tables that `neardup export` writes."""
+    from streams.history.export import COLUMNS, TABLES
+
+    rows = [
+        (f"`{name}`", ", ".join(f"`{table}`" for table in TABLES if name in TABLES[table]), kind, meaning)
+        for name, (kind, meaning) in COLUMNS.items()
+    ]
+    names = "".join(f"* `{table}`: {', '.join(f'`{name}`' for name in columns)}\n" for table, columns in TABLES.items())
+    return (
+        "# Export tables\n\n`neardup export --table NAME` writes one of these tables. The columns have this order; "
+        f"later versions only add columns.\n\n{names}\n" + _table(("column", "tables", "type", "meaning"), rows)
+    )
+
+
 def formats() -> str:
     """The bytes of records: modules that define a format document it, and the layout of a sketch."""
     from neardup.sketch.layout import HEADER, RecordFlag, RecordKind, RecordSection
@@ -213,6 +228,7 @@ PAGES: Mapping[str, Callable[[], str]] = {
     "settings.html": settings,
     "decider.html": decider,
     "verdict.html": verdict,
+    "export-tables.html": export_tables,
     "formats.html": formats,
     "metrics.html": metrics,
     "library.html": library,

@@ -18,36 +18,72 @@ Verdict = Mapping[str, Any]
 Row = tuple[Any, ...]
 Name = Literal["urls", "clusters", "verdicts"]
 
-_PLACE = {"source": "VARCHAR", "partition": "INTEGER", "offset": "BIGINT", "position": "BIGINT"}
-#: Columns of each table with their types, in SQL's words.
+#: Columns: their types in SQL's words, and what they hold.
+COLUMNS: Mapping[str, tuple[str, str]] = {
+    "url": ("VARCHAR", "the URL of the page, normalised"),
+    "shown": ("BOOLEAN", "whether an index should show the URL"),
+    "verdict": (
+        "VARCHAR",
+        "the kind of this verdict; in the table `urls` that of the verdict in force",
+    ),
+    "site": ("VARCHAR", "the registrable domain"),
+    "cluster": ("BIGINT", "the id of its cluster: the page id of the cluster's founder"),
+    "representative": (
+        "VARCHAR",
+        "of a duplicate: the URL that represents its cluster; in the table `verdicts` as it was then",
+    ),
+    "canonical": ("VARCHAR", "the URL of the cluster that an index should show, by its last verdict"),
+    "content_of": ("VARCHAR", "the page of another site with the same main content (`same_content`)"),
+    "title": ("VARCHAR", "the title"),
+    "lang": ("VARCHAR", "the language that the page names"),
+    "reason": ("VARCHAR", "why the page was rejected or is gone"),
+    "last": ("VARCHAR", "the kind of the URL's last verdict, for example `unchanged`"),
+    "page_id": ("BIGINT", "the position of the fetch in the sketch log; earlier is smaller"),
+    "n": (
+        "INTEGER",
+        "0: the verdict on the fetched page; from 1: one that the fetch caused on another page",
+    ),
+    "fetched_at": ("BIGINT", "the time of the fetch, in ms since 1970"),
+    "source": ("VARCHAR", "the file or topic of the page, by its digest or id"),
+    "partition": ("INTEGER", "the partition of the topic; 0 for files"),
+    "offset": ("BIGINT", "the offset of the record in the topic, or its number in its source"),
+    "position": ("BIGINT", "the byte at which the record starts in its file, or the number of the file in its folder"),
+    "kept_apart": ("VARCHAR", "the step of the rule that keeps the page apart from the similar page `alike`"),
+    "alike": ("VARCHAR", "the URL of that page"),
+    "id": ("VARCHAR", "the id of a document that was given by id instead of URL"),
+    "representative_id": ("VARCHAR", "the id of the representative, likewise"),
+    "size": ("INTEGER", "the number of live URLs of the cluster; clusters of one URL are left out"),
+    "members": ("VARCHAR[]", "these URLs, the oldest verdict first"),
+    "ids": ("VARCHAR[]", "the ids of documents, in the order of `members`"),
+    "standing": ("VARCHAR", "the kind in force after this verdict, where the verdict does not change it"),
+    "cluster_size": ("INTEGER", "the number of live URLs of the cluster after this verdict"),
+    "revision": ("BIGINT", "the number of changes of the cluster so far"),
+    "by": ("VARCHAR", "the step of the rule that decided"),
+    "thin": ("BOOLEAN", "whether the page has fewer than 20 tokens"),
+    "opaque": ("BOOLEAN", "whether the page is neither HTML nor text"),
+    "truncated": ("BOOLEAN", "whether a limit cut the body"),
+    "scheme": ("VARCHAR", "the digest of the parameters of the sketch"),
+    "decider": ("VARCHAR", "the digest of the numbers that decided"),
+}
+_PLACE = ("source", "partition", "offset", "position")
+_APART = ("kept_apart", "alike", "id", "representative_id")
+#: Names of the columns of each table. Columns are only ever added, at the end.
+_NAMES: Mapping[Name, tuple[str, ...]] = {
+    "urls": (
+        *("url", "shown", "verdict", "site", "cluster", "representative", "canonical", "content_of", "title", "lang"),
+        *("reason", "last", "page_id", "n", "fetched_at", *_PLACE, *_APART),
+    ),
+    "clusters": ("cluster", "size", "canonical", "representative", "members", "ids"),
+    "verdicts": (
+        *("page_id", "n", "verdict", "url", "site", "title", "lang", "reason", "standing", "cluster", "cluster_size"),
+        *("revision", "representative", "canonical", "content_of", "by", "fetched_at", "thin", "opaque", "truncated"),
+        *(*_PLACE, "scheme", "decider", *_APART),
+    ),
+}
+#: Columns of each table with their types.
 TABLES: Mapping[Name, Mapping[str, str]] = {
-    # shown: whether an index should show it (`scan-a-crawl.md`). verdict: the one that holds now, `gone` and
-    # `rejected` among them. representative: of a duplicate, the page that represents its cluster now. canonical: of its
-    # cluster's last verdict. last: kind of its last verdict. kept_apart: where
-    # that is one of a page that represents itself, the step that kept it apart from the similar page `alike`.
-    # id: of a document whose id is no URL, as it was given; representative_id: likewise.
-    "urls": {
-        "url": "VARCHAR", "shown": "BOOLEAN", "verdict": "VARCHAR", "site": "VARCHAR", "cluster": "BIGINT",
-        "representative": "VARCHAR", "canonical": "VARCHAR", "content_of": "VARCHAR", "title": "VARCHAR",
-        "lang": "VARCHAR", "reason": "VARCHAR", "last": "VARCHAR", "page_id": "BIGINT", "n": "INTEGER",
-        "fetched_at": "BIGINT", **_PLACE, "kept_apart": "VARCHAR", "alike": "VARCHAR",
-        "id": "VARCHAR", "representative_id": "VARCHAR",
-    },
-    # One row a cluster of two URLs or more that stand now; members: these, the oldest verdict first. ids:
-    # of documents, in the same order.
-    "clusters": {
-        "cluster": "BIGINT", "size": "INTEGER", "canonical": "VARCHAR", "representative": "VARCHAR",
-        "members": "VARCHAR[]", "ids": "VARCHAR[]",
-    },
-    "verdicts": {
-        "page_id": "BIGINT", "n": "INTEGER", "verdict": "VARCHAR", "url": "VARCHAR", "site": "VARCHAR",
-        "title": "VARCHAR", "lang": "VARCHAR", "reason": "VARCHAR", "standing": "VARCHAR", "cluster": "BIGINT",
-        "cluster_size": "INTEGER", "revision": "BIGINT", "representative": "VARCHAR", "canonical": "VARCHAR",
-        "content_of": "VARCHAR", "by": "VARCHAR", "fetched_at": "BIGINT", "thin": "BOOLEAN", "opaque": "BOOLEAN",
-        "truncated": "BOOLEAN", **_PLACE, "scheme": "VARCHAR", "decider": "VARCHAR",
-        "kept_apart": "VARCHAR", "alike": "VARCHAR", "id": "VARCHAR", "representative_id": "VARCHAR",
-    },
-}  # fmt: skip
+    table: {name: COLUMNS[name][0] for name in names} for table, names in _NAMES.items()
+}
 
 _ROWS = 10_000
 
