@@ -1,4 +1,4 @@
-"""Writes rules and dashboards into the chart, from where compose.yaml takes them, and conditions of alerts into README.md.
+"""Writes rules and dashboards into the chart, from where compose.yaml takes them, and the alerts' conditions here.
 
 python deploy/monitoring/generate.py            # writes them
 python deploy/monitoring/generate.py --check    # says whether they are as they would be written, and writes nothing
