@@ -171,7 +171,7 @@ class Explanation:
 
     def _candidates(self) -> Table:
         table = Table("", "page", box=None, pad_edge=False, header_style="bold")
-        for column in ("tape", "content", "B", "C"):
+        for column in ("tape", "content", "B of 6", "C of 384"):
             table.add_column(column, justify="right", no_wrap=True)
         table.add_column("candidate, keys that it shares, ruling", ratio=1)
         # The chosen one first, then in the order of comparison.

@@ -12,7 +12,7 @@ from neardup import rules
 from neardup.decider import RULE_NAMES, Decider
 from neardup.report.prose import sentences
 from neardup.rules import REFUSALS, Pair, Ruling, rule_of, tape, verified, why_refused
-from neardup.rules.base import evidence_of, margin
+from neardup.rules.base import Step, evidence_of, margin
 from neardup.rules.siblings import Siblings
 from tests.neardup.pairs.some_pairs import SAME, some_pair
 
@@ -97,10 +97,16 @@ def test_every_reason_in_the_source_has_its_words() -> None:
     assert names <= REFUSALS.keys()
 
 
+def refusals(step: Step) -> str:
+    """The names under which a step refuses, where its own name does not say it."""
+    names = ", ".join(f"`{by}`" for by in step.refusals)
+    return f" Refuses as {names}." if step.refusals and set(step.refusals) != {step.name} else ""
+
+
 def test_the_page_of_the_default_rule_lists_its_steps() -> None:
     page = (Path(rules.__file__).parent / "default-rule.md").read_text()
     listed = re.findall(r"^\d+\. \*\*(.+?)\*\*: (.+)$", page.partition("<!-- end of steps -->")[0], re.M)
-    assert listed == [(step.name, step.words) for step in rules.RULES["verified"].steps]
+    assert listed == [(step.name, step.words + refusals(step)) for step in rules.RULES["verified"].steps]
 
 
 def test_without_a_step_no_ruling_is_by_it() -> None:
