@@ -265,7 +265,8 @@ def run(folder: Path, *, staying: bool, shards: int) -> None:
     except broker.BrokerFailed as error:
         raise Broken(str(error)) from None
     shutil.rmtree(stream / "kafka", ignore_errors=True)
-    console.print("\nEverything has ended. To have it stay, and to try it by hand: make demo-kafka STAY=1")
+    again = "make demo-kafka STAY=1" + (f" SHARDS={shards}" if shards else "")
+    console.print(f"\nEverything has ended. To have it stay, and to try it by hand: {again}")
 
 
 def main() -> int:

@@ -91,6 +91,8 @@ def test_the_demo_shows_what_a_scan_says_and_takes_everything_along(
     found = [(row[1], next(word for word in row if word.startswith("http"))) for row in rows]
     assert found == [(one["verdict"], one["url"]) for one in wanted]
     assert any(line.startswith(f"{len(CRAWL)} verdicts in ") for line in output)
+    if not ends_by:
+        assert output[-1].rstrip().endswith("STAY=1" if shards == "0" else f"STAY=1 SHARDS={shards}")
     assert any(re.fullmatch(r" +\d+  unique +No earlier page is a duplicate.*", line.rstrip()) for line in output)
     with sqlite3.connect(folder / "stream" / "index.db") as db:
         urls = {url for (url,) in db.execute("SELECT url FROM pages")}
