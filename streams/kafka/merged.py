@@ -93,6 +93,8 @@ class MergedPages(KafkaPages):
                 left = deadline - time.monotonic()
                 self._take_in(max(0.0, min(linger_s, left) if self._taken else left))
                 deadline = min(deadline, time.monotonic() + linger_s) if self._taken else deadline
+        if self.reached and self._once and not self._taken:
+            self._take_in(wait_s)  # the caller comes again at once until all else is done
         taken, self._taken = self._taken, []
         self._pace.took(len(taken))
         ranges = self._ranges(taken)

@@ -155,6 +155,10 @@ def test_a_merge_waits_for_partitions_that_a_member_before_it_holds(make: Make) 
             return reader.reached
 
         eventually(all_read, "the ends")
+        waits: list[float] = []
+        reader._take_in = waits.append  # type: ignore[method-assign]
+        assert reader.read(100, **how) is None
+        assert waits == [0.0, how["wait_s"]], "the sketcher would spin until the matcher is done"
     assert found == merged(line)
 
 
