@@ -2,7 +2,6 @@
 
 import random
 import signal
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -12,7 +11,11 @@ from confluent_kafka import Producer
 
 from streams.client import duplicate_of
 from streams.config.settings import Topics
+from tests import forked
 from tests.streams.views.random_verdicts import random_verdicts
+
+for each in ("streams.client", "streams.commands"):
+    forked.preload(each)
 
 FOLDER = Path(__file__).parents[2] / "deploy" / "demo"
 OTHER = {"page_id": 0, "url": "https://www.site0.example/0", "fetched_at": 1}
@@ -29,6 +32,7 @@ class Mortal(fulltext.Index):
         self.db.set_trace_callback(lambda statement: next(left, None) is None and os.kill(os.getpid(), 9))
 fulltext.Index = Mortal
 fulltext.main(sys.argv[1:])
+raise SystemExit
 """
 
 
@@ -73,8 +77,8 @@ def test_killed_at_random_the_index_is_the_same_in_the_end(broker: str, made: To
     chance, codes = random.Random(11), []
     for statements in [*(chance.randint(1, 300) for _ in range(4)), 10_000]:
         program = MORTAL.format(folder=str(FOLDER), statements=statements)
-        command = [sys.executable, "-c", program, broker, made.verdicts, str(path)]
-        codes.append(subprocess.run(command, timeout=120, check=False).returncode)
+        process = forked.Command([broker, made.verdicts, str(path)], tmp_path / "log", before=program)
+        codes.append(process.wait(120))
     assert codes[0] == -signal.SIGKILL
     assert codes[-1] == 0
 

@@ -65,9 +65,8 @@ class Worker:
         *more: str,
         before: str = "",
         token: str | None = None,
-        started: bool = False,
     ) -> None:
-        """before: code that runs first. started: by an interpreter of its own, not forked."""
+        """before: code that runs first."""
         self.headers = {"Authorization": f"Bearer {token}"} if token else {}
         self._log = folder.parent / "views.log"
         began = len(self.log()) if self._log.exists() else 0
@@ -75,14 +74,8 @@ class Worker:
         self.metrics_port = kafka.free_ports(1)[0]
         arguments += ["--views-state", str(folder), "--port", "0", "--metrics-port", str(self.metrics_port), *more]
         environment = {**os.environ, **({"NEARDUP_VIEWS_TOKEN": token} if token else {})}
-        self.process: subprocess.Popen[bytes] | forked.Command
-        if started:
-            main = [sys.executable, "-c", before + SESSION + "from streams.commands import main; main()", "views"]
-            with self._log.open("ab") as log:
-                self.process = subprocess.Popen([*main, *arguments], stdout=log, stderr=log, env=environment)
-        else:
-            code = before + SESSION
-            self.process = forked.Command(["views", *arguments], self._log, before=code, environment=environment)
+        code = before + SESSION
+        self.process = forked.Command(["views", *arguments], self._log, before=code, environment=environment)
         try:
             self.port = int(eventually(lambda: self._port(began), "the views serve"))
         except BaseException:
@@ -313,7 +306,7 @@ def test_kill_9_and_a_rebuild_give_the_same_pages(
         eventually(lambda: worker.behind() == 0, "the lag in the metrics")
         assert worker.end(signal.SIGTERM) == 0
 
-        worker = Worker(broker, made, folder, "--rebuild", started=True)
+        worker = Worker(broker, made, folder, "--rebuild")
         worker.takes(len(verdicts))
         assert_alike(worker, verdicts)
         assert worker.end(signal.SIGTERM) == 0

@@ -127,7 +127,7 @@ def views(line: Line, folder: Path, *roles: Role) -> Iterator[Worker]:
     audits = ["--audit-topic", settings.audit_topic, "--labels", str(folder / LABELS)]
     prefixes = ["--body-ref-prefixes", ",".join(settings.body_ref_prefixes)]
     metrics = ["--views-metrics", ",".join(address_of(role) for role in roles)]
-    worker = Worker(line.bootstrap, names, folder / "tables", *own, *prefixes, *audits, *metrics, started=True)
+    worker = Worker(line.bootstrap, names, folder / "tables", *own, *prefixes, *audits, *metrics)
     try:
         yield worker
     except BaseException:
