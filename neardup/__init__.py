@@ -10,8 +10,8 @@ if TYPE_CHECKING:
     from neardup.pairs.pair import Pair
     from neardup.pairs.scoring import compare
     from neardup.scheme import Scheme
-    from neardup.sketch.making import sketch_pages
-    from neardup.sketch.view import Sketch
+    from neardup.sketch.make_sketches import sketch_pages
+    from neardup.sketch.sketch import Sketch
     from neardup.verdict import Kind, Verdict
     from streams.library import Deduplicator, open_index
 
@@ -43,8 +43,8 @@ _MODULES = {
     "neardup.pairs.pair": ("Pair",),
     "neardup.pairs.scoring": ("compare",),
     "neardup.scheme": ("Scheme",),
-    "neardup.sketch.making": ("sketch_pages",),
-    "neardup.sketch.view": ("Sketch",),
+    "neardup.sketch.make_sketches": ("sketch_pages",),
+    "neardup.sketch.sketch": ("Sketch",),
     "neardup.verdict": ("Kind", "Verdict"),
     "streams.library": ("Deduplicator", "open_index"),
 }

@@ -43,7 +43,7 @@ from neardup.sharded.answering import answer
 from neardup.sharded.epochs import Sharding
 from neardup.sharded.window import Window
 from neardup.sketch.layout import HEADER, SKETCH_VERSION, RecordKind
-from neardup.sketch.making import sketch_pages
+from neardup.sketch.make_sketches import sketch_pages
 from neardup.text.decoding import decode
 from neardup.text.tokens import words
 from neardup.wording import counted

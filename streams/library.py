@@ -16,7 +16,7 @@ from neardup.page import Page, named_url
 from neardup.rules import RULES
 from neardup.scheme import Scheme
 from neardup.sketch.header import Header, url_hash
-from neardup.sketch.making import sketch_pages
+from neardup.sketch.make_sketches import sketch_pages
 from neardup.verdict import Coordinates, Verdict
 from streams.files.state import LIBRARY, State
 from streams.formats.message import as_first

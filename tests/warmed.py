@@ -8,7 +8,7 @@ from neardup.index import rocks
 from neardup.index.memory import MemoryStore
 from neardup.kernels import postings
 from neardup.page import Page
-from neardup.sketch.making import sketch_pages
+from neardup.sketch.make_sketches import sketch_pages
 from neardup.warm import warm
 from streams.formats.message import own_version
 from tests import forked

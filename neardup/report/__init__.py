@@ -17,14 +17,14 @@ from markupsafe import Markup
 from neardup.decider import Decider
 from neardup.errors import NeardupError
 from neardup.page import host_of, name_of, site_of
-from neardup.report import plots, prose
+from neardup.report import evidence_sentences, plots
 from neardup.report.filters import Filter
 from neardup.report.samples import Card, ReadPage, card, instant
-from neardup.report.tally import SAMPLES, TAPE_BINS, LargeCluster, ReportTally, Verdict
+from neardup.report.verdict_counts import SAMPLES, TAPE_BINS, LargeCluster, ReportTally, Verdict
 from neardup.rules import REFUSALS, rule_of, why_refused
 from neardup.scheme import Scheme
-from neardup.sketch.making import sketch_pages
-from neardup.sketch.view import Sketch
+from neardup.sketch.make_sketches import sketch_pages
+from neardup.sketch.sketch import Sketch
 from neardup.wording import counted
 
 if TYPE_CHECKING:
@@ -118,8 +118,8 @@ def styled(style: str) -> dict[str, str]:
 #: Titles do not depend on the seed.
 _TITLING = Scheme(seed=0)
 _environment = environment(__name__)
-_environment.filters["percent"] = prose.percent
-_environment.filters["key_name"] = prose.key_name
+_environment.filters["percent"] = evidence_sentences.percent
+_environment.filters["key_name"] = evidence_sentences.key_name
 
 
 def _render(tally: ReportTally, read_page: ReadPage, info: ReportInfo) -> str:
@@ -139,7 +139,7 @@ def _render(tally: ReportTally, read_page: ReadPage, info: ReportInfo) -> str:
     there = {one.page.page_id for one in shown}
     chosen = [v for site, *_ in sites if site in tally.of_sites for v in tally.of_sites[site].chosen()]
     of_sites = [card_of(v) for v in chosen if v.get("page_id") not in there]
-    chooser = Filter([*shown, *of_sites], list(prose.KINDS), [site for *_, site in largest])
+    chooser = Filter([*shown, *of_sites], list(evidence_sentences.KINDS), [site for *_, site in largest])
     return _environment.get_template("report.html.j2").render(
         info=info,
         decider=decider,
@@ -147,11 +147,11 @@ def _render(tally: ReportTally, read_page: ReadPage, info: ReportInfo) -> str:
         **styled(chooser.style),
         made_at=instant(info.made_at),
         thresholds=[(name, value) for name, value in asdict(decider).items() if name not in ("scheme", "sites")],
-        kinds=[(kind, *prose.KINDS[kind], tally.verdicts[kind]) for kind in prose.KINDS],
-        unknown_kinds={k: n for k, n in tally.verdicts.items() if k not in prose.KINDS},
+        kinds=[(kind, *evidence_sentences.KINDS[kind], tally.verdicts[kind]) for kind in evidence_sentences.KINDS],
+        unknown_kinds={k: n for k, n in tally.verdicts.items() if k not in evidence_sentences.KINDS},
         flags=[
             (flag.replace("_", " "), meaning, tally.flags[flag])
-            for flag, meaning in prose.FLAGS.items()
+            for flag, meaning in evidence_sentences.FLAGS.items()
             if tally.flags[flag]
         ],
         kept_apart=[(by, why_refused(by), n) for by, n in tally.kept_apart.most_common(20)],
@@ -162,12 +162,12 @@ def _render(tally: ReportTally, read_page: ReadPage, info: ReportInfo) -> str:
         samples=samples,
         of_sites=of_sites,
         chooser=chooser,
-        names={kind: name for kind, (name, _) in prose.KINDS.items()},
+        names={kind: name for kind, (name, _) in evidence_sentences.KINDS.items()},
         sites=sites,
         reasons=tally.reasons.top(REASONS_SHOWN),
         largest=largest,
         limits={"hot": HOT_KEYS_SHOWN, "problems": PROBLEMS_SHOWN, "sources": SOURCES_SHOWN, "unfolded": UNFOLDED},
-        glossary=prose.GLOSSARY,
+        glossary=evidence_sentences.GLOSSARY,
     )
 
 
@@ -258,7 +258,7 @@ def _samples(tally: ReportTally, card_of: Callable[..., Card]) -> list[tuple[str
     for kind in SAMPLES:
         fresh = [v for v in tally.samples[kind].chosen() if v.get("page_id") not in shown]
         if fresh:
-            out.append((kind, *prose.KINDS[kind], [card_of(v) for v in fresh]))
+            out.append((kind, *evidence_sentences.KINDS[kind], [card_of(v) for v in fresh]))
     return out
 
 

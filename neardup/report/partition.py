@@ -5,9 +5,9 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from neardup.page import Page, name_of
-from neardup.report import environment, plots, prose, styled
+from neardup.report import environment, evidence_sentences, plots, styled
 from neardup.report.samples import Card, CardSide, instant, page_text
-from neardup.report.tally import SmallestSample, by_hash
+from neardup.report.verdict_counts import SmallestSample, by_hash
 
 #: (source, offset) of a document in sets.jsonl.
 Place = tuple[str, int]
@@ -16,7 +16,7 @@ ReadPages = Callable[[set[Place]], Mapping[Place, Page]]
 CLOSE, DRAWN = 8, 8
 
 _environment = environment("neardup.report")
-_environment.filters["percent"] = prose.percent
+_environment.filters["percent"] = evidence_sentences.percent
 
 
 class Pairs:

@@ -10,11 +10,11 @@ from neardup.decider import Decider
 from neardup.errors import NeardupError
 from neardup.limits import BODY_BYTES_MAX
 from neardup.page import Page, normalise_url
-from neardup.report import prose
+from neardup.report import evidence_sentences
 from neardup.report.differ import Difference, compare_texts, text_words
 from neardup.report.passages import Passages, passages
 from neardup.report.reasons import Draft, draft_of
-from neardup.report.tally import Verdict, nearest
+from neardup.report.verdict_counts import Verdict, nearest
 from neardup.text.decoding import decode
 from neardup.text.html import text_of, title_of
 
@@ -96,9 +96,9 @@ def card(verdict: Verdict, read_page: ReadPage, decider: Decider, *, against_nea
     kind = str(verdict.get("verdict", ""))
     evidence = verdict.get("evidence") or {}
     out = Card(kind, _side(verdict), site=str(verdict.get("site") or ""))
-    out.flags = [flag.replace("_", " ") for flag in prose.FLAGS if verdict.get(flag)]
+    out.flags = [flag.replace("_", " ") for flag in evidence_sentences.FLAGS if verdict.get(flag)]
     other, evidence, out.other_role = _other(verdict, evidence, against_nearest or kind == "unique")
-    out.sentences = prose.sentences(evidence, decider)
+    out.sentences = evidence_sentences.sentences(evidence, decider)
     out.by = str(evidence.get("by") or "")
     if verdict.get("reason"):
         out.sentences.insert(0, str(verdict["reason"]))

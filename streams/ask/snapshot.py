@@ -1,8 +1,8 @@
 """The index of a state directory that another process may have open: what adding a page would give.
 
 A scan's shards are read likewise. Their rows on disk are never newer than those of the judge's last flush
-(`streams.files.shards`). The later effects are in the scan's logs. They are applied in memory here, up to the stable
-view of the message that the judge expects.
+(`streams.files.scan_shards`). The later effects are in the scan's logs. They are applied in memory here, up to the
+stable view of the message that the judge expects.
 """
 
 import shutil
@@ -26,10 +26,10 @@ from neardup.sharded.apply_effects import changes
 from neardup.sharded.epochs import Sharding
 from neardup.sharded.messages import Candidates, Effects
 from neardup.sharded.shard import Question, applied_to
-from neardup.sketch.making import sketch_pages
+from neardup.sketch.make_sketches import sketch_pages
 from neardup.verdict import Verdict
+from streams.files.scan_shards import records_of
 from streams.files.segments import read_frames
-from streams.files.shards import records_of
 from streams.pipeline.matcher import Matcher, folded_to
 from streams.state.directory import ONE_MATCHER, kept_decider, kept_scheme, shard_folder
 

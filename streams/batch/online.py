@@ -16,8 +16,8 @@ from neardup.decider import Decider
 from neardup.scheme import FIXED_SEED, Scheme
 from neardup.standing import standing_of
 from streams.batch.partition import PartitionOptions, finish, plan_of
+from streams.batch.partition_results import Summary, named, summed_up
 from streams.batch.reading import sources_of
-from streams.batch.results import Summary, named, summed_up
 from streams.batch.workers import WorkStopped
 from streams.batch.workspace import PartitionWorkspace
 from streams.files.scan import Progress as Where

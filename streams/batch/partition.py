@@ -15,8 +15,8 @@ from neardup.errors import BadInput
 from neardup.partition.parameters import Parameters
 from neardup.partition.stages import make_ready
 from neardup.report.partition import partition_report
+from streams.batch.partition_results import Summary, write_results
 from streams.batch.reading import read_places, sources_of
-from streams.batch.results import Summary, write_results
 from streams.batch.steps import Engine, run
 from streams.batch.workers import Workers, WorkStopped
 from streams.batch.workspace import PartitionWorkspace

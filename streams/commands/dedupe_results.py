@@ -34,7 +34,7 @@ def dedupe_results(options: Options) -> int:
     from neardup.signals.model import read_model
     from streams.comparison.dedupe_results import DedupeCounts
     from streams.comparison.dedupe_results import dedupe_results as lines_of
-    from streams.files.results import result_file
+    from streams.files.query_results import result_file
 
     announce_compiler(quiet=options.quiet)
     model = read_model(options.model)

@@ -40,7 +40,7 @@ def topics_of(settings: Settings) -> Callable[[str], Iterator[dict[str, Any]]]:
     """Reads the verdicts of a topic; Kafka's client is imported when the first one is read."""
 
     def topics(name: str) -> Iterator[dict[str, Any]]:
-        from streams.roles.tail import verdicts_of
+        from streams.roles.print_verdicts import verdicts_of
 
         return verdicts_of(settings)(name)
 
@@ -59,7 +59,7 @@ def diff(options: Options) -> None:
     Pages are joined by their position in the input, so generations with other page ids can be compared. The page of
     --html shows both verdicts of a sample in sentences, and with a state directory both texts.
     """
-    from streams.history.comparing import compare, page, shown
+    from streams.history.diff_command import compare, page, shown
 
     before, after = options.before, options.after
     with bar(shown=not options.as_json) as progress:

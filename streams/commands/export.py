@@ -31,7 +31,7 @@ def export(options: Options) -> None:
 
     Column `shown` is true for the URLs that an index should show. Later versions only add columns.
     """
-    from streams.history.comparing import history_of
+    from streams.history.diff_command import history_of
     from streams.history.export import TABLES, rows
     from streams.history.tables import must_be_writable as must_be_table
     from streams.history.tables import write_table

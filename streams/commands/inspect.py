@@ -27,23 +27,23 @@ def inspect(options: Options) -> int:
     The index is that of a scan, or of a matcher, judge or shard that is stopped. An option prints one URL, cluster or
     page of it.
     """
-    from streams.state import contents
+    from streams.state import inspect
 
     must_be_state(Path(options.settings.state))
     with ExitStack() as held:
-        opened = contents.open_index(Path(options.settings.state), held)
+        opened = inspect.open_index(Path(options.settings.state), held)
         if options.url is not None:
-            print_json(contents.of_url(opened, options.url))
+            print_json(inspect.of_url(opened, options.url))
         elif options.cluster is not None:
-            print_json(contents.of_cluster(opened, options.cluster))
+            print_json(inspect.of_cluster(opened, options.cluster))
         elif options.page is not None:
-            print_json(contents.sketch_of(opened, options.page))
+            print_json(inspect.sketch_of(opened, options.page))
         else:
             with bar(shown=not options.as_json) as progress:
-                found, text = contents.overview(opened, lambda rows: progress.phase(f"{rows:,} rows", 0, 0))
+                found, text = inspect.overview(opened, lambda rows: progress.phase(f"{rows:,} rows", 0, 0))
             if options.as_json:
                 print_json(text)
             else:
-                print_rich(contents.shown(found, text))
+                print_rich(inspect.shown(found, text))
             return 1 if found.wrong_total else 0
     return 0

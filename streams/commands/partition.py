@@ -10,7 +10,7 @@ from streams.commands.shared import CPUS, RULES, Documents, Folder, Json, Pages,
 from streams.errors import WrongUsage
 
 if TYPE_CHECKING:
-    from streams.batch.results import Summary
+    from streams.batch.partition_results import Summary
 
 METHODS = ("tlcs", "cosine")
 

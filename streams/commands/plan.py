@@ -65,6 +65,6 @@ def plan(options: Options) -> None:
     The plan uses measured figures; --json shows them with the commands that measured them. Test it with a day of your
     crawl.
     """
-    from streams.config.capacity import Crawl, Shown
+    from streams.config.plan import Crawl, Shown
 
     show(Shown(Crawl(**values(options, "as_json"))), as_json=options.as_json)

@@ -42,7 +42,7 @@ def render(options: Options) -> int:
         raise WrongUsage("--private is for --network site")
 
     from streams.rendering.network import Network
-    from streams.rendering.results import render_command
+    from streams.rendering.render_results import render_command
 
     with bar(shown=not options.quiet) as shown:
         tally = render_command(

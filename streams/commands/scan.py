@@ -98,8 +98,8 @@ def scan(options: Options) -> int:
     from streams.files.scan import scan as run
     from streams.files.state import State
     from streams.pipeline.audit import open_audit, shadow_numbers
-    from streams.process.last_words import LastWords
     from streams.process.open_files import raise_open_files
+    from streams.process.out_of_memory import LastWords
 
     raise_open_files()
     numbers = shadow_numbers(options.shadow_numbers)

@@ -6,7 +6,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from neardup.report.prose import KINDS
+from neardup.report.evidence_sentences import KINDS
 from neardup.rules import why_refused
 from neardup.wording import counted
 from streams.files.scan import ScanResult

@@ -54,7 +54,7 @@ def shard(options: Options) -> None:
     move to other processes within seconds: each continues from its folder there, or from its newest checkpoint.
     SIGTERM stops the shards after their batch.
     """
-    from streams.roles.shards import run_shards
+    from streams.roles.shard_process import run_shards
 
     settings, only = options.settings, options.only
     if not settings.is_sharded:

@@ -40,7 +40,7 @@ def verdicts(options: Options) -> None:
     """Print verdicts as they come, committed ones only: a table, or in a pipe lines with tabs between."""
     from rich.console import Console
 
-    from streams.roles.tail import VerdictFilter, parse_columns, show
+    from streams.roles.print_verdicts import VerdictFilter, parse_columns, show
 
     show(
         options.settings,
@@ -70,8 +70,8 @@ def audit(options: AuditOptions) -> None:
 
     from rich.console import Console
 
+    from streams.roles.print_verdicts import show
     from streams.roles.runtime import greet
-    from streams.roles.tail import show
 
     start = parse_start(options.start, now_ms())
     greet(settings, "verdicts")

@@ -18,8 +18,8 @@ from neardup.page import CONTENT_TYPES, Page, host_of, name_of, named_url
 from neardup.pairs.scoring import compare
 from neardup.report import visible
 from neardup.report.differ import Difference, compare_texts, text_words
+from neardup.report.evidence_sentences import found_through
 from neardup.report.passages import Passages, Segment, passages, plain
-from neardup.report.prose import found_through
 from neardup.report.reasons import Draft, draft_of
 from neardup.report.samples import page_text
 from neardup.rules import RULES, Pair, Ruling, rule_of, rules_for, why_refused
@@ -31,12 +31,12 @@ from neardup.signals.model import Model
 from neardup.signals.of_sketches import OF_SKETCHES, online_text
 from neardup.sketch.header import Header
 from neardup.sketch.layout import RecordKind
-from neardup.sketch.making import sketch_pages
-from neardup.sketch.view import Sketch
+from neardup.sketch.make_sketches import sketch_pages
+from neardup.sketch.sketch import Sketch
 from neardup.verdict import Kind
 from neardup.wording import counted
 from streams.comparison.batch_rules import BatchResult, batch_results, batch_table, learned_result
-from streams.comparison.exactly import ExactSimilarity, exact_of
+from streams.comparison.exact_similarity import ExactSimilarity, exact_of
 from streams.errors import bad_input
 from streams.process.terminal import folded, table_of
 

@@ -18,7 +18,7 @@ from neardup.errors import BadInput
 from neardup.signals.model import Model
 from neardup.signals.pages import Result
 from neardup.signals.table import SIGNALS, signals_of
-from streams.files.results import ResultFile
+from streams.files.query_results import ResultFile
 from streams.ports import Progress, silent
 
 

@@ -15,13 +15,13 @@ from neardup.fold import Candidate, Trace
 from neardup.index.memory import MemoryStore
 from neardup.limits import PLACE_BITS
 from neardup.page import name_of, named_url
-from neardup.report.prose import KINDS, found_through, kept_apart, sentences
+from neardup.report.evidence_sentences import KINDS, found_through, kept_apart, sentences
 from neardup.report.reasons import Draft
 from neardup.report.samples import CardSide, card, instant
 from neardup.rules import why_refused
 from neardup.verdict import TAKEN_DOWN, Coordinates
-from streams.comparison.exactly import ExactSimilarity, exact_of
-from streams.files.shards import ShardsOfFold
+from streams.comparison.exact_similarity import ExactSimilarity, exact_of
+from streams.files.scan_shards import ShardsOfFold
 from streams.files.state import State
 from streams.pipeline.folded_takedowns import is_named, without
 from streams.pipeline.matcher import Matcher

@@ -22,7 +22,7 @@ from neardup.evaluation.report import evaluate as evaluate_study
 from neardup.evaluation.rules.audits import audit_section, read_audits
 from neardup.evaluation.run_tables import RunPages, RunStudy
 from neardup.scheme import FIXED_SEED, Scheme
-from neardup.sketch.making import sketch_pages
+from neardup.sketch.make_sketches import sketch_pages
 from streams.errors import WrongUsage, bad_input
 from streams.files.sources import LocalSource, ReadOptions, open_sources
 from streams.files.state import State

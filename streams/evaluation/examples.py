@@ -21,12 +21,12 @@ from neardup.signals.learning import Examples
 from neardup.signals.of_sketches import OF_SKETCHES, sketch_signals
 from neardup.signals.table import SIGNALS, signals_of
 from neardup.sketch.layout import RecordKind
-from neardup.sketch.making import sketch_pages
-from neardup.sketch.view import Sketch
+from neardup.sketch.make_sketches import sketch_pages
+from neardup.sketch.sketch import Sketch
 from streams.comparison.compare import SCHEME
 from streams.errors import WrongUsage
 from streams.evaluation.evaluate import natural_labels, open_crawl
-from streams.files.results import Line, read_results
+from streams.files.query_results import Line, read_results
 from streams.ports import Progress
 
 #: Pairs on which the cost of signals is measured.

@@ -18,7 +18,7 @@ from neardup.evaluation.rules.tuning import Tuning, setting_text, tune
 from neardup.wording import counted
 from streams.evaluation.evaluate import open_crawl
 from streams.files.state import State
-from streams.history import comparing as diff
+from streams.history import diff_command as diff
 from streams.history.diff import Diff
 from streams.history.replay import Stretch, replay_scan
 from streams.ports import Progress, silent

@@ -24,7 +24,7 @@ from neardup.errors import BadInput, NeardupError
 from neardup.limits import MESSAGE_BYTES_MAX, MESSAGE_PAGES_MAX
 from neardup.scheme import Scheme
 from neardup.sketch.layout import field_at
-from neardup.sketch.making import sketch_pages
+from neardup.sketch.make_sketches import sketch_pages
 from streams.files.archive_time import DATES, ArchiveTime
 from streams.files.sources import LocalSource, SourceRecord
 from streams.formats.message import ANY_LOG, Message, encode_message

@@ -22,7 +22,7 @@ from neardup.clusters.batch_verdicts import BatchVerdicts
 from neardup.errors import BadInput, InvariantBroken
 from neardup.limits import MESSAGE_PAGES_MAX
 from neardup.page import ID_SCHEME
-from neardup.report.prose import reason_kind
+from neardup.report.evidence_sentences import reason_kind
 from neardup.standing import DUPLICATES
 from neardup.verdict import Kind
 from streams.files.archive_time import ArchiveTime

@@ -13,7 +13,7 @@ from itertools import chain, islice
 
 from neardup.limits import MESSAGE_PAGES_MAX
 from neardup.scheme import Scheme
-from neardup.sketch.making import sketch_pages
+from neardup.sketch.make_sketches import sketch_pages
 from streams.files.archive_time import DATES, ArchiveTime
 from streams.files.archives import SketchedPage, messages_of
 from streams.formats.message import as_first

@@ -25,7 +25,7 @@ from neardup.errors import BadInput
 from neardup.page import CONTENT_TYPES, Page
 from neardup.verdict import Coordinates
 from neardup.wording import counted
-from streams.files.rows import Lines, ParquetRows, fitted
+from streams.files.jsonl_and_parquet import Lines, ParquetRows, fitted
 from streams.files.warc_reader import UnreadablePart, WarcReader, holds_converted
 from streams.formats.compressed import Damaged, Stream
 from streams.formats.json import Fields

@@ -6,7 +6,7 @@ the log):
     log/            the sketch log, `streams.files.segments`: all else can be rebuilt from it
     verdicts/       the verdicts: one frame per message of the log, at the same offset
     sources/        one file per source: path, digest, options, finished or not
-    effects/, shards/   with shards only, `streams.files.shards`
+    effects/, shards/   with shards only, `streams.files.scan_shards`
 
 Opening recovers from a crash: it cuts torn tails and the verdicts of messages that the store does not have, and folds
 the rest of the log.
@@ -35,8 +35,8 @@ from neardup.scheme import Scheme
 from neardup.sharded.epochs import Sharding
 from neardup.sketch.takedown_hashes import Takedown
 from neardup.verdict import Coordinates, Verdict
+from streams.files.scan_shards import AHEAD, ScanShards, new_sharding
 from streams.files.segments import SegmentLog
-from streams.files.shards import AHEAD, ScanShards, new_sharding
 from streams.files.sources import LocalSource, SourceRecord, digest_of, unchanged
 from streams.formats.message import (
     MANY_SOURCES,

@@ -23,7 +23,7 @@ from neardup.standing import DUPLICATES
 from neardup.verdict import Kind
 from neardup.wording import counted
 from streams.errors import WrongUsage, bad_input, how_to_install
-from streams.files.rows import Lines
+from streams.files.jsonl_and_parquet import Lines
 from streams.files.sources import LINE_SLACK_BYTES, LocalSource, SourceRecord, unchanged
 from streams.files.state import State
 from streams.files.warc_reader import WarcReader

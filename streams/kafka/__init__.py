@@ -19,7 +19,7 @@ except ModuleNotFoundError as error:
 from streams.kafka.admin import Admin, KafkaTopic
 from streams.kafka.connection import Connection
 from streams.kafka.generations import ControlReader, ControlTopic, Generation, Generations, Stage
-from streams.kafka.merged import MergedPages
+from streams.kafka.merged_pages import MergedPages
 from streams.kafka.pages import KafkaPages, PageBatch
 from streams.kafka.reader import KafkaLog, TopicReader
 from streams.kafka.verdict_transactions import KafkaVerdicts

@@ -11,7 +11,7 @@ from confluent_kafka import KafkaError, KafkaException, TopicPartition
 
 from neardup.errors import BadInput
 from streams.errors import BrokerError, NoAnswer, Stopped
-from streams.kafka.wording import in_words
+from streams.kafka.error_texts import in_words
 from streams.ports import Committed
 
 T = TypeVar("T")

@@ -9,8 +9,8 @@ from confluent_kafka import KafkaError, KafkaException, Message, Producer
 from neardup.wording import counted
 from streams.errors import BrokerError, RecordTooLarge
 from streams.kafka.connection import Cause, Connection, Setting, error_of
+from streams.kafka.error_texts import SILENT
 from streams.kafka.stranded import Stranded
-from streams.kafka.wording import SILENT
 
 Headers = Sequence[tuple[str, bytes]]
 

@@ -18,7 +18,7 @@ from streams.files.fetching import fetched
 from streams.files.sources import LocalSource, open_all
 from streams.formats.message import as_first
 from streams.kafka import Admin, Writer
-from streams.kafka.merged import Pace
+from streams.kafka.merged_pages import Pace
 from streams.pipeline.accounting import Mark
 from streams.pipeline.matcher import Matcher
 from streams.process import logs

@@ -1,7 +1,7 @@
 """Backfill: judges history again, into a generation of its own, beside the live one.
 
 If the sketches of the live generation fit, its log is folded by another decider, and no page is read. Else `pages` is
-read from its start, with partitions merged by fetch time (`streams.kafka.merged`), by the same two roles that serve the
+read from its start, with partitions merged by fetch time (`streams.kafka.merged_pages`), by both roles that serve the
 live stream. Committed input is never read again; the rest is sent again, and the matcher drops it by its marks. So a
 backfill may be stopped or killed at any moment, and the same call continues. Once it has caught up it follows the live
 topic.
@@ -39,12 +39,12 @@ from streams.kafka import (
 from streams.kafka.topics import Sizes, compacted, create
 from streams.process import logs
 from streams.process.shutdown import now_ms
+from streams.roles.adapters import run_matcher, run_sketcher
 from streams.roles.archives import ArchivesRole, known_of, open_archives
 from streams.roles.generations import check_own, control_topic, settings_of, shown
 from streams.roles.operator import repeat_takedowns
 from streams.roles.runtime import STOP_SECONDS_MAX, Runtime, connect, serving
 from streams.roles.single_process import run_single_process, shards_beside
-from streams.roles.wiring import run_matcher, run_sketcher
 
 _log = logs.get("backfill")
 

@@ -42,8 +42,8 @@ from streams.process import logs
 from streams.process.shutdown import now_ms
 from streams.roles import checkpoint
 from streams.roles.checkpoint import RoleCheckpoints
-from streams.roles.restart import log_advice
 from streams.roles.runtime import WAIT_SECONDS, Runtime, Silence
+from streams.roles.start_offset import log_advice
 from streams.state.checkpointer import CopyableIndex
 from streams.state.locked_folder import free_bytes
 

@@ -46,11 +46,11 @@ def replay_stream(
     scheme or decider than the log; TopicError, BrokerError, RecordTooLarge.
     """
     from streams.kafka import Admin, KafkaLog, Writer  # a scan's replay needs no Kafka client
+    from streams.roles.adapters import messages_from, newest_verdicts
     from streams.roles.generations import control_topic, settings_of
     from streams.roles.match import new_matcher
-    from streams.roles.restart import check_replay, log_advice
     from streams.roles.runtime import connect, greet
-    from streams.roles.wiring import messages_from, newest_verdicts
+    from streams.roles.start_offset import check_replay, log_advice
 
     greet(settings, "match")
     settings = settings_of(settings, control_topic(settings, "match").read(), settings.generation)

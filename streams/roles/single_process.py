@@ -21,9 +21,9 @@ from streams.process import logs
 from streams.process.health import Health
 from streams.process.metrics import Metrics
 from streams.process.shutdown import steady_ms
+from streams.roles.adapters import run_matcher, run_sketcher
 from streams.roles.runtime import END_SECONDS_MAX, STOP_SECONDS_MAX, Runtime, serving
-from streams.roles.shards import run_shards
-from streams.roles.wiring import run_matcher, run_sketcher
+from streams.roles.shard_process import run_shards
 
 _log = logs.get("shard")
 

@@ -21,7 +21,7 @@ from neardup.page import Page
 from neardup.scheme import Scheme
 from neardup.sketch.header import Header
 from neardup.sketch.layout import RecordKind
-from neardup.sketch.making import sketch_pages
+from neardup.sketch.make_sketches import sketch_pages
 from neardup.verdict import Coordinates
 from streams.config.settings import BATCH_BYTES
 from streams.errors import (

@@ -19,8 +19,7 @@ from streams.pipeline.matcher import FOLD_BYTES_MAX, Matcher, folded_to
 from streams.ports import Committed
 from streams.process import logs
 from streams.roles.match import answers_to, new_matcher
-from streams.roles.runtime import WAIT_SECONDS, Runtime, Silence
-from streams.roles.start import (
+from streams.roles.matcher_start import (
     MatcherPorts,
     StartOptions,
     bind,
@@ -28,6 +27,7 @@ from streams.roles.start import (
     decider_changes,
     refusal,
 )
+from streams.roles.runtime import WAIT_SECONDS, Runtime, Silence
 from streams.state.directory import MatcherDirectory, log_names
 
 _log = logs.get("match")

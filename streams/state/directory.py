@@ -42,7 +42,7 @@ _POLICY = "canonical.json"
 _NAMES = frozenset({"lock", "scheme.json", "decider.json", _POLICY, "index", "inputs"})
 #: Further names in the directory of a scan.
 SCAN_NAMES = ("log", "verdicts", "sources")
-#: Further names in that of a scan with shards (`streams.files.shards`).
+#: Further names in that of a scan with shards (`streams.files.scan_shards`).
 SHARD_NAMES = ("effects", "shards")
 
 

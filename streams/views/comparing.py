@@ -13,12 +13,12 @@ from neardup.errors import NeardupError
 from neardup.page import Page
 from neardup.pairs.scoring import compare
 from neardup.report.differ import Difference, compare_texts, text_words
+from neardup.report.evidence_sentences import found_through
 from neardup.report.passages import passages
-from neardup.report.prose import found_through
 from neardup.report.reasons import draft_of
 from neardup.report.samples import page_text, page_there
 from neardup.sketch.layout import RecordKind
-from neardup.sketch.view import Sketch
+from neardup.sketch.sketch import Sketch
 from neardup.verdict import Coordinates
 from streams.comparison.batch_rules import batch_results
 from streams.comparison.compare import decision_text, rule_results, veto_names

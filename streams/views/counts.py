@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from neardup.limits import DAY_MS
-from neardup.report import prose, url_patterns
+from neardup.report import evidence_sentences, url_patterns
 from neardup.standing import DUPLICATES
 from streams.views import lists
 from streams.views.lists import Facts
@@ -133,7 +133,7 @@ def _span(start_ms: int, kinds: Mapping[str, int]) -> Facts:
 
 def by_kind(kinds: Mapping[str, int]) -> dict[str, int]:
     """Order as in the report; kinds of a newer program last."""
-    known = {kind: kinds[kind] for kind in prose.KINDS if kinds.get(kind)}
+    known = {kind: kinds[kind] for kind in evidence_sentences.KINDS if kinds.get(kind)}
     return known | {kind: count for kind, count in sorted(kinds.items()) if kind not in known}
 
 
@@ -183,7 +183,7 @@ def kind(source: Source, name: str, page: int) -> Facts | str:
     total = sum(row["kept_apart"] if name == lists.KEPT_APART else row["kinds"].get(name, 0) for row in rows)
     items = lists.newest_of(source.rows("lists", lists.key("kind", name)))
     if not items:
-        known = ", ".join([*prose.KINDS, lists.KEPT_APART])
+        known = ", ".join([*evidence_sentences.KINDS, lists.KEPT_APART])
         return f"No verdict of the kind {name[:40]!r}; the kinds are {known}"
     return {"kind": name, "verdicts": total, **paged("items", items, page)}
 

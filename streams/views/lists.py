@@ -20,8 +20,8 @@ from typing import Any
 
 from neardup.decider import Decider
 from neardup.report import url_patterns
-from neardup.report.prose import reason_kind
-from neardup.report.tally import nearest
+from neardup.report.evidence_sentences import reason_kind
+from neardup.report.verdict_counts import nearest
 from neardup.rules.base import margin as margin_of
 from neardup.rules.key_families import WORDS, KeyFamily
 from neardup.standing import DUPLICATES

@@ -25,7 +25,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Protocol
 
-from neardup.report.prose import reason_kind
+from neardup.report.evidence_sentences import reason_kind
 from neardup.standing import DUPLICATES, SHOWN, standing_of
 from neardup.verdict import TAKEN_DOWN
 from streams.views import lists

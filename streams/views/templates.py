@@ -10,7 +10,7 @@ from markupsafe import Markup
 from neardup.evaluation.labelling.criteria import NAMES
 from neardup.evaluation.rules.audits import SAMPLES
 from neardup.page import name_of
-from neardup.report import environment, prose
+from neardup.report import environment, evidence_sentences
 from neardup.report.plots import BOTTOM, HEIGHT, LEFT, RIGHT, TOP, WIDTH, Drawing, compact, ticks
 from neardup.report.samples import instant
 from neardup.rules import why_refused
@@ -54,7 +54,7 @@ def over_time(title: str, spans: Sequence[tuple[str, Mapping[str, int]]]) -> Mar
 
 def _short(url: str) -> str:
     """Cut the middle of a long URL for display; links keep the whole URL. A document is shown by its id."""
-    return prose.short(name_of(url))
+    return evidence_sentences.short(name_of(url))
 
 
 def _labelled(time: Facts) -> list[tuple[str, Facts]]:
@@ -64,13 +64,13 @@ def _labelled(time: Facts) -> list[tuple[str, Facts]]:
 
 _environment.filters |= {"instant": instant, "short": _short}
 _environment.globals |= {
-    "kinds": prose.KINDS,
+    "kinds": evidence_sentences.KINDS,
     "samples": SAMPLES,
     "judgement_names": NAMES,
     "form_token": "",
     "sent": (),
     "labels_taken": False,
-    "share": lambda part, whole: prose.percent(part / whole) if whole else "",
+    "share": lambda part, whole: evidence_sentences.percent(part / whole) if whole else "",
     "family_name": family_name,
     "ago": ago,
     "refusal": why_refused,

@@ -7,7 +7,7 @@ from neardup.canonical import Member, choose
 from neardup.decider import Decider
 from neardup.errors import BadPage, NeardupError
 from neardup.page import name_of, normalise_url, url_of_id
-from neardup.report import prose
+from neardup.report import evidence_sentences
 from neardup.standing import standing_of
 from streams.views import comparing
 from streams.views.lists import Facts, Row, Verdict
@@ -35,7 +35,7 @@ def url(source: Source, required: str, decider: Decider) -> Facts | None:
         "judged": judged,
         "words": words,
         "thresholds_known": known,
-        "flags": [words for flag, words in prose.FLAGS.items() if verdict.get(flag)],
+        "flags": [words for flag, words in evidence_sentences.FLAGS.items() if verdict.get(flag)],
         "cluster": cluster_id(verdict),
         "history": [
             {"page_id": page_id, "n": n, "verdict": kind, "fetched_at": fetched_at}
@@ -69,15 +69,17 @@ def evidence_words(verdict: Verdict, decider: Decider) -> tuple[list[str], bool]
     """
     evidence = verdict.get("evidence") or {}
     words = [str(verdict["reason"])] if verdict.get("reason") else []
-    if apart := prose.kept_apart(evidence):
+    if apart := evidence_sentences.kept_apart(evidence):
         words.append(apart)
     if replace(decider, scheme=str(verdict.get("scheme", ""))).digest != verdict.get("decider"):
         return words, not evidence
     if evidence.get("by"):
-        words += prose.sentences(evidence, decider)
+        words += evidence_sentences.sentences(evidence, decider)
     if near := evidence.get("nearest"):
-        words.append(f"Nearest candidate, rejected: page {near['page_id']}, {prose.short(name_of(near['url']))}")
-        words += prose.sentences(near, decider)
+        words.append(
+            f"Nearest candidate, rejected: page {near['page_id']}, {evidence_sentences.short(name_of(near['url']))}"
+        )
+        words += evidence_sentences.sentences(near, decider)
     if not words:
         if verdict.get("thin"):
             words = ["It has too few words for anything but exact copies."]

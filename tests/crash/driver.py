@@ -25,8 +25,8 @@ from neardup.sharded.epochs import Sharding
 from streams.files import scan as scanning
 from streams.files import sketcher, state
 from streams.files.scan import Progress, scan
+from streams.files.scan_shards import DeferredStore, ScanShards
 from streams.files.segments import SegmentLog
-from streams.files.shards import DeferredStore, ScanShards
 from streams.files.sketcher import Sketcher
 from streams.files.sources import ReadOptions
 from streams.files.state import State, VerdictLog

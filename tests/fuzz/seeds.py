@@ -15,7 +15,7 @@ import duckdb
 from neardup.decider import Decider
 from neardup.index.rows import ClusterRow, DigestRow, MemberRow, Note, UrlRow
 from neardup.page import Page
-from neardup.sketch.making import sketch_pages
+from neardup.sketch.make_sketches import sketch_pages
 from neardup.verdict import Coordinates, Kind, Verdict
 from streams.formats.message import (
     Control,

@@ -28,15 +28,15 @@ from neardup.rules.siblings import Siblings
 from neardup.scheme import Scheme
 from neardup.signals.model import model_of
 from neardup.sketch.header import Header
-from neardup.sketch.making import sketch_pages
-from neardup.sketch.view import Sketch
+from neardup.sketch.make_sketches import sketch_pages
+from neardup.sketch.sketch import Sketch
 from neardup.text.decoding import decode
 from neardup.verdict import Coordinates
 from streams.config.load import load
 from streams.errors import BodiesAway, SourceGap, WrongScheme
 from streams.files.fetching import fetched
-from streams.files.results import decode_result
-from streams.files.rows import Lines, ParquetRows, fitted
+from streams.files.jsonl_and_parquet import Lines, ParquetRows, fitted
+from streams.files.query_results import decode_result
 from streams.files.warc_reader import WarcReader
 from streams.formats import bodies as formats_bodies
 from streams.formats.bodies import Bodies
@@ -46,8 +46,8 @@ from streams.formats.json import Fields
 from streams.formats.message import decode_entry, decode_verdicts
 from streams.formats.verdicts import decode_object
 from streams.formats.warc import page_of
-from streams.history.comparing import history_of
 from streams.history.diff import diff
+from streams.history.diff_command import history_of
 from streams.kafka.generations import _content_of as generations_of
 from streams.pipeline import batch_fold
 from streams.pipeline.matcher import Matcher

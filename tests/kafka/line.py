@@ -20,7 +20,7 @@ from neardup.index.layered import Layered
 from neardup.index.memory import MemoryStore
 from neardup.page import Page
 from neardup.sketch.header import Header
-from neardup.sketch.making import sketch_pages
+from neardup.sketch.make_sketches import sketch_pages
 from neardup.verdict import Coordinates
 from streams.config.settings import Settings, Topics
 from streams.formats.message import Forget, Message, NewDecider, decode_entry, page_id

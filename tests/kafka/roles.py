@@ -32,7 +32,7 @@ from streams.roles import backfill, run_backfill, run_matcher, run_single_proces
 from streams.roles.backfill import BackfillOptions
 from streams.roles.match import MatchRole
 from streams.roles.shard import ShardRole
-from streams.roles.shards import run_shards
+from streams.roles.shard_process import run_shards
 from streams.roles.sketch import SketchRole
 from streams.state.checkpoint_store import CheckpointStore
 from tests import forked

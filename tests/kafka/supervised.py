@@ -21,7 +21,7 @@ from xxhash import xxh3_128_digest
 from neardup.fold import fold
 from neardup.index.memory import MemoryStore
 from neardup.sketch.header import Header
-from neardup.sketch.making import sketch_pages
+from neardup.sketch.make_sketches import sketch_pages
 from neardup.verdict import Coordinates
 from streams.client import VerdictConsumer
 from streams.formats.bodies import Bodies

@@ -27,7 +27,7 @@ from streams.kafka import ControlTopic, KafkaPages, MergedPages, Stage, topics
 from streams.roles import forget
 from streams.roles.generations import cut_over
 from streams.roles.replay import replay_stream
-from streams.state import contents as look
+from streams.state import inspect as look
 from tests.streams.archives import crawl, write_warc
 
 

@@ -17,7 +17,7 @@ from streams.errors import NEW_GENERATION
 from streams.history.replay import Stretch
 from streams.kafka import topics
 from streams.roles.replay import replay_stream
-from streams.roles.restart import ACCEPT_LOST
+from streams.roles.start_offset import ACCEPT_LOST
 
 #: A frozen sketcher keeps its partitions.
 PATIENT = {"kafka_values": {"sketch.session.timeout.ms": "300000"}}

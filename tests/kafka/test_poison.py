@@ -12,12 +12,12 @@ from neardup.errors import CorruptRecord
 from neardup.page import Page
 from neardup.written import later
 from streams.formats.message import Message, NewDecider, encode_control, encode_message
-from streams.history.comparing import compare
+from streams.history.diff_command import compare
 from streams.kafka import Writer
 from streams.ports import Range
 from streams.roles import skip_record
-from streams.roles.tail import verdicts_of
-from streams.roles.wiring import newest_verdicts
+from streams.roles.adapters import newest_verdicts
+from streams.roles.print_verdicts import verdicts_of
 
 
 def test_a_poison_page_is_rejected_and_kept(make: Make) -> None:

@@ -9,7 +9,7 @@ from line import story
 from roles import Role, freeze
 from sharded_line import SHARDS, ShardedLine, long
 
-from streams.roles.shards import shard_checkpoints
+from streams.roles.shard_process import shard_checkpoints
 from streams.state.checkpoint_store import CheckpointStore
 
 Make = Callable[..., ShardedLine]

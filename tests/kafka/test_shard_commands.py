@@ -17,9 +17,9 @@ from streams.files.state import State
 from streams.history.checkpoints import bring_back, make
 from streams.history.replay import Stretch
 from streams.roles.replay import replay_stream
-from streams.roles.shards import shard_checkpoints, shard_state
+from streams.roles.shard_process import shard_checkpoints, shard_state
 from streams.state.checkpoint_store import CheckpointStore
-from streams.state.contents import open_index, overview, sketch_of
+from streams.state.inspect import open_index, overview, sketch_of
 
 ADVICE = "judge the same sketches by one matcher in another generation"
 

@@ -15,12 +15,12 @@ from neardup.index.base import Family
 from neardup.index.rocks import RocksStore
 from neardup.limits import DAY_MS, PLACE_BITS
 from neardup.page import Page
-from neardup.sketch.making import sketch_pages
+from neardup.sketch.make_sketches import sketch_pages
 from neardup.verdict import Coordinates
 from streams.formats.message import Message, encode_message
 from streams.pipeline.batch_fold import PAGES_BETWEEN
 from streams.ports import Range
-from streams.roles.shards import shard_state
+from streams.roles.shard_process import shard_state
 
 Make = Callable[..., ShardedLine]
 

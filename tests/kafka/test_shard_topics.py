@@ -15,7 +15,7 @@ from sharded_line import SHARDS, ShardedLine, long
 
 from streams.errors import TopicError
 from streams.kafka import topics
-from streams.roles.shards import shard_state
+from streams.roles.shard_process import shard_state
 
 Make = Callable[..., ShardedLine]
 

@@ -20,7 +20,7 @@ from neardup.index.base import Family
 from neardup.index.rocks import RocksStore
 from neardup.sketch.takedown_hashes import of_url
 from streams.roles import forget
-from streams.roles.shards import shard_state
+from streams.roles.shard_process import shard_state
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from neardup.sketch.takedown_hashes import of_prefix, of_url
 from streams.errors import WrongScheme
 from streams.roles import forget
 from streams.roles.operator import forget_stream
-from streams.state import contents as look
+from streams.state import inspect as look
 from streams.state.checkpoint_store import CheckpointStore
 from tests.short import some
 

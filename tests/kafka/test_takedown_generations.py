@@ -17,7 +17,7 @@ from streams.kafka import Generation, Stage, TopicReader, Writer
 from streams.kafka.topics import Sizes, create
 from streams.roles import forget
 from streams.roles.generations import cut_over
-from streams.state import contents as look
+from streams.state import inspect as look
 
 RULE = {"decider_values": {"rule": "tape"}}
 

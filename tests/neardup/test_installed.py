@@ -11,7 +11,7 @@ from neardup import installed
 from neardup.errors import BadInput
 from neardup.page import Page
 from neardup.scheme import Scheme
-from neardup.sketch.making import sketch_pages
+from neardup.sketch.make_sketches import sketch_pages
 
 SCHEME = Scheme(seed=1)
 PAGE = Page("http://a.example/", b"words", "text/plain")

@@ -18,7 +18,7 @@ from time import process_time
 
 from neardup.page import Page
 from neardup.scheme import Scheme
-from neardup.sketch.making import sketch_pages
+from neardup.sketch.make_sketches import sketch_pages
 from tests.measure.bench.documents import documentation_page
 from tests.measure.bench.table import Row
 

@@ -10,7 +10,7 @@ from typing import Any
 from neardup.fold import fold
 from neardup.index.memory import MemoryStore
 from neardup.scheme import Scheme
-from neardup.sketch.making import sketch_pages
+from neardup.sketch.make_sketches import sketch_pages
 from neardup.verdict import Coordinates
 from streams.config.settings import Settings
 from streams.files import sources

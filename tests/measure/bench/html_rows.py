@@ -12,8 +12,8 @@ import numpy as np
 from neardup.page import Page
 from neardup.pairs.scoring import compare
 from neardup.scheme import Scheme
-from neardup.sketch.making import sketch_pages
-from neardup.sketch.view import Sketch
+from neardup.sketch.make_sketches import sketch_pages
+from neardup.sketch.sketch import Sketch
 from tests.measure.bench.documents import documentation_page, web_page, worst_cases
 from tests.measure.bench.rivals import lexbor_and_kernels, regex_and_numpy
 from tests.measure.bench.stages import batch_of, to_tokens
@@ -118,7 +118,7 @@ import time
 t = time.perf_counter()
 from neardup.page import Page
 from neardup.scheme import Scheme
-from neardup.sketch.making import sketch_pages
+from neardup.sketch.make_sketches import sketch_pages
 i = time.perf_counter()
 sketch_pages([Page("https://a.example/", b"<title>a</title><p>one two three")], Scheme(seed=1))
 print(i - t, time.perf_counter() - i)

@@ -26,7 +26,7 @@ from neardup.index import rocks
 from neardup.index.base import Family, Store, Writes
 from neardup.index.rocks import RocksStore
 from neardup.scheme import Scheme
-from neardup.sketch.making import sketch_pages
+from neardup.sketch.make_sketches import sketch_pages
 from streams.files import sources
 from tests.measure.bench.generated import Log, stream
 from tests.measure.bench.store_rows import settle

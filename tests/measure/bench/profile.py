@@ -12,7 +12,7 @@ from neardup.index.rocks import RocksStore
 from neardup.page import Page
 from neardup.scheme import Scheme
 from neardup.search.pages import Pages
-from neardup.sketch.making import sketch_pages
+from neardup.sketch.make_sketches import sketch_pages
 from tests.measure.bench.documents import documentation_page, web_page
 from tests.measure.bench.generated import Log, mixed
 from tests.measure.bench.stages import OnePage, batch_of

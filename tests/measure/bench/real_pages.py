@@ -13,7 +13,7 @@ from neardup.page import Page
 from neardup.scheme import Scheme
 from neardup.sketch.header import Header
 from neardup.sketch.layout import HEADER, RecordFlag, RecordKind
-from neardup.sketch.making import sketch_pages
+from neardup.sketch.make_sketches import sketch_pages
 from streams.files import sources
 from tests.measure.bench.documents import language
 from tests.measure.bench.mixture import BLOCKS, VOCABULARY, Mixture, constants, keys_of, site_of, words_of

@@ -8,7 +8,7 @@ import xxhash
 
 from neardup.page import Page
 from neardup.scheme import Scheme
-from neardup.sketch.making import sketch_pages
+from neardup.sketch.make_sketches import sketch_pages
 
 _DROPPED = re.compile(rb"<!--.*?-->|<(script|style|template)\b.*?</\1\s*>", re.DOTALL | re.IGNORECASE)
 _TAG = re.compile(rb"<[^>]*>")

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from neardup.page import Page
 from neardup.scheme import Scheme
-from neardup.sketch.making import sketch_pages
+from neardup.sketch.make_sketches import sketch_pages
 from tests.measure.bench.documents import documentation_page, texts, web_page, worst_cases
 from tests.measure.bench.table import Row, seconds
 

@@ -7,7 +7,7 @@ from multiprocessing import get_context
 
 from neardup.page import Page
 from neardup.scheme import Scheme
-from neardup.sketch.making import sketch_pages
+from neardup.sketch.make_sketches import sketch_pages
 from neardup.warm import warm
 from tests.measure.bench.documents import documentation_page
 from tests.measure.bench.table import Row, in_turn, seconds

@@ -20,7 +20,7 @@ from neardup.kernels.tokens import tokenise
 from neardup.kernels.xxh64 import xxh64_twice
 from neardup.page import Page
 from neardup.scheme import Scheme
-from neardup.sketch import making as sketching
+from neardup.sketch import make_sketches as sketching
 from neardup.sketch.addresses import addresses_of
 from neardup.sketch.shape import record_bytes_max, shape_of, space_for
 from neardup.text.decoding import decode_into

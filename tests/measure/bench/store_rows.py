@@ -22,7 +22,7 @@ from neardup.index.rocks import RocksStore
 from neardup.page import Page
 from neardup.scheme import Scheme
 from neardup.sketch.layout import HEADER, SECTION_LENGTHS, RecordSection, section_starts
-from neardup.sketch.making import sketch_pages
+from neardup.sketch.make_sketches import sketch_pages
 from tests.measure.bench.documents import documentation_page, plain_pages, texts
 from tests.measure.bench.generated import Log, fill, mixed
 from tests.measure.bench.table import Row, seconds

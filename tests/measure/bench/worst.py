@@ -12,7 +12,7 @@ from time import process_time
 
 from neardup.page import Page
 from neardup.scheme import Scheme
-from neardup.sketch.making import sketch_pages
+from neardup.sketch.make_sketches import sketch_pages
 from tests.measure.bench.documents import worst_cases
 from tests.measure.bench.stages import to_tokens
 from tests.measure.bench.table import Row, in_turn

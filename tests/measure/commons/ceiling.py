@@ -13,7 +13,7 @@ from neardup.page import Page
 from neardup.pairs.scoring import compare_records
 from neardup.rules import rule_of
 from neardup.scheme import Scheme
-from neardup.sketch.making import sketch_pages
+from neardup.sketch.make_sketches import sketch_pages
 from tests.measure.commons import rules
 from tests.measure.gate.ablation import Labelled
 

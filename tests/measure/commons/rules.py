@@ -12,7 +12,7 @@ from numba import njit
 from neardup.decider import Decider
 from neardup.page import Page
 from neardup.scheme import Scheme
-from neardup.sketch.making import sketch_pages
+from neardup.sketch.make_sketches import sketch_pages
 from neardup.verdict import Coordinates
 from tests.measure.commons.packages import cache_folder
 from tests.measure.gate.ablation import STEPS, Step, lacking

@@ -34,7 +34,7 @@ from neardup.page import Page
 from neardup.pairs.scoring import compare_records
 from neardup.rules import RULES, verified
 from neardup.scheme import Scheme
-from neardup.sketch.making import sketch_pages
+from neardup.sketch.make_sketches import sketch_pages
 from tests.measure.gate.corpora import SETS, pages_of
 from tests.measure.gate.measure import SEED, Tally, judged, sketched
 from tests.measure.gate.sites import Sample

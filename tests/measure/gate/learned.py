@@ -20,7 +20,7 @@ from neardup.scheme import Scheme
 from neardup.signals.learning import Examples, learn_rules, learn_tree, versions
 from neardup.signals.model import Model
 from neardup.signals.of_sketches import OF_SKETCHES, online_text, sketch_signals
-from neardup.sketch.making import sketch_pages
+from neardup.sketch.make_sketches import sketch_pages
 from tests.measure.gate.measure import SEED, measure
 from tests.measure.gate.sites import Sample
 from tests.measure.gate.test_gate import GATES

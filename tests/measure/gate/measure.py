@@ -9,7 +9,7 @@ from neardup.fold import fold
 from neardup.index.memory import MemoryStore
 from neardup.page import Page
 from neardup.scheme import Scheme
-from neardup.sketch.making import sketch_pages
+from neardup.sketch.make_sketches import sketch_pages
 from neardup.verdict import Coordinates, Kind, Verdict
 from tests.measure.gate.sites import Sample
 

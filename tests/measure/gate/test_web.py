@@ -20,7 +20,7 @@ from neardup.evaluation.pairs.truth import Items
 from neardup.evaluation.rules.rule_tables import rules_section
 from neardup.page import Page, hen_site, host_of
 from neardup.scheme import Scheme
-from neardup.sketch.making import sketch_pages
+from neardup.sketch.make_sketches import sketch_pages
 from neardup.verdict import Coordinates
 from streams.evaluation.evaluate import EvaluatedCrawl, natural_labels
 from tests.measure.gate.corpora import SETS, pages_of, table_of

@@ -13,7 +13,7 @@ from neardup.evaluation.pairs.study import CrawlStudy
 from neardup.evaluation.pairs.texts import Texts
 from neardup.page import Page
 from neardup.scheme import Scheme
-from neardup.sketch.making import sketch_pages
+from neardup.sketch.make_sketches import sketch_pages
 from neardup.verdict import Coordinates
 
 SCHEME = Scheme(seed=7)

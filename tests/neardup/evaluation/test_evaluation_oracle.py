@@ -16,7 +16,7 @@ from neardup.evaluation.report import evaluate
 from neardup.kernels.joins import chosen
 from neardup.page import Page
 from neardup.sketch.layout import HEADER
-from neardup.sketch.making import sketch_pages
+from neardup.sketch.make_sketches import sketch_pages
 from tests.neardup.evaluation.crawl import SCHEME, Crawl, crawl_of, manual, page, words
 from tests.oracle.evaluation import Evaluation
 from tests.oracle.text import stream_words

@@ -12,8 +12,8 @@ from neardup.evaluation.henzinger.variants import B, C, ablation_section, as_set
 from neardup.evaluation.pairs.labels import Judgement, label_of
 from neardup.evaluation.pairs.texts import page_tokens
 from neardup.scheme import Scheme
-from neardup.sketch.making import sketch_pages
-from neardup.sketch.view import Sketch
+from neardup.sketch.make_sketches import sketch_pages
+from neardup.sketch.sketch import Sketch
 from tests.neardup.evaluation.crawl import SCHEME, crawl_of, html, manual, page, words
 from tests.oracle.lcs import lcs
 

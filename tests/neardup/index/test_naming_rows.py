@@ -18,8 +18,8 @@ from neardup.rules.siblings import COUNT_MAX, NO_SIBLINGS, Siblings
 from neardup.scheme import Scheme
 from neardup.sketch.header import Header
 from neardup.sketch.layout import NameFlag
-from neardup.sketch.making import sketch_pages
-from neardup.sketch.view import Sketch
+from neardup.sketch.make_sketches import sketch_pages
+from neardup.sketch.sketch import Sketch
 from neardup.verdict import Kind
 from tests.neardup.invariants import Checked, contents_of
 from tests.oracle.sketches import without_sessions

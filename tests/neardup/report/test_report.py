@@ -17,10 +17,10 @@ from neardup.errors import BadInput
 from neardup.evaluation.pairs.labels import Judgement, parse_label
 from neardup.page import Page
 from neardup.report import HotKey, ReportInfo, SourceInfo, build_report, visible
+from neardup.report.evidence_sentences import GLOSSARY, KINDS, key_name, percent, sentences
 from neardup.report.plots import bars, sizes
-from neardup.report.prose import GLOSSARY, KINDS, key_name, percent, sentences
 from neardup.report.samples import Card, CardSide
-from neardup.report.tally import LARGEST_KEPT, ClusterSizes, Leaders, ReportTally, SmallestSample, _by_id
+from neardup.report.verdict_counts import LARGEST_KEPT, ClusterSizes, Leaders, ReportTally, SmallestSample, _by_id
 from neardup.rules import RULES, why_refused
 from neardup.rules.base import margin, score_and_demand
 from neardup.verdict import Kind

@@ -11,7 +11,7 @@ from neardup.decider import Decider
 from neardup.errors import BadInput
 from neardup.page import Page
 from neardup.pairs.pair import Pair
-from neardup.report.prose import sentences
+from neardup.report.evidence_sentences import sentences
 from neardup.rules import RULES
 from neardup.rules.base import Columns
 from neardup.scheme import Scheme

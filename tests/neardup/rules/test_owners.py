@@ -13,7 +13,7 @@ from neardup.page import USER_FOLDERS, VIEWS, Page, normalise_url, owner_of
 from neardup.scheme import Scheme
 from neardup.sketch.header import Header
 from neardup.sketch.layout import RecordSection
-from neardup.sketch.making import sketch_pages
+from neardup.sketch.make_sketches import sketch_pages
 from tests.oracle.sketches import owner
 
 _SCHEMES = st.sampled_from(("http", "https", "ftp", "file", "x+y", "HTTP"))

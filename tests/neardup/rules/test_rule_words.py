@@ -10,7 +10,7 @@ import pytest
 
 from neardup import rules
 from neardup.decider import RULE_NAMES, Decider
-from neardup.report.prose import sentences
+from neardup.report.evidence_sentences import sentences
 from neardup.rules import REFUSALS, Pair, Ruling, rule_of, tape, verified, why_refused
 from neardup.rules.base import Step, evidence_of, margin
 from neardup.rules.siblings import Siblings

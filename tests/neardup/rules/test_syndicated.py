@@ -11,8 +11,8 @@ from neardup.pairs.scoring import compare
 from neardup.rules import rule_of
 from neardup.rules.base import Columns
 from neardup.scheme import Scheme
-from neardup.sketch.making import sketch_pages
-from neardup.sketch.view import Sketch
+from neardup.sketch.make_sketches import sketch_pages
+from neardup.sketch.sketch import Sketch
 from neardup.verdict import Kind
 from tests.measure.gate.language import Language
 

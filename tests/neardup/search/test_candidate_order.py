@@ -5,7 +5,7 @@ from dataclasses import replace
 from neardup import Page
 from neardup.decider import Decider
 from neardup.scheme import Scheme
-from neardup.sketch.making import sketch_pages
+from neardup.sketch.make_sketches import sketch_pages
 from tests.neardup.story import Story
 
 SCHEME = Scheme(seed=7)

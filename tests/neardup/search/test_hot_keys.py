@@ -12,7 +12,7 @@ from neardup.index.base import Family
 from neardup.index.memory import MemoryStore
 from neardup.rules.key_families import SIMILARITY_BYTES
 from neardup.scheme import Scheme
-from neardup.sketch.making import sketch_pages
+from neardup.sketch.make_sketches import sketch_pages
 from tests.neardup.handmade import record, tombstone
 from tests.neardup.story import SMALL, Story, endless, folded
 

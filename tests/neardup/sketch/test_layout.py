@@ -19,8 +19,8 @@ from neardup.sketch.layout import (
     field_at,
     section_starts,
 )
-from neardup.sketch.making import sketch_pages
-from neardup.sketch.view import Sketch
+from neardup.sketch.make_sketches import sketch_pages
+from neardup.sketch.sketch import Sketch
 from tests.neardup.sketch.sketch_inputs import SCHEME
 
 

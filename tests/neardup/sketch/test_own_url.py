@@ -8,8 +8,8 @@ import pytest
 from neardup.page import Page
 from neardup.pairs.scoring import compare
 from neardup.scheme import Scheme
-from neardup.sketch.making import sketch_pages
-from neardup.sketch.view import Sketch
+from neardup.sketch.make_sketches import sketch_pages
+from neardup.sketch.sketch import Sketch
 
 pytestmark = [pytest.mark.kernel, pytest.mark.filterwarnings("ignore:overflow")]
 

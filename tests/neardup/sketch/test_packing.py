@@ -18,8 +18,8 @@ from neardup.page import Page, host_of, normalise_url
 from neardup.sketch import addresses
 from neardup.sketch.addresses import addresses_of
 from neardup.sketch.layout import RecordKind
-from neardup.sketch.making import _batch, _headers, _resolve, sketch_pages
-from neardup.sketch.view import Sketch
+from neardup.sketch.make_sketches import _batch, _headers, _resolve, sketch_pages
+from neardup.sketch.sketch import Sketch
 from neardup.text.decoding import decode, decode_into
 from tests.neardup.hostile import EXAMPLES, JIT_OFF
 from tests.neardup.sketch.sketch_inputs import SCHEME

@@ -11,8 +11,8 @@ from neardup.evaluation.pairs.texts import page_tokens
 from neardup.page import Page
 from neardup.scheme import Scheme
 from neardup.sketch.layout import HEADER, RecordKind
-from neardup.sketch.making import sketch_pages
-from neardup.sketch.view import Sketch
+from neardup.sketch.make_sketches import sketch_pages
+from neardup.sketch.sketch import Sketch
 from neardup.text.decoding import decode
 from neardup.text.tokens import words as words_of_page
 from neardup.verdict import Coordinates

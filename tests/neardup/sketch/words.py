@@ -12,7 +12,7 @@ from neardup.kernels.spans import hash_spans
 from neardup.page import Page, normalise_url
 from neardup.scheme import Scheme
 from neardup.sketch.addresses import addresses_of
-from neardup.sketch.making import _batch, _headers, _records
+from neardup.sketch.make_sketches import _batch, _headers, _records
 from neardup.sketch.shape import record_bytes_max, shape_of, space_for
 from neardup.text.decoding import decode_into
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from neardup.page import Page
 from neardup.scheme import Scheme
-from neardup.sketch.making import sketch_pages
+from neardup.sketch.make_sketches import sketch_pages
 from neardup.text import decoding
 from neardup.text.decoding import HTML, PLAIN, decode
 from tests.neardup.hostile import EXAMPLES, JIT_OFF

@@ -5,8 +5,8 @@ from random import Random
 import pytest
 
 from neardup import Page, Scheme, open_index
-from neardup.sketch.making import sketch_pages
-from neardup.sketch.view import Sketch
+from neardup.sketch.make_sketches import sketch_pages
+from neardup.sketch.sketch import Sketch
 from tests.measure.gate.disguises import DISGUISES, disguised
 
 PLAIN = (

@@ -21,7 +21,7 @@ import neardup
 from neardup.decider import Decider
 from neardup.errors import StateError
 from neardup.page import Page
-from neardup.sketch.making import sketch_pages
+from neardup.sketch.make_sketches import sketch_pages
 from streams.ask import service, snapshot
 from streams.ask.snapshot import IndexSnapshot
 from streams.files.scan import scan

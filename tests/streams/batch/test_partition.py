@@ -18,7 +18,7 @@ from neardup.partition import Parameters
 from neardup.signals.model import Branch, Leaf, Model
 from streams.batch import duck, reading
 from streams.batch.partition import PartitionOptions, partition_command
-from streams.batch.results import Summary
+from streams.batch.partition_results import Summary
 from streams.batch.workers import WorkStopped
 from streams.files.sources import ReadOptions
 from tests.streams.archives import Sample, write_folder, write_warc

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from neardup.report.partition import partition_report
-from streams.batch.results import Summary
+from streams.batch.partition_results import Summary
 from streams.batch.steps import PartitionCounts
 from tests.streams.batch.corpora import edited, entry, items, page, sentences, write
 from tests.streams.shell import Shell

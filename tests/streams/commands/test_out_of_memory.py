@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from streams.files.state import State
-from streams.process.last_words import LastWords, limits
+from streams.process.out_of_memory import LastWords, limits
 from tests.streams.archives import crawl, write_warc
 
 MAIN = "from streams.commands import main; main()"

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from neardup.signals.model import Branch, Condition, Leaf, Model
-from streams.files import results
+from streams.files import query_results
 from tests.streams.shell import Shell
 
 TREE = Branch("mcd_rendered", 0.2, Leaf(True, 9, 9), Leaf(False, 9, 0))
@@ -62,7 +62,16 @@ def test_results_are_grouped_query_by_query(shell: Shell) -> None:
 
 def test_rules_may_decide_instead_of_the_tree(shell: Shell) -> None:
     given(shell, LINES)
-    command = ("dedupe-results", "results.jsonl", "--model", "model.json", "--by", "rules", "--out", "groups.jsonl")
+    command = (
+        "dedupe-results",
+        "results.jsonl",
+        "--model",
+        "model.json",
+        "--by",
+        "rules",
+        "--out",
+        "groups.jsonl",
+    )
     ended = shell(*command)
     assert ended.code == 0, ended.err
     assert groups((shell.folder / "groups.jsonl").read_text()) == {"wool": [["1"], ["2"], ["3"]], "tin": [["4", "1"]]}
@@ -91,12 +100,12 @@ def test_what_cannot_be_read_is_reported_and_the_rest_is_grouped(shell: Shell) -
 
 def test_limits_are_reported(shell: Shell, monkeypatch) -> None:
     given(shell, LINES)
-    monkeypatch.setattr(results, "RESULTS_MAX", 3)
+    monkeypatch.setattr(query_results, "RESULTS_MAX", 3)
     assert (
         "4 results of 'wool'; at most 3 are compared"
         in shell("dedupe-results", "results.jsonl", "--model", "model.json").err
     )
-    monkeypatch.setattr(results, "LINE_BYTES_MAX", 400)
+    monkeypatch.setattr(query_results, "LINE_BYTES_MAX", 400)
     ended = shell("dedupe-results", "results.jsonl", "--model", "model.json", "--quiet")
     assert "a line of more than 400 bytes" in ended.err
     (shell.folder / "results.jsonl.gz").write_bytes(b"\x1f\x8b\x08")

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from neardup.report.tally import ReportTally
+from neardup.report.verdict_counts import ReportTally
 from streams.files import archives, sketcher
 from streams.files import scan as scanning
 from streams.files.scan import Progress, scan

@@ -20,7 +20,7 @@ from neardup.shadow import Disagreement
 from neardup.sharded.messages import EffectKind, Effects
 from streams.comparison.explain import explain_command
 from streams.files.scan import Progress, scan
-from streams.files.shards import ShardProcess, new_sharding
+from streams.files.scan_shards import ShardProcess, new_sharding
 from streams.files.state import State
 from streams.formats.message import verdict_lines
 from streams.history.replay import Stretch, replay_scan
@@ -139,7 +139,7 @@ def test_a_frozen_shard_ends_the_scan_which_names_it(
         assert pid is not None
 
         def stop() -> None:
-            monkeypatch.setattr("streams.files.shards.SILENT_S", 6.0)
+            monkeypatch.setattr("streams.files.scan_shards.SILENT_S", 6.0)
             os.kill(pid, signal.SIGSTOP)
 
         with pytest.raises(StateError, match=rf"process of shards 1 \(pid {pid}\) did nothing .* run the same command"):

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from neardup.page import Page
 from neardup.scheme import Scheme
 from neardup.sketch.header import Header
-from neardup.sketch.making import sketch_pages
+from neardup.sketch.make_sketches import sketch_pages
 from streams.formats.bodies import Bodies
 from streams.formats.codecs import Codec, fitting
 from tests.streams.formats.warcs import gz

@@ -16,8 +16,8 @@ from neardup.errors import BadInput
 from neardup.scheme import Scheme
 from streams.files.scan import scan
 from streams.files.state import State
-from streams.history.comparing import changed_rows
 from streams.history.diff import CHANGED, SAMPLES, Change, diff
+from streams.history.diff_command import changed_rows
 from tests.streams.archives import crawl, write_warc
 from tests.streams.shell import Shell
 

@@ -8,7 +8,7 @@ from neardup.errors import CorruptRecord
 from neardup.page import Page
 from neardup.scheme import Scheme
 from neardup.sketch.header import Header
-from neardup.sketch.making import sketch_pages
+from neardup.sketch.make_sketches import sketch_pages
 from neardup.verdict import Coordinates
 from streams.errors import SourceGap
 from streams.formats.message import Control, Decision, Message, decode_entry, decode_message, encode_control

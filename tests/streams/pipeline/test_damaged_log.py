@@ -11,7 +11,7 @@ import pytest
 from neardup.errors import CorruptRecord
 from neardup.page import Page
 from neardup.sketch.layout import HEADER, RecordFlag, field_at
-from neardup.sketch.making import sketch_pages
+from neardup.sketch.make_sketches import sketch_pages
 from neardup.verdict import Coordinates
 from streams.config.settings import Settings
 from streams.errors import SourceGap

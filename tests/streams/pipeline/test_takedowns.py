@@ -25,7 +25,7 @@ from streams.history.export import DUPLICATES, TABLES, rows
 from streams.history.replay import Stretch, replay_scan
 from streams.pipeline.folded_takedowns import takedowns_of, without
 from streams.pipeline.matcher import Matcher
-from streams.state import contents as look
+from streams.state import inspect as look
 from streams.state.checkpoint_store import CheckpointStore
 from streams.state.manifest import describe
 from tests.streams.archives import crawl, opened, small_messages, write_warc

@@ -17,12 +17,12 @@ import pytest
 pytest.importorskip("playwright.async_api", reason="playwright is not installed")
 
 from neardup.page import Page
-from streams.files.results import read_results
+from streams.files.query_results import read_results
 from streams.rendering import browser as browsing
 from streams.rendering import visit as visiting
 from streams.rendering.browser import Chromium, Rendered
 from streams.rendering.network import Network
-from streams.rendering.results import RenderCounts, render_command
+from streams.rendering.render_results import RenderCounts, render_command
 from streams.rendering.world import World
 from tests.streams.shell import Shell
 

@@ -11,7 +11,7 @@ from functools import cache
 import pytest
 
 from neardup.page import Page
-from neardup.sketch.making import sketch_pages
+from neardup.sketch.make_sketches import sketch_pages
 from neardup.verdict import Coordinates
 from streams.config.settings import Settings
 from streams.pipeline.matcher import Matcher
@@ -45,7 +45,7 @@ FAILED_ONCE = (
     "stand_by:2051314096 expire:1333524165 change_decider:1919966382",
 )
 #: What none does, and a test of its own: an old copy of a state folder, put back after the line was begun anew with
-#: another decider (test_restart); a damaged index (test_lost_disk), and one that is gone (test_lost_ground).
+#: another decider (test_start_offset); a damaged index (test_lost_disk), and one that is gone (test_lost_ground).
 RARE = ("name the `state` folder", "it is damaged", "its directory is gone")
 
 

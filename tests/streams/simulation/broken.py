@@ -18,7 +18,7 @@ from streams.formats.message import Message
 from streams.pipeline import accounting, matcher
 from streams.pipeline.batch_fold import BatchFold
 from streams.positions import Positions
-from streams.roles import restart, standby, start
+from streams.roles import matcher_start, standby, start_offset
 from streams.roles.match import MatchRole
 from streams.state.checkpoint_store import CheckpointStore
 from streams.state.manifest import Checkpoint, Manifest, StoredFile
@@ -110,24 +110,24 @@ def a_failed_transaction_is_repeated_by_its_producer(patch: pytest.MonkeyPatch) 
 
 def a_start_believes_the_index_alone(patch: pytest.MonkeyPatch) -> None:
     """Emits verdicts again whose index was not flushed."""
-    resume_at = restart.resume_at
+    resume_at = start_offset.resume_at
 
-    def believing(found: restart.StartState, **how: Any) -> int:
+    def believing(found: start_offset.StartState, **how: Any) -> int:
         return min(found.store, resume_at(found, **how))
 
-    patch.setattr(start, "resume_at", believing)
+    patch.setattr(matcher_start, "resume_at", believing)
 
 
 def another_log_is_taken_for_the_one_before(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(restart, "_check_log", lambda found: None)
+    patch.setattr(start_offset, "_check_log", lambda found: None)
 
 
 def another_topic_of_verdicts_is_taken_for_the_one_before(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(restart, "_committed", lambda found, lost: found.committed.offset if found.committed else 0)
+    patch.setattr(start_offset, "_committed", lambda found, lost: found.committed.offset if found.committed else 0)
 
 
 def an_expired_place_is_a_new_line(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(restart, "_recovered", lambda found, lost: 0)
+    patch.setattr(start_offset, "_recovered", lambda found, lost: 0)
 
 
 def a_takedown_is_passed_over_where_its_verdicts_are_out(patch: pytest.MonkeyPatch) -> None:

@@ -19,7 +19,7 @@ from neardup.page import Page, host_of, site_of
 from neardup.scheme import Scheme
 from neardup.sketch.header import Header
 from neardup.sketch.layout import field_at
-from neardup.sketch.making import sketch_pages
+from neardup.sketch.make_sketches import sketch_pages
 from neardup.sketch.takedown_hashes import Takedown
 from neardup.verdict import Coordinates, Kind, Verdict
 from streams.formats import message

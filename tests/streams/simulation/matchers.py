@@ -15,8 +15,8 @@ from streams.history.replay import Present, Stretch, replayed
 from streams.pipeline.control_records import OperatorDecisions, decider_changes_in
 from streams.pipeline.matcher import Matcher, folded_to
 from streams.roles.match import MatchRole
-from streams.roles.restart import VerdictsEnd, check_replay, log_advice, verdicts_end
-from streams.roles.start import MatcherPorts, StartOptions, start_matcher
+from streams.roles.matcher_start import MatcherPorts, StartOptions, start_matcher
+from streams.roles.start_offset import VerdictsEnd, check_replay, log_advice, verdicts_end
 from tests.streams.scripted import ScriptedLog, ScriptedTopic, Transactions
 from tests.streams.simulation.checkpoints import JoinedCheckpoints
 from tests.streams.simulation.folder import Disk, Folder

@@ -13,7 +13,7 @@ from neardup.index.base import Family
 from neardup.scheme import Scheme
 from streams.files.state import State
 from streams.formats.message import Forget, Message, decode_entry
-from streams.state import contents as look
+from streams.state import inspect as look
 from tests.golden import states
 
 GOLDEN = sorted(states.FOLDER.glob("*.tar.xz"))

@@ -12,7 +12,7 @@ from neardup.index.rows import decode_cluster, decode_member, decode_url, id_key
 from neardup.scheme import Scheme
 from streams.files.scan import scan
 from streams.files.state import State
-from streams.state.inspection import Inspection, inspect
+from streams.state.index_check import Inspection, inspect
 from tests.streams.archives import crawl, write_warc
 from tests.streams.shell import Shell
 

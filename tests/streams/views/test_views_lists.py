@@ -11,7 +11,7 @@ import pytest
 
 pytest.importorskip("aiohttp", reason="aiohttp is not installed")
 
-from neardup.report import prose
+from neardup.report import evidence_sentences
 from streams.views import counts, lists, search, templates, urls
 from streams.views.source import ScanSource
 from tests.streams.shell import Shell
@@ -151,7 +151,7 @@ def test_a_long_url_is_cut_with_a_sign_and_can_be_read_whole() -> None:
     held = Held([unique(1, LONG + "1", evidence={"candidates": 3, "kept_apart": "title", "nearest": near})])
     facts = urls.url(held, LONG + "1", DECIDER)
     assert facts is not None
-    assert all(len(words) < 2 * prose.URL_CHARS_SHOWN for words in facts["words"])
+    assert all(len(words) < 2 * evidence_sentences.URL_CHARS_SHOWN for words in facts["words"])
     html = templates.html("url", facts)
     assert "<summary>Whole URL</summary>" in html
     assert LONG + "1" in html

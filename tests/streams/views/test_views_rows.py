@@ -8,7 +8,7 @@ from typing import Any
 import orjson
 import pytest
 
-from neardup.report.prose import reason_kind
+from neardup.report.evidence_sentences import reason_kind
 from streams.views import counts, lists, rows, urls
 from streams.views.audits import Audits, NoAudits
 from streams.views.lists import Row

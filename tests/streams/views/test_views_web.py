@@ -18,7 +18,7 @@ pytest.importorskip("aiohttp", reason="aiohttp is not installed")
 
 from neardup.errors import BadInput
 from neardup.page import Page
-from neardup.report.prose import reason_kind
+from neardup.report.evidence_sentences import reason_kind
 from neardup.verdict import Coordinates
 from streams.process.web_server import listen
 from streams.views.source import ScanSource

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from neardup.errors import BadPage
-from streams.files.results import decode_result, encode_result
+from streams.files.query_results import decode_result, encode_result
 
 
 def line(**more: object) -> bytes:

@@ -19,13 +19,13 @@ from neardup.page import named_url
 from neardup.sharded.epochs import Sharding
 from neardup.sharded.shard import applied_to, owner_of
 from neardup.sketch.header import url_hash
-from neardup.sketch.view import Sketch
+from neardup.sketch.sketch import Sketch
 from neardup.wording import counted
 from streams.pipeline.folded_takedowns import takedowns_of
 from streams.pipeline.matcher import LOG_PROGRAM, PROGRAM, Matcher
 from streams.process.terminal import safe, table_of
 from streams.state.directory import SCAN_NAMES, SHARD_NAMES, Directory, shard_folder
-from streams.state.inspection import LISTED_MAX, Inspection, Progress, inspect, inspect_shard
+from streams.state.index_check import LISTED_MAX, Inspection, Progress, inspect, inspect_shard
 
 MEMBERS_SHOWN = 50
 

@@ -23,11 +23,11 @@ from streams.process import logs
 from streams.process.shutdown import now_ms
 from streams.roles.checkpoint import Restoring, RoleCheckpoints, identity
 from streams.roles.generations import generation_served
-from streams.roles.restart import VerdictsEnd, verdicts_end
+from streams.roles.matcher_start import HeldEffects, MatcherPorts, StartOptions, start_matcher
 from streams.roles.runtime import STOP_SECONDS_MAX, Runtime, connect, serving
 from streams.roles.sketch import SketchRole, check_scheme
 from streams.roles.standby import stand_by
-from streams.roles.start import HeldEffects, MatcherPorts, StartOptions, start_matcher
+from streams.roles.start_offset import VerdictsEnd, verdicts_end
 from streams.state.directory import MatcherDirectory
 
 _log = logs.get("match")

@@ -11,7 +11,7 @@ from streams.config.settings import Topics
 from streams.errors import BrokerError
 from streams.kafka import Admin, Connection, Writer
 from streams.kafka.connection import PASSING, Cause
-from streams.kafka.wording import in_words
+from streams.kafka.error_texts import in_words
 
 #: Codes whose words must name the cause, and what the words must contain.
 CODES = {

@@ -9,11 +9,11 @@ from neardup.evaluation.pairs.texts import page_tokens
 from neardup.page import Page
 from neardup.pairs.pair import Pair
 from neardup.pairs.scoring import compare
-from neardup.report.prose import percent
+from neardup.report.evidence_sentences import percent
 from neardup.scheme import Scheme
 from neardup.sketch.layout import RecordKind
-from neardup.sketch.making import sketch_pages
-from neardup.sketch.view import Sketch
+from neardup.sketch.make_sketches import sketch_pages
+from neardup.sketch.sketch import Sketch
 
 #: Number of other seeds: enough for a range, in a tenth of a second.
 SEEDS = 16

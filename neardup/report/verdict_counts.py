@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from neardup.decider import Decider
-from neardup.report.prose import FLAGS, reason_kind
+from neardup.report.evidence_sentences import FLAGS, reason_kind
 from neardup.rules import REFUSALS, rule_of
 from neardup.rules.base import margin
 from neardup.standing import DUPLICATES, SHOWN

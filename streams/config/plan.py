@@ -1,6 +1,6 @@
 """`neardup plan`: the needs of a crawl of a given size, computed from measured figures.
 
-Every figure is a product of figures of `streams.config.measured`. Assumptions are arguments, or constants that state
+Every figure is a product of those in `streams.config.plan_figures`. Assumptions are arguments, or constants that state
 them. For an index larger than any measured one, the growth of the last measured step is continued, and the plan states
 this.
 """
@@ -16,7 +16,7 @@ from rich.table import Table
 from rich.text import Text
 
 from neardup.limits import MESSAGE_PAGES_MAX
-from streams.config import measured
+from streams.config import plan_figures
 from streams.config.settings import BATCH_BYTES, FETCHED_KB_MAX, Settings
 
 DAY_S = 86_400
@@ -88,17 +88,17 @@ class Plan:
 
 def match_us(pages: float) -> float:
     """Processor microseconds of the matcher for a further page, with `pages` in the index."""
-    points = list(measured.MATCH_US)
+    points = list(plan_figures.MATCH_US)
     (low, low_us), (high, high_us) = next(
         (pair for pair in pairwise(points) if pages <= pair[1][0]), (points[-2], points[-1])
     )
     share = math.log(max(pages, points[0][0]) / low) / math.log(high / low)
-    return measured.MATCH_STREAM_US.value + low_us + share * (high_us - low_us)
+    return plan_figures.MATCH_STREAM_US.value + low_us + share * (high_us - low_us)
 
 
 def shard_share(shards: int) -> float:
     """Time of each of `shards` for a page, against that of one matcher; between measured points the larger one."""
-    return next(share for number, share in reversed(measured.SHARD_SHARE) if number <= shards)
+    return next(share for number, share in reversed(plan_figures.SHARD_SHARE) if number <= shards)
 
 
 def plan(crawl: Crawl) -> Plan:
@@ -107,21 +107,21 @@ def plan(crawl: Crawl) -> Plan:
     rate = crawl.pages_per_day / DAY_S
     peak = rate * crawl.peak
     size = crawl.page_kb * 1000
-    sketcher_cores = peak * measured.SKETCH_US.value * size / measured.PAGE_BYTES.value / 1e6 / BUSY
+    sketcher_cores = peak * plan_figures.SKETCH_US.value * size / plan_figures.PAGE_BYTES.value / 1e6 / BUSY
     sketchers = max(2, math.ceil(sketcher_cores))
-    index = pages * measured.INDEX_BYTES.value
+    index = pages * plan_figures.INDEX_BYTES.value
     days = crawl.pages_per_day * crawl.replicas
     kafka = {
-        "pages": days * crawl.pages_retention * size * measured.PAGES_RATIO.value,
-        "sketches": days * crawl.sketches_retention * measured.SKETCHES_BYTES.value,
-        "verdicts": days * crawl.verdicts_retention * measured.VERDICTS_BYTES.value,
+        "pages": days * crawl.pages_retention * size * plan_figures.PAGES_RATIO.value,
+        "sketches": days * crawl.sketches_retention * plan_figures.SKETCHES_BYTES.value,
+        "verdicts": days * crawl.verdicts_retention * plan_figures.VERDICTS_BYTES.value,
     }
-    between = measured.CANDIDATES_BYTES.value + measured.EFFECTS_BYTES.value if crawl.shards else 0
+    between = plan_figures.CANDIDATES_BYTES.value + plan_figures.EFFECTS_BYTES.value if crawl.shards else 0
     kafka["between"] = days * crawl.sketches_retention * between
-    stream_us = measured.MATCH_STREAM_US.value
+    stream_us = plan_figures.MATCH_STREAM_US.value
     judging_us = match_us(pages) - stream_us
     shard_us = stream_us + judging_us * shard_share(crawl.shards) if crawl.shards else 0
-    matcher_us = stream_us + judging_us * (measured.JUDGE_SHARE.value if crawl.shards else 1)
+    matcher_us = stream_us + judging_us * (plan_figures.JUDGE_SHARE.value if crawl.shards else 1)
     interval = crawl.checkpoint_messages * MESSAGE_PAGES_MAX
     return Plan(
         index_pages=pages,
@@ -130,44 +130,44 @@ def plan(crawl: Crawl) -> Plan:
         peak_bytes_per_second=peak * size,
         sketcher_cores=sketcher_cores,
         sketchers=sketchers,
-        sketcher_memory_bytes=round(measured.SKETCHER_MEMORY.value) + _BUFFERS,
+        sketcher_memory_bytes=round(plan_figures.SKETCHER_MEMORY.value) + _BUFFERS,
         partitions=max(PARTITIONS_MIN, 2 * sketchers),
         matcher_cores=peak * matcher_us / 1e6 / BUSY,
         matcher_memory_bytes=round(
-            (1 + crawl.shards) * measured.MATCHER_MEMORY.value + pages * measured.INDEX_MEMORY.value
+            (1 + crawl.shards) * plan_figures.MATCHER_MEMORY.value + pages * plan_figures.INDEX_MEMORY.value
         ),
         index_bytes=round(index),
         claim_bytes=round(index * CLAIM),
-        broker_cores=peak * measured.BROKER_US.value * crawl.replicas / 1e6 / BUSY,
+        broker_cores=peak * plan_figures.BROKER_US.value * crawl.replicas / 1e6 / BUSY,
         kafka_pages_bytes=round(kafka["pages"]),
         kafka_sketches_bytes=round(kafka["sketches"]),
         kafka_verdicts_bytes=round(kafka["verdicts"]),
         kafka_bytes=round(sum(kafka.values())),
         checkpoints_bytes=round(index * crawl.checkpoints_kept),
         checkpoint_seconds=interval / rate,
-        fold_checkpoint_seconds=min(interval, pages) / measured.FOLD_RATE.value,
-        fold_all_seconds=pages / measured.FOLD_RATE.value,
+        fold_checkpoint_seconds=min(interval, pages) / plan_figures.FOLD_RATE.value,
+        fold_all_seconds=pages / plan_figures.FOLD_RATE.value,
         shard_cores=peak * shard_us / 1e6 / BUSY,
         kafka_between_bytes=round(kafka["between"]),
-        log_read_bytes_per_second=peak * measured.SKETCHES_BYTES.value * (1 + crawl.shards),
+        log_read_bytes_per_second=peak * plan_figures.SKETCHES_BYTES.value * (1 + crawl.shards),
         notes=tuple(_notes(crawl, pages, peak, interval / rate)),
     )
 
 
 def _notes(crawl: Crawl, pages: int, peak: float, interval_s: float) -> Iterator[str]:
-    largest = measured.MATCH_US[-1][0]
+    largest = plan_figures.MATCH_US[-1][0]
     if pages > largest:
         yield (
             f"The matcher was measured with up to {largest:,} pages; beyond them its processor's time is drawn on "
             "from there, and reads go to a disk whose speed counts: local NVMe."
         )
-    if peak > measured.MATCH_RATE.value:
+    if peak > plan_figures.MATCH_RATE.value:
         yield (
-            f"At its peak the crawl is faster than the {measured.MATCH_RATE.value:,.0f} pages/s that one matcher was "
-            "seen to take: pages wait in Kafka until it is over, or the crawl is cut into lines by site, each with "
-            f"topics of its own. A judge of shards takes {measured.JUDGE_SHARE.value:g} of a matcher's time."
+            f"At its peak the crawl is faster than the {plan_figures.MATCH_RATE.value:,.0f} pages/s that one matcher "
+            "was seen to take: pages wait in Kafka until it is over, or the crawl is cut into lines by site, each with "
+            f"topics of its own. A judge of shards takes {plan_figures.JUDGE_SHARE.value:g} of a matcher's time."
         )
-    elif peak > measured.MATCH_RATE.value / 2:
+    elif peak > plan_figures.MATCH_RATE.value / 2:
         yield "At its peak the crawl takes more than half of what one matcher was seen to do: latency rises with it."
     if crawl.retention > crawl.sketches_retention:
         yield (
@@ -185,7 +185,7 @@ def _notes(crawl: Crawl, pages: int, peak: float, interval_s: float) -> Iterator
             "Measured was the time of judge and shards without Kafka: its part is counted as a matcher's for each. How "
             "the index divides between judge and shards was not measured."
         )
-    most = measured.SHARD_SHARE[-1][0]
+    most = plan_figures.SHARD_SHARE[-1][0]
     if crawl.shards > most:
         yield f"More than {most} shards were not measured: each is counted as one of {most}."
     if crawl.replicas < 3:
@@ -227,7 +227,7 @@ def rows(asked: Crawl, found: Plan) -> Iterator[tuple[str, str, str]]:
         yield f"each of {asked.shards} shards, processors", _cores(found.shard_cores), busy
         yield "- log read by all", f"{size_of(found.log_read_bytes_per_second)}/s", "at the peak: each reads all of it"
     yield "- memory", size_of(found.matcher_memory_bytes), f"more is cache{together}"
-    yield "- index on disk", size_of(found.index_bytes), f"{measured.INDEX_BYTES.value:,.0f} bytes a page{together}"
+    yield "- index on disk", size_of(found.index_bytes), f"{plan_figures.INDEX_BYTES.value:,.0f} bytes a page{together}"
     yield "- claim", size_of(found.claim_bytes), f"twice the index: compaction{together}"
     yield "brokers, processors", _cores(found.broker_cores), f"all replicas, {busy}"
     for name, days in (
@@ -265,9 +265,9 @@ class Shown:
         return Group(table, *([Text(""), *notes] if notes else []))
 
     def to_json(self) -> dict[str, Any]:
-        figures = {name.lower(): asdict(figure) for name, figure in measured.figures().items()}
-        points = [{"pages": pages, "us": us} for pages, us in measured.MATCH_US]
-        figures["match_us"] = {"points": points, "unit": "us", **measured.MATCH_US_OF}
-        shares = [{"shards": shards, "share": share} for shards, share in measured.SHARD_SHARE]
-        figures["shard_share"] = {"points": shares, "unit": "", **measured.SHARD_SHARE_OF}
+        figures = {name.lower(): asdict(figure) for name, figure in plan_figures.figures().items()}
+        points = [{"pages": pages, "us": us} for pages, us in plan_figures.MATCH_US]
+        figures["match_us"] = {"points": points, "unit": "us", **plan_figures.MATCH_US_OF}
+        shares = [{"shards": shards, "share": share} for shards, share in plan_figures.SHARD_SHARE]
+        figures["shard_share"] = {"points": shares, "unit": "", **plan_figures.SHARD_SHARE_OF}
         return {"asked": asdict(self.asked), "plan": asdict(self.found), "measured": figures}

@@ -28,8 +28,8 @@ from streams.ports import Committed, SketchLog, TopicIds, VerdictTransactions
 from streams.process import logs
 from streams.roles.checkpoint import RoleCheckpoints
 from streams.roles.match import MatchRole
-from streams.roles.restart import StartState, VerdictsEnd, resume_at
 from streams.roles.runtime import Runtime
+from streams.roles.start_offset import StartState, VerdictsEnd, resume_at
 from streams.state.directory import LogNames, MatcherDirectory, keep_log_names, log_names
 
 _log = logs.get("match")

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from streams.config import measured
-from streams.config.capacity import Crawl, match_us, plan, size_of, time_of
+from streams.config import plan_figures
+from streams.config.plan import Crawl, match_us, plan, size_of, time_of
 from streams.config.settings import Settings
 from streams.kafka.topics import Sizes
 from tests.streams.shell import Shell
 
-REPOSITORY = Path(__file__).parents[2]
+REPOSITORY = Path(__file__).parents[3]
 DAY_MS = 24 * 3600 * 1000
 ASKED = Crawl(
     8_640_000,
@@ -32,15 +32,15 @@ def test_the_arithmetic_by_hand() -> None:
     assert found.index_pages == 86_400_000
     assert (found.pages_per_second, found.peak_pages_per_second) == (100, 200)
     assert found.peak_bytes_per_second == 200 * 52_000
-    assert found.index_bytes == pytest.approx(86.4e6 * measured.INDEX_BYTES.value)
+    assert found.index_bytes == pytest.approx(86.4e6 * plan_figures.INDEX_BYTES.value)
     assert found.claim_bytes == 2 * found.index_bytes
     assert found.checkpoints_bytes == Settings.checkpoints_kept * found.index_bytes
-    assert found.kafka_sketches_bytes == pytest.approx(8.64e6 * 30 * 3 * measured.SKETCHES_BYTES.value)
+    assert found.kafka_sketches_bytes == pytest.approx(8.64e6 * 30 * 3 * plan_figures.SKETCHES_BYTES.value)
     assert found.kafka_bytes == pytest.approx(
         found.kafka_pages_bytes + found.kafka_sketches_bytes + found.kafka_verdicts_bytes, abs=2
     )
-    assert found.sketcher_cores == pytest.approx(200 * measured.SKETCH_US.value / 1e6 / 0.7)
-    assert found.fold_all_seconds == pytest.approx(86.4e6 / measured.FOLD_RATE.value)
+    assert found.sketcher_cores == pytest.approx(200 * plan_figures.SKETCH_US.value / 1e6 / 0.7)
+    assert found.fold_all_seconds == pytest.approx(86.4e6 / plan_figures.FOLD_RATE.value)
     assert found.checkpoint_seconds == Settings.checkpoint_messages * 512 / 100
 
 
@@ -62,27 +62,27 @@ def test_more_asks_for_more_of_what_it_is_made_of_and_of_nothing_else() -> None:
 
 
 def test_the_matcher_goes_through_its_measured_points_and_on() -> None:
-    own = measured.MATCH_STREAM_US.value
-    for pages, us in measured.MATCH_US:
+    own = plan_figures.MATCH_STREAM_US.value
+    for pages, us in plan_figures.MATCH_US:
         assert match_us(pages) == pytest.approx(own + us)
     times = [match_us(10**power) for power in range(2, 12)]
     assert times == sorted(times)
-    assert times[-1] > own + measured.MATCH_US[-1][1]
+    assert times[-1] > own + plan_figures.MATCH_US[-1][1]
 
 
 def test_shards_split_the_work_and_read_the_log_once_each() -> None:
     one, four, eight, many = (plan(replace(ASKED, shards=shards)) for shards in (0, 4, 8, 16))
-    judging = match_us(one.index_pages) - measured.MATCH_STREAM_US.value
+    judging = match_us(one.index_pages) - plan_figures.MATCH_STREAM_US.value
     per_core = one.peak_pages_per_second / 1e6 / 0.7
-    shard_us = measured.MATCH_STREAM_US.value + dict(measured.SHARD_SHARE)[4] * judging
-    spared_us = (1 - measured.JUDGE_SHARE.value) * judging
+    shard_us = plan_figures.MATCH_STREAM_US.value + dict(plan_figures.SHARD_SHARE)[4] * judging
+    spared_us = (1 - plan_figures.JUDGE_SHARE.value) * judging
     assert four.shard_cores == pytest.approx(per_core * shard_us)
     assert one.matcher_cores - four.matcher_cores == pytest.approx(per_core * spared_us)
     assert one.shard_cores == 0
     assert plan(replace(ASKED, shards=5)).shard_cores == four.shard_cores > eight.shard_cores == many.shard_cores
     assert eight.log_read_bytes_per_second == pytest.approx(9 * one.log_read_bytes_per_second)
     assert eight.kafka_bytes - one.kafka_bytes == pytest.approx(8_640_000 * 3 * 30 * (29 + 75))
-    assert eight.matcher_memory_bytes - one.matcher_memory_bytes == 8 * measured.MATCHER_MEMORY.value
+    assert eight.matcher_memory_bytes - one.matcher_memory_bytes == 8 * plan_figures.MATCHER_MEMORY.value
     assert "More than 8 shards were not measured" in " ".join(many.notes)
     assert "More than 8 shards" not in " ".join(eight.notes)
 
@@ -127,9 +127,9 @@ def test_topics_are_kept_as_they_are_made(shell: Shell) -> None:
 def test_each_figure_names_a_command_that_there_is() -> None:
     targets = set(re.findall(r"^([a-z-]+):", (REPOSITORY / "Makefile").read_text(), re.MULTILINE))
     for name, command in {
-        **{name: figure.command for name, figure in measured.figures().items()},
-        "match_us": measured.MATCH_US_OF["command"],
-        "shard_share": measured.SHARD_SHARE_OF["command"],
+        **{name: figure.command for name, figure in plan_figures.figures().items()},
+        "match_us": plan_figures.MATCH_US_OF["command"],
+        "shard_share": plan_figures.SHARD_SHARE_OF["command"],
     }.items():
         first, second, *_ = command.split()
         if first == "make":

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from neardup.signals.pages import Body
-from streams.files.results import Line, encode_result, read_results, result_file
+from streams.files.query_results import Line, encode_result, read_results, result_file
 from streams.ports import Progress, silent
 from streams.rendering.browser import Chromium, Rendered
 from streams.rendering.network import Network

@@ -19,7 +19,7 @@ from neardup.errors import BadInput
 from neardup.evaluation.pairs.runs import LINE_BYTES_MAX
 from neardup.page import name_of
 from neardup.report import environment
-from neardup.report.prose import KINDS, kept_apart, sentences, short
+from neardup.report.evidence_sentences import KINDS, kept_apart, sentences, short
 from neardup.report.samples import Card, card
 from neardup.verdict import Coordinates
 from neardup.wording import counted
