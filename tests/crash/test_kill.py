@@ -3,33 +3,41 @@
 import os
 import re
 import signal
-import subprocess
-import sys
 from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
-from tests import processes
+from tests import forked
 
-ROOT = Path(__file__).parents[2]
+forked.preload("tests.crash.driver")
+forked.preload("tests.warmed")
+
+#: A session of its own: a driver that hangs is ended with all its children.
+DRIVE = """
+import os, sys
+from pathlib import Path
+from tests.crash.driver import main
+
+os.setsid()
+main(sys.argv[1], int(sys.argv[2]), Path(sys.argv[3]))
+raise SystemExit
+"""
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("mode", ["steps", "random", "shards"])
 def test_killed_and_resumed_is_as_if_uninterrupted(tmp_path: Path, mode: str) -> None:
     seed = os.environ.get("CRASH_SEED") or str(int.from_bytes(os.urandom(3), "big"))
-    command = [sys.executable, "-m", "tests.crash.driver", mode, seed, str(tmp_path)]
-    # A session of its own: a driver that hangs is ended with all its children.
-    driver = processes.start(
-        command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True
-    )
+    log = tmp_path / "log"
+    driver = forked.Command([mode, seed, str(tmp_path)], log, before=DRIVE)
     try:
-        output, _ = driver.communicate(timeout=240)
+        code = driver.wait(240)
     finally:
         with suppress(ProcessLookupError):
             os.killpg(driver.pid, signal.SIGKILL)
-    print(output)
-    assert driver.returncode == 0, f"run again with CRASH_SEED={seed}"
+        output = log.read_text()
+        print(output)
+    assert code == 0, f"run again with CRASH_SEED={seed}"
     # Less than this, and it would have tested nothing.
     assert sum(map(int, re.findall(r"^round .* (\d+) kills$", output, re.MULTILINE))) >= 5
