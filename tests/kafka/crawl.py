@@ -1,11 +1,13 @@
-"""A real crawl in a process of its own: python crawl.py URL SETTINGS, with Scrapy's settings as JSON.
+"""A real crawl, for a process of its own: it follows every link below a URL.
 
-Follows every link below URL. Says `waits N` while pages wait for room, and at the end the stats as one line of JSON.
+Says `waits N` while pages wait for room, and at the end the stats as one line of JSON.
 """
 
+import gc
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import scrapy
@@ -13,13 +15,11 @@ from scrapy.crawler import CrawlerProcess
 from scrapy.http import Response, TextResponse
 from scrapy.utils.asyncio import create_looping_call
 
-url, given = sys.argv[1], json.loads(sys.argv[2])
-
 
 class Links(scrapy.Spider):
     name = "links"
-    start_urls = [url]  # noqa: RUF012 - Scrapy's way
     handle_httpstatus_list = [404, 500]  # noqa: RUF012
+    say: Callable[[str], object]
 
     @classmethod
     def from_crawler(cls, crawler: Any, *args: Any, **kwargs: Any) -> "Links":
@@ -38,7 +38,7 @@ class Links(scrapy.Spider):
     def watch(self) -> None:
         waits = self.crawler.stats.get_value("neardup/waits", 0)
         if waits:
-            print("waits", waits, flush=True)
+            self.say(f"waits {waits}")
 
     def parse(self, response: Response) -> Iterator[scrapy.Request]:
         if isinstance(response, TextResponse):
@@ -51,22 +51,30 @@ class Links(scrapy.Spider):
                 yield response.follow(form.attrib["action"], method="POST")
 
 
-process = CrawlerProcess(
-    {
-        "DOWNLOADER_MIDDLEWARES": {"streams.scrapy.PublishMiddleware": 50},
-        "ROBOTSTXT_OBEY": True,
-        "RETRY_ENABLED": False,
-        "DOWNLOAD_DELAY": 0,
-        "TELNETCONSOLE_ENABLED": False,
-        "LOG_LEVEL": "ERROR",
-        **given,
-    }
-)
-crawler = process.create_crawler(Links)
-process.crawl(crawler)
-process.start()
-if process.bootstrap_failed:
-    sys.exit(1)
-assert crawler.stats is not None
-stats = {name: value for name, value in crawler.stats.get_stats().items() if name.startswith(("neardup/", "finish_r"))}
-print(json.dumps(stats), flush=True)
+def crawl(url: str, given: dict[str, Any], out: Path) -> None:
+    """given: Scrapy's settings. out: the file that what the crawl says is added to."""
+
+    def say(line: str) -> None:
+        with out.open("a") as file:
+            file.write(line + "\n")
+
+    process = CrawlerProcess(
+        {
+            "DOWNLOADER_MIDDLEWARES": {"streams.scrapy.PublishMiddleware": 50},
+            "ROBOTSTXT_OBEY": True,
+            "RETRY_ENABLED": False,
+            "DOWNLOAD_DELAY": 0,
+            "TELNETCONSOLE_ENABLED": False,
+            "LOG_LEVEL": "ERROR",
+            **given,
+        }
+    )
+    crawler = process.create_crawler(Links)
+    process.crawl(crawler, start_urls=[url], say=say)
+    process.start()
+    if process.bootstrap_failed:
+        gc.collect()  # Twisted logs an error that no code has seen once it is collected, and a fork collects nothing
+        sys.exit(1)
+    assert crawler.stats is not None
+    stats = crawler.stats.get_stats().items()
+    say(json.dumps({name: value for name, value in stats if name.startswith(("neardup/", "finish_r"))}))

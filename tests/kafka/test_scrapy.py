@@ -3,32 +3,43 @@
 import gzip
 import json
 import re
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import pytest
-from broker import PATIENCE_SECONDS
+from broker import PATIENCE_SECONDS, eventually
 from published import read_pages
 
 import neardup
 from neardup.page import Page
 from streams.config.settings import Topics
 from streams.kafka import Admin, Connection
-from tests import processes
+from tests import forked
 from tests.streams.archives import html, text
 from tests.streams.ask.test_ask import TOKEN, serving
 
 if find_spec("scrapy") is None:  # it is not imported here: each worker would, for half a second
     pytest.skip("scrapy is not installed", allow_module_level=True)
 
-SCRIPT = Path(__file__).with_name("crawl.py")
+for each in ("crawl", "streams.commands", "streams.scrapy"):
+    forked.preload(each)
+
+#: Of its process.
+CRAWL = """
+import json, sys
+from pathlib import Path
+from crawl import crawl
+
+url, given, out = sys.argv[1:]
+crawl(url, json.loads(given), Path(out))
+raise SystemExit
+"""
 
 #: path -> status, headers, body
 Answer = tuple[int, dict[str, str], bytes]
@@ -75,8 +86,11 @@ class Site:
         self._thread.join()
 
 
+Open = Callable[[dict[str, Answer]], Site]
+
+
 @pytest.fixture
-def open_site() -> Iterator[Callable[[dict[str, Answer]], Site]]:
+def open_site() -> Iterator[Open]:
     sites: list[Site] = []
 
     def make(answers: dict[str, Answer]) -> Site:
@@ -88,25 +102,39 @@ def open_site() -> Iterator[Callable[[dict[str, Answer]], Site]]:
         site.close()
 
 
-def start(site: Site, bootstrap: str, **settings: Any) -> subprocess.Popen[str]:
-    given = json.dumps({"NEARDUP_BOOTSTRAP": bootstrap, **settings})
-    command = [sys.executable, str(SCRIPT), f"{site.url}/", given]
-    return processes.start(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+class Crawl:
+    """A crawl of a site in a process of its own. settings: Scrapy's."""
+
+    def __init__(self, folder: Path, site: Site, bootstrap: str, **settings: Any) -> None:
+        self._out, self._log = (folder / f"{time.monotonic_ns()}.{kind}" for kind in ("out", "log"))
+        self._out.touch()
+        given = json.dumps({"NEARDUP_BOOTSTRAP": bootstrap, **settings})
+        self._process = forked.Command([f"{site.url}/", given, str(self._out)], self._log, before=CRAWL)
+
+    def said(self) -> list[str]:
+        return self._out.read_text().splitlines()
+
+    def end(self) -> tuple[int, dict[str, Any], str]:
+        """Exit code, stats and log."""
+        try:
+            code = self._process.wait(PATIENCE_SECONDS)
+        finally:
+            self._process.kill()
+            self._process.wait()
+        said = self.said()
+        return code, json.loads(said[-1]) if said else {}, self._log.read_text()
 
 
-def ended(process: subprocess.Popen[str]) -> tuple[int, dict[str, Any], str]:
-    """Exit code, stats and log of a crawl."""
-    try:
-        out, err = process.communicate(timeout=PATIENCE_SECONDS)
-    finally:
-        process.kill()
-        process.wait()
-    return process.returncode, json.loads(out.splitlines()[-1]) if out else {}, err
+Start = Callable[..., Crawl]
 
 
-def test_a_crawl_is_published(
-    broker: str, admin: Admin, names: Topics, open_site: Callable[[dict[str, Answer]], Site]
-) -> None:
+@pytest.fixture
+def start(tmp_path: Path) -> Start:
+    """Starts a crawl of a site to a broker, with settings of Scrapy."""
+    return partial(Crawl, tmp_path)
+
+
+def test_a_crawl_is_published(broker: str, admin: Admin, names: Topics, open_site: Open, start: Start) -> None:
     admin.create(names.pages, 2, 1, {})
     paths = ("/plain", "/moved", "/dead", "/gone", "/broken", "/gzip", "/private", "/image", "/forbidden", "/empty")
     body = "<p>grün".encode()
@@ -127,7 +155,7 @@ def test_a_crawl_is_published(
         }
     )
     began = time.time_ns() // 1_000_000
-    code, stats, log = ended(start(site, broker, NEARDUP_PAGES_TOPIC=names.pages))
+    code, stats, log = start(site, broker, NEARDUP_PAGES_TOPIC=names.pages).end()
     after = time.time_ns() // 1_000_000
 
     assert (code, log) == (0, "")
@@ -160,7 +188,12 @@ def test_a_crawl_is_published(
 
 
 def test_a_cached_page_was_fetched_when_its_date_says(
-    broker: str, admin: Admin, names: Topics, tmp_path: Path, open_site: Callable[[dict[str, Answer]], Site]
+    broker: str,
+    admin: Admin,
+    names: Topics,
+    tmp_path: Path,
+    open_site: Open,
+    start: Start,
 ) -> None:
     admin.create(names.pages, 1, 1, {})
     site = open_site({"/": (200, HTML, b"<p>once")})
@@ -172,7 +205,7 @@ def test_a_cached_page_was_fetched_when_its_date_says(
         "ROBOTSTXT_OBEY": False,
     }
     for _ in range(2):
-        assert ended(start(site, broker, **settings))[0] == 0
+        assert start(site, broker, **settings).end()[0] == 0
 
     first, second = read_pages(broker, names.pages, "json")[f"{site.url}/"]
     assert site.asked == ["/"]
@@ -185,13 +218,13 @@ def test_a_cached_page_was_fetched_when_its_date_says(
 
 
 def test_a_page_that_is_not_published_is_counted_and_the_crawl_goes_on(
-    broker: str, admin: Admin, names: Topics, open_site: Callable[[dict[str, Answer]], Site]
+    broker: str, admin: Admin, names: Topics, open_site: Open, start: Start
 ) -> None:
     admin.create(names.pages, 1, 1, {"max.message.bytes": "10000"})
     site = open_site(
         {"/": (200, HTML, links("/large", "/small")), "/large": (200, HTML, b"x" * 10_000), "/small": (200, HTML, b"x")}
     )
-    code, stats, log = ended(start(site, broker, NEARDUP_PAGES_TOPIC=names.pages, ROBOTSTXT_OBEY=False))
+    code, stats, log = start(site, broker, NEARDUP_PAGES_TOPIC=names.pages, ROBOTSTXT_OBEY=False).end()
 
     assert code == 0
     assert (stats["neardup/errors"], stats["neardup/published"], stats["neardup/acknowledged"]) == (1, 2, 2)
@@ -200,7 +233,7 @@ def test_a_page_that_is_not_published_is_counted_and_the_crawl_goes_on(
 
 
 def test_a_full_buffer_holds_downloads_back_and_nothing_else(
-    own_broker: Any, names: Topics, open_site: Callable[[dict[str, Answer]], Site]
+    own_broker: Any, names: Topics, open_site: Open, start: Start
 ) -> None:
     admin = Admin(Connection(own_broker.bootstrap))
     admin.create(names.pages, 1, 1, {})
@@ -214,13 +247,12 @@ def test_a_full_buffer_holds_downloads_back_and_nothing_else(
         NEARDUP_BUFFER_BYTES=1 << 20,
         ROBOTSTXT_OBEY=False,
     )
-    assert crawl.stdout is not None
     try:
-        waits = [crawl.stdout.readline() for _ in range(5)]
+        waits = eventually(lambda: len(said := crawl.said()) >= 5 and said[:5], "it says that it waits")
         asked = len(site.asked)
     finally:
         own_broker.resume()
-    code, stats, _ = ended(crawl)
+    code, stats, _ = crawl.end()
 
     # Its reactor ran while pages were waiting, and downloads were started in time.
     assert [line.split()[0] for line in waits] == ["waits"] * 5
@@ -232,20 +264,13 @@ def test_a_full_buffer_holds_downloads_back_and_nothing_else(
 
 
 def test_pages_that_a_dead_broker_did_not_take_are_named(
-    own_broker: Any, names: Topics, open_site: Callable[[dict[str, Answer]], Site]
+    own_broker: Any, names: Topics, open_site: Open, start: Start
 ) -> None:
     Admin(Connection(own_broker.bootstrap)).create(names.pages, 1, 1, {})
     site = open_site({"/": (200, HTML, links("/lost")), "/lost": (200, HTML, b"x")})
     site.on["/"] = own_broker.kill
-    code, stats, log = ended(
-        start(
-            site,
-            own_broker.bootstrap,
-            NEARDUP_PAGES_TOPIC=names.pages,
-            NEARDUP_DELIVERY_SECONDS=0.5,
-            ROBOTSTXT_OBEY=False,
-        )
-    )
+    settings = {"NEARDUP_PAGES_TOPIC": names.pages, "NEARDUP_DELIVERY_SECONDS": 0.5, "ROBOTSTXT_OBEY": False}
+    code, stats, log = start(site, own_broker.bootstrap, **settings).end()
 
     assert code == 0
     assert (stats["neardup/errors"], stats["neardup/published"], stats["neardup/acknowledged"]) == (2, 2, 0)
@@ -253,11 +278,9 @@ def test_pages_that_a_dead_broker_did_not_take_are_named(
     assert re.search(rf"not published: {re.escape(site.url)}/lost: .*\(_", log)
 
 
-def test_a_crawl_that_could_not_publish_does_not_start(
-    broker: str, open_site: Callable[[dict[str, Answer]], Site]
-) -> None:
+def test_a_crawl_that_could_not_publish_does_not_start(broker: str, open_site: Open, start: Start) -> None:
     site = open_site({"/": (200, HTML, b"x")})
-    code, stats, log = ended(start(site, broker, NEARDUP_PAGES_TOPIC="nowhere"))
+    code, stats, log = start(site, broker, NEARDUP_PAGES_TOPIC="nowhere").end()
 
     assert (code, stats) == (1, {})
     assert "topic nowhere does not exist" in log
@@ -265,7 +288,12 @@ def test_a_crawl_that_could_not_publish_does_not_start(
 
 
 def test_a_repeat_is_published_and_does_not_reach_the_spider(
-    broker: str, admin: Admin, names: Topics, tmp_path: Path, open_site: Callable[[dict[str, Answer]], Site]
+    broker: str,
+    admin: Admin,
+    names: Topics,
+    tmp_path: Path,
+    open_site: Open,
+    start: Start,
 ) -> None:
     admin.create(names.pages, 1, 1, {})
     known = [html(f"Page {number}", text(number)) for number in range(3)]
@@ -286,7 +314,7 @@ def test_a_repeat_is_published_and_does_not_reach_the_spider(
         index.add([Page(f"http://a.example/{number}", body, "text/html") for number, body in enumerate(known)])
     settings = {"NEARDUP_PAGES_TOPIC": names.pages, "ROBOTSTXT_OBEY": False, "NEARDUP_ASK_TOKEN": TOKEN}
     with serving(tmp_path / "state", TOKEN) as url:
-        code, stats, log = ended(start(site, broker, NEARDUP_ASK=url, **settings))
+        code, stats, log = start(site, broker, NEARDUP_ASK=url, **settings).end()
     assert (code, log) == (0, "")
     assert "/behind-copy" not in site.asked
     assert {"/behind-wanted", "/behind-other"} <= set(site.asked)
@@ -294,7 +322,7 @@ def test_a_repeat_is_published_and_does_not_reach_the_spider(
     assert f"{site.url}/copy" in read_pages(broker, names.pages, "raw"), "its verdict says what it repeats"
 
     # Without the service, the spider gets all.
-    code, stats, log = ended(start(site, broker, NEARDUP_ASK=url, **settings, LOG_LEVEL="WARNING"))
+    code, stats, log = start(site, broker, NEARDUP_ASK=url, **settings, LOG_LEVEL="WARNING").end()
     assert code == 0
     assert stats["neardup/unanswered"] == 5  # of the two with `wanted` it is not asked
     assert f"no answer for {site.url}/copy: " in log
@@ -302,9 +330,9 @@ def test_a_repeat_is_published_and_does_not_reach_the_spider(
 
 
 @pytest.mark.slow
-def test_without_a_bootstrap_the_middleware_is_off(open_site: Callable[[dict[str, Answer]], Site]) -> None:
+def test_without_a_bootstrap_the_middleware_is_off(open_site: Open, start: Start) -> None:
     site = open_site({"/": (200, HTML, b"x")})
-    code, stats, _ = ended(start(site, ""))
+    code, stats, _ = start(site, "").end()
 
     assert code == 0
     assert stats == {"finish_reason": "finished"}
