@@ -8,7 +8,7 @@ from enum import Enum
 from functools import cache, cached_property
 from typing import Annotated, NamedTuple, get_args, get_origin, get_type_hints
 
-from neardup.written import later, newer, read, written
+from neardup.digested_json import later, newer, read, written
 
 #: Names of the online rules of `neardup.rules`. So a command that only lists them need not import the rules.
 ONLINE_RULES = ("shingling", "simhash", "combined", "site-split", "simhash64", "tape", "verified")
@@ -53,8 +53,8 @@ class Decider:
     the numbers, with their meaning and limits. Raises ValueError for a number beyond its limits.
 
     The annotation of a field has its limits, what it shapes, and its help text; settings, `--help` and `neardup config`
-    are made from it. A number that is added after the first release uses `neardup.written.later`, so that no digest
-    changes.
+    are made from it. A number that is added after the first release uses `neardup.digested_json.later`, so that no
+    digest changes.
     """
 
     scheme: str  # digest of the scheme

@@ -10,9 +10,9 @@ from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING
 
 from neardup import installed
+from neardup.digested_json import read, written
 from neardup.errors import BadInput
 from neardup.limits import BODY_BYTES_MAX, URL_BYTES_MAX
-from neardup.written import read, written
 
 if TYPE_CHECKING:
     import numpy as np
@@ -34,7 +34,7 @@ def _splitmix(state: int) -> int:
 class Scheme:
     """Parameters of a sketch. Frozen; named by `digest`.
 
-    A parameter added after the first release uses `neardup.written.later`, so that no digest changes. The numbers
+    A parameter added after the first release uses `neardup.digested_json.later`, so that no digest changes. The numbers
     without a description are those of the papers (Henzinger 2006, section 2) or of the default rule.
 
     Args:

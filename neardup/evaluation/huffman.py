@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from neardup.errors import BadInput
-from neardup.evaluation.figures.sections import Cell, ResultTable, Section, count, figure, number, share, text
+from neardup.evaluation.sections import Cell, ResultTable, Section, count, figure, number, share, text
 from neardup.report.plots import Axes, Contour, Series
 from neardup.signals.learning import (
     FOLDS,

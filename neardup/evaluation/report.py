@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from neardup.errors import BadInput
-from neardup.evaluation.figures.sections import Cell, ResultTable, Section, by_name, shown
 from neardup.evaluation.henzinger.choice_tables import combined_section, t_section
 from neardup.evaluation.henzinger.label_tables import (
     b_judged,
@@ -31,8 +30,9 @@ from neardup.evaluation.henzinger.variants import ablation_section
 from neardup.evaluation.pairs.corpus import CorpusCounts
 from neardup.evaluation.pairs.labels import Judgement
 from neardup.evaluation.pairs.study import CrawlStudy, LabelledStudy
-from neardup.evaluation.rules.rule_tables import rules_section
+from neardup.evaluation.rule_tables import rules_section
 from neardup.evaluation.run_tables import RunStudy, run_section, run_sections
+from neardup.evaluation.sections import Cell, ResultTable, Section, by_name, shown
 from neardup.report import environment, styled
 from neardup.report.plots import standalone
 from neardup.verdict import Kind

@@ -7,7 +7,6 @@ import numpy as np
 
 from neardup.decider import Decider
 from neardup.errors import BadPage
-from neardup.evaluation.figures.sections import Cell, ResultTable, Section, count, number, ratio, share, text
 from neardup.evaluation.henzinger import published
 from neardup.evaluation.henzinger.label_tables import (
     b_judged,
@@ -23,7 +22,8 @@ from neardup.evaluation.pairs.measures import measure
 from neardup.evaluation.pairs.runs import CrawlRun, Merge
 from neardup.evaluation.pairs.study import LabelledStudy
 from neardup.evaluation.pairs.truth import Editions
-from neardup.evaluation.rules.rule_tables import RUN_TEXT, not_measured, rules_table, run_row, sites
+from neardup.evaluation.rule_tables import RUN_TEXT, not_measured, rules_table, run_row, sites
+from neardup.evaluation.sections import Cell, ResultTable, Section, count, number, ratio, share, text
 from neardup.page import normalise_url
 from neardup.verdict import Kind
 

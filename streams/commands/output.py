@@ -72,7 +72,7 @@ def print_table(made: Any) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    from neardup.evaluation.figures.sections import shown
+    from neardup.evaluation.sections import shown
 
     names = list(made.columns)
     cells = [[shown(cell, kind) for cell, kind in zip(row, made.kinds, strict=True)] for row in made.rows]

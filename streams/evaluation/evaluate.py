@@ -9,6 +9,7 @@ from pathlib import Path
 
 from neardup.decider import Decider
 from neardup.errors import BadInput
+from neardup.evaluation.audits import audit_section, read_audits
 from neardup.evaluation.henzinger.label_tables import agreement
 from neardup.evaluation.pairs.corpus import PAGES_MAX, Corpus, corpus_of
 from neardup.evaluation.pairs.graphs import ALL_PAIRS_PAGES_MAX, Graph, b_graph, c_graph, c_graph_of_all
@@ -19,7 +20,6 @@ from neardup.evaluation.pairs.texts import Texts
 from neardup.evaluation.pairs.truth import LABELLER, RATIO_MIN, Editions, Items, NaturalTruth, Releases, beside, thinned
 from neardup.evaluation.report import Evaluation, evaluate_run, make_folder, write
 from neardup.evaluation.report import evaluate as evaluate_study
-from neardup.evaluation.rules.audits import audit_section, read_audits
 from neardup.evaluation.run_tables import RunPages, RunStudy
 from neardup.scheme import FIXED_SEED, Scheme
 from neardup.sketch.make_sketches import sketch_pages

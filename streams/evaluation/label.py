@@ -20,6 +20,7 @@ from aiohttp import web
 from multidict import MultiDictProxy
 
 from neardup.errors import BadInput, NeardupError
+from neardup.evaluation.audits import drawn_of, read_audits
 from neardup.evaluation.labelling import visitor
 from neardup.evaluation.labelling.page import HEADERS, asset, home_html, pair_html, pair_view
 from neardup.evaluation.labelling.rounds import Labelling, checked_name
@@ -27,7 +28,6 @@ from neardup.evaluation.pairs.graphs import b_graph, c_graph
 from neardup.evaluation.pairs.labels import Label, parse_label, read_labels
 from neardup.evaluation.pairs.sampling import check, draw, draw_of_sets
 from neardup.evaluation.pairs.texts import Texts
-from neardup.evaluation.rules.audits import drawn_of, read_audits
 from streams.config.settings import LABEL_PORT
 from streams.errors import bad_input
 from streams.evaluation.evaluate import check_crawl, open_crawl

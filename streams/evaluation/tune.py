@@ -14,7 +14,7 @@ from neardup.errors import BadInput
 from neardup.evaluation.pairs.labels import join_labels, read_labels
 from neardup.evaluation.pairs.measures import Interval
 from neardup.evaluation.pairs.study import score
-from neardup.evaluation.rules.tuning import Tuning, setting_text, tune
+from neardup.evaluation.tuning import Tuning, setting_text, tune
 from neardup.wording import counted
 from streams.evaluation.evaluate import open_crawl
 from streams.files.state import State

@@ -8,7 +8,7 @@ from typing import Generic, TypeVar
 
 from neardup.canonical import policy_of
 from neardup.errors import BadInput, NeardupError
-from neardup.evaluation.rules.audits import AuditPair
+from neardup.evaluation.audits import AuditPair
 from neardup.limits import PLACE_BITS
 from neardup.page import Page
 from neardup.verdict import Coordinates

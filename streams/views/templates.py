@@ -7,8 +7,8 @@ from typing import Any
 
 from markupsafe import Markup
 
+from neardup.evaluation.audits import SAMPLES
 from neardup.evaluation.labelling.criteria import NAMES
-from neardup.evaluation.rules.audits import SAMPLES
 from neardup.page import name_of
 from neardup.report import environment, evidence_sentences
 from neardup.report.plots import BOTTOM, HEIGHT, LEFT, RIGHT, TOP, WIDTH, Drawing, compact, ticks

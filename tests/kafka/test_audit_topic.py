@@ -13,7 +13,7 @@ from rich.console import Console
 from sharded_line import EPOCH, ShardedLine, long
 
 from neardup.errors import BadInput
-from neardup.evaluation.rules.audits import read_audits
+from neardup.evaluation.audits import read_audits
 from neardup.index.memory import MemoryStore
 from neardup.limits import PLACE_BITS
 from neardup.shadow import Counts

@@ -8,9 +8,9 @@ from broker import eventually
 from line import Line, Make, story
 
 from neardup.decider import Decider
+from neardup.digested_json import later
 from neardup.errors import CorruptRecord
 from neardup.page import Page
-from neardup.written import later
 from streams.formats.message import Message, NewDecider, encode_control, encode_message
 from streams.history.diff_command import compare
 from streams.kafka import Writer

@@ -2,18 +2,6 @@
 
 import numpy as np
 
-from neardup.evaluation.figures.sections import (
-    Cell,
-    Plot,
-    ResultTable,
-    Section,
-    count,
-    figure,
-    number,
-    ratio,
-    share,
-    text,
-)
 from neardup.evaluation.henzinger import published
 from neardup.evaluation.henzinger.choices import (
     KEPT_MIN,
@@ -30,6 +18,18 @@ from neardup.evaluation.henzinger.label_tables import by_site, drawn_evenly, jud
 from neardup.evaluation.pairs import levels
 from neardup.evaluation.pairs.labels import Judgement
 from neardup.evaluation.pairs.study import NO_LABELS, CrawlStudy, Mask
+from neardup.evaluation.sections import (
+    Cell,
+    Plot,
+    ResultTable,
+    Section,
+    count,
+    figure,
+    number,
+    ratio,
+    share,
+    text,
+)
 from neardup.report.plots import Axes, Series
 
 

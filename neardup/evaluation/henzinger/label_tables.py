@@ -5,7 +5,6 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from neardup.evaluation.figures.sections import Cell, ResultTable, Section, count, ratio, share, text
 from neardup.evaluation.henzinger import published
 from neardup.evaluation.henzinger.pairs_tables import FAR, most
 from neardup.evaluation.pairs import levels
@@ -13,7 +12,8 @@ from neardup.evaluation.pairs.corpus import Corpus
 from neardup.evaluation.pairs.graphs import Graph
 from neardup.evaluation.pairs.labels import Judgement, Label, kappa
 from neardup.evaluation.pairs.study import NO_LABELS, CrawlStudy, LabelledStudy, Mask
-from neardup.evaluation.rules.rule_tables import sites
+from neardup.evaluation.rule_tables import sites
+from neardup.evaluation.sections import Cell, ResultTable, Section, count, ratio, share, text
 from neardup.report.reasons import Reason
 
 _JUDGED = ("correct", "not correct", "undecided", "(forms)", "correct with forms")

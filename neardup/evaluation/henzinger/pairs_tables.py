@@ -6,9 +6,14 @@ from statistics import mean, median
 
 import numpy as np
 
-from neardup.evaluation.figures import powerlaw
-from neardup.evaluation.figures.powerlaw import law_note, law_rows, log_log
-from neardup.evaluation.figures.sections import (
+from neardup.evaluation import powerlaw
+from neardup.evaluation.henzinger import published
+from neardup.evaluation.pairs import levels
+from neardup.evaluation.pairs.graphs import MISSED_AT_12, Graph
+from neardup.evaluation.pairs.study import CrawlStudy
+from neardup.evaluation.pairs.truth import thinned
+from neardup.evaluation.powerlaw import law_note, law_rows, log_log
+from neardup.evaluation.sections import (
     Cell,
     Plot,
     ResultTable,
@@ -20,11 +25,6 @@ from neardup.evaluation.figures.sections import (
     share,
     text,
 )
-from neardup.evaluation.henzinger import published
-from neardup.evaluation.pairs import levels
-from neardup.evaluation.pairs.graphs import MISSED_AT_12, Graph
-from neardup.evaluation.pairs.study import CrawlStudy
-from neardup.evaluation.pairs.truth import thinned
 from neardup.page import host_of
 from neardup.report.plots import Axes, Series
 

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from neardup.evaluation.figures.sections import Cell, ResultTable, Section, count, share, text
 from neardup.evaluation.henzinger.label_tables import agreement
 from neardup.evaluation.pairs.labels import Judgement, Label, LabelledPairs
+from neardup.evaluation.sections import Cell, ResultTable, Section, count, share, text
 from neardup.signals.learning import measured
 
 _DECIDED = (Judgement.CORRECT, Judgement.INCORRECT)

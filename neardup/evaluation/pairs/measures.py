@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from neardup.evaluation.figures.sections import ratio
+from neardup.evaluation.sections import ratio
 
 ROUNDS = 2000
 #: Most blocks that a resampling draws from. More groups than this share blocks, to bound time and memory.

@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 
 from neardup.decider import Decider
-from neardup.evaluation.figures.sections import by_name
 from neardup.evaluation.henzinger.choice_tables import combined_section
 from neardup.evaluation.henzinger.label_tables import b_judged, c_judged
 from neardup.evaluation.henzinger.pairs_tables import between_section
@@ -17,7 +16,8 @@ from neardup.evaluation.pairs.runs import stream
 from neardup.evaluation.pairs.study import CrawlStudy
 from neardup.evaluation.pairs.texts import Texts
 from neardup.evaluation.pairs.truth import Items
-from neardup.evaluation.rules.rule_tables import rules_section
+from neardup.evaluation.rule_tables import rules_section
+from neardup.evaluation.sections import by_name
 from neardup.page import Page, hen_site, host_of
 from neardup.scheme import Scheme
 from neardup.sketch.make_sketches import sketch_pages

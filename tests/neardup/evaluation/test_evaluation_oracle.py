@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from neardup.evaluation.figures.sections import by_name
 from neardup.evaluation.pairs.labels import read_labels
 from neardup.evaluation.pairs.runs import stream
 from neardup.evaluation.pairs.sampling import draw
 from neardup.evaluation.report import evaluate
+from neardup.evaluation.sections import by_name
 from neardup.kernels.joins import chosen
 from neardup.page import Page
 from neardup.sketch.layout import HEADER

@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 
 from neardup.errors import BadInput
-from neardup.evaluation.figures.sections import ResultTable, by_name, shown
 from neardup.evaluation.pairs.labels import Judgement, Label, label_of
 from neardup.evaluation.pairs.runs import stream
 from neardup.evaluation.report import Evaluation, Paper, evaluate, to_html, write
+from neardup.evaluation.sections import ResultTable, by_name, shown
 from neardup.report.plots import Axes, Series, plot, standalone
 from neardup.report.reasons import Reason
 from tests.neardup.evaluation.crawl import Crawl, crawl_of, manual, page, words

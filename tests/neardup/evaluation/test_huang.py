@@ -6,8 +6,8 @@ from dataclasses import replace
 import pytest
 
 from neardup.evaluation import huang
-from neardup.evaluation.figures.sections import shown
 from neardup.evaluation.pairs.labels import Judgement, label_of
+from neardup.evaluation.sections import shown
 from tests.oracle.lcs import lcs
 
 WORDS = ["wool", "felt", "yarn", "loom", "warp", "weft", "spindle", "dye", "carding", "fleece", "shears", "bobbin"]

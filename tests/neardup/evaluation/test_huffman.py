@@ -6,7 +6,6 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from neardup.evaluation.figures.sections import by_name
 from neardup.evaluation.huffman import (
     PAPER,
     SignalCost,
@@ -19,6 +18,7 @@ from neardup.evaluation.huffman import (
     signal_sections,
     transfer_section,
 )
+from neardup.evaluation.sections import by_name
 from neardup.signals import learning
 from neardup.signals.learning import CrossValidation, Examples
 from neardup.signals.table import FINAL, MEASURED, SIGNALS

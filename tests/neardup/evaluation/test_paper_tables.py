@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 
 import neardup
-from neardup.evaluation.figures import sections as sections_module
-from neardup.evaluation.figures.sections import Cell, ResultTable, by_name
+from neardup.evaluation import sections as sections_module
 from neardup.evaluation.henzinger import pairs_tables
 from neardup.evaluation.henzinger.choice_tables import combined_section
 from neardup.evaluation.henzinger.choices import find_knee
@@ -21,8 +20,9 @@ from neardup.evaluation.pairs.labels import Judgement, Label, join_labels, label
 from neardup.evaluation.pairs.runs import CrawlRun, stream
 from neardup.evaluation.pairs.study import CrawlStudy
 from neardup.evaluation.report import answer
-from neardup.evaluation.rules.rule_tables import rules_section
+from neardup.evaluation.rule_tables import rules_section
 from neardup.evaluation.run_tables import RunPages, RunStudy, run_section, run_sections
+from neardup.evaluation.sections import Cell, ResultTable, by_name
 from neardup.page import host_of
 from neardup.report.plots import Axes, Series, plot
 from neardup.report.reasons import Reason

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from neardup.evaluation.figures.powerlaw import fit, hurwitz_zeta
+from neardup.evaluation.powerlaw import fit, hurwitz_zeta
 
 
 @pytest.mark.parametrize(

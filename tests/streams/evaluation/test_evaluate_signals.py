@@ -6,8 +6,8 @@ from collections import Counter
 
 import pytest
 
-from neardup.evaluation.figures.sections import ResultTable, share, text
 from neardup.evaluation.huang import SystemSets, system_section
+from neardup.evaluation.sections import ResultTable, share, text
 from streams.commands.output import print_table
 from tests.measure.gate.results import write_results
 from tests.streams.batch.corpora import items, write

@@ -12,8 +12,8 @@ import pytest
 
 from neardup.decider import Decider
 from neardup.errors import BadInput
+from neardup.evaluation.audits import AuditPair, audit_section, drawn_of, read_audits
 from neardup.evaluation.pairs.labels import Judgement, label_of
-from neardup.evaluation.rules.audits import AuditPair, audit_section, drawn_of, read_audits
 from neardup.index.base import Family
 from neardup.shadow import Auditor, Counts
 from streams.config.settings import Settings

@@ -9,10 +9,10 @@ from typing import Any, NamedTuple
 import orjson
 
 from neardup.errors import BadInput, BadPage
-from neardup.evaluation.figures.sections import Cell, ResultTable, Section, count, ratio, share, text
 from neardup.evaluation.pairs.corpus import Corpus
 from neardup.evaluation.pairs.labels import LINE_BYTES_MAX, Judgement, Label, lines_at
 from neardup.evaluation.pairs.sampling import Drawn
+from neardup.evaluation.sections import Cell, ResultTable, Section, count, ratio, share, text
 from neardup.page import normalise_url
 from neardup.shadow import AUDIT_VERSION, Disagreement, Stratum
 from neardup.verdict import Kind

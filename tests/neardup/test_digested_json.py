@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from neardup.decider import RULE_NAMES, Decider, SiteOverride
+from neardup.digested_json import later
 from neardup.errors import OtherVersion
 from neardup.scheme import Scheme
-from neardup.written import later
 
 #: What was released. Entries are added, and never changed: the file's deciders and schemes are on people's disks.
 GOLDEN = json.loads((Path(__file__).parents[1] / "golden" / "written.json").read_text())

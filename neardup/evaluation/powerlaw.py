@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from neardup.evaluation.figures.sections import Cell, Plot, figure
+from neardup.evaluation.sections import Cell, Plot, figure
 from neardup.report.plots import Axes, Series
 
 #: Minimum number of nodes and distinct degrees from d_min on, and ratio of the greatest degree to d_min, for a fit.

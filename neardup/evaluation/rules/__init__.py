@@ -1,1 +1,0 @@
-"""Evaluates rules on labelled pairs: comparison, tuning, and audits of a live run."""
