@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
+from neardup.pairs.components import components
 from neardup.partition import groups, plan
-from neardup.partition.groups import components
 from neardup.partition.parameters import Parameters
 from streams.ports import Progress
 

@@ -113,7 +113,7 @@ Exit codes:
 EXIT_ERROR, EXIT_USAGE, EXIT_PROBLEMS, EXIT_INTERRUPTED = 1, 2, 3, 130
 _CODES = {WrongUsage: EXIT_USAGE, Interrupted: EXIT_INTERRUPTED}
 #: Modules of optional dependencies, with the extra that brings them.
-_EXTRAS = {
+EXTRAS = {
     "confluent_kafka": "kafka",
     "prometheus_client": "kafka",
     "aiohttp": "label",
@@ -265,9 +265,9 @@ def _code(run: Callable[[], int]) -> int:
             complain(str(error))
         return next((code for kind, code in _CODES.items() if isinstance(error, kind)), EXIT_ERROR)
     except ModuleNotFoundError as error:
-        if error.name not in _EXTRAS:
+        if error.name not in EXTRAS:
             raise
-        complain(f"{error.name} is not installed, and this command needs it: {how_to_install(_EXTRAS[error.name])}")
+        complain(f"{error.name} is not installed, and this command needs it: {how_to_install(EXTRAS[error.name])}")
         return EXIT_ERROR
     except MemoryError as error:
         complain("".join(["out of memory", *getattr(error, "__notes__", ())]))

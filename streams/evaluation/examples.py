@@ -14,8 +14,8 @@ from neardup.evaluation.huffman import SignalCost, StepTimes
 from neardup.evaluation.pairs.graphs import b_graph, c_graph
 from neardup.evaluation.pairs.labels import Judgement, Label, LabelledPairs, join_labels, read_labels
 from neardup.evaluation.pairs.truth import RATIO_MIN, Editions
+from neardup.pairs.components import components
 from neardup.pairs.scoring import compare
-from neardup.partition.groups import components
 from neardup.signals.idf import Idf
 from neardup.signals.learning import Examples
 from neardup.signals.of_sketches import OF_SKETCHES, sketch_signals

@@ -19,6 +19,7 @@ from images import REPOSITORY, Container
 from tools import Tool
 
 from neardup.kernels.kernel_cache import LEVELS
+from streams.commands.app import EXTRAS
 
 LOCKED = REPOSITORY / "deploy" / "image" / "locked.py"
 VERSION = "9.9.9"
@@ -44,6 +45,30 @@ def test_what_is_locked_for_running_is_whole_and_no_more() -> None:
     assert not {"pytest", "ruff", "mypy", "scrapy", "aiohttp", "playwright", "hatchling"} & runtime
     assert locked("scrapy") == locked("kafka", "scrapy") >= runtime | {"scrapy", "twisted"}
     assert {"hatchling", "pathspec"} <= locked("--build")
+
+
+#: Imports what the roles of the image import, where the modules named in the arguments are missing.
+WITHOUT = """
+import importlib, pkgutil, sys
+class Missing:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in sys.argv[1:]:
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+sys.meta_path.insert(0, Missing())
+for name in ("ask", "commands", "roles", "views"):
+    package = importlib.import_module(f"streams.{name}")
+    for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+        importlib.import_module(module.name)
+"""
+
+
+def test_its_roles_need_no_package_that_it_lacks() -> None:
+    extras = re.findall(r"fill\.sh /opt/neardup (.*)", (REPOSITORY / "deploy" / "Dockerfile").read_text())[0].split()
+    packages = locked(*extras)
+    missing = [module for module, extra in EXTRAS.items() if extra not in extras and module not in packages]
+    assert {"rapidfuzz", "duckdb"} <= set(missing)
+    result = subprocess.run([sys.executable, "-c", WITHOUT, *missing], cwd=REPOSITORY, capture_output=True, text=True)
+    assert result.returncode == 0, result.stderr
 
 
 @pytest.fixture(scope="module")

@@ -17,9 +17,9 @@ from neardup.evaluation.pairs.texts import Texts
 from neardup.evaluation.pairs.truth import Editions
 from neardup.kernels import joins
 from neardup.page import hen_site, host_of
+from neardup.pairs.components import components
 from neardup.pairs.pair import Pair
 from neardup.pairs.scoring import compare_records
-from neardup.partition.groups import components
 from neardup.report.reasons import Draft, Reason, draft
 
 Mask = npt.NDArray[np.bool_]

@@ -9,8 +9,8 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+from neardup.pairs.components import components
 from neardup.partition import groups
-from neardup.partition.groups import components
 
 _MADE = {
     "stars": groups.stars,

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from neardup.pairs.components import components
 from neardup.partition import Parameters, groups, plan
-from neardup.partition.groups import components
 from tests.oracle import partition as oracle
 
 BIT = 1 << plan.DOC_BITS
