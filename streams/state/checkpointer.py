@@ -8,12 +8,12 @@ import shutil
 import threading
 import time
 from collections.abc import Callable, Iterator
-from importlib.metadata import version
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
 from neardup.decider import Decider
 from neardup.errors import NeardupError, StateError
+from streams.formats.message import own_version
 from streams.state.checkpoint_store import CheckpointStore, Copied
 from streams.state.manifest import Manifest
 
@@ -78,7 +78,7 @@ def manifest_of(folded: Folded, log: str, generation: str = "") -> Manifest:
         decider.scheme,
         decider.digest,
         log,
-        version("neardup"),
+        own_version(),
         takedowns_to=folded.takedowns_to,
         generation=generation,
     )

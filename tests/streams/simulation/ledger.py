@@ -4,8 +4,6 @@ import contextlib
 import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import cache
-from importlib.metadata import version
 from typing import Any
 from unittest import mock
 
@@ -22,10 +20,8 @@ from neardup.sketch.layout import field_at
 from neardup.sketch.make_sketches import sketch_pages
 from neardup.sketch.takedown_hashes import Takedown
 from neardup.verdict import Coordinates, Kind, Verdict
-from streams.formats import message
-from streams.pipeline import batch_fold, matcher
+from streams.pipeline import batch_fold
 from streams.roles import sketch
-from streams.state import checkpointer
 
 SCHEME = Scheme(seed=7)
 
@@ -130,8 +126,6 @@ _PLACES: Mapping[int, Callable[[Coordinates, int], bytes]] = {
     field_at("log_time"): lambda at, log_time: log_time.to_bytes(8, "little"),
 }
 TEMPLATES = Templates()
-#: Read from the installed package once: that takes a tenth of a schedule's time.
-known_version = cache(version)
 
 
 @contextlib.contextmanager
@@ -141,8 +135,5 @@ def cheap() -> Iterator[None]:
         mock.patch.object(batch_fold, "fold", ledger),
         mock.patch.object(batch_fold, "take_down", taken_down),
         mock.patch.object(sketch, "sketch_pages", TEMPLATES),
-        mock.patch.object(message, "version", known_version),
-        mock.patch.object(matcher, "version", known_version),
-        mock.patch.object(checkpointer, "version", known_version),
     ):
         yield
