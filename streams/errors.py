@@ -7,10 +7,10 @@ from neardup.errors import BadInput, NeardupError, StateError
 
 #: Advice for sketches of another scheme.
 SET_THE_SCHEME = "set the seed and body_bytes_max"
-#: Advice for page ids or positions of a deleted topic. Following it loses no verdict.
+#: Advice for page ids or positions of a deleted topic. `--read-pages`: the log may be whole, and lack earlier pages.
 NEW_GENERATION = (
-    "begin another generation: give all roles another `generation` and a new `state` folder, make its topics with "
-    "`neardup topics create`, and the pages that are left are judged anew"
+    "begin another generation: neardup backfill --generation NAME --read-pages ARCHIVES, with archives of all pages "
+    "that are no longer in `pages`; it repeats the takedowns, and says when to cut over"
 )
 #: Advice for a sketch log that no longer holds the records that an index needs.
 LOG_LOST = (

@@ -31,10 +31,11 @@ class Options(Given):
 def backfill(options: Options) -> int:
     """Judge history again with other settings, into a generation of its own, beside the live one.
 
-    If only the rule and numbers are new, the existing sketches are judged again. Else the pages are read from the start
-    of their topic, in the order of their fetch times; pages of one partition keep their order. Archives are read before
-    them, side by side in --threads processes, in the same order. The state directory is that of --state; by default the
-    live one's name with the generation appended.
+    If only the rule and numbers are new, and the log of sketches is complete, the existing sketches are judged again.
+    Else, or with --read-pages or archives, the pages are read from the start of their topic, in the order of their
+    fetch times; pages of one partition keep their order. Archives are read before them, side by side in --threads
+    processes, in the same order. The state directory is that of --state; by default the live one's name with the
+    generation appended. Only the option --checkpoints makes checkpoints: NEARDUP_CHECKPOINTS is the live generation's.
 
     It may be stopped at any moment, and the same command continues. Once it has caught up, it prints so and follows the
     live topic, so that `neardup cutover` loses nothing.

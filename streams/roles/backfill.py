@@ -172,6 +172,11 @@ def _begun(
         _must_be_new(admin, replace(settings, sketches_of=None))
         known = replace(_described(settings, recorded, options), archives=archives)
     settings = replace(settings, sketches_of=known.sketches_of)
+    if settings.judges_anew and (options.read_pages or archives):
+        raise BadInput(
+            f"generation {name} judges the sketches of {shown(settings.sketches_of or '')} and reads no page, and "
+            "--read-pages or archives are given: leave out sketches_of, and name another generation if this one exists"
+        )
     check_own(settings, known)
     decider = settings.decider(settings.scheme()).digest
     if known.decider != decider:

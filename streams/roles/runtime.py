@@ -19,6 +19,7 @@ from streams.process.metrics import Metrics
 from streams.process.open_files import raise_open_files
 from streams.process.shutdown import steady_ms, stopped_by_signals, stopped_within
 from streams.process.traces import Traces, traces_to
+from streams.state.checkpoint_store import CheckpointStore
 
 _log = logs.get("roles")
 
@@ -105,10 +106,12 @@ class Silence:
 def serving(settings: Settings, role: str) -> Iterator[Runtime]:
     """A runtime that logs to stderr, serves health and metrics, and is stopped by SIGTERM and SIGINT.
 
-    role: label of the metrics. Raises BadInput if the address for metrics is not available, or the limit of open files
-    is too low.
+    role: label of the metrics. Raises BadInput if the address for metrics is not available, the limit of open files is
+    too low, or no installed file system opens the URL of the checkpoints.
     """
     raise_open_files()
+    if settings.checkpoints and role != "sketch":
+        CheckpointStore(settings.checkpoints)  # a file system that is not installed is found now, not at a lost disk
     secrets = settings.secrets()
     with logs.configured(settings.log_level, settings.log_format, secrets=secrets):
         metrics = Metrics()

@@ -221,6 +221,7 @@ def test_generations_never_mix(make: Make) -> None:
         error = other.start("backfill", settings=wrong, once=True, **wishes).refused()
         assert f"is of generation (unnamed), and {name} is set" in error
     assert other.start("backfill", once=True).wait() == 0
+    assert "reads no page, and --read-pages or" in other.start("backfill", read_pages=True).refused()
     for settings, message in (
         ({"decider_values": {"rule": "tape"}}, "was begun with decider"),
         ({"seed": 8}, "was made with scheme"),

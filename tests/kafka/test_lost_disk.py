@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from broker import eventually
 from line import Line, Make, story
+from test_backfill import beside, in_log, merged
 
 from streams.history.checkpoints import bring_back
 from streams.roles import run_matcher
@@ -58,8 +59,12 @@ def test_a_lost_disk_without_a_good_checkpoint_is_refused_and_nothing_is_judged(
     role = line.start("match")
     assert role.wait() == 1
     assert "torn or changed" in role.output()
-    assert "begin another generation" in role.output()
+    assert "begin another generation: neardup backfill" in role.output()
     assert line.verdicts() == before
+    # As it says; without --read-pages it finds that the log is incomplete.
+    other = beside(line, checkpoints="")
+    assert other.start("backfill", once=True).wait() == 0
+    assert in_log(other) == merged(line)
 
 
 def test_a_restored_checkpoint_that_retention_has_overtaken(line: Line) -> None:

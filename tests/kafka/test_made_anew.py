@@ -43,13 +43,11 @@ def judged(make: Make, **settings: Any) -> Line:
 
 
 def begin_another_generation(line: Line, text: str) -> None:
-    """As the text says: another `generation`, a new `state` folder, topics, for all roles."""
+    """As the text says, where `pages` has all pages."""
     assert NEW_GENERATION in text
     line.settings = replace(line.settings, generation="two", state=str(line.folder / "two"))
     line.names = line.settings.topics
-    topics.create(line.admin, line.names, line.sizes)
-    line.start("sketch")
-    line.start("match")
+    line.start("backfill", read_pages=True)
 
 
 def say_again(line: Line, text: str) -> None:

@@ -115,7 +115,7 @@ ADVICE: Mapping[str, Act] = {
     r"were made with decider (?P<held>\w+), .*; set the former one: a replay repeats": _set_decider,
     r"name the `state` folder that belongs to them, or begin another generation": _next_generation,
     r"set what belongs together, or begin another generation": _next_generation,
-    r"begin another generation: give all roles another `generation`": _next_generation,
+    r"begin another generation: neardup backfill --generation NAME --read-pages": _next_generation,
     r"if they are lost for good, accept .*: neardup accept-gap (\d+)": _say(Decision.ACCEPT_GAP),
     r"restore the topic, or leave it out: neardup skip-record (\d+)": _say(Decision.SKIP_RECORD),
     r"stop all sketchers and set the group's offset: kafka-consumer-groups.sh --bootstrap-server \S+ --group "

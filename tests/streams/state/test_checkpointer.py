@@ -23,7 +23,7 @@ from streams.config.settings import Settings
 from streams.files.scan import scan
 from streams.files.state import State
 from streams.roles.checkpoint import Restoring, identity
-from streams.roles.runtime import Runtime
+from streams.roles.runtime import Runtime, serving
 from streams.state.checkpoint_store import CheckpointStore
 from streams.state.checkpointer import IMAGE, Checkpointer, make_image
 from streams.state.manifest import Manifest
@@ -310,6 +310,13 @@ def test_what_cannot_be(shell: Shell, command: list[str], words: str) -> None:
     result = shell(*command)
     assert result.code == (1 if words == "gs3" else 2)
     assert words in result.err
+
+
+@pytest.mark.parametrize("role", ["match", "shard", "run", "backfill"])
+def test_a_role_refuses_a_store_that_no_file_system_opens(role: str) -> None:
+    """At its start, before it waits for Kafka, and not when its disk is lost."""
+    with pytest.raises(BadInput, match="checkpoints at gs3://x/y"), serving(Settings(checkpoints="gs3://x/y"), role):
+        pass
 
 
 @pytest.mark.parametrize(
