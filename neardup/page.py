@@ -85,6 +85,16 @@ _KEPT_BY_IDNA_2008 = re.compile("([\u00df\u03c2\u200c\u200d])")
 _IPV4 = re.compile(r"(?:(?:25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])(?:\.|\Z)){4}\Z")
 
 
+def url_hash(url: str | bytes) -> bytes:
+    """Hashes a normalised URL to 16 bytes: its name in records, and the key of its row.
+
+    The hash is cryptographic and does not depend on the scheme's seed. So a URL that a page only names (rel=canonical)
+    can be looked up by its text alone, and an attacker cannot construct a second URL with the same hash.
+    """
+    text = url if isinstance(url, bytes) else url.encode("utf-8", "surrogatepass")
+    return hashlib.blake2b(text, digest_size=16, person=b"neardup-url").digest()
+
+
 def normalise_url(url: str, url_bytes_max: int = URL_BYTES_MAX) -> str:
     """Normalises a URL. URLs are the same if their normal forms are equal: ASCII, without fragment, idempotent.
 

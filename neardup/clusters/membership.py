@@ -18,7 +18,8 @@ from neardup.index.rows import (
     id_key,
     member_key,
 )
-from neardup.sketch.header import Header, url_hash
+from neardup.page import url_hash
+from neardup.sketch.header import Header
 from neardup.verdict import Kind
 
 NO_URL = bytes(16)

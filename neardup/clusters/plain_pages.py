@@ -16,8 +16,8 @@ from neardup.errors import InvariantBroken
 from neardup.index import naming_rows, rows, sketch_rows
 from neardup.index.base import Family
 from neardup.index.reads import Missing
+from neardup.page import url_hash
 from neardup.search.pages import Pages
-from neardup.sketch.header import url_hash
 from neardup.sketch.layout import RecordKind, RecordSection
 from neardup.verdict import Kind
 

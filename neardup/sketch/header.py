@@ -4,7 +4,6 @@
 one `struct` call, in a tenth of the time. Its format is derived from HEADER, so both readers agree.
 """
 
-import hashlib
 import re
 import struct
 from collections.abc import Sequence
@@ -101,16 +100,6 @@ def _format() -> struct.Struct:
 
 
 _FORMAT = _format()
-
-
-def url_hash(url: str | bytes) -> bytes:
-    """Hashes a normalised URL to 16 bytes: its name in records, and the key of its row.
-
-    The hash is cryptographic and does not depend on the scheme's seed. So a URL that a page only names (rel=canonical)
-    can be looked up by its text alone, and an attacker cannot construct a second URL with the same hash.
-    """
-    text = url if isinstance(url, bytes) else url.encode("utf-8", "surrogatepass")
-    return hashlib.blake2b(text, digest_size=16, person=b"neardup-url").digest()
 
 
 class Header(RecordTexts):

@@ -9,7 +9,7 @@ import hashlib
 import numpy as np
 import xxhash
 
-from neardup.sketch.header import url_hash
+from neardup.page import url_hash
 from neardup.sketch.layout import HEADER, NAME, NameFlag, RecordFlag, RecordKind
 
 _RNG = np.random.default_rng(20)

@@ -14,7 +14,7 @@ from neardup.index.base import Family
 from neardup.index.layered import Layered
 from neardup.index.memory import MemoryStore
 from neardup.index.rocks import RocksStore
-from neardup.sketch.header import url_hash
+from neardup.page import url_hash
 from neardup.sketch.takedown_hashes import Named, of_prefix, of_site, of_url
 from neardup.verdict import TAKEN_DOWN, Kind
 from tests.neardup.handmade import record, tombstone

@@ -52,6 +52,9 @@ for command in sys.argv[1:]:
         pass
     found = {"numba", "numpy", "rocksdict", "jinja2", "rich", "publicsuffixlist"} & set(sys.modules)
     assert not found, f"{command} imported {found}"
+import streams.client
+found = {"numba", "numpy", "rocksdict"} & set(sys.modules)
+assert not found, f"a client of the stream imported {found}"
 """
     ended = subprocess.run([sys.executable, "-c", code, *commands], capture_output=True, text=True, check=False)
     assert ended.returncode == 0, ended.stderr[-500:]

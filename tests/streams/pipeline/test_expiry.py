@@ -13,7 +13,7 @@ from neardup.errors import CorruptRecord
 from neardup.index.base import Family
 from neardup.index.memory import MemoryStore
 from neardup.limits import DAY_MS
-from neardup.sketch.header import url_hash
+from neardup.page import url_hash
 from neardup.sketch.layout import field_at
 from streams.formats.message import Message, encode_message
 from streams.pipeline import batch_fold

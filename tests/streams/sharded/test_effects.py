@@ -12,9 +12,9 @@ from neardup.index import posting_rows, rows
 from neardup.index.base import Family
 from neardup.index.memory import MemoryStore
 from neardup.limits import DAY_MS
+from neardup.page import url_hash
 from neardup.sharded.apply_effects import followed_of
 from neardup.sharded.epochs import Sharding
-from neardup.sketch.header import url_hash
 from neardup.sketch.takedown_hashes import of_prefix, of_site, of_url
 from streams.formats.message import Forget, encode_control
 from streams.pipeline import batch_fold

@@ -5,7 +5,7 @@ from collections import Counter
 from typing import NamedTuple
 
 from neardup.limits import DAY_MS
-from neardup.sketch.header import url_hash
+from neardup.page import url_hash
 from neardup.sketch.takedown_hashes import Named, Takedown
 from neardup.verdict import Kind, Verdict
 from streams.pipeline import batch_fold
