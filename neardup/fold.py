@@ -22,7 +22,7 @@ from neardup.clusters.plain_pages import Founders, Members
 from neardup.clusters.verdicts import VerdictBuilder
 from neardup.decider import Decider
 from neardup.errors import InvariantBroken
-from neardup.index.base import Family, Reader
+from neardup.index.column_families import Family, Reader
 from neardup.index.reads import Missing, Needs, for_each
 from neardup.index.rows import UrlRow
 from neardup.rules import Pair, Ruling

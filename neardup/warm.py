@@ -45,7 +45,7 @@ from neardup.sharded.window import Window
 from neardup.sketch.layout import HEADER, SKETCH_VERSION, RecordKind
 from neardup.sketch.make_sketches import sketch_pages
 from neardup.text.decoding import decode
-from neardup.text.tokens import words
+from neardup.text.one_page_tokens import words
 from neardup.wording import counted
 
 #: The work of a command: sketching pages, judging sketches, judging with the answers of shards, reading texts of pages.

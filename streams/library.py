@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from neardup.decider import Decider
 from neardup.errors import BadInput, StateError
-from neardup.index.base import Family, Store
+from neardup.index.column_families import Family, Store
 from neardup.index.memory import MemoryStore
 from neardup.index.rows import decode_cluster, decode_member, decode_url, id_key
 from neardup.index.sketch_rows import records_of

@@ -10,7 +10,7 @@ import duckdb
 from fastwarc.warc import ArchiveIterator, WarcRecordType
 
 from neardup.text.decoding import decode
-from neardup.text.html import text_of
+from neardup.text.one_page_html import text_of
 
 
 def texts(archive: str) -> Iterator[tuple[str, str]]:

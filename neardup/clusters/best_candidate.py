@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from neardup.clusters.overlay import Overlay
 from neardup.decider import Decider
-from neardup.index.base import Family
+from neardup.index.column_families import Family
 from neardup.index.naming_rows import encode_first
 from neardup.index.reads import Needs
 from neardup.rules import Pair, Ruling, rule_of, sites

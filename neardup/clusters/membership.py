@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from neardup.clusters import digests
 from neardup.clusters.overlay import Overlay
-from neardup.index.base import Family, Reader
+from neardup.index.column_families import Family, Reader
 from neardup.index.reads import Needs
 from neardup.index.rows import (
     NO_PAGE,

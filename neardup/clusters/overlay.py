@@ -8,8 +8,8 @@ import numpy as np
 
 from neardup.decider import Decider
 from neardup.index import naming_rows, rows
-from neardup.index.base import Family
-from neardup.index.table import Table
+from neardup.index.column_families import Family
+from neardup.index.row_overlay import Table
 from neardup.rules import Pair, Ruling
 from neardup.rules.posted_keys import counts_siblings
 from neardup.search.overlay import SearchOverlay, same_bytes

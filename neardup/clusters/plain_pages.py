@@ -14,7 +14,7 @@ from neardup.clusters.overlay import Overlay
 from neardup.clusters.page_fields import Joined, PageFields
 from neardup.errors import InvariantBroken
 from neardup.index import naming_rows, rows, sketch_rows
-from neardup.index.base import Family
+from neardup.index.column_families import Family
 from neardup.index.reads import Missing
 from neardup.page import url_hash
 from neardup.search.pages import Pages

@@ -17,7 +17,7 @@ from neardup.clusters.verdicts import promoted, taken_down
 from neardup.decider import Decider
 from neardup.errors import InvariantBroken
 from neardup.index import naming_rows, sketch_rows
-from neardup.index.base import Family, Reader, Writes
+from neardup.index.column_families import Family, Reader, Writes
 from neardup.index.layered import Layered
 from neardup.index.reads import Missing, Needs, for_each
 from neardup.index.rows import UrlRow, decode_url, seen_of

@@ -3,7 +3,7 @@
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 
-from neardup.index.base import Family, Reader, Store, Writes
+from neardup.index.column_families import Family, Reader, Store, Writes
 
 _SCAN_ROWS = 1024
 

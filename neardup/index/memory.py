@@ -4,14 +4,14 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 
 from neardup.errors import StateError
-from neardup.index.base import Family, Writes
+from neardup.index.column_families import Family, Writes
 
 #: MEMBERS are often read by cluster: their keys are kept in order, grouped by these first bytes.
 _CLUSTER_BYTES = 8
 
 
 class MemoryStore:
-    """A `neardup.index.base.Store` in memory. It ends with the process."""
+    """A `neardup.index.column_families.Store` in memory. It ends with the process."""
 
     def __init__(self) -> None:
         self._rows: dict[Family, dict[bytes, bytes]] = {family: {} for family in Family}

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 from neardup.errors import InvariantBroken
 from neardup.index import rows
-from neardup.index.base import Family, Reader
+from neardup.index.column_families import Family, Reader
 from neardup.parallel import spread
 
 Item = TypeVar("Item")

@@ -34,7 +34,7 @@ from typing import Any, NamedTuple
 import rocksdict
 
 from neardup.errors import StateError
-from neardup.index.base import Family, Writes
+from neardup.index.column_families import Family, Writes
 
 _BLOCK_BYTES, _SMALL_BLOCK_BYTES = 16 << 10, 4 << 10
 #: Families of small rows, of which a page reads a few from anywhere.
@@ -73,7 +73,7 @@ class FamilySize(NamedTuple):
 
 
 class RocksStore:
-    """`neardup.index.base.Store` in a directory. One process at a time; readers in other threads are fine.
+    """`neardup.index.column_families.Store` in a directory. One process at a time; readers in other threads are fine.
 
     cache_bytes: for blocks that were read. write_bytes: held in memory before a flush. Neither changes any result.
     """

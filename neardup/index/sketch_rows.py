@@ -18,7 +18,7 @@ import numpy as np
 import xxhash
 
 from neardup.errors import CorruptRecord, InvariantBroken
-from neardup.index.base import Family, Reader
+from neardup.index.column_families import Family, Reader
 from neardup.index.rows import id_key
 from neardup.sketch.layout import HEADER, RecordSection, field_at, section_starts
 

@@ -5,8 +5,8 @@ from math import sqrt
 import numpy as np
 import numpy.typing as npt
 
-from neardup.text.html import extract_page
-from neardup.text.tokens import tokens_of
+from neardup.text.one_page_html import extract_page
+from neardup.text.one_page_tokens import tokens_of
 
 _PLAIN = 1
 Frequencies = tuple[npt.NDArray[np.uint64], npt.NDArray[np.int64]]

@@ -15,8 +15,8 @@ from neardup.page import Page, host_of, site_of
 from neardup.partition.parameters import Parameters
 from neardup.sketch.content import main_content
 from neardup.text.decoding import decode
-from neardup.text.html import extract_page
-from neardup.text.tokens import tokens_of
+from neardup.text.one_page_html import extract_page
+from neardup.text.one_page_tokens import tokens_of
 
 _TERM = re.compile(b"%c[^%c]*%c" % (TERM_START, TERM_END, TERM_END))
 _NOT_SHOWN = bytes([ANCHOR_START, ANCHOR_END, DELETE])

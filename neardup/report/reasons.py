@@ -121,7 +121,7 @@ _NAMES: dict[Reason, str] = {
 
 
 def difference(a_text: str, b_text: str, a_url: str = "", b_url: str = "") -> Draft | None:
-    """Drafts from two texts as people read them (`neardup.text.html.text_of`); None if no word differs."""
+    """Drafts from two texts as people read them (`neardup.text.one_page_html.text_of`); None if no word differs."""
     return draft_of(compare_texts(text_words(a_text), text_words(b_text)), a_url, b_url)
 
 

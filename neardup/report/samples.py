@@ -16,7 +16,7 @@ from neardup.report.passages import Passages, passages
 from neardup.report.reasons import Draft, draft_of
 from neardup.report.verdict_counts import Verdict, nearest
 from neardup.text.decoding import decode
-from neardup.text.html import text_of, title_of
+from neardup.text.one_page_html import text_of, title_of
 
 #: Reads the page at the coordinates of a verdict, None if it is gone.
 ReadPage = Callable[[Mapping[str, Any]], Page | None]

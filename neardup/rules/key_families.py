@@ -1,7 +1,8 @@
 """Families of index keys: for each its first byte, the bytes of a record that make its keys, and its name for users.
 
-A similarity key has 7 bytes: one for family and place, and the six low bytes of a fingerprint in the record. One of
-2**48 pairs with different fingerprints shares these bytes; verification then separates the pages.
+Among them are the keys of supershingles (Broder) and of simhash blocks (Charikar, Manku). A similarity key has 7 bytes:
+one for family and place, and the six low bytes of a fingerprint in the record. One of 2**48 pairs with different
+fingerprints shares these bytes; verification then separates the pages.
 """
 
 from enum import IntEnum

@@ -1,4 +1,7 @@
-"""The rules of Henzinger 2006 (`shingling`, `simhash`, `combined`, `site-split`) and of Manku 2007 (`simhash64`)."""
+"""The rules of Henzinger 2006 (`shingling`, `simhash`, `combined`, `site-split`) and of Manku 2007 (`simhash64`).
+
+Algorithm B is Broder's (supershingles), algorithm C is Charikar's (simhash).
+"""
 
 from typing import Any
 

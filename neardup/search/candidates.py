@@ -11,7 +11,7 @@ from itertools import compress, islice
 
 import numpy as np
 
-from neardup.index.base import Reader
+from neardup.index.column_families import Reader
 from neardup.index.reads import Missing, Needs
 from neardup.pairs.scoring import PairScorer
 from neardup.search.overlay import SearchOverlay

@@ -8,9 +8,9 @@ import numpy as np
 from neardup.decider import Decider
 from neardup.errors import InvariantBroken
 from neardup.index import posting_rows, rows, sketch_rows
-from neardup.index.base import Family
+from neardup.index.column_families import Family
 from neardup.index.reads import Missing, Needs
-from neardup.index.table import Table
+from neardup.index.row_overlay import Table
 from neardup.rules.posted_keys import similarity_keys
 from neardup.search.posting_lists import Gathered, Lists
 from neardup.search.reads import BatchReads

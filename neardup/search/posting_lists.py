@@ -2,6 +2,9 @@
 
 A batch has some ten thousand keys, nearly all of them of one page alone, and their lists are read for every
 page: as arrays, a page costs one or two calls of a kernel instead of a lookup for each key.
+
+Hot keys: `neardup.index.posting_rows` has their rows, and says when a key turns hot; `neardup.kernels.postings` does so
+for arrays. Here the candidates that share none but hot keys come last.
 """
 
 import copy

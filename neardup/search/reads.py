@@ -6,7 +6,7 @@ import numpy as np
 
 from neardup.decider import Decider
 from neardup.index import sketch_rows
-from neardup.index.base import Family, Reader
+from neardup.index.column_families import Family, Reader
 from neardup.index.reads import Needs, ReadSet
 from neardup.search.pages import Pages
 from neardup.search.posting_lists import Posted

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from neardup.decider import Decider
-from neardup.index.base import Family, Reader
+from neardup.index.column_families import Family, Reader
 from neardup.index.reads import Needs
 from neardup.index.rows import id_key
 from neardup.limits import PLACE_BITS

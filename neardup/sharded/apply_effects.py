@@ -13,10 +13,10 @@ from collections.abc import Callable, Mapping, Sequence
 from neardup.decider import Decider
 from neardup.errors import CorruptRecord, InvariantBroken
 from neardup.index import sketch_rows
-from neardup.index.base import Family, Reader, Writes
+from neardup.index.column_families import Family, Reader, Writes
 from neardup.index.reads import Missing, Needs, for_each
+from neardup.index.row_overlay import Table
 from neardup.index.rows import id_key
-from neardup.index.table import Table
 from neardup.search.overlay import SearchOverlay
 from neardup.search.pages import Pages
 from neardup.search.reads import BatchReads

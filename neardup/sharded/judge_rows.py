@@ -9,7 +9,7 @@ import numpy as np
 
 from neardup.clusters.overlay import Overlay, Reads
 from neardup.decider import Decider
-from neardup.index.base import Family, Reader
+from neardup.index.column_families import Family, Reader
 from neardup.limits import PLACE_BITS
 from neardup.rules.key_families import SIMILARITY_BYTES
 from neardup.search.pages import Pages

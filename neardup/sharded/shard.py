@@ -20,7 +20,7 @@ import numpy as np
 
 from neardup.decider import Decider
 from neardup.errors import CorruptRecord, InvariantBroken, StateError
-from neardup.index.base import Family, Reader, Store
+from neardup.index.column_families import Family, Reader, Store
 from neardup.limits import PLACE_BITS
 from neardup.search.pages import Pages
 from neardup.search.posting_lists import Posted

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from neardup.clusters.overlay import Effect, MakeReads
 from neardup.decider import Decider
 from neardup.errors import InvariantBroken
-from neardup.index.base import Family, Reader, Writes
+from neardup.index.column_families import Family, Reader, Writes
 from neardup.limits import PLACE_BITS
 from neardup.rules.key_families import SIMILARITY_BYTES
 from neardup.search.pages import Records

@@ -11,7 +11,7 @@ import numpy as np
 
 from neardup.decider import Decider
 from neardup.index import posting_rows
-from neardup.index.base import Family
+from neardup.index.column_families import Family
 from neardup.kernels import key_table
 from neardup.limits import PLACE_BITS
 from neardup.rules.posted_keys import similarity_columns

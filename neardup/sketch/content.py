@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from neardup.kernels import content as kernels
 from neardup.kernels.article import choose_article
-from neardup.text.tokens import Tokens
+from neardup.text.one_page_tokens import Tokens
 
 
 def main_content(tokens: Tokens) -> npt.NDArray[np.bool_]:

@@ -19,7 +19,7 @@ from neardup.sketch.header import Header
 from neardup.sketch.layout import HEADER, SKETCH_VERSION, RecordFlag, RecordKind, RecordSection, score_code
 from neardup.sketch.shape import LANG_BYTES_MAX, record_bytes_max, shape_of, space_for
 from neardup.text.decoding import decode_into
-from neardup.text.html import unescape_value
+from neardup.text.one_page_html import unescape_value
 from neardup.text.tables import tables
 from neardup.verdict import Coordinates
 

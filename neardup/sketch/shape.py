@@ -17,9 +17,9 @@ from neardup.kernels.simhash import COUNTERS
 from neardup.kernels.sketch import NUMBERS, WORDS, PageSpace, Shape, Workspace
 from neardup.scheme import Scheme
 from neardup.sketch.layout import HEADER, NAME, field_at
-from neardup.sketch.simhash import LOG_WEIGHTS
+from neardup.sketch.one_page_simhash import LOG_WEIGHTS
 from neardup.text import unicode
-from neardup.text.html import FACT_BYTES_MAX
+from neardup.text.one_page_html import FACT_BYTES_MAX
 
 #: Most bits of a filter.
 _FILTER_BITS_MAX = 1 << 18

@@ -26,8 +26,8 @@ def ask(options: Options) -> None:
     the scan or matcher last flushed; the answer has the verdict, and the age of this index. Requests need the token of
     NEARDUP_ASK_TOKEN(_FILE), if it is set.
     """
-    from streams.ask.service import serve
-    from streams.ask.snapshot import IndexSnapshot
+    from streams.ask.answers import IndexSnapshot
+    from streams.ask.http_service import serve
     from streams.process.web_server import listen
 
     if options.wait:
@@ -49,7 +49,7 @@ def ask(options: Options) -> None:
 
 def _waited(directory: Path) -> bool:
     """Wait until the directory has an index. Return False if a signal ended the wait."""
-    from streams.ask.snapshot import index_files
+    from streams.ask.answers import index_files
     from streams.process.shutdown import stopped_by_signals
 
     stop = threading.Event()

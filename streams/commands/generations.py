@@ -73,7 +73,7 @@ def cutover(options: CutoverOptions) -> None:
     It writes one record of the control topic. It refuses a generation that has not caught up, one whose roles have
     fallen behind, and one that was never live and lost verdicts to retention.
     """
-    from streams.roles.generations import cut_over
+    from streams.roles.cut_over import cut_over
 
     before = cut_over(options.settings, options.name, force=options.force)
     click.echo(f"generation {quote(options.name)} is live; back: neardup cutover {quote(before)}")

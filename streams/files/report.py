@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from neardup.index.base import Family
+from neardup.index.column_families import Family
 from neardup.index.posting_rows import is_hot
 from neardup.page import Page
 from neardup.report import HotKey, ReportInfo, SourceInfo, build_report

@@ -27,7 +27,7 @@ from pathlib import Path
 
 from neardup.decider import Decider
 from neardup.errors import CorruptRecord, InvariantBroken, NeardupError, StateError
-from neardup.index.base import Family, Store, Writes
+from neardup.index.column_families import Family, Store, Writes
 from neardup.index.layered import Layered
 from neardup.index.memory import MemoryStore
 from neardup.sharded.epochs import Sharding

@@ -27,7 +27,7 @@ import orjson
 from neardup.clusters.batch_verdicts import BatchVerdicts
 from neardup.decider import Decider
 from neardup.errors import BadInput, CorruptRecord, StateError
-from neardup.index.base import Store
+from neardup.index.column_families import Store
 from neardup.index.memory import MemoryStore
 from neardup.limits import PLACE_BITS
 from neardup.page import Page

@@ -18,7 +18,7 @@ except ModuleNotFoundError as error:
 
 from streams.kafka.admin import Admin, KafkaTopic
 from streams.kafka.connection import Connection
-from streams.kafka.generations import ControlReader, ControlTopic, Generation, Generations, Stage
+from streams.kafka.control_topic import ControlReader, ControlTopic, Generation, Generations, Stage
 from streams.kafka.merged_pages import MergedPages
 from streams.kafka.pages import KafkaPages, PageBatch
 from streams.kafka.reader import KafkaLog, TopicReader

@@ -14,7 +14,7 @@ from neardup.clusters.takedown_and_expiry import Removed, expire, take_down
 from neardup.decider import Decider
 from neardup.errors import CorruptRecord, InvariantBroken
 from neardup.fold import Outcome, Trace, fold
-from neardup.index.base import Reader, Writes
+from neardup.index.column_families import Reader, Writes
 from neardup.index.layered import Layered
 from neardup.limits import DAY_MS, PLACE_BITS
 from neardup.sketch.takedown_hashes import Takedown

@@ -4,7 +4,7 @@ import json
 from collections import deque
 
 from neardup.errors import CorruptRecord
-from neardup.index.base import Family, Store
+from neardup.index.column_families import Family, Store
 from neardup.sharded.messages import Effects
 from streams.errors import TopicError
 from streams.formats.pieces import Collected, decode_piece

@@ -8,7 +8,7 @@ import orjson
 
 from neardup.clusters.takedown_and_expiry import Removed
 from neardup.errors import BadPage
-from neardup.index.base import Family, Reader
+from neardup.index.column_families import Family, Reader
 from neardup.page import host_of, normalise_url, site_of
 from neardup.sketch.takedown_hashes import Named, Takedown
 from neardup.verdict import TAKEN_DOWN, Kind

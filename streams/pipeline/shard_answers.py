@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from neardup.decider import Decider
 from neardup.errors import InvariantBroken
-from neardup.index.base import Family, Store
+from neardup.index.column_families import Family, Store
 from neardup.sharded.epochs import Sharding
 from neardup.sharded.messages import Candidates
 from streams.formats.pieces import Collected, decode_piece

@@ -17,7 +17,7 @@ from prometheus_client.core import HistogramMetricFamily
 from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
-from neardup.index.base import Family
+from neardup.index.column_families import Family
 from neardup.shadow import Disagreement
 from neardup.verdict import Kind
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from neardup.decider import Decider
 from neardup.errors import NeardupError, StateError
-from neardup.index.base import Store
+from neardup.index.column_families import Store
 from streams.config.settings import Settings
 from streams.errors import NEW_GENERATION
 from streams.kafka import KafkaLog

@@ -1,4 +1,4 @@
-"""Generations, by the control topic: checks a role's own, reports the live one, lists, cuts over and removes them.
+"""Generations, by the control topic: checks a role's own, reports the live one, lists and removes them.
 
 The topic has the policy of canonical pages, too.
 """
@@ -10,10 +10,9 @@ from dataclasses import dataclass, replace
 
 from neardup.canonical import policy_of, policy_text
 from neardup.errors import BadInput, NeardupError, StateError
-from neardup.wording import counted
 from streams.config.settings import Role, Settings
 from streams.errors import SET_THE_SCHEME, BrokerError
-from streams.kafka import Admin, ControlReader, ControlTopic, Generation, Generations, Stage
+from streams.kafka import Admin, ControlReader, ControlTopic, Generation, Generations
 from streams.kafka.assignment import Assignment
 from streams.process import logs
 from streams.roles.runtime import Runtime, connect, greet
@@ -23,9 +22,6 @@ _log = logs.get("generations")
 #: Between two reads of the control topic; a missing topic is requested once in so many.
 _LOOK_SECONDS = 5.0
 _MISSING_LOOKS = 6
-#: Lags that count as caught up, because a live crawl never stands still.
-BEHIND_PAGES_MAX = 10_000
-BEHIND_MESSAGES_MAX = 100
 
 
 def shown(name: str) -> str:
@@ -204,7 +200,7 @@ def described_by(settings: Settings, admin: Admin, recorded: Generations) -> lis
 
 def _described(settings: Settings, admin: Admin, recorded: Generations, name: str) -> Described:
     known = recorded.known.get(name)
-    pages, messages = _behind(settings_of(settings, recorded, name), admin)
+    pages, messages = behind_of(settings_of(settings, recorded, name), admin)
     return Described(
         name=name,
         stage="live" if name == recorded.live else known.stage if known else "",
@@ -224,7 +220,7 @@ def sketchers_of(settings: Settings) -> Settings:
     return replace(settings, generation=settings.sketches_of or "") if settings.judges_anew else settings
 
 
-def _behind(settings: Settings, admin: Admin) -> tuple[int | None, int | None]:
+def behind_of(settings: Settings, admin: Admin) -> tuple[int | None, int | None]:
     """Returns the records of `pages` that are not sketched, and the messages of the log that are not judged."""
     topics = settings.topics
     there = admin.topics([topics.pages, topics.sketches, topics.verdicts])
@@ -235,72 +231,6 @@ def _behind(settings: Settings, admin: Admin) -> tuple[int | None, int | None]:
         known = admin.committed(settings.group_of("match"), topics.sketches, 0)
         messages = max(0, admin.offsets(there[topics.sketches], "latest")[0] - (known.offset if known else 0))
     return pages, messages
-
-
-def cut_over(settings: Settings, name: str, *, force: bool = False) -> str:
-    """Makes a generation the live one, and returns the former one.
-
-    Raises BadInput for an unknown one; StateError for one that has not caught up, or that was never live and lost
-    verdicts to retention; BrokerError.
-    """
-    control = control_topic(settings, "topics")
-    recorded = control.read()
-    if name == recorded.live:
-        raise BadInput(f"generation {shown(name)} is live already")
-    known = recorded.known.get(name)
-    admin = Admin(connect(settings, "topics"))
-    own = settings_of(settings, recorded, name)
-    if known is None and own.topics.verdicts not in admin.topics([own.topics.verdicts]):
-        raise BadInput(f"there is no generation {shown(name)}; neardup generations lists them")
-    if not force:
-        _must_have_caught_up(own, admin, known)
-        if name and (known is None or known.stage is not Stage.RETIRED):  # no client has read its verdicts yet
-            _must_be_whole(own, admin)
-    control.create()
-    before = recorded.known.get(recorded.live)
-    control.cut_over(name, recorded.live)  # a failure below does not undo it
-    if before is not None and not before.filling:  # else its backfill continues
-        control.describe(before.in_stage(Stage.RETIRED))
-    return recorded.live
-
-
-def _must_have_caught_up(settings: Settings, admin: Admin, known: Generation | None) -> None:
-    name = shown(settings.generation)
-    if known is not None and known.filling:
-        raise StateError(
-            f"generation {name} has not caught up ({known.stage}): let neardup backfill --generation "
-            f"{settings.generation} continue until it prints so, or add --force (then pages that were taken down show "
-            "again until it has)"
-        )
-    pages, messages = _behind(settings, admin)
-    if pages is None or messages is None:
-        raise StateError(f"generation {name} lacks topics: see neardup topics check --generation {settings.generation}")
-    if pages > BEHIND_PAGES_MAX or messages > BEHIND_MESSAGES_MAX:
-        raise StateError(
-            f"generation {name} is {counted(pages, 'page')} and {counted(messages, 'message')} behind: do its roles "
-            "run? Clients would wait for verdicts that the live one has; start its roles, or add --force"
-        )
-
-
-def _must_be_whole(settings: Settings, admin: Admin) -> None:
-    """Raises StateError if the generation's first verdicts are missing: a new client would lack them."""
-    topic, name = admin.topic(settings.topics.verdicts), settings.generation
-    begin, partition = max((begin, partition) for partition, begin in admin.offsets(topic, "earliest").items())
-    if not begin:
-        return
-    if _between(settings, admin):
-        raise StateError(
-            f"retention has removed verdicts of generation {name} (topic {topic.name}, partition {partition} begins at "
-            f"offset {begin}), whose shards no replay folds: remove it (neardup generations remove {name}), keep "
-            f"verdicts for longer (retention.ms of the topic), and backfill it again"
-        )
-    judges = f" --sketches-of {settings.sketches_of or chr(39) * 2}" if settings.judges_anew else ""
-    raise StateError(
-        f"retention has removed verdicts of generation {name} (topic {topic.name}, partition {partition} begins at "
-        f"offset {begin}): clients that read it for the first time would lack them. Stop its matcher; write all its "
-        f"verdicts again, with the matcher's other settings (neardup replay --generation {name}{judges} --to-topic "
-        f"{topic.name}); start its matcher; then neardup cutover {name} --force"
-    )
 
 
 def removed(settings: Settings, name: str) -> list[str]:
@@ -320,7 +250,7 @@ def removed(settings: Settings, name: str) -> list[str]:
     if users:
         raise BadInput(f"generation {shown(name)}: its sketches are judged by {', '.join(users)}; remove these first")
     own, admin = settings_of(settings, recorded, name), Admin(connect(settings, "topics"))
-    topics = [own.topics.verdicts, *_between(own, admin)]
+    topics = [own.topics.verdicts, *topics_between(own, admin)]
     if known is None or known.sketches_of is None:
         topics += [own.topics.rejected, own.topics.sketches]
     groups = own.group_of("sketch"), own.group_of("views"), presence_of(own), own.group_of("match")
@@ -337,7 +267,7 @@ def removed(settings: Settings, name: str) -> list[str]:
     return topics
 
 
-def _between(settings: Settings, admin: Admin) -> list[str]:
+def topics_between(settings: Settings, admin: Admin) -> list[str]:
     """The topics between shards and judge, if the generation has shards."""
     names = replace(settings, shards=1).topics
     return sorted(admin.topics([names.candidates, names.effects]))

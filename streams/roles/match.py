@@ -24,7 +24,7 @@ import numpy as np
 
 from neardup.decider import Decider
 from neardup.errors import NeardupError
-from neardup.index.base import Store
+from neardup.index.column_families import Store
 from neardup.index.layered import Deferred
 from neardup.index.rocks import RocksStore
 from neardup.shadow import Counts

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from neardup.decider import Decider
 from neardup.errors import StateError
-from neardup.index.base import Store
+from neardup.index.column_families import Store
 from neardup.sharded.epochs import Sharding
 from neardup.sharded.window import Window
 from streams.config.settings import Settings

@@ -21,7 +21,7 @@ import orjson
 from neardup.canonical import policy_of, policy_text
 from neardup.decider import Decider
 from neardup.errors import BadInput, CorruptRecord, StateError
-from neardup.index.base import Family, Store
+from neardup.index.column_families import Family, Store
 from neardup.scheme import Scheme
 from streams.errors import SET_THE_SCHEME
 from streams.pipeline.matcher import folded_to

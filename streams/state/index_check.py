@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from neardup.errors import CorruptRecord
 from neardup.index import posting_rows, sketch_rows
-from neardup.index.base import Family, Store
+from neardup.index.column_families import Family, Store
 from neardup.index.rows import (
     NO_PAGE,
     ClusterRow,

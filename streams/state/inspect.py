@@ -12,7 +12,7 @@ from rich.text import Text
 from neardup.decider import Decider
 from neardup.errors import BadInput, StateError
 from neardup.index import sketch_rows
-from neardup.index.base import Family, Store
+from neardup.index.column_families import Family, Store
 from neardup.index.rocks import RocksStore
 from neardup.index.rows import decode_cluster, decode_member, decode_url, id_key
 from neardup.page import named_url, url_hash

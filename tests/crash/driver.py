@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from neardup.decider import Decider
-from neardup.index.base import Family
+from neardup.index.column_families import Family
 from neardup.index.rocks import RocksStore
 from neardup.sharded.epochs import Sharding
 from streams.files import scan as scanning

@@ -48,7 +48,7 @@ from streams.formats.verdicts import decode_object
 from streams.formats.warc import page_of
 from streams.history.diff import diff
 from streams.history.diff_command import history_of
-from streams.kafka.generations import _content_of as generations_of
+from streams.kafka.control_topic import _content_of as generations_of
 from streams.pipeline import batch_fold
 from streams.pipeline.matcher import Matcher
 from streams.state.manifest import Manifest

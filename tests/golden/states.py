@@ -11,7 +11,7 @@ import tarfile
 from importlib.metadata import version
 from pathlib import Path
 
-from neardup.index.base import Family
+from neardup.index.column_families import Family
 from neardup.scheme import Scheme
 from neardup.sketch.takedown_hashes import of_url
 from streams.files.scan import scan

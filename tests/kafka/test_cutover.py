@@ -14,7 +14,8 @@ from test_backfill import beside, control, live
 from neardup.errors import BadInput, StateError
 from streams.client import LiveVerdicts
 from streams.kafka import ControlTopic, Stage
-from streams.roles.generations import cut_over, described, removed
+from streams.roles.cut_over import cut_over
+from streams.roles.generations import described, removed
 
 
 class Reader:

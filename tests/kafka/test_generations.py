@@ -9,7 +9,7 @@ from roles import Role
 
 from streams.config.settings import Topics
 from streams.kafka import topics
-from streams.roles.generations import cut_over
+from streams.roles.cut_over import cut_over
 
 
 def second(line: Line, **settings: object) -> Line:

@@ -16,7 +16,7 @@ from neardup.errors import StateError
 from streams import client
 from streams.client import duplicate_of
 from streams.history.replay import Stretch
-from streams.roles.generations import cut_over
+from streams.roles.cut_over import cut_over
 from streams.roles.replay import replay_stream
 
 FULLTEXT = Path(__file__).parents[2] / "deploy" / "demo" / "fulltext.py"

@@ -12,7 +12,7 @@ from broker import eventually
 from line import story
 from sharded_line import EPOCH, SHARDS, ShardedLine, long
 
-from neardup.index.base import Family
+from neardup.index.column_families import Family
 from neardup.index.rocks import RocksStore
 from neardup.sharded.epochs import Sharding
 from neardup.sketch.takedown_hashes import of_url

@@ -11,8 +11,8 @@ from line import story
 from sharded_line import ShardedLine, long
 
 from neardup.errors import StateError
-from neardup.index.base import Family
-from streams.ask.snapshot import IndexSnapshot
+from neardup.index.column_families import Family
+from streams.ask.answers import IndexSnapshot
 from streams.files.state import State
 from streams.history.checkpoints import bring_back, make
 from streams.history.replay import Stretch

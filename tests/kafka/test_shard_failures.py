@@ -11,7 +11,7 @@ from line import story
 from roles import freeze, full_disk, standing
 from sharded_line import EPOCH, SHARDS, ShardedLine, long
 
-from neardup.index.base import Family
+from neardup.index.column_families import Family
 from neardup.index.rocks import RocksStore
 from neardup.limits import DAY_MS, PLACE_BITS
 from neardup.page import Page

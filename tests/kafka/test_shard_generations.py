@@ -13,7 +13,8 @@ from test_backfill import beside, control, live
 from test_cutover import Reader, ids
 
 from streams.kafka import Stage
-from streams.roles.generations import cut_over, removed
+from streams.roles.cut_over import cut_over
+from streams.roles.generations import removed
 
 
 def sharded(line: Line, name: str, shards: int, **settings: Any) -> Line:

@@ -16,7 +16,7 @@ from line import story
 from roles import SHARD_STEPS, STEPS
 from sharded_line import EPOCH, SHARDS, ShardedLine, long
 
-from neardup.index.base import Family
+from neardup.index.column_families import Family
 from neardup.index.rocks import RocksStore
 from neardup.sketch.takedown_hashes import of_url
 from streams.roles import forget

@@ -11,7 +11,7 @@ from line import Line, Make, story
 from roles import Role, readiness, standing
 from test_made_anew import say_again
 
-from neardup.index.base import Family
+from neardup.index.column_families import Family
 from neardup.index.rocks import RocksStore
 from neardup.page import Page
 from streams.state.checkpoint_store import CheckpointStore

@@ -3,7 +3,7 @@
 from collections import Counter, defaultdict
 
 from neardup.index import naming_rows, posting_rows, rows, sketch_rows
-from neardup.index.base import Family
+from neardup.index.column_families import Family
 from neardup.rules.key_families import KeyFamily, family_of
 from neardup.rules.posted_keys import similarity_keys
 from neardup.sketch.header import Header

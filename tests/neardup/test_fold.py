@@ -14,7 +14,7 @@ from neardup.decider import SiteOverride
 from neardup.errors import CorruptRecord, InvariantBroken
 from neardup.fold import fold, judge, read_ahead
 from neardup.index import reads as reading
-from neardup.index.base import Family
+from neardup.index.column_families import Family
 from neardup.index.memory import MemoryStore
 from neardup.index.posting_rows import is_hot
 from neardup.index.reads import FIRST_MIN, Missing

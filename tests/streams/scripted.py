@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
-from neardup.index.base import Family, Writes
+from neardup.index.column_families import Family, Writes
 from neardup.index.memory import MemoryStore
 from streams.errors import (
     LOG_LOST,

@@ -13,7 +13,7 @@ import pytest
 
 from neardup import BadInput, Decider, Page, Scheme, StateError, Verdict, open_index
 from neardup.errors import BadPage, NeardupError
-from neardup.index.base import Store, Writes
+from neardup.index.column_families import Store, Writes
 from neardup.index.memory import MemoryStore
 from neardup.index.rocks import RocksStore
 from streams.files.scan import scan

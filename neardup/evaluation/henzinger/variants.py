@@ -21,7 +21,8 @@ from neardup.evaluation.rule_tables import MEASURES, measures, not_measured, sit
 from neardup.evaluation.sections import Cell, ResultTable, Section, count, number, share, text
 from neardup.kernels.lanes import LANES
 from neardup.scheme import Scheme
-from neardup.sketch import shingling, simhash
+from neardup.sketch import one_page_shingling as shingling
+from neardup.sketch import one_page_simhash as simhash
 
 _Words = npt.NDArray[np.uint64]
 _Scores = npt.NDArray[np.float64]

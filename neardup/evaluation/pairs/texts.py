@@ -15,8 +15,8 @@ from neardup.scheme import Scheme
 from neardup.sketch.content import article, main_content
 from neardup.sketch.header import Header
 from neardup.text.decoding import decode
-from neardup.text.html import extract_page, text_of
-from neardup.text.tokens import Tokens, tokens_of
+from neardup.text.one_page_html import extract_page, text_of
+from neardup.text.one_page_tokens import Tokens, tokens_of
 from neardup.verdict import Coordinates
 
 #: Reads a page again: maps the coordinates of a sketch to the page that is there now, None without one.

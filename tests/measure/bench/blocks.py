@@ -23,7 +23,7 @@ from typing import NamedTuple
 
 from neardup.decider import Decider
 from neardup.fold import fold
-from neardup.index.base import Family
+from neardup.index.column_families import Family
 from neardup.index.memory import MemoryStore
 from neardup.rules import posted_keys
 from neardup.rules.key_families import PLACES, KeyFamily

@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 
 from neardup.decider import Decider
-from neardup.index.base import Family, Store
+from neardup.index.column_families import Family, Store
 from neardup.index.memory import MemoryStore
 from neardup.index.rocks import RocksStore
 from neardup.limits import PLACE_BITS

@@ -24,7 +24,7 @@ from typing import NamedTuple
 
 from neardup.decider import Decider
 from neardup.fold import fold
-from neardup.index.base import Family
+from neardup.index.column_families import Family
 from neardup.index.rocks import RocksStore
 from neardup.rules import RULES
 from neardup.rules.base import Posts

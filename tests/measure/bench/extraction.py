@@ -28,7 +28,7 @@ from neardup.evaluation.pairs.texts import page_tokens
 from neardup.page import Page
 from neardup.scheme import Scheme
 from neardup.sketch.make_sketches import sketch_pages
-from neardup.text.tokens import words
+from neardup.text.one_page_tokens import words
 from tests.measure.bench.peers import made
 from tests.measure.gate.measure import SEED
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from neardup.decider import Decider
 from neardup.index import naming_rows, posting_rows, sketch_rows
-from neardup.index.base import Family, Store
+from neardup.index.column_families import Family, Store
 from neardup.index.rows import encode_founder_urls, encode_new_clusters, encode_new_digests, rows_of_array
 from neardup.page import url_hash
 from neardup.rules.posted_keys import keys_of_columns, similarity_columns

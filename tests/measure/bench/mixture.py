@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from neardup.kernels import kernel
 from neardup.kernels.mix import mix
-from neardup.sketch.simhash import LOG_WEIGHTS
+from neardup.sketch.one_page_simhash import LOG_WEIGHTS
 
 U64 = np.uint64
 VOCABULARY = 50_000

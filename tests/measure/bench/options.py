@@ -23,7 +23,7 @@ from typing import IO, Any, TypeVar
 from neardup.decider import Decider
 from neardup.fold import fold
 from neardup.index import rocks
-from neardup.index.base import Family, Store, Writes
+from neardup.index.column_families import Family, Store, Writes
 from neardup.index.rocks import RocksStore
 from neardup.scheme import Scheme
 from neardup.sketch.make_sketches import sketch_pages

@@ -23,7 +23,7 @@ from typing import Any
 import orjson
 
 from neardup.decider import Decider
-from neardup.index.base import Store
+from neardup.index.column_families import Store
 from neardup.index.memory import MemoryStore
 from neardup.index.rocks import RocksStore
 from neardup.sharded.messages import Candidates, Effects

@@ -16,7 +16,7 @@ import numpy as np
 from neardup.decider import Decider
 from neardup.errors import BadInput
 from neardup.fold import fold
-from neardup.index.base import Family
+from neardup.index.column_families import Family
 from neardup.index.memory import MemoryStore
 from neardup.index.rocks import RocksStore
 from neardup.page import Page

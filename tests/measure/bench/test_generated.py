@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from neardup.decider import Decider
 from neardup.fold import fold
-from neardup.index.base import Family
+from neardup.index.column_families import Family
 from neardup.index.memory import MemoryStore
 from neardup.limits import PLACE_BITS
 from neardup.scheme import Scheme

@@ -6,7 +6,7 @@ import pytest
 
 from neardup.decider import Decider
 from neardup.fold import fold
-from neardup.index.base import Family
+from neardup.index.column_families import Family
 from neardup.index.memory import MemoryStore
 from neardup.index.rocks import RocksStore
 from neardup.scheme import Scheme

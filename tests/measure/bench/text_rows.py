@@ -8,7 +8,7 @@ from pathlib import Path
 from neardup import open_index
 from neardup.decider import Decider
 from neardup.fold import fold
-from neardup.index.base import Family
+from neardup.index.column_families import Family
 from neardup.index.rocks import RocksStore
 from neardup.page import Page
 from neardup.pairs.scoring import compare

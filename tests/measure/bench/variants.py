@@ -7,7 +7,7 @@ from typing import Any
 from rocksdict import BlockBasedIndexType, Cache, ChecksumType, DataBlockIndexType, DBCompactionStyle
 from rocksdict import DBCompressionType as Compression
 
-from neardup.index.base import Family
+from neardup.index.column_families import Family
 
 _MB = 1 << 20
 

@@ -27,7 +27,7 @@ import numpy.typing as npt
 from neardup.evaluation.pairs.difference import common_ratio, ratio_at_most
 from neardup.kernels import writing
 from neardup.text.decoding import decode
-from neardup.text.html import extract_page, title_of
+from neardup.text.one_page_html import extract_page, title_of
 from tests.measure.commons.pages import Served
 
 SAME_MIN, TWIN_MIN, EDITION_MIN = 0.9, 0.75, 0.5

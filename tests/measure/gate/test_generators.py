@@ -5,7 +5,7 @@ from random import Random
 
 import pytest
 
-from neardup.text.html import text_of
+from neardup.text.one_page_html import text_of
 from tests.measure.gate.language import Language
 from tests.measure.gate.test_gate import GATES, Gate, _name
 

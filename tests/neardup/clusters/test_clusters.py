@@ -6,7 +6,7 @@ import pytest
 
 from neardup.decider import SiteOverride
 from neardup.index import posting_rows
-from neardup.index.base import Family
+from neardup.index.column_families import Family
 from neardup.index.memory import MemoryStore
 from neardup.index.rows import DIGEST_PAGES_MAX, member_key
 from neardup.sketch.layout import HEADER, field_at

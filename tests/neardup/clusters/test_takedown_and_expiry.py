@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from neardup.clusters.takedown_and_expiry import expire, take_down
 from neardup.errors import BadInput
 from neardup.fold import fold
-from neardup.index.base import Family
+from neardup.index.column_families import Family
 from neardup.index.layered import Layered
 from neardup.index.memory import MemoryStore
 from neardup.index.rocks import RocksStore

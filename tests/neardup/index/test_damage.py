@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from neardup.errors import StateError
-from neardup.index.base import Family
+from neardup.index.column_families import Family
 from neardup.index.rocks import RocksStore
 
 #: Damages drawn; NEARDUP_TEST_DAMAGE=2000 for a longer search.

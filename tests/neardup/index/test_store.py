@@ -16,7 +16,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from neardup.errors import StateError
 from neardup.index import rocks
-from neardup.index.base import Family
+from neardup.index.column_families import Family
 from neardup.index.memory import MemoryStore
 from neardup.index.rocks import RocksStore, _explained
 
@@ -134,7 +134,7 @@ def test_a_scan_may_be_written_into(store):
 KILLED = """
 import os, signal, sys
 from pathlib import Path
-from neardup.index.base import Family
+from neardup.index.column_families import Family
 from neardup.index.rocks import RocksStore
 store = RocksStore(Path(sys.argv[1]), write_bytes=1 << 20)
 flushed = int(sys.argv[2])
@@ -295,7 +295,7 @@ FILLED = """
 import os, sys
 from pathlib import Path
 from neardup.errors import StateError
-from neardup.index.base import Family
+from neardup.index.column_families import Family
 from neardup.index.rocks import RocksStore
 store = RocksStore(Path(sys.argv[1]) / "index", write_bytes=2 << 20)
 try:
@@ -316,7 +316,7 @@ STALLED = """
 import os, sys
 from pathlib import Path
 from neardup.errors import StateError
-from neardup.index.base import Family
+from neardup.index.column_families import Family
 from neardup.index.rocks import RocksStore
 
 room = Path(sys.argv[1])

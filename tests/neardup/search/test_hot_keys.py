@@ -8,7 +8,7 @@ import pytest
 from neardup import Page, open_index
 from neardup.decider import Decider
 from neardup.index import posting_rows
-from neardup.index.base import Family
+from neardup.index.column_families import Family
 from neardup.index.memory import MemoryStore
 from neardup.rules.key_families import SIMILARITY_BYTES
 from neardup.scheme import Scheme

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from neardup.decider import Decider
-from neardup.index.base import Family, Reader
+from neardup.index.column_families import Family, Reader
 from neardup.index.memory import MemoryStore
 from neardup.index.rows import id_key
 from neardup.index.sketch_rows import whole_row

@@ -14,7 +14,7 @@ from neardup.sketch.layout import HEADER, RecordKind
 from neardup.sketch.make_sketches import sketch_pages
 from neardup.sketch.sketch import Sketch
 from neardup.text.decoding import decode
-from neardup.text.tokens import words as words_of_page
+from neardup.text.one_page_tokens import words as words_of_page
 from neardup.verdict import Coordinates
 from tests.neardup.sketch.sketch_inputs import SCHEME, SEED, fields_of, layout_of, words_of
 from tests.neardup.sketch.words import sketch_words

@@ -22,8 +22,8 @@ from neardup.decider import Decider
 from neardup.errors import StateError
 from neardup.page import Page
 from neardup.sketch.make_sketches import sketch_pages
-from streams.ask import service, snapshot
-from streams.ask.snapshot import IndexSnapshot
+from streams.ask import answers, http_service
+from streams.ask.answers import IndexSnapshot
 from streams.files.scan import scan
 from streams.files.state import State
 from streams.formats.message import Message, encode_message
@@ -53,7 +53,7 @@ def serving(directory: Path, token: str | None = None) -> Iterator[str]:
         started.set()
 
     thread = threading.Thread(
-        target=loop.run_until_complete, args=(service.serve(index, sock, token, ready, stop.wait()),)
+        target=loop.run_until_complete, args=(http_service.serve(index, sock, token, ready, stop.wait()),)
     )
     thread.start()
     try:
@@ -84,7 +84,7 @@ def as_json(asked: Page) -> dict[str, Any]:
 def test_the_answer_is_what_adding_gives_and_follows_each_flush(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(snapshot, "CATCH_UP_S", 0)
+    monkeypatch.setattr(answers, "CATCH_UP_S", 0)
     with neardup.open_index(tmp_path / "state") as index:
         index.add([page(number) for number in range(20)])
         index.flush()
@@ -131,14 +131,14 @@ def test_bad_questions_get_a_sentence(tmp_path: Path, monkeypatch: pytest.Monkey
         assert (code, answer["verdict"]["verdict"]) == (200, "rejected")
         size = index.scheme.body_bytes_max * 4 // 3 + (1 << 20)
         assert post(url, {"url": "http://a.example/", "body": "x" * size}, TOKEN)[0] == 413
-        monkeypatch.setattr(service, "WAITING_MAX", 0)
+        monkeypatch.setattr(http_service, "WAITING_MAX", 0)
         assert post(url, good, TOKEN)[0] == 503
 
 
 def test_an_index_that_a_restored_checkpoint_replaced_is_opened_anew(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(snapshot, "CATCH_UP_S", 0)
+    monkeypatch.setattr(answers, "CATCH_UP_S", 0)
     asked, path = Page("http://b.example/", page(1).body), tmp_path / "state" / "index"
     with neardup.open_index(tmp_path / "state"):
         pass
@@ -213,7 +213,7 @@ def test_an_index_with_shards_answers_what_adding_gives(tmp_path: Path, monkeypa
                 added = Message(bytes.fromhex(SCHEME.digest), (Range(bytes(16), 0, 0, 1),), (record,))
                 (expected[one],) = lockstep([*messages, encode_message(added)], state.decider).verdicts[-1]
             for seconds in (0.0, 1e9):  # from a new flush, and again from the same one
-                monkeypatch.setattr(snapshot, "CATCH_UP_S", seconds)
+                monkeypatch.setattr(answers, "CATCH_UP_S", seconds)
                 for one in asked:
                     answer = ask.query(one)
                     assert (answer.messages, answer.verdict.to_json()) == (len(messages), expected[one])

@@ -14,7 +14,7 @@ from neardup.decider import Decider
 from neardup.errors import BadInput
 from neardup.evaluation.audits import AuditPair, audit_section, drawn_of, read_audits
 from neardup.evaluation.pairs.labels import Judgement, label_of
-from neardup.index.base import Family
+from neardup.index.column_families import Family
 from neardup.shadow import Auditor, Counts
 from streams.config.settings import Settings
 from streams.evaluation.evaluate import evaluate_command, open_crawl

@@ -11,7 +11,7 @@ import pytest
 
 from neardup.decider import Decider, SiteOverride
 from neardup.errors import CorruptRecord, InvariantBroken, StateError
-from neardup.index.base import Family
+from neardup.index.column_families import Family
 from neardup.index.memory import MemoryStore
 from neardup.scheme import Scheme
 from streams.comparison.explain import explain_command

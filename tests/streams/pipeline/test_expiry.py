@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from neardup.decider import Decider
 from neardup.errors import CorruptRecord
-from neardup.index.base import Family
+from neardup.index.column_families import Family
 from neardup.index.memory import MemoryStore
 from neardup.limits import DAY_MS
 from neardup.page import url_hash

@@ -14,7 +14,7 @@ import pytest
 
 from neardup.decider import Decider
 from neardup.errors import BadInput, CorruptRecord
-from neardup.index.base import Family
+from neardup.index.column_families import Family
 from neardup.index.memory import MemoryStore
 from neardup.sketch.takedown_hashes import Takedown, of_prefix, of_site, of_url
 from streams.comparison.explain import explain_command

@@ -9,7 +9,7 @@ import pytest
 
 from neardup.decider import Decider
 from neardup.errors import StateError
-from neardup.index.base import Family
+from neardup.index.column_families import Family
 from neardup.index.rocks import RocksStore
 from streams.config.settings import Settings
 from streams.roles.checkpoint import RoleCheckpoints

@@ -8,7 +8,7 @@ import random
 from dataclasses import dataclass, field
 
 from neardup.decider import Decider
-from neardup.index.base import Family
+from neardup.index.column_families import Family
 from neardup.index.memory import MemoryStore
 from neardup.sharded.answering import answer
 from neardup.sharded.apply_effects import changes

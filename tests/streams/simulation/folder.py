@@ -8,7 +8,7 @@ from typing import Any
 
 from neardup.decider import Decider
 from neardup.errors import StateError
-from neardup.index.base import Family
+from neardup.index.column_families import Family
 from streams.pipeline.matcher import folded_to
 from tests.streams.scripted import ForgetfulStore
 

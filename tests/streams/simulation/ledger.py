@@ -11,7 +11,7 @@ from neardup.clusters.batch_verdicts import BatchVerdicts
 from neardup.clusters.takedown_and_expiry import Removed
 from neardup.decider import Decider
 from neardup.fold import Outcome
-from neardup.index.base import Family, Reader
+from neardup.index.column_families import Family, Reader
 from neardup.index.layered import Layered
 from neardup.page import Page, host_of, site_of
 from neardup.scheme import Scheme

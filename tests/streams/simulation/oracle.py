@@ -8,7 +8,7 @@ import orjson
 
 from neardup.decider import Decider
 from neardup.errors import CorruptRecord
-from neardup.index.base import Family
+from neardup.index.column_families import Family
 from neardup.index.layered import Layered
 from neardup.index.memory import MemoryStore
 from neardup.page import host_of, site_of

@@ -32,7 +32,7 @@ from neardup.clusters.batch_verdicts import BatchVerdicts
 from neardup.decider import Decider
 from neardup.errors import NeardupError, StateError
 from neardup.fold import Outcome
-from neardup.index.base import Family, Store
+from neardup.index.column_families import Family, Store
 from neardup.sharded import shard as shard_module
 from neardup.sharded.epochs import Sharding
 from neardup.sharded.messages import ANSWER, EFFECT, Candidates, Effects

@@ -16,7 +16,7 @@ import pytest
 
 from neardup.decider import Decider
 from neardup.errors import BadInput, CorruptRecord, StateError
-from neardup.index.base import Family
+from neardup.index.column_families import Family
 from neardup.index.rocks import RocksStore
 from neardup.scheme import Scheme
 from streams.config.settings import Settings

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from neardup.index.base import Family
+from neardup.index.column_families import Family
 from neardup.scheme import Scheme
 from streams.files.state import State
 from streams.formats.message import Forget, Message, decode_entry

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from neardup.index.base import Family, Store
+from neardup.index.column_families import Family, Store
 from neardup.index.memory import MemoryStore
 from neardup.index.rows import decode_cluster, decode_member, decode_url, id_key
 from neardup.scheme import Scheme

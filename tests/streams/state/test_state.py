@@ -13,7 +13,7 @@ import pytest
 
 from neardup.decider import Decider
 from neardup.errors import BadInput, CorruptRecord, OtherVersion, StateError
-from neardup.index.base import Family
+from neardup.index.column_families import Family
 from neardup.scheme import Scheme
 from neardup.verdict import Coordinates
 from streams.files.scan import scan

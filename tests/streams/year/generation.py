@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from neardup.decider import Decider
-from neardup.index.base import Family
+from neardup.index.column_families import Family
 from neardup.index.rows import decode_url
 from neardup.scheme import Scheme
 from neardup.sketch.takedown_hashes import Takedown

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from neardup.kernels import lanes as lanes_module
 from neardup.kernels import planes as planes_module
-from neardup.sketch.simhash import LOG_WEIGHTS, agreeing_bits, simhash
+from neardup.sketch.one_page_simhash import LOG_WEIGHTS, agreeing_bits, simhash
 from tests.neardup.hostile import EXAMPLES
 from tests.neardup.kernels.called import called
 from tests.neardup.sketch.sketch_inputs import SEED, SHAPE, fingerprints

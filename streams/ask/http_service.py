@@ -12,7 +12,7 @@ from prometheus_client import CollectorRegistry, Counter, Histogram, generate_la
 from neardup.errors import BadPage, NeardupError
 from neardup.page import Page
 from neardup.verdict import Kind
-from streams.ask.snapshot import IndexSnapshot
+from streams.ask.answers import IndexSnapshot
 from streams.formats.json import decode_line, object_of
 from streams.process import web_server
 from streams.process.shutdown import stop_event

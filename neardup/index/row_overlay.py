@@ -6,7 +6,7 @@ from heapq import merge
 from typing import Any, Generic, TypeVar
 
 from neardup.errors import InvariantBroken
-from neardup.index.base import Family
+from neardup.index.column_families import Family
 from neardup.index.reads import FIRST_MIN, Missing, Needs, ReadSet
 
 Row = TypeVar("Row")

@@ -1,4 +1,7 @@
-"""Algorithm C (Charikar 2002; Henzinger 2006, section 2): 384 random projections of a page's tokens."""
+"""Algorithm C (Charikar 2002; Henzinger 2006, section 2): 384 random projections of a page's tokens.
+
+One page at a time, for signals, evaluations and tests; batches use the kernels themselves.
+"""
 
 import numpy as np
 import numpy.typing as npt

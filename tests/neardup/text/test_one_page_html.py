@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from neardup.kernels.facts import BASE_START, CANONICAL_START, FACTS, HEADING_END, HEADING_START, LANG_START
 from neardup.kernels.html import PADDING_BYTES, extract, text_bytes_needed
-from neardup.text.html import extract_page, text_of, title_of, unescape_value
-from neardup.text.tokens import tables, tokens_of, words
+from neardup.text.one_page_html import extract_page, text_of, title_of, unescape_value
+from neardup.text.one_page_tokens import tables, tokens_of, words
 from tests.neardup.hostile import EXAMPLES, OWN_HOST, archive_pages, hostile_pages, needs_jit
 from tests.oracle import text as oracle
 

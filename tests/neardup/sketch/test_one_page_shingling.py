@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from neardup.sketch import shingling
+from neardup.sketch import one_page_shingling as shingling
 from tests.neardup.hostile import EXAMPLES
 from tests.neardup.sketch.sketch_inputs import SEED, SHAPE, fingerprints
 from tests.oracle import sketches as oracle

@@ -11,7 +11,7 @@ from neardup.kernels.fingerprint import KEY_WORDS
 from neardup.kernels.points import ALL_DIGITS, ANY_DIGIT, IN_LINK, IN_TITLE, TERM
 from neardup.kernels.tokens import tokenise, tokens_needed
 from neardup.scheme import constants
-from neardup.text.html import Extracted, extract_page
+from neardup.text.one_page_html import Extracted, extract_page
 from neardup.text.tables import tables
 
 __all__ = ["ALL_DIGITS", "ANY_DIGIT", "IN_LINK", "IN_TITLE", "TERM", "Tokens", "tables", "tokens_of", "words"]

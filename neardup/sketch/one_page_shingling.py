@@ -1,4 +1,7 @@
-"""Algorithm B (Broder 1997; Fetterly 2003; Henzinger 2006, section 2): shingles, minvalues, supershingles."""
+"""Algorithm B (Broder 1997; Fetterly 2003; Henzinger 2006, section 2): shingles, minvalues, supershingles.
+
+One page at a time, for evaluations and tests; batches use the kernels themselves.
+"""
 
 import numpy as np
 import numpy.typing as npt

@@ -9,8 +9,8 @@ from neardup.kernels.fingerprint import KEY_WORDS
 from neardup.kernels.html import text_bytes_needed
 from neardup.kernels.tokens import tokenise, tokens_needed
 from neardup.scheme import Scheme
-from neardup.text.html import extract_page
-from neardup.text.tokens import ALL_DIGITS, ANY_DIGIT, IN_LINK, IN_TITLE, TERM, tables, tokens_of, words
+from neardup.text.one_page_html import extract_page
+from neardup.text.one_page_tokens import ALL_DIGITS, ANY_DIGIT, IN_LINK, IN_TITLE, TERM, tables, tokens_of, words
 from tests.neardup.hostile import EXAMPLES, needs_jit
 from tests.oracle import sketches
 from tests.oracle import text as oracle
