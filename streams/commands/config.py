@@ -17,7 +17,7 @@ class Options(Json):
 
 @command("config", "neardup config --config neardup.toml")
 def config(options: Options) -> None:
-    """Print every setting in force, and its source. Secrets are not shown."""
+    """Print every setting in force, its source, and the values that it admits. Secrets are not shown."""
     rows = options.settings.describe()
     if options.as_json:
         print_json([row._asdict() for row in rows])
@@ -26,4 +26,4 @@ def config(options: Options) -> None:
         secret = row.setting in OPTIONS and OPTIONS[row.setting].kind.secret
         names = ", ".join(filter(None, (row.flag, row.env, f"{row.env}_FILE" if secret else "")))
         click.echo(printable(f"{row.setting} = {row.value}  ({row.origin})"))
-        click.echo(f"    {row.help} [{names}]")
+        click.echo(f"    {row.help} [{names}]" + (f"; {row.allowed}" if row.allowed else ""))

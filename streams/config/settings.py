@@ -158,6 +158,7 @@ class Row(NamedTuple):
     help: str
     env: str
     flag: str  # "" for a secret, which no command line may hold
+    allowed: str  # limits of a number, or the form of another value
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -398,7 +399,8 @@ class Settings:
             shown = HIDDEN if secret else without_credentials(_shown(value), queries=True)
             origin = self.origins.get(option.name, "default")
             flag = f"--kafka {name}=" if table == "kafka" else option.flag
-            rows.append(Row(option.name, shown, origin, option.help, option.env, "" if option.kind.secret else flag))
+            flag = "" if option.kind.secret else flag
+            rows.append(Row(option.name, shown, origin, option.help, option.env, flag, option.kind.allowed))
         return rows
 
 

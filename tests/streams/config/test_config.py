@@ -387,6 +387,9 @@ def test_describe_has_one_row_a_setting_each_with_help():
     rows = load({}).describe()
     assert [row.setting for row in rows] == list(OPTIONS)
     assert all(row.help and row.env.startswith("NEARDUP_") for row in rows)
+    limits = {row.setting: row.allowed for row in rows}
+    assert limits["decider.tape_min"] == "a number from 0 to 1"
+    assert limits["decider.postings_max"] == "a whole number from 1 to 64"
     sites = load(
         {"NEARDUP_DECIDER__SITES": '{"a.org": {"tape_min": 0.9}}', "NEARDUP_BODY_REF_PREFIXES": "s3://a/, s3://b/"}
     )
