@@ -26,10 +26,11 @@ class Ruling(NamedTuple):
     """What a rule decides about a pair.
 
     kind: near_duplicate, same_content or None (not a duplicate).
-    by: name of the step that accepted or refused the pair.
+    by: the step that accepted the pair, or the name under which a step refused it (`Rule.refusals`).
     rank: orders accepted candidates, greatest first; ties go to the smallest page id.
     score: the number that the step compared with its threshold, in the unit of the step.
-    demand: that threshold. A veto refuses a pair at any score; its score and demand are those of the tapes.
+    demand: that threshold. A veto refuses a pair at any score; its score and demand are those of the tapes, so a
+        refused pair may have a score above the demand.
     """
 
     kind: Kind | None

@@ -97,8 +97,8 @@ public record Verdict(
     /**
      * Numbers of the pair that decided. More may be added. An absent field is null, or false.
      *
-     * @param by The step that decided.
-     * @param score The number that the step compared with its threshold, in the unit of the step.
+     * @param by The step that accepted the pair, or the name under which a step refused it. digest: the words are equal.
+     * @param score The number that the step compared with its threshold, in the unit of the step. Of a veto, the tape score: a refused pair may have a score above the demand.
      * @param demand The threshold of the step.
      * @param bSimilarity Supershingles that both pages have, of 6.
      * @param cSimilarity Equal bits of the simhashes, of 384.
