@@ -35,7 +35,7 @@ def forget(options: Options) -> None:
     """Take down a page or document, the pages of a site, or the pages whose URLs have a prefix.
 
     The index drops them. The decision becomes a record of the sketch log, as a hash, so that every fold of the log
-    repeats it. It holds for pages that were fetched before it. Each page gets a verdict `gone` with the reason `taken
+    repeats it. It applies to the pages before it in the log. Each page gets a verdict `gone` with the reason `taken
     down`, so that indexes and views drop it; if it represented others, the next of them is promoted. The command prints
     the number of pages, and the copies that it does not reach.
     """
