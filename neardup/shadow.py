@@ -19,7 +19,7 @@ from neardup.rules import RULES, Ruling
 from neardup.rules.posted_keys import counts_siblings
 from neardup.rules.tape import plain_demand
 from neardup.sketch.header import Header
-from neardup.verdict import Kind
+from neardup.verdict import Disagreement, Kind
 
 AUDIT_VERSION = 1
 #: Distance of a pair's tape score from the threshold within which it is drawn.
@@ -28,16 +28,6 @@ MARGIN = 0.06
 PAGE_PAIRS_MAX, MESSAGE_PAIRS_MAX = 4, 128
 #: Numbers of the decider that a shadow cannot change: it has the live rule's index, candidates and clusters.
 LIVE_ONLY = frozenset(shaping(Shapes.INDEX, Shapes.CANDIDATES, Shapes.CLUSTERS))
-
-
-class Disagreement(StrEnum):
-    """How the two rules differ on one page. Values are persisted and published: they never change."""
-
-    LIVE_MERGES = "live_merges"
-    SHADOW_MERGES = "shadow_merges"
-    OTHER_REPRESENTATIVE = "other_representative"
-    #: Neither merges, and they name different pages with the same main content.
-    OTHER_CONTENT = "other_content"
 
 
 class Stratum(StrEnum):

@@ -39,6 +39,16 @@ class Kind(StrEnum):
     REJECTED = "rejected"
 
 
+class Disagreement(StrEnum):
+    """How the live rule and a shadow differ on one page. Values are persisted and published: they never change."""
+
+    LIVE_MERGES = "live_merges"
+    SHADOW_MERGES = "shadow_merges"
+    OTHER_REPRESENTATIVE = "other_representative"
+    #: Neither merges, and they name different pages with the same main content.
+    OTHER_CONTENT = "other_content"
+
+
 @dataclass(slots=True)
 class Coordinates:
     """Where a page was read: the source (32 hex digits: topic id, or digest of a file), partition, offset, position.

@@ -17,7 +17,7 @@ def accept_gap(options: Options) -> None:
 
     The error of the matcher names OFFSET. The decision becomes a record of the log. Start the matcher again.
     """
-    from streams.roles import accept_gap as accept
+    from streams.roles.operator import accept_gap as accept
 
     click.echo(f"written at offset {accept(options.settings, options.offset)}; start the matcher again")
 
@@ -28,6 +28,6 @@ def skip_record(options: Options) -> None:
 
     The error of the matcher names OFFSET. The decision becomes a record of the log. Start the matcher again.
     """
-    from streams.roles import skip_record as skip
+    from streams.roles.operator import skip_record as skip
 
     click.echo(f"written at offset {skip(options.settings, options.offset)}; start the matcher again")

@@ -40,8 +40,7 @@ def backfill(options: Options) -> int:
     It may be stopped at any moment, and the same command continues. Once it has caught up, it prints so and follows the
     live topic, so that `neardup cutover` loses nothing.
     """
-    from streams.roles import run_backfill
-    from streams.roles.backfill import BackfillOptions
+    from streams.roles.backfill import BackfillOptions, run_backfill
 
     settings = options.settings
     if not settings.generation:

@@ -33,7 +33,7 @@ def match(options: Options) -> None:
     active one dies, another takes over within seconds. SIGTERM stops a matcher after its batch, a second SIGTERM at
     once.
     """
-    from streams.roles import run_matcher
+    from streams.roles.adapters import run_matcher
 
     if options.settings.is_sharded:
         raise WrongUsage(
@@ -60,7 +60,7 @@ def judge(options: JudgeOptions) -> None:
     It takes the place of `neardup match` in a generation with shards, and waits until all of them have answered. With
     --standby, one judge is active and the others follow it, each with a state directory of its own.
     """
-    from streams.roles import run_matcher
+    from streams.roles.adapters import run_matcher
 
     if not options.settings.is_sharded:
         raise WrongUsage("the generation has no shards to judge for: name their number by --shards or NEARDUP_SHARDS")
@@ -79,7 +79,7 @@ def run(options: RunOptions) -> None:
     With --shards N, the matcher is the judge of N shards, which run in processes beside this one. Without
     NEARDUP_SEED, the seed of a new state directory is drawn at random and kept there.
     """
-    from streams.roles import run_single_process
+    from streams.roles.single_process import run_single_process
 
     run_single_process(_with_seed(options.settings), **values(options, "settings"))
 

@@ -14,6 +14,6 @@ def sketch(options: Options) -> None:
 
     The secret seed comes from NEARDUP_SEED or NEARDUP_SEED_FILE, the same for all sketchers and the matcher.
     """
-    from streams.roles import run_sketcher
+    from streams.roles.adapters import run_sketcher
 
     run_sketcher(options.settings)

@@ -27,7 +27,8 @@ from neardup.clusters.best_candidate import ComparedPage
 from neardup.decider import Decider
 from neardup.errors import BadInput
 from neardup.limits import PLACE_BITS
-from neardup.shadow import AUDIT_VERSION, LIVE_ONLY, Auditor, Counts, Disagreement, shadow_of
+from neardup.shadow import AUDIT_VERSION, LIVE_ONLY, Auditor, Counts, shadow_of
+from neardup.verdict import Disagreement
 from streams.config.load import decider_numbers
 from streams.errors import WrongUsage, bad_input
 

@@ -18,8 +18,7 @@ from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
 from neardup.index.column_families import Family
-from neardup.shadow import Disagreement
-from neardup.verdict import Kind
+from neardup.verdict import Disagreement, Kind
 
 #: Steps of each role, in their order.
 STEPS: Final[Mapping[str, tuple[str, ...]]] = {

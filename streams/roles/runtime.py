@@ -6,9 +6,9 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from neardup.errors import CorruptRecord, NeardupError, StateError
-from neardup.warm import SCANNING, Need, make_ready
 from streams.config.settings import FETCHED_KB_MAX, Role, Settings
 from streams.errors import BrokerError, PositionLost, SourceGap, Stopped, TopicError, WrongScheme
 from streams.formats.message import own_version
@@ -20,6 +20,9 @@ from streams.process.open_files import raise_open_files
 from streams.process.shutdown import steady_ms, stopped_by_signals, stopped_within
 from streams.process.traces import Traces, traces_to
 from streams.state.checkpoint_store import CheckpointStore
+
+if TYPE_CHECKING:
+    from neardup.warm import Need
 
 _log = logs.get("roles")
 
@@ -39,7 +42,7 @@ NEW_WAIT_SECONDS = 30.0
 
 
 #: Kernels that a role needs; others need all.
-_NEEDS: Mapping[str, Sequence[Need]] = {"sketch": ("sketching",), "match": ("judging",), "shard": ("judging",)}
+_NEEDS: "Mapping[str, Sequence[Need]]" = {"sketch": ("sketching",), "match": ("judging",), "shard": ("judging",)}
 
 #: Errors that a restart does not repair, with their label in the metrics. The first class that fits counts.
 _CAUSES: Mapping[type[NeardupError], str] = {
@@ -130,6 +133,9 @@ def serving(settings: Settings, role: str) -> Iterator[Runtime]:
             stopped_by_signals(stop),
             stopped_within(stop, END_SECONDS_MAX),
         ):
+            # Here, as commands that connect and judge nothing would wait for the import of all kernels.
+            from neardup.warm import SCANNING, make_ready
+
             needs = _NEEDS.get(role, SCANNING)
             make_ready(_log.info, (*needs, "sharding") if settings.is_sharded and role != "shard" else needs)
             host, port = server.address

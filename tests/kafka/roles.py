@@ -28,11 +28,13 @@ from neardup.sharded.shard import Shard
 from streams.config.settings import Settings
 from streams.kafka import KafkaPages, KafkaVerdicts, MergedPages, Writer
 from streams.process.watchdog import EXIT_CODE
-from streams.roles import backfill, run_backfill, run_matcher, run_single_process, run_sketcher
-from streams.roles.backfill import BackfillOptions
+from streams.roles import backfill
+from streams.roles.adapters import run_matcher, run_sketcher
+from streams.roles.backfill import BackfillOptions, run_backfill
 from streams.roles.match import MatchRole
 from streams.roles.shard import ShardRole
 from streams.roles.shard_process import run_shards
+from streams.roles.single_process import run_single_process
 from streams.roles.sketch import SketchRole
 from streams.state.checkpoint_store import CheckpointStore
 from tests import forked

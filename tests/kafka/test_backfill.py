@@ -24,8 +24,8 @@ from streams.formats.codecs import fetch_time
 from streams.history.diff import diff
 from streams.history.replay import Stretch
 from streams.kafka import ControlTopic, KafkaPages, MergedPages, Stage, topics
-from streams.roles import forget
 from streams.roles.cut_over import cut_over
+from streams.roles.operator import forget
 from streams.roles.replay import replay_stream
 from streams.state import inspect as look
 from tests.streams.archives import crawl, write_warc

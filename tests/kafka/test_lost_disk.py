@@ -11,7 +11,7 @@ from line import Line, Make, story
 from test_backfill import beside, in_log, merged
 
 from streams.history.checkpoints import bring_back
-from streams.roles import run_matcher
+from streams.roles.adapters import run_matcher
 from streams.roles.runtime import Runtime
 from streams.state.checkpoint_store import CheckpointStore
 from tests.short import some

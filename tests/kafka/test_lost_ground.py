@@ -10,7 +10,7 @@ from confluent_kafka.admin import NewPartitions
 from line import SOON, Make, story
 from roles import full_disk
 
-from streams.roles import accept_gap
+from streams.roles.operator import accept_gap
 
 # The state directory.
 

@@ -15,8 +15,8 @@ from streams.formats.message import Message, NewDecider, encode_control, encode_
 from streams.history.diff_command import compare
 from streams.kafka import Writer
 from streams.ports import Range
-from streams.roles import skip_record
 from streams.roles.adapters import newest_verdicts
+from streams.roles.operator import skip_record
 from streams.roles.print_verdicts import verdicts_of
 
 

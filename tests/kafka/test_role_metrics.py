@@ -9,8 +9,8 @@ from line import Line, story
 
 from streams.config.settings import Topics
 from streams.process.metrics import STEPS
-from streams.roles import run_single_process
 from streams.roles.runtime import Runtime
+from streams.roles.single_process import run_single_process
 
 
 def test_both_roles_count_what_they_did(broker: str, names: Topics, tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ from test_standby import follows, pair, started
 
 from neardup.page import Page
 from streams.kafka import Writer
-from streams.roles import accept_gap
+from streams.roles.operator import accept_gap
 from streams.state.checkpoint_store import CheckpointStore
 from tests.short import some
 

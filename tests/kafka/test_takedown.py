@@ -13,8 +13,7 @@ from line import Line, Make, story
 from neardup.errors import BadInput
 from neardup.sketch.takedown_hashes import of_prefix, of_url
 from streams.errors import WrongScheme
-from streams.roles import forget
-from streams.roles.operator import forget_stream
+from streams.roles.operator import forget, forget_stream
 from streams.state import inspect as look
 from streams.state.checkpoint_store import CheckpointStore
 from tests.short import some

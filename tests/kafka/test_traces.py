@@ -27,8 +27,8 @@ from streams.config.settings import Settings
 from streams.kafka import KafkaLog, TopicReader
 from streams.process import traces as module
 from streams.process.traces import PARENT, PARENTS, TRACED_MAX, Traces, parent_in, parents_in
-from streams.roles import run_single_process
 from streams.roles.runtime import Runtime, traces_of
+from streams.roles.single_process import run_single_process
 
 CONTEXT = b"00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 STEPS = ("publish", "sketch", "match", "verdict")

@@ -12,17 +12,9 @@ from neardup.fold import fold
 from neardup.index.memory import MemoryStore
 from neardup.rules import Pair
 from neardup.rules.siblings import NO_SIBLINGS
-from neardup.shadow import (
-    MARGIN,
-    MESSAGE_PAIRS_MAX,
-    PAGE_PAIRS_MAX,
-    Auditor,
-    Disagreement,
-    disagreement,
-    shadow_of,
-)
+from neardup.shadow import MARGIN, MESSAGE_PAIRS_MAX, PAGE_PAIRS_MAX, Auditor, disagreement, shadow_of
 from neardup.sketch.header import Header
-from neardup.verdict import Kind
+from neardup.verdict import Disagreement, Kind
 from tests.neardup.handmade import record
 from tests.neardup.invariants import contents_of
 from tests.neardup.story import BASE, FAR, SMALL, endless, slices_of, text

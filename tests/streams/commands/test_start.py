@@ -55,6 +55,9 @@ for command in sys.argv[1:]:
 import streams.client
 found = {"numba", "numpy", "rocksdict"} & set(sys.modules)
 assert not found, f"a client of the stream imported {found}"
+import streams.roles.generations, streams.roles.ping
+found = {"numba", "rocksdict"} & set(sys.modules)
+assert not found, f"a command that only connects imported {found}"
 """
     ended = subprocess.run([sys.executable, "-c", code, *commands], capture_output=True, text=True, check=False)
     assert ended.returncode == 0, ended.stderr[-500:]

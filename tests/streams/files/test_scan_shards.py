@@ -16,8 +16,8 @@ from neardup.errors import StateError
 from neardup.index.column_families import Family
 from neardup.index.rocks import RocksStore
 from neardup.scheme import Scheme
-from neardup.shadow import Disagreement
 from neardup.sharded.messages import EffectKind, Effects
+from neardup.verdict import Disagreement
 from streams.comparison.explain import explain_command
 from streams.files.scan import Progress, scan
 from streams.files.scan_shards import ShardProcess, new_sharding
