@@ -9,19 +9,37 @@ ROOT = Path(__file__).parents[1]
 
 
 def run(page: str) -> None:
-    (code,) = re.findall(r"```python\n(.*?)```", (ROOT / page).read_text(), flags=re.DOTALL)
-    exec(compile(code, page, "exec"), {})
+    """Runs the examples of a page one after the other, as in one program."""
+    names: dict[str, object] = {}
+    for code in re.findall(r"```python\n(.*?)```", (ROOT / page).read_text(), flags=re.DOTALL):
+        exec(compile(code, page, "exec"), names)
+
+
+#: What the page prints after its first example: a new number, a ruling, and verdicts on documents with ids.
+LATER = ["0.9", r"near_duplicate tape 0\.99\d+ 0\.9", "unique doc 17", "near_duplicate doc 18"]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("page", "queried"), [("README.md", []), ("neardup/use-as-a-library.md", ["unchanged"])])
+@pytest.mark.parametrize(
+    ("page", "queried", "later"),
+    [("README.md", [], []), ("neardup/use-as-a-library.md", ["unchanged"], LATER)],
+)
 def test_a_library_example_runs(
-    page: str, queried: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    page: str,
+    queried: list[str],
+    later: list[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.chdir(tmp_path)
     run(page)
-    first, second, *query, score = capsys.readouterr().out.splitlines()
+    first, second, *rest = capsys.readouterr().out.splitlines()
+    query, score, more = rest[: len(queried)], rest[len(queried)], rest[len(queried) + 1 :]
     assert first.startswith("unique https://a.example/")
     assert second.startswith("near_duplicate https://b.example/")
     assert query == queried
     assert score.startswith("0.99")
+    assert len(more) == len(later)
+    for printed, expected in zip(more, later, strict=True):
+        assert re.fullmatch(expected, printed)
