@@ -35,9 +35,10 @@ def forget(options: Options) -> None:
     """Take down a page or document, the pages of a site, or the pages whose URLs have a prefix.
 
     The index drops them. The decision becomes a record of the sketch log, as a hash, so that every fold of the log
-    repeats it. It applies to the pages before it in the log. Each page gets a verdict `gone` with the reason `taken
-    down`, so that indexes and views drop it; if it represented others, the next of them is promoted. The command prints
-    the number of pages, and the copies that it does not reach.
+    repeats it. It applies to the pages before it in the log: a page that still waits in `pages` for a sketcher comes
+    back as a new page, so stop crawling it, wait for the sketchers, and then take it down. Each page gets a verdict
+    `gone` with the reason `taken down`, so that indexes and views drop it; if it represented others, the next of them
+    is promoted. The command prints the number of pages, and the copies that it does not reach.
     """
     takedown, scan = _takedown_of(options), options.state
     result: dict[str, Any]
@@ -111,6 +112,8 @@ def _unreached(settings: Settings, scan: Path | None) -> list[str]:
         ]
     names = settings.topics
     return [
+        f"pages that wait in topic {names.pages} for a sketcher: one of that name comes back as a new page; once "
+        "`neardup generations` shows that the sketchers have caught up, call this again, which is safe",
         f"topics {names.pages} and {names.rejected}, which hold the pages themselves, until their retention "
         "(or kafka-delete-records): a sketcher that reads them again brings the pages back",
         f"the bytes of topic {names.sketches}, until its retention; every fold forgets the pages at this offset",
@@ -120,5 +123,8 @@ def _unreached(settings: Settings, scan: Path | None) -> list[str]:
         "out: `neardup views --rebuild` after that",
         "texts that an index keeps: its client hides a page whose verdict is `gone`; delete the text where its reason "
         "is `taken down`",
-        "earlier checkpoints: they are removed when the next one is made",
+        "earlier checkpoints, until the matcher has taken the pages down: then it makes another one and removes them "
+        "(shards: two epochs later)",
+        "bytes of topics of an audit, of `candidates` and of `effects` (with shards), until their retention; bodies "
+        "that `neardup publish --bodies` stored: delete them there",
     ]
