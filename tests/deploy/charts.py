@@ -86,6 +86,12 @@ MATRIX: Mapping[str, Mapping[str, Any]] = {
     },
     "asked through a forwarded port": {"ask": {"enabled": True}},
     "with a standby": {"matcher": {"standby": True, "newDecider": True, "checkpoints": {"url": "s3://crawl/neardup"}}},
+    "filled from history": {
+        "kafka": {"generation": "g2"},
+        "shards": {"count": 2, "extraArgs": ["--sketches-of="]},
+        "sketcher": {"replicas": 0},
+        "matcher": {"backfill": True, "extraArgs": ["--sketches-of="], "checkpoints": {"url": "s3://crawl/g2"}},
+    },
     "kept on a claim": {
         "matcher": {"checkpoints": {"existingClaim": "copies"}},
         "views": {"enabled": True, "persistence": {"storageClass": "local-nvme"}, "podLabels": {"a": "b"}},

@@ -13,6 +13,7 @@ import pytest
 from charts import CHART, KUBERNETES, MATRIX, documents, of, template
 from tools import Tool
 
+from streams.commands.app import all_commands
 from streams.config.load import load
 from streams.config.settings import OPTIONS
 from tests.short import some
@@ -291,7 +292,23 @@ def test_one_that_stands_by_is_as_the_other_and_never_beside_it(tmp_path: Path) 
     assert all(matcher[name] == alone[name] for name in ("podManagementPolicy", "serviceName", "volumeClaimTemplates"))
 
 
+def test_a_backfill_fills_a_generation_and_arguments_of_one_start_are_given(tmp_path: Path) -> None:
+    found = documents(template(tmp_path, MATRIX["filled from history"]))
+    (container,) = of(found, "StatefulSet", "-matcher")["spec"]["template"]["spec"]["containers"]
+    state, store = "--state=/var/lib/neardup/state", "--checkpoints=s3://crawl/g2"
+    assert container["args"] == ["backfill", state, store, "--shard-processes=0", "--sketches-of="]
+    understood = all_commands()["backfill"].make_context("backfill", container["args"][1:]).params
+    assert (understood["sketches_of"], understood["checkpoints"]) == ("", "s3://crawl/g2")
+    (shards,) = of(found, "StatefulSet", "-shards-0")["spec"]["template"]["spec"]["containers"]
+    assert shards["args"] == ["shard", "--only", "0-0", "--sketches-of="]
+
+
 REFUSED = {
+    "a backfill without a generation": ({"matcher": {"backfill": True}}, r"matcher\.backfill.*kafka\.generation"),
+    "a backfill beside sketchers": (
+        {"matcher": {"backfill": True}, "kafka": {"generation": "g2"}},
+        r"matcher\.backfill.*sketcher\.replicas",
+    ),
     "kafka.bootstrap": ({"kafka": {"bootstrap": ""}}, r"kafka.*bootstrap"),
     "no port": ({"kafka": {"bootstrap": "kafka"}}, r"kafka.*bootstrap"),
     "misspelt at the top": ({"sketchers": {}}, r"sketchers"),
