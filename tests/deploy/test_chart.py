@@ -10,6 +10,7 @@ from typing import Any
 
 import charts
 import pytest
+import yaml
 from charts import CHART, KUBERNETES, MATRIX, documents, of, template
 from tools import Tool
 
@@ -137,6 +138,30 @@ def test_what_the_chart_says_of_security_is_what_was_tried_on_a_broker(tmp_path:
             for variable in environment:
                 if "__SASL_" in variable or "__SSL_" in variable or variable.endswith("_FILE"):
                     assert f'"{variable}"' in tried, f"{role}: {variable}"
+
+
+def test_the_user_of_the_example_has_the_rights_of_the_guide() -> None:
+    """Those of all users, and of the commands that a pod runs for an operator. A broker tests the guide's table."""
+    _, _, user = (CHART / "examples" / "strimzi.yaml").read_text().partition("# The user, for kubectl apply:")
+    acls = yaml.safe_load(re.sub(r"(?m)^# ? ?", "", user))["spec"]["authorization"]["acls"]
+    guide = (REPOSITORY / "deploy" / "secure.md").read_text().partition("## Rights in Kafka")[2]
+    rows = re.findall(r"(?m)^\| \w+ \| (\w+) `([^`]+)`\*? \| ([^|]+) \|$", guide)
+    commands = [("topic", "neardup.generations", "Read, Write")]
+    shards = [("topic", name, "Create, Describe, DescribeConfigs, Read, Write") for name in ("candidates", "effects")]
+    assert len(rows) > 20
+    for kind, name, operations in (*rows, *commands, *shards):
+        found = {
+            operation
+            for acl in acls
+            if acl["resource"]["type"] == kind
+            and (
+                name.startswith(acl["resource"]["name"])
+                if acl["resource"]["patternType"] == "prefix"
+                else name == acl["resource"]["name"]
+            )
+            for operation in acl["operations"]
+        }
+        assert set(operations.split(", ")) <= found, (kind, name)
 
 
 def test_every_setting_can_be_given(tmp_path: Path) -> None:
