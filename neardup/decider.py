@@ -18,7 +18,12 @@ RULE_NAMES = (*ONLINE_RULES, "signals")
 
 @dataclass(frozen=True)
 class SiteOverride:
-    """Numbers that differ for one registrable domain. never_merge: only exact duplicates count for its pages."""
+    """Numbers of one registrable domain: a value of `Decider.sites`, whose keys are the domains.
+
+    never_merge: only exact duplicates count for its pages.
+    tape_min: least tape score of all its near-duplicates. It raises `tape_min`, `two_sites_tape_min`, `short_tape_min`
+        and `strict_tape_min` of the decider and lowers none.
+    """
 
     never_merge: bool = False
     tape_min: float | None = None
@@ -52,11 +57,12 @@ class Decider:
     Scores are shares (0 to 1), c_* are agreeing bits of 384, b_min equal supershingles of 6. `neardup config` lists
     the numbers, with their meaning and limits. Raises ValueError for a number beyond its limits.
 
-    The annotation of a field has its limits, what it shapes, and its help text; settings, `--help` and `neardup config`
-    are made from it. A number that is added after the first release uses `neardup.digested_json.later`, so that no
-    digest changes.
+    `dataclasses.replace(decider, tape_min=0.9)` changes a number.
     """
 
+    # The annotation of a field has its limits, what it shapes, and its help text; settings, `--help` and `neardup
+    # config` are made from it. A number that is added after the first release uses `neardup.digested_json.later`, so
+    # that no digest changes.
     scheme: str  # digest of the scheme
     rule: Annotated[str, Shapes.INDEX, "Rule that decides whether two pages are near-duplicates"] = "verified"
     rule_version: int = RULE_VERSION  # raised only if verdicts can change

@@ -21,10 +21,10 @@ class Page:
     """One fetch of one URL.
 
     Args:
-        url: as the crawler gave it.
-        body: bytes as fetched; None if the page is gone (a tombstone).
-        content_type: value of the header; may be empty.
-        fetched_at: ms since the epoch; None: the greatest of the pages judged before it.
+        url: as the crawler gave it; of a document with an id: `url_of_id(id)`.
+        body: bytes as fetched; None if the page is gone (a tombstone), whether or not the index has the URL.
+        content_type: value of the header; may be empty: then a body with tags is HTML.
+        fetched_at: ms since the epoch; None: the greatest `fetched_at` of the pages that the index judged before.
         status: HTTP status; 404 and 410 mean gone.
         score: the crawler's score, 0 to 1, for canonical policies (`neardup.canonical`); it affects no verdict.
         problem: why the source could not read the page; such a page is rejected.

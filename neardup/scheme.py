@@ -34,8 +34,7 @@ def _splitmix(state: int) -> int:
 class Scheme:
     """Parameters of a sketch. Frozen; named by `digest`.
 
-    A parameter added after the first release uses `neardup.digested_json.later`, so that no digest changes. The numbers
-    without a description are those of the papers (Henzinger 2006, section 2) or of the default rule.
+    The numbers without a description are those of the papers (Henzinger 2006, section 2) or of the default rule.
 
     Args:
         seed: 64-bit secret of a deployment. It makes it hard to build a page that collides with another page.
@@ -48,6 +47,7 @@ class Scheme:
     Raises BadInput for a seed that is no 64-bit number.
     """
 
+    # A parameter that is added after the first release uses `neardup.digested_json.later`, so that no digest changes.
     seed: int
     version: int = 1
     shingle_tokens: int = 8  # k

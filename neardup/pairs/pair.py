@@ -6,6 +6,8 @@ from typing import NamedTuple
 class Pair(NamedTuple):
     """The numbers of a pair of records, computed by `neardup.kernels.pairs`. a is the new page, b the candidate.
 
+    A rule makes a decision of them (`neardup.rules.rule_of`). Comments in `neardup/pairs/pair.py` describe each field.
+
     A score is LJ = |LCS| / (|A| + |B| - |LCS|) of two tapes (samples of tokens in their order: `neardup.kernels.tape`)
     at the higher of their levels; 0 if the levels differ by two or more. A veto is 0: none; 1: it holds; 2: perhaps,
     because a Bloom filter of the other page is too full to prove that tokens are absent there. Words are tokens that

@@ -32,9 +32,15 @@ Arrays = tuple[np.ndarray, ...]
 def compare(a: Sketch, b: Sketch) -> Pair:
     """Compute the numbers of a pair. a: the new page; b: the candidate.
 
-    Raises BadInput if the sketches are known to be of two schemes: by the schemes that they were opened with
-    (`Sketch`), or by two fingerprints of one site. If neither is known, numbers of two schemes are meaningless.
+    It decides nothing: `neardup.rules.rule_of(decider).decide(pair, decider)` does.
+
+    Raises TypeError for what is no sketch, BadInput for sketches of two schemes: their `Sketch.scheme` differ, or both
+    are of one site and their `site_fingerprint` differ. Sketches of two sites without a scheme are not checked: then
+    numbers of two schemes are meaningless.
     """
+    for sketch in (a, b):
+        if not isinstance(sketch, Sketch):
+            raise TypeError(f"compare takes two neardup.Sketch, not {type(sketch).__name__}: Sketch(record, scheme)")
     known = a.scheme or b.scheme
     one = all(sketch.is_of(known) for sketch in (a, b)) if known else True
     if a.scheme and b.scheme:

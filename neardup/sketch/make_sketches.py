@@ -42,14 +42,21 @@ def sketch_pages(
     log_times: Sequence[int] | None = None,
     threads: int = 1,
 ) -> list[bytes]:
-    """One record a page, in their order; how pages are grouped into calls changes no byte of them.
+    """Return one record a page, in their order; `Sketch(record, scheme)` reads a record.
+
+    How pages are grouped into calls changes no byte of a record.
 
     A page whose `problem` is set, whose URL is not absolute, or whose status is neither 2xx, 404 nor 410 gives a
     REJECTED record with the reason; 404, 410, and a null body with a status of 2xx give a TOMBSTONE. Of a body over the
     scheme's body_bytes_max only the first part is sketched. coordinates and log_times (ms): one a page; a page without
     `fetched_at` takes its log time. threads: how many share the batch, by bytes. Never raises for what a page holds;
-    raises BadInput for a scheme that does not fit the record's layout.
+    raises BadInput for a scheme that does not fit the record's layout, TypeError for what is no `Page`.
     """
+    if isinstance(pages, Page):
+        raise TypeError("sketch_pages takes pages in a list: sketch_pages([page], scheme)")
+    for page in pages:
+        if not isinstance(page, Page):
+            raise TypeError(f"a page must be a neardup.Page(url, body), not {type(page).__name__}: {page!r:.80}")
     times = log_times or [page.fetched_at or 0 for page in pages]
     if len(coordinates or pages) != len(pages) or len(times) != len(pages):
         raise ValueError(f"{len(pages)} pages with {len(coordinates or ())} coordinates and {len(times)} log times")

@@ -78,7 +78,10 @@ def _names(section: RecordSection, doc: str) -> _Decoded[list[Name]]:
 
 
 class Sketch(RecordTexts):
-    """A read-only view of one record. Fields are decoded on access; the record is not copied."""
+    """The sketch of a page: a read-only view of its record, a result of `sketch_pages`.
+
+    Fields are decoded on access; the record is not copied.
+    """
 
     __slots__ = ("_header", "_starts", "record", "scheme")
 

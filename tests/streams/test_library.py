@@ -11,7 +11,18 @@ from typing import Any
 import orjson
 import pytest
 
-from neardup import BadInput, Decider, Page, Scheme, StateError, Verdict, open_index
+from neardup import (
+    BadInput,
+    Decider,
+    Page,
+    Scheme,
+    Sketch,
+    StateError,
+    Verdict,
+    compare,
+    open_index,
+    sketch_pages,
+)
 from neardup.errors import BadPage, NeardupError
 from neardup.index.column_families import Store, Writes
 from neardup.index.memory import MemoryStore
@@ -310,6 +321,17 @@ def test_what_is_no_page_is_named(wrong: Any) -> None:
         for method in (index.add, index.query):
             with pytest.raises(TypeError, match=r"neardup\.Page\(url, body\), not (str|tuple): .*a\.example"):
                 method([wrong] if method == index.add else wrong)
+
+
+def test_sketching_and_comparing_name_what_is_no_page_or_sketch() -> None:
+    with pytest.raises(TypeError, match=r"sketch_pages\(\[page\], scheme\)"):
+        sketch_pages(page(1), SCHEME)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match=r"neardup\.Page\(url, body\), not bytes: "):
+        sketch_pages([b"<p>wool"], SCHEME)  # type: ignore[list-item]
+    (record,) = sketch_pages([page(1)], SCHEME)
+    for wrong, kind in ((page(1), "Page"), (record, "bytes")):
+        with pytest.raises(TypeError, match=rf"two neardup\.Sketch, not {kind}: Sketch\(record, scheme\)"):
+            compare(Sketch(record), wrong)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
