@@ -13,7 +13,7 @@ from neardup.verdict import Kind
 
 
 def retire(overlay: Overlay, hashed: bytes, row: UrlRow) -> int | None:
-    """Removes a live URL's fetch from the index. Returns its cluster if another page was promoted in it.
+    """Removes a live URL's fetch from the index. Returns its cluster if another page was promoted in it, else None.
 
     The URL's row is deleted: the caller writes a new one.
     """
