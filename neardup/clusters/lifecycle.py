@@ -29,7 +29,10 @@ _PAGE, _REJECTED = int(RecordKind.PAGE), int(RecordKind.REJECTED)
 
 
 class Check(NamedTuple):
-    """The result of verifying a page against a sketch of its cluster. of: "previous" or "founding"."""
+    """The result of verifying a page against a sketch of its cluster.
+
+    of: "previous": the sketch of the URL's previous fetch; "founding": that of the cluster's founding page.
+    """
 
     of: str
     page_id: int

@@ -129,11 +129,12 @@ _Plan = tuple[int, Target, bool]
 
 
 class Members:
-    """The second commonest pages of a batch: they join a cluster as members, and change nothing else.
+    """The plain members among the pages that are judged together: they join a cluster, and change nothing else.
 
-    A page is a *plain member* if its URL is unknown, and it repeats a page of the index: one with its digest, or the
-    candidate that was chosen before the batch. How it joins is then found before the first page of the batch is judged.
-    It is put at its turn, unless an earlier page of the batch has changed what its verdict rests on.
+    Only pages that found a cluster are commoner. A page is a *plain member* if its URL is unknown, and it repeats a
+    page of the index: one with its digest, or the candidate that was chosen before the batch. How it joins is then
+    found before the first page of the batch is judged. It is put at its turn, unless an earlier page of the batch has
+    changed what its verdict rests on.
     """
 
     def __init__(self, overlay: Overlay, fields: PageFields | None, families: best_candidate.Families) -> None:

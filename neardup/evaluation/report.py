@@ -123,7 +123,7 @@ def evaluate(study: CrawlStudy) -> Evaluation:
 
 
 def evaluate_run(study: RunStudy) -> Evaluation:
-    """Computes the sections that need only verdicts; the others state what they need."""
+    """Computes the sections that need only verdicts. Every other section states the input that it lacks."""
     run = study.run
     counts = CorpusCounts(fetches=sum(run.kinds.values()), pages=len(run.clusters), repeats=len(run.exact))
     counts.rejected, counts.gone = run.kinds[Kind.REJECTED], run.kinds[Kind.GONE]

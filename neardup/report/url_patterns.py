@@ -108,7 +108,10 @@ def _on(site: str, url: str) -> bool:
 
 
 def yielding(site: str, parts: Sequence[Counts]) -> list[dict[str, Any]]:
-    """Return the patterns of a site that yielded repeats, those with the most first. parts: counts to be added up."""
+    """Return the patterns of a site whose URLs are often repeats, those with the most repeats first.
+
+    parts: counts to be added up.
+    """
     total: Counts = {}
     for counts in parts:
         for pattern, (pages, repeats, *example) in counts.items():

@@ -49,7 +49,7 @@ def owner_of(store: Reader) -> str:
 
 
 class Question:
-    """One message of the log, decoded once for all shards of a process."""
+    """A message of the log that shards answer with candidates; decoded once for all shards of a process."""
 
     def __init__(self, offset: int, records: Sequence[bytes]) -> None:
         """records: of the message; empty for a control record."""

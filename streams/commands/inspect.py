@@ -25,7 +25,7 @@ def inspect(options: Options) -> int:
     """Print an overview of an index: sizes, standings, hot keys, largest clusters, contradictions.
 
     The index is that of a scan, or of a matcher, judge or shard that is stopped. An option prints one URL, cluster or
-    page of it.
+    page of it. `url` of a cluster is its representative; `members` has up to 50 of the other URLs.
     """
     from streams.state import inspect
 

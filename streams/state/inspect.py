@@ -14,7 +14,7 @@ from neardup.errors import BadInput, StateError
 from neardup.index import sketch_rows
 from neardup.index.column_families import Family, Store
 from neardup.index.rocks import RocksStore
-from neardup.index.rows import decode_cluster, decode_member, decode_url, id_key
+from neardup.index.rows import NO_PAGE, decode_cluster, decode_member, decode_url, id_key
 from neardup.page import named_url, url_hash
 from neardup.sharded.epochs import Sharding
 from neardup.sharded.shard import applied_to, owner_of
@@ -130,12 +130,18 @@ def of_url(opened: Opened, url: str) -> dict[str, Any]:
 
 
 def of_cluster(opened: Opened, cluster: int) -> dict[str, Any]:
-    """Returns a cluster's row and its first members. Raises BadInput if there is none with this id."""
+    """Returns a cluster's row, the URL of its representative, and its first other members.
+
+    `canonical` is that of a verdict; `content_of` is None for a cluster without it. Raises BadInput if there is no
+    cluster with this id.
+    """
     _refuse_one_shard(opened)
     (row,) = opened.store.get_many(Family.CLUSTERS, [id_key(cluster)])
     if row is None:
         raise BadInput(f"there is no cluster {cluster}")
-    values = decode_cluster(row)._asdict()
+    held_row = decode_cluster(row)
+    values: dict[str, Any] = held_row._asdict()
+    values["content_of"] = None if held_row.content_of == NO_PAGE else held_row.content_of
     members = []
     for key, value in opened.store.first(Family.MEMBERS, id_key(cluster), MEMBERS_SHOWN):
         member = decode_member(value)
@@ -143,9 +149,10 @@ def of_cluster(opened: Opened, cluster: int) -> dict[str, Any]:
         page = decode_url(held).page_id if held is not None else None
         url = sketch_of(opened, page)["url"] if page is not None else ""
         members.append({"member": int.from_bytes(key[8:], "big"), "page_id": page, "url": url})
-    founder = sketch_of(opened, values["current"])
+    representative = sketch_of(opened, held_row.current)["url"]
+    values["canonical"] = held_row.canonical or representative
     plain = {name: value.hex() if isinstance(value, bytes) else value for name, value in values.items()}
-    return {"id": cluster, **plain, "url": founder["url"], "members": members}
+    return {"id": cluster, **plain, "url": representative, "members": members}
 
 
 def sketch_of(opened: Opened, page_id: int) -> dict[str, Any]:

@@ -30,10 +30,10 @@ def _lines() -> list[list[str]]:
 
 @lru_cache(maxsize=1)
 def table() -> npt.NDArray[np.uint32]:
-    """uint32[8704 + folds + 128 * distinct pages]: the entry of code point c is table[table[c >> 7] + (c & 127)].
+    """uint32[8704 + folds + 128 * distinct blocks]: the entry of code point c is table[table[c >> 7] + (c & 127)].
 
-    The first 8704 elements are the starts of the pages of 128 code points; bits of an entry are named above. Then come
-    the folds, each as a number of bytes and the bytes. Made once, about 30 ms.
+    A block is 128 code points. The first 8704 elements are the starts of the blocks; bits of an entry are named above.
+    Then come the folds, each as a number of bytes and the bytes. Made once, about 30 ms.
     """
     flat = np.arange(CODE_POINTS, dtype=np.uint32)
     folds: list[int] = []
@@ -51,7 +51,7 @@ def table() -> npt.NDArray[np.uint32]:
             flat[chosen] |= np.uint32(1 << DIGIT_BIT)
         else:  # a distance to the lower-case form; modulo 2**32 it may be negative
             flat[chosen] += np.uint32(int(value) & 0xFFFFFFFF)
-    # What no token holds has no code point either, which makes most pages equal.
+    # What no token holds has no code point either, which makes most blocks equal.
     kinds = flat >> CLASS_SHIFT & 15
     for without in (NONE, IGNORED):
         flat[kinds == without] = without << CLASS_SHIFT

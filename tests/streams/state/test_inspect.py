@@ -128,6 +128,7 @@ def test_the_command(shell: Shell, path: Path) -> None:
     cluster = full["largest_clusters"][0]
     shown = json.loads(shell("inspect", "--state", str(path), "--cluster", str(cluster["cluster"])).out)
     assert len(shown["members"]) + 1 == shown["size"] == cluster["pages"]
+    assert (shown["content_of"], shown["canonical"]) == (None, shown["url"])
     member = shown["members"][0]
     held = json.loads(shell("inspect", "--state", str(path), "--url", member["url"]).out)
     assert (held["page_id"], held["cluster"]["id"]) == (member["page_id"], cluster["cluster"])
