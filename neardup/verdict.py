@@ -23,8 +23,8 @@ def schema() -> str:
 class Kind(StrEnum):
     """The kind of a verdict. Values are persisted and published: they never change.
 
-    An index hides `exact_duplicate` and `near_duplicate`, and drops `gone`. Of `unchanged`, `edited`, `stale`, and of
-    `rejected` for a URL that was judged before, the field `standing` has the verdict that holds.
+    A search index hides `exact_duplicate` and `near_duplicate`, and drops `gone`. Of `unchanged`, `edited`,
+    `stale`, and of `rejected` for a URL that was judged before, the field `standing` has the verdict that holds.
     """
 
     UNIQUE = "unique"

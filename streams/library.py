@@ -36,6 +36,10 @@ class Cluster(NamedTuple):
 class Deduplicator:
     """Judges pages in the order given, each against the earlier ones that share a key with it. Not thread-safe.
 
+    `scheme` is the scheme of the index, `decider` its rule with all numbers; `open_index` sets both. To change a
+    number, close the index and open it with `decider=replace(index.decider, tape_min=0.9)` and `new_decider=True`
+    (`dataclasses.replace`).
+
     On disk, `add` writes the sketches of its pages to the state directory and syncs them: pages that `add` has judged
     survive a crash.
     """
@@ -47,6 +51,7 @@ class Deduplicator:
 
     @property
     def decider(self) -> Decider:
+        """The rule with its numbers."""
         return self._matcher.decider
 
     @property
@@ -165,7 +170,8 @@ def open_index(
     `neardup scan --state path` and this function open the same directories.
 
     Args:
-        scheme: by default the directory's, or a new one with a random seed.
+        scheme: by default the directory's, or a new one with a random seed. A directory keeps its first scheme.
+        rule: name of a rule, to be used with its default numbers; ignored if there is a `decider`.
         decider: by default `rule` with its own thresholds; without either, the directory's, or the rule `verified`.
         new_decider: if the directory has a decider with other thresholds, this one decides from here on. A rule that
             keeps other keys needs a new directory.

@@ -115,7 +115,8 @@ public record Verdict(
      * @param langs Languages that the pages declare: this page's, the other's.
      * @param learnedScore Confidence of a learned model that the page is a duplicate.
      * @param holder exact_duplicate: the page with the same content.
-     * @param keptApart For a page that represents itself although its text is similar enough to that of `nearest`: the step that kept them apart.
+     * @param keptApart For a page that represents itself although its text is similar enough to that of `nearest`: the name of the refusal, as in `by`.
+     * @param nearest For a page without duplicates: the most similar candidate, the refusal, and the numbers of the pair. Absent without candidates.
      * @param turnedHot Index keys, family:key, that this page gave more than postings_max pages: from now on they give no candidates.
      * @param reclaimed unique: the page that gave the cluster back, and the numbers of both.
      */
