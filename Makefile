@@ -117,12 +117,12 @@ test:
 	@$(MAKE) --no-print-directory -j2 unit aside
 
 # What computes in one process while tests wait for brokers. Its output comes when each part has ended. The kernels run
-# without the JIT on one day, and with bounds checked on the next: see tests/short.py.
+# without the JIT on one day, and with bounds checked on the next; a third of the test files each day: see tests/short.py.
 DAY = $(or $(NEARDUP_TEST_DAY),$(shell expr $$(date +%s) / 86400))
 TODAY = $(if $(filter 0,$(shell expr $(DAY) % 2)),bounds,plain)
 aside: $(READY)
-	@$(MAKE) --no-print-directory -Otarget WORKING="-n 0" types $(TODAY)
-	@echo "of plain and bounds make test runs one each day, today $(TODAY): make test-whole runs both"
+	@NEARDUP_TEST_FILES=3 $(MAKE) --no-print-directory -Otarget WORKING="-n 0" types $(TODAY)
+	@echo "of plain and bounds make test runs one each day on a third of the files, today $(TODAY): make test-whole runs both"
 
 # The pages of the views before axe-core, which is fetched with npm.
 test-axe: $(READY) browser
@@ -133,7 +133,7 @@ test-axe: $(READY) browser
 test-java: $(READY) jars
 	NEARDUP_TEST_JAVA=1 $(BIN)/pytest -n 0 tests/kafka/test_java_client.py
 
-# A year of a crawl, with a clock that is moved by hand: 5,000 pages of it are in `make test`.
+# A year of a crawl, with a clock that is moved by hand: 3,000 pages of it are in `make test`.
 test-large: PAGES = 1000000
 test-large: $(READY)
 	NEARDUP_TEST_YEAR_PAGES=$(PAGES) $(BIN)/pytest -n 0 -s tests/streams/year

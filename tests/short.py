@@ -5,6 +5,7 @@ The process that starts the workers sets the day, so that they all draw the same
 
 import os
 import time
+import zlib
 from collections.abc import Iterable
 from typing import Any
 
@@ -12,6 +13,9 @@ import pytest
 
 WHOLE = os.environ.get("NEARDUP_TEST_WHOLE", "0") not in ("", "0")
 DAY = int(os.environ.get("NEARDUP_TEST_DAY") or time.time() // 86_400)
+
+#: Of the test files that `holds_today` is asked about, every so many-th runs today.
+FILES = int(os.environ.get("NEARDUP_TEST_FILES") or 1)
 
 _PARAM = type(pytest.param())
 
@@ -30,6 +34,11 @@ def some(cases: Iterable[Any], share: int) -> list[Any]:
         param if WHOLE or number % share == DAY % share else param._replace(marks=(*param.marks, others))
         for number, param in enumerate(made)
     ]
+
+
+def holds_today(file: str) -> bool:
+    """Whether a test file is drawn today. In FILES days in a row each file is drawn once."""
+    return WHOLE or zlib.crc32(file.encode()) % FILES == DAY % FILES
 
 
 def _param(case: Any) -> Any:

@@ -33,3 +33,17 @@ def test_the_whole_form_has_all_cases_and_more_seeds(monkeypatch: pytest.MonkeyP
 def test_marks_of_a_case_stay() -> None:
     (found,) = short.some([pytest.param(1, marks=pytest.mark.slow, id="one")], 1)
     assert (found.id, [mark.name for mark in found.marks][:1]) == ("one", ["slow"])
+
+
+def test_as_many_days_as_the_share_hold_each_file_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    files = [f"tests/test_{name}.py" for name in "abcdefgh"]
+    monkeypatch.setattr(short, "WHOLE", False)
+    monkeypatch.setattr(short, "FILES", 1)
+    assert all(map(short.holds_today, files))
+    monkeypatch.setattr(short, "FILES", 3)
+    days = []
+    for day in range(20_000, 20_003):
+        monkeypatch.setattr(short, "DAY", day)
+        days.append([file for file in files if short.holds_today(file)])
+    assert sorted(file for day in days for file in day) == files
+    assert all(len(day) < len(files) for day in days)

@@ -15,7 +15,7 @@ from neardup.sketch.sketch import Sketch
 from neardup.verdict import Kind
 
 SCHEME = Scheme(seed=20060806)
-TEXT = " ".join(f"word{chr(97 + i % 26)}{chr(97 + i // 26)}" for i in range(120))
+TEXT = " ".join(f"word{chr(97 + i % 26)}{chr(97 + i // 26)}" for i in range(52))
 
 
 def pair(a: str, b: str, text_a: str = "red wine", text_b: str = "blue sea") -> Pair:
