@@ -13,9 +13,10 @@ import pytest
 from tests.fuzz.mutating import changed, search
 from tests.fuzz.seeds import SEEDS
 from tests.fuzz.targets import TARGETS
+from tests.short import count
 
 FOUND = Path(__file__).parent / "found"
-MUTANTS = 60
+MUTANTS = count(20, 60)
 
 
 def test_each_target_has_seeds() -> None:

@@ -15,11 +15,12 @@ from neardup.rules import REFUSALS, Pair, Ruling, rule_of, tape, verified, why_r
 from neardup.rules.base import Step, evidence_of, margin
 from neardup.rules.siblings import Siblings
 from tests.neardup.pairs.some_pairs import SAME, some_pair
+from tests.short import count
 
 DECIDER = Decider(scheme="0" * 32)
 
 
-def some_rulings(decider: Decider, many: int = 20_000) -> Iterator[tuple[Pair, Ruling]]:
+def some_rulings(decider: Decider, many: int) -> Iterator[tuple[Pair, Ruling]]:
     random = Random(decider.digest)
     for _ in range(many):
         pair = some_pair(random)
@@ -41,7 +42,7 @@ _WHATEVER_THE_SCORE = {by for by, refusal in REFUSALS.items() if refusal.veto} |
 @pytest.mark.parametrize("decider", DECIDERS, ids=_IDS)
 def test_who_is_taken_has_the_score_that_is_demanded_and_who_is_not_has_not(decider: Decider) -> None:
     reported = set()
-    for pair, ruling in some_rulings(decider):
+    for pair, ruling in some_rulings(decider, count(5_000, 20_000)):
         if ruling.kind is not None:
             assert ruling.score >= ruling.demand, (pair, ruling)
         elif ruling.by not in _WHATEVER_THE_SCORE:
@@ -58,7 +59,7 @@ def test_who_is_taken_has_the_score_that_is_demanded_and_who_is_not_has_not(deci
 @pytest.mark.parametrize("decider", DECIDERS, ids=_IDS)
 def test_evidence_has_the_score_and_the_demand_of_the_ruling(decider: Decider) -> None:
     rule, accepted = rule_of(decider), 0
-    for pair, ruling in some_rulings(decider, 6_000):
+    for pair, ruling in some_rulings(decider, count(2_000, 6_000)):
         evidence = rule.evidence(pair, ruling)
         assert evidence["score"] == pytest.approx(ruling.score, abs=1e-4)
         assert evidence["demand"] == ruling.demand
@@ -80,7 +81,7 @@ def test_a_score_is_rounded_to_its_own_side_of_the_demand() -> None:
 
 @pytest.mark.parametrize("decider", DECIDERS, ids=_IDS)
 def test_in_short_the_numbers_are_those_of_the_ruling(decider: Decider) -> None:
-    for pair, ruling in some_rulings(decider, 2_000):
+    for pair, ruling in some_rulings(decider, count(1_000, 2_000)):
         numbers, needed = rule_of(decider).in_short(pair, decider, ruling)
         have, want = (float(re.findall(r"([\d.]+)(?: of \d+(?: bits)?|%)?$", text)[0]) for text in (numbers, needed))
         if ruling.by == "combined: B":
@@ -113,7 +114,7 @@ def test_without_a_step_no_ruling_is_by_it() -> None:
     for step in verified.STEPS[:-1]:
         rule = verified.rule_of(tuple(one for one in verified.STEPS if one is not step))
         random = Random(step.name)
-        names = {rule.decide(some_pair(random), DECIDER, Siblings(1, 1)).by for _ in range(3_000)}
+        names = {rule.decide(some_pair(random), DECIDER, Siblings(1, 1)).by for _ in range(count(1_500, 3_000))}
         assert not names & (step.refusals.keys() - tape.UNLIKE.refusals.keys())
 
 

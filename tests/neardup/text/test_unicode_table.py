@@ -61,6 +61,8 @@ def test_a_fold_is_folded_and_at_most_twice_as_long():
 
 @pytest.mark.slow
 @pytest.mark.skipif(unicodedata.unidata_version != oracle.PINNED, reason="Python has another Unicode version")
+# The golden digest below pins the table each day.
+@pytest.mark.skipif(not WHOLE and DAY % 4 > 0, reason="runs each fourth day, and in make test-whole")
 def test_the_table_is_what_the_generator_writes():
     assert unicode_table.TABLE.read_text("ascii") == "\n".join(unicode_table.lines()) + "\n"
 
