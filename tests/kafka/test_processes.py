@@ -30,7 +30,9 @@ from broker import eventually
 from roles import Role
 
 from streams.config.settings import Settings
+from tests import forked
 
+forked.context.set_forkserver_preload(["roles"])  # without the kernels: it comes to none
 role = Role("match", Settings(bootstrap="127.0.0.1:1", seed=7, state=sys.argv[1]), Path(sys.argv[2]))
 eventually(role.log.exists, "its first step")
 role.signal(signal.SIGSTOP)
