@@ -73,7 +73,8 @@ def alerts(pace: RuleDurations) -> Iterator[Alert]:
     for role, word in _ROLES.items():
         yield Alert(
             f"Neardup{word.capitalize()}Absent",
-            f'absent({INFO}{{role=~"{role}|run"}})',
+            f'absent({INFO}{{role=~"{role}|run"}} or ({INFO}{{role="backfill"}}'
+            f" and on (instance, job) {M.generation_live} == 1))",
             pace.wait,
             "critical",
             f"No {word} has been scraped for {pace.wait}; pages wait in Kafka.",

@@ -179,7 +179,7 @@ class Settings:
     sketches_of: Annotated[
         str | None,
         _text(r"[A-Za-z0-9_-]{0,40}", "up to 40 of A-Z a-z 0-9 _ -"),
-        "Generation whose sketches this one judges; none: it has sketches of its own",
+        "Generation whose sketches this one judges; '' as an option: the unnamed one; none: its own",
     ] = None
     group: Annotated[
         str, _text(_NAME, "1 to 200 of A-Z a-z 0-9 . _ -"), "Prefix of consumer groups and of the transactional id"
@@ -238,7 +238,7 @@ class Settings:
     transaction_timeout_ms: Annotated[
         int,
         _whole(1_000, 900_000),
-        "The broker aborts a transaction after this time; set it above the outages to survive",
+        "The broker aborts a transaction after this time; raise transaction_deadline_ms with it",
     ] = 60_000
     transaction_deadline_ms: Annotated[
         int,

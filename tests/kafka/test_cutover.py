@@ -98,6 +98,10 @@ def test_a_reader_goes_over_and_back_and_has_each_verdict_once_from_each_generat
     reader.stop()
     assert reader.of("second") == ids(other.verdicts())
     assert reader.named == {("", ""), ("second", "second")}
+    # A lost control topic: the cut-over is repeated.
+    line.delete(line.settings.generations_topic)
+    cut_over(line.settings, "second", force=True)
+    assert control(line).read().live == "second"
 
 
 def test_who_has_not_caught_up_or_is_live_or_used_is_refused(line: Line) -> None:
