@@ -314,6 +314,7 @@ def test_any_librdkafka_setting_passes_through_for_all_roles_or_one(config):
         "Passed to librdkafka",
         "NEARDUP_KAFKA__MATCH__RETRY_BACKOFF_MS",
         "--kafka match.retry.backoff.ms=",
+        "a string, a number, true or false",
     )
 
 
