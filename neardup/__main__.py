@@ -2,5 +2,6 @@
 
 from importlib.metadata import entry_points
 
-(_command,) = entry_points(group="console_scripts", name="neardup")
-_command.load()()
+if __name__ == "__main__":
+    (_command,) = entry_points(group="console_scripts", name="neardup")
+    _command.load()()
