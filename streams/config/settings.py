@@ -398,8 +398,7 @@ class Settings:
             secret = option.kind.secret and value is not None
             shown = HIDDEN if secret else without_credentials(_shown(value), queries=True)
             origin = self.origins.get(option.name, "default")
-            flag = f"--kafka {name}=" if table == "kafka" else option.flag
-            flag = "" if option.kind.secret else flag
+            flag = "" if option.kind.secret else f"--kafka {name}=" if table == "kafka" else option.flag
             rows.append(Row(option.name, shown, origin, option.help, option.env, flag, option.kind.allowed))
         return rows
 
