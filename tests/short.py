@@ -27,13 +27,21 @@ def set_day() -> None:
 
 def some(cases: Iterable[Any], share: int) -> list[Any]:
     """Cases for `parametrize`, of which every `share`-th runs today. In `share` days in a row each case runs once."""
-    reason = f"not drawn today: make test-whole runs all, NEARDUP_TEST_DAY={DAY} draws as today"
-    others = pytest.mark.skip(reason=reason)
+    others = pytest.mark.skip(reason=_reason())
     made = [_param(case) for case in cases]
     return [
         param if WHOLE or number % share == DAY % share else param._replace(marks=(*param.marks, others))
         for number, param in enumerate(made)
     ]
+
+
+def turn(number: int, share: int) -> pytest.MarkDecorator:
+    """Marks a test that runs on every `share`-th day: those whose remainder is `number`."""
+    return pytest.mark.skipif(not WHOLE and DAY % share != number, reason=_reason())
+
+
+def _reason() -> str:
+    return f"not drawn today: make test-whole runs all, NEARDUP_TEST_DAY={DAY} draws as today"
 
 
 def holds_today(file: str) -> bool:

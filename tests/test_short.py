@@ -47,3 +47,11 @@ def test_as_many_days_as_the_share_hold_each_file_once(monkeypatch: pytest.Monke
         days.append([file for file in files if short.holds_today(file)])
     assert sorted(file for day in days for file in day) == files
     assert all(len(day) < len(files) for day in days)
+
+
+def test_a_test_runs_on_the_days_of_its_turn(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(short, "WHOLE", False)
+    monkeypatch.setattr(short, "DAY", 20_003)
+    assert [short.turn(number, 3).mark.args for number in range(3)] == [(True,), (True,), (False,)]
+    monkeypatch.setattr(short, "WHOLE", True)
+    assert not any(short.turn(number, 3).mark.args[0] for number in range(3))

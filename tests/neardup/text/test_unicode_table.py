@@ -10,7 +10,7 @@ import xxhash
 from neardup.text import unicode
 from tests.neardup.text import unicode_table
 from tests.oracle import text as oracle
-from tests.short import DAY, WHOLE
+from tests.short import DAY, WHOLE, turn
 
 
 def test_the_licence_of_the_data_lies_beside_it():
@@ -62,7 +62,7 @@ def test_a_fold_is_folded_and_at_most_twice_as_long():
 @pytest.mark.slow
 @pytest.mark.skipif(unicodedata.unidata_version != oracle.PINNED, reason="Python has another Unicode version")
 # The golden digest below pins the table each day.
-@pytest.mark.skipif(not WHOLE and DAY % 4 > 0, reason="runs each fourth day, and in make test-whole")
+@turn(0, 4)
 def test_the_table_is_what_the_generator_writes():
     assert unicode_table.TABLE.read_text("ascii") == "\n".join(unicode_table.lines()) + "\n"
 
