@@ -16,6 +16,7 @@ from neardup import (
     Decider,
     Page,
     Scheme,
+    SiteOverride,
     Sketch,
     StateError,
     Verdict,
@@ -367,3 +368,35 @@ def test_the_cluster_of_a_url(tmp_path: Path, on_disk: bool) -> None:
         index.add([Page(first, None)])
         assert index.cluster(first) is None
         assert index.cluster(copy) == (verdicts[0].cluster, copy, ())
+
+
+NEAR = {"tape_min": 0.99, "two_sites_tape_min": 0.99, "short_tape_min": 0.99}
+CONTENT = {"content_tape_min": 0.99, "syndicated_share_min": 0.99}
+
+
+@pytest.mark.parametrize("site", ["site1.example", "site2.example"])
+@pytest.mark.parametrize(
+    ("numbers", "expected"), [({}, "near_duplicate"), (NEAR, "same_content"), (NEAR | CONTENT, "unique")]
+)
+def test_a_closer_match_everywhere_takes_the_numbers_of_the_library_page(
+    site: str, numbers: dict[str, float], expected: str
+) -> None:
+    original, edited = (
+        Page(url, b"<title>Wool</title>" + (page(1, 400, edited=number).body or b""))
+        for url, number in (("https://site1.example/x", 0), (f"https://{site}/x?y", 20))
+    )
+    with open_index(scheme=SCHEME, decider=Decider(SCHEME.digest, **numbers)) as index:
+        assert kinds(index.add([original, edited])) == ["unique", expected]
+
+
+def test_a_number_of_a_site_raises_the_demand_and_never_lowers_it() -> None:
+    for tape_min, edited, expected in ((0.1, 40, "near_duplicate"), (0.1, 60, "unique"), (0.9, 40, "unique")):
+        decider = Decider(SCHEME.digest, sites={"site1.example": SiteOverride(tape_min=tape_min)})
+        with open_index(scheme=SCHEME, decider=decider) as index:
+            assert kinds(index.add([page(1, 400), page(1, 400, edited=edited)])) == ["unique", expected]
+
+
+def test_a_page_that_was_never_added_is_gone_without_a_cluster() -> None:
+    with open_index(scheme=SCHEME) as index:
+        assert index.cluster("https://a.example/typo") is None
+        assert kinds(index.add([Page("https://a.example/typo", None)])) == ["gone"]
