@@ -12,11 +12,12 @@ from neardup.index.memory import MemoryStore
 from neardup.index.rows import decode_cluster, decode_member, decode_url, id_key
 from neardup.index.sketch_rows import records_of
 from neardup.limits import MESSAGE_BYTES_MAX, MESSAGE_PAGES_MAX
-from neardup.page import Page, named_url, url_hash
+from neardup.page import Page
 from neardup.rules import RULES
 from neardup.scheme import Scheme
 from neardup.sketch.header import Header
 from neardup.sketch.make_sketches import sketch_pages
+from neardup.urls import named_url, url_hash
 from neardup.verdict import Coordinates, Verdict
 from streams.files.state import LIBRARY, State
 from streams.formats.message import as_first

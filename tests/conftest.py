@@ -35,7 +35,7 @@ CORE = (
     "tests/neardup/search/",
     "tests/neardup/sketch/",
     "tests/neardup/test_fold.py",
-    "tests/neardup/test_page.py",
+    "tests/neardup/test_urls.py",
     "tests/neardup/text/",
     "tests/streams/config/",
     "tests/streams/formats/",

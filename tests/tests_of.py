@@ -1,4 +1,4 @@
-"""Prints the test files of a source file: `make tests-of FILE=neardup/page.py`.
+"""Prints the test files of a source file: `make tests-of FILE=neardup/urls.py`.
 
 First the files that import the module, then those that import it through one other module.
 """
@@ -52,6 +52,6 @@ def importing(path: Path) -> tuple[set[str], set[str]]:
 
 if __name__ == "__main__":
     if len(sys.argv) != 2 or not Path(sys.argv[1]).is_file():
-        sys.exit("usage: make tests-of FILE=neardup/page.py")
+        sys.exit("usage: make tests-of FILE=neardup/urls.py")
     direct, further = importing(Path(sys.argv[1]))
     print(*sorted(direct), *(f"{name} (through another module)" for name in sorted(further)), sep="\n")

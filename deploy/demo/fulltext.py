@@ -18,10 +18,10 @@ from typing import Any
 
 from fastwarc.warc import ArchiveIterator, WarcRecordType
 
-from neardup.page import normalise_url
 from neardup.standing import standing_of
 from neardup.text.decoding import decode
 from neardup.text.one_page_html import text_of
+from neardup.urls import normalise_url
 from streams.client import LiveVerdicts, VerdictBatch
 
 # Verdicts of one generation are compared alone: another one that judges the same log has the same page ids.

@@ -18,8 +18,8 @@ from neardup.index.rows import (
     id_key,
     member_key,
 )
-from neardup.page import url_hash
 from neardup.sketch.header import Header
+from neardup.urls import url_hash
 from neardup.verdict import Kind
 
 NO_URL = bytes(16)

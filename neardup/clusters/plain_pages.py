@@ -16,9 +16,9 @@ from neardup.errors import InvariantBroken
 from neardup.index import naming_rows, rows, sketch_rows
 from neardup.index.column_families import Family
 from neardup.index.reads import Missing
-from neardup.page import url_hash
 from neardup.search.pages import Pages
 from neardup.sketch.layout import RecordKind, RecordSection
+from neardup.urls import url_hash
 from neardup.verdict import Kind
 
 _UNREAD = b"unread"

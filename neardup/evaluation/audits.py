@@ -13,8 +13,8 @@ from neardup.evaluation.pairs.corpus import Corpus
 from neardup.evaluation.pairs.labels import LINE_BYTES_MAX, Judgement, Label, lines_at
 from neardup.evaluation.pairs.sampling import Drawn
 from neardup.evaluation.sections import Cell, ResultTable, Section, count, ratio, share, text
-from neardup.page import normalise_url
 from neardup.shadow import AUDIT_VERSION, Stratum
+from neardup.urls import normalise_url
 from neardup.verdict import Disagreement, Kind
 
 #: Pairs in the table of samples; all are counted.

@@ -24,7 +24,7 @@ from neardup.evaluation.pairs.study import LabelledStudy
 from neardup.evaluation.pairs.truth import Editions
 from neardup.evaluation.rule_tables import RUN_TEXT, not_measured, rules_table, run_row, sites
 from neardup.evaluation.sections import Cell, ResultTable, Section, count, number, ratio, share, text
-from neardup.page import normalise_url
+from neardup.urls import normalise_url
 from neardup.verdict import Kind
 
 #: Most rows of merges by deciding step; there are some ten steps.

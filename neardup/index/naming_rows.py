@@ -12,10 +12,10 @@ import numpy as np
 
 from neardup.errors import CorruptRecord
 from neardup.index.rows import rows_of_array
-from neardup.page import USER_FOLDERS, owner_of
 from neardup.rules.key_families import KeyFamily
 from neardup.rules.siblings import COUNT_MAX, Siblings, Traits
 from neardup.sketch.header import Header
+from neardup.urls import USER_FOLDERS, owner_of
 
 _ROW = struct.Struct("<BBBBBQQQ")
 _KEY = struct.Struct("<BQQ")
@@ -62,7 +62,7 @@ _USER_FOLDERS = frozenset(folder.encode() for folder in USER_FOLDERS)
 
 
 def owner(site: int, url: bytes) -> int:
-    """Fingerprints a page's owner (`neardup.page.owner_of`): 64 bits, keyed by the fingerprint of its site.
+    """Fingerprints a page's owner (`neardup.urls.owner_of`): 64 bits, keyed by the fingerprint of its site.
 
     site: the fingerprint in its record. url: normalised.
     """

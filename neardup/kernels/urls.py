@@ -32,9 +32,9 @@ _AT, _TILDE, _BRACKET, _HYPHEN = 0x40, 0x7E, 0x5B, 0x2D
 #: An id has so many letters and digits at least, and so many changes between letters and digits.
 _ID_SIGNS, _ID_TURNS = 8, 3
 _HTTP = np.frombuffer(b"http", np.uint8).copy()
-#: First labels of hosts that name a view of a site, not an owner: `neardup.page.VIEWS`.
+#: First labels of hosts that name a view of a site, not an owner: `neardup.urls.VIEWS`.
 _VIEWS = np.frombuffer(b"www.m.mobile.amp.print.", np.uint8).copy()
-#: First folders of paths whose next folder names a user: `neardup.page.USER_FOLDERS`.
+#: First folders of paths whose next folder names a user: `neardup.urls.USER_FOLDERS`.
 _USER_FOLDERS = np.frombuffer(b"user/users/u/people/member/members/profile/profiles/", np.uint8).copy()
 
 
@@ -57,7 +57,7 @@ def _digit(c):
 def normal_host(text, start, end):
     """(start, end) of the host of an http or https URL in normal form without a port; (0, 0) for any other text.
 
-    `neardup.page.normalise_url` changes nothing in such a URL, and checks this first.
+    `neardup.urls.normalise_url` changes nothing in such a URL, and checks this first.
     """
     none = (np.int64(0), np.int64(0))
     if end - start < 9:
@@ -384,7 +384,7 @@ def _owner(text, start, end):
 
 @lean_kernel
 def same_owner(text, a, a_end, b, b_end):
-    """Whether the URLs text[a:a_end], text[b:b_end] are of one owner: see `neardup.page.owner_of`."""
+    """Whether the URLs text[a:a_end], text[b:b_end] are of one owner: see `neardup.urls.owner_of`."""
     host_a, stop_a, user_a, last_a = _owner(text, a, a_end)
     host_b, stop_b, user_b, last_b = _owner(text, b, b_end)
     if stop_a - host_a != stop_b - host_b or last_a - user_a != last_b - user_b:

@@ -96,7 +96,7 @@ class Pair(NamedTuple):
     common_names: int
     #: On two sites: such words of the page that has fewer of them.
     fewest_names: int
-    #: On one site: equal hosts without the label of a view, and equal users in the path (`neardup.page.owner_of`).
+    #: On one site: equal hosts without the label of a view, and equal users in the path (`neardup.urls.owner_of`).
     same_owner: bool
     #: On one site: 1: each title has a word (without digits) that the other lacks, or one title has such a word that
     #: its page repeats, or that its path has and the other page has in neither title, heading nor path; 2: the first

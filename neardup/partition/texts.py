@@ -11,12 +11,13 @@ import xxhash
 
 from neardup.kernels.facts import TITLE_END, TITLE_START
 from neardup.kernels.writing import ANCHOR_END, ANCHOR_START, BLOCK, DELETE, TERM_END, TERM_START
-from neardup.page import Page, host_of, site_of
+from neardup.page import Page
 from neardup.partition.parameters import Parameters
 from neardup.sketch.content import main_content
 from neardup.text.decoding import decode
 from neardup.text.one_page_html import extract_page
 from neardup.text.one_page_tokens import tokens_of
+from neardup.urls import host_of, site_of
 
 _TERM = re.compile(b"%c[^%c]*%c" % (TERM_START, TERM_END, TERM_END))
 _NOT_SHOWN = bytes([ANCHOR_START, ANCHOR_END, DELETE])

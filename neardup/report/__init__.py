@@ -16,7 +16,6 @@ from markupsafe import Markup
 
 from neardup.decider import Decider
 from neardup.errors import NeardupError
-from neardup.page import host_of, name_of, site_of
 from neardup.report import evidence_sentences, plots
 from neardup.report.filters import Filter
 from neardup.report.samples import Card, ReadPage, card, instant
@@ -25,6 +24,7 @@ from neardup.rules import REFUSALS, rule_of, why_refused
 from neardup.scheme import Scheme
 from neardup.sketch.make_sketches import sketch_pages
 from neardup.sketch.sketch import Sketch
+from neardup.urls import host_of, name_of, site_of
 from neardup.wording import counted
 
 if TYPE_CHECKING:

@@ -4,10 +4,11 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from neardup.page import Page, name_of
+from neardup.page import Page
 from neardup.report import environment, evidence_sentences, plots, styled
 from neardup.report.samples import Card, CardSide, instant, page_text
 from neardup.report.verdict_counts import SmallestSample, by_hash
+from neardup.urls import name_of
 
 #: (source, offset) of a document in sets.jsonl.
 Place = tuple[str, int]

@@ -9,7 +9,7 @@ from typing import Any
 from neardup.decider import Decider
 from neardup.errors import NeardupError
 from neardup.limits import BODY_BYTES_MAX
-from neardup.page import Page, normalise_url
+from neardup.page import Page
 from neardup.report import evidence_sentences
 from neardup.report.differ import Difference, compare_texts, text_words
 from neardup.report.passages import Passages, passages
@@ -17,6 +17,7 @@ from neardup.report.reasons import Draft, draft_of
 from neardup.report.verdict_counts import Verdict, nearest
 from neardup.text.decoding import decode
 from neardup.text.one_page_html import text_of, title_of
+from neardup.urls import normalise_url
 
 #: Reads the page at the coordinates of a verdict, None if it is gone.
 ReadPage = Callable[[Mapping[str, Any]], Page | None]

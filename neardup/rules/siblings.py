@@ -1,6 +1,6 @@
 """Counts the pages of an owner with one name: if there are many, title and heading do not distinguish them.
 
-An owner is a host or a user of a site (`neardup.page.owner_of`), so the pages of one user of a platform do not count
+An owner is a host or a user of a site (`neardup.urls.owner_of`), so the pages of one user of a platform do not count
 for the pages of another.
 
 Counts only grow, and only with the first fetch of a URL whose content is new. So they are a function of the log's

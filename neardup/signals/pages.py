@@ -8,7 +8,6 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from neardup.page import host_of, site_of
 from neardup.scheme import Scheme
 from neardup.signals.snippets import snippet
 from neardup.sketch.content import main_content
@@ -16,6 +15,7 @@ from neardup.sketch.one_page_simhash import simhash
 from neardup.text.decoding import decode
 from neardup.text.one_page_html import extract_page, text_of, title_of
 from neardup.text.one_page_tokens import TERM, Tokens, tokens_of
+from neardup.urls import host_of, site_of
 
 #: Bytes of a body that signals read (ours): results are compared in pairs, and one may be huge.
 BODY_BYTES_MAX = 1_000_000

@@ -17,10 +17,11 @@ from neardup.kernels.spans import hash_spans
 from neardup.kernels.tokens import tokenise
 from neardup.kernels.urls import find_hosts
 from neardup.limits import GONE_STATUSES
-from neardup.page import Page, hen_site, host_of, normalise_url, site_of
+from neardup.page import Page
 from neardup.scheme import Scheme
 from neardup.sketch.layout import RecordKind
 from neardup.text.tables import tables
+from neardup.urls import hen_site, host_of, normalise_url, site_of
 
 #: Longest reason of a rejection that is kept.
 _REASON_BYTES_MAX = 512

@@ -43,7 +43,7 @@ _KINDS = tuple(RecordKind)
 _OPAQUE, _TRUNCATED = int(RecordFlag.OPAQUE), int(RecordFlag.TRUNCATED)
 #: All flags that a record may have.
 FLAGS = int(sum(RecordFlag))
-#: What matching takes for granted of the URL of a page (see `neardup.page.normalise_url`).
+#: What matching takes for granted of the URL of a page (see `neardup.urls.normalise_url`).
 _NORMAL = re.compile(rb"[a-z][a-z0-9+.-]*+://[^/?]*+/")
 
 

@@ -12,7 +12,7 @@ from neardup.errors import BadPage
 from neardup.kernels import batch as batches
 from neardup.kernels.facts import BASE_START, CANONICAL_START, FACTS, LANG_START
 from neardup.kernels.record import CANONICAL_LEFT, LANG_LEFT
-from neardup.page import Page, normalise_url
+from neardup.page import Page
 from neardup.scheme import Scheme
 from neardup.sketch.addresses import Addresses, addresses_of, utf8_prefix
 from neardup.sketch.header import Header
@@ -21,6 +21,7 @@ from neardup.sketch.shape import LANG_BYTES_MAX, record_bytes_max, shape_of, spa
 from neardup.text.decoding import decode_into
 from neardup.text.one_page_html import unescape_value
 from neardup.text.tables import tables
+from neardup.urls import normalise_url
 from neardup.verdict import Coordinates
 
 #: Bytes that one call of the kernel takes, and pages: what a core's own cache holds. A larger page goes alone.

@@ -1,6 +1,6 @@
 """The pages of a takedown, named by hashes: the log keeps a takedown for years, and must not reveal the pages.
 
-A URL is named by its usual hash (`neardup.page.url_hash`), so one read finds its row. A site is named by a
+A URL is named by its usual hash (`neardup.urls.url_hash`), so one read finds its row. A site is named by a
 hash of its registrable domain, a prefix by a hash of its bytes and their number. The hashes are not salted with the
 scheme's seed, because a generation with another seed must be able to repeat the takedown. So a reader of the log who
 guesses a URL can check the guess, but cannot read a URL from the log.
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from neardup.errors import BadInput, BadPage
-from neardup.page import host_of, normalise_url, site_of, url_hash
+from neardup.urls import host_of, normalise_url, site_of, url_hash
 
 HASH_BYTES = 16
 

@@ -8,8 +8,8 @@ from typing import Any, BinaryIO, Literal
 
 import orjson
 
-from neardup.page import id_of
 from neardup.partition import plan
+from neardup.urls import id_of
 from streams.batch.reading import place_of
 from streams.batch.steps import Engine, PartitionCounts
 from streams.batch.workspace import PartitionWorkspace

@@ -85,8 +85,8 @@ def forget(options: Options) -> None:
 
 def _takedown_of(options: Options) -> "Takedown":
     """Raises WrongUsage unless one thing is named."""
-    from neardup.page import url_of_id
     from neardup.sketch.takedown_hashes import of_prefix, of_site, of_url
+    from neardup.urls import url_of_id
 
     if sum(value is not None for value in (options.url, options.id, options.site, options.prefix)) != 1:
         raise WrongUsage("name one: a URL, --id, --site or --prefix")

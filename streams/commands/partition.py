@@ -120,8 +120,8 @@ def _print_summary(made: "Summary", out: Path) -> None:
     """Prints counts, the largest sets and problems."""
     from rich.console import Console
 
-    from neardup.page import name_of
     from neardup.report.partition import unsigned
+    from neardup.urls import name_of
     from streams.process.terminal import safe, table_of
 
     console, counts = Console(highlight=False), made.counts

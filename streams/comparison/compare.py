@@ -14,7 +14,7 @@ from rich.text import Text
 
 from neardup.decider import Decider
 from neardup.errors import BadInput
-from neardup.page import CONTENT_TYPES, Page, host_of, name_of, named_url
+from neardup.page import CONTENT_TYPES, Page
 from neardup.pairs.scoring import compare
 from neardup.report import visible
 from neardup.report.differ import Difference, compare_texts, text_words
@@ -33,6 +33,7 @@ from neardup.sketch.header import Header
 from neardup.sketch.layout import RecordKind
 from neardup.sketch.make_sketches import sketch_pages
 from neardup.sketch.sketch import Sketch
+from neardup.urls import host_of, name_of, named_url
 from neardup.verdict import Kind
 from neardup.wording import counted
 from streams.comparison.batch_rules import BatchResult, batch_results, batch_table, learned_result

@@ -14,11 +14,11 @@ from neardup.errors import BadInput, BadPage, InvariantBroken
 from neardup.fold import Candidate, Trace
 from neardup.index.memory import MemoryStore
 from neardup.limits import PLACE_BITS
-from neardup.page import name_of, named_url
 from neardup.report.evidence_sentences import KINDS, found_through, kept_apart, sentences
 from neardup.report.reasons import Draft
 from neardup.report.samples import CardSide, card, instant
 from neardup.rules import why_refused
+from neardup.urls import name_of, named_url
 from neardup.verdict import TAKEN_DOWN, Coordinates
 from streams.comparison.exact_similarity import ExactSimilarity, exact_of
 from streams.files.scan_shards import ShardsOfFold

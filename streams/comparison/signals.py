@@ -7,12 +7,12 @@ from typing import Any
 from rich.console import Console, ConsoleOptions, RenderResult
 
 from neardup.errors import BadInput
-from neardup.page import normalise_url
 from neardup.signals.idf import Idf
 from neardup.signals.model import Model, ModelDecision
 from neardup.signals.of_sketches import OF_SKETCHES, sketch_signals
 from neardup.signals.pages import Body, Result
 from neardup.signals.table import SIGNALS, signals_of
+from neardup.urls import normalise_url
 from streams.comparison.compare import SCHEME, page_of_file
 from streams.comparison.exact_similarity import pair_of_pages
 from streams.process.terminal import safe, table_of

@@ -16,7 +16,7 @@ from typing import Any
 
 from neardup.decider import SiteOverride
 from neardup.errors import BadInput
-from neardup.page import site_of
+from neardup.urls import site_of
 from streams.errors import bad_input
 
 _WISHES = ("never_merge", "tape_min")

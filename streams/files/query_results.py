@@ -20,8 +20,9 @@ import orjson
 from neardup.errors import BadInput, BadPage
 from neardup.evaluation.pairs.labels import lines_of
 from neardup.limits import BODY_BYTES_MAX
-from neardup.page import Page, normalise_url
+from neardup.page import Page
 from neardup.signals.pages import Body, Result
+from neardup.urls import normalise_url
 from streams.errors import bad_input
 from streams.files.sources import ReadOptions, open_sources
 from streams.formats.json import decode_line, encode

@@ -21,9 +21,9 @@ import orjson
 from neardup.clusters.batch_verdicts import BatchVerdicts
 from neardup.errors import BadInput, InvariantBroken
 from neardup.limits import MESSAGE_PAGES_MAX
-from neardup.page import ID_SCHEME
 from neardup.report.evidence_sentences import reason_kind
 from neardup.standing import DUPLICATES
+from neardup.urls import ID_SCHEME
 from neardup.verdict import Kind
 from streams.files.archive_time import ArchiveTime
 from streams.files.archives import ARCHIVES_MAX, SketchedArchives, messages_of

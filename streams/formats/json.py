@@ -19,7 +19,8 @@ import orjson
 
 from neardup.errors import BadPage
 from neardup.limits import GONE_STATUSES
-from neardup.page import Page, url_of_id
+from neardup.page import Page
+from neardup.urls import url_of_id
 from streams.formats.bodies import Bodies
 from streams.formats.warc import warc_date
 from streams.ports import Outgoing

@@ -18,8 +18,9 @@ from uuid import NAMESPACE_URL, uuid5
 
 from neardup.canonical import CRITERIA, Criterion, Member, choose
 from neardup.errors import BadInput
-from neardup.page import Page, normalise_url
+from neardup.page import Page
 from neardup.standing import DUPLICATES
+from neardup.urls import normalise_url
 from neardup.verdict import Kind
 from neardup.wording import counted
 from streams.errors import WrongUsage, bad_input, how_to_install

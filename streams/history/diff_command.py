@@ -17,10 +17,10 @@ from rich.text import Text
 from neardup.decider import ONLINE_RULES, Decider
 from neardup.errors import BadInput
 from neardup.evaluation.pairs.runs import LINE_BYTES_MAX
-from neardup.page import name_of
 from neardup.report import environment
 from neardup.report.evidence_sentences import KINDS, kept_apart, sentences, short
 from neardup.report.samples import Card, card
+from neardup.urls import name_of
 from neardup.verdict import Coordinates
 from neardup.wording import counted
 from streams.files.state import State

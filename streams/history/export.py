@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Literal
 
 from neardup.errors import BadInput
-from neardup.page import id_of
 from neardup.standing import DUPLICATES, SHOWN, standing_of
+from neardup.urls import id_of
 from neardup.verdict import TAKEN_DOWN
 from streams.history.scratch import scratch_table
 

@@ -9,8 +9,8 @@ import orjson
 from neardup.clusters.takedown_and_expiry import Removed
 from neardup.errors import BadPage
 from neardup.index.column_families import Family, Reader
-from neardup.page import host_of, normalise_url, site_of
 from neardup.sketch.takedown_hashes import Named, Takedown
+from neardup.urls import host_of, normalise_url, site_of
 from neardup.verdict import TAKEN_DOWN, Kind
 
 _PREFIX = b"takedown:"

@@ -15,7 +15,8 @@ from urllib.parse import urljoin
 from playwright.async_api import CDPSession, Error, Request, Route
 
 from neardup.errors import BadPage
-from neardup.page import Page, host_of, normalise_url, site_of
+from neardup.page import Page
+from neardup.urls import host_of, normalise_url, site_of
 from streams.rendering.network import Network
 from streams.rendering.world import Answer, World
 

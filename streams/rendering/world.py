@@ -8,7 +8,8 @@ from pathlib import Path
 
 from neardup.errors import BadPage
 from neardup.limits import BODY_BYTES_MAX
-from neardup.page import Page, normalise_url
+from neardup.page import Page
+from neardup.urls import normalise_url
 from streams.files.sources import LocalSource, ReadOptions, open_sources
 from streams.files.warc_reader import WarcReader
 from streams.formats.warc import HEADER_BYTES_MAX, fields_of, page_of

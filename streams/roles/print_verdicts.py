@@ -10,8 +10,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from neardup.page import host_of
 from neardup.standing import DUPLICATES
+from neardup.urls import host_of
 from neardup.verdict import Kind
 from streams.client import Start, Stored, VerdictConsumer
 from streams.config.settings import Settings

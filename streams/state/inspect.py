@@ -15,10 +15,10 @@ from neardup.index import sketch_rows
 from neardup.index.column_families import Family, Store
 from neardup.index.rocks import RocksStore
 from neardup.index.rows import NO_PAGE, decode_cluster, decode_member, decode_url, id_key
-from neardup.page import named_url, url_hash
 from neardup.sharded.epochs import Sharding
 from neardup.sharded.shard import applied_to, owner_of
 from neardup.sketch.sketch import Sketch
+from neardup.urls import named_url, url_hash
 from neardup.wording import counted
 from streams.pipeline.folded_takedowns import takedowns_of
 from streams.pipeline.matcher import LOG_PROGRAM, PROGRAM, Matcher

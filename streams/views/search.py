@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from neardup.page import ID_SCHEME, name_of
+from neardup.urls import ID_SCHEME, name_of
 from streams.views.lists import KEPT_APART, Facts, kept_apart, shortened
 
 SECONDS_MAX, FOUND_MAX, CHARS_MIN = 2.0, 50, 2

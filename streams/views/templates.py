@@ -9,12 +9,12 @@ from markupsafe import Markup
 
 from neardup.evaluation.audits import SAMPLES
 from neardup.evaluation.labelling.criteria import NAMES
-from neardup.page import name_of
 from neardup.report import environment, evidence_sentences
 from neardup.report.plots import BOTTOM, HEIGHT, LEFT, RIGHT, TOP, WIDTH, Drawing, compact, ticks
 from neardup.report.samples import instant
 from neardup.rules import why_refused
 from neardup.standing import DUPLICATES
+from neardup.urls import name_of
 from neardup.wording import counted
 from streams.views.health import ago
 from streams.views.lists import Facts, family_name

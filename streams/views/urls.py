@@ -6,9 +6,9 @@ from dataclasses import replace
 from neardup.canonical import Member, choose
 from neardup.decider import Decider
 from neardup.errors import BadPage, NeardupError
-from neardup.page import name_of, normalise_url, url_of_id
 from neardup.report import evidence_sentences
 from neardup.standing import standing_of
+from neardup.urls import name_of, normalise_url, url_of_id
 from streams.views import comparing
 from streams.views.lists import Facts, Row, Verdict
 from streams.views.rows import cluster_id, cluster_of, url_of

@@ -9,8 +9,8 @@ import hashlib
 import numpy as np
 import xxhash
 
-from neardup.page import url_hash
 from neardup.sketch.layout import HEADER, NAME, NameFlag, RecordFlag, RecordKind
+from neardup.urls import url_hash
 
 _RNG = np.random.default_rng(20)
 _A = _RNG.integers(0, 1 << 63, 84, dtype=np.uint64) * np.uint64(2) + np.uint64(1)

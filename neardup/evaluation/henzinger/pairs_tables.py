@@ -25,8 +25,8 @@ from neardup.evaluation.sections import (
     share,
     text,
 )
-from neardup.page import host_of
 from neardup.report.plots import Axes, Series
+from neardup.urls import host_of
 
 #: A term difference above this many terms is far.
 FAR = 200

@@ -7,9 +7,9 @@ import numpy as np
 import numpy.typing as npt
 
 from neardup.errors import BadInput, BadPage
-from neardup.page import hen_site, host_of, normalise_url
 from neardup.sketch.header import Header
 from neardup.sketch.layout import HEADER, RecordKind
+from neardup.urls import hen_site, host_of, normalise_url
 from neardup.verdict import Coordinates
 
 #: Most fetches of a corpus. Records are held in memory at some 2 kB a page: half a gigabyte.

@@ -22,8 +22,8 @@ from typing import Any, BinaryIO
 import orjson
 
 from neardup.errors import BadInput, BadPage
-from neardup.page import named_url
 from neardup.report.reasons import Reason
+from neardup.urls import named_url
 
 LABEL_VERSION = 1
 #: Lines of a label file that an error message quotes.

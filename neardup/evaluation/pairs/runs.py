@@ -11,8 +11,8 @@ from neardup.decider import Decider
 from neardup.errors import BadInput, BadPage
 from neardup.fold import fold
 from neardup.index.memory import MemoryStore
-from neardup.page import hen_site, host_of, normalise_url
 from neardup.standing import standing_of
+from neardup.urls import hen_site, host_of, normalise_url
 from neardup.verdict import VERDICT_VERSION, Kind
 
 #: A line of verdicts is some 2 kB; evidence and titles are bounded.

@@ -16,11 +16,11 @@ from neardup.evaluation.pairs.runs import CrawlRun
 from neardup.evaluation.pairs.texts import Texts
 from neardup.evaluation.pairs.truth import Editions
 from neardup.kernels import joins
-from neardup.page import hen_site, host_of
 from neardup.pairs.components import components
 from neardup.pairs.pair import Pair
 from neardup.pairs.scoring import compare_records
 from neardup.report.reasons import Draft, Reason, draft
+from neardup.urls import hen_site, host_of
 
 Mask = npt.NDArray[np.bool_]
 Levels = npt.NDArray[np.int64]

@@ -10,13 +10,14 @@ import numpy.typing as npt
 from neardup.errors import BadInput, NeardupError
 from neardup.evaluation.pairs.corpus import Corpus
 from neardup.evaluation.pairs.difference import common_tokens
-from neardup.page import Page, host_of
+from neardup.page import Page
 from neardup.scheme import Scheme
 from neardup.sketch.content import article, main_content
 from neardup.sketch.header import Header
 from neardup.text.decoding import decode
 from neardup.text.one_page_html import extract_page, text_of
 from neardup.text.one_page_tokens import Tokens, tokens_of
+from neardup.urls import host_of
 from neardup.verdict import Coordinates
 
 #: Reads a page again: maps the coordinates of a sketch to the page that is there now, None without one.

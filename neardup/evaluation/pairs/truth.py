@@ -32,8 +32,8 @@ from neardup.evaluation.pairs.difference import ratio_at_most
 from neardup.evaluation.pairs.labels import LINE_BYTES_MAX, Judgement, Label, join_labels, label_of, lines_at, united
 from neardup.evaluation.pairs.texts import Texts
 from neardup.kernels import joins
-from neardup.page import named_url
 from neardup.report.reasons import Reason
+from neardup.urls import named_url
 
 RATIO_MIN = 0.75
 #: Most pages of one item that are paired: a provider of parked domains may have thousands.

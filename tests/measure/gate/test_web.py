@@ -18,9 +18,10 @@ from neardup.evaluation.pairs.texts import Texts
 from neardup.evaluation.pairs.truth import Items
 from neardup.evaluation.rule_tables import rules_section
 from neardup.evaluation.sections import by_name
-from neardup.page import Page, hen_site, host_of
+from neardup.page import Page
 from neardup.scheme import Scheme
 from neardup.sketch.make_sketches import sketch_pages
+from neardup.urls import hen_site, host_of
 from neardup.verdict import Coordinates
 from streams.evaluation.evaluate import EvaluatedCrawl, natural_labels
 from tests.measure.gate.corpora import SETS, pages_of, table_of

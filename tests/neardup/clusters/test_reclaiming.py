@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from neardup.index import rows
-from neardup.page import url_hash
+from neardup.urls import url_hash
 from tests.neardup.handmade import record, tombstone
 from tests.neardup.invariants import Checked, contents_of
 from tests.neardup.story import FAR, NEAR, NEARER, SMALL, A, B, C, D, Story, endless, folded, text

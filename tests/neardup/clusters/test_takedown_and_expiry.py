@@ -14,8 +14,8 @@ from neardup.index.column_families import Family
 from neardup.index.layered import Layered
 from neardup.index.memory import MemoryStore
 from neardup.index.rocks import RocksStore
-from neardup.page import url_hash
 from neardup.sketch.takedown_hashes import Named, of_prefix, of_site, of_url
+from neardup.urls import url_hash
 from neardup.verdict import TAKEN_DOWN, Kind
 from tests.neardup.handmade import record, tombstone
 from tests.neardup.invariants import Checked

@@ -23,9 +23,9 @@ from neardup.evaluation.report import answer
 from neardup.evaluation.rule_tables import rules_section
 from neardup.evaluation.run_tables import RunPages, RunStudy, run_section, run_sections
 from neardup.evaluation.sections import Cell, ResultTable, by_name
-from neardup.page import host_of
 from neardup.report.plots import Axes, Series, plot
 from neardup.report.reasons import Reason
+from neardup.urls import host_of
 from tests.neardup.evaluation.crawl import Crawl, crawl_of, manual, page, words
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from neardup import Page, Scheme, open_index
 from neardup.decider import Decider
-from neardup.page import owner_of
+from neardup.urls import owner_of
 
 SCHEME = Scheme(seed=12)
 DEFAULT = Decider(SCHEME.digest)

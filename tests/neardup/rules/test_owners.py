@@ -9,11 +9,12 @@ from neardup.errors import BadPage
 from neardup.index import naming_rows
 from neardup.kernels import urls
 from neardup.kernels.urls import same_owner
-from neardup.page import USER_FOLDERS, VIEWS, Page, normalise_url, owner_of
+from neardup.page import Page
 from neardup.scheme import Scheme
 from neardup.sketch.header import Header
 from neardup.sketch.layout import RecordSection
 from neardup.sketch.make_sketches import sketch_pages
+from neardup.urls import USER_FOLDERS, VIEWS, normalise_url, owner_of
 from tests.oracle.sketches import owner
 
 _SCHEMES = st.sampled_from(("http", "https", "ftp", "file", "x+y", "HTTP"))

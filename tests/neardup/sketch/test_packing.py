@@ -14,13 +14,14 @@ from neardup.kernels.blake2b import blake2b
 from neardup.kernels.fingerprint import KEY_WORDS
 from neardup.kernels.record import write_title
 from neardup.kernels.urls import find_hosts, is_plain, write_end
-from neardup.page import Page, host_of, normalise_url
+from neardup.page import Page
 from neardup.sketch import addresses
 from neardup.sketch.addresses import addresses_of
 from neardup.sketch.layout import RecordKind
 from neardup.sketch.make_sketches import _batch, _headers, _resolve, sketch_pages
 from neardup.sketch.sketch import Sketch
 from neardup.text.decoding import decode, decode_into
+from neardup.urls import host_of, normalise_url
 from tests.neardup.hostile import EXAMPLES, JIT_OFF
 from tests.neardup.sketch.sketch_inputs import SCHEME
 from tests.oracle.sketches import fingerprint

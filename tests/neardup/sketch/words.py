@@ -9,12 +9,13 @@ from neardup.kernels.fingerprint import KEY_WORDS
 from neardup.kernels.html import PADDING_BYTES
 from neardup.kernels.points import ALL_DIGITS, ANY_DIGIT, IN_LINK, IN_TITLE
 from neardup.kernels.spans import hash_spans
-from neardup.page import Page, normalise_url
+from neardup.page import Page
 from neardup.scheme import Scheme
 from neardup.sketch.addresses import addresses_of
 from neardup.sketch.make_sketches import _batch, _headers, _records
 from neardup.sketch.shape import record_bytes_max, shape_of, space_for
 from neardup.text.decoding import decode_into
+from neardup.urls import normalise_url
 
 
 def sketch_words(

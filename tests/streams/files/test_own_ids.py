@@ -12,7 +12,7 @@ from neardup.evaluation.labelling.page import pair_html, pair_view
 from neardup.evaluation.labelling.rounds import Labelling
 from neardup.evaluation.pairs.graphs import b_graph, c_graph
 from neardup.evaluation.pairs.sampling import draw
-from neardup.page import url_of_id
+from neardup.urls import url_of_id
 from streams.views.source import ScanSource
 from tests.neardup.evaluation.crawl import crawl_of
 from tests.neardup.evaluation.crawl import page as crawl_page

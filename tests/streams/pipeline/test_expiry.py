@@ -13,8 +13,8 @@ from neardup.errors import CorruptRecord
 from neardup.index.column_families import Family
 from neardup.index.memory import MemoryStore
 from neardup.limits import DAY_MS
-from neardup.page import url_hash
 from neardup.sketch.layout import field_at
+from neardup.urls import url_hash
 from streams.formats.message import Message, encode_message
 from streams.pipeline import batch_fold
 from streams.pipeline.batch_fold import Sweep, decode_sweep

@@ -5,7 +5,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from neardup.errors import BadPage
-from neardup.page import normalise_url
+from neardup.urls import normalise_url
 from neardup.verdict import Kind
 from streams.process.metrics import FAMILIES, REASONS, RESTARTS, STEPS, Metrics, reason_class
 

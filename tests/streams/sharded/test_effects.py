@@ -12,10 +12,10 @@ from neardup.index import posting_rows, rows
 from neardup.index.column_families import Family
 from neardup.index.memory import MemoryStore
 from neardup.limits import DAY_MS
-from neardup.page import url_hash
 from neardup.sharded.apply_effects import followed_of
 from neardup.sharded.epochs import Sharding
 from neardup.sketch.takedown_hashes import of_prefix, of_site, of_url
+from neardup.urls import url_hash
 from streams.formats.message import Forget, encode_control
 from streams.pipeline import batch_fold
 from tests.neardup.handmade import record, tombstone

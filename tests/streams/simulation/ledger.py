@@ -13,12 +13,13 @@ from neardup.decider import Decider
 from neardup.fold import Outcome
 from neardup.index.column_families import Family, Reader
 from neardup.index.layered import Layered
-from neardup.page import Page, host_of, site_of
+from neardup.page import Page
 from neardup.scheme import Scheme
 from neardup.sketch.header import Header
 from neardup.sketch.layout import field_at
 from neardup.sketch.make_sketches import sketch_pages
 from neardup.sketch.takedown_hashes import Takedown
+from neardup.urls import host_of, site_of
 from neardup.verdict import Coordinates, Kind, Verdict
 from streams.pipeline import batch_fold
 from streams.roles import sketch

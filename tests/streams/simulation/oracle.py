@@ -11,8 +11,8 @@ from neardup.errors import CorruptRecord
 from neardup.index.column_families import Family
 from neardup.index.layered import Layered
 from neardup.index.memory import MemoryStore
-from neardup.page import host_of, site_of
 from neardup.sketch.header import Header
+from neardup.urls import host_of, site_of
 from neardup.verdict import Coordinates, Kind, Verdict
 from streams.formats.message import Control, Decision, Forget, Message, NewDecider, decode_entry, page_id
 from streams.pipeline import batch_fold

@@ -5,8 +5,8 @@ from collections import Counter
 from typing import NamedTuple
 
 from neardup.limits import DAY_MS
-from neardup.page import url_hash
 from neardup.sketch.takedown_hashes import Named, Takedown
+from neardup.urls import url_hash
 from neardup.verdict import Kind, Verdict
 from streams.pipeline import batch_fold
 from tests.streams.year.crawl import Fetch

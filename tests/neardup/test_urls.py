@@ -4,9 +4,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from neardup import page
+from neardup import urls
 from neardup.errors import BadPage
-from neardup.page import hen_site, host_of, normalise_url, site_of
+from neardup.urls import hen_site, host_of, normalise_url, site_of
 
 
 @pytest.mark.parametrize(
@@ -152,7 +152,7 @@ def test_normal_form_is_ascii_and_its_own_normal_form(scheme: str, rest: str) ->
 @given(st.lists(_pieces, max_size=12).map("".join))
 def test_fast_path_is_the_slow_path(rest: str) -> None:
     url = "http://a.b/" + rest
-    fast = bool(page._NORMAL.match(url))
+    fast = bool(urls._NORMAL.match(url))
     try:
         # A fragment takes the slow path and leaves no trace.
         normal = normalise_url(url.partition("#")[0] + "#")

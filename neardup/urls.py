@@ -1,0 +1,276 @@
+"""What is computed from a URL: its normal form, hash, host, site and owner; and URLs of documents that have an id."""
+
+import hashlib
+import ipaddress
+import re
+from encodings.idna import nameprep
+from functools import lru_cache
+from typing import Any
+from urllib.parse import quote, unquote, unquote_to_bytes
+
+from neardup.errors import BadPage
+from neardup.limits import URL_BYTES_MAX
+
+#: Start of the URL of a document whose id is not a URL. Its host is a digest of the id, because two such documents are
+#: not known to be of one site: the rules must not treat them as siblings of one template.
+ID_SCHEME = "id://"
+
+#: First labels of hosts that name a view of a site: the same pages for telephones or for printers.
+VIEWS = ("www", "m", "mobile", "amp", "print")
+#: First folders of paths whose next folder names a user: what lies below it is that user's.
+USER_FOLDERS = ("user", "users", "u", "people", "member", "members", "profile", "profiles")
+_DEFAULT_PORTS = {"http": "80", "https": "443", "ftp": "21", "ws": "80", "wss": "443"}
+
+# Characters that RFC 3986 admits in a path or query, without "%". Brackets are admitted, too, as in browsers: encoded
+# and raw brackets are different reserved characters, so neither form may be converted to the other.
+_SAFE = r"A-Za-z0-9\-._~!$&'()*+,;=:@/\[\]"
+# A percent-encoding in normal form: upper-case, and not of an unreserved character.
+_ENCODED = r"%(?:[0189A-F][0-9A-F]|2[0-9A-CF]|3[A-F]|40|5[B-E]|60|7[B-DF])"
+# Most URLs of a crawl are in normal form; this pattern recognises them in about a microsecond. Possessive quantifiers
+# (`++`) keep it linear on hostile input.
+_NORMAL = re.compile(
+    r"https?://[a-z0-9_-]++(?:\.[a-z0-9_-]++)*+"
+    rf"/(?!\.{{1,2}}(?:[/?]|\Z))(?:[{_SAFE.replace('/', '')}]|{_ENCODED}|/(?!\.{{1,2}}(?:[/?]|\Z)))*+"
+    rf"(?:\?(?:[{_SAFE}?]|{_ENCODED})*+)?\Z"
+)
+_PARTS = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*+)://([^/?]*+)([^?]*+)(\?.*+)?\Z", re.DOTALL)
+_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
+_PERCENT = re.compile(rf"%[0-9A-Fa-f]{{2}}|%|[^{_SAFE}?%]++")
+_UNRESERVED = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
+_HOST = re.compile(r"[a-z0-9_-]++(?:\.[a-z0-9_-]++)*+\.?\Z")
+_IDNA_DOTS = re.compile("[\u3002\uff0e\uff61]")
+# Sharp s, final sigma and the two joiners: IDNA 2003 replaced them; in IDNA 2008 faß.de and fass.de differ.
+_KEPT_BY_IDNA_2008 = re.compile("([\u00df\u03c2\u200c\u200d])")
+_IPV4 = re.compile(r"(?:(?:25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])(?:\.|\Z)){4}\Z")
+
+
+def url_hash(url: str | bytes) -> bytes:
+    """Hashes a normalised URL to 16 bytes: its name in records, and the key of its row.
+
+    The hash is cryptographic and does not depend on the scheme's seed. So a URL that a page only names (rel=canonical)
+    can be looked up by its text alone, and an attacker cannot construct a second URL with the same hash.
+    """
+    text = url if isinstance(url, bytes) else url.encode("utf-8", "surrogatepass")
+    return hashlib.blake2b(text, digest_size=16, person=b"neardup-url").digest()
+
+
+def normalise_url(url: str, url_bytes_max: int = URL_BYTES_MAX) -> str:
+    """Normalises a URL. URLs are the same if their normal forms are equal: ASCII, without fragment, idempotent.
+
+    Syntax-based normalisation (RFC 3986, section 6.2.2): case of scheme, host and percent-encodings, unnecessary
+    percent-encodings, dot segments; also the default port, an empty path, an internationalised host. Characters that
+    are invalid in a URL are percent-encoded as UTF-8, as is a percent sign that encodes nothing.
+
+    Raises BadPage unless it is an absolute URL with a host (`file:///path` needs none), without control characters,
+    with a valid host and port, of at most `url_bytes_max` bytes, a number of the scheme.
+    """
+    if len(url) <= url_bytes_max and _NORMAL.match(url):
+        return url
+    url = url.strip(" \t\r\n\f").partition("#")[0]
+    if len(url) > url_bytes_max:
+        raise BadPage(f"URL of more than {url_bytes_max} bytes: {url[:80]!r}...")
+    if _CONTROL.search(url):
+        raise BadPage(f"URL with a control character: {url[:200]!r}")
+    parts = _PARTS.match(url)
+    if not parts:
+        raise BadPage(f"not an absolute URL: {url[:200]!r}")
+    scheme, authority, path, query = parts.groups()
+    scheme = scheme.lower()
+    try:
+        authority = _authority(scheme, authority)
+        path = _without_dot_segments(_encode(path)) or "/"
+        normal = f"{scheme}://{authority}{path}{_encode(query or '')}"
+    except ValueError as error:  # UnicodeError of a lone surrogate among them
+        raise BadPage(f"not a URL: {error}: {url[:200]!r}") from error
+    if len(normal) > url_bytes_max:
+        raise BadPage(f"URL of more than {url_bytes_max} bytes: {normal[:80]!r}...")
+    return normal
+
+
+def host_of(url: str) -> str:
+    """Returns the host of a normalised URL: lower-case ASCII, IPv6 addresses in brackets, "" for `file:///path`."""
+    authority = url[url.index("://") + 3 :].partition("/")[0].rpartition("@")[2]
+    if authority.startswith("["):
+        return authority.partition("]")[0] + "]"
+    return authority.partition(":")[0]
+
+
+def owner_of(url: str) -> str:
+    """Returns the owner of the pages below a normalised URL, as far as the URL names it: the host, and the user in the
+    path.
+
+    On a site whose users have hosts (`ann.example.com`) or folders (`/@ann/`, `/~ann/`, `/users/ann/`: USER_FOLDERS)
+    each user is an owner. The public suffix list contains few such sites. A first label that names a view of a site
+    (VIEWS: `www.`, `m.`, `print.`) is removed, because its pages have the same owner.
+    """
+    host, path = host_of(url), url[url.index("://") + 3 :].partition("?")[0].partition("/")[2]
+    first, _, rest = path.partition("/")
+    name, slash, _ = rest.partition("/")
+    if first[:1] in ("@", "~"):
+        user = first
+    elif first in USER_FOLDERS and name and slash:
+        user = f"{first}/{name}"
+    else:
+        user = ""
+    label, dot, rest = host.partition(".")
+    return f"{rest if dot and label in VIEWS else host}/{user}"
+
+
+def hen_site(host: str) -> str:
+    """Returns the site as Henzinger 2006, section 1, defines it: a host of at most one dot, or else without its first
+    label.
+
+    An IP address is its own site (ours). host: as from `host_of`.
+    """
+    host = host.removesuffix(".")
+    if host.count(".") <= 1 or _is_ip(host):
+        return host
+    return host.partition(".")[2]
+
+
+@lru_cache(maxsize=1 << 16)
+def site_of(host: str) -> str:
+    """Returns the registrable domain by the bundled public suffix list; an IP address or a host without one is its own
+    site.
+
+    host: as from `host_of`. Domains under privately run suffixes (`someone.github.io`) are sites of their own.
+    """
+    host = host.removesuffix(".")
+    if _is_ip(host):
+        return host
+    return _suffixes().privatesuffix(host) or host
+
+
+@lru_cache(maxsize=1)
+def _suffixes() -> Any:
+    # Loading takes some 50 ms: only processes that ask pay.
+    from publicsuffixlist import PublicSuffixList
+
+    return PublicSuffixList()
+
+
+def _is_ip(host: str) -> bool:
+    return host.startswith("[") or bool(_IPV4.match(host))
+
+
+def _authority(scheme: str, authority: str) -> str:
+    user, at, place = authority.rpartition("@")
+    if place.startswith("["):
+        address, bracket, port = place.partition("]")
+        if not bracket or (port and not port.startswith(":")):
+            raise ValueError("an unclosed bracket")
+        host, port = _ipv6(address[1:]), port[1:]
+    else:
+        host, _, port = place.partition(":")
+        host = _host(host)
+    if scheme == "file" and host == "localhost":
+        host = ""  # RFC 8089
+    if not host and scheme != "file":
+        raise ValueError("no host")
+    if port:
+        if not (port.isascii() and port.isdigit()) or int(port) > 65535:
+            raise ValueError("not a port")
+        port = str(int(port))
+        if port == _DEFAULT_PORTS.get(scheme):
+            port = ""
+    return (_encode(user) + at if user else "") + host + (":" + port if port else "")
+
+
+def _host(host: str) -> str:
+    """Normalises a host: lower-case ASCII, internationalised labels as A-labels.
+
+    Raises ValueError for an invalid DNS name.
+    """
+    host = host.lower() if host.isascii() else host
+    if not host or _HOST.match(host):
+        return host
+    if "%" in host:
+        host = unquote_to_bytes(host).decode()
+    host = ".".join(_a_label(label) for label in _IDNA_DOTS.sub(".", host).split("."))
+    # Mapped characters can turn out as delimiters (U+2100 becomes a/c): look at what came out.
+    if not _HOST.match(host):
+        raise ValueError("not a host")
+    return host
+
+
+def _a_label(label: str) -> str:
+    if label.isascii():
+        return label.lower()
+    # Python's nameprep works on Unicode 3.2 for ever: the same host has the same form under every interpreter. Later
+    # characters pass unmapped, hence the plain lower-casing first.
+    parts = _KEPT_BY_IDNA_2008.split(label.lower())
+    mapped = "".join(part if i % 2 else nameprep(part) for i, part in enumerate(parts))
+    return mapped if mapped.isascii() else "xn--" + mapped.encode("punycode").decode()
+
+
+def _ipv6(text: str) -> str:
+    """Formats an address by RFC 5952, in brackets. Python versions differ on addresses that embed IPv4."""
+    if "%" in text:
+        raise ValueError("an IPv6 address with a zone")
+    packed = ipaddress.IPv6Address(text).packed
+    groups = [int.from_bytes(packed[i : i + 2], "big") for i in range(0, 16, 2)]
+    runs = re.finditer(r"0{2,}", "".join("1" if group else "0" for group in groups))
+    longest = max(runs, key=lambda run: (run.end() - run.start(), -run.start()), default=None)
+    words = [f"{group:x}" for group in groups]
+    if longest is None:
+        return "[" + ":".join(words) + "]"
+    return "[" + ":".join(words[: longest.start()]) + "::" + ":".join(words[longest.end() :]) + "]"
+
+
+def _encode(text: str) -> str:
+    return _PERCENT.sub(_encode_match, text)
+
+
+def _encode_match(match: re.Match[str]) -> str:
+    found = match[0]
+    if len(found) == 3 and found[0] == "%":
+        char = chr(int(found[1:], 16))
+        return char if char in _UNRESERVED else found.upper()
+    return "".join(f"%{byte:02X}" for byte in found.encode())
+
+
+def _without_dot_segments(path: str) -> str:
+    """Removes dot segments of an absolute or empty path in one pass (RFC 3986, section 5.2.4)."""
+    if "/." not in path:
+        return path
+    segments = path.split("/")
+    out: list[str] = []
+    for segment in segments:
+        if segment == "..":
+            if len(out) > 1:
+                out.pop()
+        elif segment != ".":
+            out.append(segment)
+    if segments[-1] in (".", ".."):
+        out.append("")
+    return "/".join(out)
+
+
+def url_of_id(given: str) -> str:
+    """Returns an id that is a URL unchanged; makes a URL of any other id: `id://DIGEST/ID`."""
+    if "://" in given:
+        return given
+    return f"{ID_SCHEME}{_id_digest(given)}/{quote(given, errors='replace')}"
+
+
+def id_of(url: str | None) -> str | None:
+    """Returns the id of a URL that `url_of_id` made; None for other URLs, and if normalising removed a part of it."""
+    if url is None or not url.startswith(ID_SCHEME):
+        return None
+    digest, _, quoted = url.removeprefix(ID_SCHEME).partition("/")
+    given = unquote(quoted)
+    return given if _id_digest(given) == digest else None
+
+
+def name_of(url: str) -> str:
+    """Returns what people call a page: the id of a document that has one, else the URL."""
+    return id_of(url) or url
+
+
+def named_url(given: str, url_bytes_max: int = URL_BYTES_MAX) -> str:
+    """Returns the normalised URL of a page that a person names by its URL or its id. Raises BadPage."""
+    return normalise_url(url_of_id(given), url_bytes_max)
+
+
+def _id_digest(given: str) -> str:
+    return hashlib.blake2b(given.encode("utf-8", "replace"), digest_size=8).hexdigest()
