@@ -27,14 +27,14 @@ from tests.streams.ask.test_ask import TOKEN, serving
 if find_spec("scrapy") is None:  # it is not imported here: each worker would, for half a second
     pytest.skip("scrapy is not installed", allow_module_level=True)
 
-for each in ("crawl", "streams.commands", "streams.scrapy"):
+for each in ("scrapy_crawl", "streams.commands", "streams.scrapy"):
     forked.preload(each)
 
 #: Of its process.
 CRAWL = """
 import json, sys
 from pathlib import Path
-from crawl import crawl
+from scrapy_crawl import crawl
 
 url, given, out = sys.argv[1:]
 crawl(url, json.loads(given), Path(out))

@@ -278,7 +278,7 @@ def test_the_paper_is_cited_by_its_own_sections() -> None:
     }
     assert len(cited) > 15
     assert {place for place in cited if place[1] not in SECTIONS} == set()
-    assert ("page.py", "1") in cited
+    assert ("urls.py", "1") in cited
 
 
 def test_hosts_of_a_crawl_are_all_reported(study: CrawlStudy) -> None:

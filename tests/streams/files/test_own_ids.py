@@ -141,5 +141,5 @@ def test_a_document_is_taken_down_by_its_id(scanned: Shell) -> None:
     code, out, _ = scanned("forget", "--id", "e5", "--state", "neardup-state")
     assert code == 0
     assert out.startswith("pages taken down: 1; other pages promoted: 1")
-    assert "no verdict about e5" in scanned("explain", "e5").err
+    assert "e5: taken down" in scanned("explain", "e5").err
     assert scanned("forget", "--id", "e5", "--site", "a.example", "--state", "neardup-state").code == 2
