@@ -15,7 +15,7 @@ export PYTHONDONTWRITEBYTECODE :=
 help:
 	@echo "make demo        fetch real pages, scan them, write demo/report.html"
 	@echo "make check       lint, types, import rules and the core tests: a minute or so; after each change"
-	@echo "make test        the same and all tests: a quarter of an hour on two cores; before a change is handed on"
+	@echo "make test        the same and all tests: twelve minutes on two cores; before a change is handed on"
 	@echo "make tests-of    the test files of one source file, FILE=neardup/urls.py"
 	@echo "make demo-kafka  the same crawl through a real Kafka broker, verdicts live; SHARDS=4: by shards and a judge"
 	@echo "make test-NAME   the tests of one folder of tests/: test-kafka, test-crash, test-streams, ..."
