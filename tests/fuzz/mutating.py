@@ -100,8 +100,11 @@ def search(
             raise SystemExit(f"{_written(data, found, 'crash')}: {type(error).__name__}: {error}") from error
         finally:
             watch.cancel()
-        if time.monotonic() - began > input_seconds_max:
-            raise SystemExit(f"{_written(data, found, 'slow')}: took {time.monotonic() - began:.1f} s")
+        if time.monotonic() - began > input_seconds_max:  # once more: the first call may have compiled kernels
+            began = time.monotonic()
+            target(data)
+            if (took := time.monotonic() - began) > input_seconds_max:
+                raise SystemExit(f"{_written(data, found, 'slow')}: took {took:.1f} s")
         count += 1
         if new and data not in kept:
             kept.append(data)

@@ -60,6 +60,21 @@ def test_the_search_without_atheris_goes_by_what_inputs_reach(tmp_path: Path) ->
     assert len(list(corpus.iterdir())) > 5
 
 
+def test_an_input_that_takes_long_once_is_none(tmp_path: Path) -> None:
+    """Its call has compiled kernels."""
+    (tmp_path / "seed").write_bytes(b"wool")
+    now, calls = [0.0], []
+
+    def compiling(data: bytes) -> None:
+        calls.append(data)
+        now[0] += 1 if len(calls) > 1 else 9
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr("tests.fuzz.mutating.time.monotonic", lambda: now[0])
+        bounds = {"seconds": 20, "bytes_max": 9, "input_seconds_max": 5, "chance": random.Random(1)}
+        assert search(compiling, tmp_path, tmp_path, **bounds) > 5
+
+
 def test_an_input_that_takes_long_is_a_finding(tmp_path: Path) -> None:
     (tmp_path / "seed").write_bytes(b"wool")
     found = tmp_path / "found"
