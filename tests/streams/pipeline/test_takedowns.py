@@ -270,3 +270,8 @@ def test_a_verdict_that_names_a_page_by_rel_canonical_names_it_no_more() -> None
     other = {**own, "rel_canonical": "https://a.example/b"}
     assert without([of_url(url)], other) == other
     assert without([of_url(url)], {**own, "url": url}) is None
+    gone = {"url": url, "verdict": "gone", "fetched_at": 1}
+    assert (
+        without([of_url(url)], {**gone, "title": "Private", "lang": "en", "rel_canonical": "https://b.example/"})
+        == gone
+    )
