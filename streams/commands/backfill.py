@@ -2,7 +2,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
-from streams.commands.options import MATCH, SKETCH, Arg, Flags, Given, Opt, command
+from streams.commands.options import MATCH, SKETCH, Arg, Flags, Given, Opt, command, values
 from streams.commands.output import bar, complain
 from streams.commands.shared import INPUTS, ShardProcesses, must_exist
 from streams.config.settings import Settings
@@ -41,25 +41,21 @@ def backfill(options: Options) -> int:
     live topic, so that `neardup cutover` loses nothing.
     """
     from streams.roles.backfill import BackfillOptions, run_backfill
+    from streams.roles.runtime import serving
 
     settings = options.settings
     if not settings.generation:
         raise WrongUsage("a backfill fills a generation of its own: name it, as --generation second")
-    chosen = BackfillOptions(
-        rate=options.rate,
-        once=options.once,
-        read_pages=options.read_pages,
-        archives=options.archives,
-        shard_processes=options.shard_processes,
-    )
+    chosen = BackfillOptions(**values(options, "settings"))
     if not settings.origins.get("state", "").startswith("flag"):
         state = Path(settings.state)
         settings = replace(settings, state=str(state.with_name(f"{state.name}.{settings.generation}")))
     if not settings.origins.get("checkpoints", "").startswith("flag"):
         settings = replace(settings, checkpoints="")  # those of the live one are there, and would be removed
-    with bar(shown=True, counts=True) as shown:
-        caught_up = run_backfill(settings, chosen, shown=shown.backfill if shown.watched else None)
-    if not caught_up:
+    caught_up = False
+    with bar(shown=True, counts=True) as shown, serving(settings, "backfill") as runtime:
+        caught_up = run_backfill(settings, chosen, runtime, shown=shown.backfill if shown.watched else None)
+    if not caught_up:  # also if it was stopped while it waited for Kafka
         complain("stopped before it has caught up; the same command continues from there")
         return 130
     return 0

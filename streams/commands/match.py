@@ -9,13 +9,16 @@ from streams.config.settings import Settings
 from streams.errors import WrongUsage
 
 
-class Decisions(Given):
-    """Decisions of the operator for one start of a matcher."""
-
-    new_decider: Annotated[bool, Opt("From here on, judge by these rule and numbers, not the log's.")] = False
+class AcceptLost(Given):
     accept_lost_verdicts: Annotated[bool, Opt("Continue although emitted verdicts are missing from their topic.")] = (
         False
     )
+
+
+class Decisions(AcceptLost):
+    """Decisions of the operator for one start of a matcher."""
+
+    new_decider: Annotated[bool, Opt("From here on, judge by these rule and numbers, not the log's.")] = False
 
 
 class Options(Decisions):
@@ -33,20 +36,15 @@ def match(options: Options) -> None:
     active one dies, another takes over within seconds. SIGTERM stops a matcher after its batch, a second SIGTERM at
     once.
     """
-    from streams.roles.adapters import run_matcher
-
     if options.settings.is_sharded:
         raise WrongUsage(
             f"the generation has {options.settings.shards} shards: run `neardup judge` with the same options, beside "
             "`neardup shard`; or set shards to 0, for a generation of one matcher"
         )
-    run_matcher(options.settings, **values(options, "settings"))
+    _judge(options)
 
 
-class JudgeOptions(Given):
-    accept_lost_verdicts: Annotated[bool, Opt("Continue although emitted verdicts are missing from their topic.")] = (
-        False
-    )
+class JudgeOptions(AcceptLost):
     standby: Annotated[bool, Opt("Follow the log while another judge with this option is active; then take over.")] = (
         False
     )
@@ -60,11 +58,17 @@ def judge(options: JudgeOptions) -> None:
     It takes the place of `neardup match` in a generation with shards, and waits until all of them have answered. With
     --standby, one judge is active and the others follow it, each with a state directory of its own.
     """
-    from streams.roles.adapters import run_matcher
-
     if not options.settings.is_sharded:
         raise WrongUsage("the generation has no shards to judge for: name their number by --shards or NEARDUP_SHARDS")
-    run_matcher(options.settings, **values(options, "settings"))
+    _judge(options)
+
+
+def _judge(options: Options | JudgeOptions) -> None:
+    from streams.roles.adapters import run_matcher
+    from streams.roles.runtime import serving
+
+    with serving(options.settings, "match") as runtime:
+        run_matcher(options.settings, runtime, **values(options, "settings"))
 
 
 class RunOptions(Decisions):
@@ -79,9 +83,12 @@ def run(options: RunOptions) -> None:
     With --shards N, the matcher is the judge of N shards, which run in processes beside this one. Without
     NEARDUP_SEED, the seed of a new state directory is drawn at random and kept there.
     """
+    from streams.roles.runtime import serving
     from streams.roles.single_process import run_single_process
 
-    run_single_process(_with_seed(options.settings), **values(options, "settings"))
+    settings = _with_seed(options.settings)
+    with serving(settings, "run") as runtime:
+        run_single_process(settings, runtime, **values(options, "settings"))
 
 
 def _with_seed(settings: Settings) -> Settings:

@@ -54,6 +54,7 @@ def shard(options: Options) -> None:
     move to other processes within seconds: each continues from its folder there, or from its newest checkpoint.
     SIGTERM stops the shards after their batch.
     """
+    from streams.roles.runtime import serving
     from streams.roles.shard_process import run_shards
 
     settings, only = options.settings, options.only
@@ -61,4 +62,5 @@ def shard(options: Options) -> None:
         raise WrongUsage("the number of the generation's shards is not set: name it by --shards or NEARDUP_SHARDS")
     if only and only[-1] >= settings.shards:
         raise WrongUsage(f"shard {only[-1]} is to run, and the generation has shards 0 to {settings.shards - 1}")
-    run_shards(settings, shards=only, answer_from=options.answer_from)
+    with serving(settings, "shard") as runtime:
+        run_shards(settings, runtime, shards=only, answer_from=options.answer_from)

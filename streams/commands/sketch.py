@@ -15,5 +15,7 @@ def sketch(options: Options) -> None:
     The secret seed comes from NEARDUP_SEED or NEARDUP_SEED_FILE, the same for all sketchers and the matcher.
     """
     from streams.roles.adapters import run_sketcher
+    from streams.roles.runtime import serving
 
-    run_sketcher(options.settings)
+    with serving(options.settings, "sketch") as runtime:
+        run_sketcher(options.settings, runtime)

@@ -24,7 +24,7 @@ from streams.process.shutdown import now_ms
 from streams.roles.checkpoint import Restoring, RoleCheckpoints, identity
 from streams.roles.generations import generation_served
 from streams.roles.matcher_start import HeldEffects, MatcherPorts, StartOptions, start_matcher
-from streams.roles.runtime import STOP_SECONDS_MAX, Runtime, connect, serving
+from streams.roles.runtime import STOP_SECONDS_MAX, Runtime, connect
 from streams.roles.sketch import SketchRole, check_scheme
 from streams.roles.standby import stand_by
 from streams.roles.start_offset import VerdictsEnd, verdicts_end
@@ -40,23 +40,18 @@ FAILED_STARTS_MAX = 4
 MakePages = Callable[[Connection, KafkaTopic], KafkaPages]
 
 
-def run_sketcher(settings: Settings, runtime: Runtime | None = None, *, reader: MakePages | None = None) -> None:
+def run_sketcher(settings: Settings, runtime: Runtime, *, reader: MakePages | None = None) -> None:
     """Reads pages and writes sketches until it is stopped.
 
-    runtime: by default one with logs, metrics and signals of its own. reader: by default a member of the consumer
-    group. Raises TopicError if its topics are missing or misconfigured, WrongScheme if the log is of another scheme,
-    BadInput for a generation that judges another one's sketches, StateError for a generation with other settings, and
-    what SketchRole.run raises. Restarting is always safe.
+    reader: by default a member of the consumer group. Raises TopicError if its topics are missing or misconfigured,
+    WrongScheme if the log is of another scheme, BadInput for a generation that judges another one's sketches,
+    StateError for a generation with other settings, and what SketchRole.run raises. Restarting is always safe.
     """
     if settings.judges_anew:
         raise BadInput(
             f"generation {settings.generation!r} judges the sketches of {settings.sketches_of!r}: it has no "
             "sketchers of its own; run `neardup match` alone, or leave sketches_of out"
         )
-    if runtime is None:
-        with serving(settings, "sketch") as made:
-            run_sketcher(settings, made, reader=reader)
-        return
     scheme = settings.scheme()
     names = settings.topics
     connection = connect(settings, "sketch", runtime)
@@ -95,7 +90,7 @@ def run_sketcher(settings: Settings, runtime: Runtime | None = None, *, reader: 
 
 def run_matcher(
     settings: Settings,
-    runtime: Runtime | None = None,
+    runtime: Runtime,
     *,
     new_decider: bool = False,
     accept_lost_verdicts: bool = False,
@@ -104,7 +99,6 @@ def run_matcher(
     """Judges the sketch log until it is stopped.
 
     Args:
-        runtime: by default one with logs, metrics and signals of its own.
         new_decider: replace the log's decider by that of the settings.
         accept_lost_verdicts: continue although emitted verdicts are missing from their topic.
         standby: wait while another matcher with this option is active.
@@ -112,11 +106,6 @@ def run_matcher(
     Raises what MatchRole.run raises, TopicError if its topics are missing or misconfigured, WrongScheme for a log of
     another scheme, and StateError or PositionLost if state, log and verdicts contradict each other.
     """
-    if runtime is None:
-        with serving(settings, "match") as made:
-            options = {"new_decider": new_decider, "accept_lost_verdicts": accept_lost_verdicts, "standby": standby}
-            run_matcher(settings, made, **options)
-        return
     failed = 0  # starts in a row that committed nothing
     while True:
         try:

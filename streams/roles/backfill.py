@@ -43,7 +43,7 @@ from streams.roles.adapters import run_matcher, run_sketcher
 from streams.roles.archives import ArchivesRole, known_of, open_archives
 from streams.roles.generations import check_own, control_topic, settings_of, shown
 from streams.roles.operator import repeat_takedowns
-from streams.roles.runtime import STOP_SECONDS_MAX, Runtime, connect, serving
+from streams.roles.runtime import STOP_SECONDS_MAX, Runtime, connect
 from streams.roles.single_process import run_single_process, shards_beside
 
 _log = logs.get("backfill")
@@ -100,8 +100,8 @@ class BackfillOptions:
 
 def run_backfill(
     settings: Settings,
-    options: BackfillOptions = BackfillOptions(),
-    runtime: Runtime | None = None,
+    options: BackfillOptions,
+    runtime: Runtime,
     *,
     shown: Shown | None = None,
 ) -> bool:
@@ -109,17 +109,12 @@ def run_backfill(
 
     Args:
         settings: of the new generation: its scheme, decider and state directory.
-        runtime: by default one with logs, metrics and signals of its own.
         shown: shows the progress; by default the log does.
 
     Returns whether the generation has caught up; without `once`, also if an earlier call has. Raises BadInput for a
     generation that is live, or exists, and was not begun by a backfill; StateError if it was begun with another scheme
     or decider; and what the roles raise.
     """
-    if runtime is None:
-        with serving(settings, "backfill") as made:
-            return run_backfill(settings, options, made, shown=shown)
-        return False  # stopped while it waited for Kafka
     sources = open_archives(options.archives, settings) if settings.generation else []
     settings, generation, control = _begun(settings, options, tuple(source.record.id for source in sources))
     runtime = replace(runtime, settings=settings)

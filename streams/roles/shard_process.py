@@ -1,13 +1,12 @@
 """Connects shards to Kafka, any number of them in one process."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, closing, suppress
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
-from neardup.decider import Decider
 from neardup.errors import BadInput, NeardupError, StateError
 from neardup.index.rocks import RocksStore
 from neardup.sharded.epochs import Sharding
@@ -26,9 +25,9 @@ from streams.pipeline.shared_log import SharedLog, decode_message
 from streams.process import logs
 from streams.process.shutdown import now_ms
 from streams.roles import checkpoint
-from streams.roles.checkpoint import Begin, Restoring, RoleCheckpoints, identity
+from streams.roles.checkpoint import Restoring, RoleCheckpoints, identity
 from streams.roles.generations import generation_served
-from streams.roles.runtime import STOP_SECONDS_MAX, Runtime, Silence, connect, serving
+from streams.roles.runtime import STOP_SECONDS_MAX, Runtime, Silence, connect
 from streams.roles.shard import ShardRole
 from streams.roles.sketch import check_scheme
 from streams.state.directory import Directory, LogNames, MatcherDirectory, keep_log_names, log_names
@@ -62,7 +61,7 @@ def shard_checkpoints(settings: Settings, number: int) -> str:
 
 def run_shards(
     settings: Settings,
-    runtime: Runtime | None = None,
+    runtime: Runtime,
     *,
     shards: Sequence[int] | None = None,
     answer_from: int | None = None,
@@ -83,10 +82,6 @@ def run_shards(
     if shards is not None and not (shards and all(0 <= number < settings.shards for number in shards)):
         named = ", ".join(map(str, shards)) or "none"
         raise BadInput(f"shards {named} are to run, and the generation has shards 0 to {settings.shards - 1}")
-    if runtime is None:
-        with serving(settings, "shard") as made:
-            run_shards(settings, made, shards=shards, answer_from=answer_from)
-        return
     names = settings.topics
     with ExitStack() as held:
         held.enter_context(generation_served(settings, "shard", runtime))
@@ -128,6 +123,7 @@ class _RunningShards:
     def __init__(self, settings: Settings, runtime: Runtime, answer_from: int | None) -> None:
         self._settings, self._runtime, self._answer_from = settings, runtime, answer_from
         self._decider = settings.decider(settings.scheme())
+        self._sharding = Sharding.of(self._decider)
         self._shards: dict[int, _Running] = {}
         self._threads = ThreadPoolExecutor(1, "neardup-shard")
         self._starting: tuple[int, Future[_Running]] | None = None
@@ -156,19 +152,103 @@ class _RunningShards:
         return len(self._shards)
 
     def start(self, number: int) -> _Running:
+        """Opens or restores one shard's rows, and connects it from their position on."""
         with ExitStack() as held, closing(self._reader()) as log:
-            role = _start(
-                self._settings,
-                self._runtime,
+            directory = self._directory(number, log)
+            held.callback(directory.close)
+            _bind(directory.store, log, self._settings, str(directory.path))
+            shard = Shard(number, directory.store, self._decider, threads=self._settings.threads)
+            directory.first_decider(self._decider)  # part of each checkpoint
+            checkpoints = None
+            if url := shard_checkpoints(self._settings, number):
+                checkpoints = RoleCheckpoints(self._settings, directory.path, identity(log), now_ms, url=url)
+                held.callback(checkpoints.close, STOP_SECONDS_MAX / 2)
+            effects = self._effects()
+            held.callback(effects.close)
+            answers = AnswerWriter(
+                connect(self._settings, "shard", self._runtime),
+                self._settings.topics.candidates,
                 number,
-                self._answer_from,
-                self._decider,
-                log,
-                self._log,
                 self.check_topics,
-                held,
+                message_bytes_max=self._settings.message_bytes_max,
+            )
+            held.callback(answers.close)
+            view = self._log.view(shard.effects_position)
+            held.callback(view.close)
+            at = shard.effects_position
+            _log.info("shard starts", shard=number, of=self._sharding.shards, effects=at, log_end=log.end())
+            role = ShardRole(
+                number,
+                shard,
+                directory.store,
+                self._sharding,
+                view,
+                EffectsReader(effects, directory.store),
+                answers,
+                self._runtime,
+                checkpoints=checkpoints,
             )
             return _Running(role, held.pop_all())
+
+    def _directory(self, number: int, log: KafkaLog) -> MatcherDirectory:
+        """Opens the directory of a shard; its index may be that of a checkpoint, or one to be built from the log."""
+        newest = None if self._answer_from is None else self._sharding.stable_to(self._answer_from)
+        restoring = self._restoring(number, log, newest)
+
+        def fill(state: Path) -> None:
+            if restoring.restore(state) or newest is None or not (state / "index").exists():
+                return
+            first, topic = self._begin(log)
+            if first:
+                url = shard_checkpoints(self._settings, number) or "(none set)"
+                raise StateError(
+                    f"shard {number} is to answer message {self._answer_from}, its index in {state} is newer, topic "
+                    f"{topic} begins at message {first}, and no checkpoint at {url} fits; {NEW_GENERATION}"
+                )
+            _log.warning("removes an index that is too new, and builds it from the log", shard=number, state=str(state))
+            remove_index(state)
+
+        state = shard_state(self._settings, number)
+        return MatcherDirectory(state, self._settings.scheme(), restore=fill, outlived=restoring.outlived)
+
+    def _restoring(self, number: int, log: KafkaLog, newest: int | None = None) -> Restoring:
+        """newest: greatest offset of an index that serves; None: any."""
+        settings = self._settings
+        effects = settings.topics.effects
+        return Restoring(
+            settings,
+            log,
+            self._decider,
+            self._runtime,
+            url=shard_checkpoints(settings, number),
+            position=applied_to,
+            begin=partial(self._begin, log),
+            newest=newest,
+            behind_max=settings.checkpoint_messages,
+            advice=lambda topic, newest: effects_again(newest) if topic == effects else NEW_GENERATION,
+            role="shard",
+        )
+
+    def _begin(self, log: KafkaLog) -> tuple[int, str]:
+        """Finds the first message with sketches and effects, and the topic that limits it."""
+        names, begin = self._settings.topics, log.first_offset()
+        with closing(self._effects()) as effects:
+            first = effects.first()
+        if first is None:
+            return begin, names.sketches
+        piece = decode_piece(first[1], f"the first record of topic {names.effects}")
+        whole = piece.offset + bool(piece.number)
+        return (whole, names.effects) if whole > begin else (begin, names.sketches)
+
+    def _effects(self) -> KafkaLog:
+        """A reader of the topic of effects."""
+        return KafkaLog(
+            connect(self._settings, "shard", self._runtime, reading=True),
+            self._settings.topics.effects,
+            committed_only=True,
+            gone=EFFECTS_GONE,
+            lost="start this shard again: it says which effects it lacks, and what to do",
+        )
 
     def check_topics(self, at_once: bool = False) -> None:
         """Raises TopicError if the log, the effects or the answers were deleted or recreated.
@@ -187,7 +267,7 @@ class _RunningShards:
         self._shards[running.role.number] = running
 
     def adjust(self, assigned: frozenset[int]) -> None:
-        """Ends shards that are assigned to other processes, and starts assigned ones. Raises like `_start`."""
+        """Ends shards that are assigned to other processes, and starts assigned ones. Raises like `start`."""
         for number in self._shards.keys() - assigned:
             _log.info(
                 "shard is assigned to another process", shard=number, folder=str(shard_state(self._settings, number))
@@ -227,7 +307,7 @@ class _RunningShards:
             with closing(self._reader()) as log:
                 for number in numbers:
                     state = shard_state(self._settings, number)
-                    restoring = _restoring(self._settings, self._runtime, number, None, self._decider, log)
+                    restoring = self._restoring(number, log)
                     if (state / "index").exists():
                         with suppress(InUse):
                             _remove_if_outdated(state, restoring)
@@ -305,83 +385,6 @@ class _RunningShards:
         self._log.close()
 
 
-def _start(
-    settings: Settings,
-    runtime: Runtime,
-    number: int,
-    answer_from: int | None,
-    decider: Decider,
-    log: KafkaLog,
-    shared_log: SharedLog,
-    check_topics: Callable[[bool], None],
-    held: ExitStack,
-) -> ShardRole:
-    """Opens or restores one shard's rows, and connects it from their position on. log: used during the start only."""
-    names, sharding = settings.topics, Sharding.of(decider)
-    url = shard_checkpoints(settings, number)
-    newest = None if answer_from is None else sharding.stable_to(answer_from)
-    restoring = _restoring(settings, runtime, number, newest, decider, log)
-
-    def fill(state: Path) -> None:
-        if restoring.restore(state) or newest is None or not (state / "index").exists():
-            return
-        first, topic = _begin(settings, runtime, log)()
-        if first:
-            raise StateError(
-                f"shard {number} is to answer message {answer_from}, its index in {state} is newer, topic {topic} "
-                f"begins at message {first}, and no checkpoint at {url or '(none set)'} fits; {NEW_GENERATION}"
-            )
-        _log.warning("removes an index that is too new, and builds it from the log", shard=number, state=str(state))
-        remove_index(state)
-
-    directory = MatcherDirectory(
-        shard_state(settings, number), settings.scheme(), restore=fill, outlived=restoring.outlived
-    )
-    held.callback(directory.close)
-    _bind(directory.store, log, settings, str(directory.path))
-    shard = Shard(number, directory.store, decider, threads=settings.threads)
-    directory.first_decider(decider)  # part of each checkpoint
-    checkpoints = None
-    if url:
-        checkpoints = RoleCheckpoints(settings, directory.path, identity(log), now_ms, url=url)
-        held.callback(checkpoints.close, STOP_SECONDS_MAX / 2)
-    effects = _effects(settings, runtime)
-    held.callback(effects.close)
-    answers = AnswerWriter(
-        connect(settings, "shard", runtime),
-        names.candidates,
-        number,
-        check_topics,
-        message_bytes_max=settings.message_bytes_max,
-    )
-    held.callback(answers.close)
-    view = shared_log.view(shard.effects_position)
-    held.callback(view.close)
-    _log.info("shard starts", shard=number, of=sharding.shards, effects=shard.effects_position, log_end=log.end())
-    return ShardRole(
-        number,
-        shard,
-        directory.store,
-        sharding,
-        view,
-        EffectsReader(effects, directory.store),
-        answers,
-        runtime,
-        checkpoints=checkpoints,
-    )
-
-
-def _effects(settings: Settings, runtime: Runtime) -> KafkaLog:
-    """A reader of the topic of effects."""
-    return KafkaLog(
-        connect(settings, "shard", runtime, reading=True),
-        settings.topics.effects,
-        committed_only=True,
-        gone=EFFECTS_GONE,
-        lost="start this shard again: it says which effects it lacks, and what to do",
-    )
-
-
 def _remove_if_outdated(state: Path, restoring: Restoring) -> None:
     """Raises StateError, InUse."""
     with ExitStack() as held:
@@ -391,42 +394,6 @@ def _remove_if_outdated(state: Path, restoring: Restoring) -> None:
         if outdated:
             remove_index(state)
             _log.info("removed the index of a shard that runs elsewhere", shard=int(state.name), folder=str(state))
-
-
-def _restoring(
-    settings: Settings, runtime: Runtime, number: int, newest: int | None, decider: Decider, log: KafkaLog
-) -> Restoring:
-    """newest: greatest offset of an index that serves; None: any."""
-    effects = settings.topics.effects
-    return Restoring(
-        settings,
-        log,
-        decider,
-        runtime,
-        url=shard_checkpoints(settings, number),
-        position=applied_to,
-        begin=_begin(settings, runtime, log),
-        newest=newest,
-        behind_max=settings.checkpoint_messages,
-        advice=lambda topic, newest: effects_again(newest) if topic == effects else NEW_GENERATION,
-        role="shard",
-    )
-
-
-def _begin(settings: Settings, runtime: Runtime, log: KafkaLog) -> Begin:
-    """Returns a function that finds the first message with sketches and effects, and the topic that limits it."""
-
-    def find() -> tuple[int, str]:
-        names, begin = settings.topics, log.first_offset()
-        with closing(_effects(settings, runtime)) as effects:
-            first = effects.first()
-        if first is None:
-            return begin, names.sketches
-        piece = decode_piece(first[1], f"the first record of topic {names.effects}")
-        whole = piece.offset + bool(piece.number)
-        return (whole, names.effects) if whole > begin else (begin, names.sketches)
-
-    return find
 
 
 def _bind(store: RocksStore, log: KafkaLog, settings: Settings, state: str) -> None:

@@ -22,7 +22,7 @@ from streams.process.health import Health
 from streams.process.metrics import Metrics
 from streams.process.shutdown import steady_ms
 from streams.roles.adapters import run_matcher, run_sketcher
-from streams.roles.runtime import END_SECONDS_MAX, STOP_SECONDS_MAX, Runtime, serving
+from streams.roles.runtime import END_SECONDS_MAX, STOP_SECONDS_MAX, Runtime
 from streams.roles.shard_process import run_shards
 
 _log = logs.get("shard")
@@ -178,7 +178,7 @@ def _report(
 
 def run_single_process(
     settings: Settings,
-    runtime: Runtime | None = None,
+    runtime: Runtime,
     *,
     sketcher: Callable[[Settings, Runtime], None] = run_sketcher,
     shard_processes: int | None = None,
@@ -188,10 +188,6 @@ def run_single_process(
 
     sketcher: runs in a thread beside the matcher. shard_processes: see `shards_beside`. options: those of run_matcher.
     """
-    if runtime is None:
-        with serving(settings, "run") as made:
-            run_single_process(settings, made, sketcher=sketcher, shard_processes=shard_processes, **options)
-        return
     with shards_beside(settings, runtime, shard_processes):
         _run(settings, runtime, sketcher, options)
 

@@ -32,6 +32,7 @@ from streams.roles import backfill
 from streams.roles.adapters import run_matcher, run_sketcher
 from streams.roles.backfill import BackfillOptions, run_backfill
 from streams.roles.match import MatchRole
+from streams.roles.runtime import Runtime, serving
 from streams.roles.shard import ShardRole
 from streams.roles.shard_process import run_shards
 from streams.roles.single_process import run_single_process
@@ -42,8 +43,8 @@ from tests.crash.driver import die, dying
 from tests.processes import die_with_parent
 
 
-def _backfill(settings: Settings, **wishes: Any) -> None:
-    run_backfill(settings, BackfillOptions(**wishes))
+def _backfill(settings: Settings, runtime: Runtime, **wishes: Any) -> None:
+    run_backfill(settings, BackfillOptions(**wishes), runtime)
 
 
 ROLES: dict[str, Callable[..., None]] = {
@@ -222,7 +223,8 @@ def _play(role: str, settings: Settings, log: Path, step: str, call: int, how: H
         )
         arm(call, how)
     try:
-        ROLES[role](settings, **options)
+        with serving(settings, role) as runtime:
+            ROLES[role](settings, runtime, **options)
     except NeardupError as error:
         print(f"{type(error).__name__}: {error}", file=sys.stderr, flush=True)
         os._exit(1)
