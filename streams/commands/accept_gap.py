@@ -17,9 +17,7 @@ def accept_gap(options: Options) -> None:
 
     The error of the matcher names OFFSET. The decision becomes a record of the log. Start the matcher again.
     """
-    from streams.roles.operator import accept_gap as accept
-
-    click.echo(f"written at offset {accept(options.settings, options.offset)}; start the matcher again")
+    _decide(options, "accept_gap")
 
 
 @command("skip-record", "neardup skip-record 1234")
@@ -28,6 +26,12 @@ def skip_record(options: Options) -> None:
 
     The error of the matcher names OFFSET. The decision becomes a record of the log. Start the matcher again.
     """
-    from streams.roles.operator import skip_record as skip
+    _decide(options, "skip_record")
 
-    click.echo(f"written at offset {skip(options.settings, options.offset)}; start the matcher again")
+
+def _decide(options: Options, decision: str) -> None:
+    from streams.formats.message import Decision
+    from streams.roles.operator import decide
+
+    at = decide(options.settings, Decision(decision), options.offset)
+    click.echo(f"written at offset {at}; start the matcher again")

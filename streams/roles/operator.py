@@ -22,23 +22,11 @@ MATCHER_SECONDS_MAX = 10.0
 _LOOK_SECONDS = 0.1
 
 
-def accept_gap(settings: Settings, offset: int) -> int:
-    """Accepts the missing pages before the message at `offset` of the sketch log.
+def decide(settings: Settings, decision: Decision, offset: int) -> int:
+    """Writes an operator's decision about the message at `offset` of the sketch log.
 
     Returns the offset of the control record, which the matcher finds at its next start. Raises BadInput, BrokerError.
     """
-    return _decide(settings, Decision.ACCEPT_GAP, offset)
-
-
-def skip_record(settings: Settings, offset: int) -> int:
-    """Skips the unreadable part of the message at `offset` of the sketch log: its pages get no verdict.
-
-    Returns the offset of the control record, which the matcher finds at its next start. Raises BadInput, BrokerError.
-    """
-    return _decide(settings, Decision.SKIP_RECORD, offset)
-
-
-def _decide(settings: Settings, decision: Decision, offset: int) -> int:
     settings = settings_of(settings, control_topic(settings, "match").read(), settings.generation)
     connection = connect(settings, "match")
     with closing(KafkaLog(connection, settings.topics.sketches)) as log:

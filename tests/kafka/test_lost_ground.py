@@ -10,7 +10,8 @@ from confluent_kafka.admin import NewPartitions
 from line import SOON, Make, story
 from roles import full_disk
 
-from streams.roles.operator import accept_gap
+from streams.formats.message import Decision
+from streams.roles.operator import decide
 
 # The state directory.
 
@@ -243,7 +244,7 @@ def test_retention_overtakes_the_sketcher(make: Make) -> None:
     at = int(error.rpartition("accept it: neardup accept-gap ")[2])
     assert f"SourceGap: the message at offset {at} " in error
     assert "SourceGap" in line.start("match").refused()
-    accept_gap(line.settings, at)
+    decide(line.settings, Decision.ACCEPT_GAP, at)
     line.start("match")
     line.lose(lost, lost + 3)
     line.check()

@@ -11,12 +11,12 @@ from neardup.decider import Decider
 from neardup.digested_json import later
 from neardup.errors import CorruptRecord
 from neardup.page import Page
-from streams.formats.message import Message, NewDecider, encode_control, encode_message
+from streams.formats.message import Decision, Message, NewDecider, encode_control, encode_message
 from streams.history.diff_command import compare
 from streams.kafka import Writer
 from streams.ports import Range
 from streams.roles.adapters import newest_verdicts
-from streams.roles.operator import skip_record
+from streams.roles.operator import decide
 from streams.roles.print_verdicts import verdicts_of
 
 
@@ -75,7 +75,7 @@ def test_a_poison_message_is_refused_by_its_offset_and_skipped_on_demand(make: M
     assert f"leave it out: neardup skip-record {poison}" in error
     line.publish(story(6))
     assert "CorruptRecord" in line.start("match").refused()
-    skip_record(line.settings, poison)
+    decide(line.settings, Decision.SKIP_RECORD, poison)
     line.start("match")
     line.leave_out(poison)
     line.check()
@@ -123,7 +123,7 @@ def test_a_poison_record_is_refused_and_its_neighbours_are_kept(make: Make) -> N
     error = matcher.refused()
 
     assert f"CorruptRecord: record 1 of the message at offset {at} of the sketch log" in error
-    skip_record(line.settings, at)
+    decide(line.settings, Decision.SKIP_RECORD, at)
     matcher = line.start("match")
     eventually(lambda: line.committed("match", line.names.sketches, 1) == line.ends(line.names.sketches), "judged")
     matcher.stop()
@@ -157,7 +157,7 @@ def test_another_scheme_is_kept_out_and_refused(make: Make) -> None:
     error = matcher.refused()
     assert f"WrongScheme: the message at offset {foreign} " in error
     assert "holds sketches of scheme" in line.start("match", settings={"seed": 8}).refused()
-    skip_record(line.settings, foreign)
+    decide(line.settings, Decision.SKIP_RECORD, foreign)
     line.leave_out(foreign)
     line.start("sketch")
     line.start("match")

@@ -19,8 +19,9 @@ from test_made_anew import pages, say_again
 from test_standby import follows, pair, started
 
 from neardup.page import Page
+from streams.formats.message import Decision
 from streams.kafka import Writer
-from streams.roles.operator import accept_gap
+from streams.roles.operator import decide
 from streams.state.checkpoint_store import CheckpointStore
 from tests.short import some
 
@@ -81,7 +82,7 @@ def test_retention_overtakes_it_and_its_advice_is_followed(make: Make, kind: str
     line.reset("sketch", line.names.pages, lost + 3)
     error = start().refused()
     assert f"records {lost} to {lost + 2} are missing" in error
-    accept_gap(line.settings, int(error.rpartition("accept it: neardup accept-gap ")[2]))
+    decide(line.settings, Decision.ACCEPT_GAP, int(error.rpartition("accept it: neardup accept-gap ")[2]))
     start()
     line.lose(lost, lost + 3)
     line.check()
