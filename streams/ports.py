@@ -1,7 +1,7 @@
 """Interfaces of the stages to the outside. Kafka and files are two sets of adapters."""
 
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
@@ -84,30 +84,6 @@ class Committed:
         return cls(offset, TopicIds.of(source, sink), *first)
 
 
-class LogReader(Protocol):
-    """The sketch log: messages in order of their offset."""
-
-    def read(self, start: int) -> Iterator[tuple[int, bytes]]:
-        """Yield (offset, message) from the first offset >= start on."""
-        ...
-
-    def end(self) -> int:
-        """Return the offset behind the last message."""
-        ...
-
-
-class LogWriter(Protocol):
-    """The writing end of the sketch log."""
-
-    def append(self, message: bytes, /) -> int:
-        """Append one message and return its offset."""
-        ...
-
-    def sync(self) -> None:
-        """Make all appended messages durable."""
-        ...
-
-
 class VerdictSink(Protocol):
     """Receives verdicts. After a crash a batch comes again with the same offset."""
 
@@ -136,13 +112,16 @@ class Record(Protocol):
         ...
 
 
-class RecordBatch(Protocol):
-    """Records in order of arrival (each partition's by offset), and one range for each of their partitions."""
+@dataclass(frozen=True, slots=True)
+class PageBatch:
+    """Records in the order of arrival (by offset within a partition), and the ranges that they account for.
 
-    @property
-    def records(self) -> Sequence[Record]: ...
-    @property
-    def ranges(self) -> list[Range]: ...
+    ranges: one per partition with records here. `start` is the `stop` of the range before. `stop` is a consumer
+    position, so a range includes control and aborted records.
+    """
+
+    records: list[Record]
+    ranges: list[Range]
 
 
 class PageReader(Protocol):
@@ -160,7 +139,7 @@ class PageReader(Protocol):
         """Number of assignments; each restarts at the committed positions."""
         ...
 
-    def read(self, count: int, *, bytes_max: int, linger_s: float, wait_s: float) -> RecordBatch | None:
+    def read(self, count: int, *, bytes_max: int, linger_s: float, wait_s: float) -> PageBatch | None:
         """Wait `wait_s` for a first record, then `linger_s` for more; None without any."""
         ...
 

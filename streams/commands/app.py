@@ -256,12 +256,10 @@ def _code(run: Callable[[], int]) -> int:
     """Runs a function and returns the exit code; prints errors."""
     try:
         return run()
-    except InvariantBroken as error:
-        if not is_logged(error):
-            raise
-        return EXIT_ERROR
     except NeardupError as error:
         if not is_logged(error):
+            if isinstance(error, InvariantBroken):
+                raise
             complain(str(error))
         return next((code for kind, code in _CODES.items() if isinstance(error, kind)), EXIT_ERROR)
     except ModuleNotFoundError as error:

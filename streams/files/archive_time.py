@@ -23,8 +23,8 @@ from collections.abc import Iterable, Sequence
 
 from neardup.limits import DAY_MS
 from neardup.sketch.header import Header
+from streams.files.segments import SegmentLog
 from streams.formats.message import Message, decode_entry
-from streams.ports import LogReader
 
 DATES = 63
 MAJORITY = DATES // 2 + 1
@@ -40,7 +40,7 @@ class ArchiveTime:
         self._dates = deque(dates, maxlen=DATES)
 
     @classmethod
-    def of_log(cls, log: LogReader, log_time: int) -> "ArchiveTime":
+    def of_log(cls, log: SegmentLog, log_time: int) -> "ArchiveTime":
         """Where a log's archives have brought it. Raises CorruptRecord."""
         end, back = log.end(), 1
         while True:

@@ -27,8 +27,8 @@ from pathlib import Path
 
 from neardup.decider import Decider
 from neardup.errors import CorruptRecord, InvariantBroken, NeardupError, StateError
-from neardup.index.column_families import Family, Store, Writes
-from neardup.index.layered import Layered
+from neardup.index.column_families import Store, Writes
+from neardup.index.layered import Deferred
 from neardup.index.memory import MemoryStore
 from neardup.sharded.epochs import Sharding
 from neardup.sharded.messages import Candidates, Effects
@@ -66,42 +66,25 @@ def new_sharding(processes: int) -> Sharding:
     return Sharding(1 << (processes - 1).bit_length(), _EPOCH)
 
 
-class DeferredStore:
-    """A store whose writes stay in memory until `release`."""
+class DeferredStore(Deferred):
+    """A store whose writes stay in memory until `release`; those that were not released are lost when it is closed."""
 
     def __init__(self, store: Store) -> None:
-        self._store = store
+        super().__init__(store)
         self._waiting: deque[Writes] = deque()
-        self._rows = Layered(store)
-
-    def get_many(self, family: Family, keys: Sequence[bytes]) -> list[bytes | None]:
-        return self._rows.get_many(family, keys)
-
-    def first(self, family: Family, prefix: bytes, limit: int, after: bytes = b"") -> list[tuple[bytes, bytes]]:
-        return self._rows.first(family, prefix, limit, after)
-
-    def scan(self, family: Family) -> Iterator[tuple[bytes, bytes]]:
-        return self._rows.scan(family)
 
     def write(self, writes: Writes) -> None:
         self._waiting.append(writes)
-        self._rows.add(writes)
+        self.add(writes)
 
     def release(self, count: int) -> None:
         """Write the first `count` batches to the store, in order."""
         for _ in range(count):
-            self._store.write(self._waiting.popleft())
+            self._writable.write(self._waiting.popleft())
         if count:
-            self._rows = Layered(self._store)
+            self.changes, self._ordered = {}, {}
             for writes in self._waiting:
-                self._rows.add(writes)
-
-    def flush(self) -> None:
-        self._store.flush()
-
-    def close(self) -> None:
-        """Close the store, and drop writes that were not released."""
-        self._store.close()
+                self.add(writes)
 
 
 class _OwnedShard:

@@ -16,8 +16,9 @@ from neardup.scheme import Scheme
 from neardup.sketch.make_sketches import sketch_pages
 from streams.files.archive_time import DATES, ArchiveTime
 from streams.files.archives import SketchedPage, messages_of
+from streams.files.segments import SegmentLog
 from streams.formats.message import as_first
-from streams.ports import LogWriter, SourcedPage
+from streams.ports import SourcedPage
 
 POLL_PAGES_MAX = MESSAGE_PAGES_MAX
 #: Bytes of bodies in memory at once. A batch ends after the page that exceeds it.
@@ -32,7 +33,7 @@ class Sketcher:
     def __init__(
         self,
         scheme: Scheme,
-        log: LogWriter,
+        log: SegmentLog,
         time: ArchiveTime,
         *,
         threads: int = 1,

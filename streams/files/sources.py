@@ -133,13 +133,10 @@ class LocalSource:
 
         Raises OSError if the file itself cannot be read. `date` is the page's, or else the file's.
         """
-        if position is None or offset == 0:
+        if position is None or offset == 0 or self._member_shared(position):
             yield from islice(self._pages(0, 0), offset, None)
-            return
-        if self._member_shared(position):
-            yield from islice(self._pages(0, 0), offset, None)
-            return
-        yield from islice(self._pages(position, offset - 1), 1, None)
+        else:
+            yield from islice(self._pages(position, offset - 1), 1, None)
 
     def read_at(self, coordinates: Coordinates) -> Page | None:
         """The page at these coordinates, None if the file has none there. Raises OSError."""
@@ -438,13 +435,11 @@ def digest_of(data: bytes) -> str:
 
     Cryptographic, because a source with the id of another one would be skipped.
     """
-    digest = _digester()
-    digest.update(data)
-    return digest.hexdigest()
+    return _digester(data).hexdigest()
 
 
-def _digester() -> hashlib.blake2b:
-    return hashlib.blake2b(digest_size=16)
+def _digester(data: bytes = b"") -> hashlib.blake2b:
+    return hashlib.blake2b(data, digest_size=16)
 
 
 def _digest(path: Path, on_bytes: Callable[[int], None] = lambda count: None) -> str:

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -26,24 +27,28 @@ class ParquetDamaged(Exception):
     """A file that is not Parquet, or cannot be read further."""
 
 
-def columns_of(path: Path) -> dict[str, str]:
-    """Returns the columns with their SQL types. Raises ParquetDamaged."""
+@contextmanager
+def _opened() -> Iterator[duckdb.DuckDBPyConnection]:
+    """A database for the block. An error of DuckDB in the block becomes ParquetDamaged."""
     try:
         with duckdb.connect(config=_CONFIG) as database:
-            found = database.execute(f"DESCRIBE SELECT * FROM {_table(path, numbered=False)}").fetchall()
-            return {str(row[0]): str(row[1]) for row in found}
+            yield database
     except duckdb.Error as error:
-        raise ParquetDamaged(_first_line(error)) from error
+        raise ParquetDamaged(str(error).partition("\n")[0][:300]) from error
+
+
+def columns_of(path: Path) -> dict[str, str]:
+    """Returns the columns with their SQL types. Raises ParquetDamaged."""
+    with _opened() as database:
+        found = database.execute(f"DESCRIBE SELECT * FROM {_table(path, numbered=False)}").fetchall()
+        return {str(row[0]): str(row[1]) for row in found}
 
 
 def count_of(path: Path) -> int:
     """Returns the number of rows by the file's footer. Raises ParquetDamaged."""
-    try:
-        with duckdb.connect(config=_CONFIG) as database:
-            (found,) = database.execute(f"SELECT count(*) FROM {_table(path, numbered=False)}").fetchall()
-            return int(found[0])
-    except duckdb.Error as error:
-        raise ParquetDamaged(_first_line(error)) from error
+    with _opened() as database:
+        (found,) = database.execute(f"SELECT count(*) FROM {_table(path, numbered=False)}").fetchall()
+        return int(found[0])
 
 
 def rows_of(path: Path, columns: Mapping[str, str], start: int = 0) -> Iterator[tuple[int, dict[str, Any]]]:
@@ -53,14 +58,11 @@ def rows_of(path: Path, columns: Mapping[str, str], start: int = 0) -> Iterator[
     """
     required = ", ".join(_read_as(name, kind) for name, kind in columns.items())
     sql = f"SELECT file_row_number, {required} FROM {_table(path, numbered=True)} WHERE file_row_number >= {start:d}"
-    try:
-        with duckdb.connect(config=_CONFIG) as database:
-            result = database.execute(sql)  # rows are read as they are fetched
-            while some := result.fetchmany(_ROWS):
-                for number, *values in some:
-                    yield int(number), dict(zip(columns, values, strict=True))
-    except duckdb.Error as error:
-        raise ParquetDamaged(_first_line(error)) from error
+    with _opened() as database:
+        result = database.execute(sql)  # rows are read as they are fetched
+        while some := result.fetchmany(_ROWS):
+            for number, *values in some:
+                yield int(number), dict(zip(columns, values, strict=True))
 
 
 def copy_rows(files: Sequence[tuple[Path, Iterator[int]]], out: Path) -> int:
@@ -70,31 +72,27 @@ def copy_rows(files: Sequence[tuple[Path, Iterator[int]]], out: Path) -> int:
     The features of Hugging Face's `datasets` (such as names of classes) are copied if all files have the same. Raises
     ParquetDamaged, also if a file lacks a column of the first.
     """
-    try:
-        with duckdb.connect(config=_CONFIG) as database:
-            database.execute("CREATE TABLE kept (file INTEGER, number BIGINT)")
-            for at, (_, numbers) in enumerate(files):
-                while some := list(islice(numbers, 100_000)):
-                    database.execute(f"INSERT INTO kept SELECT {at:d}, unnest(?::BIGINT[])", [some])
-            parts = [
-                f"SELECT * EXCLUDE (file_row_number) FROM {_table(path, numbered=True)} WHERE file_row_number IN"
-                f" (SELECT number FROM kept WHERE file = {at:d})"
-                for at, (path, _) in enumerate(files)
-            ]
-            every = " UNION ALL BY NAME ".join(parts)
-            options = f"FORMAT parquet, COMPRESSION zstd{_features(database, [path for path, _ in files])}"
-            result = database.execute(f"COPY ({every}) TO '{_quoted(out)}' ({options})")
-            return int(result.fetchall()[0][0])
-    except duckdb.Error as error:
-        raise ParquetDamaged(_first_line(error)) from error
+    with _opened() as database:
+        database.execute("CREATE TABLE kept (file INTEGER, number BIGINT)")
+        for at, (_, numbers) in enumerate(files):
+            while some := list(islice(numbers, 100_000)):
+                database.execute(f"INSERT INTO kept SELECT {at:d}, unnest(?::BIGINT[])", [some])
+        parts = [
+            f"SELECT * EXCLUDE (file_row_number) FROM {_table(path, numbered=True)} WHERE file_row_number IN"
+            f" (SELECT number FROM kept WHERE file = {at:d})"
+            for at, (path, _) in enumerate(files)
+        ]
+        every = " UNION ALL BY NAME ".join(parts)
+        options = f"FORMAT parquet, COMPRESSION zstd{_features(database, [path for path, _ in files])}"
+        result = database.execute(f"COPY ({every}) TO '{_quoted(out)}' ({options})")
+        return int(result.fetchall()[0][0])
 
 
 def _features(database: duckdb.DuckDBPyConnection, files: Sequence[Path]) -> str:
     """Returns the option of COPY that keeps the features, or "". Other metadata may describe the rows of its file."""
     found = set[str | None]()
     for path in files:
-        name = _quoted(Path(_GLOB.sub(r"[\1]", str(path))))
-        sql = f"SELECT decode(value) FROM parquet_kv_metadata('{name}') WHERE key = encode('huggingface')"
+        sql = f"SELECT decode(value) FROM parquet_kv_metadata('{_pattern(path)}') WHERE key = encode('huggingface')"
         found.add(next((str(row[0]) for row in database.execute(sql).fetchall()), None))
     features = found.pop() if len(found) == 1 else None
     return "" if features is None else ", KV_METADATA {huggingface: '" + features.replace("'", "''") + "'}"
@@ -126,13 +124,13 @@ def _read_as(name: str, kind: str) -> str:
 
 
 def _table(path: Path, *, numbered: bool) -> str:
-    name = _quoted(Path(_GLOB.sub(r"[\1]", str(path))))
-    return f"read_parquet('{name}', hive_partitioning = false, file_row_number = {str(numbered).lower()})"
+    return f"read_parquet('{_pattern(path)}', hive_partitioning = false, file_row_number = {str(numbered).lower()})"
+
+
+def _pattern(path: Path) -> str:
+    """The pattern that matches this file alone."""
+    return _quoted(Path(_GLOB.sub(r"[\1]", str(path))))
 
 
 def _quoted(path: Path) -> str:
     return str(path).replace("'", "''")
-
-
-def _first_line(error: duckdb.Error) -> str:
-    return str(error).partition("\n")[0][:300]

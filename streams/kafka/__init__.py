@@ -20,7 +20,7 @@ from streams.kafka.admin import Admin, KafkaTopic
 from streams.kafka.connection import Connection
 from streams.kafka.control_topic import ControlReader, ControlTopic, Generation, Generations, Stage
 from streams.kafka.merged_pages import MergedPages
-from streams.kafka.pages import KafkaPages, PageBatch
+from streams.kafka.pages import KafkaPages
 from streams.kafka.reader import KafkaLog, TopicReader
 from streams.kafka.verdict_transactions import KafkaVerdicts
 from streams.kafka.writer import Writer
@@ -37,7 +37,6 @@ __all__ = [
     "KafkaTopic",
     "KafkaVerdicts",
     "MergedPages",
-    "PageBatch",
     "Stage",
     "TopicReader",
     "Writer",

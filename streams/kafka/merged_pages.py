@@ -24,8 +24,8 @@ from confluent_kafka import TopicPartition
 
 from streams.kafka.admin import KafkaTopic
 from streams.kafka.connection import Connection
-from streams.kafka.pages import KafkaPages, PageBatch
-from streams.ports import Range, Record
+from streams.kafka.pages import KafkaPages
+from streams.ports import PageBatch, Range, Record
 
 #: If more new records than this lie after the ends, they are merged, too. Fewer are read in the order of arrival.
 FOLLOW_RECORDS = 1_000

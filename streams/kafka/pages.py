@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, cast
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
@@ -21,7 +20,7 @@ from streams.kafka.connection import (
 )
 from streams.kafka.reader import TopicClient, same_topic
 from streams.kafka.stranded import discard, leave
-from streams.ports import Committed, Range, Record, TopicIds
+from streams.ports import Committed, PageBatch, Range, Record, TopicIds
 from streams.positions import Positions
 
 #: Errors of a commit by a member whose partitions have just been assigned to another one.
@@ -33,18 +32,6 @@ _MOVED = frozenset(
         KafkaError._ASSIGNMENT_LOST,
     }
 )
-
-
-@dataclass(frozen=True, slots=True)
-class PageBatch:
-    """Records in the order of arrival (by offset within a partition), and the ranges that they account for.
-
-    ranges: one per partition with records here. `start` is the `stop` of the range before. `stop` is a consumer
-    position, so a range includes control and aborted records. source: the topic's id.
-    """
-
-    records: list[Record]
-    ranges: list[Range]
 
 
 class KafkaPages(TopicClient):

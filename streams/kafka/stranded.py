@@ -8,9 +8,8 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Protocol
 
-from confluent_kafka import Consumer, KafkaException
+from confluent_kafka import Consumer, KafkaException, Producer
 
 from streams.errors import NoAnswer
 from streams.kafka.connection import error_of
@@ -18,12 +17,6 @@ from streams.kafka.connection import error_of
 #: Longest time without an answer before a client is queried, and how long the query waits.
 _QUIET_SECONDS = 10.0
 _KNOWS_SECONDS = 2.0
-
-
-class Client(Protocol):
-    """A consumer or a producer of librdkafka."""
-
-    def list_topics(self, topic: str = ..., timeout: float = ...) -> object: ...
 
 
 class Stranded:
@@ -37,7 +30,7 @@ class Stranded:
     def heard(self) -> None:
         self._heard = time.monotonic()
 
-    def reason(self, client: Client) -> str:
+    def reason(self, client: Consumer | Producer) -> str:
         """Why the client is to be replaced; "" if it is not, or was queried in the last _QUIET_SECONDS."""
         if time.monotonic() - self._heard <= _QUIET_SECONDS:
             return ""
@@ -50,7 +43,7 @@ class Stranded:
             return ""
         return self._error(client)  # queried again: Kafka may have come back in between
 
-    def _error(self, client: Client) -> str:
+    def _error(self, client: Consumer | Producer) -> str:
         try:
             client.list_topics(self._topic, timeout=_KNOWS_SECONDS)
         except KafkaException as exception:

@@ -16,7 +16,6 @@ later; then the role makes a checkpoint and removes older ones.
 import json
 from collections import deque
 from collections.abc import Callable
-from typing import Protocol
 
 from neardup.index.column_families import Family, Store
 from neardup.index.rocks import RocksStore
@@ -25,9 +24,9 @@ from neardup.sharded.messages import Effects
 from neardup.sharded.shard import Shard
 from streams.errors import PositionLost, effects_again
 from streams.formats.pieces import pieces_of
+from streams.kafka.shard_answers import AnswerWriter
 from streams.pipeline.effects import EffectsReader
 from streams.pipeline.shared_log import LogView
-from streams.ports import RecordWriter
 from streams.process import logs
 from streams.roles.checkpoint import RoleCheckpoints
 from streams.roles.runtime import Runtime
@@ -41,12 +40,6 @@ _BYTES_MAX = 16 << 20
 _TAKEDOWNS = b"takedowns"
 #: A shard that waits longer than this for effects is not ready. It says so before the judge complains about the shard.
 _PATIENCE_SECONDS = 4.0
-
-
-class AnswerWriter(RecordWriter, Protocol):
-    def flush(self) -> None:
-        """Return once all records are acknowledged. Raises TopicError if the topic was recreated, BrokerError."""
-        ...
 
 
 class FoldedShard:

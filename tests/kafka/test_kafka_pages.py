@@ -11,9 +11,9 @@ from confluent_kafka.admin import AdminClient
 
 from streams.config.settings import Topics
 from streams.errors import PositionLost, TopicError
-from streams.kafka import Admin, Connection, KafkaPages, PageBatch, Writer, topics
+from streams.kafka import Admin, Connection, KafkaPages, Writer, topics
 from streams.kafka.topics import Sizes
-from streams.ports import Range
+from streams.ports import PageBatch, Range
 
 
 @pytest.fixture
