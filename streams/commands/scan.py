@@ -22,6 +22,7 @@ from streams.commands.shared import (
     decider_of,
     must_be_folder,
 )
+from streams.config.settings import OPTIONS
 from streams.errors import WrongUsage
 
 
@@ -163,9 +164,6 @@ def _scheme() -> Scheme | None:
     if not seed:
         return None
     try:
-        value = int(seed, 0)
+        return Scheme(seed=OPTIONS["seed"].kind.parse(seed))
     except ValueError:
-        value = -1
-    if not 0 <= value < 1 << 64:
-        raise WrongUsage("NEARDUP_SEED is not a number of 64 bits (as 12345 or 0x1f)")
-    return Scheme(seed=value)
+        raise WrongUsage("NEARDUP_SEED is not a number of 64 bits (as 12345 or 0x1f)") from None

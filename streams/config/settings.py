@@ -458,18 +458,15 @@ class Option:
 
     @property
     def env(self) -> str:
-        table, _, name = self.name.rpartition(".") if not self.name.startswith("kafka.") else self._kafka_parts()
-        return PREFIX + (table.replace(".", "__") + "__" + name if table else name).replace(".", "_").upper()
+        table, _, name = self.name.partition(".")
+        role, _, of_role = name.partition(".")
+        parts = [table, role, of_role] if table == "kafka" and role in ROLES else [table, name]
+        return PREFIX + "__".join(filter(None, parts)).replace(".", "_").upper()
 
     @property
     def usage(self) -> str:
         """For --help."""
         return f"{self.help} [{self.env}; default: {_shown(self.default) or 'none'}]"
-
-    def _kafka_parts(self) -> tuple[str, str, str]:
-        name = self.name.removeprefix("kafka.")
-        role = name.partition(".")[0]
-        return (f"kafka.{role}", ".", name.removeprefix(role + ".")) if role in ROLES else ("kafka", ".", name)
 
 
 def _options() -> Iterator[Option]:

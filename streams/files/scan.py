@@ -32,8 +32,8 @@ from streams.files.sketcher import Sketcher
 from streams.files.sources import BY_DEFAULT, LocalSource, ReadOptions, SourceRecord, open_all
 from streams.files.state import FLUSH_MESSAGES, State
 from streams.formats.message import MANY_SOURCES, verdict_lines, verdicts_source
+from streams.pipeline.accounting import Mark
 from streams.pipeline.audit import Audit
-from streams.pipeline.matcher import Mark
 from streams.ports import SourcedPage
 from streams.process.shutdown import stopped_by_signals
 from streams.state.locked_folder import state_error, state_errors, written_alone

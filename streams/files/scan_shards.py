@@ -289,18 +289,26 @@ class ShardProcess:
         self._pipe.close()
 
     def _request(self, kind: bytes, number: int, data: bytes) -> None:
-        taken, waited = self._taken, 0.0
-        while True:
+        for _ in self._steps():
             if not self._writer.is_alive():
                 raise self._lost()
-            try:
+            with contextlib.suppress(queue.Full):
                 self._requests.put((kind, number, data), timeout=_SILENT_STEP_S)
                 return
-            except queue.Full:
-                waited = waited + _SILENT_STEP_S if taken == self._taken else 0.0
-                taken = self._taken
-                if waited > SILENT_S:
-                    raise self._silent() from None
+
+    def _steps(self) -> Iterator[None]:
+        """The steps of a wait for the process. Raises StateError once it has read no request for SILENT_S."""
+        waited, taken = 0.0, self._taken
+        while waited <= SILENT_S:
+            yield
+            waited = waited + _SILENT_STEP_S if taken == self._taken else 0.0
+            taken = self._taken
+        self._process.kill()
+        raise StateError(
+            f"the process of shards {_named(self._numbers)} (pid {self.pid}) did nothing for {SILENT_S:.0f} seconds, "
+            "and was ended: it was stopped, or its disk does not answer; nothing is lost: run the same command again, "
+            "which continues from here"
+        )
 
     def _write(self) -> None:
         with contextlib.suppress(OSError):
@@ -313,13 +321,10 @@ class ShardProcess:
                 self._taken += 1
 
     def _receive(self, required: bytes) -> bytes:
-        waited, taken = 0.0, self._taken
         try:
-            while not self._pipe.poll(_SILENT_STEP_S):
-                waited = waited + _SILENT_STEP_S if taken == self._taken else 0.0
-                taken = self._taken
-                if waited > SILENT_S:
-                    raise self._silent()
+            for _ in self._steps():
+                if self._pipe.poll(_SILENT_STEP_S):
+                    break
             found = self._pipe.recv_bytes()
         except (EOFError, OSError) as error:
             raise self._lost() from error
@@ -329,14 +334,6 @@ class ShardProcess:
         if kind != required:
             raise InvariantBroken(f"shards {_named(self._numbers)} sent {kind!r}, and {required!r} was expected")
         return data
-
-    def _silent(self) -> StateError:
-        self._process.kill()
-        return StateError(
-            f"the process of shards {_named(self._numbers)} (pid {self.pid}) did nothing for {SILENT_S:.0f} seconds, "
-            "and was ended: it was stopped, or its disk does not answer; nothing is lost: run the same command again, "
-            "which continues from here"
-        )
 
     def _lost(self) -> StateError:
         self._process.join(5)

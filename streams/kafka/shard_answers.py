@@ -3,9 +3,9 @@
 from collections.abc import Callable, Collection, Mapping, Sequence
 
 from streams.errors import ANSWERS_GONE, BrokerError
-from streams.kafka.connection import Connection
+from streams.kafka.connection import Connection, Headers
 from streams.kafka.reader import TopicReader
-from streams.kafka.writer import Headers, Writer
+from streams.kafka.writer import Writer
 from streams.ports import Record
 
 #: Limits of a read: records, and their bytes.

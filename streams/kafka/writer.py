@@ -1,18 +1,16 @@
 """Writes records once each, in order: to `pages`, `pages.rejected` and the sketch log."""
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import cast
 
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
 from neardup.wording import counted
 from streams.errors import BrokerError, RecordTooLarge
-from streams.kafka.connection import Cause, Connection, Setting, error_of
+from streams.kafka.connection import Cause, Connection, Headers, Setting, error_of
 from streams.kafka.error_texts import SILENT
 from streams.kafka.stranded import Stranded
-
-Headers = Sequence[tuple[str, bytes]]
 
 
 class Writer:

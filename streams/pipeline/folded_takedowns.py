@@ -6,7 +6,6 @@ from typing import Any
 
 import orjson
 
-from neardup.clusters.takedown_and_expiry import Removed
 from neardup.errors import BadPage
 from neardup.index.column_families import Family, Reader
 from neardup.sketch.takedown_hashes import Named, Takedown
@@ -34,10 +33,6 @@ class FoldedTakedown:
     takedown: Takedown
     pages: int
     promoted: int
-
-    @classmethod
-    def of(cls, offset: int, log_time: int, takedown: Takedown, removed: Removed) -> "FoldedTakedown":
-        return cls(offset, log_time, takedown, removed.pages, removed.promoted)
 
     def row(self) -> tuple[bytes, bytes]:
         """Return the row's key and value."""

@@ -49,12 +49,10 @@ from streams.formats.message import (
 )
 from streams.pipeline import batch_fold
 from streams.pipeline.accounting import Account, CountedRecord, Key, Mark, account
-from streams.pipeline.batch_fold import BatchFold, Note, Sweep, decode_sweep, ignore
+from streams.pipeline.batch_fold import BatchFold, Sweep, decode_sweep, ignore
 from streams.pipeline.control_records import decider_after
 from streams.pipeline.folded_takedowns import FoldedTakedown, takedowns_of
 from streams.ports import VerdictSink
-
-__all__ = ["FOLD_BYTES_MAX", "Decided", "Mark", "Matcher", "Prepared", "folded_to"]
 
 #: Bytes of messages that are folded together, at most: seven full ones. Rows of more leave the processor's caches.
 FOLD_BYTES_MAX = 6 << 20
@@ -268,7 +266,9 @@ class Matcher:
                 prepared.controls.append((offset, entry))
             elif isinstance(entry, Forget):
                 removed = work.take_down(entry.takedown, offset)
-                prepared.takedowns.append(FoldedTakedown.of(offset, prepared.log_time, entry.takedown, removed))
+                prepared.takedowns.append(
+                    FoldedTakedown(offset, prepared.log_time, entry.takedown, removed.pages, removed.promoted)
+                )
                 if removed.emitted:
                     prepared.emitted_to = offset + 1
             elif isinstance(entry, NewDecider):
@@ -321,17 +321,14 @@ class Matcher:
         self, entries: Sequence[tuple[int, Message | Word | str]], emit: bool, answers: Sequence[Candidates]
     ) -> BatchFold:
         """Start the fold of some messages; with shards, of the one message that they have answered."""
-        store: Reader = self._store
-        make_reads: MakeReads = Reads
-        note: Note = ignore
+        pages: Records = ()
         if self.window is not None:
             if len(entries) != 1:
                 raise InvariantBroken(f"a judge takes one message at a time, and was given {len(entries)}")
             ((offset, entry),) = entries
             records = entry.records if isinstance(entry, Message) else ()
             pages = [(page_id(offset, i), record) for i, record in enumerate(records)]
-            store, make_reads = _over_window(self.window, offset, answers, pages)
-            note = self.window.note
+        store, make_reads = self._judged_over(self.position, answers, pages)
         return BatchFold(
             store,
             self.decider,
@@ -340,7 +337,7 @@ class Matcher:
             threads=self.threads,
             heartbeat=self.heartbeat,
             make_reads=make_reads,
-            note=note,
+            note=ignore if self.window is None else self.window.note,
             trace=self.trace,
         )
 
@@ -349,12 +346,22 @@ class Matcher:
 
         answers: of all shards, to that message at `next_offset`, if the decider names shards.
         """
-        store: Reader = self._store
-        make_reads: MakeReads = Reads
-        if self.window is not None:
-            store, make_reads = _over_window(self.window, self.next_offset, answers)
+        store, make_reads = self._judged_over(self.next_offset, answers)
         batch = [(page_id(self.next_offset, 0), record)]
         return fold(batch, store, self.decider, make_reads=make_reads).verdicts[0]
+
+    def _judged_over(
+        self, offset: int, answers: Sequence[Candidates], pages: Records | None = None
+    ) -> tuple[Reader, MakeReads]:
+        """What the message at `offset` is judged over. pages: its own; None: it is a query, and no message of the log.
+
+        Without a window that is the store, whatever the message.
+        """
+        if self.window is None:
+            return self._store, Reads
+        self.window.check(offset, answers)
+        self.window.begin(offset, pages)
+        return self.window.reader, self.window.reads(answers)
 
     def apply(self, prepared: Prepared) -> None:
         """Write the store and continue behind the messages."""
@@ -420,12 +427,3 @@ def folded_to(store: Store) -> int:
 
 def _mark_key(source: bytes, partition: int) -> bytes:
     return b"mark:" + source + partition.to_bytes(4, "big")
-
-
-def _over_window(
-    window: Window, offset: int, answers: Sequence[Candidates], pages: Records | None = None
-) -> tuple[Reader, MakeReads]:
-    """What the message at `offset` is judged over. pages: its own; None: it is a query, and no message of the log."""
-    window.check(offset, answers)
-    window.begin(offset, pages)
-    return window.reader, window.reads(answers)

@@ -12,6 +12,7 @@ import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib.metadata import version
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from neardup.verdict import Verdict
@@ -158,13 +159,8 @@ class Traces:
 
 def first(parents: Iterable[tuple[Place, Context | None]]) -> dict[Place, Context]:
     """The first TRACED_MAX of the traced pages."""
-    found: dict[Place, Context] = {}
-    for place, context in parents:
-        if context is not None:
-            found[place] = context
-            if len(found) == TRACED_MAX:
-                break
-    return found
+    traced = ((place, context) for place, context in parents if context is not None)
+    return dict(islice(traced, TRACED_MAX))
 
 
 def traces_to(address: str, rate: float, service: str) -> Traces:

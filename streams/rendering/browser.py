@@ -4,14 +4,13 @@ import asyncio
 import contextlib
 import os
 import shutil
-from collections.abc import Coroutine
 from dataclasses import dataclass
-from typing import Any
 
 from playwright.async_api import Browser, BrowserContext, Error, Page, Playwright, async_playwright
 
 from neardup import page as pages
 from neardup.errors import BadInput, NeardupError
+from streams.process.shutdown import completed
 from streams.rendering.network import Network
 from streams.rendering.visit import REQUESTS_MAX, TabDocuments, Visit, delay_of
 from streams.rendering.world import World
@@ -120,7 +119,7 @@ class Chromium:
         problem = ""
         try:
             async with asyncio.timeout(self._seconds):
-                if not await _before(visit.flooded, self._come_to_rest(tab, visit, documents, page.url)):
+                if not await completed(self._come_to_rest(tab, visit, documents, page.url), visit.flooded):
                     problem = f"made more than {REQUESTS_MAX:,} requests"
         except TimeoutError:
             problem = f"not at rest after {self._seconds:g} s"
@@ -173,19 +172,6 @@ class Chromium:
             with contextlib.suppress(Error, TimeoutError):
                 async with asyncio.timeout(CLOSE_SECONDS):
                     await self._browser.close()
-
-
-async def _before(event: asyncio.Event, work: Coroutine[Any, Any, None]) -> bool:
-    """Runs work until it ends or an event cancels it; returns True if the work ended first. Raises its errors."""
-    doing, waiting = asyncio.ensure_future(work), asyncio.ensure_future(event.wait())
-    try:
-        await asyncio.wait((doing, waiting), return_when=asyncio.FIRST_COMPLETED)
-        if doing.done():
-            doing.result()
-        return doing.done()
-    finally:
-        doing.cancel()
-        waiting.cancel()
 
 
 async def _read(documents: TabDocuments) -> str:

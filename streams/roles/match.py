@@ -58,13 +58,6 @@ COMMIT_AGAIN_SECONDS = 86_400.0
 _ANSWERS_SECONDS = 5.0
 
 
-class _AuditDraw(NamedTuple):
-    """Audit of one round: lines for the topic, and the counts."""
-
-    lines: list[bytes]
-    counts: Counts
-
-
 def new_matcher(settings: Settings, store: Store, first: Decider, messages_from: LogFrom, log: bytes) -> Matcher:
     """A matcher of the stream. first: the decider at the log's start. log: its topic id.
 
@@ -93,12 +86,13 @@ def answers_to(messages: Sequence[tuple[int, bytes]], log: LogFollower) -> Seque
 
 
 class _Folded(NamedTuple):
-    """Some messages that were folded together, and what is committed of them."""
+    """Some messages that were folded together, and what is committed of them. audit: lines; counts: of the audit."""
 
     prepared: Prepared
     lines: list[tuple[bytes, bytes]]
     effects: list[bytes]
-    drawn: _AuditDraw | None
+    audit: list[bytes]
+    counts: Counts
 
 
 class MatchRole:
@@ -253,8 +247,7 @@ class MatchRole:
                 break
             with self._metrics.step("match", "produce"):
                 lines = list(zip(prepared.verdicts.urls(), prepared.verdicts.lines(), strict=True))
-            drawn = None if self._audit is None else self._draw_audit(self._audit, prepared)
-            folded.append(_Folded(prepared, lines, self._effects(prepared), drawn))
+            folded.append(_Folded(prepared, lines, self._effects(prepared), *self._draw_audit(prepared)))
             self.matcher.apply(prepared)
             size += sum(len(data) for _, data in messages)
             is_full = len(folded) >= self._settings.match_messages or size >= FOLD_BYTES_MAX
@@ -305,7 +298,7 @@ class MatchRole:
         next_offset = folded[-1].prepared.next_offset
         lines = [line for each in folded for line in each.lines]
         effects = [record for each in folded for record in each.effects]
-        audit_lines = [line for each in folded if each.drawn for line in each.drawn.lines]
+        audit_lines = [line for each in folded for line in each.audit]
         with self._metrics.step("match", "commit"), ExitStack() as spans:
             headers: dict[int, Sequence[tuple[str, bytes]]] = {}
             first = 0
@@ -318,8 +311,9 @@ class MatchRole:
         self._effects_to = max(self._effects_to, next_offset)
         for each in folded:
             self._count(each.prepared)
-            if each.drawn is not None:
-                self._count_audit(each.drawn.counts)
+            for kind, counter in self._metrics.disagreements.items():
+                counter.inc(getattr(each.counts, kind))
+            self._metrics.audit_pairs.inc(each.counts.drawn)
 
     def _effects(self, prepared: Prepared) -> list[bytes]:
         """Records of the message's effects, unless their topic holds them."""
@@ -345,17 +339,16 @@ class MatchRole:
         metrics.candidates_cut.inc(outcome.cut)
         metrics.hot_keys.inc(outcome.hot_turned)
 
-    def _draw_audit(self, audit: Audit, prepared: Prepared) -> _AuditDraw:
+    def _draw_audit(self, prepared: Prepared) -> tuple[list[bytes], Counts]:
+        """Lines for the topic of the audit, and the counts."""
+        audit = self._audit
+        if audit is None:
+            return [], Counts()
         before = replace(audit.counts)
         audit.auditor.live = self.matcher.decider  # a control record may have changed it
         lines = audit.draw(prepared.outcome.compared)
         lines = [*lines, *audit.counts_since(before)] if self._settings.audit_topic else []
-        return _AuditDraw(lines, audit.counts.since(before))
-
-    def _count_audit(self, counts: Counts) -> None:
-        for kind, counter in self._metrics.disagreements.items():
-            counter.inc(getattr(counts, kind))
-        self._metrics.audit_pairs.inc(counts.drawn)
+        return lines, audit.counts.since(before)
 
     def _write(self) -> None:
         with self._metrics.step("match", "write"):

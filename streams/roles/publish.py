@@ -2,9 +2,10 @@
 
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import closing, nullcontext
 from dataclasses import dataclass, field
+from itertools import takewhile
 from pathlib import Path
 
 from neardup.errors import BadInput
@@ -107,7 +108,6 @@ class _Run:
         self._progress = progress
         self._stop = stop
         self._sources: list[LocalSource] = []
-        self._gone = self._live = 0
         self._bytes_total = self._bytes_before = 0
         self._began = self._reported = time.monotonic()
 
@@ -143,11 +143,10 @@ class _Run:
         producer.flush()
         result = self.result
         result.bytes = sum(min(source.bytes_read, source.bytes_total) for source in self._sources)
-        result.pages, result.gone = self._live, self._gone
         result.seconds = time.monotonic() - self._began
 
     def _publish_source(self, source: LocalSource, producer: PageProducer) -> None:
-        for sourced in self._until_stopped(source.read()):
+        for sourced in takewhile(lambda _: not self._stop.is_set(), source.read()):
             page = sourced.page
             if page.problem and 200 <= page.status <= 299:
                 self._refuse(source, sourced, page.problem)
@@ -158,19 +157,13 @@ class _Run:
                 self._refuse(source, sourced, str(error))
                 continue
             if page.body is None or page.status in GONE_STATUSES:
-                self._gone += 1
+                self.result.gone += 1
             else:
-                self._live += 1
+                self.result.pages += 1
             now = time.monotonic()
             if now - self._reported >= _PROGRESS_SECONDS:
                 self._reported = now
                 self._report("scan", source.record.path, self._bytes_before + source.bytes_read)
-
-    def _until_stopped(self, pages: Iterator[SourcedPage]) -> Iterator[SourcedPage]:
-        for page in pages:
-            if self._stop.is_set():
-                return
-            yield page
 
     def _refuse(self, source: LocalSource, sourced: SourcedPage, why: str) -> None:
         self.result.refused += 1
@@ -179,7 +172,7 @@ class _Run:
         self.result.add_problem(f"{source.record.path}: page {position.offset}, byte {position.position}: {named}{why}")
 
     def _report(self, phase: str, path: str, bytes_done: int) -> None:
-        pages = self._live + self._gone
-        counts = {"200": self._live, "404": self._gone}
+        live, gone = self.result.pages, self.result.gone
         seconds = time.monotonic() - self._began
-        self._progress(Progress(phase, path, pages, bytes_done, self._bytes_total, counts, seconds))
+        counts = {"200": live, "404": gone}
+        self._progress(Progress(phase, path, live + gone, bytes_done, self._bytes_total, counts, seconds))

@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
-from neardup.errors import BadInput, NeardupError, StateError
+from neardup.errors import NeardupError, StateError
 from neardup.index.rocks import RocksStore
 from neardup.sharded.epochs import Sharding
 from neardup.sharded.shard import Shard, applied_to
@@ -70,18 +70,14 @@ def run_shards(
 
     A restart is always safe, also on another machine, with or without the state directory.
 
-    Raises BadInput if the generation has no such shards, TopicError, StateError, and what ShardRole.round raises.
+    Raises TopicError, StateError, and what ShardRole.round raises.
 
     Args:
-        shards: their numbers; by default those that Kafka assigns to this process, among all processes that ask for it.
+        shards: their numbers, from 0 to those of the settings; by default those that Kafka assigns to this process,
+            among all processes that ask for it.
         answer_from: offset of a message whose answer was lost, set by the operator, to answer the log from there again.
             A shard whose index is too new for that restores a checkpoint, or builds its index from the log's start.
     """
-    if not settings.is_sharded:
-        raise BadInput("the generation has no shards: name their number by --of or NEARDUP_SHARDS")
-    if shards is not None and not (shards and all(0 <= number < settings.shards for number in shards)):
-        named = ", ".join(map(str, shards)) or "none"
-        raise BadInput(f"shards {named} are to run, and the generation has shards 0 to {settings.shards - 1}")
     names = settings.topics
     with ExitStack() as held:
         held.enter_context(generation_served(settings, "shard", runtime))

@@ -7,7 +7,7 @@ repaired: an index is a function of the log, which rebuilds it.
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import islice
+from itertools import groupby, islice
 from typing import Any, NamedTuple
 
 from neardup.errors import CorruptRecord
@@ -192,15 +192,8 @@ def _hash(row: bytes | None, decode: Callable[[bytes], Any]) -> bytes | None:
 
 def _counts(store: Store) -> Iterator[tuple[bytes, int]]:
     """Yield (cluster's key, members), ascending."""
-    at, count = b"", 0
-    for key, _ in store.scan(Family.MEMBERS):
-        if key[:8] != at:
-            if count:
-                yield at, count
-            at, count = key[:8], 0
-        count += 1
-    if count:
-        yield at, count
+    for cluster, rows in groupby(store.scan(Family.MEMBERS), key=lambda row: row[0][:8]):
+        yield cluster, sum(1 for _ in rows)
 
 
 def _keep_largest(largest: list[tuple[int, int]], size: int, cluster: int) -> None:

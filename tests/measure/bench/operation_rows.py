@@ -20,7 +20,8 @@ from streams.files.sketcher import Sketcher
 from streams.files.sources import LocalSource, open_sources
 from streams.formats.message import Message, encode_message
 from streams.pipeline import batch_fold
-from streams.pipeline.matcher import FOLD_BYTES_MAX, Mark, Matcher
+from streams.pipeline.accounting import Mark
+from streams.pipeline.matcher import FOLD_BYTES_MAX, Matcher
 from streams.ports import Range
 from streams.state.checkpoint_store import CheckpointStore, Copied
 from streams.state.checkpointer import make_image, manifest_of
