@@ -124,59 +124,6 @@ class PageBatch:
     ranges: list[Range]
 
 
-class PageReader(Protocol):
-    """A member of the group that consumes `pages`."""
-
-    @property
-    def topic(self) -> Topic: ...
-    @property
-    def topic_ids(self) -> TopicIds:
-        """From the topic to the sketch log."""
-        ...
-
-    @property
-    def rebalances(self) -> int:
-        """Number of assignments; each restarts at the committed positions."""
-        ...
-
-    def read(self, count: int, *, bytes_max: int, linger_s: float, wait_s: float) -> PageBatch | None:
-        """Wait `wait_s` for a first record, then `linger_s` for more; None without any."""
-        ...
-
-    def commit(self, ranges: Sequence[Range]) -> None:
-        """Commit the ends of ranges whose sketches are acknowledged, in partitions that are still assigned.
-
-        It repeats earlier commits that failed, so it is also called without ranges. Raises TopicError if the sketch log
-        was recreated: it does not hold the acknowledged sketches.
-        """
-        ...
-
-    def check(self) -> None:
-        """Raises TopicError if the topic or the sketch log was deleted or recreated."""
-        ...
-
-    def assigned(self) -> list[int]: ...
-
-    def lag(self) -> dict[int, int]: ...
-
-
-class RecordWriter(Protocol):
-    """An idempotent producer to one topic. sent, acknowledged: records so far; those of one partition are in order."""
-
-    @property
-    def sent(self) -> int: ...
-    @property
-    def acknowledged(self) -> int: ...
-
-    def send(
-        self, value: bytes | None, *, key: bytes | None = None, headers: Sequence[tuple[str, bytes]] = ()
-    ) -> None: ...
-
-    def poll(self, wait_s: float = 0.0) -> int:
-        """Handle acknowledgements; return the number of unacknowledged records. Raises if a record failed."""
-        ...
-
-
 class LogFollower(Protocol):
     """The sketch log, from a given offset on."""
 
@@ -234,46 +181,6 @@ class AnswerSource(Protocol):
 
     def check(self) -> None:
         """Raises TopicError if the topic was recreated, BrokerError if that is unknown."""
-        ...
-
-
-class VerdictTransactions(Protocol):
-    """Verdicts and the log's next offset, visible together or not at all."""
-
-    @property
-    def topic_ids(self) -> TopicIds:
-        """From the log to the verdicts."""
-        ...
-
-    #: Committed with each offset; set before the first commit.
-    first: str
-
-    def init(self) -> None:
-        """Fence the former matcher and settle its transaction."""
-        ...
-
-    def committed(self) -> Committed | None:
-        """Return the log's offset behind the committed verdicts; None: never committed, or expired."""
-        ...
-
-    def commit(
-        self,
-        verdicts: Sequence[tuple[bytes, bytes]],
-        next_offset: int,
-        audit: Sequence[bytes] = (),
-        headers: Mapping[int, Sequence[tuple[str, bytes]]] = ...,
-        effects: Sequence[bytes] = (),
-    ) -> None:
-        """Commit (key, value) pairs, lines of an audit, and effects for shards.
-
-        headers: of some of the pairs, by their index.
-
-        Raises if the commit failed or its outcome is unknown. No commit may follow then: make and `init` a new object.
-        """
-        ...
-
-    def check(self) -> None:
-        """Raises TopicError if the topic was deleted or recreated, BrokerError if that is unknown."""
         ...
 
 

@@ -38,7 +38,8 @@ class KafkaPages(TopicClient):
     """A member of the group that reads `pages`.
 
     A new group starts at the first offset of every partition, once; afterwards only committed offsets count. Not
-    thread-safe: rebalances happen in `read`. Callbacks of a replaced consumer are ignored.
+    thread-safe: rebalances happen in `read`. Callbacks of a replaced consumer are ignored. rebalances: number of
+    assignments so far; each restarts at the committed positions.
     """
 
     def __init__(self, connection: Connection, topic: str, group: str, sink: KafkaTopic | None = None) -> None:
@@ -179,7 +180,8 @@ class KafkaPages(TopicClient):
 
         It does not wait for the answer, which a silent broker can delay by 90 s and more. `read` receives it. If a
         rebalance or a restarting broker prevents a commit, the next call repeats it. At worst the new owner of the
-        partition reads the range again, and the matcher drops it.
+        partition reads the range again, and the matcher drops it. Raises TopicError if the sketch log was recreated: it
+        does not hold the acknowledged sketches.
         """
         self._at_work.acknowledge(ranges)
         if self._commit_sent is None or time.monotonic() - self._commit_sent > TRY_SECONDS_MAX:

@@ -48,7 +48,8 @@ class KafkaVerdicts:
 
     The transactional id excludes a second matcher, not the group: `init` fences its previous owner.
     transaction_timeout_ms: the broker aborts a transaction that is open for longer, and fences its producer. It must
-    exceed `deadline_s`; otherwise a broker that is away for a while would fence its own client.
+    exceed `deadline_s`; otherwise a broker that is away for a while would fence its own client. first: digest of the
+    decider at the log's start, which is committed with each offset; it is set before the first commit.
 
     A transaction that fails is never repeated by the same producer, nor is another one begun by it. A producer keeps
     its epoch after an abort. The broker therefore accepts records of the aborted transaction that arrive late, and they

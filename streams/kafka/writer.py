@@ -16,6 +16,7 @@ from streams.kafka.stranded import Stranded
 class Writer:
     """An idempotent producer to one topic: each record once, each partition in the order of `send`.
 
+    sent, acknowledged: records so far.
     gapless: for the sketch log. If a record fails, all later ones fail, too, so the log always has a prefix of this
     writer's records. librdkafka must not give up a record after its own timeout and send the next one.
     Not thread-safe.

@@ -32,12 +32,13 @@ from neardup.sharded.messages import Candidates
 from streams.config.settings import Settings
 from streams.errors import Fenced, SourceGap, TopicError, Unsettled
 from streams.formats.pieces import pieces_of
+from streams.kafka import KafkaVerdicts
 from streams.kafka.assignment import Assignment
 from streams.pipeline.audit import Audit
 from streams.pipeline.control_records import LogFrom, OperatorDecisions, describe_change, through_first_control
 from streams.pipeline.matcher import FOLD_BYTES_MAX, Matcher, Prepared
 from streams.pipeline.shard_answers import AnsweredLog
-from streams.ports import LogFollower, VerdictTransactions
+from streams.ports import LogFollower
 from streams.process import logs
 from streams.process.shutdown import now_ms
 from streams.roles import checkpoint
@@ -104,7 +105,7 @@ class MatchRole:
         self,
         log: LogFollower,
         messages_from: LogFrom,
-        verdicts: VerdictTransactions,
+        verdicts: KafkaVerdicts,
         store: Store,
         decider: Decider,
         committed: int,

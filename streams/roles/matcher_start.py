@@ -13,6 +13,7 @@ from streams.config.settings import Settings
 from streams.errors import NEW_GENERATION
 from streams.formats.message import NewDecider, encode_control
 from streams.formats.pieces import pieces_of
+from streams.kafka import KafkaVerdicts
 from streams.kafka.assignment import Assignment
 from streams.pipeline.audit import Audit
 from streams.pipeline.control_records import (
@@ -24,7 +25,7 @@ from streams.pipeline.control_records import (
     incompatibility,
 )
 from streams.pipeline.matcher import Matcher, folded_to
-from streams.ports import Committed, SketchLog, TopicIds, VerdictTransactions
+from streams.ports import Committed, SketchLog, TopicIds
 from streams.process import logs
 from streams.roles.checkpoint import RoleCheckpoints
 from streams.roles.match import MatchRole
@@ -46,7 +47,7 @@ class MatcherPorts:
 
     log: SketchLog
     messages_from: LogFrom
-    verdicts: VerdictTransactions
+    verdicts: KafkaVerdicts
     newest_verdicts: Callable[[], VerdictsEnd]
     write_control: Callable[[bytes], int]
     effects: Callable[[], "HeldEffects"] = lambda: HeldEffects()

@@ -35,8 +35,9 @@ from streams.errors import (
 from streams.formats.bodies import Bodies
 from streams.formats.codecs import Codec, unreadable
 from streams.formats.message import as_first, decode_entry
+from streams.kafka import KafkaPages, Writer
 from streams.pipeline.packing import pack
-from streams.ports import PageReader, Range, Record, RecordWriter
+from streams.ports import Range, Record
 from streams.process import logs
 from streams.roles.runtime import STOP_SECONDS_MAX, WAIT_SECONDS, Runtime, Silence
 
@@ -69,9 +70,9 @@ class SketchRole:
 
     def __init__(
         self,
-        pages: PageReader,
-        log: RecordWriter,
-        rejected: RecordWriter,
+        pages: KafkaPages,
+        log: Writer,
+        rejected: Writer,
         scheme: Scheme,
         runtime: Runtime,
         *,
