@@ -3,9 +3,8 @@ import threading
 from pathlib import Path
 from typing import Annotated
 
-import click
-
 from streams.commands.options import Arg, Flags, Given, Opt, command
+from streams.commands.output import announce_serving
 from streams.commands.shared import must_be_state
 from streams.config.settings import ASK_PORT, Settings
 
@@ -40,7 +39,7 @@ def ask(options: Options) -> None:
     try:
         index = IndexSnapshot(options.state)
         try:
-            asyncio.run(serve(index, sock, token, _ready))
+            asyncio.run(serve(index, sock, token, announce_serving))
         finally:
             index.close()
     finally:
@@ -57,7 +56,3 @@ def _waited(directory: Path) -> bool:
         while not (found := all(path.is_file() for path in index_files(directory))) and not stop.wait(1):
             pass
     return found
-
-
-def _ready(url: str) -> None:
-    click.echo(f"neardup: serving {url}, end with Ctrl-C", err=True)

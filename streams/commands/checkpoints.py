@@ -1,5 +1,6 @@
 from collections.abc import Callable
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -59,16 +60,11 @@ def checkpoint(options: MakeOptions) -> None:
     """
     from streams.history.checkpoints import make
 
-    settings = options.settings
-    must_be_state(Path(settings.state))
-    store = store_of(settings, must_be_folder)
+    state, keep = Path(options.settings.state), options.settings.checkpoints_kept
+    must_be_state(state)
+    store = store_of(options.settings, must_be_folder)
     with bar(shown=True) as shown:
-        done = make(
-            Path(settings.state),
-            store,
-            keep=settings.checkpoints_kept,
-            progress=lambda now, total: shown.phase("copying", now, total),
-        )
+        done = make(state, store, keep=keep, progress=partial(shown.phase, "copying"))
     click.echo(
         f"{done.checkpoint}: {done.bytes:,} bytes copied of {done.of_bytes:,}, {counted(done.files, 'new file')}"
     )
@@ -101,6 +97,6 @@ def restore(options: RestoreOptions) -> None:
             name=options.checkpoint,
             seed=settings.seed,
             warn=complain,
-            progress=lambda now, total: shown.phase("restoring", now, total),
+            progress=partial(shown.phase, "restoring"),
         )
     click.echo(f"{settings.state}: {found.name} is restored, {found.manifest.size:,} bytes")

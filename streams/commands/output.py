@@ -29,6 +29,11 @@ def complain(text: str) -> None:
     click.echo(f"neardup: {printable(without_credentials(text))}", err=True)
 
 
+def announce_serving(url: str) -> None:
+    """Prints the address of a server of web pages to stderr."""
+    click.echo(f"neardup: serving {url}, end with Ctrl-C", err=True)
+
+
 def complain_of(problems: Sequence[str]) -> None:
     """Prints the first problems, and the number of the others."""
     for problem in problems[:PROBLEMS_SHOWN]:

@@ -2,9 +2,8 @@ import asyncio
 from pathlib import Path
 from typing import Annotated
 
-import click
-
 from streams.commands.options import CONNECTION, DECIDER, MONITORING, Arg, Flags, Given, Opt, command
+from streams.commands.output import announce_serving
 from streams.commands.shared import Reads, must_be_scan
 from streams.config.settings import VIEWS_PORT, Settings
 from streams.errors import WrongUsage
@@ -74,7 +73,9 @@ def views(options: Options) -> None:
         with logs.configured(settings.log_level, settings.log_format, secrets=settings.secrets()):
             if scan is not None:
                 token = settings.views_token
-                serving = web.serve(source, source.decider, sock, names=names, token=token, labels=file, ready=_ready)
+                serving = web.serve(
+                    source, source.decider, sock, names=names, token=token, labels=file, ready=announce_serving
+                )
             else:
                 from streams.views.stream_source import run
 
@@ -85,14 +86,10 @@ def views(options: Options) -> None:
                     names=names,
                     address=options.address,
                     labels=file,
-                    ready=_ready,
+                    ready=announce_serving,
                 )
             asyncio.run(serving)
     finally:
         sock.close()
         if file is not None:
             file.close()
-
-
-def _ready(url: str) -> None:
-    click.echo(f"neardup: serving {url}, end with Ctrl-C", err=True)

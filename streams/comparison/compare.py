@@ -46,6 +46,10 @@ SCHEME = Scheme(seed=FIXED_SEED)
 _VETO = ("none", "holds", "unproved: a long page's filter cannot tell")
 HEAD_WORDS = SCHEME.head_tokens
 NAMES_SHOWN = 12
+#: Fields of the sketches in the JSON form of a comparison.
+_OF_SKETCH = (
+    *("url", "site", "title", "tokens", "distinct", "content_tokens", "digest", "tape_level", "opaque", "truncated"),
+)
 
 
 class RuleResult(NamedTuple):
@@ -102,22 +106,11 @@ class Comparison:
 
     def to_json(self) -> dict[str, Any]:
         """Returns plain values only."""
+        sketches = [sketch.to_dict() for sketch in self.sketches]
         return {
             "files": [
-                {
-                    "path": str(path),
-                    "url": sketch.url,
-                    "site": sketch.site,
-                    "title": sketch.title,
-                    "tokens": sketch.tokens,
-                    "distinct": sketch.distinct,
-                    "content_tokens": sketch.content_tokens,
-                    "digest": sketch.digest.hex(),
-                    "tape_level": sketch.tape_level,
-                    "opaque": sketch.opaque,
-                    "truncated": sketch.truncated,
-                }
-                for path, sketch in zip(self.files, self.sketches, strict=True)
+                {"path": str(path), **{name: sketch[name] for name in _OF_SKETCH}}
+                for path, sketch in zip(self.files, sketches, strict=True)
             ],
             "pair": self.pair._asdict(),
             "exact": None if self.exact is None else self.exact.to_json(),

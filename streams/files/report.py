@@ -1,12 +1,9 @@
 """The report of a state directory: gathers what `neardup.report` wants to know."""
 
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from neardup.index.column_families import Family
 from neardup.index.posting_rows import is_hot
-from neardup.page import Page
 from neardup.report import HotKey, ReportInfo, SourceInfo, build_report
 from neardup.rules.key_families import SIMILARITY_BYTES, family_of
 from neardup.verdict import Coordinates
@@ -23,10 +20,6 @@ def write_report(state: State, target: Path, result: ScanResult | None = None) -
     hot = [key for key, row in state.store.scan(Family.KEYS) if len(key) == SIMILARITY_BYTES and is_hot(row)]
     sources = [SourceInfo(source.path, source.id, source.pages or None) for source in state.sources.values()]
     problems = [problem for source in state.sources.values() for problem in source.problems]
-
-    def read_page(coordinates: Mapping[str, Any]) -> Page | None:
-        return state.read_page(Coordinates(**coordinates))
-
     info = ReportInfo(
         decider=state.decider,
         scheme_digest=state.scheme.digest,
@@ -36,6 +29,6 @@ def write_report(state: State, target: Path, result: ScanResult | None = None) -
         hot_keys_total=len(hot),
         made_at=now_ms(),
     )
-    html = build_report(state.verdicts(), read_page, info)
+    html = build_report(state.verdicts(), lambda place: state.read_page(Coordinates(**place)), info)
     with state_errors("write", target):
         target.write_text(html, encoding="utf-8")

@@ -46,11 +46,6 @@ class Assignment:
         callbacks = {"on_assign": self._assigned, "on_revoke": self._revoked, "on_lost": self._revoked}
         self._consumer.subscribe([self._topic], **callbacks)
 
-    @property
-    def leads(self) -> bool:
-        """Whether this member has a partition."""
-        return bool(self.held)
-
     def look(self, wait_s: float = 0.0) -> bool:
         """Polls the group; returns whether this member has a partition. Must be called all the time."""
         self._consumer.poll(wait_s)
@@ -61,7 +56,7 @@ class Assignment:
             old = self._consumer
             self._join()
             discard(lambda: leave(old))
-        return self.leads
+        return bool(self.held)
 
     def close(self) -> None:
         """Leaves the group, so that other members need not wait for the end of the session."""
