@@ -58,7 +58,6 @@ class Progress:
     pages: int
     bytes_done: int
     bytes_total: int
-    counts: dict[str, int]
     seconds: float
 
 
@@ -446,9 +445,7 @@ class _Scan:
 
     def _report(self, phase: str, path: str, bytes_done: int) -> None:
         seconds = time.monotonic() - self._started
-        self._progress(
-            Progress(phase, path, self._pages_in, bytes_done, self._bytes_total, dict(self._counts), seconds)
-        )
+        self._progress(Progress(phase, path, self._pages_in, bytes_done, self._bytes_total, seconds))
 
     def _sum_up(self) -> None:
         result = self.result

@@ -46,7 +46,6 @@ class Change:
 class Sample:
     """A changed page with both verdicts; None if a history has none."""
 
-    change: Change
     before: Verdict | None
     after: Verdict | None
 
@@ -225,7 +224,7 @@ def _take_samples(found: Diff, chosen: dict[Change, list[tuple[int, str]]], befo
     first, second = _lookup(before, required), _lookup(after, required)
     for change, heap in chosen.items():
         keys = [key for _, key in sorted(heap, reverse=True)]
-        found.samples[change] = [Sample(change, first.get(key), second.get(key)) for key in keys]
+        found.samples[change] = [Sample(first.get(key), second.get(key)) for key in keys]
 
 
 def _lookup(history: History, required: set[str]) -> dict[str, Verdict]:

@@ -67,7 +67,6 @@ def publish(
 
     Args:
         bodies: a folder, under one of `body_ref_prefixes`, for bodies that are too large for a record.
-        progress: its `counts` are of 200 (pages) and 404 (gone).
         stop: ends the call early when set; by default SIGINT and SIGTERM do.
 
     Raises BadInput for paths that are no sources, before it publishes; NotDelivered with the URLs, after which the same
@@ -172,7 +171,6 @@ class _Run:
         self.result.add_problem(f"{source.record.path}: page {position.offset}, byte {position.position}: {named}{why}")
 
     def _report(self, phase: str, path: str, bytes_done: int) -> None:
-        live, gone = self.result.pages, self.result.gone
+        pages = self.result.pages + self.result.gone
         seconds = time.monotonic() - self._began
-        counts = {"200": live, "404": gone}
-        self._progress(Progress(phase, path, live + gone, bytes_done, self._bytes_total, counts, seconds))
+        self._progress(Progress(phase, path, pages, bytes_done, self._bytes_total, seconds))

@@ -68,11 +68,6 @@ class Runtime:
     steady_s: Callable[[], float] = time.monotonic
     traces: Traces | None = None
 
-    @classmethod
-    def quiet(cls, settings: Settings) -> "Runtime":
-        """A runtime without server, signals and log configuration: for roles inside another program, and tests."""
-        return cls(settings, Metrics(), Health(steady_ms, settings.stall_ms), threading.Event())
-
 
 class Silence:
     """Whether Kafka leaves requests unanswered. They are repeated; the role does not end. Begin and end are logged.

@@ -153,10 +153,11 @@ class Known:
 
 
 class CheckpointStore(RemoteFolder):
-    """Checkpoints under one fsspec URL, or in a folder."""
+    """Checkpoints under one fsspec URL, or in a folder. steady_s: a monotonic clock, in seconds."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, steady_s: Callable[[], float] = time.monotonic) -> None:
         super().__init__(url)
+        self._steady_s = steady_s
         self.known = Known()
 
     def names(self) -> list[str]:
@@ -296,8 +297,8 @@ class CheckpointStore(RemoteFolder):
         read_at: float | None = None
         marked = self._listed(_DAMAGED)
         for name in stored:
-            if read_at is None or time.monotonic() - read_at > _FRESH_SECONDS:
-                read_at = time.monotonic()
+            if read_at is None or self._steady_s() - read_at > _FRESH_SECONDS:
+                read_at = self._steady_s()
                 manifests = [one.manifest for one in self.usable()]
                 if len({manifest.line for manifest in manifests}) > 1:
                     return  # another writer may have stored files before their manifest

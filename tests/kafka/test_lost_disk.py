@@ -12,8 +12,8 @@ from test_backfill import beside, in_log, merged
 
 from streams.history.checkpoints import bring_back
 from streams.roles.adapters import run_matcher
-from streams.roles.runtime import Runtime
 from streams.state.checkpoint_store import CheckpointStore
+from tests.quiet import quiet_runtime
 from tests.short import some
 
 
@@ -123,7 +123,7 @@ def test_what_the_newest_checkpoint_lacks_is_reported_and_outlives_the_process(m
 
     def output(every: int, where: str) -> float:
         """After a start that has nothing left to judge."""
-        runtime = Runtime.quiet(replace(line.settings, checkpoint_messages=every, checkpoints=where))
+        runtime = quiet_runtime(replace(line.settings, checkpoint_messages=every, checkpoints=where))
         running = threading.Thread(target=run_matcher, args=(runtime.settings, runtime), daemon=True)
         running.start()
         try:

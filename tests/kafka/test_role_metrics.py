@@ -9,15 +9,15 @@ from line import Line, story
 
 from streams.config.settings import Topics
 from streams.process.metrics import STEPS
-from streams.roles.runtime import Runtime
 from streams.roles.single_process import run_single_process
+from tests.quiet import quiet_runtime
 
 
 def test_both_roles_count_what_they_did(broker: str, names: Topics, tmp_path: Path) -> None:
     line = Line(broker, names, tmp_path)
     pages = story()
     line.publish(pages)
-    runtime = Runtime.quiet(replace(line.settings, flush_ms=1))
+    runtime = quiet_runtime(replace(line.settings, flush_ms=1))
     running = threading.Thread(target=run_single_process, args=(runtime.settings, runtime), daemon=True)
     running.start()
     try:

@@ -27,8 +27,9 @@ from streams.config.settings import Settings
 from streams.kafka import KafkaLog, TopicReader
 from streams.process import traces as module
 from streams.process.traces import PARENT, PARENTS, TRACED_MAX, Traces, parent_in, parents_in
-from streams.roles.runtime import Runtime, traces_of
+from streams.roles.runtime import traces_of
 from streams.roles.single_process import run_single_process
+from tests.quiet import quiet_runtime
 
 CONTEXT = b"00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 STEPS = ("publish", "sketch", "match", "verdict")
@@ -49,7 +50,7 @@ class Kept:
 
 def run(line: Line, traces: Traces | None, until: int) -> None:
     """Both roles in this process, until so many pages are judged."""
-    runtime = replace(Runtime.quiet(replace(line.settings, flush_ms=1)), traces=traces)
+    runtime = replace(quiet_runtime(replace(line.settings, flush_ms=1)), traces=traces)
     running = threading.Thread(target=run_single_process, args=(runtime.settings, runtime), daemon=True)
     running.start()
     try:

@@ -25,6 +25,7 @@ from streams.pipeline.audit import Audit, AuditFile, open_audit, shadow_numbers
 from streams.pipeline.matcher import folded_to
 from streams.roles.match import MatchRole
 from streams.roles.runtime import Runtime
+from tests.quiet import quiet_runtime
 from tests.streams.archives import SCHEME, WORDS, Sample, html, verdicts_in, write_folder
 from tests.streams.scripted import Broker, ForgetfulStore, ScriptedLog, Transactions
 from tests.streams.shell import Shell, site
@@ -231,7 +232,7 @@ def test_the_role_counts_and_writes_once_what_is_committed(folder: Path, tmp_pat
     loose = replace(decider, **LOOSE)  # type: ignore[arg-type]
 
     def run(audit: Audit | None, store: ForgetfulStore, broker: Broker, committed: int) -> Runtime:
-        runtime = Runtime.quiet(settings)
+        runtime = quiet_runtime(settings)
         log = ScriptedLog(broker, "sketches")
         transactions = Transactions(broker, "sketches", "verdicts", "match", audit="audit")
         transactions.init()
@@ -288,7 +289,7 @@ def audited_line(
 
         log = ScriptedLog(broker, "sketches")
         log.follow(folded_to(store))
-        runtime = Runtime.quiet(Settings(seed=7, match_messages=each, flush_ms=3_600_000, audit_topic="audit"))
+        runtime = quiet_runtime(Settings(seed=7, match_messages=each, flush_ms=3_600_000, audit_topic="audit"))
         audit = Audit(Auditor(decider, replace(decider, **LOOSE), 1.0))  # type: ignore[arg-type]
         transactions = Transactions(broker, "sketches", "verdicts", "match", audit="audit", around=around)
         transactions.init()

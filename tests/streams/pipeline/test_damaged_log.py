@@ -18,7 +18,7 @@ from streams.errors import SourceGap
 from streams.formats.message import Control, Decision, Message, encode_control, encode_message
 from streams.ports import Range
 from streams.roles.match import MatchRole
-from streams.roles.runtime import Runtime
+from tests.quiet import quiet_runtime
 from tests.streams.scripted import Broker, ForgetfulStore, ScriptedLog, Transactions
 from tests.streams.simulation.ground import DECIDER, SAMPLES
 from tests.streams.simulation.ledger import SCHEME
@@ -49,7 +49,7 @@ class Line:
     def judge(self) -> None:
         verdicts = Transactions(self.broker, "sketches", "verdicts", "match")
         verdicts.init()
-        log, runtime = ScriptedLog(self.broker, "sketches"), Runtime.quiet(Settings(seed=7, match_messages=1))
+        log, runtime = ScriptedLog(self.broker, "sketches"), quiet_runtime(Settings(seed=7, match_messages=1))
         known = verdicts.committed()
         role = MatchRole(log, log.messages, verdicts, self.store, DECIDER, known.offset if known else 0, runtime)
         log.follow(role.matcher.next_offset)

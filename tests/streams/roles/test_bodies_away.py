@@ -13,8 +13,8 @@ from neardup.sketch.header import Header
 from streams.config.settings import Settings
 from streams.errors import BodiesAway
 from streams.formats.message import decode_entry
-from streams.roles.runtime import Runtime
 from streams.roles.sketch import SketchRole
+from tests.quiet import quiet_runtime
 from tests.streams.scripted import Broker, ScriptedPages, ScriptedWriter
 
 SCHEME = Scheme(seed=7)
@@ -69,7 +69,7 @@ def sketcher(broker: Broker, stop: Event) -> SketchRole:
         broker.topics["pages"].publish(0, b"http://a.example/%d" % number, b"", headers)
     pages = ScriptedPages(broker, "pages", "sketchers", "sketches")
     pages.assign([0])
-    runtime = replace(Runtime.quiet(settings), stop=stop)
+    runtime = replace(quiet_runtime(settings), stop=stop)
     writers = (ScriptedWriter(broker, name, at_once=True) for name in ("sketches", "pages.rejected"))
     return SketchRole(pages, *writers, SCHEME, runtime)
 

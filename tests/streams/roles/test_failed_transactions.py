@@ -6,6 +6,7 @@ from streams.config.settings import Settings
 from streams.errors import Stopped, Unsettled
 from streams.roles import adapters
 from streams.roles.runtime import Runtime
+from tests.quiet import quiet_runtime
 
 
 def starts(monkeypatch: pytest.MonkeyPatch, *commits: int) -> tuple[list[int], Runtime]:
@@ -17,7 +18,7 @@ def starts(monkeypatch: pytest.MonkeyPatch, *commits: int) -> tuple[list[int], R
             raise Unsettled("commit: the transaction failed", commits=left.pop(0))
 
     monkeypatch.setattr(adapters, "_match", match)
-    return left, Runtime.quiet(Settings(seed=7))
+    return left, quiet_runtime(Settings(seed=7))
 
 
 def test_it_starts_again_where_a_transaction_failed(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,8 +15,8 @@ from neardup.sketch.make_sketches import sketch_pages
 from neardup.verdict import Coordinates
 from streams.config.settings import Settings
 from streams.pipeline.matcher import Matcher
-from streams.roles.runtime import Runtime
 from streams.roles.sketch import SketchRole
+from tests.quiet import quiet_runtime
 from tests.short import some
 from tests.streams.scripted import Broker, ForgetfulStore, ScriptedPages, ScriptedTopic, ScriptedWriter
 from tests.streams.simulation.broken import BROKEN, Broken
@@ -152,7 +152,7 @@ def test_a_partition_that_changes_hands_keeps_its_times() -> None:
     url = b"http://a.example/"
     topic.publish(0, b"http://b.example/", SAMPLES[0].body, [], 9_000)
     topic.publish(1, url, SAMPLES[1].body, [], 1_000)
-    runtime = Runtime.quiet(Settings(seed=7, batch_pages=4, threads=1))
+    runtime = quiet_runtime(Settings(seed=7, batch_pages=4, threads=1))
 
     def read(partitions: list[int]) -> None:
         pages, writer = ScriptedPages(broker, "pages", "group", "sketches"), ScriptedWriter(broker, "sketches")

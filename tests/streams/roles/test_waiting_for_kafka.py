@@ -10,7 +10,8 @@ from streams.errors import NoAnswer
 from streams.kafka import Admin
 from streams.kafka import admin as admin_module
 from streams.roles import runtime as runtime_module
-from streams.roles.runtime import Runtime, connect
+from streams.roles.runtime import connect
+from tests.quiet import quiet_runtime
 
 
 def test_a_role_that_waits_for_kafka_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -21,7 +22,7 @@ def test_a_role_that_waits_for_kafka_says_so(monkeypatch: pytest.MonkeyPatch) ->
     with socket.socket() as held:
         held.bind(("127.0.0.1", 0))
         settings = Settings(seed=1, bootstrap=f"127.0.0.1:{held.getsockname()[1]}")
-        runtime = Runtime.quiet(settings)
+        runtime = quiet_runtime(settings)
         connection = replace(connect(settings, "match", runtime), request_s=3)
         assert runtime.health.role("match").state() == (False, "starting")
         with pytest.raises(NoAnswer):

@@ -23,11 +23,12 @@ from streams.config.settings import Settings
 from streams.files.scan import scan
 from streams.files.state import State
 from streams.roles.checkpoint import Restoring, identity
-from streams.roles.runtime import Runtime, serving
+from streams.roles.runtime import serving
 from streams.state.checkpoint_store import CheckpointStore
 from streams.state.checkpointer import IMAGE, Checkpointer, make_image
 from streams.state.manifest import Manifest
 from streams.state.restore import restore, restore_newest
+from tests.quiet import quiet_runtime
 from tests.streams.archives import crawl, write_warc
 from tests.streams.shell import Shell
 
@@ -372,7 +373,7 @@ def test_a_generation_starts_from_no_other_ones(state: Path, tmp_path: Path) -> 
         fresh = tmp_path / f"fresh{generation}"
         fresh.mkdir()
         settings = Settings(bootstrap="", generation=generation, checkpoints=str(tmp_path / "kept"))
-        Restoring(settings, Log(), decider, Runtime.quiet(settings)).restore(fresh)
+        Restoring(settings, Log(), decider, quiet_runtime(settings)).restore(fresh)
         assert (fresh / "index").exists() is there
 
 
