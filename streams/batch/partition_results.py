@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from itertools import groupby
-from typing import Any, BinaryIO, Literal
+from typing import Any, BinaryIO
 
 import orjson
 
@@ -15,7 +15,6 @@ from streams.batch.steps import Engine, PartitionCounts
 from streams.batch.workspace import PartitionWorkspace
 from streams.files.sources import LocalSource
 
-Kind = Literal["transitive", "stars"]
 COLUMNS: dict[str, str] = {"transitive": "family", "stars": "star"}
 LARGEST = 20
 

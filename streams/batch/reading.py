@@ -14,7 +14,6 @@ from streams.files.sources import LocalSource, ReadOptions, open_sources
 
 #: Limits of a chunk, the unit of work of a process: pages, and bytes of their bodies.
 CHUNK_PAGES, CHUNK_BYTES = 1000, 16 << 20
-PROBLEMS_MAX = 100
 
 
 @dataclass(frozen=True)

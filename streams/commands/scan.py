@@ -142,7 +142,7 @@ def scan(options: Options) -> int:
                 audit=audit,
             )
         if options.report is not None:
-            write_report(opened, options.report, result)
+            write_report(opened, options.report)
         if options.as_json:
             print_json({**asdict(result), "state_bytes": None if options.memory else sizes(opened.path)})
         elif not quiet:

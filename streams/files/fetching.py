@@ -18,6 +18,7 @@ from typing import IO, Any
 from neardup.errors import BadInput
 from streams.config.settings import without_credentials
 from streams.errors import bad_input
+from streams.state.locked_folder import whole_file
 
 _PIECE_BYTES = 1 << 20
 #: Largest ratio of unpacked to packed size of a member; archives in a WACZ are compressed already.
@@ -158,14 +159,10 @@ def _copy_name(where: str, member: zipfile.ZipInfo) -> str:
 
 def _write(source: IO[bytes], target: Path, on_bytes: Callable[[int], None]) -> str:
     """Copies all bytes to a file that gets its name once complete. Returns their digest, as 12 hex digits."""
-    fresh, digest = target.with_name(target.name + ".part"), hashlib.blake2b(digest_size=6)
-    try:
-        with fresh.open("wb") as file:
-            while piece := source.read(_PIECE_BYTES):
-                file.write(piece)
-                digest.update(piece)
-                on_bytes(len(piece))
-        fresh.replace(target)
-    finally:
-        fresh.unlink(missing_ok=True)
+    digest = hashlib.blake2b(digest_size=6)
+    with whole_file(target) as fresh, fresh.open("wb") as file:
+        while piece := source.read(_PIECE_BYTES):
+            file.write(piece)
+            digest.update(piece)
+            on_bytes(len(piece))
     return digest.hexdigest()

@@ -68,11 +68,11 @@ def encode_result(line: Line, **more: object) -> bytes:
     """Encodes a result without a line end. more: additional fields, as `rendered_url`."""
     fields = orjson.loads(encode(line.page, line.page.url.encode(), False, "").value or b"{}")
     del fields["http_status"]
-    own: dict[str, object] = {"query": line.query, "lang": line.lang}
-    own["rendered"] = None if line.rendered is None else line.rendered.decode("utf-8", "replace")
+    own = {"query": line.query, "lang": line.lang, "rendered": (line.rendered or b"").decode("utf-8", "replace")}
+    fields |= {name: text for name, text in own.items() if text}
     times = {"fetch_ms": line.fetch_ms, "render_ms": line.render_ms}
-    known = {name: value for name, value in times.items() if value is not None}
-    return orjson.dumps({**fields, **{name: value for name, value in own.items() if value}, **known, **more})
+    fields |= {name: ms for name, ms in times.items() if ms is not None}
+    return orjson.dumps(fields | more)
 
 
 def _normal(page: Page) -> Page:

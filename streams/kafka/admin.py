@@ -23,6 +23,7 @@ from streams.kafka.connection import (
     Cause,
     Connection,
     Setting,
+    T,
     checked,
     committed_of,
     error_of,
@@ -96,8 +97,8 @@ class Admin:
             raise
         self._away = False
 
-    def _ask(self, what: str, call: Callable[[], Any], within_s: float | None = None) -> Any:
-        def call_and_serve() -> Any:
+    def _ask(self, what: str, call: Callable[[], T], within_s: float | None = None) -> T:
+        def call_and_serve() -> T:
             try:
                 self._refresh()
                 return call()
@@ -125,7 +126,7 @@ class Admin:
                 raise KafkaException(KafkaError(KafkaError.LEADER_NOT_AVAILABLE, "no broker was named"))
             return cast(str, found)
 
-        return cast(str, self._ask("cluster id", ask))
+        return self._ask("cluster id", ask)
 
     def topics(self, names: Sequence[str], within_s: float | None = None) -> dict[str, KafkaTopic]:
         """The topics of `names` that exist."""
@@ -185,7 +186,7 @@ class Admin:
                 raise KafkaException(KafkaError(KafkaError.LEADER_NOT_AVAILABLE, "no offset was returned"))
             return found
 
-        found = cast(dict[int, int], self._ask(f"offsets of topic {topic.name}", ask, within_s))
+        found = self._ask(f"offsets of topic {topic.name}", ask, within_s)
         if any(offset < 0 for offset in found.values()):  # no record that late
             ends = self.offsets(topic, "latest", committed_only=committed_only, within_s=within_s)
             found = {partition: offset if offset >= 0 else ends[partition] for partition, offset in found.items()}
@@ -200,7 +201,7 @@ class Admin:
             futures = self._client.list_offsets(places, request_timeout=self._try_s)
             return max((future.result().timestamp for future in futures.values()), default=-1)
 
-        newest = cast(int, self._ask(f"the newest record of topic {topic.name}", ask))
+        newest = self._ask(f"the newest record of topic {topic.name}", ask)
         return None if newest < 0 else newest
 
     def members(self, group: str) -> list[GroupMember]:
@@ -215,7 +216,7 @@ class Admin:
                 for each in described.members
             ]
 
-        return cast(list[GroupMember], self._ask(f"members of group {group}", ask))
+        return self._ask(f"members of group {group}", ask)
 
     def committed(self, group: str, topic: str, partition: int) -> Committed | None:
         """The committed offset of a group, without open transactions; None if there is none, or it has expired."""
@@ -245,7 +246,7 @@ class Admin:
             self._askers[group] = asker
             return {place.partition: committed_of(place) for place in found}
 
-        return cast(dict[int, Committed | None], self._ask(f"offsets of group {group}", ask))
+        return self._ask(f"offsets of group {group}", ask)
 
     def settings(self, name: str) -> dict[str, str]:
         """All settings in force for a topic, the broker's defaults included."""
@@ -310,7 +311,7 @@ class Admin:
                 raise
             return True
 
-        created = cast(bool, self._ask(f"create topic {name}", create))
+        created = self._ask(f"create topic {name}", create)
         self._until(lambda: name in self.topics([name]), f"topic {name} was created, but does not appear")
         return created
 

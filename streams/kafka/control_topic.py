@@ -171,27 +171,24 @@ class ControlTopic:
             writer.flush()
 
 
-class ControlReader:
+class ControlReader(TopicReader):
     """Follows the topic: `look` reads new records. Not thread-safe."""
 
     def __init__(self, connection: Connection, name: str) -> None:
         """Raises TopicError without the topic, BrokerError."""
-        self._reader = TopicReader(connection, name, committed_only=False)
+        super().__init__(connection, name, committed_only=False)
         self._values: dict[bytes, bytes] = {}
-        self._reader.assign(self._reader.first_offsets())
+        self.assign(self.first_offsets())
 
     def look(self, within_s: float | None = None) -> Generations:
         """The content of the topic by now. within_s: time limit. Raises BrokerError, TopicError, CorruptRecord."""
-        for record in self._reader.read_to(self._reader.ends(within_s)):
+        for record in self.read_to(self.ends(within_s)):
             key, value = record.key() or b"", record.value()
             if value is None:
                 self._values.pop(key, None)
             else:
                 self._values[key] = value
-        return _content_of(self._values, self._reader.topic.name)
-
-    def close(self) -> None:
-        self._reader.close()
+        return _content_of(self._values, self.topic.name)
 
 
 def _encoded(value: Mapping[str, Any]) -> bytes:

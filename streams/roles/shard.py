@@ -27,11 +27,8 @@ from streams.formats.pieces import pieces_of
 from streams.kafka.shard_answers import AnswerWriter
 from streams.pipeline.effects import EffectsReader
 from streams.pipeline.shared_log import LogView
-from streams.process import logs
 from streams.roles.checkpoint import RoleCheckpoints
 from streams.roles.runtime import Runtime
-
-_log = logs.get("shard")
 
 #: Messages of the log that are read together; each has 1 MB at most.
 _MESSAGES = 16

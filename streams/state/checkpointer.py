@@ -94,7 +94,7 @@ class Checkpointer:
         every: number of messages between two checkpoints.
         keep: number of checkpoints that stay in the store.
 
-    made: newest offset. pruned: offset of the checkpoint behind which this process has pruned the store, -1 before the
+    pruned: offset of the checkpoint behind which this process has pruned the store, -1 before the
     first prune. Older checkpoints, also those of a killed process, may still contain the pages of a takedown at a
     greater offset.
     """
@@ -110,7 +110,6 @@ class Checkpointer:
         steady_s: Callable[[], float] = time.monotonic,
     ) -> None:
         self.failed = ""
-        self.made: int | None = None
         self.pruned = -1
         self._store = store
         self._state = state
@@ -177,7 +176,6 @@ class Checkpointer:
         except NeardupError as error:
             self._fail(error)
         else:
-            self.made = manifest.offset
             self._done(copied, time.monotonic() - began)
             self._prune(manifest.offset)
         finally:

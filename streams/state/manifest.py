@@ -4,7 +4,8 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, BinaryIO
+from io import BufferedReader
+from typing import Any
 
 from neardup.errors import CorruptRecord
 
@@ -91,11 +92,8 @@ def describe(checkpoints: Sequence[Checkpoint]) -> list[Mapping[str, Any]]:
     return rows
 
 
-def digest_of_file(file: BinaryIO) -> str:
-    digest = hashlib.blake2b(digest_size=20)
-    while piece := file.read(PIECE_BYTES):
-        digest.update(piece)
-    return digest.hexdigest()
+def digest_of_file(file: BufferedReader) -> str:
+    return hashlib.file_digest(file, lambda: hashlib.blake2b(digest_size=20)).hexdigest()
 
 
 def digest_of(data: bytes) -> str:
