@@ -1,10 +1,13 @@
-"""Faust's Kafka driver with three corrections: it consumes committed records only, commits only verdicts whose rows are
-in the changelogs, and writes each row once.
+"""Faust's Kafka driver with four corrections: it consumes committed records only and drops none of them, commits only
+verdicts whose rows are in the changelogs, and writes each row once.
 
 Faust flushes its producer before it commits, but gives up if nothing was sent for .1 s, as on a loaded machine: a
 worker killed then lost these rows for good, because their verdicts were not consumed again. Faust also counts as done
 what it consumed before a partition was revoked and assigned again, even if the application skipped it; committing that
 before the consumer seeks to the committed offset loses it as well.
+
+While it restores its tables, Faust drops verdicts that it fetches, and does not always seek back: a worker that took
+over before the first commit of a partition never applied them.
 
 A broker that was silent beyond its session answers NotLeaderForPartition to a produce request whose records it has
 appended. The repeated request wrote them twice, and the views ended: hence the idempotent producer.
@@ -17,7 +20,7 @@ One set of settings serves both clients: `credentials` translates librdkafka's T
 """
 
 import ssl
-from collections.abc import Awaitable, Callable, Collection, Mapping
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -50,6 +53,16 @@ class _CommittedThread(AIOKafkaConsumerThread):
         consumer._isolation_level = "read_committed"
         return consumer
 
+    async def _fetch_records(self, consumer: Any, active_partitions: set[TP], *given: Any, **more: Any) -> Any:
+        """Return fetched records of active partitions; seek back to the first one of any other partition.
+
+        If Faust pauses the last active partition while a fetch is under way, aiokafka fetches from all partitions.
+        """
+        records = dict(await super()._fetch_records(consumer, active_partitions, *given, **more))
+        for place in [each for each in records if each not in active_partitions]:
+            consumer.seek(place, records.pop(place)[0].offset)
+        return records
+
 
 class CommittedConsumer(Consumer):
     """rows_kept: waits until all changed rows are in the changelogs; returns the applied offset of each partition.
@@ -59,12 +72,34 @@ class CommittedConsumer(Consumer):
 
     rows_kept: Callable[[], Awaitable[Mapping[TP, int] | None]]
 
+    def __init__(self, *given: Any, **more: Any) -> None:
+        self._to_resume: set[TP] = set()
+        super().__init__(*given, **more)
+
     async def _commit_offsets(self, offsets: Mapping[Any, int], start_new_transaction: bool = True) -> bool:
         kept = await self.rows_kept()
         if kept is None:
             return False
         done = {partition: min(offset, kept[partition]) for partition, offset in offsets.items() if partition in kept}
         return bool(await super()._commit_offsets(done, start_new_transaction))
+
+    async def on_partitions_assigned(self, assigned: set[TP], generation_id: int = 0) -> None:
+        """Pause all partitions first: Faust pauses them only after some turns of the loop."""
+        self.pause_partitions(assigned)
+        await super().on_partitions_assigned(assigned, generation_id)
+
+    def pause_partitions(self, tps: Iterable[TP]) -> None:
+        super().pause_partitions(tps)
+        self._to_resume.difference_update(tps)
+
+    def resume_partitions(self, tps: Iterable[TP]) -> None:
+        """Resume them in `resume_flow`, which follows: before it, Faust clears the queues of fetched verdicts."""
+        self._to_resume.update(tps)
+
+    def resume_flow(self) -> None:
+        super().resume_partitions(self._to_resume)
+        self._to_resume.clear()
+        super().resume_flow()
 
     async def wait_empty(self) -> None:
         """Wait before a revocation or a stop, but not for messages that will never be acknowledged."""

@@ -1,5 +1,6 @@
 """Nothing behind a verdict that was left out is taken in, or committed, before it was read anew."""
 
+import asyncio
 from types import SimpleNamespace
 from typing import Any
 
@@ -7,9 +8,10 @@ import pytest
 
 pytest.importorskip("faust", reason="faust-streaming is not installed")
 
+import faust
 from faust.types import TP
 
-from streams.views.driver import PartitionProgress
+from streams.views.driver import SCHEME, CommittedConsumer, PartitionProgress
 
 A, B = TP("verdicts", 0), TP("verdicts", 1)
 
@@ -45,3 +47,32 @@ def test_a_batch_whose_partition_went_while_it_was_taken_in_waits_with_its_first
     assert progress.waiting(A, 4) == 3
     assert progress.ends(4) == {}
     assert progress.accepts(verdict(A, 3, 5), {A}, 5)
+
+
+def test_nothing_is_fetched_from_a_partition_between_its_assignment_and_the_flow_of_its_verdicts() -> None:
+    async def active() -> list[set[TP]]:
+        app = faust.App("views", broker=f"{SCHEME}://127.0.0.1:1", store="memory://")
+        app.finalize()
+        consumer, seen = app.consumer, []
+        assert isinstance(consumer, CommittedConsumer)
+
+        def see(*_: Any) -> None:
+            seen.append(set(consumer._get_active_partitions()))
+
+        async def assigned(*_: Any) -> None:
+            see()
+
+        consumer._on_partitions_assigned = assigned
+        await consumer.on_partitions_assigned({A, B}, 1)
+        consumer.resume_partitions({A})
+        app.flow_control.resume()  # clears the queues of fetched verdicts
+        see()
+        consumer.resume_flow()
+        see()
+        consumer.resume_partitions({B})
+        consumer.pause_partitions({A, B})  # the group has moved them before the flow
+        consumer.resume_flow()
+        see()
+        return seen
+
+    assert asyncio.run(active()) == [set(), set(), {A}, set()]
