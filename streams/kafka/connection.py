@@ -171,6 +171,11 @@ class Connection:
             # drops all connections and finds no broker again until it starts over from `bootstrap`: by default after
             # five minutes.
             "metadata.recovery.rebootstrap.trigger.ms": 3_000,
+            # A member of a group requests its topic's metadata before it joins. If the client drops the connection of
+            # the request, as it does with that to `bootstrap`, librdkafka 2.15 does not repeat the request: the member
+            # waits for the next refresh, by default for five minutes.
+            "topic.metadata.refresh.interval.ms": 10_000,
+            "metadata.max.age.ms": 900_000,  # the default; else three times the refresh
         }
         settings: dict[str, Any] = {**general, **defaults, **self.settings, **fixed}
         if settings.get("group.protocol") == "consumer":

@@ -79,8 +79,8 @@ def test_consumers_go_on_after_metadata_without_any_broker(tmp_path: Path, monke
             log.follow(0)
         found = [0] * len(logs)
         for sent in range(1, 4):
-            expired = _expired(cluster)
-            eventually(lambda expired=expired: _expired(cluster) > expired, "a session has expired")
+            expired = sessions_expired(cluster)
+            eventually(lambda expired=expired: sessions_expired(cluster) > expired, "a session has expired")
             eventually(lambda: _sent(cluster), "a message")
 
             def read(sent: int = sent) -> bool:
@@ -99,7 +99,7 @@ def _sent(cluster: Any) -> bool:
     return producer.flush(5) == 0
 
 
-def _expired(cluster: Any) -> int:
+def sessions_expired(cluster: Any) -> int:
     return len(kafka.FENCED.findall((cluster.folder / "1" / "broker.log").read_bytes()))
 
 

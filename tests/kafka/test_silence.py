@@ -15,10 +15,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from broker import eventually, kill_between_transactions
+from broker import eventually, kafka, kill_between_transactions
 from line import Line, Make, story
 from roles import Role
 from test_backfill import beside
+from test_connection import sessions_expired
 from test_cutover import Reader
 from test_standby import started
 from test_views import Worker
@@ -26,6 +27,7 @@ from test_views import Worker
 from streams.config.settings import Topics
 from streams.errors import BrokerError
 from streams.kafka import Admin, Connection, KafkaPages, Writer, topics
+from streams.kafka.assignment import Assignment
 from streams.kafka.topics import Sizes
 from streams.ports import Range
 from streams.process.watchdog import EXIT_CODE
@@ -294,3 +296,21 @@ def test_a_consumer_whose_session_has_expired_is_replaced(own_broker: Any, names
     for reader in readers:
         with closing(reader):
             assert len(reader.assigned()) == 2
+
+
+@pytest.mark.skipif(not SECONDS, reason="takes half a minute: make silence")
+def test_members_join_although_the_request_that_their_join_awaits_is_lost(tmp_path: Path) -> None:
+    """Once the client knows the broker, it drops the connection to `bootstrap` and the requests under way there."""
+    sessions = {"broker.heartbeat.interval.ms": 2_000, "broker.session.timeout.ms": 1_500}
+    with kafka.Cluster(tmp_path, settings=sessions) as cluster:
+        connection = Connection(cluster.bootstrap)
+        eventually(lambda: Admin(connection).create("log", 1, 1, {}), "the topic")
+        expired = sessions_expired(cluster)
+        eventually(lambda: sessions_expired(cluster) > expired, "a session has expired")
+        waiting = [Assignment(connection, "log", f"group{number}") for number in range(24)]
+
+        def joined() -> bool:
+            waiting[:] = [member for member in waiting if not member.look(0.02)]
+            return not waiting
+
+        eventually(joined, "each has led its group")
