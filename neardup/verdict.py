@@ -78,9 +78,9 @@ class Verdict:
     """One verdict. Its id is (page_id, n). n is 0 for the page's own verdict, and counts from 1 for verdicts on other
     pages that the page, or an operator's takedown, causes.
 
-    Those are: `promoted`; `gone` of a takedown (`neardup forget`); and `near_duplicate` of a page that had represented
-    its cluster until the former representative returned. Times are milliseconds since the epoch. `evidence` has the
-    numbers of the pair that decided; `neardup schema` describes them.
+    Those are: `promoted`; `gone` of a takedown (`neardup forget`); and `exact_duplicate` or `near_duplicate` of a page
+    that had represented its cluster until the former representative returned. Times are milliseconds since the epoch.
+    `evidence` has the numbers of the pair that decided; `neardup schema` describes them.
     """
 
     verdict: Kind

@@ -166,7 +166,7 @@ def alerts(pace: RuleDurations) -> Iterator[Alert]:
     )
     yield Alert(
         "NeardupDisk",
-        f"min({M.state_free}) < 0.5 * sum({M.rocksdb_bytes})"
+        f"{M.state_free} < on (job, instance) 0.5 * (sum by (job, instance) ({M.rocksdb_bytes}) > 0)"
         f" or predict_linear({M.state_free}[{pace.day}], 4 * 86400) < 0",
         pace.wait,
         "warning",

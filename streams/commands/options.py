@@ -128,7 +128,7 @@ _METAVARS: Mapping[Any, str] = {int: "N", float: "NUMBER"}
 #: Flags that take several values and are no single setting.
 _REPEATED = {
     "set": ("NAME=NUMBER", "A number of the decider, as tape_min=0.8; see `neardup config`; may be repeated."),
-    "kafka": ("NAME=VALUE", "A librdkafka setting, as ROLE.NAME=VALUE of one role; may be repeated."),
+    "kafka": ("NAME=VALUE", "A librdkafka setting for all roles, or ROLE.NAME=VALUE for one; may be repeated."),
 }
 
 

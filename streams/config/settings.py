@@ -198,7 +198,7 @@ class Settings:
     state: Annotated[str, _text(r"[^\0]+", "a folder"), "State directory with the index; one per generation"] = (
         "neardup-state"
     )
-    codec: Annotated[str, _choice(*CODECS), "Format of a record of the pages topic"] = "raw"
+    codec: Annotated[str, _choice(*CODECS), "Format of records of the pages topic: raw, json or warc"] = "raw"
     body_ref_prefixes: Annotated[
         tuple[str, ...],
         ValueKind("URLs that end with a slash, with commas or as a list", _prefixes),

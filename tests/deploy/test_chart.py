@@ -45,7 +45,7 @@ def test_the_recipe_for_a_larger_disk_names_what_is_rendered(tmp_path: Path) -> 
     rendered = documents(template(tmp_path, values))
     matcher = of(rendered, "StatefulSet", "matcher")
     (claim,) = matcher["spec"]["volumeClaimTemplates"]
-    name = matcher["metadata"]["name"].replace("r-", "RELEASE-", 1)
+    name = matcher["metadata"]["name"].replace("r-neardup-", "NAME-", 1)
     assert claim["spec"]["resources"]["requests"]["storage"] == "200Gi"
     assert f"kubectl patch pvc {claim['metadata']['name']}-{name}-0 " in recipe
     assert f"kubectl delete statefulset {name} --cascade=orphan" in recipe
@@ -326,6 +326,16 @@ def test_a_backfill_fills_a_generation_and_arguments_of_one_start_are_given(tmp_
     assert (understood["sketches_of"], understood["checkpoints"]) == ("", "s3://crawl/g2")
     (shards,) = of(found, "StatefulSet", "-shards-0")["spec"]["template"]["spec"]["containers"]
     assert shards["args"] == ["shard", "--only", "0-0", "--sketches-of="]
+
+
+def test_an_upgrade_removes_arguments_of_one_start(tmp_path: Path) -> None:
+    """Helm makes a list with an empty string of `--set "matcher.extraArgs={}"`, as the chart's page advises."""
+    values = {"shards": {"count": 1, "extraArgs": [""]}, "matcher": {"extraArgs": [""]}}
+    found = documents(template(tmp_path, values))
+    sets = [of(found, "StatefulSet", name)["spec"] for name in ("-matcher", "-shards-0")]
+    args = [each["template"]["spec"]["containers"][0]["args"] for each in sets]
+    assert args == [["judge"], ["shard", "--only", "0-0"]]
+    assert {each["podManagementPolicy"] for each in sets} == {"Parallel"}  # else a pod that is not ready keeps its own
 
 
 REFUSED = {
