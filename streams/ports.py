@@ -1,7 +1,7 @@
 """Interfaces of the stages to the outside. Kafka and files are two sets of adapters."""
 
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
@@ -158,29 +158,6 @@ class SketchLog(LogFollower, Protocol):
 
     def follow(self, start: int) -> None:
         """Raises PositionLost if `start` is before the log's start or after its end."""
-        ...
-
-
-class AnswerSource(Protocol):
-    """The answers of all shards: the topic `candidates`, a partition for each."""
-
-    def read(self, partitions: Collection[int], wait_s: float) -> Sequence[Record]:
-        """Return the next records of these partitions, each partition's in order; none after `wait_s`.
-
-        Records of other partitions may be among them.
-        """
-        ...
-
-    def seek(self, starts: Mapping[int, int]) -> None:
-        """Continue these partitions at these positions, or at their begins if they do not hold them."""
-        ...
-
-    def name(self, partition: int) -> str:
-        """Return topic and partition, for messages."""
-        ...
-
-    def check(self) -> None:
-        """Raises TopicError if the topic was recreated, BrokerError if that is unknown."""
         ...
 
 

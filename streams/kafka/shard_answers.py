@@ -53,6 +53,7 @@ class KafkaAnswers:
         self._paused: set[int] = set()
 
     def seek(self, starts: Mapping[int, int]) -> None:
+        """Continues these partitions at these positions."""
         begins, ends = self._reader.first_offsets(), self._reader.ends()
         at = {**begins, **self._reader.positions(), **starts}
         held = {
@@ -63,6 +64,10 @@ class KafkaAnswers:
         self._paused = set()
 
     def read(self, partitions: Collection[int], wait_s: float) -> Sequence[Record]:
+        """The next records of these partitions, each partition's in order; none after `wait_s`.
+
+        Records of other partitions may be among them.
+        """
         paused = set(range(self.topic.partitions)) - set(partitions)
         if paused != self._paused:
             self._reader.pause(paused)
@@ -70,6 +75,7 @@ class KafkaAnswers:
         return self._reader.read(_RECORDS, bytes_max=_BYTES_MAX, wait_s=wait_s)
 
     def name(self, partition: int) -> str:
+        """Topic and partition, for messages."""
         return f"topic {self.topic.name}, partition {partition}"
 
     def check(self) -> None:

@@ -3,6 +3,7 @@
 import json
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from neardup.decider import Decider
 from neardup.errors import InvariantBroken
@@ -10,7 +11,10 @@ from neardup.index.column_families import Family, Store
 from neardup.sharded.epochs import Sharding
 from neardup.sharded.messages import Candidates
 from streams.formats.pieces import Collected, decode_piece
-from streams.ports import AnswerSource, Record, SketchLog, Topic
+from streams.ports import Record, SketchLog, Topic
+
+if TYPE_CHECKING:
+    from streams.kafka.shard_answers import KafkaAnswers
 
 #: Where to read answers on, in the judge's META family: topic id, and a position by partition.
 _POSITIONS = b"answers_at"
@@ -65,7 +69,7 @@ class Lockstep:
 
     def __init__(
         self,
-        source: AnswerSource,
+        source: "KafkaAnswers",
         starts: Mapping[int, int],
         first: int,
         ahead_max: int,
@@ -178,7 +182,7 @@ class AnsweredLog:
     `poll` returns a message once all shards have answered it; `answers` returns these answers.
     """
 
-    def __init__(self, log: SketchLog, source: AnswerSource, topic_id: bytes, store: Store, decider: Decider) -> None:
+    def __init__(self, log: SketchLog, source: "KafkaAnswers", topic_id: bytes, store: Store, decider: Decider) -> None:
         """
         Args:
             topic_id: of the topic `candidates`, which is `source`.

@@ -10,13 +10,15 @@ from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 from neardup.errors import CorruptRecord, OtherVersion
 from neardup.sharded.shard import Question
 from neardup.sketch.header import Header
 from streams.formats.message import Forget, Message, decode_entry
-from streams.ports import LogFollower
+
+if TYPE_CHECKING:
+    from streams.kafka import KafkaLog
 
 #: Bytes of messages that are kept for other views; the last message is kept, whatever its size.
 _KEPT_BYTES_MAX = 64 << 20
@@ -60,16 +62,11 @@ def decode_message(offset: int, data: bytes, scheme: str, log_id: bytes) -> LogM
     return LogMessage(offset, len(data), len(entry.records), question, log_time=log_time)
 
 
-class FollowedLog(LogFollower, Protocol):
-    def follow(self, start: int) -> None: ...
-    def close(self) -> None: ...
-
-
 class SharedLog:
     """The log of one process. All views are used by one thread; any thread may make one."""
 
     def __init__(
-        self, make_reader: Callable[[], FollowedLog], decode: Callable[[int, bytes], LogMessage], kept_max: int
+        self, make_reader: "Callable[[], KafkaLog]", decode: Callable[[int, bytes], LogMessage], kept_max: int
     ) -> None:
         """
         Args:
@@ -81,7 +78,7 @@ class SharedLog:
         self._kept_max = kept_max
         self._kept: deque[LogMessage] = deque()
         self._bytes = 0
-        self._reader: FollowedLog | None = None
+        self._reader: KafkaLog | None = None
         #: The kept messages are those of the log from `_begin` up to `_end`, where the reader stands.
         self._begin = self._end = 0
         self._views: frozenset[LogView] = frozenset()  # replaced, never changed, because threads make views
@@ -147,7 +144,7 @@ class LogView:
     def __init__(self, shared: SharedLog, position: int) -> None:
         self.position = position
         self._shared = shared
-        self._own: FollowedLog | None = None
+        self._own: KafkaLog | None = None
 
     def poll(self, count: int, *, bytes_max: int, wait_s: float) -> list[LogMessage]:
         """Returns the next messages, in order; none after `wait_s` without a message."""
