@@ -31,16 +31,11 @@ from streams.config.settings import (
     ROLES,
     TOPIC_CHARS_MAX,
     Option,
-    Role,
-    Row,
     Settings,
-    Topics,
     kafka_option,
     without_credentials,
 )
 from streams.errors import WrongUsage
-
-__all__ = ["OPTIONS", "Option", "Role", "Row", "Settings", "Topics", "load"]
 
 _SECRET_BYTES_MAX = 65_536  # a PEM key is 3 kB; more is the wrong file
 _SHOWN_MAX = 80  # characters of a bad value in a message

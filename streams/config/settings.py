@@ -110,6 +110,7 @@ def _addresses(raw: Any) -> tuple[str, ...]:
 
 _SHARE = ValueKind("a number from 0 to 1", _share)
 _TOPIC = _text(_NAME, "a Kafka topic name: 1 to 200 of A-Z a-z 0-9 . _ -")
+_GENERATION = _text(r"[A-Za-z0-9_-]{0,40}", "up to 40 of A-Z a-z 0-9 _ -")
 _MS = _whole(1, 3_600_000)
 _TOKEN = ValueKind("16 to 200 letters, digits and -._~+/=", _text(r"[A-Za-z0-9._~+/=-]{16,200}", "").parse, secret=True)
 _BROKER = r"(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+):[0-9]{1,5}"
@@ -171,14 +172,10 @@ class Settings:
         _text(rf"{_BROKER}(\s*,\s*{_BROKER})*", "host:port, or several with commas"),
         "Kafka brokers from which the client learns the others",
     ] = "127.0.0.1:9092"
-    generation: Annotated[
-        str,
-        _text(r"[A-Za-z0-9_-]{0,40}", "up to 40 of A-Z a-z 0-9 _ -"),
-        "Suffix of topics and groups",
-    ] = ""
+    generation: Annotated[str, _GENERATION, "Suffix of topics and groups"] = ""
     sketches_of: Annotated[
         str | None,
-        _text(r"[A-Za-z0-9_-]{0,40}", "up to 40 of A-Z a-z 0-9 _ -"),
+        _GENERATION,
         "Generation whose sketches this one judges; '' as an option: the unnamed one; none: its own",
     ] = None
     group: Annotated[

@@ -8,7 +8,7 @@ records alone, so page ids are the same as without the crash.
 """
 
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import chain, islice
 
 from neardup.limits import MESSAGE_PAGES_MAX
@@ -27,30 +27,22 @@ POLL_BYTES_MAX = 32 << 20
 HEAD_BYTES_MAX = 64 << 20
 
 
+@dataclass
 class Sketcher:
     """The sketcher of a log. time: the log time at the end of the log. first: the log is empty."""
 
-    def __init__(
-        self,
-        scheme: Scheme,
-        log: SegmentLog,
-        time: ArchiveTime,
-        *,
-        threads: int = 1,
-        first: bool = False,
-    ) -> None:
-        self._scheme = scheme
-        self._log = log
-        self._time = time
-        self._threads = threads
-        self._first = first
+    scheme: Scheme
+    log: SegmentLog
+    time: ArchiveTime
+    threads: int = 1
+    first: bool = False
 
     def run(self, pages: Iterable[SourcedPage]) -> Iterator[tuple[int, bytes]]:
         """Sketches `pages`, and yields (offset, message) once the message is durable.
 
         Offsets of one source must ascend without a gap. Raises what `pages` and the log raise.
         """
-        for _, message in messages_of(self._sketched(pages), self._scheme, pages_max=MESSAGE_PAGES_MAX):
+        for _, message in messages_of(self._sketched(pages), self.scheme, pages_max=MESSAGE_PAGES_MAX):
             yield self.append(message)
 
     def append(self, message: bytes) -> tuple[int, bytes]:
@@ -58,10 +50,10 @@ class Sketcher:
 
         Raises what the log raises.
         """
-        if self._first:
-            message, self._first = as_first(message), False
-        offset = self._log.append(message)  # (3)
-        self._log.sync()  # (4)
+        if self.first:
+            message, self.first = as_first(message), False
+        offset = self.log.append(message)  # (3)
+        self.log.sync()  # (4)
         return offset, message
 
     def _sketched(self, pages: Iterable[SourcedPage]) -> Iterator[SketchedPage]:
@@ -72,24 +64,24 @@ class Sketcher:
 
     def _begun(self, pages: Iterator[SourcedPage]) -> Iterator[SourcedPage]:
         """Yields the pages. The log time of an empty log begins with the dates of the first ones."""
-        if self._time.begun:
+        if self.time.begun:
             return pages
         head = _poll(pages, DATES, HEAD_BYTES_MAX)
-        self._time.begin([page.date for page in head])
+        self.time.begin([page.date for page in head])
         return chain(head, pages)
 
     def _sketch(self, batch: list[SourcedPage]) -> list[bytes]:
         pages, times = [], []
         for page in batch:
-            date = self._time.date(page.date, of_file=page.page.fetched_at is None)
+            date = self.time.date(page.date, of_file=page.page.fetched_at is None)
             pages.append(replace(page.page, fetched_at=date) if page.page.fetched_at is None else page.page)
-            times.append(self._time.advance(date))
+            times.append(self.time.advance(date))
         return sketch_pages(
             pages,
-            self._scheme,
+            self.scheme,
             coordinates=[page.coordinates for page in batch],
             log_times=times,
-            threads=self._threads,
+            threads=self.threads,
         )
 
 

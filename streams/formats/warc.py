@@ -8,6 +8,7 @@ import re
 import zlib
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from hashlib import sha256
 from uuid import NAMESPACE_URL, uuid5
 
@@ -127,17 +128,15 @@ def page_of(record: WarcRecord, body_bytes_max: int, *, converted: bool = False)
     url = headers.get("warc-target-uri", "").strip().removeprefix("<").removesuffix(">")
     fetched_at = warc_date(headers.get("warc-date", ""))
 
-    def rejected(problem: str, status: int = 200) -> Page:
-        return Page(url=url, body=b"", fetched_at=fetched_at, status=status, problem=problem)
-
+    rejected = partial(Page, url=url, body=b"", fetched_at=fetched_at)
     if record.damage:
-        return rejected(record.damage)
+        return rejected(problem=record.damage)
     if not kind:  # every record has one: this may have been a page
-        return rejected("a WARC record without WARC-Type")
+        return rejected(problem="a WARC record without WARC-Type")
     if not url:
-        return rejected("a WARC record without WARC-Target-URI")
+        return rejected(problem="a WARC record without WARC-Target-URI")
     if kind == "revisit":
-        return rejected("a revisit record: its archive does not hold the body")
+        return rejected(problem="a revisit record: its archive does not hold the body")
     if kind in ("resource", *CONVERTED) or media != "application/http":
         body = record.content[: body_bytes_max + 1]
         return Page(url=url, body=body, content_type=headers.get("content-type", ""), fetched_at=fetched_at)
@@ -155,39 +154,37 @@ def warc_date(text: str) -> int | None:
 
 
 def _http_page(content: bytes, url: str, fetched_at: int | None, bound: int) -> Page:
-    def rejected(problem: str, status: int = 200) -> Page:
-        return Page(url=url, body=b"", fetched_at=fetched_at, status=status, problem=problem)
-
     status_line = _STATUS.match(content)
     if not status_line:
-        return rejected("no HTTP status line")
+        return Page(url=url, body=b"", fetched_at=fetched_at, problem="no HTTP status line")
     status = int(status_line[1])
+    rejected = partial(Page, url=url, body=b"", fetched_at=fetched_at, status=status)
     if status in GONE_STATUSES:
         return Page(url=url, body=None, fetched_at=fetched_at, status=status)
     if not 200 <= status < 300:
-        return rejected(f"HTTP status {status}", status)
+        return rejected(problem=f"HTTP status {status}")
     head = content[:HEADER_BYTES_MAX]
     ends = [(at, size) for end, size in ((b"\r\n\r\n", 4), (b"\n\n", 2)) if (at := head.find(end)) >= 0]
     if not ends and len(content) > HEADER_BYTES_MAX:
-        return rejected(f"an HTTP header of more than {HEADER_BYTES_MAX >> 10} kB", status)
+        return rejected(problem=f"an HTTP header of more than {HEADER_BYTES_MAX >> 10} kB")
     if not ends:
-        return rejected("an HTTP header without an end", status)
+        return rejected(problem="an HTTP header without an end")
     at, size = min(ends)
     headers = fields_of(content[:at])
     body: bytes | None = content[at + size :]
     if "chunked" in headers.get("transfer-encoding", "").lower():
         body = _unchunk(body or b"")
         if body is None:
-            return rejected(f"a body of more than {CHUNKS_MAX:,} chunks", status)
+            return rejected(problem=f"a body of more than {CHUNKS_MAX:,} chunks")
     codings = [c for c in headers.get("content-encoding", "").split(",") if c.strip()]
     if len(codings) > 3:
-        return rejected(f"{len(codings)} content encodings", status)
+        return rejected(problem=f"{len(codings)} content encodings")
     for coding in reversed(codings):
         if not body:
             break
         body = decode_body(body, coding, bound + 1)
     if body is None:
-        return rejected(f"cannot decode Content-Encoding {', '.join(codings)[:60]!r}", status)
+        return rejected(problem=f"cannot decode Content-Encoding {', '.join(codings)[:60]!r}")
     return Page(
         url=url,
         body=body[: bound + 1],

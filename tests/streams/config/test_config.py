@@ -8,7 +8,8 @@ import pytest
 from neardup.decider import ONLINE_RULES, Decider, SiteOverride
 from neardup.errors import BadInput
 from neardup.scheme import Scheme
-from streams.config.load import OPTIONS, Settings, load
+from streams.config.load import load
+from streams.config.settings import OPTIONS, Settings
 from streams.process.logs import Redactor
 
 SEED = "11400714819323198485"
