@@ -13,12 +13,12 @@ from typing import Any, NamedTuple
 import orjson
 
 from neardup.clusters.best_candidate import ComparedPage, Scored, rule_on
+from neardup.clusters.evidence import place_of
 from neardup.decider import Decider, Shapes, shaping
 from neardup.errors import BadInput
 from neardup.rules import RULES, Ruling
 from neardup.rules.posted_keys import counts_siblings
 from neardup.rules.tape import plain_demand
-from neardup.sketch.header import Header
 from neardup.verdict import Disagreement, Kind
 
 AUDIT_VERSION = 1
@@ -168,8 +168,8 @@ class Auditor:
             "version": AUDIT_VERSION,
             "audit": "pair",
             "sample": sample,
-            "a": _page(scored.page_id, one.headers[at]),
-            "b": _page(one.page_id, one.header),
+            "a": place_of(scored.page_id, one.headers[at]),
+            "b": place_of(one.page_id, one.header),
             "pair": {name: _rounded(value) for name, value in scored.pair._asdict().items()},
             "live": {"rule": self.live.rule, "decider": self.live.digest, **_ruling(scored, one.choice.best)},
         }
@@ -208,10 +208,6 @@ def _rank(page_id: int) -> int:
     """Computes a hash of 64 bits."""
     digest = hashlib.blake2b(page_id.to_bytes(8, "big"), digest_size=8, person=b"neardup-audit").digest()
     return int.from_bytes(digest, "big")
-
-
-def _page(page_id: int, header: Header) -> dict[str, Any]:
-    return {"page_id": page_id, "url": header.url, "fetched_at": header.fetched_at, "coordinates": header.coordinates}
 
 
 def _ruling(one: Scored, best: Scored | None) -> dict[str, Any]:

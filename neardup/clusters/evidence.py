@@ -76,7 +76,7 @@ def of_none(overlay: Overlay, lang: str, search: Search) -> Evidence:
         if rule_of(decider).kept_apart(nearest.pair, nearest.ruling, decider):
             out["kept_apart"] = nearest.ruling.by
         out["nearest"] = {
-            **_where(nearest.page_id, other),
+            **place_of(nearest.page_id, other),
             **rule_of(decider).evidence(nearest.pair, nearest.ruling),
             **_langs(lang, other.lang),
         }
@@ -85,18 +85,18 @@ def of_none(overlay: Overlay, lang: str, search: Search) -> Evidence:
 
 def of_claim(overlay: Overlay, former: UrlRow, proof: Evidence) -> Evidence:
     """Evidence of a page that reclaimed a cluster: the former representative, and the numbers of both."""
-    return {"candidates": 0, "reclaimed": {**_where(former.page_id, overlay.header(former.page_id)), **proof}}
+    return {"candidates": 0, "reclaimed": {**place_of(former.page_id, overlay.header(former.page_id)), **proof}}
 
 
 def of_digest(site: int, lang: str, holder_id: int, holder: Header, founding: Header) -> Evidence:
     """Evidence of an exact duplicate: the page with the same content. site, lang: the page's."""
-    out: dict[str, Any] = {"by": "digest", "holder": _where(holder_id, holder), "same_site": site == founding.site}
+    out: dict[str, Any] = {"by": "digest", "holder": place_of(holder_id, holder), "same_site": site == founding.site}
     if lang:
         out |= _langs(lang, founding.lang)
     return out
 
 
-def _where(page_id: int, header: Header) -> Evidence:
+def place_of(page_id: int, header: Header) -> Evidence:
     """The coordinates by which a page can be found and read again."""
     return {"page_id": page_id, "url": header.url, "fetched_at": header.fetched_at, "coordinates": header.coordinates}
 

@@ -23,7 +23,7 @@ from neardup.evaluation.pairs.measures import mean_share
 from neardup.evaluation.sections import Cell, ResultTable, Section, count, figure, number, ratio, share, text
 from neardup.partition.parameters import ROTATIONS_MAX, Parameters
 from neardup.partition.signatures import signatures_of
-from neardup.partition.texts import points, sentences, weight
+from neardup.partition.texts import points, sentences
 from neardup.partition.trustable import aligned, compare, filtered, resemblance
 from neardup.report.plots import Axes, Series
 from neardup.report.reasons import Reason
@@ -120,11 +120,9 @@ def _levels(text: str) -> dict[tuple[int, int], int]:
     """Maps each signature of a text's sentences to the least number of rotations that produces it."""
     parameters = Parameters(passage_words=0)  # the paper's signatures alone
     found = sentences(text, parameters)
-    encoded = [sentence.encode("utf-8", "surrogatepass") for sentence, _ in found]
-    weights = [weight(width) for _, width in found]
     levels: dict[tuple[int, int], int] = {}
     for rotations in range(1, ROTATIONS_MAX + 1):
-        for high, low in signatures_of(encoded, weights, replace(parameters, rotations=rotations)).tolist():
+        for high, low in signatures_of(found, replace(parameters, rotations=rotations)).tolist():
             levels.setdefault((high, low), rotations)
     return levels
 

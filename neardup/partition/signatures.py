@@ -19,30 +19,23 @@ def signatures(text: str, parameters: Parameters) -> npt.NDArray[np.uint64]:
     A text whose sentences give fewer than a quarter of these also gets as many signatures of its passages at most,
     since text without punctuation has hardly any sentences.
     """
-    made = _signatures(sentences(text, parameters), parameters)
+    made = signatures_of(sentences(text, parameters), parameters)
     if parameters.passage_words and _FEW * len(made) < parameters.rotations * parameters.subsets:
-        made = np.unique(np.concatenate([made, _signatures(passages(text, parameters), parameters)]), axis=0)
+        made = np.unique(np.concatenate([made, signatures_of(passages(text, parameters), parameters)]), axis=0)
     return made
 
 
-def _signatures(found: list[tuple[str, int]], parameters: Parameters) -> npt.NDArray[np.uint64]:
-    return signatures_of(
-        [sentence.encode("utf-8", "surrogatepass") for sentence, _ in found],
-        [weight(width) for _, width in found],
-        parameters,
-    )
-
-
-def signatures_of(found: list[bytes], weights: list[int], parameters: Parameters) -> npt.NDArray[np.uint64]:
-    """Computes the signatures of distinct sentences, given as bytes, with their weights."""
+def signatures_of(found: list[tuple[str, int]], parameters: Parameters) -> npt.NDArray[np.uint64]:
+    """Computes the signatures of distinct sentences, given with their widths."""
     if len(found) < parameters.smallest:
         return np.empty((0, 2), np.uint64)
-    digests = b"".join(hashlib.md5(sentence, usedforsecurity=False).digest() for sentence in found)
+    encoded = (sentence.encode("utf-8", "surrogatepass") for sentence, _ in found)
+    digests = b"".join(hashlib.md5(sentence, usedforsecurity=False).digest() for sentence in encoded)
     prints = np.frombuffer(digests, ">u8").astype(np.uint64).reshape(-1, 2)
     out = np.empty((parameters.rotations * parameters.subsets, 2), np.uint64)
     many = signing.sign(
         prints,
-        np.array(weights, np.int64),
+        np.array([weight(width) for _, width in found], np.int64),
         parameters.rotations,
         parameters.subsets,
         parameters.smallest,

@@ -10,18 +10,13 @@ import numpy.typing as npt
 import xxhash
 
 from neardup.kernels.facts import TITLE_END, TITLE_START
-from neardup.kernels.writing import ANCHOR_END, ANCHOR_START, BLOCK, DELETE, TERM_END, TERM_START
 from neardup.page import Page
 from neardup.partition.parameters import Parameters
 from neardup.sketch.content import main_content
 from neardup.text.decoding import decode
-from neardup.text.one_page_html import extract_page
+from neardup.text.one_page_html import blocks_of, extract_page, line_of
 from neardup.text.one_page_tokens import tokens_of
 from neardup.urls import host_of, site_of
-
-_TERM = re.compile(b"%c[^%c]*%c" % (TERM_START, TERM_END, TERM_END))
-_NOT_SHOWN = bytes([ANCHOR_START, ANCHOR_END, DELETE])
-_BLOCK = bytes([BLOCK])
 
 # ASCII marks end a sentence before white space (3.5 and a.example stay whole) and behind Han, kana and hangul. Marks of
 # other scripts always end it, as those scripts put no space behind them.
@@ -85,7 +80,7 @@ def compared_text(body: bytes, content_type: str, parameters: Parameters) -> str
     start, end = extracted.facts[TITLE_START : TITLE_END + 1].tolist()
     if start >= 0:
         marked[start:end] = b" " * (end - start)
-    blocks = _TERM.sub(b" ", bytes(marked)).translate(None, _NOT_SHOWN).split(_BLOCK)
+    blocks = blocks_of(bytes(marked), b" ")
     if parameters.main_content:
         tokens = tokens_of(extracted)
         chosen = np.unique(tokens.block[main_content(tokens)]).tolist()
@@ -98,8 +93,7 @@ def compared_text(body: bytes, content_type: str, parameters: Parameters) -> str
 def _text(blocks: list[bytes], bytes_max: int) -> str:
     lines, left = [], bytes_max
     for block in blocks:
-        line = " ".join(block.decode("utf-8", "replace").split())
-        if line:
+        if line := line_of(block):
             line = _beginning(line, left)
             lines.append(line)
             left -= width(line) + 1

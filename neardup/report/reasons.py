@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from neardup.report.differ import Difference, Text, TextChange, compare_texts, text_words
+from neardup.report.differ import Difference, Text, TextChange, compare_texts
 
 
 class Reason(StrEnum):
@@ -118,11 +118,6 @@ _NAMES: dict[Reason, str] = {
     Reason.SERVER_NAME: "a server name",
     Reason.OWN_URL: "parts of the page's own URL",
 }
-
-
-def difference(a_text: str, b_text: str, a_url: str = "", b_url: str = "") -> Draft | None:
-    """Drafts from two texts as people read them (`neardup.text.one_page_html.text_of`); None if no word differs."""
-    return draft_of(compare_texts(text_words(a_text), text_words(b_text)), a_url, b_url)
 
 
 def draft(a: Sequence[str], b: Sequence[str], a_url: str = "", b_url: str = "") -> Draft | None:

@@ -3,6 +3,7 @@
 Algorithm B is Broder's (supershingles), algorithm C is Charikar's (simhash).
 """
 
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -14,22 +15,38 @@ from neardup.rules.key_families import KeyFamily
 from neardup.rules.siblings import NO_SIBLINGS, Siblings
 from neardup.verdict import Kind
 
+
+def _rule_of_one_number(name: str, number: str, needed: str, family: KeyFamily, refusal: str, **texts: Any) -> Rule:
+    """A rule that compares one number of a pair with one of the decider's. refusal: of a pair below it, in words.
+
+    number, needed: fields of `Pair` and of `Decider`. texts: those for users, see `Rule`.
+    """
+    score, demand = attrgetter(number), attrgetter(needed)
+
+    def decide(pair: Pair, decider: Decider, siblings: Siblings = NO_SIBLINGS) -> Ruling:
+        kind = Kind.NEAR_DUPLICATE if score(pair) >= demand(decider) else None
+        return Ruling(kind, name, (0, float(score(pair))), score(pair), demand(decider))
+
+    return Rule(
+        name=name,
+        decide=decide,
+        posts=lambda decider: ((family, ALL),),
+        possible=lambda pairs, decider: score(pairs) >= demand(decider),
+        nearness=score,
+        refusals={name: Refusal(refusal, plain=True)},
+        **texts,
+    )
+
+
 # ---- shingling -------------------------------------------------------------------------------------------------------
 # Henzinger 2006, algorithm B: at least 2 of 6 supershingles are equal.
 
-
-def _decide_shingling(pair: Pair, decider: Decider, siblings: Siblings = NO_SIBLINGS) -> Ruling:
-    kind = Kind.NEAR_DUPLICATE if pair.b_similarity >= decider.b_min else None
-    return Ruling(kind, "shingling", (0, float(pair.b_similarity)), pair.b_similarity, decider.b_min)
-
-
-SHINGLING = Rule(
-    name="shingling",
-    decide=_decide_shingling,
-    posts=lambda decider: ((KeyFamily.SUPERSHINGLE, ALL),),
-    possible=lambda pairs, decider: pairs.b_similarity >= decider.b_min,
-    nearness=lambda pairs: pairs.b_similarity,
-    refusals={"shingling": Refusal("too few equal supershingles", plain=True)},
+SHINGLING = _rule_of_one_number(
+    "shingling",
+    number="b_similarity",
+    needed="b_min",
+    family=KeyFamily.SUPERSHINGLE,
+    refusal="too few equal supershingles",
     sentences=lambda evidence, decider: similarities(evidence, f"{decider.b_min} supershingles"),
     in_short=lambda pair, decider, ruling: (f"B {pair.b_similarity} of 6", f"B {decider.b_min}"),
     evidence=evidence_of,
@@ -40,29 +57,14 @@ SHINGLING = Rule(
 # ---- simhash ---------------------------------------------------------------------------------------------------------
 # Henzinger 2006, algorithm C: at least 372 of 384 bits agree. Candidates share a block of 32 bits.
 
-
-def _decide_simhash(pair: Pair, decider: Decider, siblings: Siblings = NO_SIBLINGS) -> Ruling:
-    kind = Kind.NEAR_DUPLICATE if pair.c_similarity >= decider.c_min else None
-    return Ruling(kind, "simhash", (0, float(pair.c_similarity)), pair.c_similarity, decider.c_min)
-
-
-def _possible_simhash(pairs: Columns, decider: Decider) -> np.ndarray:
-    return pairs.c_similarity >= decider.c_min
-
-
-def _in_short_simhash(pair: Pair, decider: Decider, ruling: Ruling) -> tuple[str, str]:
-    return f"C {pair.c_similarity} of 384", f"C {decider.c_min}"
-
-
-SIMHASH = Rule(
-    name="simhash",
-    decide=_decide_simhash,
-    posts=lambda decider: ((KeyFamily.BLOCK, ALL),),
-    possible=_possible_simhash,
-    nearness=lambda pairs: pairs.c_similarity,
-    refusals={"simhash": Refusal("too few agreeing simhash bits", plain=True)},
+SIMHASH = _rule_of_one_number(
+    "simhash",
+    number="c_similarity",
+    needed="c_min",
+    family=KeyFamily.BLOCK,
+    refusal="too few agreeing simhash bits",
     sentences=lambda evidence, decider: similarities(evidence, f"{decider.c_min} bits"),
-    in_short=_in_short_simhash,
+    in_short=lambda pair, decider, ruling: (f"C {pair.c_similarity} of 384", f"C {decider.c_min}"),
     evidence=evidence_of,
     drawn=lambda decider: {"c_similarity": decider.c_min},
 )
@@ -134,7 +136,7 @@ def _decide_site_split(pair: Pair, decider: Decider, siblings: Siblings = NO_SIB
 
 
 def _possible_site_split(pairs: Columns, decider: Decider) -> np.ndarray:
-    return np.where(pairs.same_hen_site != 0, _possible_combined(pairs, decider), _possible_simhash(pairs, decider))
+    return np.where(pairs.same_hen_site != 0, _possible_combined(pairs, decider), SIMHASH.possible(pairs, decider))
 
 
 def _nearness_site_split(pairs: Any) -> Any:
@@ -168,28 +170,18 @@ SITE_SPLIT = Rule(
 # Manku 2007 with the parameters of Huang 2008: at least 59 bits agree of a 64-bit simhash (C's first 64 bits).
 
 
-def _decide_simhash64(pair: Pair, decider: Decider, siblings: Siblings = NO_SIBLINGS) -> Ruling:
-    kind = Kind.NEAR_DUPLICATE if pair.simhash64_agree >= decider.simhash64_min else None
-    return Ruling(kind, "simhash64", (0, float(pair.simhash64_agree)), pair.simhash64_agree, decider.simhash64_min)
-
-
-def _possible_simhash64(pairs: Columns, decider: Decider) -> np.ndarray:
-    return pairs.simhash64_agree >= decider.simhash64_min
-
-
 def _sentences_simhash64(evidence: Evidence, decider: Decider) -> list[str]:
     agree = evidence.get("simhash64_agree")
     own = [] if agree is None else [f"{agree} of 64 simhash bits agree; at least {decider.simhash64_min} are needed."]
     return [*own, *similarities(evidence)]
 
 
-SIMHASH64 = Rule(
-    name="simhash64",
-    decide=_decide_simhash64,
-    posts=lambda decider: ((KeyFamily.MANKU, ALL),),
-    possible=_possible_simhash64,
-    nearness=lambda pairs: pairs.simhash64_agree,
-    refusals={"simhash64": Refusal("too few agreeing bits of 64", plain=True)},
+SIMHASH64 = _rule_of_one_number(
+    "simhash64",
+    number="simhash64_agree",
+    needed="simhash64_min",
+    family=KeyFamily.MANKU,
+    refusal="too few agreeing bits of 64",
     sentences=_sentences_simhash64,
     in_short=lambda pair, decider, ruling: (f"{pair.simhash64_agree} of 64 bits", f"{decider.simhash64_min}"),
     evidence=lambda pair, ruling: evidence_of(pair, ruling, {"simhash64_agree": pair.simhash64_agree}),

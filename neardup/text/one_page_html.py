@@ -2,6 +2,7 @@
 
 import html
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -48,9 +49,17 @@ def text_of(page: bytes, mode: int = 0, *, terms: bool = False) -> str:
     """The text of a page for reading: one line per block; images and frames as `[img]`, or with `terms` by name."""
     extracted = extract_page(page, mode)
     marked = extracted.text[: extracted.n_text].tobytes()
-    plain = _TERM.sub(_named if terms else b" [img] ", marked).translate(None, _NOT_SHOWN)
-    lines = (" ".join(line.split()) for line in plain.decode("utf-8", "replace").split(chr(writing.BLOCK)))
-    return "\n".join(line for line in lines if line)
+    return "\n".join(line for block in blocks_of(marked, _named if terms else b" [img] ") if (line := line_of(block)))
+
+
+def blocks_of(marked: bytes, term: bytes | Callable[[re.Match[bytes]], bytes]) -> list[bytes]:
+    """The blocks of a page's text in their order, without marks. term: replaces the names of images and frames."""
+    return _TERM.sub(term, marked).translate(None, _NOT_SHOWN).split(bytes([writing.BLOCK]))
+
+
+def line_of(block: bytes) -> str:
+    """A block as one line: white space collapsed."""
+    return " ".join(block.decode("utf-8", "replace").split())
 
 
 def unescape_value(value: bytes) -> str:

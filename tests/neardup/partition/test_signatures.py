@@ -79,7 +79,7 @@ def test_a_sum_of_zero_gives_a_zero():
 
 def test_too_few_sentences_give_no_signature():
     assert len(signatures(text_of(3), Parameters())) == 0
-    assert len(signatures_of([], [], Parameters())) == 0
+    assert len(signatures_of([], Parameters())) == 0
     assert len(signatures("", Parameters())) == 0
 
 

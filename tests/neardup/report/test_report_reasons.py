@@ -2,10 +2,15 @@
 
 import pytest
 
-from neardup.report.reasons import Reason, difference
+from neardup.report.differ import compare_texts, text_words
+from neardup.report.reasons import Draft, Reason, draft_of
 
 FRONT = "The harbour master keeps the log of every ship that comes in and writes it up at night. "
 BACK = " All rights reserved by the people of the island and their friends on the mainland."
+
+
+def difference(left: str, right: str, *urls: str) -> Draft | None:
+    return draft_of(compare_texts(text_words(left), text_words(right)), *urls)
 
 
 @pytest.mark.parametrize(
