@@ -12,9 +12,6 @@ from typing import Any, NamedTuple
 
 from neardup.errors import BadInput
 
-#: Parts of a policy's text are joined by it.
-_COMMA = ","
-
 
 @dataclass(frozen=True, slots=True)
 class Member:
@@ -95,7 +92,7 @@ def policy_of(text: str, criteria: Collection[str] = tuple(CRITERIA)) -> tuple[s
 
     Raises BadInput for an unknown or repeated criterion.
     """
-    names = tuple(name.strip() for name in text.split(_COMMA)) if text.strip() else ()
+    names = tuple(name.strip() for name in text.split(",")) if text.strip() else ()
     for name in names:
         if name not in criteria:
             raise BadInput(f"canonical policy: no criterion {name[:40]!r}; there is {', '.join(criteria)}")
@@ -106,7 +103,7 @@ def policy_of(text: str, criteria: Collection[str] = tuple(CRITERIA)) -> tuple[s
 
 def policy_text(policy: Sequence[str]) -> str:
     """Return the text that `policy_of` reads."""
-    return _COMMA.join(policy)
+    return ",".join(policy)
 
 
 def choose(

@@ -14,7 +14,7 @@ from itertools import compress
 
 from neardup.clusters import best_candidate, membership
 from neardup.clusters.batch_verdicts import BatchVerdicts
-from neardup.clusters.best_candidate import ComparedPage
+from neardup.clusters.best_candidate import ComparedPage, Search
 from neardup.clusters.lifecycle import Check, Judged, Lifecycle
 from neardup.clusters.overlay import Effect, MakeReads, Overlay, Reads
 from neardup.clusters.page_fields import PageFields
@@ -87,6 +87,20 @@ class Outcome:
     effects: list[Effect] = field(default_factory=list)
 
 
+@contextmanager
+def _no_garbage_collection() -> Iterator[None]:
+    """Suspends the search for reference cycles: a batch creates some 100,000 objects, none of them in a cycle."""
+    if not gc.isenabled():
+        yield
+        return
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
+
+
+@_no_garbage_collection()  # around the call: what it has read is freed before garbage is collected again
 def fold(
     batch: Records,
     store: Reader,
@@ -110,21 +124,6 @@ def fold(
 
     Raises CorruptRecord, InvariantBroken, StateError.
     """
-    with _no_garbage_collection():
-        # A function of its own: what it has read is freed before garbage is collected again.
-        return _folded(batch, store, decider, trace, keep_compared, emit, threads, make_reads)
-
-
-def _folded(
-    batch: Records,
-    store: Reader,
-    decider: Decider,
-    trace: Callable[[Trace], None] | None,
-    keep_compared: bool,
-    emit: bool,
-    threads: int,
-    make_reads: MakeReads,
-) -> Outcome:
     reads = read_ahead(batch, store, decider, threads, make_reads)
     passes = 0
     while True:
@@ -137,19 +136,6 @@ def _folded(
             continue
         outcome.effort = (passes, sum(map(len, reads.rows.values())))
         return outcome
-
-
-@contextmanager
-def _no_garbage_collection() -> Iterator[None]:
-    """Suspends the search for reference cycles: a batch creates some 100,000 objects, none of them in a cycle."""
-    if not gc.isenabled():
-        yield
-        return
-    gc.disable()
-    try:
-        yield
-    finally:
-        gc.enable()
 
 
 def read_ahead(
@@ -238,6 +224,12 @@ def judge(
     plain = founders.plain if trace is None else [False] * len(pages)
     members = Members(overlay, fields, families) if trace is None and not keep_compared else None
 
+    def count(search: Search | None) -> None:
+        scored = len(search.candidates) if search is not None else 0
+        outcome.scored_by_page.append(scored)
+        outcome.scored += scored
+        outcome.cut += search is not None and search.cut
+
     def judge_one(i: int) -> None:
         page_id = pages.page_ids[i]
         judged = life.apply(i)
@@ -250,10 +242,7 @@ def judge(
             own = judged.verdicts[0]
             own.evidence = {**own.evidence, "turned_hot": [key_name(key) for key in turned]}
         outcome.verdicts += judged.verdicts
-        outcome.scored_by_page.append(len(judged.search.candidates) if judged.search else 0)
-        if judged.search is not None:
-            outcome.scored += len(judged.search.candidates)
-            outcome.cut += judged.search.cut
+        count(judged.search)
 
     def join_one(i: int) -> bool:
         put = members.put(i) if members is not None else None
@@ -262,10 +251,7 @@ def judge(
         search, joined = put
         if fields is not None and joined is not None:
             outcome.verdicts.add_joined(fields, i, joined)
-        outcome.scored_by_page.append(len(search.candidates) if search is not None else 0)
-        if search is not None:
-            outcome.scored += len(search.candidates)
-            outcome.cut += search.cut
+        count(search)
         return True
 
     def judge_run(run: range) -> None:

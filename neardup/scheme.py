@@ -23,13 +23,6 @@ FIXED_SEED = 0x6E656172647570
 _MASK = (1 << 64) - 1
 
 
-def _splitmix(state: int) -> int:
-    z = (state + 0x9E3779B97F4A7C15) & _MASK
-    z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) & _MASK
-    z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & _MASK
-    return z ^ (z >> 31)
-
-
 @dataclass(frozen=True)
 class Scheme:
     """Parameters of a sketch. Frozen; named by `digest`.
@@ -112,6 +105,10 @@ def constants(seed: int, what: str, count: int) -> npt.NDArray[np.uint64]:
     import numpy as np  # slow to import, and not needed for the other methods
 
     start = int.from_bytes(hashlib.blake2b(what.encode(), digest_size=8).digest(), "little") ^ (seed & _MASK)
-    words = np.array([_splitmix((start + i * 0x9E3779B97F4A7C15) & _MASK) for i in range(count)], dtype=np.uint64)
+    # SplitMix64
+    words = np.uint64(start) + np.arange(1, count + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+    words = (words ^ (words >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    words = (words ^ (words >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    words ^= words >> np.uint64(31)
     words.flags.writeable = False
     return words

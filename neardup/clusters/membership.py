@@ -127,6 +127,23 @@ def change(overlay: Overlay, cluster_id: int, **values: object) -> ClusterRow:
     return changed
 
 
+def represent(overlay: Overlay, cluster_id: int, page_id: int, hashed: bytes, *, size: int, promoted: int) -> None:
+    """Makes a page the representative of a cluster, and its sketch the founding one. hashed: the page's URL."""
+    named_canonical, canonical = canonical_of(overlay, cluster_id, overlay.header(page_id))
+    change(
+        overlay,
+        cluster_id,
+        founding=page_id,
+        url_hash=hashed,
+        current=page_id,
+        size=size,
+        content_of=NO_PAGE,
+        named_canonical=named_canonical,
+        canonical=canonical,
+        promoted=promoted,
+    )
+
+
 def canonical_of(overlay: Overlay, cluster_id: int, header: Header) -> tuple[bytes, str]:
     """Returns `named_canonical` and `canonical` of a cluster whose representative's current sketch has this header."""
     named_canonical = _named_canonical(header)

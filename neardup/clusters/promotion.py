@@ -1,13 +1,12 @@
 """A URL leaves its cluster. If it was the representative, the earliest member is promoted."""
 
 from collections.abc import Callable
-from typing import NamedTuple
 
 from neardup.clusters import digests, membership
 from neardup.clusters.overlay import Overlay
 from neardup.errors import InvariantBroken
 from neardup.index.reads import for_each
-from neardup.index.rows import NO_PAGE, ClusterRow, MemberRow, UrlRow, digest_key, id_key, member_key, member_of_key
+from neardup.index.rows import ClusterRow, MemberRow, UrlRow, digest_key, id_key, member_key, member_of_key
 from neardup.sketch.header import Header
 from neardup.verdict import Kind
 
@@ -54,23 +53,15 @@ def _departing(overlay: Overlay, row: UrlRow, cluster: ClusterRow) -> Header:
     return header
 
 
-class _Heir(NamedTuple):
-    """A member that becomes representative."""
-
-    member: MemberRow
-    url: UrlRow
-    named_canonical: bytes
-    canonical: str
-
-
-def _heir(overlay: Overlay, cluster_id: int, key: bytes) -> _Heir:
-    """Returns the member under a key, with all rows that its promotion reads. Raises Missing, InvariantBroken."""
+def _heir(overlay: Overlay, cluster_id: int, key: bytes) -> tuple[MemberRow, UrlRow]:
+    """Returns the member under a key. Reads all rows that its promotion reads. Raises Missing, InvariantBroken."""
     member = overlay.members.need(key)
     url = overlay.urls.need(member.url_hash)
     if url.cluster != cluster_id or url.member != member_of_key(key):
         raise InvariantBroken(f"member {url.member} of cluster {cluster_id} is held as one of cluster {url.cluster}")
     overlay.require_lists(url.page_id)
-    return _Heir(member, url, *membership.canonical_of(overlay, cluster_id, overlay.header(url.page_id)))
+    membership.canonical_of(overlay, cluster_id, overlay.header(url.page_id))
+    return member, url
 
 
 def _promote(overlay: Overlay, cluster_id: int, cluster: ClusterRow) -> None:
@@ -85,20 +76,9 @@ def _promote(overlay: Overlay, cluster_id: int, cluster: ClusterRow) -> None:
         heirs = overlay.members.first(prefix, lookahead, after, fresh=fresh)
         for_each(heirs, lambda key: _heir(overlay, cluster_id, key))
         overlay.reads.heirs.add(cluster_id)
-    member, url, named_canonical, canonical = _heir(overlay, cluster_id, first[0])
+    member, url = _heir(overlay, cluster_id, first[0])
     overlay.members.put(first[0], None)
     overlay.urls.put(member.url_hash, url._replace(member=0, standing=Kind.UNIQUE))
     overlay.post(url.page_id)
     overlay.follow(member.url_hash, url.page_id)
-    membership.change(
-        overlay,
-        cluster_id,
-        founding=url.page_id,
-        url_hash=member.url_hash,
-        current=url.page_id,
-        size=cluster.size - 1,
-        content_of=NO_PAGE,
-        named_canonical=named_canonical,
-        canonical=canonical,
-        promoted=url.member,
-    )
+    membership.represent(overlay, cluster_id, url.page_id, member.url_hash, size=cluster.size - 1, promoted=url.member)

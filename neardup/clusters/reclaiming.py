@@ -14,7 +14,7 @@ from typing import NamedTuple
 from neardup.clusters import best_candidate, digests, membership
 from neardup.clusters.overlay import Overlay
 from neardup.decider import Decider
-from neardup.index.rows import NO_PAGE, NOTES_MAX, ClusterRow, MemberRow, Note, UrlRow, id_key, member_key
+from neardup.index.rows import NOTES_MAX, ClusterRow, MemberRow, Note, UrlRow, id_key, member_key
 from neardup.limits import DAY_MS
 from neardup.pairs.pair import Pair
 from neardup.rules.base import Ruling
@@ -141,19 +141,7 @@ def take_over(overlay: Overlay, i: int, claim: Claim, notes: tuple[Note, ...]) -
     digests.arrive(overlay, i)
     now = pages.newest[i], pages.log_times[i]
     overlay.urls.put(hashed, UrlRow(page_id, claim.cluster, 0, Kind.UNIQUE, *now, notes))
-    named_canonical, canonical = membership.canonical_of(overlay, claim.cluster, pages[page_id])
-    membership.change(
-        overlay,
-        claim.cluster,
-        founding=page_id,
-        url_hash=hashed,
-        current=page_id,
-        size=cluster.size + 1,
-        content_of=NO_PAGE,
-        named_canonical=named_canonical,
-        canonical=canonical,
-        promoted=claim.since,
-    )
+    membership.represent(overlay, claim.cluster, page_id, hashed, size=cluster.size + 1, promoted=claim.since)
     # The place among members that it had before it was promoted, or since it has stood for the cluster: a page id of
     # its own, either way. It is verified again at its next fetch, as the other members are.
     member = cluster.promoted or cluster.founding
