@@ -74,6 +74,7 @@ class Soak:
         names = Topics(f"{prefix}.pages", f"{prefix}.rejected", f"{prefix}.sketches", f"{prefix}.verdicts")
         self.line = Line(cluster.bootstrap, names, folder, partitions=PARTITIONS, **self.settings)
         del self.line._client  # unused here, and it would tell of each outage on stderr
+        Line.open.remove(self.line)  # which a test that fails would describe by that client
         self.keeper = Keeper(self.line)
         self.publisher = self.producers()
         self.watch = Watch(self.line)

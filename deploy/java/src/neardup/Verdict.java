@@ -10,11 +10,11 @@ import java.util.Map;
  *
  * @param pageId The page whose arrival caused the verdict; greater means later.
  * @param n 0: the page's own verdict; from 1: other verdicts that the page caused (promoted; or on a duplicate that had represented the cluster in its absence), or that a takedown at this position of the log caused (gone, promoted).
- * @param url Normalised; for a rejected page as the crawler gave it, possibly empty.
+ * @param url Normalised; as the crawler gave it, possibly empty, if the page was rejected for its URL.
  * @param scheme Digest of the parameters of the sketch.
  * @param decider Digest of rule, thresholds and limits.
  * @param reason rejected: why. gone: 'taken down' if an operator took the page down, absent if a fetch found it gone. The verdict of a takedown has the page's URL, by which consumers find their row, but no title and no evidence. Delete the page's text, too. The sketch log has only a hash of the URL.
- * @param standing unchanged, edited, stale, rejected: the URL's effective verdict, so that the last verdict of a URL is sufficient.
+ * @param standing unchanged, edited, stale, rejected: the URL's effective verdict, so that an index need keep only the last verdict of each URL, and the last promoted page of each cluster, which represents it.
  * @param representative The page that represents the cluster; of promoted, the page itself.
  * @param cluster Page id of the cluster's founder; never changes.
  * @param clusterSize Pages in the cluster after this verdict.
@@ -147,7 +147,7 @@ public record Verdict(
             Map<String, Object> reclaimed) {}
 
     /**
-     * unchanged, edited, stale, rejected: the URL's effective verdict, so that the last verdict of a URL is sufficient. An absent field is null, or false.
+     * unchanged, edited, stale, rejected: the URL's effective verdict, so that an index need keep only the last verdict of each URL, and the last promoted page of each cluster, which represents it. An absent field is null, or false.
      */
     public record Standing(
             @JsonProperty(required = true) Kind verdict,
