@@ -28,8 +28,8 @@ else
   [ -x "$venv/bin/pip" ] || "$python" -m venv "$venv" || {
     echo "the venv module is missing; on Debian: apt-get install python3-venv" >&2; exit 1; }
   install() { "$venv/bin/pip" install --quiet --disable-pip-version-check --no-deps "$@"; }
-  # One pip uses one processor: two install half of the packages each, and Python then compiles with all processors. Neither
-  # installs pip, which the environment has: it would lose its files while the other one runs.
+  # One pip uses one processor: two install half of the packages each, and Python then compiles with all processors.
+  # Neither installs pip, which the environment has: it would lose its files while the other one runs.
   awk -v folder="$folder" '
     /^[^ #]/ { number++; half = /^pip==/ ? "" : folder "/half" number % 2 }
     half { print > half }' "$lock"

@@ -156,7 +156,7 @@ PIPELINE = (
 
 INDEX = (
     Panel("Index on disk", by("family", M.rocksdb_bytes), "bytes", stacked=True),
-    Panel("Free disk space", [(f"min({M.state_free} > 0)", "left")], "bytes"),
+    Panel("Free disk space", [(f"min({M.state_free} and on (job, instance) {M.rocksdb_bytes})", "left")], "bytes"),
     Panel(
         "Age of the newest checkpoint",
         [(f"max({M.checkpoint_behind})", "intervals"), (f"max({M.checkpoint_failed})", "last one failed")],

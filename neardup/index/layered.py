@@ -21,6 +21,10 @@ class Layered:
             self.changes.setdefault(family, {}).update(rows)
             self._ordered.pop(family, None)
 
+    def clear(self) -> None:
+        """Forgets all changes."""
+        self.changes, self._ordered = {}, {}
+
     def get_many(self, family: Family, keys: Sequence[bytes]) -> list[bytes | None]:
         changed = self.changes.get(family)
         if not changed:
@@ -68,7 +72,7 @@ class Deferred(Layered):
     def settle(self) -> None:
         """Writes all changes in one atomic batch."""
         self._writable.write(self.changes)
-        self.changes, self._ordered = {}, {}
+        self.clear()
 
     def flush(self) -> None:
         self._writable.flush()

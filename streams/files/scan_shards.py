@@ -82,7 +82,7 @@ class DeferredStore(Deferred):
         for _ in range(count):
             self._writable.write(self._waiting.popleft())
         if count:
-            self.changes, self._ordered = {}, {}
+            self.clear()
             for writes in self._waiting:
                 self.add(writes)
 
