@@ -14,7 +14,6 @@ import logging
 import re
 import sys
 import time
-import weakref
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, TextIO
 
@@ -79,7 +78,11 @@ class Handler(logging.StreamHandler[TextIO]):
         self._seen: dict[tuple[str, int, str], list[float]] = {}  # event -> [start of its window, lines, held back]
 
     def emit(self, record: logging.LogRecord) -> None:
-        held = self._held_back(record)
+        try:
+            held = self._held_back(record)
+        except Exception:  # noqa: BLE001 - a line that cannot be written must not stop the stream
+            self.handleError(record)
+            return
         if held is not None:
             record.repeated = held
             super().emit(record)
@@ -184,19 +187,19 @@ def configured(level: str, form: str, *, secrets: Iterable[str] = ()) -> Iterato
             expected = isinstance(error, NeardupError) and not isinstance(error, InvariantBroken)
             name, trace = type(error).__name__, None if expected else error
             get("roles").error("ended by an error", error=name, reason=str(error), exc_info=trace)
-            _logged.add(error)
+            error.__dict__[_LOGGED] = True
         raise
     finally:
         release(handler)
 
 
-#: Errors that were logged already.
-_logged: "weakref.WeakSet[BaseException]" = weakref.WeakSet()
+#: An attribute of errors that were logged already. Built-in errors take no weak reference.
+_LOGGED = "_neardup_logged"
 
 
 def is_logged(error: BaseException) -> bool:
     """Whether the last log line reports this error, so that nothing else need be written."""
-    return error in _logged
+    return _LOGGED in error.__dict__
 
 
 def last_words(logger: str, text: str) -> bytes:
@@ -219,7 +222,7 @@ def release(handler: Handler) -> None:
 def _message(record: logging.LogRecord) -> str:
     try:
         return record.getMessage()
-    except (TypeError, ValueError, KeyError):  # wrong arguments: a bug of a library must not stop the stream
+    except Exception:  # noqa: BLE001 - wrong arguments: a bug of a library must not stop the stream
         return f"{record.msg} {record.args}"
 
 

@@ -207,3 +207,32 @@ def test_release_leaves_logging_as_it_was():
     logs.release(handler)
     assert root.handlers == before
     assert logging.getLogger("neardup").level == logging.NOTSET
+
+
+@pytest.mark.parametrize("kind", [TypeError, ValueError, KeyError, OSError, MemoryError, RecursionError, AssertionError])
+def test_configured_logs_a_built_in_error_that_leaves_the_block(kind, capsys):
+    """It is raised as it is."""
+    error = kind("no such page")
+    with pytest.raises(kind) as raised, logs.configured("info", "json"):
+        raise error
+    assert raised.value is error
+    (line,) = [json.loads(each) for each in capsys.readouterr().err.splitlines()]
+    assert (line["event"], line["error"]) == ("ended by an error", kind.__name__)
+    assert "no such page" in line["exception"]
+    assert logs.is_logged(error)
+    assert not logs.is_logged(kind("no such page"))
+
+
+def test_handler_raises_nothing_for_what_has_no_text(capsys):
+    class Odd:
+        def __str__(self) -> str:
+            raise AttributeError("no text")
+
+    stream = io.StringIO()
+    handler = Handler(stream, as_json=True, redact=Redactor(()))
+    handler.handle(record("odd", 1, value=Odd()))
+    for text, arguments in ((Odd(), None), ("%s is odd", (Odd(),))):
+        handler.handle(logging.LogRecord("library", logging.WARNING, "", 0, text, arguments, None))
+    handler.handle(record("goes on", 2))
+    assert lines(stream)[-1]["event"] == "goes on"
+    assert "no text" in capsys.readouterr().err
