@@ -60,20 +60,21 @@ class RoleCheckpoints:
         self.made_ms: int | None = None
         self.bytes = 0
         self.behind = 0.0
-        store = CheckpointStore(url or settings.checkpoints)
-        self.newest = self._found(store)
+        self.newest, self._searched = 0, False
+        self._store = CheckpointStore(url or settings.checkpoints)
         keep = settings.checkpoints_kept
-        self._maker = Checkpointer(store, state, every=self._every, keep=keep, done=self._made, steady_s=steady_s)
+        self._maker = Checkpointer(self._store, state, every=self._every, keep=keep, done=self._made, steady_s=steady_s)
+        self._maker.read(self._search)
+        if self._maker.failed:
+            self.failed = self._maker.failed
+            _log.error("goes on without checkpoints, and tries again", reason=self.failed)
 
-    def _found(self, store: CheckpointStore) -> int:
-        """Offset of the newest existing checkpoint of this log; 0: none, or the store does not answer."""
-        try:
-            required = self._generation, self._log_identity
-            offsets = (one.manifest.offset for one in store.usable(_log.warning) if one.manifest.line[:2] == required)
-            return next(offsets, 0)
-        except NeardupError as error:
-            _log.error("the store of checkpoints cannot be read", reason=str(error))
-            return 0
+    def _search(self) -> None:
+        """Finds the newest existing checkpoint of this log. Raises StateError if the store does not answer."""
+        required = self._generation, self._log_identity
+        found = self._store.usable(_log.warning)
+        offsets = (one.manifest.offset for one in found if one.manifest.line[:2] == required)
+        self.newest, self._searched = max(self.newest, next(offsets, 0)), True
 
     def look(self, folded: Folded, store: CopyableIndex) -> None:
         """Reports the result of the last checkpoint, and begins one if one is due, or a takedown followed the last one.
@@ -86,6 +87,8 @@ class RoleCheckpoints:
             self.failed = maker.failed
             if maker.failed:
                 _log.error("no checkpoint was made, or old ones were not removed", reason=maker.failed)
+        if not self._searched and maker.may_retry:
+            maker.read_aside(self._search)
         self.behind = max(0, folded.next_offset - self.newest) / self._every
         owed = maker.owes(folded.takedowns_to)
         if maker.due(folded.next_offset) or (owed and self.newest < folded.takedowns_to):
@@ -212,7 +215,15 @@ class Restoring:
             return False
         store, tried, warned = CheckpointStore(url), set[str](), False
         while not self._stop.is_set():
-            found = restore_newest(store, state, self._fits, _log.warning, self._progress, replace=there, tried=tried)
+            try:
+                found = restore_newest(
+                    store, state, self._fits, _log.warning, self._progress, replace=there, tried=tried
+                )
+            except StateError as error:
+                if begin or there:  # the log alone cannot build the index
+                    raise
+                _log.error("goes on without checkpoints: folds the log from its start", reason=str(error))
+                return False
             if found is not None:
                 size, offset = found.manifest.size, found.manifest.offset
                 _log.info("index restored", checkpoint=found.name, bytes=size, offset=offset, replaced=there)

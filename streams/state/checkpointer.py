@@ -134,7 +134,12 @@ class Checkpointer:
         Not while one is being copied; after a failure only RETRY_SECONDS later. takedowns_to: the offset after the last
         takedown, 0 without any.
         """
-        return takedowns_to > max(0, self.pruned) and not self.busy and self._steady_s() >= self._retry_at_s
+        return takedowns_to > max(0, self.pruned) and self.may_retry
+
+    @property
+    def may_retry(self) -> bool:
+        """Whether nothing is being copied, and the last failure is RETRY_SECONDS ago."""
+        return not self.busy and self._steady_s() >= self._retry_at_s
 
     @property
     def busy(self) -> bool:
@@ -156,6 +161,19 @@ class Checkpointer:
         newest: offset of the newest checkpoint.
         """
         self._start(lambda: self._prune(newest))
+
+    def read(self, work: Callable[[], None]) -> None:
+        """Reads the store in this thread: `failed` has the reason if that raises NeardupError."""
+        try:
+            work()
+        except NeardupError as error:
+            self._fail(error)
+        else:
+            self.failed = ""
+
+    def read_aside(self, work: Callable[[], None]) -> None:
+        """Does the same in another thread."""
+        self._start(lambda: self.read(work))
 
     def wait(self, seconds: float) -> None:
         """Waits until the copy is done, or a time limit.

@@ -53,7 +53,7 @@ class Paused(CheckpointStore):
         super().__init__(url, lambda: self.now_s)
         self.operations = 0
         self.around: Callable[[int, str, str], None] = lambda number, name, path: None
-        real = self._fs
+        real, root = self._connection()
 
         class Watched:
             def __getattr__(_, name: str) -> Any:
@@ -68,7 +68,7 @@ class Paused(CheckpointStore):
 
                 return operation
 
-        self._fs = Watched()  # type: ignore[assignment]
+        self._connected = Watched(), root
 
 
 def test_a_slow_writer_removes_nothing_of_its_successor(tmp_path: Path) -> None:
