@@ -209,7 +209,7 @@ def test_release_leaves_logging_as_it_was():
     assert logging.getLogger("neardup").level == logging.NOTSET
 
 
-@pytest.mark.parametrize("kind", [TypeError, ValueError, KeyError, OSError, MemoryError, RecursionError, AssertionError])
+@pytest.mark.parametrize("kind", [TypeError, ValueError, KeyError, OSError, MemoryError, AssertionError])
 def test_configured_logs_a_built_in_error_that_leaves_the_block(kind, capsys):
     """It is raised as it is."""
     error = kind("no such page")
