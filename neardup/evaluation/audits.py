@@ -6,14 +6,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import orjson
-
 from neardup.errors import BadInput, BadPage
 from neardup.evaluation.pairs.corpus import Corpus
 from neardup.evaluation.pairs.labels import LINE_BYTES_MAX, Judgement, Label, lines_at
 from neardup.evaluation.pairs.sampling import Drawn
 from neardup.evaluation.sections import Cell, ResultTable, Section, count, ratio, share, text
 from neardup.shadow import AUDIT_VERSION, Stratum
+from neardup.tolerant_json import loads
 from neardup.urls import normalise_url
 from neardup.verdict import Disagreement, Kind
 
@@ -103,7 +102,7 @@ def _record(line: bytes) -> AuditPair | dict[str, int] | None:
     try:
         if len(line) > LINE_BYTES_MAX:
             return None
-        value = orjson.loads(line)
+        value = loads(line)
         what = value["audit"]
         if value["version"] == AUDIT_VERSION:
             if what == "counts":

@@ -7,12 +7,13 @@ never_merge = true             # nothing but exact copies
 tape_min = 0.9                 # a closer match than others
 """
 
-import json
 import math
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
+
+import orjson
 
 from neardup.decider import SiteOverride
 from neardup.errors import BadInput
@@ -30,7 +31,7 @@ def sites_of(raw: Any) -> dict[str, SiteOverride]:
     Raises BadInput for an invalid file or site; ValueError, TypeError for an argument that is neither table nor text.
     """
     if isinstance(raw, str) and raw.lstrip().startswith("{"):
-        raw = json.loads(raw)
+        raw = orjson.loads(raw)
     elif isinstance(raw, str | Path):
         raw = _tables(Path(raw))
     if not isinstance(raw, Mapping):
@@ -61,6 +62,6 @@ def _tables(path: Path) -> Any:
     if len(text) > FILE_BYTES_MAX:
         raise BadInput(f"{path}: more than {FILE_BYTES_MAX:,} bytes")
     try:
-        return json.loads(text) if text.lstrip().startswith(b"{") else tomllib.loads(text.decode())
+        return orjson.loads(text) if text.lstrip().startswith(b"{") else tomllib.loads(text.decode())
     except ValueError as error:  # JSONDecodeError, TOMLDecodeError, bad UTF-8
         raise BadInput(f"{path}: neither JSON nor TOML: {error}") from error

@@ -22,6 +22,7 @@ from neardup.evaluation.pairs.labels import lines_of
 from neardup.limits import BODY_BYTES_MAX
 from neardup.page import Page
 from neardup.signals.pages import Body, Result
+from neardup.tolerant_json import loads
 from neardup.urls import normalise_url
 from streams.errors import bad_input
 from streams.files.sources import ReadOptions, open_sources
@@ -58,7 +59,7 @@ def decode_result(line: bytes) -> Line:
     page = decode_line(line)
     if page.problem or page.body is None:
         raise BadPage(page.problem or _GONE)
-    value = orjson.loads(line)
+    value = loads(line)
     query, lang = (_text(value, name) for name in ("query", "lang"))
     times = (_milliseconds(value, name) for name in ("fetch_ms", "render_ms"))
     return Line(_normal(page), query, _rendered(value.get("rendered")), lang, *times)

@@ -20,6 +20,7 @@ import orjson
 from neardup.errors import BadPage
 from neardup.limits import GONE_STATUSES
 from neardup.page import Page
+from neardup.tolerant_json import loads
 from neardup.urls import url_of_id
 from streams.formats.bodies import Bodies
 from streams.formats.warc import warc_date
@@ -45,7 +46,7 @@ def decode(value: bytes, bodies: Bodies) -> Page:
     page = decode_line(value)
     if b'"body_ref"' not in value:
         return page
-    fields = orjson.loads(value)
+    fields = loads(value)
     reference = fields.pop("body_ref", None)
     if reference is None:
         return page
@@ -58,7 +59,7 @@ def decode(value: bytes, bodies: Bodies) -> Page:
 def fetched_at(value: bytes) -> int | None:
     """Returns the fetch time in a record's value; None without one."""
     try:
-        found = orjson.loads(value)
+        found = loads(value)
         return _fetched_at(found) if isinstance(found, dict) else None
     except (orjson.JSONDecodeError, BadPage):
         return None
@@ -97,7 +98,7 @@ def decode_line(line: bytes) -> Page:
 def object_of(line: bytes) -> dict[str, Any]:
     """Parses the object of a line. Raises BadPage."""
     try:
-        value = orjson.loads(line)
+        value = loads(line)
     except orjson.JSONDecodeError as error:
         # Not its own text: that counts lines within this one.
         raise BadPage(f"not JSON: {error.msg}, at character {error.pos}") from error

@@ -23,6 +23,7 @@ import orjson
 
 from neardup.errors import BadInput, BadPage
 from neardup.report.reasons import Reason
+from neardup.tolerant_json import loads
 from neardup.urls import named_url
 
 LABEL_VERSION = 1
@@ -102,7 +103,7 @@ def label_of(a: str, b: str, label: Judgement, **more: Any) -> Label:
 def parse_label(line: bytes) -> Label:
     """Parses a line. Raises BadInput for an invalid one."""
     try:
-        value = orjson.loads(line)
+        value = loads(line)
     except orjson.JSONDecodeError as error:
         raise BadInput(f"not JSON: {error}") from error
     if not isinstance(value, dict):

@@ -24,7 +24,6 @@ from typing import Protocol
 from urllib.parse import urlsplit
 
 import numpy as np
-import orjson
 
 from neardup.errors import BadInput, BadPage
 from neardup.evaluation.pairs.corpus import Corpus
@@ -33,6 +32,7 @@ from neardup.evaluation.pairs.labels import LINE_BYTES_MAX, Judgement, Label, jo
 from neardup.evaluation.pairs.texts import Texts
 from neardup.kernels import joins
 from neardup.report.reasons import Reason
+from neardup.tolerant_json import loads
 from neardup.urls import named_url
 
 RATIO_MIN = 0.75
@@ -116,7 +116,7 @@ def _item(line: bytes, place: str) -> tuple[str, tuple[str, str]]:
     try:
         if len(line) > LINE_BYTES_MAX:
             raise ValueError(f"a line of more than {LINE_BYTES_MAX} bytes")
-        value = orjson.loads(line)
+        value = loads(line)
         url, item, edition = value["url"], value["item"], value.get("edition", "")
         if not isinstance(item, str) or not item or not isinstance(edition, str):
             raise ValueError("item and edition must be texts, and item not empty")

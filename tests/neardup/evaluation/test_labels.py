@@ -235,3 +235,8 @@ def test_labels_of_a_pair_are_joined_with_all_its_samples() -> None:
     (joined,) = join_labels(labels, corpus.find).labels
     assert joined.samples == {"B", "C", "audit", "combined"}
     assert joined.label is Judgement.CORRECT
+
+
+def test_a_label_with_nan_beside_it_is_read() -> None:
+    line = labelled("ana", "correct").to_json()
+    assert parse_label(line.replace(b"{", b'{"seconds": NaN, ', 1)) == parse_label(line)

@@ -138,3 +138,9 @@ def test_items_that_are_none_are_named(text: str, message: str, tmp_path: Path) 
     path.write_text(text)
     with pytest.raises(BadInput, match=message):
         Items.read(path)
+
+
+def test_items_with_nan_beside_them_are_read(tmp_path: Path) -> None:
+    path = tmp_path / "items.jsonl"
+    path.write_text('{"url": "http://a.example/", "item": "1", "weight": NaN}\n')
+    assert Items.read(path).split("http://a.example/") == ("1", "")

@@ -25,3 +25,8 @@ def test_times_of_a_page_are_kept() -> None:
 def test_a_time_that_is_no_number_of_milliseconds_rejects_the_line(value: object) -> None:
     with pytest.raises(BadPage, match="fetch_ms is no number of milliseconds"):
         decode_result(line(fetch_ms=value))
+
+
+def test_a_result_with_nan_and_half_a_surrogate_pair_is_read() -> None:
+    made = decode_result(line(fetch_ms=float("nan"), title="\ud800"))
+    assert (made.page.body, made.fetch_ms) == (b"<p>x", None)

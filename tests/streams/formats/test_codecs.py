@@ -14,6 +14,7 @@ from neardup.sketch.header import Header
 from neardup.sketch.make_sketches import sketch_pages
 from streams.formats.bodies import Bodies
 from streams.formats.codecs import Codec, fitting
+from streams.formats.json import fetched_at
 from tests.streams.formats.warcs import gz
 from tests.streams.scripted import ScriptedRecord
 
@@ -91,6 +92,26 @@ def test_json() -> None:
     assert page("json", json.dumps(value).encode()) == Page("http://c.example/", b"hi", "text/plain", 7)
     assert page("json", b"[]").problem == "not a JSON object but an array"
     assert page("json", b"[]").url == "http://a.example/"
+
+
+@pytest.mark.parametrize(
+    ("text", "read"),
+    [
+        (
+            b'"url": "http://c.example/", "body": "hi", "score": NaN, "rank": -Infinity',
+            Page("http://c.example/", b"hi"),
+        ),
+        (
+            b'"url": "http://c.example/", "body": "hi", "fetched_at": 7, "more": 1e999',
+            Page("http://c.example/", b"hi", fetched_at=7),
+        ),
+        (rb'"url": "http://c.example/", "body": "a\ud800b"', Page("http://c.example/", "\ufeffa\ufffdb".encode())),
+    ],
+)
+def test_json_as_other_writers_mean_it(text: bytes, read: Page) -> None:
+    value = b"{" + text + b"}"
+    assert page("json", value) == read
+    assert fetched_at(value) == read.fetched_at
 
 
 @pytest.mark.parametrize("pack", [bytes, gz])
