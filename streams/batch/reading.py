@@ -100,7 +100,7 @@ def read_places(sources: Sequence[LocalSource], places: set[tuple[str, int]]) ->
         name = source.record.id
         offsets = sorted(offset for of, offset in places if of == name)
         with suppress(OSError):
-            if source.record.kind == "folder":
+            if source.record.format is None:
                 for offset in offsets:
                     for sourced in islice(source.read(offset, offset - 1 if offset else None), 1):
                         found[name, offset] = sourced.page

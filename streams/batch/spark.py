@@ -174,7 +174,7 @@ where x.kind = 0 and y.kind = 0
 
 def _ranges(source: LocalSource) -> list[tuple[int, int | None]]:
     """Splits a source into tasks: a file is one task, a folder several ranges of its files."""
-    if source.record.kind != "folder":
+    if source.record.format is not None:
         return [(0, None)]
     files = len(source.record.files)
     return [(first, min(first + _FOLDER_FILES, files)) for first in range(0, files, _FOLDER_FILES)]

@@ -1,10 +1,9 @@
 """Files with one document per line (JSON lines) or row (Parquet)."""
 
 import codecs
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing, suppress
 from pathlib import Path
-from typing import Literal
 
 from neardup.errors import BadInput, BadPage
 from neardup.page import Page
@@ -18,12 +17,14 @@ _USUAL = ("url", "body", "body_base64", "content_type", "fetched_at", "http_stat
 
 
 class Lines:
-    """JSON lines. bytes_read: of the file, as stored. line: number of the last line that was read. line_max: greatest
-    size of a line in bytes; a longer one is rejected.
+    """JSON lines. bytes_read: of the file, as stored. line: the last line that was read. line_max: greatest size of a
+    line in bytes; a longer one is rejected.
     """
 
+    line: bytes | None
+
     def __init__(self, path: Path, fields: Fields, line_max: int) -> None:
-        self.bytes_read, self.line = 0, b""
+        self.bytes_read, self.line = 0, None
         self._path, self._fields, self._line_max = path, fields, line_max
 
     def read(self, position: int) -> Iterator[tuple[Page, int]]:
@@ -51,6 +52,8 @@ class Lines:
 class ParquetRows:
     """The rows of a Parquet file. bytes_read: an estimate, by the rows."""
 
+    line = None
+
     def __init__(self, path: Path, fields: Fields) -> None:
         self.bytes_read = 0
         self._path, self._fields = path, fields
@@ -75,16 +78,15 @@ class ParquetRows:
             raise Damaged(at, f"Parquet, after row {at}: {error}") from error
 
 
-def fitted(path: Path, kind: Literal["jsonl", "parquet"], fields: Fields, line_max: int) -> Fields:
+def fitted(path: Path, names: Sequence[str], fields: Fields, *, needs_text: bool) -> Fields:
     """The fields of a file's ids and texts. Fields that are not given are guessed from the names in the file.
 
-    Raises BadInput for a file without such fields, and for unreadable Parquet. Names of JSON lines are those of the
-    first LINES_SAMPLED lines. If none of these is an object, each line is rejected later.
+    names: of the file's fields. Without any, each row is rejected later. needs_text: a file with `url` alone is
+    refused. Raises BadInput for a file without such fields.
     """
-    names = _columns(path) if kind == "parquet" else _names(path, line_max)
     found = guessed(fields, names)
     texts = (found.text,) if found.text else BODIES
-    if kind == "jsonl" and found.id is None:
+    if not needs_text and found.id is None:
         texts = ("url",)  # a line of the `json` codec needs no body: the fetch may have failed
     for what, alternatives, option in (
         ("id", (found.id or "url",), "--id-field"),
@@ -96,7 +98,8 @@ def fitted(path: Path, kind: Literal["jsonl", "parquet"], fields: Fields, line_m
     return found
 
 
-def _columns(path: Path) -> list[str]:
+def columns_named(path: Path) -> list[str]:
+    """The names of a Parquet file's columns. Raises BadInput for a file that cannot be read, or without DuckDB."""
     try:
         from streams.formats.parquet import ParquetDamaged, columns_of
     except ImportError as error:
@@ -107,8 +110,8 @@ def _columns(path: Path) -> list[str]:
         raise BadInput(f"{path}: cannot be read as Parquet: {error}") from error
 
 
-def _names(path: Path, line_max: int) -> list[str]:
-    """The names in the first objects of a file of JSON lines, in their order; empty without objects."""
+def names_of_lines(path: Path, line_max: int) -> list[str]:
+    """The names in the first LINES_SAMPLED lines of a file of JSON lines, in their order; empty without objects."""
     found: dict[str, None] = {}
     sampled = 0
     with closing(Stream(path)) as stream, suppress(Damaged):  # damage is reported when the pages are read

@@ -13,36 +13,28 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import CancelledError, ThreadPoolExecutor
-from contextlib import closing, suppress
+from contextlib import closing
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 from urllib.parse import quote
 
 from neardup.errors import BadInput
 from neardup.page import CONTENT_TYPES, Page
 from neardup.verdict import Coordinates
 from neardup.wording import counted
-from streams.files.jsonl_and_parquet import Lines, ParquetRows, fitted
-from streams.files.warc_reader import UnreadablePart, WarcReader, holds_converted
+from streams.files.input_formats import ACCEPTED, FORMATS, PACKED, SUFFIXES, InputFormat, Rows, kind_of
+from streams.files.jsonl_and_parquet import fitted
+from streams.files.warc_reader import UnreadablePart, WarcReader
 from streams.formats.compressed import Damaged, Stream
 from streams.formats.json import Fields
 from streams.formats.warc import page_of
 from streams.ports import SourcedPage
 
-SourceKind = Literal["warc", "wet", "folder", "jsonl", "parquet"]
-
-_ARCHIVES = (".warc", ".warc.gz", ".warc.zst", ".wet", ".wet.gz")
-_LINES = (".jsonl", ".ndjson", ".jsonl.gz", ".ndjson.gz", ".jsonl.zst", ".ndjson.zst")
-_TABLES = (".parquet",)
-_PACKED = (".wacz",)
-#: The kinds of input, for the error about another file.
-ACCEPTED = (
-    "WARC and WET (.warc, .wet, also .gz and .zst), WACZ, JSON lines (.jsonl, also .gz and .zst), Parquet, folders of "
-    f"these, and folders of pages ({', '.join(CONTENT_TYPES)})"
-)
+#: Kind of a folder of pages; the kinds of files are those of `FORMATS`.
+FOLDER = "folder"
 _BESIDE_PAGES = "not scanned, as it lies beside pages; name the file itself to scan it"
 _LEADS_OUT = "not scanned, as it is a link that leads out of the folder; --follow-links follows it"
 _PACKED_UP = "not scanned here; name the file itself to scan it"
@@ -63,7 +55,7 @@ class SourceRecord:
     id: str  # 32 hex digits
     content: str  # digest of its content
     path: str
-    kind: SourceKind
+    kind: str  # of FORMATS, or FOLDER
     run: int = 0
     base_url: str | None = None
     size: int = 0
@@ -77,6 +69,11 @@ class SourceRecord:
     follow_links: bool = False  # including links out of the folder
     text_field: str | None = None
     id_field: str | None = None
+
+    @property
+    def format(self) -> InputFormat | None:
+        """The format of a file; None for a folder of pages."""
+        return None if self.kind == FOLDER else FORMATS[self.kind]
 
     @property
     def fields(self) -> Fields:
@@ -154,24 +151,24 @@ class LocalSource:
     def holds(self, path: Path) -> bool:
         """Whether `path` is a file of this source, also by another name."""
         root = Path(self.record.path)
-        files = [root / name for name, _ in self.record.files] if self.record.kind == "folder" else [root]
+        files = [root / name for name, _ in self.record.files] if self.record.format is None else [root]
         return path.exists() and any(file.exists() and path.samefile(file) for file in files)
 
     def _member_shared(self, position: int) -> bool:
         """Whether `position` does not identify a record, because another one starts in the same gzip member."""
-        if self.record.kind in ("folder", "parquet"):
+        form = self.record.format
+        if form is None or form.ordinals:
             return False
         with closing(Stream(Path(self.record.path))) as stream:
-            if stream.compression != "gzip" or self.record.kind == "jsonl":
+            if stream.compression != "gzip" or form.records is None:
                 return stream.compression != "plain"
-        reader = WarcReader(Path(self.record.path), 0, position)
+        reader = form.records(Path(self.record.path), 0, position)
         with closing(reader.stream):
             pair = list(islice(reader.records(), 2))
         return bool(reader.problems) or (len(pair) == 2 and pair[1].shared)
 
     def _pages(self, position: int, ordinal: int) -> Iterator[SourcedPage]:
-        readers = {"warc": self._warc, "wet": self._warc, "folder": self._folder}
-        for page, at in readers.get(self.record.kind, self._rows)(position):
+        for page, at in self._read(position):
             date = page.fetched_at if page.fetched_at is not None else self.record.mtime_ns // 1_000_000
             yield SourcedPage(page, Coordinates(self.record.id, 0, ordinal, at), min(max(date, 0), _DATE_MAX))
             ordinal += 1
@@ -179,13 +176,23 @@ class LocalSource:
             nothing = "the file holds no page" if self.record.size else "the file is empty"
             self.problems.append(UnreadablePart(self.record.path, 0, nothing + self._left_out))
 
-    def _warc(self, position: int) -> Iterator[tuple[Page, int]]:
-        reader = WarcReader(Path(self.record.path), self._bound + _CONTENT_SLACK_BYTES, position, self.problems)
+    def _read(self, position: int) -> Iterator[tuple[Page, int]]:
+        form = self.record.format
+        if form is None:
+            return self._folder(position)
+        path = Path(self.record.path)
+        if form.records is not None:
+            bound = self._bound + _CONTENT_SLACK_BYTES
+            return self._archive(form.records(path, bound, position, self.problems), form.converted)
+        assert form.rows is not None
+        return self._table(form.rows(path, self.record.fields, line_max(self._bound)), position)
+
+    def _archive(self, reader: WarcReader, converted: bool) -> Iterator[tuple[Page, int]]:
         others: Counter[str] = Counter()
         with closing(reader.stream):
             for record in reader.records():
                 self.bytes_read = reader.stream.bytes_read
-                page = page_of(record, self._bound, converted=self.record.kind == "wet")
+                page = page_of(record, self._bound, converted=converted)
                 if page is not None:
                     yield page, record.position
                 elif len(others) < _TYPES_NAMED_MAX:
@@ -194,9 +201,7 @@ class LocalSource:
         counts = [f"{counted(count, 'record')} of type {kind}" for kind, count in others.items()]
         self._left_out = f": {', '.join(counts)}" if counts else ""
 
-    def _rows(self, position: int) -> Iterator[tuple[Page, int]]:
-        path, fields = Path(self.record.path), self.record.fields
-        rows = Lines(path, fields, _line_max(self._bound)) if self.record.kind == "jsonl" else ParquetRows(path, fields)
+    def _table(self, rows: Rows, position: int) -> Iterator[tuple[Page, int]]:
         try:
             for page, at in rows.read(position):
                 self.bytes_read = rows.bytes_read
@@ -253,8 +258,8 @@ def open_sources(
         raise BadInput(f"cannot read {error.filename or path}: {error.strerror or error}") from error
 
 
-def _line_max(body_bytes_max: int) -> int:
-    """Greatest size of a line of JSON: a body in base64, or with every character escaped, and the other fields."""
+def line_max(body_bytes_max: int) -> int:
+    """Greatest size of a row: a body in base64, or with every character escaped, and other fields."""
     return 4 * body_bytes_max + LINE_SLACK_BYTES
 
 
@@ -275,11 +280,15 @@ def unchanged(record: SourceRecord, name: str | None = None) -> bool:
 
 
 def _file_source(path: Path, fields: Fields, body_bytes_max: int, on_bytes: Callable[[int], None]) -> LocalSource:
-    kind = _kind(path)
-    if kind == "jsonl" or kind == "parquet":
-        fields = fitted(path, kind, fields, _line_max(body_bytes_max))
+    kind = kind_of(path)
+    if kind is None:
+        raise BadInput(f"{path}: none of what can be read: {ACCEPTED}")
+    form = FORMATS[kind]
+    if form.names is None:
+        fields = Fields()  # archives have no fields
     else:
-        fields = Fields()  # the kinds without rows have no fields
+        names = form.names(path, line_max(body_bytes_max))
+        fields = fitted(path, names, fields, needs_text=form.needs_text)
     status = path.stat()
     digest = _read_by(fields, _digest(path, on_bytes))
     record = SourceRecord(
@@ -298,26 +307,6 @@ def _file_source(path: Path, fields: Fields, body_bytes_max: int, on_bytes: Call
 def _read_by(fields: Fields, digest: str) -> str:
     """The name of a file that is read by these fields: with other fields it has other pages."""
     return digest_of(f"{digest} {fields.text!r} {fields.id!r}".encode()) if fields else digest
-
-
-def _kind(path: Path) -> SourceKind:
-    name = path.name.lower()
-    if name.endswith(_LINES):
-        return "jsonl"
-    if name.endswith(_TABLES):
-        return "parquet"
-    if not name.endswith(_ARCHIVES):
-        with closing(Stream(path)) as stream:
-            with suppress(Damaged):
-                stream.want(64)
-            start = bytes(stream.buffer[:64]).lstrip()
-        if start.startswith(b"{"):
-            return "jsonl"
-        if start.startswith(b"PAR1"):
-            return "parquet"
-        if not start.startswith(b"WARC/"):
-            raise BadInput(f"{path}: none of what can be read: {ACCEPTED}")
-    return "wet" if holds_converted(path) else "warc"
 
 
 def _leads_out(path: Path, folder: Path) -> bool:
@@ -373,9 +362,9 @@ def _folder_sources(
         for name in names:
             path = Path(directory, name)
             page = path.suffix.lower() in CONTENT_TYPES
-            if not (page or name.lower().endswith(_ARCHIVES + _LINES + _TABLES + _PACKED)) or not path.is_file():
+            if not (page or name.lower().endswith(SUFFIXES + PACKED)) or not path.is_file():
                 continue
-            if name.lower().endswith(_PACKED):
+            if name.lower().endswith(PACKED):
                 problems.append(UnreadablePart(str(path), 0, _PACKED_UP))
             elif not options.follow_links and _leads_out(path, folder):
                 problems.append(UnreadablePart(str(path), 0, _LEADS_OUT))
@@ -389,7 +378,7 @@ def _folder_sources(
         source.problems += problems + [UnreadablePart(str(path), 0, _BESIDE_PAGES) for path in sorted(archives)]
         return [source]
     if not archives:
-        kinds = ", ".join(f"*{suffix}" for suffix in (*CONTENT_TYPES, *_ARCHIVES, *_LINES[:2], *_TABLES))
+        kinds = ", ".join(f"*{suffix}" for suffix in (*CONTENT_TYPES, *SUFFIXES))
         others = f"; {problems[0]}" if problems else ""
         raise BadInput(f"{folder}: holds none of {kinds}{others}")
     sources = [_file_source(path, options.fields, body_bytes_max, on_bytes) for path in sorted(archives)]
@@ -417,7 +406,7 @@ def _folder_source(
         id=digest.hexdigest(),
         content=digest.hexdigest(),
         path=os.path.abspath(folder),
-        kind="folder",
+        kind=FOLDER,
         base_url=base_url,
         size=size,
         files=files,

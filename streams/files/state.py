@@ -199,7 +199,7 @@ class State:
             raise BadInput(f"no source {coordinates.source} is known here")
         name = None
         try:
-            if record.kind == "folder":
+            if record.format is None:
                 if not 0 <= coordinates.position < len(record.files):
                     raise BadInput(f"{record.path}: holds no file {coordinates.position}")
                 name = record.files[coordinates.position][0]

@@ -12,6 +12,8 @@ from typing import BinaryIO
 from fastwarc.stream_io import BrotliReader, ZstdReader
 
 PIECE_BYTES = 256 << 10
+#: Suffixes of compressed files.
+SUFFIXES = (".gz", ".zst")
 #: Bytes per read of a compressed file. Fewer than PIECE_BYTES, because the unused rest is copied at each member's end.
 _RAW_BYTES = 64 << 10
 #: Most positions that are tried as the start of a gzip member after damage, since a file may consist of such positions.

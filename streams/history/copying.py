@@ -24,10 +24,9 @@ from neardup.urls import normalise_url
 from neardup.verdict import Kind
 from neardup.wording import counted
 from streams.errors import WrongUsage, bad_input, how_to_install
-from streams.files.jsonl_and_parquet import Lines
-from streams.files.sources import LINE_SLACK_BYTES, LocalSource, SourceRecord, unchanged
+from streams.files.input_formats import JSON_LINES
+from streams.files.sources import LocalSource, SourceRecord, line_max, unchanged
 from streams.files.state import State
-from streams.files.warc_reader import WarcReader
 from streams.formats.json import encode
 from streams.formats.warc import WarcRecord, page_of
 from streams.history.export import TABLES, Verdict, rows
@@ -236,9 +235,8 @@ def _lengths(sources: list[SourceRecord], state: State, progress: Progress) -> I
 
 
 def _must_fit(sources: list[SourceRecord], suffix: str) -> None:
-    required = {".parquet": ("parquet",), ".jsonl": None}.get(suffix, ("warc", "wet"))
     for record in sources:
-        if required is not None and record.kind not in required:
+        if suffix not in (JSON_LINES if record.format is None else record.format.copies_to):
             raise WrongUsage(
                 f"{record.path}: is no {suffix[1:]} file, so it cannot be copied into one; an --out that ends in "
                 ".jsonl takes pages of all sources"
@@ -248,7 +246,7 @@ def _must_fit(sources: list[SourceRecord], suffix: str) -> None:
 
 def _must_be_unchanged(record: SourceRecord) -> None:
     with bad_input(f"{record.path}: cannot be read any more"):
-        same = unchanged(record) if record.kind != "folder" else True
+        same = unchanged(record) if record.format is not None else True
     if not same:
         raise BadInput(f"{record.path}: has changed since it was scanned")
 
@@ -292,12 +290,12 @@ def _copy_lines(record: SourceRecord, state: State, selection: CopySelection, ou
 
 
 def _lines_of(record: SourceRecord, state: State) -> Iterator[tuple[bytes | None, Page]]:
-    """Yields each page, with its line if the source is JSON lines."""
+    """Yields each page, with its line if the source is a table that has one."""
     bound = state.scheme.body_bytes_max
-    if record.kind == "jsonl":
-        lines = Lines(Path(record.path), record.fields, 4 * bound + LINE_SLACK_BYTES)
-        for page, _ in lines.read(0):
-            yield lines.line, page
+    if record.format is not None and record.format.rows is not None:
+        rows = record.format.rows(Path(record.path), record.fields, line_max(bound))
+        for page, _ in rows.read(0):
+            yield rows.line, page
         return
     for sourced in LocalSource(record, bound).read():
         yield None, sourced.page
@@ -305,10 +303,13 @@ def _lines_of(record: SourceRecord, state: State) -> Iterator[tuple[bytes | None
 
 def _copy_warc(record: SourceRecord, state: State, selection: CopySelection, out: _Output, done: CopyCounts) -> None:
     fate, offset = _fates(record, selection), 0
-    reader = WarcReader(Path(record.path), _RECORD_BYTES_MAX)
+    form = record.format
+    assert form is not None
+    assert form.records is not None  # `_must_fit` refuses other sources
+    reader = form.records(Path(record.path), _RECORD_BYTES_MAX)
     with closing(reader.stream):
         for one in reader.records():
-            page = page_of(one, state.scheme.body_bytes_max, converted=record.kind == "wet")
+            page = page_of(one, state.scheme.body_bytes_max, converted=form.converted)
             if page is None:
                 if one.headers.get("warc-type", "").lower() == "warcinfo":
                     out.write(_record(one.headers, one.content))

@@ -10,7 +10,7 @@ from neardup.errors import BadPage
 from neardup.limits import BODY_BYTES_MAX
 from neardup.page import Page
 from neardup.urls import normalise_url
-from streams.files.sources import LocalSource, ReadOptions, open_sources
+from streams.files.sources import ReadOptions, open_sources
 from streams.files.warc_reader import WarcReader
 from streams.formats.warc import HEADER_BYTES_MAX, fields_of, page_of
 
@@ -42,8 +42,12 @@ class World:
         self._bodies = tempfile.TemporaryFile()  # noqa: SIM115
         for path in paths:
             for source in open_sources(path, ReadOptions(base_url), body_bytes_max=BODY_BYTES_MAX):
-                if source.record.kind == "warc":
-                    self._take_records(source)
+                form = source.record.format
+                if form is not None and form.records is not None and not form.converted:
+                    reader = form.records(
+                        Path(source.record.path), BODY_BYTES_MAX + HEADER_BYTES_MAX, problems=source.problems
+                    )
+                    self._take_records(reader)
                 else:
                     for sourced in source.read():
                         self._take(sourced.page)
@@ -63,8 +67,7 @@ class World:
         self._bodies.seek(start)
         return replace(answer, body=self._bodies.read(size))
 
-    def _take_records(self, source: LocalSource) -> None:
-        reader = WarcReader(Path(source.record.path), BODY_BYTES_MAX + HEADER_BYTES_MAX, problems=source.problems)
+    def _take_records(self, reader: WarcReader) -> None:
         with closing(reader.stream):
             for record in reader.records():
                 page = page_of(record, BODY_BYTES_MAX)

@@ -35,7 +35,7 @@ from neardup.verdict import Coordinates
 from streams.config.load import load
 from streams.errors import BodiesAway, SourceGap, WrongScheme
 from streams.files.fetching import fetched
-from streams.files.jsonl_and_parquet import Lines, ParquetRows, fitted
+from streams.files.jsonl_and_parquet import Lines, ParquetRows, columns_named, fitted, names_of_lines
 from streams.files.query_results import decode_result
 from streams.files.warc_reader import WarcReader
 from streams.formats import bodies as formats_bodies
@@ -248,7 +248,7 @@ def parquet(data: bytes) -> None:
     for made in (data, b"PAR1" + data + len(foot).to_bytes(4, "little") + b"PAR1"):
         with _file(made) as path:
             with contextlib.suppress(BadInput):
-                fitted(path, "parquet", Fields(), BODY_BYTES_MAX)
+                fitted(path, columns_named(path), Fields(), needs_text=True)
             with contextlib.suppress(Damaged):
                 for page, _ in ParquetRows(path, Fields()).read(0):
                     sketched(page)
@@ -257,7 +257,7 @@ def parquet(data: bytes) -> None:
 def json_lines(data: bytes) -> None:
     with _file(data) as path:
         with contextlib.suppress(BadInput):
-            fitted(path, "jsonl", Fields(), BODY_BYTES_MAX)
+            fitted(path, names_of_lines(path, BODY_BYTES_MAX), Fields(), needs_text=False)
         with contextlib.suppress(Damaged):
             for page, _ in Lines(path, Fields(), BODY_BYTES_MAX).read(0):
                 sketched(page)

@@ -1,0 +1,138 @@
+"""The formats of input files: an entry of `FORMATS` says how files of a format are recognised, read and copied.
+
+Two kinds of readers exist. An archive yields records, and `page_of` makes pages of them. A table yields pages itself,
+from rows with named fields. A new format costs its reader and its entry here.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from neardup.page import CONTENT_TYPES, Page
+from streams.files.jsonl_and_parquet import Lines, ParquetRows, columns_named, names_of_lines
+from streams.files.warc_reader import WarcReader, holds_converted
+from streams.formats.compressed import SUFFIXES as COMPRESSIONS
+from streams.formats.compressed import Damaged, Stream
+from streams.formats.json import Fields
+
+#: Bytes from which the format of a file is recognised whose name does not say it.
+_START_BYTES = 64
+#: `copy` writes pages of every source as these.
+JSON_LINES = (".jsonl",)
+
+
+class Rows(Protocol):
+    """A reader of a table. bytes_read: of the file, as stored. line: the last row as a line of JSON, if it has one."""
+
+    bytes_read: int
+
+    @property
+    def line(self) -> bytes | None: ...
+
+    def read(self, position: int) -> Iterator[tuple[Page, int]]:
+        """Yields (page, position) from the row at `position` on. Raises OSError, Damaged."""
+
+
+@dataclass(frozen=True, slots=True)
+class InputFormat:
+    """A format of input files: an archive (`records`) or a table (`rows`, `names`).
+
+    Args:
+        kind: name in the records of a state directory; never changes.
+        title: name for users.
+        suffixes: of file names, in lower case, with those of compressed files.
+        starts: whether a file that begins with these bytes (decompressed, without leading white space) has the format.
+        kind_of: the kind of a file, where its content decides between kinds with the same suffixes.
+        records: reader of an archive.
+        converted: conversion records are pages.
+        rows: reader of a table, of its path, the fields of id and text, and the greatest size of a row in bytes.
+        names: names of a table's fields, of its path and the greatest size of a row.
+        needs_text: a table without a field of texts is refused.
+        ordinals: positions are numbers of rows, not bytes of the file.
+        copies_to: suffixes of the files into which `copy` writes pages of this format.
+    """
+
+    kind: str
+    title: str
+    suffixes: tuple[str, ...]
+    starts: Callable[[bytes], bool]
+    kind_of: Callable[[Path], str] | None = None
+    records: type[WarcReader] | None = None
+    converted: bool = False
+    rows: Callable[[Path, Fields, int], Rows] | None = None
+    names: Callable[[Path, int], Sequence[str]] | None = None
+    needs_text: bool = True
+    ordinals: bool = False
+    copies_to: tuple[str, ...] = JSON_LINES
+
+
+def _compressed(*suffixes: str) -> tuple[str, ...]:
+    return tuple(suffix + compression for suffix in suffixes for compression in ("", *COMPRESSIONS))
+
+
+_WARC = (".warc", ".warc.gz", *JSON_LINES)
+#: The formats by kind. Suffixes and first bytes are tried in this order.
+FORMATS = {
+    each.kind: each
+    for each in (
+        InputFormat(
+            "warc",
+            "WARC",
+            _compressed(".warc", ".wet"),
+            lambda start: start.startswith(b"WARC/"),
+            kind_of=lambda path: "wet" if holds_converted(path) else "warc",
+            records=WarcReader,
+            copies_to=_WARC,
+        ),
+        InputFormat("wet", "WET", (), lambda start: False, records=WarcReader, converted=True, copies_to=_WARC),
+        InputFormat(
+            "jsonl",
+            "JSON lines",
+            _compressed(".jsonl", ".ndjson"),
+            lambda start: start.startswith(b"{"),
+            rows=Lines,
+            names=names_of_lines,
+            needs_text=False,
+        ),
+        InputFormat(
+            "parquet",
+            "Parquet",
+            (".parquet",),
+            lambda start: start.startswith(b"PAR1"),
+            rows=lambda path, fields, row_max: ParquetRows(path, fields),
+            names=lambda path, row_max: columns_named(path),
+            ordinals=True,
+            copies_to=(".parquet", *JSON_LINES),
+        ),
+    )
+}
+#: Suffixes of all formats.
+SUFFIXES = tuple(suffix for each in FORMATS.values() for suffix in each.suffixes)
+#: Suffixes of files that hold archives.
+PACKED = (".wacz",)
+_FILES = ", ".join(
+    f"{each.title} ({', '.join(own)})" if (own := [one for one in each.suffixes if one.count(".") == 1]) else each.title
+    for each in FORMATS.values()
+)
+#: The kinds of input, for the error about another file.
+ACCEPTED = (
+    f"{_FILES}, each but Parquet also with {', '.join(COMPRESSIONS)}; WACZ; folders of these, and folders of pages "
+    f"({', '.join(CONTENT_TYPES)})"
+)
+
+
+def kind_of(path: Path) -> str | None:
+    """Returns the kind of a file by its name, or else by its first bytes; None for other files. Raises OSError."""
+    name = path.name.lower()
+    found = next((each for each in FORMATS.values() if name.endswith(each.suffixes)), None) if name else None
+    if found is None:
+        with closing(Stream(path)) as stream:
+            with suppress(Damaged):
+                stream.want(_START_BYTES)
+            start = bytes(stream.buffer[:_START_BYTES]).lstrip()
+        found = next((each for each in FORMATS.values() if each.starts(start)), None)
+    if found is None:
+        return None
+    return found.kind if found.kind_of is None else found.kind_of(path)
