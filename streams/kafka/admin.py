@@ -74,14 +74,14 @@ class Admin:
         self._bootstrap = connection.bootstrap
         self._request_s = connection.request_s
         self._try_s = min(TRY_SECONDS_MAX, connection.request_s)
-        self._connection = connection
+        self.connection = connection
         self._client = self._make()
         self._askers: dict[str, Consumer] = {}
         self._away = False  # whether the last request got no answer
         self._heard = time.monotonic()  # time of the last metadata, while away
 
     def _make(self) -> AdminClient:
-        return self._connection.make(AdminClient, {}, {}, self._cause)
+        return self.connection.make(AdminClient, {}, {}, self._cause)
 
     def _refresh(self) -> None:
         """Requests metadata after a request without an answer. Raises KafkaException."""
@@ -110,7 +110,7 @@ class Admin:
 
         seconds = self._request_s if within_s is None else within_s
         what = f"Kafka at {self._bootstrap}, {what}"
-        return repeat(what, call_and_serve, self._cause, seconds, self._connection.go_on)
+        return repeat(what, call_and_serve, self._cause, seconds, self.connection.go_on)
 
     def cluster_id(self) -> str:
         """The id of the cluster, from plain metadata.
@@ -222,13 +222,6 @@ class Admin:
         """The committed offset of a group, without open transactions; None if there is none, or it has expired."""
         return self.all_committed(group, topic, [partition])[partition]
 
-    def behind(self, group: str, topic: KafkaTopic) -> dict[int, int]:
-        """By partition, the records that a group has not consumed; all records where it never committed."""
-        begins, ends = (self.offsets(topic, when) for when in ("earliest", "latest"))
-        committed = self.all_committed(group, topic.name, ends)
-        nexts = {partition: known.offset if known else begins[partition] for partition, known in committed.items()}
-        return {partition: max(0, end - nexts[partition]) for partition, end in ends.items()}
-
     def all_committed(self, group: str, topic: str, partitions: Iterable[int]) -> dict[int, Committed | None]:
         """The committed offsets of several partitions, as `committed`.
 
@@ -240,7 +233,7 @@ class Admin:
         places = [TopicPartition(topic, partition) for partition in partitions]
 
         def ask() -> dict[int, Committed | None]:
-            asker = self._askers.pop(group, None) or self._connection.make(Consumer, {}, fixed, self._cause)
+            asker = self._askers.pop(group, None) or self.connection.make(Consumer, {}, fixed, self._cause)
             found = checked(asker.committed(places, timeout=self._try_s))
             # After an error the next try makes another client: this one may have lost all brokers.
             self._askers[group] = asker

@@ -133,9 +133,13 @@ class MergedPages(KafkaPages):
             return not queue
         return (queue[0][1].offset() if queue else self._place(partition)) >= end
 
-    def _place(self, partition: int) -> int:
-        """The offset to read next from the broker."""
-        return max(self._places([partition])[partition], self._at_work.next(partition))
+    def lag(self) -> dict[int, int]:
+        """Like KafkaPages.lag; records in queues count."""
+        lags = super().lag()
+        for partition, queue in self._queues.items():
+            if queue and partition in lags:
+                lags[partition] += max(0, self._place(partition) - queue[0][1].offset())
+        return lags
 
     def _at_ends(self) -> bool:
         """Returns whether no more records will be read.

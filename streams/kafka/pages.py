@@ -231,12 +231,19 @@ class KafkaPages(TopicClient):
             self._refused = error
 
     def lag(self) -> dict[int, int]:
-        """Records after the last range, by assigned partition, as of the last fetch; makes no request."""
+        """Records that are not read, by assigned partition, as of the last fetch; makes no request.
+
+        Records of aborted transactions at the end count until the consumer has passed them: no range holds them.
+        """
         lags = {}
         for partition in self.assigned():
             _, end = self._consumer.get_watermark_offsets(self._at(partition), cached=True)
-            lags[partition] = max(0, end - self._next(partition))
+            lags[partition] = max(0, end - self._place(partition))
         return lags
+
+    def _place(self, partition: int) -> int:
+        """The offset to read next from the broker."""
+        return max(self._places([partition])[partition], self._at_work.next(partition))
 
     def _next(self, partition: int) -> int:
         return self._at_work.next(partition)

@@ -1,7 +1,9 @@
 """Reads topics: any partitions from given offsets, and the sketch log."""
 
+import math
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
 from typing import Any, cast
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
@@ -29,6 +31,8 @@ CHUNK = 64
 READ_THE_NEW = "once it is there, start again to read the new one"
 #: Seconds of a wait for existing records: a signal may be delayed by so much.
 _WAIT_SECONDS = 0.5
+#: A page of the views waits for the end of a topic.
+_BEHIND_SECONDS_MAX = 5.0
 
 
 class TopicClient:
@@ -278,16 +282,30 @@ class TopicReader(TopicClient):
         self.assign(self.first_offsets())
         yield from self.read_to(ends)
 
-    def last(self, counts: Callable[[Record], bool] = lambda record: True) -> dict[int, Record]:
-        """The newest record of each partition that has one. Replaces the assignment. counts: selects records."""
+    def last(
+        self,
+        counts: Callable[[Record], bool] = lambda record: True,
+        *,
+        begins: Mapping[int, int] | None = None,
+        back: int = 64,
+        within_s: float = math.inf,
+    ) -> dict[int, Record]:
+        """The newest record of each partition that has one. Replaces the assignment.
+
+        Args:
+            counts: selects records.
+            begins: by partition, the offset of the first record that may be returned; by default all partitions.
+            back: number of offsets to read at first.
+            within_s: raises NoAnswer after this time.
+        """
         newest: dict[int, Record] = {}
-        begins, ends = self.first_offsets(), self.ends()
-        back = 64
-        open_ = {partition for partition, end in ends.items() if end > begins[partition]}
+        begins, ends = self.first_offsets() if begins is None else begins, self.ends()
+        until = time.monotonic() + within_s
+        open_ = {partition for partition, begin in begins.items() if ends[partition] > begin}
         while open_:
             starts = {partition: max(begins[partition], ends[partition] - back) for partition in open_}
             self.assign(starts)
-            for record in self.read_to(ends):
+            for record in self.read_to(ends, within_s=until - time.monotonic()):
                 if counts(record):
                     newest[record.partition()] = record
             # Only markers, aborted records and records that do not count were there: read further back.
@@ -295,21 +313,50 @@ class TopicReader(TopicClient):
             back *= 8
         return newest
 
-    def read_to(self, ends: Mapping[int, int], *, bytes_max: int = 64 << 20) -> Iterator[Record]:
-        """The records before these offsets, of the assigned partitions. Waits for them without limit.
+    def read_to(
+        self, ends: Mapping[int, int], *, bytes_max: int = 64 << 20, within_s: float = math.inf
+    ) -> Iterator[Record]:
+        """The records before these offsets, of the assigned partitions.
 
-        Raises Stopped, and like `read`.
+        within_s: raises NoAnswer after this time; by default waits without limit. Raises Stopped, and like `read`.
         """
+        until = time.monotonic() + within_s
         while any(position < ends[partition] for partition, position in self.positions().items()):
             records = self.read(4096, bytes_max=bytes_max, wait_s=_WAIT_SECONDS)
             if not records:
                 self._connection.go_on()
+            if time.monotonic() > until:
+                raise NoAnswer(f"topic {self.topic.name} at {self.bootstrap}: its end was not read in time")
             for record in records:
                 if record.offset() < ends[record.partition()]:
                     yield record
 
     def _next(self, partition: int) -> int:
         return self.positions().get(partition, 0)
+
+
+def behind(admin: Admin, group: str, topic: KafkaTopic) -> dict[int, int]:
+    """By partition, the offsets between a group's position and the last record that it can get.
+
+    A group that never committed can get all records. Records of aborted transactions at the end count as nothing: no
+    commit ever passes them. They do count if this user may not read the topic, or reading takes too long. Raises
+    BrokerError, TopicError.
+    """
+    begins = admin.offsets(topic, "earliest")
+    ends = admin.offsets(topic, "latest", committed_only=True)
+    committed = admin.all_committed(group, topic.name, ends)
+    nexts = {each: max(begins[each], known.offset if known else 0) for each, known in committed.items()}
+    left = {each: max(0, end - nexts[each]) for each, end in ends.items()}
+    late = {each: nexts[each] for each, count in left.items() if count}
+    if not late:
+        return left
+    try:
+        with closing(TopicReader(admin.connection, topic.name, committed_only=True)) as reader:
+            newest = reader.last(begins=late, back=1, within_s=_BEHIND_SECONDS_MAX)
+    except BrokerError as error:
+        log.debug("topic %s: the end of its records is unknown: %s", topic.name, error)
+        return left
+    return left | {each: newest[each].offset() + 1 - late[each] if each in newest else 0 for each in late}
 
 
 class KafkaLog(TopicReader):

@@ -14,6 +14,7 @@ from streams.config.settings import Role, Settings
 from streams.errors import SET_THE_SCHEME, BrokerError
 from streams.kafka import Admin, ControlReader, ControlTopic, Generation, Generations
 from streams.kafka.assignment import Assignment
+from streams.kafka.reader import behind
 from streams.process import logs
 from streams.roles.runtime import Runtime, connect, greet
 
@@ -226,7 +227,7 @@ def behind_of(settings: Settings, admin: Admin) -> tuple[int | None, int | None]
     there = admin.topics([topics.pages, topics.sketches, topics.verdicts])
     pages = messages = None
     if topics.pages in there and topics.sketches in there:
-        pages = sum(admin.behind(sketchers_of(settings).group_of("sketch"), there[topics.pages]).values())
+        pages = sum(behind(admin, sketchers_of(settings).group_of("sketch"), there[topics.pages]).values())
     if topics.sketches in there and topics.verdicts in there:
         known = admin.committed(settings.group_of("match"), topics.sketches, 0)
         messages = max(0, admin.offsets(there[topics.sketches], "latest")[0] - (known.offset if known else 0))

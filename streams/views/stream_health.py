@@ -15,6 +15,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from neardup.errors import NeardupError
 from streams.config.settings import Settings
 from streams.kafka import Admin, KafkaTopic
+from streams.kafka.reader import behind
 from streams.roles.generations import described_by, sketchers_of
 from streams.views.lists import Facts
 from streams.views.peers import Peers, get
@@ -120,8 +121,8 @@ class StreamHealth:
         step: Facts = {"step": name, "reads": None, "behind": None, "partitions": {}, "newest": None, "readers": None}
         if topic is None:
             return step
-        behind = {str(partition): count for partition, count in self._admin.behind(group, topic).items()}
-        step |= {"reads": topic.name, "behind": sum(behind.values()), "partitions": behind}
+        counts = {str(partition): count for partition, count in behind(self._admin, group, topic).items()}
+        step |= {"reads": topic.name, "behind": sum(counts.values()), "partitions": counts}
         step["newest"] = self._admin.newest_ms(topic)
         if name == "sketch":  # the matcher consumes without a group
             step["readers"] = [

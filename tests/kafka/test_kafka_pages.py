@@ -12,6 +12,7 @@ from confluent_kafka.admin import AdminClient
 from streams.config.settings import Topics
 from streams.errors import PositionLost, TopicError
 from streams.kafka import Admin, Connection, KafkaPages, Writer, topics
+from streams.kafka.reader import behind
 from streams.kafka.topics import Sizes
 from streams.ports import PageBatch, Range
 
@@ -99,6 +100,30 @@ def joined(ranges: list[Range]) -> list[Range]:
         else:
             whole.append(span)
     return whole
+
+
+def test_lag_ends_at_the_last_record_that_a_reader_can_get(
+    broker: str, connection: Connection, admin: Admin, pages: str
+) -> None:
+    """Aborted records at the end of a topic are no lag, neither of the member nor of its group."""
+    group, topic = f"{pages}.group", admin.topic(pages)
+    put(connection, pages, 3)
+    transact(broker, pages, 70, commit=False)
+    assert behind(admin, group, topic) == {0: 3, 1: 0}
+    reader = KafkaPages(connection, pages, group)
+    reader.commit(read(reader, 3).ranges)
+
+    def lag() -> int:
+        assert reader.read(1, bytes_max=1, linger_s=0, wait_s=0.01) is None
+        return sum(reader.lag().values())
+
+    eventually(lambda: lag() == 0 and not reader._at_work.due, "no lag")
+    assert admin.offsets(topic, "latest") == {0: 74, 1: 0}
+    assert behind(admin, group, topic) == {0: 0, 1: 0}
+    put(connection, pages, 2, start=3)
+    transact(broker, pages, 1, commit=False)
+    assert behind(admin, group, topic)[0] == 74 + 2 - admin.committed(group, pages, 0).offset  # type: ignore[union-attr]
+    reader.close()
 
 
 def test_a_gap_at_the_end_goes_to_the_next_range(broker: str, connection: Connection, pages: str) -> None:
