@@ -9,16 +9,17 @@ export UV_PYTHON_DOWNLOADS := never
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup browser jars rewritten lint types imports check core tests-of test unit aside plain bounds njit gate ablation commons web corpora simulate fuzz soak silence \
-	test-axe test-java test-whole test-shards test-large test-spark test-spark-large bench bench-large bench-curve bench-options bench-stream bench-views profile demo demo-kafka site lock clean
+.PHONY: help setup browser jars rewritten lint types imports check core tests-of test test-all unit beside alone plain bounds njit gate ablation commons web corpora simulate fuzz soak silence axe pyspark \
+	test-axe test-cluster test-deploy test-java test-release test-shards test-large test-spark test-spark-large bench bench-large bench-curve bench-options bench-stream bench-views profile demo demo-kafka site lock clean
 
 help:
 	@echo "make demo        fetch real pages, scan them, write demo/report.html"
 	@echo "make check       lint, types, import rules and the core tests: a minute or so; after each change"
-	@echo "make test        the same and all tests: twelve minutes on two cores; before a change is handed on"
+	@echo "make test        the same and the tests of all parts, a real broker and a browser: eight minutes on two cores"
+	@echo "make test-all    everything, with seeds drawn anew: hours; each night, and before a release"
 	@echo "make tests-of    the test files of one source file, FILE=neardup/urls.py"
 	@echo "make demo-kafka  the same crawl through a real Kafka broker, verdicts live; SHARDS=4: by shards and a judge"
-	@echo "make test-NAME   the tests of one folder of tests/: test-kafka, test-crash, test-streams, ..."
+	@echo "make test-NAME   all tests of one folder of tests/: test-kafka, test-crash, test-streams, test-cluster, ..."
 	@echo "make gate        how many pages of known truth each class of templates loses"
 	@echo "make ablation    what each step of the default rule is worth there, and on real pages with SETS=folder"
 	@echo "make commons     near-duplicate rules on 188 packages of documentation by 50 generators; an hour, resumable"
@@ -28,15 +29,17 @@ help:
 	@echo "make simulate    the stream's roles under faults that seeds draw, SEEDS=10000"
 	@echo "make fuzz        a search for bytes that break a reader, MINUTES=5, ONLY=targets"
 	@echo "make soak        the stream under kills, zombies, torn copies, MINUTES=5; test-cluster: with one of three brokers lost"
+	@echo "Parts of make test-all:"
 	@echo "make silence     every role under a broker that does not answer for 5, 20 and 60 s"
-	@echo "make test-whole  all tests, and all cases of those of which make test draws some each day; half an hour"
 	@echo "make test-shards all tests of shards and a judge on a real broker, of which make test runs a few"
-	@echo "make test-large  a year of a crawl in one process, PAGES=1000000: restarts, expiry, takedowns, new schemes"
 	@echo "make test-axe    the pages of the views before axe-core, which npm fetches"
 	@echo "make test-deploy image, compose file, chart and alerts, really run; installs what it needs, half an hour at first"
 	@echo "make test-release wheel and sdist, installed with all extras into fresh environments"
 	@echo "make test-java   the Java client on a real broker, and its plugin for Apache Nutch, which Maven fetches"
-	@echo "make test-spark  the partition on Spark, with real executors; test-spark-large: DOCUMENTS=100000, executors killed"
+	@echo "make test-spark  the partition on Spark, with real executors"
+	@echo "Longer than that:"
+	@echo "make test-large  a year of a crawl in one process, PAGES=1000000: restarts, expiry, takedowns, new schemes"
+	@echo "make test-spark-large  DOCUMENTS=100000, executors killed"
 	@echo "make site        the documentation as a website, in build/site"
 	@echo "make setup       only the environment (.venv)"
 	@echo "make clean       remove .venv and demo/"
@@ -94,14 +97,13 @@ unit: $(READY) browser jars
 	$(PYTEST) $(WAITING) $(SLOWEST)
 
 # The kernels again without the JIT (as plain Python, small inputs), and with every array access checked. The checked
-# run compiles into a cache of its own: a warm cache of unchecked code would be used as it is. In a run of some files it
-# compiles what they call.
+# run compiles into a cache of its own: a warm cache of unchecked code would be used as it is.
 plain: $(READY)
 	NUMBA_DISABLE_JIT=1 $(PYTEST) $(WORKING) $(SLOWEST) -m kernel tests/neardup
 
 bounds: CHECKED = NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=$(abspath $(VENV))/numba-boundscheck
 bounds: $(READY)
-	$(if $(NEARDUP_TEST_FILES),,$(CHECKED) $(BIN)/python -m tests.neardup.kernels.compiled_once)
+	$(CHECKED) $(BIN)/python -m tests.neardup.kernels.compiled_once
 	$(CHECKED) $(PYTEST) $(WORKING) $(SLOWEST) -m kernel tests/neardup
 
 # The kernels compiled by numba's public decorator alone, without its private parts: for a numba that was not tried yet.
@@ -110,59 +112,64 @@ njit: $(READY)
 	NEARDUP_PLAIN_KERNELS=1 $(PYTEST) $(WORKING) tests/neardup/sketch/test_golden_sketches.py \
 		tests/neardup/text/test_disguises.py tests/neardup/pairs
 
-# What comes before the tests runs side by side: each waits for one process or for the network. The kernels compile in two
-# processes, the second of which ends soon.
+# A function of the commit: tests/whole.py says what it leaves to `make test-all`. What comes before the tests runs side
+# by side: each waits for one process or for the network. Types are checked while tests wait for brokers.
 test:
 	@$(MAKE) --no-print-directory -j2 $(INSTALLED) jars browser
 	@$(MAKE) --no-print-directory -j2 -Otarget setup rewritten lint imports
-	@$(MAKE) --no-print-directory -j2 unit aside
+	@PYTHONHASHSEED=0 $(MAKE) --no-print-directory -j2 unit types
 
-# What computes in one process while tests wait for brokers. Its output comes when each part has ended. The kernels run
-# without the JIT on one day, and with bounds checked on the next; a quarter of the test files each day: see tests/short.py.
-DAY = $(or $(NEARDUP_TEST_DAY),$(shell expr $$(date +%s) / 86400))
-TODAY = $(if $(filter 0,$(shell expr $(DAY) % 2)),bounds,plain)
-aside: $(READY)
-	@NEARDUP_TEST_FILES=4 $(MAKE) --no-print-directory -Otarget WORKING="-n 0" types $(TODAY)
-	@echo "of plain and bounds make test runs one each day on a quarter of the files, today $(TODAY): make test-whole runs both"
+# Everything. A part that fails does not keep the others from running. A seed that fails is kept in tests/regressions.txt.
+test-all: $(READY)
+	@$(MAKE) --no-print-directory -k lint types imports beside alone plain bounds njit
 
-# The pages of the views before axe-core, which is fetched with npm.
-test-axe: $(READY) browser
-	npm install --silent --no-save --prefix build/axe axe-core
-	NEARDUP_TEST_AXE=$(abspath build/axe/node_modules/axe-core/axe.min.js) $(BIN)/pytest -n 0 tests/streams/views/test_views_access.py
+# What builds images, installs packages or needs several brokers runs alone, one test after another.
+ALONE := tests/cluster tests/deploy tests/release tests/spark tests/kafka/test_silence.py
+beside: $(READY) browser jars axe
+	$(PYTEST) --all $(WAITING) $(SLOWEST) tests $(ALONE:%=--ignore=%)
 
-# `make test` has all but the plugin of Nutch, for which Maven fetches jars.
+alone: $(READY) browser jars pyspark
+	$(BIN)/python tests/deploy/tools.py
+	$(BIN)/pytest --all -n 0 $(SLOWEST) $(ALONE)
+
+# What tests of `make test-all` need besides: without, they fail. Spark's engine has 490 MB.
+axe: $(READY)
+	-npm install --silent --no-save --prefix build/axe axe-core
+pyspark: $(READY)
+	-$(BIN)/python -m pip install --quiet "pyspark>=4.0,<5"
+
+test-axe: axe browser
+	$(BIN)/pytest --all -n 0 tests/streams/views/test_views_access.py
+
+# Maven fetches jars for the plugin of Nutch.
 test-java: $(READY) jars
-	NEARDUP_TEST_JAVA=1 $(BIN)/pytest -n 0 tests/kafka/test_java_client.py
+	$(BIN)/pytest --all -n 0 tests/kafka/test_java_client.py
 
 # A year of a crawl, with a clock that is moved by hand: 3,000 pages of it are in `make test`.
 test-large: PAGES = 1000000
 test-large: $(READY)
-	NEARDUP_TEST_YEAR_PAGES=$(PAGES) $(BIN)/pytest -n 0 -s tests/streams/year
+	NEARDUP_TEST_YEAR_PAGES=$(PAGES) $(BIN)/pytest --all -n 0 -s tests/streams/year
 
-# All cases of long matrices, see tests/short.py.
-test-whole: $(READY) browser jars plain bounds
-	NEARDUP_TEST_WHOLE=1 $(PYTEST) $(WAITING) $(SLOWEST)
-
-# One suite: `make test-kafka`. What takes minutes has a short form in `make test`; tests/cluster has none, see there.
+# All tests of one folder: `make test-kafka`.
 test-%: $(READY) browser jars
-	$(PYTEST) $(WAITING) $(SLOWEST) tests/$*
+	$(PYTEST) --all $(WAITING) $(SLOWEST) tests/$*
 
 # A broker that is silent for 5, 20 and 60 s under every role, idle and busy: some minutes.
 silence: $(READY) jars
-	NEARDUP_TEST_SILENCE=5,20,60 $(BIN)/pytest -n 0 tests/kafka/test_silence.py
+	$(BIN)/pytest --all -n 0 tests/kafka/test_silence.py
 
 # Shards and a judge on a real broker: killed, moved, without a disk, with other topics. `make test` has a few of them.
 test-shards: $(READY) jars
-	NEARDUP_TEST_SHARDS=1 $(PYTEST) $(WAITING) $(SLOWEST) tests/kafka/test_shard*.py
+	$(PYTEST) --all $(WAITING) $(SLOWEST) tests/kafka/test_shard*.py
 
 # What a release is made of, built and installed with all extras into fresh environments, for each Python that is here.
 test-release: $(READY)
-	NEARDUP_TEST_RELEASE=1 $(BIN)/pytest -n 0 tests/release
+	$(BIN)/pytest --all -n 0 tests/release
 
 # One after another: they build images, and run a cluster's parts beside a broker. What is built stays for the next time.
 test-deploy: $(READY) jars
 	$(BIN)/python tests/deploy/tools.py
-	NEARDUP_TEST_DEPLOY=1 $(BIN)/pytest -n 0 tests/deploy
+	$(BIN)/pytest --all -n 0 tests/deploy
 
 # Without the tools of development, unless they are here already.
 demo:
@@ -194,19 +201,17 @@ corpora: $(READY)
 	$(BIN)/python -m tests.measure.gate.corpora $(SETS) build/corpora
 
 # Three brokers, each lost in turn; and minutes of random kills, all verdicts compared.
-test-cluster: $(READY)
-	$(BIN)/pytest tests/cluster
+test-cluster: $(READY) jars
+	$(BIN)/pytest --all -n 0 tests/cluster
 
 # The partition on Spark, with executors in processes of their own: needs Java 17.
-test-spark: $(READY)
-	$(BIN)/python -m pip install --quiet "pyspark>=4.0,<5"
-	$(BIN)/pytest tests/spark
+test-spark: pyspark
+	$(BIN)/pytest --all -n 0 tests/spark
 
 # The same on 100,000 documents: an hour or more on two processors.
 test-spark-large: DOCUMENTS = 100000
-test-spark-large: $(READY)
-	$(BIN)/python -m pip install --quiet "pyspark>=4.0,<5"
-	NEARDUP_TEST_SPARK_DOCUMENTS=$(DOCUMENTS) $(BIN)/pytest -n 0 -s tests/spark/test_spark_kills.py -k executor
+test-spark-large: pyspark
+	NEARDUP_TEST_SPARK_DOCUMENTS=$(DOCUMENTS) $(BIN)/pytest --all -n 0 -s tests/spark/test_spark_kills.py -k executor
 
 # The whole line on scripted ports, under faults that seeds draw; a failing schedule is shrunk and printed.
 SEEDS ?= 10000

@@ -9,23 +9,23 @@ from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
+from hypothesis.database import DirectoryBasedExampleDatabase
 
-from tests import short
+from tests import whole
 from tests.browser import browser
 from tests.measure.gate import table
 
 __all__ = ["browser"]
 
-# No test may fail because the machine is busy: hypothesis asks for 200 ms an example by default.
-settings.register_profile("busy machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.load_profile("busy machine")
-
 HERE = Path(__file__).parent
+
+# No test may fail because the machine is busy: hypothesis asks for 200 ms an example by default.
+_BUSY = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("make test", _BUSY, derandomize=True, database=None)
+settings.register_profile("make test-all", _BUSY, database=DirectoryBasedExampleDatabase(HERE / "regressions"))
 
 #: Suites whose tests wait for most of their time, for brokers and for processes.
 WAITING = ("tests/kafka/", "tests/crash/")
-#: Suites that run only when they are asked for by name: they need the machine for minutes, or what nothing else needs.
-ON_DEMAND = ("cluster", "spark")
 #: What `make check` runs: the files that find most faults in the least time.
 CORE = (
     "tests/neardup/clusters/",
@@ -46,8 +46,6 @@ CORE = (
 )
 #: The fixture of tests that do anything to a broker. One worker runs them all: others need no such broker.
 OWN_BROKER = "own_broker"
-#: Has the canary: it proves that bounds are checked, and runs each day.
-CANARY = "tests/neardup/kernels/test_hashes.py"
 #: A folder in memory, and the free bytes that it must have. Pytest removes the folder of a test that has passed.
 MEMORY, MEMORY_BYTES_MIN = "/dev/shm", 8 << 30
 #: More objects than this, and a collection of garbage takes tens of milliseconds.
@@ -56,9 +54,15 @@ SEEN_OBJECTS_MAX = 30_000
 NEEDS = {"broker": "broker", OWN_BROKER: "broker", "browser": "browser"}
 
 
-def pytest_configure() -> None:
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--all", action="store_true", help="also run what has the marker whole, with seeds drawn anew")
+
+
+def pytest_configure(config: pytest.Config) -> None:
     """Puts the folders of tests into memory, where that is possible: an index syncs a dozen files when it is opened."""
-    short.set_day()
+    if config.option.all:
+        whole.choose()
+    settings.load_profile("make test-all" if whole.chosen() else "make test")
     if "PYTEST_DEBUG_TEMPROOT" not in os.environ and _holds(MEMORY):
         os.environ["PYTEST_DEBUG_TEMPROOT"] = MEMORY
 
@@ -78,12 +82,19 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
     return cores if config.option.numprocesses == "logical" else cores + 4
 
 
-def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    suite = collection_path.name if collection_path.parent == HERE else ""
-    if suite in ON_DEMAND:
-        return None if any(suite in Path(each).parts for each in config.args) else True
-    file = collection_path.relative_to(HERE.parent).as_posix()
-    return None if collection_path.is_dir() or file == CANARY or short.holds_today(file) else True
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Gives a test with the marker `seeds` its parameter `seed`."""
+    if mark := metafunc.definition.get_closest_marker("seeds"):
+        metafunc.parametrize("seed", whole.seeds(metafunc.definition.nodeid, *mark.args))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Keeps a seed that has failed, where seeds are drawn anew."""
+    report = yield
+    if report.failed and whole.chosen() and item.get_closest_marker("seeds"):
+        whole.keep_failed(item.nodeid.partition("[")[0], item.callspec.params["seed"])  # type: ignore[attr-defined]
+    return report
 
 
 @pytest.hookimpl(wrapper=True)
@@ -135,6 +146,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in items:
         if item.nodeid.startswith(CORE):
             item.add_marker("core")
+        if item.get_closest_marker("whole") and not whole.chosen():
+            item.add_marker(pytest.mark.skip(reason=whole.REASON))
         for fixture, marker in NEEDS.items():
             if fixture in getattr(item, "fixturenames", ()):
                 item.add_marker(marker)

@@ -18,6 +18,8 @@ from streams.config.settings import Topics
 from streams.kafka import Admin, Connection, topics
 from streams.kafka.topics import Sizes
 
+pytestmark = pytest.mark.whole
+
 PAGES = 1_500
 
 

@@ -31,8 +31,8 @@ from streams.files.sketcher import Sketcher
 from streams.files.sources import ReadOptions
 from streams.files.state import State, VerdictLog
 from tests.processes import die_with_parent
-from tests.short import DAY, WHOLE, count
 from tests.streams.archives import SCHEME, crawl, write_folder, write_json_lines, write_warc
+from tests.whole import chosen, count
 
 MESSAGE_PAGES = 3
 RANDOM_ROUNDS = count(5, 10)
@@ -242,8 +242,8 @@ def main(mode: str, seed: int, folder: Path) -> None:
     else:
         for number, step in enumerate(STEPS):
             call = chance.randrange(1, 15)
-            if not WHOLE and number % 3 != DAY % 3:
-                continue  # `make test-whole` kills at each; those of all steps in turn are always killed
+            if not chosen() and number % 3:
+                continue  # `make test-all` kills each in a scan of its own, and each twice
             rounds.append((step, lambda f, s=step, n=call: killed_at_one_step(paths, f, s, n)))  # type: ignore[misc]
         rounds.append(("all steps in turn", lambda f: killed_at_steps(paths, f, chance)))
     for number, (name, killed) in enumerate(rounds):

@@ -17,8 +17,8 @@ from neardup.partition import Parameters, compare
 from streams.batch import duck, reading
 from streams.batch.partition import PartitionOptions, partition_command
 from streams.batch.workspace import PartitionWorkspace
-from tests.short import count
 from tests.streams.batch.corpora import items, sentences, write
+from tests.whole import count
 
 #: A partition that is killed again and again must still end: each start gets further, or the driver gives up.
 STARTS_MAX = 200

@@ -1,6 +1,5 @@
-"""Tools that these tests need are installed once, by the first test that needs one. `make test-deploy` sets LONG."""
+"""Tools that these tests need are installed once, by the first test that needs one."""
 
-import os
 import sys
 from pathlib import Path
 
@@ -9,8 +8,6 @@ import pytest
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "kafka"))  # the broker and waiting, as there
 
 import tools
-
-LONG = os.environ.get("NEARDUP_TEST_DEPLOY") == "1"
 
 
 @pytest.fixture(scope="session")
@@ -24,9 +21,3 @@ def tool() -> tools.Tool:
             pytest.fail(str(error), pytrace=False)
 
     return find
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    for item in items:
-        if item.get_closest_marker("deploy") and not LONG:
-            item.add_marker(pytest.mark.skip(reason="minutes of building: make test-deploy"))

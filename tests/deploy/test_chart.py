@@ -17,7 +17,7 @@ from tools import Tool
 from streams.commands.app import all_commands
 from streams.config.load import load
 from streams.config.settings import OPTIONS
-from tests.short import some
+from tests import whole
 
 REPOSITORY = CHART.parents[1]
 
@@ -66,7 +66,7 @@ def test_the_version_stands_in_one_place() -> None:
     assert f"\nappVersion: {version[1]}\n" in chart
 
 
-@pytest.mark.parametrize("kubernetes", some(KUBERNETES, 3))
+@pytest.mark.parametrize("kubernetes", whole.only(KUBERNETES, KUBERNETES[0], KUBERNETES[-1]))
 def test_what_is_rendered_is_valid(tool: Tool, tmp_path: Path, kubernetes: str) -> None:
     """Strictly: a field that Kubernetes does not know is an error. Of others' resources it has no schema."""
     validate = tool("kubernetes-validate")
@@ -445,7 +445,7 @@ def test_each_rendering_without_a_cluster_draws_a_seed_that_cannot_get_in_twice(
         assert seed["metadata"]["annotations"]["helm.sh/resource-policy"] == "keep"
 
 
-@pytest.mark.deploy
+@pytest.mark.whole
 def test_unit_tests(tool: Tool) -> None:
     result = subprocess.run([tool("helm-unittest"), CHART], capture_output=True, text=True)
     assert result.returncode == 0, result.stdout + result.stderr

@@ -22,7 +22,7 @@ from tools import Tool
 from streams.client import PageProducer, VerdictConsumer
 from streams.kafka import Admin, Connection
 
-pytestmark = pytest.mark.deploy
+pytestmark = pytest.mark.whole
 NAMESPACE, TAG = "web", "0.0.1-test"
 #: Two images of one content: an upgrade changes the tag.
 TAGS = (TAG, "0.0.2-test")

@@ -26,7 +26,7 @@ PROFILES = ("demo", "dev", "views", "ask", "tools", "shards")
 ARTICLES, PRODUCTS, OLD, OTHER = 24, 12, 6, 2
 
 
-@pytest.mark.deploy
+@pytest.mark.whole
 def test_compose_understands_the_file(tool: Tool) -> None:
     tool("docker-compose")
     services = composed.config(*PROFILES)["services"]
@@ -45,7 +45,7 @@ def test_compose_understands_the_file(tool: Tool) -> None:
     assert all("limits" in service["deploy"]["resources"] for service in alone.values() if "restart" in service)
 
 
-@pytest.mark.deploy
+@pytest.mark.whole
 def test_what_the_file_sets_is_a_setting(tool: Tool) -> None:
     """Each role refuses a variable that it does not know: `neardup config` reads them as the role would."""
     tool("docker-compose")
@@ -156,7 +156,7 @@ def lose_the_index(services: Composed, text: dict[str, str]) -> None:
     eventually(lambda: "index restored" in services.log("matcher").read_text(), "the checkpoint is taken up")
 
 
-@pytest.mark.deploy
+@pytest.mark.whole
 def test_the_topology_runs_from_crawler_to_verdict(line: tuple[Composed, str]) -> None:
     services, bootstrap = line
     asked = composed.broker_settings(composed.config()["services"]["kafka"])
@@ -198,7 +198,7 @@ def test_the_topology_runs_from_crawler_to_verdict(line: tuple[Composed, str]) -
         assert services.stop(instance, 60 if grace == "1m0s" else float(grace.removesuffix("s"))) == 0, instance
 
 
-@pytest.mark.deploy
+@pytest.mark.whole
 def test_shards_and_a_judge_take_the_place_of_the_matcher(sharded: tuple[Composed, str]) -> None:
     services, bootstrap = sharded
     assert services.start("seed").wait(PATIENCE_SECONDS) == 0

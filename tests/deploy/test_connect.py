@@ -17,7 +17,7 @@ from streams.kafka.topics import Sizes
 from tests.processes import start
 from tests.streams.views.random_verdicts import random_verdicts
 
-pytestmark = pytest.mark.deploy
+pytestmark = pytest.mark.whole
 
 CONNECT = Path(__file__).parents[2] / "deploy" / "walks" / "connect"
 #: A worker whose port is unused.

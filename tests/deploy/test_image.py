@@ -93,7 +93,7 @@ def volume(path: Path) -> Path:
     return path
 
 
-@pytest.mark.deploy
+@pytest.mark.whole
 def test_it_says_what_it_is(image: Container) -> None:
     config = image.config
     labels = config["Labels"]
@@ -108,7 +108,7 @@ def test_it_says_what_it_is(image: Container) -> None:
     assert re.fullmatch(r"neardup \d+\.\d+\.\d+\S*\n", result.stdout), result.stderr
 
 
-@pytest.mark.deploy
+@pytest.mark.whole
 def test_nothing_in_it_compiles_or_can_be_written(image: Container) -> None:
     for compiler in ("gcc", "cc", "g++", "clang", "ld", "as", "make"):
         assert not list(image.root.glob(f"usr/**/bin/{compiler}")), compiler
@@ -123,7 +123,7 @@ def test_nothing_in_it_compiles_or_can_be_written(image: Container) -> None:
         assert "Read-only file system" in result.stderr, place
 
 
-@pytest.mark.deploy
+@pytest.mark.whole
 def test_volumes_of_the_compose_file_get_an_owner_that_may_write(image: Container, tool: Tool) -> None:
     """An empty volume takes over the directory that it is mounted on."""
     tool("docker-compose")
@@ -152,7 +152,7 @@ def scanned(image: Container, folder: Path, *, empty: Sequence[str] = ("/tmp",))
     return [json.loads(line) for line in result.stdout.splitlines()], result.stderr
 
 
-@pytest.mark.deploy
+@pytest.mark.whole
 def test_a_scan_compiles_nothing_on_any_level_and_says_the_same(image: Container, tmp_path: Path) -> None:
     folder = crawl(tmp_path / "state")
     here, values = scanned(image, folder)
@@ -169,7 +169,7 @@ def test_a_scan_compiles_nothing_on_any_level_and_says_the_same(image: Container
     assert not (folder / ".cache").exists(), "something was compiled after all"
 
 
-@pytest.mark.deploy
+@pytest.mark.whole
 def test_a_processor_of_no_level_compiles_and_says_so(image: Container, tmp_path: Path) -> None:
     folder = crawl(tmp_path / "state")
     rows, values = scanned(image, folder, empty=("/tmp", COMPILED))
@@ -178,7 +178,7 @@ def test_a_processor_of_no_level_compiles_and_says_so(image: Container, tmp_path
     assert (folder / ".cache" / "neardup").exists(), "kept in the volume"
 
 
-@pytest.mark.deploy
+@pytest.mark.whole
 def test_the_roles_run_in_it(image: Container, tmp_path: Path) -> None:
     """Against a real broker; the health check that the image names is asked, too."""
     with kafka.Cluster(tmp_path / "kafka") as cluster:
@@ -228,7 +228,7 @@ def test_the_roles_run_in_it(image: Container, tmp_path: Path) -> None:
         )
 
 
-@pytest.mark.deploy
+@pytest.mark.whole
 def test_ask_answers_beside_a_state_with_nothing_to_write_to(image: Container, tmp_path: Path) -> None:
     folder, token, (port,) = crawl(tmp_path / "state"), "of-the-askers-alone", kafka.free_ports(1)
     state = {"/var/lib/neardup": folder}
@@ -270,7 +270,7 @@ def test_ask_answers_beside_a_state_with_nothing_to_write_to(image: Container, t
     assert "compiling" not in said
 
 
-@pytest.mark.deploy
+@pytest.mark.whole
 def test_the_crawler_is_an_image_too(image: Container) -> None:
     tag = "localhost/neardup-crawler:test"
     images.build("crawler", tag, VERSION=VERSION, REVISION="f00")

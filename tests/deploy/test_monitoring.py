@@ -235,7 +235,7 @@ def quiet(prometheus: Watched) -> None:
         raise AssertionError(f"still firing: {last}") from None
 
 
-@pytest.mark.deploy
+@pytest.mark.whole
 def test_alerts_fire_when_their_fault_is_made(watched: tuple[Watched, str]) -> None:
     prometheus, bootstrap = watched
     fires = prometheus.firing

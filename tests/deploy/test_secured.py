@@ -198,7 +198,7 @@ def used(broker: Secured, given: Mapping[str, set[tuple[Right, str]]]) -> dict[s
     return found
 
 
-@pytest.mark.deploy
+@pytest.mark.whole
 def test_the_line_needs_the_rights_that_are_documented_and_no_others(broker: Secured, tmp_path: Path) -> None:
     users = Users(broker, tmp_path)
     code, result = users.run("operator", "topics", "create", "--partitions", "2")

@@ -14,7 +14,7 @@ import pytest
 import neardup
 from streams.commands.app import all_commands
 from streams.config.settings import OPTIONS
-from tests.short import DAY, WHOLE
+from tests import whole
 from tests.test_documentation import NAMES
 
 SITE = Path(__file__).parents[2] / "deploy" / "site"
@@ -103,7 +103,7 @@ def test_search_and_navigation_work_from_files(site: Path, browser: Any, width: 
     page.locator("#hits a").first.click()
     page.wait_for_url(re.compile("operate.html#lost-disk"))
     assert page.locator("nav [aria-current]").text_content() == "Operate"
-    for entry in navigation.ENTRIES if width < 400 or WHOLE else navigation.ENTRIES[DAY % 4 :: 4]:
+    for entry in navigation.ENTRIES if width < 400 or whole.chosen() else navigation.ENTRIES[::4]:
         page.goto((site / entry.file).as_uri())
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), entry.file
         broken = page.evaluate("[...document.images].filter(image => !image.naturalWidth).map(image => image.src)")

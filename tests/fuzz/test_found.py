@@ -13,7 +13,7 @@ import pytest
 from tests.fuzz.mutating import changed, search
 from tests.fuzz.seeds import SEEDS
 from tests.fuzz.targets import TARGETS
-from tests.short import count
+from tests.whole import count
 
 FOUND = Path(__file__).parent / "found"
 MUTANTS = count(20, 60)

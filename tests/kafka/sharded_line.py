@@ -1,13 +1,11 @@
 """A line with shards and a judge on a real broker, and what a lockstep of its log says."""
 
-import os
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import orjson
-import pytest
 from line import Line, auditing
 from roles import Role
 
@@ -18,8 +16,6 @@ from streams.kafka.reader import TopicReader
 from tests.streams.sharded.lockstep import lockstep
 
 SHARDS, EPOCH = 3, 2
-#: Of tests that `make test` leaves out: all tests of shards take a worker some minutes.
-long = pytest.mark.skipif(not os.environ.get("NEARDUP_TEST_SHARDS"), reason="part of `make test-shards`")
 
 
 def messages_of(line: Line) -> dict[int, bytes]:

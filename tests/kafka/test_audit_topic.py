@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from line import Line, story
 from rich.console import Console
-from sharded_line import EPOCH, ShardedLine, long
+from sharded_line import EPOCH, ShardedLine
 
 from neardup.errors import BadInput
 from neardup.evaluation.audits import read_audits
@@ -62,7 +62,7 @@ def test_each_line_is_there_once_whatever_dies(audited: Line) -> None:
     has_each_line_once(audited)
 
 
-@long
+@pytest.mark.whole
 def test_a_judge_audits_what_shards_found_whatever_dies(make_sharded: Callable[..., ShardedLine]) -> None:
     line = make_sharded(audited=True)
     line.publish(story())

@@ -12,8 +12,7 @@ import pytest
 from broker import PATIENCE_SECONDS, SCRIPT, eventually, kafka
 
 from streams.kafka import Admin, Connection
-from tests import processes
-from tests.short import some
+from tests import processes, whole
 
 pytestmark = pytest.mark.broker
 
@@ -72,7 +71,7 @@ def test_processes_share_a_broker_until_the_last_one_ends(tmp_path: Path) -> Non
             user.communicate()
 
 
-@pytest.mark.parametrize("how", some([signal.SIGTERM, signal.SIGINT, signal.SIGKILL, "left behind"], 4))
+@pytest.mark.parametrize("how", whole.first([signal.SIGKILL, signal.SIGTERM, signal.SIGINT, "left behind"], 1))
 def test_the_broker_ends_with_its_owner(tmp_path: Path, how: signal.Signals | str) -> None:
     """Or, left behind, by a signal to the process that the command names."""
     folder = tmp_path / "data"

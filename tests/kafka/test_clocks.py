@@ -13,9 +13,9 @@ from test_cutover import Reader
 from test_views import Worker
 
 from streams.kafka import TopicReader as TopicReader
-from tests.short import some
+from tests import whole
 
-HOURS = pytest.mark.parametrize("jump", some([clock_ahead, clock_back], 2))
+HOURS = pytest.mark.parametrize("jump", whole.first([clock_ahead, clock_back], 1))
 #: Of the views: the clock jumps once a file is there, before any module has read it.
 JUMPING = """
 import time
@@ -73,7 +73,7 @@ def test_the_clock_of_one_process_jumps(make: Make, jump: How) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seconds", some([SECONDS, -SECONDS], 2))
+@pytest.mark.parametrize("seconds", whole.first([SECONDS, -SECONDS], 1))
 def test_clocks_of_views_and_client_jump(
     make: Make, tmp_path: Path, seconds: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:

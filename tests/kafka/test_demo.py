@@ -12,8 +12,7 @@ from pathlib import Path
 import pytest
 from broker import PATIENCE_SECONDS, eventually
 
-from tests import processes
-from tests.short import some
+from tests import processes, whole
 from tests.streams import archives
 from tests.streams.conftest import shell
 from tests.streams.shell import Shell
@@ -64,7 +63,7 @@ def left(text: list[str], folder: Path) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    ("shards", "ends_by"), some([("0", None), ("2", None), ("0", signal.SIGINT), ("0", signal.SIGKILL)], 4)
+    ("shards", "ends_by"), whole.first([("0", None), ("2", None), ("0", signal.SIGINT), ("0", signal.SIGKILL)], 1)
 )
 def test_the_demo_shows_what_a_scan_says_and_takes_everything_along(
     folder: Path, shards: str, ends_by: signal.Signals | None, shell: Shell

@@ -1,7 +1,6 @@
 """What goes wrong around the roles: each page has its one right verdict, or the line stops and says what to do."""
 
 import json
-import os
 import random
 import re
 import signal
@@ -215,9 +214,8 @@ def test_both_roles_in_one_process(make: Make) -> None:
     assert set(ready["roles"]) == {"sketch", "match"}
 
 
-def test_killed_at_random(make: Make) -> None:
-    seed = int(os.environ.get("SCHEDULE_SEED") or random.SystemRandom().randrange(1 << 32))
-    print(f"SCHEDULE_SEED={seed}")
+@pytest.mark.seeds(1, 10)
+def test_killed_at_random(make: Make, seed: int) -> None:
     chance = random.Random(seed)
     line = make(batch_pages=3)
     pages = story(60)

@@ -3,7 +3,6 @@
 import base64
 import importlib.util
 import json
-import os
 import random
 import re
 import shutil
@@ -34,7 +33,6 @@ JAVA = ROOT / "deploy" / "java"
 DRIVERS = Path(__file__).parent / "java"
 PLACE = {"source": "1" * 32, "partition": 0, "offset": 5, "position": 2}
 
-whole = pytest.mark.skipif(not os.environ.get("NEARDUP_TEST_JAVA"), reason="part of `make test-java`")
 compiled = pytest.mark.skipif(shutil.which("javac") is None, reason="needs a JDK: apt-get install openjdk-17-jdk")
 
 
@@ -324,7 +322,7 @@ def of_nutch(url: str, body: bytes, header: str) -> bytes:
     return start + struct.pack(">i", 1) + text("Content-Type") + struct.pack(">i", 1) + text(header)
 
 
-@whole
+@pytest.mark.whole
 def test_the_plugin_of_nutch_publishes_a_page_as_it_was_fetched(
     broker: str, admin: Admin, names: Topics, tmp_path: Path
 ) -> None:

@@ -23,7 +23,7 @@ from streams.kafka.verdict_transactions import NOWHERE
 from streams.ports import Committed
 from streams.process.watchdog import EXIT_CODE, Watchdog
 from tests import processes
-from tests.short import count
+from tests.whole import count
 
 HERE = Path(__file__).parent
 

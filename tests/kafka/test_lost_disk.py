@@ -13,8 +13,8 @@ from test_backfill import beside, in_log, merged
 from streams.history.checkpoints import bring_back
 from streams.roles.adapters import run_matcher
 from streams.state.checkpoint_store import CheckpointStore
+from tests import whole
 from tests.quiet import quiet_runtime
-from tests.short import some
 
 
 @pytest.fixture
@@ -140,7 +140,7 @@ def test_what_the_newest_checkpoint_lacks_is_reported_and_outlives_the_process(m
     assert output(2, "") == 0
 
 
-@pytest.mark.parametrize("step", some(["3 offsets sent", "4 written"], 2))
+@pytest.mark.parametrize("step", whole.first(["3 offsets sent", "4 written"], 1))
 def test_killed_beside_a_checkpoint(make: Make, tmp_path: Path, step: str) -> None:
     line = make(checkpoints=str(tmp_path / "kept"), checkpoint_messages=1, checkpoints_kept=2, flush_ms=1)
     line.publish(story())

@@ -13,7 +13,7 @@ from neardup.errors import CorruptRecord
 from streams.client import VerdictConsumer
 from streams.history.diff_command import history_of
 from streams.roles.print_verdicts import verdicts_of
-from tests.short import some
+from tests import whole
 
 
 class Nothing:
@@ -56,7 +56,7 @@ def test_a_null_verdict_is_passed_over_by_consumers_diff_and_matcher(make: Make)
         write(line, None, {line.verdicts()[-1]["url"]})
 
 
-@pytest.mark.parametrize("left", some([0, 8], 2))
+@pytest.mark.parametrize("left", whole.first([0, 8], 1))
 def test_a_matcher_goes_on_where_compaction_has_removed_its_last_verdicts(make: Make, left: int) -> None:
     """left: of the first verdicts so many are still there, before the null records."""
     line = live(make, story(12))

@@ -2,6 +2,7 @@
 
 import gzip
 import os
+import random
 import signal
 import threading
 from collections.abc import Callable
@@ -153,7 +154,7 @@ def test_a_page_that_the_broker_refuses_is_named(
     admin.create(f"{names.pages}.small", 1, 1, {"max.message.bytes": "100000"})
     # As if the topic's limit had been lowered in the meantime.
     monkeypatch.setattr(module, "PageProducer", partial(PageProducer, record_bytes_max=1_000_000))
-    large = Sample("large.html", os.urandom(200_000).hex().encode())
+    large = Sample("large.html", random.Random(1).randbytes(200_000).hex().encode())
     path = archives.write_warc(tmp_path / "a.warc", [large])
     named = r"^1 page not written to .*: http://a.example/large.html: a record is larger .* \(MSG_SIZE_TOO_LARGE"
     with pytest.raises(NotDelivered, match=named):

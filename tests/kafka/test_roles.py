@@ -10,7 +10,6 @@ from roles import STEPS
 
 from neardup.errors import StateError
 from streams.files.state import State
-from tests.short import some
 
 
 def test_pages_become_verdicts(make: Make) -> None:
@@ -49,7 +48,7 @@ def test_what_reads_a_scans_state_leaves_a_matchers_alone(make: Make) -> None:
     line.check()
 
 
-@pytest.mark.parametrize(("role", "step"), some(STEPS, 3))
+@pytest.mark.parametrize(("role", "step"), STEPS)
 def test_killed_at_a_step(make: Make, role: str, step: str) -> None:
     line = make(flush_ms=1)
     line.publish(story())

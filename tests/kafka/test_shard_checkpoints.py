@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from broker import eventually
 from line import story
-from sharded_line import EPOCH, SHARDS, ShardedLine, long
+from sharded_line import EPOCH, SHARDS, ShardedLine
 
 from neardup.index.column_families import Family
 from neardup.index.rocks import RocksStore
@@ -71,7 +71,7 @@ def test_a_shard_restores_its_checkpoint_while_the_others_go_on(line: ShardedLin
     assert '"index restored"' in restored.output()
 
 
-@long
+@pytest.mark.whole
 def test_all_disks_are_lost(line: ShardedLine) -> None:
     line.stop()
     lose(line, *range(SHARDS), judge=True)
@@ -83,7 +83,7 @@ def test_all_disks_are_lost(line: ShardedLine) -> None:
     line.check()
 
 
-@long
+@pytest.mark.whole
 def test_effects_are_lost_and_the_log_is_trimmed(line: ShardedLine) -> None:
     """A shard with a checkpoint of its own needs effects that the judge no longer keeps: as its error says, the judge
     starts from an earlier checkpoint.
@@ -121,7 +121,7 @@ def test_effects_are_lost_and_the_log_is_trimmed(line: ShardedLine) -> None:
     line.check()
 
 
-@long
+@pytest.mark.whole
 def test_the_log_lacks_the_window_of_a_judge(line: ShardedLine) -> None:
     """As the error says, the judge continues from a checkpoint that the log covers, in another folder."""
     line.stop()
@@ -153,7 +153,7 @@ def test_the_log_lacks_the_window_of_a_judge(line: ShardedLine) -> None:
     line.check()
 
 
-@long
+@pytest.mark.whole
 def test_answers_and_effects_are_trimmed(line: ShardedLine) -> None:
     """A shard comes back with an index that needs effects which are gone: without checkpoints it says what to do. The
     judge has not read all answers of another one.
@@ -195,7 +195,7 @@ def test_answers_and_effects_are_trimmed(line: ShardedLine) -> None:
     assert '"index restored"' in restored.output()
 
 
-@long
+@pytest.mark.whole
 def test_no_checkpoint_serves(line: ShardedLine) -> None:
     """The shard names the topic, and writes nothing."""
     line.stop()
@@ -207,7 +207,7 @@ def test_no_checkpoint_serves(line: ShardedLine) -> None:
     assert f"topic {line.names.sketches}, partition 0: offset 0 is to be read, and the topic holds" in error
 
 
-@long
+@pytest.mark.whole
 def test_checkpoints_of_shards_lose_a_page_that_is_taken_down(line: ShardedLine) -> None:
     url = next(verdict["url"] for verdict in line.verdicts() if verdict["verdict"] == "unique")
     ids = {verdict["page_id"] for verdict in line.verdicts() if verdict["url"] == url}
@@ -229,7 +229,7 @@ def test_checkpoints_of_shards_lose_a_page_that_is_taken_down(line: ShardedLine)
     line.check()
 
 
-@long
+@pytest.mark.whole
 @pytest.mark.parametrize("whole", [True, False], ids=["whole log", "trimmed log"])
 def test_lost_answers_are_given_again(line: ShardedLine, whole: bool) -> None:
     """The judge names message and shards; as it says, they start again, from a checkpoint or from the log's start."""

@@ -8,7 +8,7 @@ import orjson
 import pytest
 from broker import eventually
 from line import story
-from sharded_line import ShardedLine, long
+from sharded_line import ShardedLine
 
 from neardup.errors import StateError
 from neardup.index.column_families import Family
@@ -21,10 +21,11 @@ from streams.roles.shard_process import shard_checkpoints, shard_state
 from streams.state.checkpoint_store import CheckpointStore
 from streams.state.inspect import open_index, overview, sketch_of
 
+pytestmark = pytest.mark.whole
+
 ADVICE = "judge the same sketches by one matcher in another generation"
 
 
-@long
 def test_commands_on_the_state_of_shards(make_sharded: Callable[..., ShardedLine], tmp_path: Path) -> None:
     line = make_sharded(checkpoints=str(tmp_path / "kept"), checkpoint_messages=2)
     line.publish(story())
@@ -65,7 +66,6 @@ def test_commands_on_the_state_of_shards(make_sharded: Callable[..., ShardedLine
     line.check()
 
 
-@long
 def test_a_standby_of_the_judge_takes_over(make_sharded: Callable[..., ShardedLine], tmp_path: Path) -> None:
     line = make_sharded()
     line.publish(story())
@@ -81,7 +81,6 @@ def test_a_standby_of_the_judge_takes_over(make_sharded: Callable[..., ShardedLi
     line.check()
 
 
-@long
 def test_one_command_runs_a_sketcher_shards_and_their_judge(make_sharded: Callable[..., ShardedLine]) -> None:
     line = make_sharded()
     line.publish(story())

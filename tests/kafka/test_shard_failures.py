@@ -6,10 +6,11 @@ from contextlib import closing
 from signal import SIGSTOP
 from typing import Any
 
+import pytest
 from broker import eventually, kafka
 from line import story
 from roles import freeze, full_disk, standing
-from sharded_line import EPOCH, SHARDS, ShardedLine, long
+from sharded_line import EPOCH, SHARDS, ShardedLine
 
 from neardup.index.column_families import Family
 from neardup.index.rocks import RocksStore
@@ -21,6 +22,8 @@ from streams.formats.message import Message, encode_message
 from streams.pipeline.batch_fold import PAGES_BETWEEN
 from streams.ports import Range
 from streams.roles.shard_process import shard_state
+
+pytestmark = pytest.mark.whole
 
 Make = Callable[..., ShardedLine]
 
@@ -34,7 +37,6 @@ def running(make_sharded: Make, **settings: Any) -> ShardedLine:
     return line
 
 
-@long
 def test_a_shard_without_room_on_its_disk_stops_and_goes_on(make_sharded: Make) -> None:
     line = running(make_sharded)
     line.start_shards(1)
@@ -46,7 +48,6 @@ def test_a_shard_without_room_on_its_disk_stops_and_goes_on(make_sharded: Make) 
     line.check()
 
 
-@long
 def test_a_frozen_judge_is_fenced_by_its_successor(make_sharded: Make) -> None:
     """In the middle of a transaction, and with effects that the successor writes, too: nothing is emitted twice."""
     line = running(make_sharded)
@@ -62,7 +63,6 @@ def test_a_frozen_judge_is_fenced_by_its_successor(make_sharded: Make) -> None:
     line.check()
 
 
-@long
 def test_a_silent_broker_ends_no_judge_and_no_shard(own_broker: Any, make_sharded: Make) -> None:
     line = running(make_sharded, bootstrap=own_broker.bootstrap)
     judge = line.start("match")
@@ -81,7 +81,6 @@ def test_a_silent_broker_ends_no_judge_and_no_shard(own_broker: Any, make_sharde
     line.check()
 
 
-@long
 def test_a_frozen_shard_comes_back_beside_its_successor(make_sharded: Make) -> None:
     """It has a disk of its own; what it sends late is what the successor has sent."""
     line = running(make_sharded)
@@ -98,7 +97,6 @@ def test_a_frozen_shard_comes_back_beside_its_successor(make_sharded: Make) -> N
     line.check()
 
 
-@long
 def test_several_shards_freeze_at_once_and_the_judge_names_them(make_sharded: Make) -> None:
     line = running(make_sharded)
     (port,) = kafka.free_ports(1)
@@ -117,7 +115,6 @@ def test_several_shards_freeze_at_once_and_the_judge_names_them(make_sharded: Ma
     line.check()
 
 
-@long
 def test_the_broker_is_killed_in_a_transaction_of_the_judge(own_broker: Any, make_sharded: Make) -> None:
     line = running(make_sharded, bootstrap=own_broker.bootstrap)
     judge = line.start("match", step="3 offsets sent", call=1, how=freeze)
@@ -134,7 +131,6 @@ def test_the_broker_is_killed_in_a_transaction_of_the_judge(own_broker: Any, mak
     line.check()
 
 
-@long
 def test_a_shard_with_other_settings_is_named_by_the_judge_or_refused(make_sharded: Make) -> None:
     """A shard without an index answers the first messages before it has read any effects."""
     line = running(make_sharded)
@@ -167,7 +163,6 @@ def test_a_shard_with_other_settings_is_named_by_the_judge_or_refused(make_shard
     line.check()
 
 
-@long
 def test_expired_pages_leave_the_shards(make_sharded: Make) -> None:
     """By effects, at the same messages as in a lockstep. The sketches of some days are written into the log by hand."""
     line = make_sharded(decider_values={"expiry_days": 3})

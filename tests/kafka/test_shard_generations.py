@@ -6,9 +6,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+import pytest
 from broker import eventually, kafka
 from line import Line, Make, story
-from sharded_line import lockstep_of, long, messages_of
+from sharded_line import lockstep_of, messages_of
 from test_backfill import beside, control, live
 from test_cutover import Reader, ids
 
@@ -85,7 +86,7 @@ def go_and_return(line: Line, reader: Reader) -> None:
     line.stop()
 
 
-@long
+@pytest.mark.whole
 def test_four_shards_to_sixteen_under_load(make: Make) -> None:
     line = live(make, story())
     four, sixteen = sharded(line, "four", 4), sharded(line, "sixteen", 16)

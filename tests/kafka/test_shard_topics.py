@@ -11,7 +11,7 @@ import pytest
 from broker import eventually, kafka
 from line import story
 from roles import Role, standing
-from sharded_line import SHARDS, ShardedLine, long
+from sharded_line import SHARDS, ShardedLine
 
 from streams.errors import TopicError
 from streams.kafka import topics
@@ -131,7 +131,7 @@ def operator(make_sharded: Make) -> Operator:
 
 
 CASES = [
-    pytest.param(name, what, marks=() if (name, what) == ("candidates", "gone") else long)
+    pytest.param(name, what, marks=() if (name, what) == ("candidates", "gone") else pytest.mark.whole)
     for name in RIGHT
     for what in DELETED
     if (name, what) != ("effects", "with one partition")
@@ -156,7 +156,7 @@ def test_a_topic_is_deleted_while_all_run(operator: Operator, name: str, what: s
     line.check()
 
 
-@long
+@pytest.mark.whole
 @pytest.mark.parametrize(
     ("name", "lost", "advice"),
     [

@@ -14,7 +14,7 @@ import pytest
 from broker import eventually
 from line import story
 from roles import SHARD_STEPS, STEPS
-from sharded_line import EPOCH, SHARDS, ShardedLine, long
+from sharded_line import EPOCH, SHARDS, ShardedLine
 
 from neardup.index.column_families import Family
 from neardup.index.rocks import RocksStore
@@ -30,9 +30,9 @@ def line(make_sharded: Callable[..., ShardedLine]) -> ShardedLine:
 
 #: (steps of shards 0 and 1, step of the judge) where they die in one story.
 STORIES = [
-    pytest.param("1 read", "2 half sent", "0 fenced the others", marks=long),
+    pytest.param("1 read", "2 half sent", "0 fenced the others", marks=pytest.mark.whole),
     pytest.param("2 sent", "3 acknowledged", "3 offsets sent"),
-    pytest.param("4 applied", "5 flushed", "3 committed", marks=long),
+    pytest.param("4 applied", "5 flushed", "3 committed", marks=pytest.mark.whole),
 ]
 #: Each step alone, by hand: EACH_STEP=1.
 if os.environ.get("EACH_STEP"):
@@ -40,7 +40,7 @@ if os.environ.get("EACH_STEP"):
     STORIES += [pytest.param("", "", step) for role, step in STEPS if role == "match"]
 
 
-@long
+@pytest.mark.whole
 def test_shards_and_a_judge_say_what_a_lockstep_says(line: ShardedLine) -> None:
     """Shards move between processes meanwhile."""
     line.publish(story())
@@ -77,7 +77,7 @@ def test_killed_at_steps(line: ShardedLine, one: str, other: str, judge: str) ->
     line.check()
 
 
-@long
+@pytest.mark.whole
 def test_a_shard_that_lost_its_disk(line: ShardedLine) -> None:
     """It answers from the log's start on; the judge has these answers, and uses those that are new."""
     line.publish(story())
@@ -116,7 +116,7 @@ def test_a_takedown_reaches_the_shards(line: ShardedLine) -> None:
             assert not kept & ids
 
 
-@long
+@pytest.mark.whole
 @pytest.mark.parametrize("lost", [False, True], ids=["disks are there", "a shard's disk is lost"])
 def test_lost_effects_are_written_again(line: ShardedLine, lost: bool) -> None:
     """The judge keeps those that shards on its level need. A shard that needs earlier ones says what to do."""
@@ -148,7 +148,7 @@ def test_lost_effects_are_written_again(line: ShardedLine, lost: bool) -> None:
     line.check()
 
 
-@long
+@pytest.mark.whole
 def test_another_decider_is_refused(line: ShardedLine) -> None:
     line.publish(story(8))
     line.start("sketch")

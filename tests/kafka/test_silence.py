@@ -1,10 +1,9 @@
 """A broker that is silent, and comes back: no role ends, and all verdicts are right.
 
 `make test` freezes the broker once, under all roles at once, until they have noticed. `make silence` does it for 5, 20
-and 60 s, under idle roles and busy ones: NEARDUP_TEST_SILENCE=5,20,60.
+and 60 s, under idle roles and busy ones, in `make test-all`.
 """
 
-import os
 import signal
 import threading
 import time
@@ -31,9 +30,9 @@ from streams.kafka.assignment import Assignment
 from streams.kafka.topics import Sizes
 from streams.ports import Range
 from streams.process.watchdog import EXIT_CODE
-from tests.short import some
+from tests import whole
 
-SECONDS = [float(text) for text in os.environ.get("NEARDUP_TEST_SILENCE", "").split(",") if text]
+SECONDS = (5.0, 20.0, 60.0)
 #: Longer than each timeout of a role: sessions, transactions, requests.
 HANGS_SECONDS = 200.0
 #: The shortest session that brokers allow by default.
@@ -161,7 +160,7 @@ def everything(own_broker: Any, make: Make, names: Topics, tmp_path: Path) -> It
     made.close()
 
 
-@pytest.mark.skipif(not SECONDS, reason="takes minutes: make silence")
+@pytest.mark.whole
 @pytest.mark.parametrize("busy", [False, True], ids=["idle", "busy"])
 @pytest.mark.parametrize("seconds", SECONDS)
 def test_it_may_be_silent_for_long(own_broker: Any, everything: Everything, seconds: float, busy: bool) -> None:
@@ -178,7 +177,7 @@ def test_it_may_be_silent_for_long(own_broker: Any, everything: Everything, seco
     everything.check(supervised=busy)
 
 
-@pytest.mark.skipif(not SECONDS, reason="takes minutes: make silence")
+@pytest.mark.whole
 @pytest.mark.parametrize("seconds", [120.0, 240.0])
 def test_the_broker_may_be_away_for_minutes(own_broker: Any, everything: Everything, seconds: float) -> None:
     """After 120 s without an answer roles end with the cause; a supervisor starts them until Kafka is back."""
@@ -191,7 +190,7 @@ def test_the_broker_may_be_away_for_minutes(own_broker: Any, everything: Everyth
     everything.check()
 
 
-@pytest.mark.skipif(not SECONDS, reason="takes minutes: make silence")
+@pytest.mark.whole
 def test_roles_that_hang_for_minutes_go_on_or_are_started_again(everything: Everything) -> None:
     for role in everything.roles:
         role.signal(signal.SIGSTOP)
@@ -219,7 +218,7 @@ def forgetful_broker(own_broker: Any) -> Any:
     return own_broker
 
 
-@pytest.mark.skipif(not SECONDS, reason="takes minutes: make silence")
+@pytest.mark.whole
 def test_committed_offsets_expire(forgetful_broker: Any, everything: Everything) -> None:
     """First those of matchers, which are no members of their group, under idle roles; then all, while no role runs."""
     lines = [everything.line, everything.single, beside(everything.line)]
@@ -242,7 +241,7 @@ def test_committed_offsets_expire(forgetful_broker: Any, everything: Everything)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("broker_is", some(["silent", "killed and started"], 2))
+@pytest.mark.parametrize("broker_is", whole.first(["silent", "killed and started"], 1))
 def test_no_role_ends_while_the_broker_is(broker_is: str, own_broker: Any, everything: Everything) -> None:
     away, back = own_broker.pause, own_broker.resume
     if broker_is == "killed and started":
@@ -255,7 +254,7 @@ def test_no_role_ends_while_the_broker_is(broker_is: str, own_broker: Any, every
     everything.check()
 
 
-@pytest.mark.skipif(not SECONDS, reason="takes half a minute: make silence")
+@pytest.mark.whole
 def test_a_consumer_whose_session_has_expired_is_replaced(own_broker: Any, names: Topics) -> None:
     """Without `close`, two of eight such consumers never let go: librdkafka waited, and took a whole core."""
     connection = Connection(own_broker.bootstrap, {"session.timeout.ms": int(1000 * SESSION_SECONDS)})
@@ -298,7 +297,7 @@ def test_a_consumer_whose_session_has_expired_is_replaced(own_broker: Any, names
             assert len(reader.assigned()) == 2
 
 
-@pytest.mark.skipif(not SECONDS, reason="takes half a minute: make silence")
+@pytest.mark.whole
 def test_members_join_although_the_request_that_their_join_awaits_is_lost(tmp_path: Path) -> None:
     """Once the client knows the broker, it drops the connection to `bootstrap` and the requests under way there."""
     sessions = {"broker.heartbeat.interval.ms": 2_000, "broker.session.timeout.ms": 1_500}

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from hypothesis import strategies as st
 
-from tests.short import count
+from tests.whole import count
 
 #: Without the JIT the kernels are a thousand times slower: inputs of 2 kB, few examples.
 JIT_OFF = os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0")

@@ -26,7 +26,6 @@ from neardup.search.pages import Pages
 from tests.neardup.handmade import record, rejected, tombstone
 from tests.neardup.invariants import Checked, contents_of
 from tests.neardup.story import SMALL, endless, folded, slices_of
-from tests.short import seeds
 
 VOCABULARY = [f"w{i}" for i in range(40)]
 
@@ -80,7 +79,7 @@ def no_page_repeats_itself(verdicts):
     "decider",
     [pytest.param(made, id=name, marks=() if name == "plain" else pytest.mark.slow) for name, made in DECIDERS.items()],
 )
-@pytest.mark.parametrize("seed", seeds(1, 3))
+@pytest.mark.seeds(1, 5)
 def test_slicing_changes_no_verdict_and_no_stored_byte(seed, decider):
     records = crawl(seed)
     rng = random.Random(seed)
@@ -138,7 +137,7 @@ def test_the_streams_of_these_tests_come_to_everything_that_can_happen():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", seeds(1, 3))
+@pytest.mark.seeds(1, 5)
 def test_rocksdb_and_memory_give_the_same_verdicts_and_bytes(seed, tmp_path):
     records = crawl(seed, 400)
     rng = random.Random(seed)
@@ -334,16 +333,16 @@ def test_threads_change_nothing(monkeypatch):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["plain", "hot", "content"])
-def test_without_telling_the_same_comes_about(name):
-    for seed in seeds(1, 3):
-        _, store = folded(crawl(seed), endless(40), decider=DECIDERS[name], checked=False)
-        silent = MemoryStore()
-        for batch in slices_of(crawl(seed), endless(70)):
-            values = fold(batch, silent, DECIDERS[name])
-            outcome = fold(batch, silent, DECIDERS[name], emit=False)
-            assert outcome == replace(values, verdicts=[])
-            silent.write(outcome.writes)
-        assert contents_of(silent) == contents_of(store)
+@pytest.mark.seeds(1, 5)
+def test_without_telling_the_same_comes_about(name, seed):
+    _, store = folded(crawl(seed), endless(40), decider=DECIDERS[name], checked=False)
+    silent = MemoryStore()
+    for batch in slices_of(crawl(seed), endless(70)):
+        values = fold(batch, silent, DECIDERS[name])
+        outcome = fold(batch, silent, DECIDERS[name], emit=False)
+        assert outcome == replace(values, verdicts=[])
+        silent.write(outcome.writes)
+    assert contents_of(silent) == contents_of(store)
 
 
 @pytest.mark.parametrize("block", [1, 7, 1000])

@@ -15,8 +15,8 @@ from typing import Any
 
 import pytest
 
+from tests import whole
 from tests.release.building import LISTED, REPOSITORY, build, copy, unpack
-from tests.release.conftest import LONG
 from tests.streams.shell import site
 
 PYTHONS = ("3.11", "3.12", "3.13")
@@ -164,15 +164,17 @@ def test_a_shell_completes_commands_and_options() -> None:
     assert completed("neardup nonsense", program) == set()
 
 
-def test_workflows_run_the_two_commands_on_each_python() -> None:
+def test_workflow_runs_check_and_test_on_each_python_and_test_all_each_night() -> None:
     yaml = pytest.importorskip("yaml")
     (path,) = (REPOSITORY / ".github" / "workflows").glob("*.yaml")
     jobs = yaml.safe_load(path.read_text())["jobs"]
     commands = [step.get("run", "") for job in jobs.values() for step in job["steps"]]
     assert commands.count("make check") == 1
     assert commands.count("make test") == 1
+    assert commands.count("make test-all") == 1
+    assert "schedule" in jobs["test-all"]["if"]
     for name, job in jobs.items():
-        if name != "newest-numba":
+        if name not in ("newest-numba", "test-all"):
             assert tuple(job["strategy"]["matrix"]["python"]) == PYTHONS
         assert job["timeout-minutes"]
         for step in job["steps"]:
@@ -186,7 +188,7 @@ def test_workflows_run_the_two_commands_on_each_python() -> None:
 
 def pythons() -> Sequence[str]:
     """Interpreters of the versions that are named, where they are here and run; the short form needs none."""
-    if not LONG:
+    if not whole.chosen():
         return [sys.executable]
     found = []
     for version in PYTHONS:
@@ -226,7 +228,7 @@ kinds("no page")
 """
 
 
-@pytest.mark.release
+@pytest.mark.whole
 @pytest.mark.parametrize("python", pythons())
 @pytest.mark.parametrize("kind", ["wheel", "sdist"])
 def test_all_of_it_is_installed_and_used(

@@ -12,6 +12,8 @@ from streams.files.sources import ReadOptions
 from tests.streams.archives import Sample, write_folder
 from tests.streams.batch.corpora import entry, items, page, sentences, write
 
+pytestmark = pytest.mark.whole
+
 #: Two executors of one core, in processes of their own.
 CLUSTER = "local-cluster[2,1,1024]"
 

@@ -18,6 +18,8 @@ import pytest
 
 from tests.measure.bench.spark_rows import Watched, processes_below, split_corpus
 
+pytestmark = pytest.mark.whole
+
 DOCUMENTS = int(os.environ.get("NEARDUP_TEST_SPARK_DOCUMENTS", "600"))
 CLUSTER = ["--engine", "spark", "--master", "local-cluster[2,1,1024]"]
 #: Long enough for the large corpus on a busy machine.

@@ -8,15 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from tests import short
 from tests.measure.commons import packages, reading, rules, run, tables
 from tests.measure.commons.pages import Served, read
 from tests.measure.commons.truth import Relation, Truth
 from tests.measure.gate.ablation import Labelled
 from tests.measure.gate.editions import editions
 
-#: It tests a program that measures: every second day.
-pytestmark = short.turn(0, 2)
+#: It tests a program that measures.
+pytestmark = pytest.mark.whole
 
 DATA = Path(__file__).parents[4] / "shared" / "data"
 

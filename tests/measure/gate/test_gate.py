@@ -14,7 +14,6 @@ import pytest
 from tests.measure.gate import boards, disguises, editions, items, names, same, views
 from tests.measure.gate.measure import SEED, Tally, measure
 from tests.measure.gate.sites import Sample
-from tests.short import some
 
 PAGES = int(os.environ.get("NEARDUP_GATE_PAGES", "1000"))
 LONG = "NEARDUP_GATE_PAGES" in os.environ
@@ -114,7 +113,7 @@ def _name(gate: Gate) -> str:
     return gate.generate.__name__
 
 
-@pytest.mark.parametrize("gate", some([pytest.param(gate, id=_name(gate)) for gate in GATES], 1 if LONG else 3))
+@pytest.mark.parametrize("gate", [pytest.param(gate, id=_name(gate)) for gate in GATES])
 def test_gate(gate: Gate, record_property: Callable[[str, object], None]) -> None:
     seeds = SEEDS if LONG or gate.share < 1 else SEEDS[:1]
     streams = [gate.generate(int(PAGES * gate.share), seed) for seed in seeds]

@@ -6,12 +6,12 @@ from random import Random
 import pytest
 
 from neardup.text.one_page_html import text_of
+from tests import whole
 from tests.measure.gate.language import Language
 from tests.measure.gate.test_gate import GATES, Gate, _name
-from tests.short import some
 
 
-@pytest.mark.parametrize("gate", some([pytest.param(gate, id=_name(gate)) for gate in GATES], 3))
+@pytest.mark.parametrize("gate", whole.first([pytest.param(gate, id=_name(gate)) for gate in GATES], 8))
 def test_streams(gate: Gate) -> None:
     assert gate.generate(40, 3) == gate.generate(40, 3)
     assert gate.generate(40, 3) != gate.generate(40, 4)

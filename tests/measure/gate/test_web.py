@@ -24,12 +24,11 @@ from neardup.sketch.make_sketches import sketch_pages
 from neardup.urls import hen_site, host_of
 from neardup.verdict import Coordinates
 from streams.evaluation.evaluate import EvaluatedCrawl, natural_labels
-from tests import short
 from tests.measure.gate.corpora import SETS, pages_of, table_of
 from tests.measure.gate.web import Mirrors, Served, copied, documentation, framed, generated, ordinary, write_web
 
-#: It tests a program that measures: every second day.
-pytestmark = short.turn(1, 2)
+#: It tests a program that measures.
+pytestmark = pytest.mark.whole
 
 SCHEME = Scheme(seed=20060806)
 

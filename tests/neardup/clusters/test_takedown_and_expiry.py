@@ -21,7 +21,7 @@ from tests.neardup.handmade import record, tombstone
 from tests.neardup.invariants import Checked
 from tests.neardup.story import FAR, NEAR, NEARER, SMALL, A, B, C, D, endless, folded, text
 from tests.neardup.test_fold import crawl
-from tests.short import count
+from tests.whole import count
 
 #: Verdicts of a URL that nothing is known of.
 UNKNOWN = {"unique", "exact_duplicate", "near_duplicate", "same_content"}

@@ -1,6 +1,5 @@
 """An index with flipped bits, torn or missing files: its rows are as they were, or an error says that it is damaged."""
 
-import os
 import random
 import shutil
 from pathlib import Path
@@ -11,8 +10,6 @@ from neardup.errors import StateError
 from neardup.index.column_families import Family
 from neardup.index.rocks import RocksStore
 
-#: Damages drawn; NEARDUP_TEST_DAMAGE=2000 for a longer search.
-DAMAGES = int(os.environ.get("NEARDUP_TEST_DAMAGE", "15"))
 _ROWS = 400
 
 Rows = list[list[tuple[bytes, bytes]]]
@@ -66,7 +63,7 @@ def damage(index: Path, draw: random.Random) -> str:
     return f"{how} {file.name}"
 
 
-@pytest.mark.parametrize("seed", range(DAMAGES))
+@pytest.mark.seeds(15, 300)
 def test_no_row_is_ever_wrong_or_missing(sound: Path, tmp_path: Path, seed: int) -> None:
     store = RocksStore(sound)
     wanted = scanned(store)

@@ -1,6 +1,7 @@
 """Both stores do the same, and the durable one keeps its promises when it is killed, locked, or out of room."""
 
 import os
+import random
 import shutil
 import signal
 import subprocess
@@ -210,7 +211,8 @@ def test_an_index_of_levels_and_one_of_sorted_runs_are_opened_by_versions_of_the
 
 
 def test_filters_are_in_force_after_reopening(tmp_path):
-    rows = {os.urandom(7): b"x" * 9 for _ in range(120_000)}
+    chance = random.Random(7)
+    rows = {chance.randbytes(7): b"x" * 9 for _ in range(120_000)}
     for _ in range(2):
         store = RocksStore(tmp_path / "index")
         store.write({Family.KEYS: rows})
@@ -292,15 +294,16 @@ def test_errors_say_what_to_do(tmp_path, expected, advice):
 
 
 FILLED = """
-import os, sys
+import random, sys
 from pathlib import Path
 from neardup.errors import StateError
 from neardup.index.column_families import Family
 from neardup.index.rocks import RocksStore
 store = RocksStore(Path(sys.argv[1]) / "index", write_bytes=2 << 20)
+chance = random.Random(1)
 try:
     for i in range(200):
-        rows = {b"%d" % (i * 500 + j): os.urandom(500) for j in range(500)}
+        rows = {b"%d" % (i * 500 + j): chance.randbytes(500) for j in range(500)}
         store.write({Family.KEYS: rows, Family.META: {b"next": b"%d" % (i + 1)}})
 except StateError as error:
     print(error)
@@ -313,7 +316,7 @@ for _ in range(2):
 
 
 STALLED = """
-import os, sys
+import os, random, sys
 from pathlib import Path
 from neardup.errors import StateError
 from neardup.index.column_families import Family
@@ -321,10 +324,12 @@ from neardup.index.rocks import RocksStore
 
 room = Path(sys.argv[1])
 store = RocksStore(room / "index")
+chance = random.Random(2)
 for family in store._families.values():
     family.set_options({"disable_auto_compactions": "true"})
 for i in range(24):
-    store.write({Family.KEYS: {os.urandom(8): os.urandom(500) for _ in range(400)}, Family.META: {b"next": b"%d" % i}})
+    rows = {chance.randbytes(8): chance.randbytes(500) for _ in range(400)}
+    store.write({Family.KEYS: rows, Family.META: {b"next": b"%d" % i}})
     store.flush()
 with (room / "all").open("wb", 0) as file:
     try:

@@ -1,6 +1,6 @@
 """Compiles all kernels, as `python -m neardup.warm` does, and checks that none compiles a shared function twice.
 
-A part of `make bounds`, which compiles all kernels anyway: for a test of `make unit` they would be compiled once more.
+A part of `make bounds`, which compiles all kernels anyway: for a test of `make test` they would be compiled once more.
 """
 
 import shutil

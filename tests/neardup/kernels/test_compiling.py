@@ -12,7 +12,6 @@ import numba
 import pytest
 
 from neardup.kernels import kernel_cache
-from tests.short import turn
 
 _PR_CAPBSET_DROP, _CAP_DAC_OVERRIDE = 24, 1
 
@@ -130,9 +129,9 @@ def test_what_is_kept_is_used_where_nothing_can_be_written(kept: tuple[Path, lis
     assert files(tmp_path / "cache") == files(kept[0] / "cache")
 
 
-# Each of these three compiles in two to four processes: what is kept here is tested each day above.
+# Each of these three compiles in two to four processes: `make test` has what is kept here, above.
 @pytest.mark.slow
-@turn(0, 2)
+@pytest.mark.whole
 def test_what_is_kept_for_another_processor_is_not_ours(kept: tuple[Path, list[object]], tmp_path: Path) -> None:
     shutil.copytree(kept[0], tmp_path, dirs_exist_ok=True)
     there = run(tmp_path, _KEPT, f"{_HOLDS}; {_USED}; {_HOLDS}", **_OTHER)
@@ -141,7 +140,7 @@ def test_what_is_kept_for_another_processor_is_not_ours(kept: tuple[Path, list[o
 
 
 @pytest.mark.slow
-@turn(0, 2)
+@pytest.mark.whole
 def test_kernels_are_compiled_for_processors_that_are_not_here(kept: tuple[Path, list[object]], tmp_path: Path) -> None:
     """As an image's are: by the types of the calls that this machine made, without a call there."""
     shutil.copytree(kept[0], tmp_path, dirs_exist_ok=True)
@@ -210,7 +209,7 @@ print(*xxh64_twice(text.view(np.uint64), 20, np.uint64(1), np.uint64(2), np.zero
 
 
 @pytest.mark.slow
-@turn(1, 2)
+@pytest.mark.whole
 def test_plain_kernels_give_the_same_bits_without_private_parts_of_numba(tmp_path: Path) -> None:
     """On kernels of a few lines; `make njit` compares whole sketches."""
     plain = {"NEARDUP_PLAIN_KERNELS": "1"}

@@ -15,7 +15,7 @@ from neardup.rules import REFUSALS, Pair, Ruling, rule_of, tape, verified, why_r
 from neardup.rules.base import Step, evidence_of, margin
 from neardup.rules.siblings import Siblings
 from tests.neardup.pairs.some_pairs import SAME, some_pair
-from tests.short import count
+from tests.whole import count
 
 DECIDER = Decider(scheme="0" * 32)
 

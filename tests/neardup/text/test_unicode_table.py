@@ -8,9 +8,9 @@ import pytest
 import xxhash
 
 from neardup.text import unicode
+from tests import whole
 from tests.neardup.text import unicode_table
 from tests.oracle import text as oracle
-from tests.short import DAY, WHOLE, turn
 
 
 def test_the_licence_of_the_data_lies_beside_it():
@@ -24,8 +24,8 @@ def test_the_licence_of_the_data_lies_beside_it():
 def test_every_code_point_has_the_pinned_class_and_fold():
     table = unicode.table()
     names = ["", "word", "han", "kana", "thai", "lao", "khmer", "myanmar"]
-    assigned = (*range(0x33000), *range(0xE0000, 0xE1000))  # today of what lies between, or beyond, a part
-    for point in range(unicode.CODE_POINTS) if WHOLE else (*assigned, *range(0x33000 + DAY % 16, 0x110000, 16)):
+    assigned = (*range(0x33000), *range(0xE0000, 0xE1000))  # between, and beyond, few are assigned
+    for point in range(unicode.CODE_POINTS) if whole.chosen() else (*assigned, *range(0x33000, 0x110000, 16)):
         entry = int(table[int(table[point >> 7]) + (point & 127)])
         char, value, kind = chr(point), entry & 0x1FFFFF, entry >> unicode.CLASS_SHIFT & 15
         expected = "" if point < 32 else oracle.folded(char)
@@ -61,8 +61,8 @@ def test_a_fold_is_folded_and_at_most_twice_as_long():
 
 @pytest.mark.slow
 @pytest.mark.skipif(unicodedata.unidata_version != oracle.PINNED, reason="Python has another Unicode version")
-# The golden digest below pins the table each day.
-@turn(0, 4)
+# The golden digest below pins the table.
+@pytest.mark.whole
 def test_the_table_is_what_the_generator_writes():
     assert unicode_table.TABLE.read_text("ascii") == "\n".join(unicode_table.lines()) + "\n"
 

@@ -11,8 +11,8 @@ import pytest
 
 from neardup.partition.parameters import Parameters
 from streams.batch.partition import PartitionOptions, partition_command
-from tests.short import count
 from tests.streams.batch.corpora import edited, entry, page, read, sentences, write
+from tests.whole import count
 
 GUIDES = Path(__file__).parents[4] / "shared" / "data" / "installation_guide_9arch_19lang.tar.xz"
 PAGES = 5  # of a language and an architecture

@@ -10,16 +10,14 @@ from neardup.evaluation.huang import SystemSets, system_section
 from neardup.evaluation.sections import ResultTable, share, text
 from streams.commands.output import print_table
 from tests.measure.gate.results import write_results
-from tests.short import turn
 from tests.streams.batch.corpora import items, write
 from tests.streams.shell import Shell
 
 FEW = ("--seeds", "1", "--folds", "2", "--workers", "1")
 
 
-# The tables are tested each day in test_huffman; here, that options reach them: of two tests one each day.
+# The tables are tested in test_huffman; here, that options reach them.
 @pytest.mark.slow
-@turn(0, 2)
 def test_all_sections_are_made_of_labelled_results(shell: Shell) -> None:
     write_results(shell.folder, 4, 2, judges=True)
     given = ("evaluate", "signals", "results.jsonl", "--labels", "labels.jsonl")
@@ -45,7 +43,7 @@ def test_all_sections_are_made_of_labelled_results(shell: Shell) -> None:
 
 
 @pytest.mark.slow
-@turn(1, 2)
+@pytest.mark.whole
 def test_learn_there_judge_here_and_grouped_folds(shell: Shell) -> None:
     for name, seed in (("here", 1), ("there", 2)):
         (shell.folder / name).mkdir()

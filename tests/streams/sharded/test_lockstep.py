@@ -1,6 +1,5 @@
 """Shards and a judge under any schedule say what the lockstep reference says, to the byte."""
 
-import os
 import random
 from dataclasses import replace
 from itertools import product
@@ -13,17 +12,19 @@ from hypothesis import strategies as st
 from neardup.decider import Decider
 from neardup.index.memory import MemoryStore
 from streams.pipeline.matcher import Matcher
+from tests import whole
 from tests.neardup.story import SMALL
-from tests.short import seeds, some
 from tests.streams.sharded.lockstep import Messages, lockstep, messages_of, rows_in, some_records
 from tests.streams.sharded.world import World
 
-#: The long form: NEARDUP_TEST_SHARDED=200 schedules for each (V, E).
-SCHEDULES = int(os.environ.get("NEARDUP_TEST_SHARDED", "1"))
+#: The (V, E) of `make test`.
+MET = (1, 1), (2, 4), (4, 16), (16, 1), (4, 4)
+#: For each (V, E).
+SCHEDULES = whole.count(1, 20)
 HOT = replace(SMALL, postings_max=3, hot_postings_kept=2)
 
 
-@pytest.mark.parametrize(("shards", "epoch"), some(product([1, 2, 4, 16], [1, 4, 16]), 2))
+@pytest.mark.parametrize(("shards", "epoch"), whole.only(product([1, 2, 4, 16], [1, 4, 16]), *MET))
 @settings(max_examples=SCHEDULES, deadline=None, phases=[Phase.generate], suppress_health_check=list(HealthCheck))
 @given(seed=st.integers(0, 1 << 32))
 def test_a_schedule_changes_nothing(shards: int, epoch: int, seed: int) -> None:
@@ -40,7 +41,7 @@ def test_a_schedule_changes_nothing(shards: int, epoch: int, seed: int) -> None:
 
 
 @pytest.mark.parametrize("shards", [1, 4])
-@pytest.mark.parametrize("seed", seeds(1, 2))
+@pytest.mark.seeds(1, 20)
 def test_an_epoch_longer_than_the_log_is_the_matcher_without_shards(shards: int, seed: int) -> None:
     messages = messages_of(some_records(seed, 200), random.Random(seed))
     sharded = lockstep(messages, replace(SMALL, shards=shards, epoch=len(messages)))

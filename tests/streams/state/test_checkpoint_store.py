@@ -16,9 +16,6 @@ from streams.state.checkpoint_store import CheckpointStore
 from streams.state.manifest import Manifest
 from streams.state.restore import restore_newest
 
-#: Schedules of damage; NEARDUP_TEST_DAMAGE=2000 for a longer search.
-SCHEDULES = int(os.environ.get("NEARDUP_TEST_DAMAGE", "60"))
-
 
 def manifest(offset: int) -> Manifest:
     return Manifest(offset, 1_000 + offset, "scheme", "decider", "log", "0.1.0")
@@ -251,7 +248,7 @@ def half_copied(file: Path, draw: random.Random) -> None:
     file.write_bytes(data[:kept] + bytes(len(data) - kept))
 
 
-@pytest.mark.parametrize("seed", range(SCHEDULES))
+@pytest.mark.seeds(60, 500)
 def test_the_newest_good_one_is_restored_or_none(tmp_path: Path, seed: int) -> None:
     """Random copies of an index that changes, prunes, and damage; what is good is known without the store's code."""
     draw = random.Random(seed)
