@@ -24,12 +24,12 @@ from neardup.errors import BadInput, NeardupError
 from neardup.limits import MESSAGE_BYTES_MAX, MESSAGE_PAGES_MAX
 from neardup.scheme import Scheme
 from neardup.sketch.layout import field_at
-from neardup.sketch.make_sketches import sketch_pages
 from streams.files.archive_time import DATES, ArchiveTime
 from streams.files.sources import LocalSource, SourceRecord
 from streams.formats.message import ANY_LOG, Message, encode_message
 from streams.pipeline.accounting import Mark
 from streams.pipeline.packing import full_message
+from streams.pipeline.sketching import contained_sketches
 from streams.ports import Range, SourcedPage
 
 _BATCH_PAGES = 128
@@ -212,7 +212,7 @@ def _batches(own: list[_Own], scheme: Scheme) -> Iterator[_ArchiveBatch]:
     reported = [0] * len(sources)  # problems of each
 
     def batch(keys: list[tuple[int, int]], pages: list[SourcedPage]) -> _ArchiveBatch:
-        records = sketch_pages(
+        records = contained_sketches(
             [page.page for page in pages],
             scheme,
             coordinates=[page.coordinates for page in pages],

@@ -3,12 +3,14 @@
 import codecs
 from collections.abc import Iterator, Sequence
 from contextlib import closing, suppress
+from functools import partial
 from pathlib import Path
 
-from neardup.errors import BadInput, BadPage
+from neardup.errors import BadInput
 from neardup.page import Page
 from streams.errors import how_to_install
 from streams.formats.compressed import Damaged, Stream
+from streams.formats.containment import contained
 from streams.formats.json import BODIES, Fields, document_of, guessed, object_of
 
 #: Lines, and bytes, from which field names are guessed before a file is read; names that an error shows.
@@ -38,15 +40,17 @@ class Lines:
                 if line == b"" or line.isspace():
                     continue
                 self.line = line
-                yield self._page(line), at
+                yield self._page(line, at), at
 
-    def _page(self, line: bytes) -> Page:
+    def _page(self, line: bytes, at: int) -> Page:
         if len(line) > self._line_max:
             return Page(url="", body=b"", problem=f"a line of more than {self._line_max} bytes")
-        try:
-            return document_of(object_of(line.removeprefix(codecs.BOM_UTF8)), self._fields)
-        except BadPage as error:
-            return Page(url="", body=b"", problem=str(error))
+        return contained(
+            lambda: document_of(object_of(line.removeprefix(codecs.BOM_UTF8)), self._fields),
+            lambda reason: Page(url="", body=b"", problem=reason),
+            file=self._path,
+            position=at,
+        )
 
 
 class ParquetRows:
@@ -70,10 +74,13 @@ class ParquetRows:
             rows = max(count_of(self._path), 1)
             for at, row in rows_of(self._path, columns, position):
                 self.bytes_read = size * at // rows
-                try:
-                    yield document_of(row, self._fields), at
-                except BadPage as error:
-                    yield Page(url="", body=b"", problem=str(error)), at
+                page = contained(
+                    partial(document_of, row, self._fields),
+                    lambda reason: Page(url="", body=b"", problem=reason),
+                    file=self._path,
+                    row=at,
+                )
+                yield page, at
         except ParquetDamaged as error:
             raise Damaged(at, f"Parquet, after row {at}: {error}") from error
 
@@ -120,8 +127,9 @@ def names_of_lines(path: Path, line_max: int) -> list[str]:
             if line is None or sampled > SAMPLED_BYTES_MAX:
                 break
             sampled += len(line)
-            with suppress(BadPage):
-                found.update(dict.fromkeys(object_of(line.removeprefix(codecs.BOM_UTF8))))
+            # Not logged: the page of the line is rejected later, and that is logged.
+            fields = contained(partial(object_of, line.removeprefix(codecs.BOM_UTF8)), lambda reason: {})
+            found.update(dict.fromkeys(fields))
     return list(found)
 
 

@@ -13,11 +13,11 @@ from itertools import chain, islice
 
 from neardup.limits import MESSAGE_PAGES_MAX
 from neardup.scheme import Scheme
-from neardup.sketch.make_sketches import sketch_pages
 from streams.files.archive_time import DATES, ArchiveTime
 from streams.files.archives import SketchedPage, messages_of
 from streams.files.segments import SegmentLog
 from streams.formats.message import as_first
+from streams.pipeline.sketching import contained_sketches
 from streams.ports import SourcedPage
 
 POLL_PAGES_MAX = MESSAGE_PAGES_MAX
@@ -76,7 +76,7 @@ class Sketcher:
             date = self.time.date(page.date, of_file=page.page.fetched_at is None)
             pages.append(replace(page.page, fetched_at=date) if page.page.fetched_at is None else page.page)
             times.append(self.time.advance(date))
-        return sketch_pages(
+        return contained_sketches(
             pages,
             self.scheme,
             coordinates=[page.coordinates for page in batch],

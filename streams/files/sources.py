@@ -29,8 +29,9 @@ from streams.files.input_formats import ACCEPTED, FORMATS, PACKED, SUFFIXES, Inp
 from streams.files.jsonl_and_parquet import fitted
 from streams.files.warc_reader import UnreadablePart, WarcReader
 from streams.formats.compressed import Damaged, Stream
+from streams.formats.containment import contained, contained_reading
 from streams.formats.json import Fields
-from streams.formats.warc import page_of
+from streams.formats.warc import contained_page_of
 from streams.ports import SourcedPage
 
 #: Kind of a folder of pages; the kinds of files are those of `FORMATS`.
@@ -168,13 +169,16 @@ class LocalSource:
         return bool(reader.problems) or (len(pair) == 2 and pair[1].shared)
 
     def _pages(self, position: int, ordinal: int) -> Iterator[SourcedPage]:
-        for page, at in self._read(position):
+        for page, at in contained_reading(self._read(position), self._ended_by_defect, file=self.record.path):
             date = page.fetched_at if page.fetched_at is not None else self.record.mtime_ns // 1_000_000
             yield SourcedPage(page, Coordinates(self.record.id, 0, ordinal, at), min(max(date, 0), _DATE_MAX))
             ordinal += 1
         if not ordinal and not self.problems:
             nothing = "the file holds no page" if self.record.size else "the file is empty"
             self.problems.append(UnreadablePart(self.record.path, 0, nothing + self._left_out))
+
+    def _ended_by_defect(self, reason: str) -> None:
+        self.problems.append(UnreadablePart(self.record.path, self.bytes_read, reason))
 
     def _read(self, position: int) -> Iterator[tuple[Page, int]]:
         form = self.record.format
@@ -192,7 +196,7 @@ class LocalSource:
         with closing(reader.stream):
             for record in reader.records():
                 self.bytes_read = reader.stream.bytes_read
-                page = page_of(record, self._bound, converted=converted)
+                page = contained_page_of(record, self._bound, converted=converted, file=self.record.path)
                 if page is not None:
                     yield page, record.position
                 elif len(others) < _TYPES_NAMED_MAX:
@@ -214,7 +218,8 @@ class LocalSource:
         root = Path(self.record.path)
         base = self.record.base_url or default_base_url(root)
         for ordinal, (name, _) in enumerate(self.record.files[position:], position):
-            page = self._file_page(root / name, base + _quoted(name))
+            path, url = root / name, base + _quoted(name)
+            page = contained(partial(self._file_page, path, url), partial(_rejected, url), file=path, position=0)
             yield page, ordinal
 
     def _file_page(self, path: Path, url: str) -> Page:
@@ -413,6 +418,10 @@ def _folder_source(
         follow_links=options.follow_links,
     )
     return LocalSource(record, body_bytes_max)
+
+
+def _rejected(url: str, reason: str) -> Page:
+    return Page(url=url, body=b"", problem=reason)
 
 
 def _quoted(name: str) -> str:

@@ -5,39 +5,46 @@ stores metadata in headers, `json` and `warc` in the value. Decoding raises noth
 with a `problem`. It raises only if a store of bodies does not answer.
 """
 
-from neardup.errors import BadInput, BadPage
+from neardup.errors import BadInput
 from neardup.limits import GONE_STATUSES
 from neardup.page import Page
 from streams.config.settings import CODECS
 from streams.errors import RecordTooLarge
 from streams.formats import json, raw, warc
 from streams.formats.bodies import Bodies, BodyFolder
+from streams.formats.containment import contained
 from streams.ports import Outgoing, Record
 
 
 class Codec:
-    """A codec. name: one of CODECS. bodies: reads bodies that are not in records. body_bytes_max: of the scheme."""
+    """A codec.
 
-    def __init__(self, name: str, bodies: Bodies, body_bytes_max: int) -> None:
+    name: one of CODECS. bodies: reads bodies that are not in records. body_bytes_max: of the scheme. topic: named in
+    log lines.
+    """
+
+    def __init__(self, name: str, bodies: Bodies, body_bytes_max: int, topic: str = "pages") -> None:
         check_codec(name)
         self._name = name
+        self._topic = topic
         self._bodies = bodies
         self._body_bytes_max = body_bytes_max
 
     def page(self, record: Record) -> Page:
         """Decodes a record; the page's `problem` describes what is wrong with it. Raises BodiesAway."""
+        where = {"topic": self._topic, "partition": record.partition(), "offset": record.offset()}
+        return contained(lambda: self._decoded(record), lambda reason: unreadable(record, reason), **where)
+
+    def _decoded(self, record: Record) -> Page:
         url = (record.key() or b"").decode("utf-8", "replace")
         value = record.value()
-        try:
-            if value is None and not (self._name == "raw" and record.headers()):
-                return Page(url=url, body=None)
-            if self._name == "raw":
-                return raw.decode(url, value or b"", record, self._bodies)
-            if self._name == "json":
-                return json.decode(value or b"", self._bodies)
-            return warc.decode(url, value or b"", self._body_bytes_max)
-        except BadPage as error:
-            return unreadable(record, str(error))
+        if value is None and not (self._name == "raw" and record.headers()):
+            return Page(url=url, body=None)
+        if self._name == "raw":
+            return raw.decode(url, value or b"", record, self._bodies)
+        if self._name == "json":
+            return json.decode(value or b"", self._bodies)
+        return warc.decode(url, value or b"", self._body_bytes_max)
 
 
 def unreadable(record: Record, problem: str) -> Page:
@@ -47,6 +54,11 @@ def unreadable(record: Record, problem: str) -> Page:
 
 def fetch_time(record: Record, codec: str) -> int | None:
     """Returns the fetch time in a record, ms since the epoch; None if it is missing or invalid. Reads no body."""
+    # Not logged: `Codec.page` rejects the record later, and logs it.
+    return contained(lambda: _fetch_time(record, codec), lambda reason: None)
+
+
+def _fetch_time(record: Record, codec: str) -> int | None:
     value = record.value()
     if codec == "raw":
         return raw.fetched_at(record)

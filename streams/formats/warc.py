@@ -16,6 +16,7 @@ from neardup.errors import BadInput, BadPage
 from neardup.limits import GONE_STATUSES
 from neardup.page import Page
 from streams.formats.compressed import decode_body
+from streams.formats.containment import contained
 from streams.ports import Outgoing
 
 #: Of a WARC header, and of an HTTP header in a record: servers refuse longer ones.
@@ -143,6 +144,17 @@ def page_of(record: WarcRecord, body_bytes_max: int, *, converted: bool = False)
     return _http_page(record.content, url, fetched_at, body_bytes_max)
 
 
+def contained_page_of(record: WarcRecord, body_bytes_max: int, *, converted: bool, file: object) -> Page | None:
+    """`page_of` for readers of files: a defect of a decoder gives a rejected page. file: its name in the log line."""
+    url = record.headers.get("warc-target-uri", "")
+    return contained(
+        lambda: page_of(record, body_bytes_max, converted=converted),
+        lambda reason: Page(url=url, body=b"", problem=reason),
+        file=file,
+        position=record.position,
+    )
+
+
 def warc_date(text: str) -> int | None:
     """Parses a WARC-Date to ms since the epoch; None if invalid. WARC 1.0: seconds, 1.1: up to nanoseconds."""
     try:
@@ -208,6 +220,8 @@ def _unchunk(body: bytes) -> bytes | None:
         if len(parts) == CHUNKS_MAX:
             return None
         start = found.end()
+        # A size is a number of the page: 16 digits are beyond what a position can be.
+        length = min(length, len(body) - start)
         parts.append(body[start : start + length])
         at = start + length
         at += 2 if body.startswith(b"\r\n", at) else 1

@@ -28,7 +28,7 @@ from streams.files.input_formats import JSON_LINES
 from streams.files.sources import LocalSource, SourceRecord, line_max, unchanged
 from streams.files.state import State
 from streams.formats.json import encode
-from streams.formats.warc import WarcRecord, page_of
+from streams.formats.warc import WarcRecord, contained_page_of
 from streams.history.export import TABLES, Verdict, rows
 from streams.history.scratch import scratch_table
 from streams.ports import Progress, silent
@@ -309,7 +309,7 @@ def _copy_warc(record: SourceRecord, state: State, selection: CopySelection, out
     reader = form.records(Path(record.path), _RECORD_BYTES_MAX)
     with closing(reader.stream):
         for one in reader.records():
-            page = page_of(one, state.scheme.body_bytes_max, converted=form.converted)
+            page = contained_page_of(one, state.scheme.body_bytes_max, converted=form.converted, file=record.path)
             if page is None:
                 if one.headers.get("warc-type", "").lower() == "warcinfo":
                     out.write(_record(one.headers, one.content))

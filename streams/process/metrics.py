@@ -32,6 +32,7 @@ RESTARTS: Final = (("sketch", "rebalance"), ("match", "abort"))
 STOPS: Final = ("source_gap", "corrupt_record", "wrong_scheme", "position_lost", "topic", "state")
 #: Classes of rejection reasons, each with its pattern. The first pattern that matches counts.
 REASONS: Final[Mapping[str, str]] = {
+    "defect": r"\Athe (decoder|sketcher) failed with\b",
     "unreadable": r"\Acannot read\b",  # first: a path follows, without quotes
     "url": r"\burl\b",
     "status": r"\bstatus\b",

@@ -12,7 +12,7 @@ from neardup.page import Page
 from neardup.urls import normalise_url
 from streams.files.sources import ReadOptions, open_sources
 from streams.files.warc_reader import WarcReader
-from streams.formats.warc import HEADER_BYTES_MAX, fields_of, page_of
+from streams.formats.warc import HEADER_BYTES_MAX, contained_page_of, fields_of
 
 REDIRECTS = (301, 302, 303, 307, 308)
 
@@ -70,7 +70,7 @@ class World:
     def _take_records(self, reader: WarcReader) -> None:
         with closing(reader.stream):
             for record in reader.records():
-                page = page_of(record, BODY_BYTES_MAX)
+                page = contained_page_of(record, BODY_BYTES_MAX, converted=False, file=reader.path)
                 if page is None:
                     continue
                 if page.problem and page.status in REDIRECTS:

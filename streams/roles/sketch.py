@@ -21,7 +21,6 @@ from neardup.page import Page
 from neardup.scheme import Scheme
 from neardup.sketch.header import Header
 from neardup.sketch.layout import RecordKind
-from neardup.sketch.make_sketches import sketch_pages
 from neardup.verdict import Coordinates
 from streams.config.settings import BATCH_BYTES
 from streams.errors import (
@@ -37,6 +36,7 @@ from streams.formats.codecs import Codec, unreadable
 from streams.formats.message import as_first, decode_entry
 from streams.kafka import KafkaPages, Writer
 from streams.pipeline.packing import pack
+from streams.pipeline.sketching import contained_sketches
 from streams.ports import Range, Record
 from streams.process import logs
 from streams.roles.runtime import STOP_SECONDS_MAX, WAIT_SECONDS, Runtime, Silence
@@ -84,7 +84,7 @@ class SketchRole:
         self._scheme = scheme
         self._scheme_digest = bytes.fromhex(scheme.digest)
         self._bodies = Bodies(settings.body_ref_prefixes, scheme.body_bytes_max)
-        self._codec = Codec(settings.codec, self._bodies, scheme.body_bytes_max)
+        self._codec = Codec(settings.codec, self._bodies, scheme.body_bytes_max, pages.topic.name)
         self._metrics = runtime.metrics
         self._health = runtime.health.role("sketch")
         self._stop = runtime.stop
@@ -198,12 +198,13 @@ class SketchRole:
             # partition that moves to another sketcher does not start with earlier times.
             times.append(stamp)
         with self._metrics.step("sketch", "sketch"):
-            return sketch_pages(
+            return contained_sketches(
                 pages,
                 self._scheme,
                 coordinates=[Coordinates(source, record.partition(), record.offset()) for record in records],
                 log_times=times,
                 threads=self._settings.threads,
+                topic=self._pages.topic.name,
             )
 
     def _traced(self, records: Sequence[Record]) -> AbstractContextManager[Sequence[tuple[str, bytes]]]:

@@ -118,7 +118,7 @@ class StreamOrigin:
         self._settings = settings
         self._readers: dict[str, TopicReader] = {}
         bodies = Bodies(settings.body_ref_prefixes, settings.body_bytes_max)
-        self._codec = Codec(settings.codec, bodies, settings.body_bytes_max)
+        self._codec = Codec(settings.codec, bodies, settings.body_bytes_max, settings.topics.pages)
 
     def record(self, page_id: int, log: str | None) -> bytes:
         # With uncommitted records, as the matcher reads the log: its writers use no transactions.
