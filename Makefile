@@ -179,7 +179,7 @@ demo:
 # The accuracy gate alone: pages of known truth by class of template. GATE_PAGES=10000 makes it longer.
 GATE_PAGES ?= 1000
 gate: $(READY)
-	NEARDUP_GATE_PAGES=$(GATE_PAGES) $(PYTEST) $(WORKING) tests/measure/gate
+	NEARDUP_TEST_GATE_PAGES=$(GATE_PAGES) $(PYTEST) $(WORKING) tests/measure/gate
 
 # The default rule with and without each of its steps; SETS: a folder of the public archives.
 ablation: $(READY)

@@ -45,6 +45,9 @@ _SHOWN_MAX = 80  # characters of a bad value in a message
 _SERVICE_LINK = re.compile(r"NEARDUP(_\w+)?_(SERVICE_HOST|SERVICE_PORT(_\w+)?|PORT_\d+_(TCP|UDP|SCTP)(_\w+)?)")
 # Variables of the test suite, such as failpoints of its processes.
 _TESTS = PREFIX + "TEST_"
+# Variables that are no settings of a role: the folder of `deploy/kafka/broker.py`, how kernels are compiled
+# (`neardup/kernels/kernel_cache.py`), the image of `deploy/compose.yaml`.
+_OTHERS = frozenset(PREFIX + name for name in ("CONFIG", "KAFKA_CACHE", "PLAIN_KERNELS", "VERSION"))
 
 _TABLES = ("decider", "kafka")
 _NEEDED: Mapping[str, tuple[str, ...]] = {"sketch": ("seed",), "match": ("seed",), "shard": ("seed",)}
@@ -164,7 +167,7 @@ class _Given:
     def take_environment(self, environ: Mapping[str, str]) -> None:
         by_env = {option.env: option for option in OPTIONS.values()}
         for env, raw in sorted(environ.items()):
-            if not env.startswith(PREFIX) or env == PREFIX + "CONFIG" or env.startswith(_TESTS) or not raw:
+            if not env.startswith(PREFIX) or env in _OTHERS or env.startswith(_TESTS) or not raw:
                 continue
             if _SERVICE_LINK.fullmatch(env) or (env.endswith("_PORT") and re.match(r"(tcp|udp|sctp)://", raw)):
                 continue

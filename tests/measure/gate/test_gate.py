@@ -15,8 +15,8 @@ from tests.measure.gate import boards, disguises, editions, items, names, same, 
 from tests.measure.gate.measure import SEED, Tally, measure
 from tests.measure.gate.sites import Sample
 
-PAGES = int(os.environ.get("NEARDUP_GATE_PAGES", "1000"))
-LONG = "NEARDUP_GATE_PAGES" in os.environ
+PAGES = int(os.environ.get("NEARDUP_TEST_GATE_PAGES", "1000"))
+LONG = "NEARDUP_TEST_GATE_PAGES" in os.environ
 SEEDS = (1, 2)
 
 

@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import FrozenInstanceError, fields
+from pathlib import Path
 
 import pytest
 
@@ -418,3 +419,17 @@ def test_a_seed_that_anybody_would_guess_hides_no_addresses():
     assert "11400714819323198485" not in Redactor(load({"NEARDUP_SEED": "11400714819323198485"}).secrets())(
         "seed 11400714819323198485"
     )
+
+
+def test_variables_of_other_parts_of_the_project_are_no_unknown_settings():
+    root = Path(__file__).parents[3]
+    read = re.compile(r"""(?:environ(?:\.get\(|\[)|getenv\()["'](NEARDUP_\w+)|\$\{?(NEARDUP_\w+)""")
+    found = set()
+    for folder in ("deploy", "helm", "neardup", "streams", "tests"):
+        for file in (root / folder).rglob("*"):
+            if file.suffix in (".py", ".sh", ".yaml", ".yml", ".md", ".toml") and file != Path(__file__):
+                found |= {one or other for one, other in read.findall(file.read_text())}
+    found |= {one or other for one, other in read.findall((root / "Makefile").read_text())}
+    assert {"NEARDUP_KAFKA_CACHE", "NEARDUP_PLAIN_KERNELS", "NEARDUP_VERSION"} <= found
+    settings = {option.env for option in OPTIONS.values()} | {"NEARDUP_SEED_FILE", "NEARDUP_CONFIG"}
+    load(dict.fromkeys(found - settings, "1"))
