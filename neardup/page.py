@@ -1,6 +1,7 @@
 """One fetch of one URL."""
 
 from dataclasses import dataclass
+from itertools import product
 
 from neardup.errors import BadPage
 
@@ -21,7 +22,8 @@ class Page:
         score: the crawler's score, 0 to 1, for canonical policies (`neardup.canonical`); it affects no verdict.
         problem: why the source could not read the page; such a page is rejected.
 
-    Raises TypeError for a body of text, a URL of bytes, or a time that is no int; BadPage for an invalid score.
+    Raises TypeError for a field of another type, such as a body of text or a status "200"; BadPage for an invalid
+    score.
     """
 
     url: str
@@ -33,12 +35,26 @@ class Page:
     score: float | None = None
 
     def __post_init__(self) -> None:
-        if not isinstance(self.url, str):
-            raise TypeError(f"the URL {self.url!r} is {type(self.url).__name__}, not str")
-        if self.fetched_at is not None and not isinstance(self.fetched_at, int):
-            found = type(self.fetched_at).__name__
-            raise TypeError(f"fetched_at of {self.url} is {found}, not int: give milliseconds since 1970")
-        if self.body is not None and not isinstance(self.body, bytes):
-            raise TypeError(f"the body of {self.url} is {type(self.body).__name__}, not bytes: encode text as UTF-8")
+        given = (self.url, self.body, self.content_type, self.fetched_at, self.status, self.problem, self.score)
+        if tuple(map(type, given)) not in _USUAL:  # the quick check, once a page
+            for (name, kind, required), value in zip(_REQUIRED, given, strict=True):
+                if isinstance(value, bool) or not isinstance(value, kind):
+                    of = f" of {self.url!r:.200}" if name != "url" else ""
+                    found = "None" if value is None else f"{value!r:.60} of type {type(value).__name__}"
+                    raise TypeError(f"Page.{name}{of} must be {required}, not {found}")
         if self.score is not None and not 0 <= self.score <= 1:
             raise BadPage("score is not a number from 0 to 1")
+
+
+_NONE = type(None)
+#: Field, types, and what it must be, in words.
+_REQUIRED: tuple[tuple[str, tuple[type, ...], str], ...] = (
+    ("url", (str,), "a str"),
+    ("body", (bytes, _NONE), "bytes (encode text as UTF-8), or None for a page that is gone"),
+    ("content_type", (str,), "a str, empty if it is not known"),
+    ("fetched_at", (int, _NONE), "an int, milliseconds since 1970, or None"),
+    ("status", (int,), "an int, such as 200"),
+    ("problem", (str,), "a str"),
+    ("score", (float, int, _NONE), "a number from 0 to 1, or None"),
+)
+_USUAL = frozenset(product(*(kinds for _, kinds, _ in _REQUIRED)))

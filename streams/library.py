@@ -1,6 +1,9 @@
 """The library: `open_index` opens an index in memory, or the state directory of a scan, and adds pages to it."""
 
+import os
+import threading
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
@@ -35,7 +38,10 @@ class Cluster(NamedTuple):
 
 
 class Deduplicator:
-    """Judges pages in the order given, each against the earlier ones that share a key with it. Not thread-safe.
+    """Judges pages in the order given, each against the earlier ones that share a key with it.
+
+    Threads may share it: one call at a time runs, so pages that several threads add are judged in the order in which
+    their calls begin. A child that `fork` made of the process may only query an index in memory.
 
     `scheme` is the scheme of the index, `decider` its rule with all numbers; `open_index` sets both. To change a
     number, close the index and open it with `decider=replace(index.decider, tape_min=0.9)` and `new_decider=True`
@@ -49,6 +55,9 @@ class Deduplicator:
         """holder: a state directory, or the matcher of an index in memory. `open_index` makes it."""
         self.scheme, self._store = scheme, store
         self._holder = holder
+        self._closed, self._process = False, os.getpid()
+        # Of each process its own: a thread that does not exist in the child may hold the parent's at the fork.
+        self._locks: dict[int, threading.RLock] = {}
 
     @property
     def decider(self) -> Decider:
@@ -66,20 +75,21 @@ class Deduplicator:
         The list is longer than the pages if there are such (`promoted`); a page's own verdict has n = 0. Splitting
         pages into calls changes page ids, and nothing else of a verdict. Larger calls are faster (hundreds of pages),
         and hold all their pages in memory: see `stream`. A page that cannot be read is `rejected` with a reason.
-        Raises TypeError for what is no `Page`; StateError if the directory cannot be written: then no page of the call
-        is added, and the call can be repeated.
+        Raises TypeError for what is no `Page`; StateError if the index is closed, in the child of a fork, or if the
+        directory cannot be written: then no page of the call is added, and the call can be repeated.
         """
         if isinstance(pages, Page):
             raise TypeError("add takes pages in a list: add([page])")
         pages = list(pages)
         if not pages:
             return []
-        messages, prepared = self._judged(pages, threads)
-        if isinstance(self._holder, State):
-            self._holder.add(messages, prepared)
-        else:
-            self._holder.apply(prepared)
-        return list(prepared.verdicts)
+        with self._alone(writing=True):
+            messages, prepared = self._judged(pages, threads)
+            if isinstance(self._holder, State):
+                self._holder.add(messages, prepared)
+            else:
+                self._holder.apply(prepared)
+            return list(prepared.verdicts)
 
     def stream(self, pages: Iterable[Page], *, threads: int = 1) -> Iterator[Verdict]:
         """Yield what `add` returns, holding 512 pages in memory at a time."""
@@ -89,13 +99,18 @@ class Deduplicator:
 
     def query(self, page: Page) -> Verdict:
         """Return the page's own verdict, as `add` would give it; the index does not change."""
-        return self._judged([page], 1)[1].verdicts[0]
+        with self._alone():
+            return self._judged([page], 1)[1].verdicts[0]
 
     def cluster(self, url: str) -> Cluster | None:
         """Return the cluster of a URL; None if the index does not hold it, or if it is gone.
 
         A page without duplicates is alone in its cluster. Raises NeardupError for what is no URL.
         """
+        with self._alone():
+            return self._cluster(url)
+
+    def _cluster(self, url: str) -> Cluster | None:
         if isinstance(self._holder, State):
             self._holder.settle()
         (row,) = self._store.get_many(Family.URLS, [url_hash(named_url(url))])
@@ -139,17 +154,39 @@ class Deduplicator:
 
     def flush(self) -> None:
         """Write the index to disk, so that opening it after a crash does not fold the log."""
-        if isinstance(self._holder, State):
-            self._holder.flush()
+        with self._alone(writing=True):
+            if isinstance(self._holder, State):
+                self._holder.flush()
+
+    @contextmanager
+    def _alone(self, *, writing: bool = False) -> Iterator[None]:
+        """Runs the block alone among the threads of this process.
+
+        Raises StateError if the index is closed, and where the block's effect would be lost: a child of a fork has a
+        copy of the index, and of RocksDB without its threads.
+        """
+        if os.getpid() != self._process and (writing or isinstance(self._holder, State)):
+            raise StateError(
+                f"the index was opened by process {self._process}, and this is process {os.getpid()}, made of it by "
+                "fork: nothing that is added here would be kept; add pages in the process that opened the index"
+            )
+        with self._locks.setdefault(os.getpid(), threading.RLock()):
+            if self._closed:
+                raise StateError("the index is closed; open it again with neardup.open_index")
+            yield
 
     def __repr__(self) -> str:
         place = str(self._holder.path) if isinstance(self._holder, State) else "in memory"
         return f"<neardup.Deduplicator: {place}, rule {self.decider.rule}>"
 
     def close(self) -> None:
-        """Flush, and unlock the directory."""
-        if isinstance(self._holder, State):
-            self._holder.close()
+        """Flush, and unlock the directory. Closing twice is harmless, and in the child of a fork it does nothing."""
+        if os.getpid() != self._process:
+            return
+        with self._locks.setdefault(os.getpid(), threading.RLock()):
+            self._closed = True
+            if isinstance(self._holder, State):
+                self._holder.close()
 
     def __enter__(self) -> "Deduplicator":
         return self

@@ -1,9 +1,14 @@
 """The library: the same verdicts in memory, on disk, over reopened directories, and beside a scan."""
 
+import asyncio
 import json
 import shutil
+import subprocess
+import sys
+import threading
 from collections.abc import Iterable, Iterator
-from contextlib import ExitStack
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -194,7 +199,7 @@ def test_a_seed_is_a_64_bit_number() -> None:
 
 
 def test_text_is_no_body() -> None:
-    with pytest.raises(TypeError, match=r"https://a\.example/ is str, not bytes"):
+    with pytest.raises(TypeError, match=r"https://a\.example/' must be bytes"):
         Page("https://a.example/", "<p>text")  # type: ignore[arg-type]
 
 
@@ -336,15 +341,117 @@ def test_sketching_and_comparing_name_what_is_no_page_or_sketch() -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "words"),
+    ("field", "value", "words"),
     [
-        ({"url": b"https://a.example/"}, "is bytes, not str"),
-        ({"url": "https://a.example/", "fetched_at": 1.5}, "is float, not int: give milliseconds"),
+        ("url", b"https://a.example/", r"Page\.url must be a str, not b'https://a\.example/' of type bytes"),
+        ("url", None, r"Page\.url must be a str, not None"),
+        (
+            "body",
+            "<p>text",
+            r"Page\.body of 'https://a\.example/' must be bytes .encode text as UTF-8.*, not '<p>text'",
+        ),
+        ("body", bytearray(b"x"), "bytearray"),
+        ("content_type", None, r"Page\.content_type of 'https://a\.example/' must be a str, empty if .*, not None"),
+        ("content_type", b"text/html", "of type bytes"),
+        ("fetched_at", 1.5, r"an int, milliseconds since 1970, or None, not 1\.5 of type float"),
+        ("fetched_at", "2026-03-01", "milliseconds since 1970"),
+        ("fetched_at", True, "of type bool"),
+        ("status", "200", r"Page\.status of 'https://a\.example/' must be an int, such as 200, not '200' of type str"),
+        ("status", None, r"must be an int, such as 200, not None"),
+        ("problem", None, r"Page\.problem .* must be a str, not None"),
+        ("score", "0.5", r"Page\.score .* must be a number from 0 to 1, or None, not '0\.5' of type str"),
     ],
 )
-def test_what_a_page_cannot_hold_is_named(given: dict[str, Any], words: str) -> None:
-    with pytest.raises(TypeError, match=f"a.example/.* {words}"):
-        Page(**given, body=b"")
+def test_what_a_page_cannot_hold_is_named(field: str, value: object, words: str) -> None:
+    given: dict[str, Any] = {"url": "https://a.example/", "body": b""}
+    with pytest.raises(TypeError, match=words):
+        Page(**{**given, field: value})
+
+
+@pytest.mark.parametrize("on_disk", [False, True])
+def test_add_from_threads_keeps_each_page(on_disk: bool, tmp_path: Path) -> None:
+    where = tmp_path / "index" if on_disk else None
+    count, each = 8, 6
+    with open_index(where, scheme=SCHEME) as index, ThreadPoolExecutor(count) as pool:
+
+        def add(thread: int) -> list[Verdict]:
+            found = []
+            for number in range(each):
+                found += index.add([page(1_000 + thread * each + number, 60)])
+                index.query(page(1_000, 60))
+                index.cluster(page(1_000, 60).url)
+            return found
+
+        verdicts = [verdict for found in pool.map(add, range(count)) for verdict in found]
+        assert kinds(verdicts) == ["unique"] * count * each
+        assert len({verdict.page_id for verdict in verdicts}) == count * each
+        assert kinds(index.add([page(1_000 + number, 60) for number in range(count * each)])) == ["unchanged"] * 48
+    if where is not None:
+        with open_index(where) as index:  # opens again, and holds them
+            assert kinds(index.add([page(1_000 + number, 60) for number in range(count * each)])) == ["unchanged"] * 48
+
+
+def test_add_from_asyncio_to_thread_keeps_each_page(tmp_path: Path) -> None:
+    with open_index(tmp_path, scheme=SCHEME) as index:
+
+        async def add_all() -> list[list[Verdict]]:
+            return await asyncio.gather(*(asyncio.to_thread(index.add, [page(2_000 + n, 60)]) for n in range(20)))
+
+        assert [kinds(found) for found in asyncio.run(add_all())] == [["unique"]] * 20
+    with open_index(tmp_path) as index:
+        assert kinds(index.add([page(2_000 + n, 60) for n in range(20)])) == ["unchanged"] * 20
+
+
+def test_close_while_threads_add_loses_no_page_that_was_judged(tmp_path: Path) -> None:
+    index = open_index(tmp_path, scheme=SCHEME)
+    begun = threading.Barrier(4)
+    judged: list[str] = []
+
+    def add(thread: int) -> None:
+        begun.wait()
+        with suppress(StateError):
+            for number in range(50):
+                judged.extend(one.url for one in index.add([page(3_000 + thread * 50 + number, 60)]))
+
+    threads = [threading.Thread(target=add, args=(number,)) for number in range(3)]
+    for thread in threads:
+        thread.start()
+    begun.wait()
+    index.close()
+    for thread in threads:
+        thread.join()
+    with pytest.raises(StateError, match="the index is closed"):
+        index.add([page(1)])
+    index.close()
+    with open_index(tmp_path) as index:
+        assert all(index.cluster(url) for url in judged)
+
+
+@pytest.mark.parametrize("on_disk", [False, True])
+def test_a_child_of_fork_that_adds_gets_an_error(on_disk: bool, tmp_path: Path) -> None:
+    # In a process of its own: the tests' process has threads.
+    program = f"""
+import os, sys
+from neardup import Page, Scheme, StateError, open_index
+index = open_index({str(tmp_path / "index") if on_disk else None!r}, scheme=Scheme(seed=7))
+text = b" ".join(b"word%d" % number for number in range(60))
+index.add([Page("https://a.example/", text)])
+if (child := os.fork()) == 0:
+    said = ""
+    try:
+        index.add([Page("https://b.example/", text)])
+    except StateError as error:
+        said = str(error)
+    index.close()
+    if not {on_disk} and index.query(Page("https://b.example/", text)).verdict != "exact_duplicate":
+        os._exit(2)
+    os._exit(0 if "fork" in said and str(os.getppid()) in said else 1)
+assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+print(index.add([Page("https://c.example/", text)])[0].verdict)
+index.close()
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert done.stdout == "exact_duplicate\n", done.stderr
 
 
 def test_without_fcntl_an_index_is_in_memory_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
