@@ -3,7 +3,7 @@
 import asyncio
 import hmac
 import socket
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection
 
 import orjson
 from aiohttp import web
@@ -15,10 +15,13 @@ from neardup.verdict import Kind
 from streams.ask.answers import IndexSnapshot
 from streams.formats.json import decode_line, object_of
 from streams.process import web_server
+from streams.process.foreign_requests import probe_refusal, refusal
 from streams.process.shutdown import stop_event
 
 #: Requests that wait for their turn; further ones get 503.
 WAITING_MAX = 64
+#: Bodies that are being read. A further one replaces the oldest, which gets 503: slow clients hold no turns.
+READING_MAX = 64
 #: A body as base64 is a third longer; the rest is for the other fields.
 _FIELDS_BYTES = 64 << 10
 _SECONDS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2)
@@ -26,11 +29,14 @@ _JSON = "application/json"
 
 
 class AskService:
-    """Answers requests from one index. token: required of each question; None: none."""
+    """Answers requests from one index. token: required of each question; None: none. hosts: accepted values of Host,
+    with port. address: the server's own.
+    """
 
-    def __init__(self, index: IndexSnapshot, token: str | None) -> None:
-        self._index, self._token = index, token
+    def __init__(self, index: IndexSnapshot, token: str | None, hosts: Collection[str], address: str) -> None:
+        self._index, self._token, self._hosts, self._address = index, token, hosts, address
         self._turn, self._waiting = asyncio.Lock(), 0
+        self._reading: dict[asyncio.Future[bytes], None] = {}  # in the order of arrival
         self._registry = CollectorRegistry()
         self._verdicts = Counter("neardup_ask_verdicts", "Answers by verdict", ["verdict"], registry=self._registry)
         self._refused = Counter("neardup_ask_refused", "Requests refused: too many wait", registry=self._registry)
@@ -50,21 +56,45 @@ class AskService:
         return app
 
     async def _ask(self, request: web.Request) -> web.Response:
+        if reason := refusal(request.headers, self._hosts):
+            return _error(403, reason)
         if self._token is not None:
             given = request.headers.get("Authorization", "").removeprefix("Bearer ")
             if not hmac.compare_digest(given.encode("utf-8", "replace"), self._token.encode()):
                 return _error(401, "a token is required: Authorization: Bearer TOKEN")
+        try:
+            body = await self._body(request)
+        except web.HTTPRequestEntityTooLarge:
+            return _error(413, "larger than a page may be")
+        except web.HTTPRequestTimeout as error:
+            return _error(408, str(error.text))
+        if body is None:
+            self._refused.inc()
+            return _error(503, f"{READING_MAX} requests that came later are being read; send the body faster")
         if self._waiting >= WAITING_MAX:
             self._refused.inc()
             return _error(503, f"{WAITING_MAX} requests wait; ask again later")
         self._waiting += 1
         try:
             with self._seconds.time():
-                return await self._answer(await request.read())
-        except web.HTTPRequestEntityTooLarge:
-            return _error(413, "larger than a page may be")
+                return await self._answer(body)
         finally:
             self._waiting -= 1
+
+    async def _body(self, request: web.Request) -> bytes | None:
+        """Read the body; None if READING_MAX later requests came meanwhile. Raise web.HTTPException."""
+        if len(self._reading) >= READING_MAX:
+            oldest = next(iter(self._reading))
+            del self._reading[oldest]
+            oldest.cancel()
+        reading = asyncio.ensure_future(web_server.body_in_time(request.read()))
+        self._reading[reading] = None
+        reading.add_done_callback(lambda done: self._reading.pop(done, None))
+        try:
+            await asyncio.wait({reading})
+        finally:
+            reading.cancel()  # of a client that has gone
+        return None if reading.cancelled() else reading.result()
 
     async def _answer(self, body: bytes) -> web.Response:
         try:
@@ -82,15 +112,22 @@ class AskService:
         return web.Response(body=orjson.dumps(answer.to_json()), content_type=_JSON)
 
     async def _metrics(self, request: web.Request) -> web.Response:
+        if reason := probe_refusal(request.headers, self._address):
+            return _error(403, reason)
         return web.Response(body=generate_latest(self._registry), content_type="text/plain", charset="utf-8")
 
     async def _ok(self, request: web.Request) -> web.Response:
+        if reason := probe_refusal(request.headers, self._address):
+            return _error(403, reason)
         return web.Response(body=b'{"ok":true}', content_type=_JSON)
 
 
 def _error(status: int, text: str) -> web.Response:
     headers = {401: {"WWW-Authenticate": "Bearer"}, 503: {"Retry-After": "1"}}.get(status)
-    return web.Response(body=orjson.dumps({"error": text}), content_type=_JSON, status=status, headers=headers)
+    answer = web.Response(body=orjson.dumps({"error": text}), content_type=_JSON, status=status, headers=headers)
+    if status in (408, 503):  # the rest of a body need not be read
+        answer.force_close()
+    return answer
 
 
 async def serve(
@@ -99,8 +136,11 @@ async def serve(
     token: str | None,
     ready: Callable[[str], None] = lambda url: None,
     until: Awaitable[object] | None = None,
+    *,
+    names: Collection[str] = (),
 ) -> None:
-    """Serve until SIGINT or SIGTERM, or until `until` is done."""
+    """Serve until SIGINT or SIGTERM, or until `until` is done. names: hosts (with ports) of proxies in front."""
     stop = stop_event()
     await asyncio.to_thread(index.query, Page("http://a.example/", b"kernels are loaded by the first page"))
-    await web_server.serve(AskService(index, token).application(), sock, ready, path="/ask", until=until, stop=stop)
+    service = AskService(index, token, web_server.hosts_of(sock, names), sock.getsockname()[0])
+    await web_server.serve(service.application(), sock, ready, path="/ask", until=until, stop=stop)

@@ -13,6 +13,10 @@ class Options(Given):
     state: Annotated[Path, Arg("DIR", "The state directory of a scan or a matcher, which may be running.")]
     host: Annotated[str, Opt("Address to serve at; a public one needs a token.", metavar="HOST")] = "127.0.0.1"
     port: Annotated[int, Opt("Port; 0: any free one.", low=0, high=65_535)] = ASK_PORT
+    names: Annotated[
+        tuple[str, ...],
+        Opt("Further host name of the server; may be repeated.", "--name", metavar="HOST[:PORT]"),
+    ] = ()
     wait: Annotated[bool, Opt("Wait until the directory has an index.")] = False
     settings: Annotated[Settings, Flags(())]
 
@@ -39,7 +43,7 @@ def ask(options: Options) -> None:
     try:
         index = IndexSnapshot(options.state)
         try:
-            asyncio.run(serve(index, sock, token, announce_serving))
+            asyncio.run(serve(index, sock, token, announce_serving, names=options.names))
         finally:
             index.close()
     finally:

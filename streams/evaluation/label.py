@@ -14,7 +14,7 @@ import socket
 import stat
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from pathlib import Path
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote
 
 from aiohttp import web
 from multidict import MultiDictProxy
@@ -33,7 +33,7 @@ from streams.errors import bad_input
 from streams.evaluation.evaluate import check_crawl, open_crawl
 from streams.ports import Progress, silent
 from streams.process.shutdown import now_ms
-from streams.process.web_server import listen, serve
+from streams.process.web_server import body_in_time, hosts_of, listen, refuse_foreign, serve
 from streams.state.locked_folder import lock
 
 _Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
@@ -135,7 +135,7 @@ class LabelViews:
     def _guarded(self, handler: _Handler, headers: Mapping[str, str] = HEADERS) -> _Handler:
         async def guarded(request: web.Request) -> web.StreamResponse:
             try:
-                self._check(request)
+                refuse_foreign(request, self._hosts)
                 response = await handler(request)
             except BadInput as error:
                 response = self._page(home_html(self._labelling, self._prefix, str(error)), status=400)
@@ -146,16 +146,6 @@ class LabelViews:
             return response
 
         return guarded
-
-    def _check(self, request: web.Request) -> None:
-        """Rejects requests for other hosts, and requests that another site makes a browser send."""
-        if request.headers.get("Host", "") not in self._hosts:
-            raise web.HTTPForbidden(text="Host: this server answers to its own name only")
-        if request.headers.get("Sec-Fetch-Site", "none") == "cross-site":
-            raise web.HTTPForbidden(text="from another site")
-        origin = request.headers.get("Origin")
-        if origin is not None and urlsplit(origin).netloc not in self._hosts:
-            raise web.HTTPForbidden(text="from another origin")
 
     async def _home(self, request: web.Request) -> web.Response:
         return self._page(home_html(self._labelling, self._prefix))
@@ -230,9 +220,11 @@ class LabelViews:
 
 
 async def posted(request: web.Request) -> MultiDictProxy[str | bytes | bytearray | web.FileField]:
-    """Reads the form of a request. Raises HTTPBadRequest for bytes that are invalid in their charset."""
+    """Reads the form of a request. Raises HTTPBadRequest for bytes that are invalid in their charset, and
+    HTTPRequestTimeout for a form that comes too slowly.
+    """
     try:
-        return await request.post()
+        return await body_in_time(request.post())
     except (ValueError, LookupError) as error:
         raise web.HTTPBadRequest(text=f"no form: {error}") from error
 
@@ -329,6 +321,5 @@ def label_command(
 
 async def _serve(labelling: Labelling, texts: Texts, sock: socket.socket, ready: Callable[[str], None]) -> None:
     app = web.Application(client_max_size=64 << 10)
-    port = sock.getsockname()[1]
-    LabelViews(labelling, texts, hosts=(f"127.0.0.1:{port}", f"localhost:{port}")).add_to(app)
+    LabelViews(labelling, texts, hosts=hosts_of(sock)).add_to(app)
     await serve(app, sock, ready)

@@ -15,6 +15,7 @@ from http.server import BaseHTTPRequestHandler
 from typing import Any, ClassVar
 
 from neardup.errors import BadInput
+from streams.process.foreign_requests import probe_refusal
 from streams.process.metrics import Metrics
 
 _Pages = dict[str, Callable[[], tuple[int, str, bytes]]]
@@ -125,6 +126,7 @@ class HealthServer:
                 "/live": lambda: _json(*health.live()),
                 "/ready": lambda: _json(*health.ready()),
             }
+            bound_to = host
 
         try:
             family, *_, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
@@ -201,10 +203,14 @@ class _Handler(BaseHTTPRequestHandler):
     server_version = "neardup"
     sys_version = ""
     pages: ClassVar[_Pages]
+    bound_to: ClassVar[str]
 
     def do_GET(self) -> None:
         page = self.pages.get(self.path.partition("?")[0])
-        status, kind, body = page() if page else (404, "text/plain", b"/metrics /live /ready\n")
+        if reason := probe_refusal(dict(self.headers.items()), self.bound_to):
+            status, kind, body = 403, "text/plain", f"{reason}\n".encode()
+        else:
+            status, kind, body = page() if page else (404, "text/plain", b"/metrics /live /ready\n")
         self.send_response(status)
         self.send_header("Content-Type", kind)
         self.send_header("Content-Length", str(len(body)))

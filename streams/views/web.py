@@ -15,7 +15,7 @@ from collections.abc import Awaitable, Callable, Collection, Mapping
 from contextlib import suppress
 from functools import partial
 from importlib.metadata import version
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote
 
 import orjson
 from aiohttp import web
@@ -25,7 +25,7 @@ from neardup.errors import BadInput, NeardupError
 from neardup.verdict import Coordinates
 from streams.evaluation.label import LabelFile, posted
 from streams.process import web_server
-from streams.process.web_server import authority
+from streams.process.web_server import hosts_of, refuse_foreign
 from streams.views import comparing, counts, templates, urls
 from streams.views.audits import listed
 from streams.views.labelling import PREFIX, AuditLabelling
@@ -120,10 +120,7 @@ class Views:
 
     def _check(self, request: web.Request, for_workers: bool) -> None:
         host, authorization = request.headers.get("Host", ""), request.headers.get("Authorization", "")
-        if host not in self._hosts:
-            raise web.HTTPForbidden(text="Host: not a name of this server; add names with --name")
-        if request.headers.get("Sec-Fetch-Site", "none") == "cross-site":
-            raise web.HTTPForbidden(text="from another site")
+        refuse_foreign(request, self._hosts)
         if for_workers and self._signer is not None and self._signer.holds(authorization, host, request.raw_path):
             return
         if self._token is not None:
@@ -278,9 +275,6 @@ class Views:
 
     def _check_form(self, request: web.Request, given: str) -> None:
         """Refuse a form that another site made a browser send with its stored password."""
-        origin = request.headers.get("Origin")
-        if origin is not None and urlsplit(origin).netloc not in self._hosts:
-            raise web.HTTPForbidden(text="from another origin")
         if request.headers.get("Authorization", "").lower().startswith("bearer "):
             return  # of a program: browsers do not add it
         if not hmac.compare_digest(given.encode("utf-8", "replace"), self._form_token.encode()):
@@ -346,8 +340,6 @@ async def serve(
     stop: asyncio.Event | None = None,
 ) -> None:
     """Serve the pages; see `web_server.serve`. names: hosts (with ports) of proxies in front."""
-    own, port = authority(sock), sock.getsockname()[1]
-    hosts = {own, f"127.0.0.1:{port}", f"localhost:{port}", *names}
     app = web.Application(client_max_size=64 << 10)
-    Views(source, decider, hosts=hosts, token=token, labels=labels).add_to(app)
+    Views(source, decider, hosts=hosts_of(sock, names), token=token, labels=labels).add_to(app)
     await web_server.serve(app, sock, ready, until=until, stop=stop)

@@ -80,7 +80,7 @@ MATRIX: Mapping[str, Mapping[str, Any]] = {
         "networkPolicy": {"viewsPeers": [{"ipBlock": {"cidr": "10.0.0.0/8"}}]},
     },
     "asked": {
-        "ask": {"enabled": True, "token": {"secret": "ask"}},
+        "ask": {"enabled": True, "token": {"secret": "ask"}, "names": ["ask.example"]},
         "monitoring": {"serviceMonitor": {"enabled": True}},
         "networkPolicy": {"askPeers": [{"ipBlock": {"cidr": "10.0.0.0/8"}}], "metricsPeers": [{"podSelector": {}}]},
     },

@@ -228,7 +228,9 @@ def test_ask_reads_the_volume_of_the_matcher_and_a_token_opens_it_to_others(tmp_
         found = documents(template(tmp_path, MATRIX[name]))
         matcher, container = of(found, "StatefulSet")["spec"]["template"]["spec"]["containers"]
         (state,) = [each["value"] for each in matcher["env"] if each["name"] == "NEARDUP_STATE"]
-        assert container["args"] == ["ask", state, "--wait", "--host", host]
+        assert container["args"][:5] == ["ask", state, "--wait", "--host", host]
+        names = container["args"][6::2]
+        assert ("r-neardup-ask:8380" in names, "ask.example" in names) == (host == "0.0.0.0",) * 2
         assert {"name": "state", "mountPath": "/var/lib/neardup"} in container["volumeMounts"]
         mounts = {each["mountPath"] for each in container["volumeMounts"]}
         assert not mounts & {"/etc/neardup/seed", "/etc/neardup/sasl"}, "no secret of the stream"

@@ -9,10 +9,11 @@ import sys
 import threading
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import orjson
 import pytest
@@ -28,6 +29,7 @@ from streams.files.scan import scan
 from streams.files.state import State
 from streams.formats.message import Message, encode_message
 from streams.ports import Range
+from streams.process import web_server
 from tests.streams.archives import SCHEME, html, text
 from tests.streams.sharded.lockstep import lockstep
 from tests.streams.shell import Shell
@@ -40,7 +42,7 @@ def page(number: int, words: str = "") -> Page:
 
 
 @contextmanager
-def serving(directory: Path, token: str | None = None) -> Iterator[str]:
+def serving(directory: Path, token: str | None = None, names: Sequence[str] = ()) -> Iterator[str]:
     """The service in a thread -> its URL."""
     sock = socket.create_server(("127.0.0.1", 0))
     url: list[str] = []
@@ -53,7 +55,7 @@ def serving(directory: Path, token: str | None = None) -> Iterator[str]:
         started.set()
 
     thread = threading.Thread(
-        target=loop.run_until_complete, args=(http_service.serve(index, sock, token, ready, stop.wait()),)
+        target=loop.run_until_complete, args=(http_service.serve(index, sock, token, ready, stop.wait(), names=names),)
     )
     thread.start()
     try:
@@ -67,9 +69,10 @@ def serving(directory: Path, token: str | None = None) -> Iterator[str]:
         sock.close()
 
 
-def post(url: str, body: Any, token: str = "") -> tuple[int, dict[str, Any]]:
+def post(url: str, body: Any, token: str = "", more: Mapping[str, str] | None = None) -> tuple[int, dict[str, Any]]:
+    """more: further headers."""
     data = body if isinstance(body, bytes) else orjson.dumps(body)
-    headers = {"Authorization": f"Bearer {token}"} if token else {}
+    headers = ({"Authorization": f"Bearer {token}"} if token else {}) | dict(more or {})
     try:
         with urllib.request.urlopen(urllib.request.Request(url, data, headers), timeout=30) as answer:
             return answer.status, json.loads(answer.read())
@@ -133,6 +136,52 @@ def test_bad_questions_get_a_sentence(tmp_path: Path, monkeypatch: pytest.Monkey
         assert post(url, {"url": "http://a.example/", "body": "x" * size}, TOKEN)[0] == 413
         monkeypatch.setattr(http_service, "WAITING_MAX", 0)
         assert post(url, good, TOKEN)[0] == 503
+
+
+def test_slow_bodies_hold_no_turns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A later request replaces the oldest whose body is being read; a body that never ends is waited for in vain."""
+    with neardup.open_index(tmp_path / "state") as index:
+        index.add([page(1)])
+    monkeypatch.setattr(http_service, "READING_MAX", 2)
+    monkeypatch.setattr(http_service, "WAITING_MAX", 2)
+    with serving(tmp_path / "state") as url, ExitStack() as held:
+        address = urlsplit(url)
+
+        def begin() -> socket.socket:
+            """A request whose body never ends, once the service waits for that."""
+            sock = held.enter_context(socket.create_connection((str(address.hostname), int(address.port or 0)), 30))
+            head = f"POST /ask HTTP/1.1\r\nHost: {address.netloc}\r\nContent-Length: 9\r\nExpect: 100-continue\r\n\r\n"
+            sock.sendall(head.encode())
+            assert sock.recv(100).startswith(b"HTTP/1.1 100")
+            sock.sendall(b"{")
+            return sock
+
+        slow = [begin() for _ in range(6)]
+        assert [one.recv(12) for one in slow[:4]] == [b"HTTP/1.1 503"] * 4
+        assert post(url, as_json(page(1)))[0] == 200
+        assert slow[4].recv(12) == b"HTTP/1.1 503"
+        monkeypatch.setattr(web_server, "BODY_SECONDS_MAX", 0.05)
+        assert begin().recv(12) == b"HTTP/1.1 408"
+        assert post(url, as_json(page(1)))[0] == 200
+
+
+def test_requests_that_another_site_causes_are_refused(tmp_path: Path) -> None:
+    with neardup.open_index(tmp_path / "state") as index:
+        index.add([page(1)])
+    good = as_json(page(1))
+    with serving(tmp_path / "state", TOKEN, names=["ask.example"]) as url:
+        for headers, code in (
+            ({}, 200),
+            ({"Host": "ask.example"}, 200),
+            ({"Host": "rebound.example"}, 403),
+            ({"Origin": "http://rebound.example"}, 403),
+            ({"Sec-Fetch-Site": "cross-site"}, 403),
+        ):
+            assert post(url, good, TOKEN, headers)[0] == code, headers
+        for path in ("/metrics", "/live", "/ready"):
+            probe = urllib.request.Request(url.replace("/ask", path), headers={"Host": "rebound.example"})
+            with pytest.raises(urllib.error.HTTPError, match="403"):
+                urllib.request.urlopen(probe, timeout=30)
 
 
 def test_an_index_that_a_restored_checkpoint_replaced_is_opened_anew(
