@@ -17,7 +17,7 @@ class Options(Given):
     once: Annotated[bool, Opt("End when it has caught up, instead of following the live topic.")] = False
     read_pages: Annotated[bool, Opt("Read the pages, even if the existing sketches fit.")] = False
     shard_processes: ShardProcesses = None
-    settings: Annotated[Settings, Flags(tuple(dict.fromkeys((*SKETCH, *MATCH))), role="match", connects="match")]
+    settings: Annotated[Settings, Flags(tuple(dict.fromkeys((*SKETCH, *MATCH))), role="match")]
 
 
 @command(
@@ -41,11 +41,13 @@ def backfill(options: Options) -> int:
     live topic, so that `neardup cutover` loses nothing.
     """
     from streams.roles.backfill import BackfillOptions, run_backfill
-    from streams.roles.runtime import serving
+    from streams.roles.runtime import greet, serving
 
     settings = options.settings
     if not settings.generation:
         raise WrongUsage("a backfill fills a generation of its own: name it, as --generation second")
+    if options.once:  # else it serves, and waits for Kafka as roles do
+        greet(settings, "match")
     chosen = BackfillOptions(**values(options, "settings"))
     if not settings.origins.get("state", "").startswith("flag"):
         state = Path(settings.state)

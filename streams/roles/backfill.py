@@ -41,9 +41,9 @@ from streams.process import logs
 from streams.process.shutdown import now_ms
 from streams.roles.adapters import run_matcher, run_sketcher
 from streams.roles.archives import ArchivesRole, known_of, open_archives
-from streams.roles.generations import check_own, control_topic, settings_of, shown
+from streams.roles.generations import check_own, settings_of, shown
 from streams.roles.operator import repeat_takedowns
-from streams.roles.runtime import STOP_SECONDS_MAX, Runtime, connect
+from streams.roles.runtime import STOP_SECONDS_MAX, Runtime, connect, connect_before
 from streams.roles.single_process import run_single_process, shards_beside
 
 _log = logs.get("backfill")
@@ -116,7 +116,9 @@ def run_backfill(
     or decider; and what the roles raise.
     """
     sources = open_archives(options.archives, settings) if settings.generation else []
-    settings, generation, control = _begun(settings, options, tuple(source.record.id for source in sources))
+    archived = tuple(source.record.id for source in sources)
+    connection = connect_before(settings, "topics", runtime)
+    settings, generation, control = _begun(settings, options, archived, connection)
     runtime = replace(runtime, settings=settings)
     known = known_of(sources, settings) if sources else ({}, 0)
     archives = ArchivesRole(sources, known, settings, options.rate)
@@ -144,14 +146,13 @@ def run_backfill(
 
 
 def _begun(
-    settings: Settings, options: BackfillOptions, archives: tuple[str, ...]
+    settings: Settings, options: BackfillOptions, archives: tuple[str, ...], connection: Connection
 ) -> tuple[Settings, Generation, ControlTopic]:
     """Creates the topics, records the generation, and returns its settings and record."""
     name = settings.generation
     if not name:
         raise BadInput("a backfill fills a generation of its own: name it, as --generation second")
-    admin = Admin(connect(settings, "topics"))
-    control = control_topic(settings, "topics")
+    admin, control = Admin(connection), ControlTopic(connection, settings.generations_topic)
     recorded = control.read()
     known = recorded.known.get(name)
     if known is None and recorded.live == name:

@@ -194,6 +194,13 @@ def connect(settings: Settings, role: Role, runtime: Runtime | None = None, *, r
     return Connection(settings.bootstrap, values, stop=runtime.stop, heartbeat=heartbeat)
 
 
+def connect_before(settings: Settings, role: Role, runtime: Runtime) -> Connection:
+    """A connection for what precedes a role. It waits for Kafka as roles do; health does not expect turns of it."""
+    return replace(
+        connect(settings, role), stop=runtime.stop, heartbeat=_Heartbeat(lambda awaits: None, runtime.steady_s)
+    )
+
+
 class _Heartbeat:
     """Shows that a role is alive, and what its requests wait for: in its health, and once a wait in its log."""
 
