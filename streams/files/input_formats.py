@@ -11,6 +11,9 @@ from pathlib import Path
 from typing import Protocol
 
 from neardup.page import CONTENT_TYPES, Page
+from streams.files.arc_reader import ArcReader
+from streams.files.csv_rows import CsvRows, looks_like_csv, names_of_csv
+from streams.files.json_values import LINES, JsonValues, json_kind, names_of_values
 from streams.files.jsonl_and_parquet import Lines, ParquetRows, columns_named, names_of_lines
 from streams.files.warc_reader import WarcReader, holds_converted
 from streams.formats.compressed import SUFFIXES as COMPRESSIONS
@@ -18,7 +21,7 @@ from streams.formats.compressed import Damaged, Stream
 from streams.formats.json import Fields
 
 #: Bytes from which the format of a file is recognised whose name does not say it.
-_START_BYTES = 64
+_START_BYTES = 4096
 #: `copy` writes pages of every source as these.
 JSON_LINES = (".jsonl",)
 
@@ -49,6 +52,7 @@ class InputFormat:
         converted: conversion records are pages.
         rows: reader of a table, of its path, the fields of id and text, and the greatest size of a row in bytes.
         names: names of a table's fields, of its path and the greatest size of a row.
+        hint: what an error about a table's fields adds.
         needs_text: a table without a field of texts is refused.
         ordinals: positions are numbers of rows, not bytes of the file.
         copies_to: suffixes of the files into which `copy` writes pages of this format.
@@ -64,6 +68,7 @@ class InputFormat:
     rows: Callable[[Path, Fields, int], Rows] | None = None
     names: Callable[[Path, int], Sequence[str]] | None = None
     needs_text: bool = True
+    hint: str = ""
     ordinals: bool = False
     copies_to: tuple[str, ...] = JSON_LINES
 
@@ -88,10 +93,29 @@ FORMATS = {
         ),
         InputFormat("wet", "WET", (), lambda start: False, records=WarcReader, converted=True, copies_to=_WARC),
         InputFormat(
+            "arc",
+            "ARC",
+            _compressed(".arc"),
+            lambda start: start.startswith(b"filedesc:"),
+            records=ArcReader,
+            copies_to=_WARC,
+        ),
+        InputFormat(
+            "json",
+            "JSON",
+            _compressed(".json"),
+            lambda start: start.startswith(b"["),
+            kind_of=json_kind,
+            rows=JsonValues,
+            names=names_of_values,
+            needs_text=False,
+        ),
+        InputFormat(
             "jsonl",
             "JSON lines",
-            _compressed(".jsonl", ".ndjson"),
+            _compressed(*LINES),
             lambda start: start.startswith(b"{"),
+            kind_of=json_kind,
             rows=Lines,
             names=names_of_lines,
             needs_text=False,
@@ -105,6 +129,15 @@ FORMATS = {
             names=lambda path, row_max: columns_named(path),
             ordinals=True,
             copies_to=(".parquet", *JSON_LINES),
+        ),
+        InputFormat(
+            "csv",
+            "CSV",
+            _compressed(".csv", ".tsv"),
+            looks_like_csv,
+            rows=CsvRows,
+            names=names_of_csv,
+            hint="; the first row must name the fields",
         ),
     )
 }

@@ -1,7 +1,7 @@
 """Files with one document per line (JSON lines) or row (Parquet)."""
 
 import codecs
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, suppress
 from functools import partial
 from pathlib import Path
@@ -14,8 +14,26 @@ from streams.formats.containment import contained
 from streams.formats.json import BODIES, Fields, document_of, guessed, object_of
 
 #: Lines, and bytes, from which field names are guessed before a file is read; names that an error shows.
-LINES_SAMPLED, SAMPLED_BYTES_MAX, NAMES_SHOWN = 100, 16 << 20, 20
+LINES_SAMPLED, SAMPLED_BYTES_MAX, NAMES_SHOWN, NAME_CHARS_SHOWN = 100, 16 << 20, 20, 60
 _USUAL = ("url", "body", "body_base64", "content_type", "fetched_at", "http_status")
+
+
+def next_line(stream: Stream, bound: int) -> bytes | None:
+    """The next line without its line end, at most `bound` + 1 bytes of it; None at the end of the file."""
+    scanned, kept = 0, b""
+    while True:
+        end = stream.buffer.find(b"\n", scanned)
+        if end >= 0:
+            line = stream.take(end + 1)[:-1]
+            return kept or line
+        scanned = len(stream.buffer)
+        if scanned > bound:
+            kept = kept or stream.take(bound + 1)
+            stream.take(len(stream.buffer))
+            scanned = 0
+        if not stream.fill() and not stream.next_member():
+            rest = stream.take(len(stream.buffer))
+            return kept or rest or None
 
 
 class Lines:
@@ -24,6 +42,7 @@ class Lines:
     """
 
     line: bytes | None
+    _next = staticmethod(next_line)
 
     def __init__(self, path: Path, fields: Fields, line_max: int) -> None:
         self.bytes_read, self.line = 0, None
@@ -33,7 +52,7 @@ class Lines:
         """Yields (page, byte where its line, or the gzip member with it, starts). Raises OSError, Damaged."""
         with closing(Stream(self._path, position)) as stream:
             while True:
-                at, line = stream.position, _line(stream, self._line_max)
+                at, line = stream.position, self._next(stream, self._line_max)
                 self.bytes_read = stream.bytes_read
                 if line is None:
                     return
@@ -85,11 +104,11 @@ class ParquetRows:
             raise Damaged(at, f"Parquet, after row {at}: {error}") from error
 
 
-def fitted(path: Path, names: Sequence[str], fields: Fields, *, needs_text: bool) -> Fields:
+def fitted(path: Path, names: Sequence[str], fields: Fields, *, needs_text: bool, hint: str = "") -> Fields:
     """The fields of a file's ids and texts. Fields that are not given are guessed from the names in the file.
 
     names: of the file's fields. Without any, each row is rejected later. needs_text: a file with `url` alone is
-    refused. Raises BadInput for a file without such fields.
+    refused. hint: what the error adds. Raises BadInput for a file without such fields.
     """
     found = guessed(fields, names)
     texts = (found.text,) if found.text else BODIES
@@ -100,8 +119,10 @@ def fitted(path: Path, names: Sequence[str], fields: Fields, *, needs_text: bool
         ("text", texts, "--text-field"),
     ):
         if names and not any(name in names for name in alternatives):
-            held = ", ".join(names[:NAMES_SHOWN])
-            raise BadInput(f"{path}: no field {alternatives[0]} for the {what}; {option} names another one of: {held}")
+            held = ", ".join(name[:NAME_CHARS_SHOWN] for name in names[:NAMES_SHOWN])
+            raise BadInput(
+                f"{path}: no field {alternatives[0]} for the {what}; {option} names another one of: {held}{hint}"
+            )
     return found
 
 
@@ -117,13 +138,18 @@ def columns_named(path: Path) -> list[str]:
         raise BadInput(f"{path}: cannot be read as Parquet: {error}") from error
 
 
-def names_of_lines(path: Path, line_max: int) -> list[str]:
-    """The names in the first LINES_SAMPLED lines of a file of JSON lines, in their order; empty without objects."""
+def names_of_lines(
+    path: Path, line_max: int, following: Callable[[Stream, int], bytes | None] = next_line
+) -> list[str]:
+    """The names in the first LINES_SAMPLED lines of a file of JSON lines, in their order; empty without objects.
+
+    following: takes the next line from the stream.
+    """
     found: dict[str, None] = {}
     sampled = 0
     with closing(Stream(path)) as stream, suppress(Damaged):  # damage is reported when the pages are read
         for _ in range(LINES_SAMPLED):
-            line = _line(stream, line_max)
+            line = following(stream, line_max)
             if line is None or sampled > SAMPLED_BYTES_MAX:
                 break
             sampled += len(line)
@@ -131,21 +157,3 @@ def names_of_lines(path: Path, line_max: int) -> list[str]:
             fields = contained(partial(object_of, line.removeprefix(codecs.BOM_UTF8)), lambda reason: {})
             found.update(dict.fromkeys(fields))
     return list(found)
-
-
-def _line(stream: Stream, bound: int) -> bytes | None:
-    """The next line without its line end, at most `bound` + 1 bytes of it; None at the end of the file."""
-    scanned, kept = 0, b""
-    while True:
-        end = stream.buffer.find(b"\n", scanned)
-        if end >= 0:
-            line = stream.take(end + 1)[:-1]
-            return kept or line
-        scanned = len(stream.buffer)
-        if scanned > bound:
-            kept = kept or stream.take(bound + 1)
-            stream.take(len(stream.buffer))
-            scanned = 0
-        if not stream.fill() and not stream.next_member():
-            rest = stream.take(len(stream.buffer))
-            return kept or rest or None

@@ -293,7 +293,7 @@ def _file_source(path: Path, fields: Fields, body_bytes_max: int, on_bytes: Call
         fields = Fields()  # archives have no fields
     else:
         names = form.names(path, line_max(body_bytes_max))
-        fields = fitted(path, names, fields, needs_text=form.needs_text)
+        fields = fitted(path, names, fields, needs_text=form.needs_text, hint=form.hint)
     status = path.stat()
     digest = _read_by(fields, _digest(path, on_bytes))
     record = SourceRecord(

@@ -12,6 +12,7 @@ from contextlib import closing
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
+from typing import ClassVar
 
 from streams.formats.compressed import Damaged, Stream
 from streams.formats.warc import CONVERTED, HEADER_BYTES_MAX, WarcRecord, fields_of
@@ -38,6 +39,13 @@ class UnreadablePart:
 class WarcReader:
     """Reads the records of one file from `position` on, which must be the position of a record (or 0)."""
 
+    #: Another format of archives (`streams.files.arc_reader`) has others: its name; bytes that show whether a record
+    #: starts; where one may start in the midst of garbage, and the greatest size of that.
+    name: ClassVar[str] = "a WARC"
+    start_bytes: ClassVar[int] = len(_MAGIC)
+    start: ClassVar[re.Pattern[bytes]] = _START
+    start_bytes_max: ClassVar[int] = 16
+
     path: Path
     content_bytes_max: int
     position: int = 0
@@ -47,6 +55,11 @@ class WarcReader:
 
     def __post_init__(self) -> None:
         self.stream = Stream(self.path, self.position)
+
+    @staticmethod
+    def starts(data: bytes) -> bool:
+        """Whether a record starts with these `start_bytes`."""
+        return data.startswith(_MAGIC)
 
     def records(self) -> Iterator[WarcRecord]:
         """Yields every record whose header can be read. Raises OSError."""
@@ -63,7 +76,7 @@ class WarcReader:
                     self._problem(damage.position, str(damage))
                 if record is not None and record.headers and not record.damage:
                     record.damage = f"damaged archive: {damage}"
-                if not stream.resume_after(damage.position, _is_start):
+                if not stream.resume_after(damage.position, self.starts):
                     if record is not None and record.headers:
                         yield record
                     return
@@ -76,7 +89,7 @@ class WarcReader:
         """Skips line ends and garbage up to the start of the next record. All garbage makes one problem."""
         stream = self.stream
         while True:
-            if not stream.want(len(_MAGIC)) and not stream.buffer and not stream.next_member():
+            if not stream.want(self.start_bytes) and not stream.buffer and not stream.next_member():
                 return False
             blank = len(stream.buffer) - len(stream.buffer.lstrip(b"\r\n"))
             if blank:
@@ -84,23 +97,25 @@ class WarcReader:
                 continue
             if not stream.buffer:
                 continue
-            if _is_start(bytes(stream.buffer[: len(_MAGIC)])):
+            if self.starts(bytes(stream.buffer[: self.start_bytes])):
                 self._skipping = False
                 return True
             if not self._skipping:
-                self._problem(stream.position, "no WARC record starts here; skipped to the next one")
+                self._problem(
+                    stream.position, f"no {self.name.split()[-1]} record starts here; skipped to the next one"
+                )
             self._skip_garbage()
 
     def _skip_garbage(self) -> None:
         """Drops bytes up to the next start of a record in this gzip member, or to the member's end."""
         stream = self.stream
         while True:
-            found = _START.search(stream.buffer, 1)
+            found = self.start.search(stream.buffer, 1)
             if found:
                 stream.take(found.start())
                 return
             # Keep bytes that may be the first half of a record's start, and the line end before it.
-            stream.take(max(1, len(stream.buffer) - 16) if stream.buffer else 0)
+            stream.take(max(1, len(stream.buffer) - self.start_bytes_max) if stream.buffer else 0)
             if not stream.fill():
                 stream.take(len(stream.buffer))
                 return
@@ -110,7 +125,9 @@ class WarcReader:
         stream = self.stream
         header = self._header()
         if header is None:
-            self._problem(record.position, "a WARC header that is cut off or too long; skipped to the next record")
+            self._problem(
+                record.position, f"{self.name} header that is cut off or too long; skipped to the next record"
+            )
             self._skip_garbage()
             return
         record.headers = header
@@ -118,13 +135,13 @@ class WarcReader:
         length = int(text) if text.isascii() and text.isdigit() and len(text) < 20 else -1
         if not 0 <= length <= CONTENT_BYTES_MAX:
             record.damage = f"damaged archive: Content-Length is {text[:40]!r}"
-            self._problem(record.position, f"a WARC record whose Content-Length is {text[:40]!r}")
+            self._problem(record.position, f"{self.name} record whose Content-Length is {text[:40]!r}")
             return
         if stream.compression == "plain" and length > len(stream.buffer) + stream.size - stream.bytes_read:
             # The content is not read: the claimed length may contain the next records.
             there = len(stream.buffer) + stream.size - stream.bytes_read
             record.damage = f"damaged archive: a record of {length} bytes has only {there}"
-            self._problem(record.position, f"a WARC record of {length} bytes, and the file ends after {there}")
+            self._problem(record.position, f"{self.name} record of {length} bytes, and the file ends after {there}")
             return
         self._content(record, length)
 
@@ -163,15 +180,15 @@ class WarcReader:
                 continue
             if not self._continues():
                 record.damage = f"damaged archive: a record of {length} bytes has only {length - left}"
-                self._problem(record.position, f"a WARC record of {length} bytes has only {length - left}")
+                self._problem(record.position, f"{self.name} record of {length} bytes has only {length - left}")
                 return
         record.content = b"".join(parts)
         # Reading the two line ends, too, verifies the checksum of a member that ends here.
-        stream.want(4 + len(_MAGIC))
+        stream.want(4 + self.start_bytes)
         rest = stream.buffer.lstrip(b"\r\n")
-        if stream.compression == "gzip" and rest and not _is_start(bytes(rest[: len(_MAGIC)])):
+        if stream.compression == "gzip" and rest and not self.starts(bytes(rest[: self.start_bytes])):
             # The content counts only if the checksum at the member's end holds: damage may have made it longer.
-            self._problem(stream.position, "no WARC record starts here; skipped to the next one")
+            self._problem(stream.position, f"no {self.name.split()[-1]} record starts here; skipped to the next one")
             self._skip_garbage()
 
     def _continues(self) -> bool:
@@ -180,8 +197,8 @@ class WarcReader:
         if not stream.next_member():
             return False
         held = len(stream.buffer)
-        stream.want(held + len(_MAGIC))
-        return not _is_start(bytes(stream.buffer[held : held + len(_MAGIC)]))
+        stream.want(held + self.start_bytes)
+        return not self.starts(bytes(stream.buffer[held : held + self.start_bytes]))
 
     def _problem(self, byte: int, what: str) -> None:
         self._skipping = True
@@ -197,7 +214,3 @@ def holds_converted(path: Path) -> bool:
     with closing(reader.stream):
         kinds = (record.headers.get("warc-type", "").lower() for record in islice(reader.records(), 8))
         return next((kind for kind in kinds if kind != "warcinfo"), "") in CONVERTED
-
-
-def _is_start(data: bytes) -> bool:
-    return data.startswith(_MAGIC)

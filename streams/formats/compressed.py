@@ -1,5 +1,7 @@
 """Reads compressed files and bodies in bounded pieces. Reports damage with its position."""
 
+import bz2
+import lzma
 import os
 import zlib
 from collections.abc import Callable, Iterator
@@ -13,7 +15,7 @@ from fastwarc.stream_io import BrotliReader, ZstdReader
 
 PIECE_BYTES = 256 << 10
 #: Suffixes of compressed files.
-SUFFIXES = (".gz", ".zst")
+SUFFIXES = (".gz", ".zst", ".bz2", ".xz")
 #: Bytes per read of a compressed file. Fewer than PIECE_BYTES, because the unused rest is copied at each member's end.
 _RAW_BYTES = 64 << 10
 #: Most positions that are tried as the start of a gzip member after damage, since a file may consist of such positions.
@@ -21,7 +23,11 @@ _RESUME_TRIES_MAX = 100_000
 _BODY_MEMBERS_MAX = 100
 #: What fastwarc's reader raises for damage.
 _ZSTD_ERRORS = (OSError, ValueError, EOFError)
+#: An xz file whose dictionary is larger cannot be read; `xz -9` makes one of 64 MiB.
+_XZ_MEMORY_MAX = 256 << 20
 _GZIP = b"\x1f\x8b\x08"
+_BZ2 = b"BZh"
+_XZ = b"\xfd7zXZ"
 _ZSTD = b"\x28\xb5\x2f\xfd"
 _ZSTD_SKIPPABLE = b"\x2a\x4d\x18"  # after a first byte 0x50 to 0x5f
 
@@ -35,12 +41,21 @@ class Damaged(Exception):
 
 
 def compression_of(start: bytes) -> str:
-    """Returns `gzip`, `zstd` or `plain`, by the first bytes of a file."""
+    """Returns `gzip`, `zstd`, `bz2`, `xz` or `plain`, by the first bytes of a file."""
     if start.startswith(_GZIP[:2]):
         return "gzip"
     if start.startswith(_ZSTD) or (start[1:4] == _ZSTD_SKIPPABLE and 0x50 <= start[0] <= 0x5F):
         return "zstd"
-    return "plain"
+    if start.startswith(_BZ2) and start[3:4].isdigit():
+        return "bz2"
+    return "xz" if start.startswith(_XZ) else "plain"
+
+
+def _decoder_of(compression: str) -> bz2.BZ2Decompressor | lzma.LZMADecompressor | None:
+    """A decoder of one stream of a bz2 or xz file."""
+    if compression == "bz2":
+        return bz2.BZ2Decompressor()
+    return lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=_XZ_MEMORY_MAX) if compression == "xz" else None
 
 
 class Stream:
@@ -51,9 +66,9 @@ class Stream:
     """
 
     def __init__(self, path: Path, position: int = 0) -> None:
-        """position: start of a member, from `position` of an earlier run; 0 for zstd. Raises OSError."""
+        """position: start of a member, from `position` of an earlier run; 0 for zstd, bz2 and xz. Raises OSError."""
         self._file: BinaryIO = path.open("rb")
-        self.compression = compression_of(self._file.read(4))
+        self.compression = compression_of(self._file.read(5))
         self.size = os.fstat(self._file.fileno()).st_size
         self._file.seek(position)
         self.buffer = bytearray()
@@ -66,6 +81,7 @@ class Stream:
         self._damage: Damaged | None = None  # raised once the bytes before it were returned
         self._inflater = zlib.decompressobj(31) if self.compression == "gzip" else None
         self._zstd = ZstdReader(self._file) if self.compression == "zstd" else None
+        self._decoder = _decoder_of(self.compression)
 
     @property
     def position(self) -> int:
@@ -181,6 +197,8 @@ class Stream:
                 if salvaged := self._salvage():
                     return salvaged
                 raise self._damage from error
+        if self._decoder is not None:
+            return self._decoded()
         if self._inflater is None:
             self._read_raw()
             data, self._raw = self._raw, b""
@@ -200,6 +218,29 @@ class Stream:
             if not more and not self._inflater.eof:
                 raise Damaged(self._member_at, "the gzip member is cut off")
         return b""
+
+    def _decoded(self) -> bytes:
+        """The next bytes of a bz2 or xz file, which may consist of several streams."""
+        assert self._decoder is not None
+        while True:
+            if self._decoder.eof:
+                self._raw = self._decoder.unused_data.lstrip(b"\0")  # zeros may pad a stream
+                while not self._raw:
+                    if not self._read_raw():
+                        return b""
+                    self._raw = self._raw.lstrip(b"\0")
+                self._decoder = _decoder_of(self.compression)
+                assert self._decoder is not None
+            if self._decoder.needs_input and not self._raw and not self._read_raw():
+                raise Damaged(self._member_at, f"the {self.compression} file is cut off")
+            raw, self._raw = (self._raw, b"") if self._decoder.needs_input else (b"", self._raw)
+            try:
+                data = self._decoder.decompress(raw, PIECE_BYTES)
+            except (OSError, ValueError, lzma.LZMAError) as error:
+                self._damage = Damaged(self._member_at, f"{self.compression}: {error}")
+                raise self._damage from error
+            if data:
+                return data
 
     def _salvage(self) -> bytes:
         """Returns the bytes before the damage that `fill` has not returned.
