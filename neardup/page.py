@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from itertools import product
 
 from neardup.errors import BadPage
+from neardup.url_bytes import without_surrogates
 
 #: Content types of files that hold one page, by suffix.
 CONTENT_TYPES = {".html": "text/html", ".htm": "text/html", ".xhtml": "application/xhtml+xml", ".txt": "text/plain"}
@@ -14,7 +15,8 @@ class Page:
     """One fetch of one URL.
 
     Args:
-        url: as the crawler gave it; of a document with an id: `url_of_id(id)`.
+        url: as the crawler gave it; of a document with an id: `url_of_id(id)`. Surrogates that stand for bytes
+            (`bytes.decode("utf-8", "surrogateescape")`) are percent-encoded.
         body: bytes as fetched; None if the page is gone (a tombstone), whether or not the index has the URL.
         content_type: value of the header; may be empty: then a body with tags is HTML.
         fetched_at: ms since the epoch; None: the greatest `fetched_at` of the pages that the index judged before.
@@ -42,6 +44,8 @@ class Page:
                     of = f" of {self.url!r:.200}" if name != "url" else ""
                     found = "None" if value is None else f"{value!r:.60} of type {type(value).__name__}"
                     raise TypeError(f"Page.{name}{of} must be {required}, not {found}")
+        if not self.url.isascii():
+            object.__setattr__(self, "url", without_surrogates(self.url))
         if self.score is not None and not 0 <= self.score <= 1:
             raise BadPage("score is not a number from 0 to 1")
 

@@ -1,4 +1,15 @@
-"""What is computed from a URL: its normal form, hash, host, site and owner; and URLs of documents that have an id."""
+"""What is computed from a URL: its normal form, hash, host, site and owner; and URLs of documents that have an id.
+
+**Bytes** of a URL that are not UTF-8: see `neardup.url_bytes`.
+
+**Fragments.** A fragment that names a route is a part of the URL, because it selects another page of the same
+document: it begins with `!` (the AJAX crawling scheme, which search engines defined in 2009) or with `/` (the hash
+mode of the routers of Vue, Angular, React and others), and something follows. All other fragments are removed, so that
+the anchors of one page stay one URL: `#section`, `#L10`, `#:~:text=`, an empty one. `#/`, `#!` and `#!/` are the start
+of an application, which is the page itself. The part of a route after a further `#` is an anchor within the route,
+unless a slash precedes it, as in `#/room/#name`; `:~:` and what follows are directives for the browser (WICG, Scroll
+to Text Fragment). Routers with other fragments (`#orders/12`) cannot be told from anchors: their pages count as one.
+"""
 
 import hashlib
 import ipaddress
@@ -10,6 +21,7 @@ from urllib.parse import quote, unquote, unquote_to_bytes
 
 from neardup.errors import BadPage
 from neardup.limits import URL_BYTES_MAX
+from neardup.url_bytes import percent_encoded
 
 #: Start of the URL of a document whose id is not a URL. Its host is a digest of the id, because two such documents are
 #: not known to be of one site: the rules must not treat them as siblings of one template.
@@ -35,6 +47,9 @@ _NORMAL = re.compile(
 )
 _PARTS = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*+)://([^/?]*+)([^?]*+)(\?.*+)?\Z", re.DOTALL)
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
+# A fragment that is a route; without the anchor within it. Some programs encode its first character.
+_ROUTE = re.compile(r"(!|%21|/|%2[Ff])((?:[^#]|(?<=/)#)*+)", re.DOTALL)
+_DIRECTIVE = ":~:"
 _PERCENT = re.compile(rf"%[0-9A-Fa-f]{{2}}|%|[^{_SAFE}?%]++")
 _UNRESERVED = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
 _HOST = re.compile(r"[a-z0-9_-]++(?:\.[a-z0-9_-]++)*+\.?\Z")
@@ -55,18 +70,20 @@ def url_hash(url: str | bytes) -> bytes:
 
 
 def normalise_url(url: str, url_bytes_max: int = URL_BYTES_MAX) -> str:
-    """Normalises a URL. URLs are the same if their normal forms are equal: ASCII, without fragment, idempotent.
+    """Normalises a URL. URLs are the same if their normal forms are equal: ASCII, idempotent, and without a fragment
+    unless it is a route (see the module).
 
     Syntax-based normalisation (RFC 3986, section 6.2.2): case of scheme, host and percent-encodings, unnecessary
     percent-encodings, dot segments; also the default port, an empty path, an internationalised host. Characters that
-    are invalid in a URL are percent-encoded as UTF-8, as is a percent sign that encodes nothing.
+    are invalid in a URL are percent-encoded as UTF-8, as is a percent sign that encodes nothing. Surrogates that stand
+    for bytes are encoded as these bytes, other lone surrogates as their three bytes.
 
     Raises BadPage unless it is an absolute URL with a host (`file:///path` needs none), without control characters,
     with a valid host and port, of at most `url_bytes_max` bytes, a number of the scheme.
     """
     if len(url) <= url_bytes_max and _NORMAL.match(url):
         return url
-    url = url.strip(" \t\r\n\f").partition("#")[0]
+    url, _, fragment = url.strip(" \t\r\n\f").partition("#")
     if len(url) > url_bytes_max:
         raise BadPage(f"URL of more than {url_bytes_max} bytes: {url[:80]!r}...")
     if _CONTROL.search(url):
@@ -79,8 +96,8 @@ def normalise_url(url: str, url_bytes_max: int = URL_BYTES_MAX) -> str:
     try:
         authority = _authority(scheme, authority)
         path = _without_dot_segments(_encode(path)) or "/"
-        normal = f"{scheme}://{authority}{path}{_encode(query or '')}"
-    except ValueError as error:  # UnicodeError of a lone surrogate among them
+        normal = f"{scheme}://{authority}{path}{_encode(query or '')}{_route(fragment)}"
+    except ValueError as error:  # UnicodeError of a lone surrogate in the host among them
         raise BadPage(f"not a URL: {error}: {url[:200]!r}") from error
     if len(normal) > url_bytes_max:
         raise BadPage(f"URL of more than {url_bytes_max} bytes: {normal[:80]!r}...")
@@ -103,7 +120,8 @@ def owner_of(url: str) -> str:
     each user is an owner. The public suffix list contains few such sites. A first label that names a view of a site
     (VIEWS: `www.`, `m.`, `print.`) is removed, because its pages have the same owner.
     """
-    host, path = host_of(url), url[url.index("://") + 3 :].partition("?")[0].partition("/")[2]
+    path = url[url.index("://") + 3 :].partition("#")[0].partition("?")[0].partition("/")[2]
+    host = host_of(url)
     first, _, rest = path.partition("/")
     name, slash, _ = rest.partition("/")
     if first[:1] in ("@", "~"):
@@ -226,7 +244,18 @@ def _encode_match(match: re.Match[str]) -> str:
     if len(found) == 3 and found[0] == "%":
         char = chr(int(found[1:], 16))
         return char if char in _UNRESERVED else found.upper()
-    return "".join(f"%{byte:02X}" for byte in found.encode())
+    return percent_encoded(found)
+
+
+def _route(fragment: str) -> str:
+    """Returns "#" and the fragment in normal form if it is a route; else ""."""
+    found = _ROUTE.match(fragment)
+    if not found:
+        return ""
+    first = "!" if found[1] in ("!", "%21") else "/"
+    route = first + _encode(found[2]).replace("#", "%23")
+    route = route.partition(_DIRECTIVE)[0]
+    return "#" + route if route.strip("!/") else ""
 
 
 def _without_dot_segments(path: str) -> str:
@@ -250,7 +279,7 @@ def url_of_id(given: str) -> str:
     """Returns an id that is a URL unchanged; makes a URL of any other id: `id://DIGEST/ID`."""
     if "://" in given:
         return given
-    return f"{ID_SCHEME}{_id_digest(given)}/{quote(given, errors='replace')}"
+    return f"{ID_SCHEME}{_id_digest(given)}/{quote(given, errors='surrogatepass')}"
 
 
 def id_of(url: str | None) -> str | None:
@@ -273,4 +302,4 @@ def named_url(given: str, url_bytes_max: int = URL_BYTES_MAX) -> str:
 
 
 def _id_digest(given: str) -> str:
-    return hashlib.blake2b(given.encode("utf-8", "replace"), digest_size=8).hexdigest()
+    return hashlib.blake2b(given.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()

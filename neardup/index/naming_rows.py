@@ -80,6 +80,7 @@ def owner(site: int, url: bytes) -> int:
 
 def _user(path: bytes) -> bytes:
     """Returns what names a user in a path and query without their first slash, as `owner_of` finds it; else b""."""
+    path = path.partition(b"#")[0]
     if path[:1] in (b"@", b"~"):
         return path.partition(b"/")[0].partition(b"?")[0]
     first, *rest = path.split(b"/", 2)

@@ -1,4 +1,7 @@
-"""URLs as bytes: normal form, end of the path, parameters that do not identify a page, owner."""
+"""URLs as bytes: normal form, end of the path, parameters that do not identify a page, owner.
+
+The route in a fragment (`neardup.urls`) continues the path: `/shop#!/red` has the segments `shop#!` and `red`.
+"""
 
 import numpy as np
 
@@ -28,7 +31,7 @@ def _classes():
 
 _CLASSES = _classes()
 _SLASH, _DOT, _PERCENT, _QUESTION, _COLON, _SEMICOLON, _AMPERSAND = 0x2F, 0x2E, 0x25, 0x3F, 0x3A, 0x3B, 0x26
-_AT, _TILDE, _BRACKET, _HYPHEN = 0x40, 0x7E, 0x5B, 0x2D
+_AT, _TILDE, _BRACKET, _HYPHEN, _HASH = 0x40, 0x7E, 0x5B, 0x2D, 0x23
 #: An id has so many letters and digits at least, and so many changes between letters and digits.
 _ID_SIGNS, _ID_TURNS = 8, 3
 _HTTP = np.frombuffer(b"http", np.uint8).copy()
@@ -57,7 +60,8 @@ def _digit(c):
 def normal_host(text, start, end):
     """(start, end) of the host of an http or https URL in normal form without a port; (0, 0) for any other text.
 
-    `neardup.urls.normalise_url` changes nothing in such a URL, and checks this first.
+    `neardup.urls.normalise_url` changes nothing in such a URL, and checks this first. A URL with a route in its
+    fragment is none of them: it takes the slow way, as in Python.
     """
     none = (np.int64(0), np.int64(0))
     if end - start < 9:
@@ -238,7 +242,7 @@ def _past_sessions(text, at, end):
         named = equals < end and text[equals] == _EQUALS
         good = named and _names_session(text, at + 1, equals)
         digits = 0
-        while stop < end and not _divides(text[stop]):
+        while stop < end and not _divides(text[stop]) and text[stop] != _HASH:
             c = text[stop] | U8(32)
             digit = text[stop] >= U8(48) and text[stop] <= U8(57)
             good &= digit or (c >= U8(97) and c <= U8(122))
@@ -347,7 +351,7 @@ def _one_of(names, sign, text, first, stop):
 @lean_kernel
 def _segment_end(text, at, end):
     """The end of the segment of a path that begins at text[at]."""
-    while at < end and text[at] != _SLASH and text[at] != _QUESTION:
+    while at < end and text[at] != _SLASH and text[at] != _QUESTION and text[at] != _HASH:
         at += 1
     return at
 
@@ -413,7 +417,7 @@ def _number_end(text, at, end):
     stop = at
     signs = turns = 0
     digits = True
-    while stop < end and text[stop] != _SLASH and text[stop] != _QUESTION:
+    while stop < end and text[stop] != _SLASH and text[stop] != _QUESTION and text[stop] != _HASH:
         digit = text[stop] >= U8(48) and text[stop] <= U8(57)
         if digit or (text[stop] | U8(32) >= U8(97) and text[stop] | U8(32) <= U8(122)):
             turns += signs > 0 and digit != digits

@@ -35,21 +35,24 @@ class UrlPattern(NamedTuple):
 
 def patterns_of(url: str) -> dict[str, str]:
     """Return the patterns of a URL with their values: `?sort=` -> `price`, `;sid=` -> `1`, `/print` -> ``, `/date` -> a
-    date in the path.
+    date in the path. The route in a fragment (`neardup.urls`) continues the path, and may have parameters.
     """
     try:
         parts = urlsplit(url)
     except ValueError:  # such as an IPv6 address without its bracket
         return {}
     found: dict[str, str] = {}
-    if date := _DATE.search(parts.path):
+    route, _, of_route = parts.fragment.partition("?")
+    path = parts.path + "".join(route.partition("/")[1:])
+    if date := _DATE.search(path):
         found["/YYYY/MM"] = date[1]
-    for segment in parts.path.split("/")[:PER_URL_MAX]:
+    for segment in path.split("/")[:PER_URL_MAX]:
         word, *parameters = segment.split(";")
         if word and len(word) <= NAME_CHARS_MAX and "." not in word and not word[:4].isdecimal():
             found.setdefault(f"/{word}", "")
         _add(found, ";", parameters)
-    _add(found, "?", parts.query.split("&", PER_URL_MAX)[:PER_URL_MAX])
+    for query in (parts.query, of_route):
+        _add(found, "?", query.split("&", PER_URL_MAX)[:PER_URL_MAX])
     return found
 
 

@@ -319,8 +319,11 @@ def one_page(header: Header, other: Header, decider: Decider) -> bool:
 
 @lru_cache(maxsize=4096)
 def _signs(url: str) -> tuple[str, ...]:
-    """The signs in the last segment of a URL's path that may be part of a name: all but those that separate words."""
-    segment = unquote(urlsplit(url).path).rpartition("/")[2]
+    """The signs in the last segment of a URL's route or path that may be part of a name: all but those that separate
+    words.
+    """
+    parts = urlsplit(url)
+    segment = unquote(parts.fragment.partition("?")[0] or parts.path).rpartition("/")[2]
     return tuple(sign for sign in segment if not sign.isalnum() and sign not in _DIVIDING)
 
 

@@ -56,8 +56,17 @@ def of_site(site: str) -> Takedown:
 
 
 def of_prefix(prefix: str) -> Takedown:
-    """Makes the takedown of a prefix. Raises BadInput unless it contains a host and the slash after it."""
+    """Makes the takedown of a prefix.
+
+    Raises BadInput unless it contains a host and the slash after it, and if normalising would remove its fragment: the
+    shorter prefix names more pages.
+    """
     normal = _normal(prefix)
+    _, mark, fragment = prefix.strip().partition("#")
+    if mark and "#" not in normal:
+        if fragment not in ("/", "!", "!/"):  # all routes of an application
+            raise BadInput(f"--prefix {prefix}: no URL has this fragment; without it, the prefix is {normal}")
+        normal += mark + fragment
     if prefix.count("/") < 3:
         raise BadInput(f"--prefix {prefix}: a prefix holds at least scheme, host and a slash: {normal}")
     start = normal.encode("utf-8", "surrogatepass")

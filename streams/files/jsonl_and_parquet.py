@@ -65,7 +65,7 @@ class Lines:
         if len(line) > self._line_max:
             return Page(url="", body=b"", problem=f"a line of more than {self._line_max} bytes")
         return contained(
-            lambda: document_of(object_of(line.removeprefix(codecs.BOM_UTF8)), self._fields),
+            lambda: document_of(object_of(line.removeprefix(codecs.BOM_UTF8), self._fields.id or "url"), self._fields),
             lambda reason: Page(url="", body=b"", problem=reason),
             file=self._path,
             position=at,

@@ -36,7 +36,7 @@ class Codec:
         return contained(lambda: self._decoded(record), lambda reason: unreadable(record, reason), **where)
 
     def _decoded(self, record: Record) -> Page:
-        url = (record.key() or b"").decode("utf-8", "replace")
+        url = _url(record)
         value = record.value()
         if value is None and not (self._name == "raw" and record.headers()):
             return Page(url=url, body=None)
@@ -49,7 +49,12 @@ class Codec:
 
 def unreadable(record: Record, problem: str) -> Page:
     """Returns the rejected page of a record. problem: the reason."""
-    return Page(url=(record.key() or b"").decode("utf-8", "replace"), body=b"", problem=problem)
+    return Page(url=_url(record), body=b"", problem=problem)
+
+
+def _url(record: Record) -> str:
+    """The key of a record as text. Page percent-encodes bytes that are not UTF-8."""
+    return (record.key() or b"").decode("utf-8", "surrogateescape")
 
 
 def fetch_time(record: Record, codec: str) -> int | None:

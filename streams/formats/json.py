@@ -11,6 +11,7 @@ URL (`document_of`).
 import base64
 import binascii
 import dataclasses
+import json
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -95,8 +96,12 @@ def decode_line(line: bytes) -> Page:
     return page_of(object_of(line))
 
 
-def object_of(line: bytes) -> dict[str, Any]:
-    """Parses the object of a line. Raises BadPage."""
+def object_of(line: bytes, identity: str = "url") -> dict[str, Any]:
+    """Parses the object of a line. Raises BadPage.
+
+    identity: name of the field that identifies the page. Its lone surrogates are kept: in Python's escapes they stand
+    for bytes that are not UTF-8, and U+FFFD for each would give two pages one URL.
+    """
     try:
         value = loads(line)
     except orjson.JSONDecodeError as error:
@@ -104,7 +109,19 @@ def object_of(line: bytes) -> dict[str, Any]:
         raise BadPage(f"not JSON: {error.msg}, at character {error.pos}") from error
     if not isinstance(value, dict):
         raise BadPage(f"not a JSON object but {_TYPES[type(value)]}")
+    given = value.get(identity)
+    if isinstance(given, str) and "\ufffd" in given:
+        value[identity] = _exact(line, identity) or given
     return value
+
+
+def _exact(line: bytes, name: str) -> str | None:
+    """Returns a text field with its lone surrogates, which only Python's own parser keeps; None if that fails."""
+    try:
+        found = json.loads(line.decode("utf-8", "surrogatepass"))[name]
+    except (ValueError, RecursionError):
+        return None
+    return found if isinstance(found, str) else None
 
 
 def page_of(value: Mapping[str, Any]) -> Page:

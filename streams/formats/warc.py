@@ -15,6 +15,7 @@ from uuid import NAMESPACE_URL, uuid5
 from neardup.errors import BadInput, BadPage
 from neardup.limits import GONE_STATUSES
 from neardup.page import Page
+from neardup.url_bytes import without_surrogates
 from streams.formats.compressed import decode_body
 from streams.formats.containment import contained
 from streams.ports import Outgoing
@@ -28,6 +29,7 @@ _GZIP = b"\x1f\x8b"
 _LENGTH_DIGITS_MAX = 18
 _YEAR_10000_MS = 253_402_300_800_000
 _STATUS = re.compile(rb"HTTP/\d(?:\.\d)?[ \t]+(\d{3})(?!\d)")
+_TARGET = b"warc-target-uri"
 _PAGES = ("response", "resource", "revisit")
 #: A WET file, as Common Crawl makes them: the text of pages, as records of their own.
 CONVERTED = ("conversion",)
@@ -231,12 +233,13 @@ def _unchunk(body: bytes) -> bytes | None:
 def fields_of(header: bytes) -> dict[str, str]:
     """Parses header lines into a dictionary by lower-case names, without the first line and unreadable ones.
 
-    The first value of a repeated name is used. Linear in the header's length, however its lines are folded.
+    The first value of a repeated name is used. Linear in the header's length, however its lines are folded. Bytes that
+    are not UTF-8 are percent-encoded in the URL of a record (`neardup.urls`), and U+FFFD elsewhere.
     """
     found: dict[str, list[str]] = {}
     folding: list[str] | None = None
     for line in header.split(b"\n")[1:]:
-        text = line.rstrip(b"\r").decode("utf-8", "replace")
+        text = _text(line.rstrip(b"\r"))
         if text[:1] in (" ", "\t") and folding is not None:  # folded
             folding.append(text.strip())
             continue
@@ -248,3 +251,12 @@ def fields_of(header: bytes) -> dict[str, str]:
             if found.setdefault(name, folding) is not folding:
                 folding = []  # what belongs to a later value goes with it
     return {name: " ".join(parts) for name, parts in found.items()}
+
+
+def _text(line: bytes) -> str:
+    try:
+        return line.decode()
+    except UnicodeDecodeError:
+        if line[: len(_TARGET)].lower() == _TARGET:
+            return without_surrogates(line.decode("utf-8", "surrogateescape"))
+        return line.decode("utf-8", "replace")

@@ -1,4 +1,5 @@
 import re
+from urllib.parse import unquote_to_bytes
 
 import pytest
 from hypothesis import example, given
@@ -6,6 +7,7 @@ from hypothesis import strategies as st
 
 from neardup import urls
 from neardup.errors import BadPage
+from neardup.url_bytes import without_surrogates
 from neardup.urls import hen_site, host_of, normalise_url, site_of
 
 
@@ -48,6 +50,35 @@ from neardup.urls import hen_site, host_of, normalise_url, site_of
         ("http://a?", "http://a/?"),
         ("http://u:p@a:8080/", "http://u:p@a:8080/"),
         ("http://@a/", "http://a/"),
+        # fragments that are routes; anchors, directives and the start of an application are none
+        ("http://a/#/orders", "http://a/#/orders"),
+        ("http://a#/orders/", "http://a/#/orders/"),
+        ("http://a/shop?x=1#!/red", "http://a/shop?x=1#!/red"),
+        ("http://a/#!state=2&b", "http://a/#!state=2&b"),
+        ("http://a/#/list?sort=price", "http://a/#/list?sort=price"),
+        ("http://a/#/%7ean n/%c3%a4/ö", "http://a/#/~an%20n/%C3%A4/%C3%B6"),
+        ("http://a/#/../b", "http://a/#/../b"),
+        ("http://a/#%21/red", "http://a/#!/red"),
+        ("http://a/#%2Fred", "http://a/#/red"),
+        ("http://a/#/guide#install", "http://a/#/guide"),
+        ("http://a/#/room/#name#x", "http://a/#/room/%23name"),
+        ("http://a/#/guide:~:text=some", "http://a/#/guide"),
+        ("http://a/#/guide:%7e:text=some", "http://a/#/guide"),
+        ("http://a/#/x\n", "http://a/#/x"),
+        ("http://a/#/x\ny", "http://a/#/x%0Ay"),
+        ("http://a/#/", "http://a/"),
+        ("http://a/#!", "http://a/"),
+        ("http://a/#!/", "http://a/"),
+        ("http://a/#!#x", "http://a/"),
+        ("http://a/#/:~:text=some", "http://a/"),
+        ("http://a/#", "http://a/"),
+        ("http://a/#L10", "http://a/"),
+        ("http://a/#a/b", "http://a/"),
+        ("http://a/#:~:text=/some", "http://a/"),
+        # bytes that are not UTF-8, and surrogates that are no bytes
+        ("http://a/caf\udce9", "http://a/caf%E9"),
+        ("http://a/\udcc3\udca9?\udcff=é#/\udce8", "http://a/%C3%A9?%FF=%C3%A9#/%E8"),
+        ("http://a/\ud800", "http://a/%ED%A0%80"),
         # hosts
         ("http://MÜNCHEN.example/", "http://xn--mnchen-3ya.example/"),
         ("http://m%C3%BCnchen.example/", "http://xn--mnchen-3ya.example/"),
@@ -101,8 +132,7 @@ def test_normal_form(url: str, normal: str) -> None:
         "http://a/\x00",
         "http://a/b\nc",
         "http://a/\x7f",
-        "http://a/\ud800",
-        "http://\ud800/",
+        "http://\udce9/",
         "http://a/" + "x" * 2040,
         "http://a/" + "ä" * 400,
     ],
@@ -116,6 +146,8 @@ def test_length_cap_counts_the_normal_form() -> None:
     url = "http://a/" + "x" * 2039
     assert normalise_url(url) == url
     assert normalise_url("http://a/" + "x" * 2039 + "#" + "y" * 5000) == url
+    with pytest.raises(BadPage, match="2048 bytes"):
+        normalise_url("http://a/" + "x" * 2039 + "#/y")
     with pytest.raises(BadPage, match="16 bytes"):
         normalise_url("http://a/ääää", 16)
 
@@ -129,7 +161,10 @@ def test_every_percent_encoding() -> None:
 
 
 _pieces = st.sampled_from(
-    ("%", "%2", "%2e", "%7e", "%41", "..", ".", "/", "//", "?", "#", "[", "]", "@", ":", ":80", "a", "A", "1", "-")
+    (
+        *("%", "%2", "%2e", "%7e", "%41", "..", ".", "/", "//", "?", "#", "#/", "#!", "%21", "[", "]", "@", ":", ":80"),
+        *("a", "A", "1", "-", ":~:", "\udce9", "\udcc3", "\ud800"),
+    )
 ) | st.sampled_from(("ß", "ü", "。", "\u200d", "\u0130", "\u2100", "~", "|", " ", "\\", "xn--"))
 
 
@@ -139,6 +174,8 @@ _pieces = st.sampled_from(
 )
 @example("http://", "a/%%32%65")
 @example("http://", "a/%2e/%2e%2e/..")
+@example("http://", "a/#/:%7e:")
+@example("http://", "a/#/##")
 def test_normal_form_is_ascii_and_its_own_normal_form(scheme: str, rest: str) -> None:
     try:
         normal = normalise_url(scheme + rest)
@@ -149,13 +186,31 @@ def test_normal_form_is_ascii_and_its_own_normal_form(scheme: str, rest: str) ->
     assert re.fullmatch(r"[a-z0-9._-]*|\[[0-9a-f:]+\]", host_of(normal))
 
 
+@given(st.lists(_pieces, max_size=8).map("".join))
+@example("#/a")
+def test_a_route_is_kept_or_removed_whole(fragment: str) -> None:
+    normal = normalise_url("http://a.b/c#" + fragment)
+    kept = normal.removeprefix("http://a.b/c")
+    assert kept == "" or (kept[:2] in ("#/", "#!") and "#" not in kept[1:] and kept.strip("#!/"))
+    assert normalise_url(normal) == normal
+
+
+@given(st.binary(max_size=20), st.booleans())
+def test_bytes_of_urls_are_percent_encoded_one_by_one(data: bytes, in_route: bool) -> None:
+    data = bytes(byte for byte in data if byte > 0x20 and byte not in b"#?/.\x7f%")
+    url = "http://a/" + "#/x" * in_route + data.decode("utf-8", "surrogateescape")
+    assert unquote_to_bytes(normalise_url(url)).removeprefix(b"http://a/" + b"#/x" * in_route) == data
+    assert normalise_url(without_surrogates(url)) == normalise_url(url)
+    without_surrogates(url).encode()
+
+
 @given(st.lists(_pieces, max_size=12).map("".join))
 def test_fast_path_is_the_slow_path(rest: str) -> None:
     url = "http://a.b/" + rest
     fast = bool(urls._NORMAL.match(url))
     try:
-        # A fragment takes the slow path and leaves no trace.
-        normal = normalise_url(url.partition("#")[0] + "#")
+        # A URL with a fragment takes the slow path, which removes this one.
+        normal = normalise_url(url + "#" if "#" not in url else url)
     except BadPage:
         assert not fast
         return

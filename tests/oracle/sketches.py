@@ -457,6 +457,10 @@ def same_canonical(a, b):
 
 def without_sessions(url):
     """A URL without the parameters that name a session or a campaign; what stands before the others is one sign."""
+    return "#".join(map(_without_sessions, url.split("#")))
+
+
+def _without_sessions(url):
     first, *parameters = re.split("[?&;]", url)
     kept = []
     for parameter in parameters:
@@ -554,7 +558,7 @@ def owner(url):
     folder = "users?|u|people|members?|profiles?"
     found = re.match(
         r"[^:]+://(?:[^/?]*@)?(?:(?:www|m|mobile|amp|print)\.)?(\[[^]]*\]|[^/?:]*)[^/?]*"
-        rf"(?:/([@~][^/?]*|(?:{folder})/[^/?]+(?=/)))?",
+        rf"(?:/([@~][^/?#]*|(?:{folder})/[^/?#]+(?=/)))?",
         url,
     )
     return found[1], found[2] or ""

@@ -136,6 +136,10 @@ SESSION = "0123456789abcdef"
         ("/p?utm_=7", "/p", False),
         ("/p?clid=7", "/p", False),
         ("/p?utm_source", "/p", False),
+        ("/p?sid=0123456789abcdefg#!/red", "/p#!/red", True),
+        ("/p?gclid=x#/red", "/p?x=1&gclid=y#/red", False),
+        ("/#/red?utm_source=x", "/#/red", True),
+        ("/p?sid=0123456789abcdefg#!/red", "/p#!/blue", False),
     ],
 )
 def test_urls_that_differ_in_a_session_or_a_campaign(a: str, b: str, same: bool) -> None:

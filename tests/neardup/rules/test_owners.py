@@ -46,7 +46,7 @@ _HOSTS = st.sampled_from(
 _PATHS = st.lists(
     st.sampled_from(
         (
-            *("/", "/", "@", "~", "@ann", "~bob", "users/", "u/", "user", "?", "#"),
+            *("/", "/", "@", "~", "@ann", "~bob", "users/", "u/", "user", "?", "#", "#!", "#/"),
             *("%40", "%7E", "%2F", "..", ".", ":", "a", "[", "ü"),
         )
     ),
@@ -89,6 +89,8 @@ def test_kernels_know_the_folders_of_users():
 @example("http://[::1]:80/@ann", "http://[::1]/@ann?/")
 @example("http://a/users/ann/?x", "http://a/users/ann?/")
 @example("http://a/u/ann/x", "http://a/u/ann")
+@example("http://a/@ann#!/x", "http://a/@ann/y")
+@example("http://a/u/ann#/x", "http://a/u/ann")
 def test_all_agree_on_owners(a, b):
     expected = owner_of(a) == owner_of(b)
     assert _one_owner(a, b) == expected

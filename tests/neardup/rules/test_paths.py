@@ -142,5 +142,6 @@ def test_pages_of_equal_words_whose_titles_differ_in_signs_or_case_are_two() -> 
 
 def test_pages_of_equal_words_whose_urls_differ_in_signs_are_two() -> None:
     assert verdicts([("operator*.html", ""), ("operator%25.html", "")])[1][0] is not Kind.EXACT_DUPLICATE
+    assert verdicts([("#/operator*", ""), ("#/operator%25", "")])[1][0] is not Kind.EXACT_DUPLICATE
     for other in ("a_b.html", "a.b.html", "c/a-b.html", "a-b.html?x=*", "c.html"):
         assert verdicts([("a-b.html", ""), (other, "")])[1] == (Kind.EXACT_DUPLICATE, "digest")

@@ -12,9 +12,10 @@ from neardup.page import Page
 from neardup.scheme import Scheme
 from neardup.sketch.header import Header
 from neardup.sketch.make_sketches import sketch_pages
+from neardup.urls import url_of_id
 from streams.formats.bodies import Bodies
 from streams.formats.codecs import Codec, fitting
-from streams.formats.json import fetched_at
+from streams.formats.json import fetched_at, object_of
 from tests.streams.formats.warcs import gz
 from tests.streams.scripted import ScriptedRecord
 
@@ -79,6 +80,27 @@ def test_a_score_comes_back_as_it_was_sent(score: float) -> None:
 
 def test_a_record_without_a_key() -> None:
     assert page("raw", b"x", None) == Page("", b"", problem="a record without a key: its URL is not known")
+
+
+@pytest.mark.parametrize("codec", ["raw", "json", "warc"])
+def test_a_key_that_is_not_utf8_is_percent_encoded(codec: str) -> None:
+    keys = [b"http://a.example/caf\xe9", "http://a.example/café".encode(), b"http://a.example/\xc3\xa9/\xe8"]
+    urls = ["http://a.example/caf%E9", "http://a.example/café", "http://a.example/é/%E8"]
+    assert [page(codec, None, key).url for key in keys] == urls
+    assert page(codec, b"\x00", b"http://a.example/\xff").url == "http://a.example/%FF"
+
+
+def test_surrogates_in_a_url_of_json_stand_for_bytes() -> None:
+    lines = [
+        rb'{"url": "http://a.example/caf%s", "body": "\ud800", "x": NaN}' % end for end in (rb"\udce9", rb"\udce8")
+    ]
+    found = [page("json", line) for line in lines]
+    assert [each.url for each in found] == ["http://a.example/caf%E9", "http://a.example/caf%E8"]
+    assert [(each.body or b"").decode("utf-8-sig") for each in found] == ["\ufffd"] * 2
+    rows = [object_of(rb'{"id": "caf%s"}' % end, "id")["id"] for end in (rb"\udce9", rb"\udce8", b"\xed\xa0\x80")]
+    assert len({url_of_id(row) for row in rows}) == 3
+    deep = b'{"url": "http://a.example/\xef\xbf\xbd", "body": ""}'
+    assert page("json", deep).url == "http://a.example/\ufffd"
 
 
 def test_json() -> None:

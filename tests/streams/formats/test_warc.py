@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from fastwarc.warc import ArchiveIterator, WarcRecordType
 
-from streams.formats.warc import warc_date
+from streams.formats.warc import fields_of, warc_date
 from tests.streams.archives import http, record
 from tests.streams.formats.warcs import BODIES, BOUND, PACKINGS, RECORDS, ZIPPED, gz, read
 
@@ -110,6 +110,14 @@ def test_a_file_without_any_page_says_what_it_holds(tmp_path: Path) -> None:
     pages, problems = read(tmp_path, about + other * 2)
     assert pages == []
     assert problems == ["0: the file holds no page: 1 record of type warcinfo, 2 records of type metadata"]
+
+
+def test_a_target_uri_that_is_not_utf8_is_percent_encoded() -> None:
+    """Replaced by U+FFFD, the bytes of two pages would be one URL."""
+    uris = [b"http://a/caf\xe9", b"http://a/caf\xe8", "http://a/café".encode(), b"http://a/\xc3\xa9\xe9"]
+    found = [fields_of(b"WARC/1.0\r\nWARC-Target-URI: <" + uri + b">\r\n")["warc-target-uri"] for uri in uris]
+    assert found == ["<http://a/caf%E9>", "<http://a/caf%E8>", "<http://a/café>", "<http://a/é%E9>"]
+    assert fields_of(b"\nserver: caf\xe9") == {"server": "caf\ufffd"}
 
 
 def test_a_record_without_a_url_is_rejected(tmp_path: Path) -> None:

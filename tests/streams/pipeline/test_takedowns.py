@@ -275,3 +275,23 @@ def test_a_verdict_that_names_a_page_by_rel_canonical_names_it_no_more() -> None
         without([of_url(url)], {**gone, "title": "Private", "lang": "en", "rel_canonical": "https://b.example/"})
         == gone
     )
+
+
+@pytest.mark.parametrize(
+    ("prefix", "named", "others"),
+    [
+        ("https://a.example/#/or", ["https://a.example/#/orders"], ["https://a.example/", "https://a.example/#/help"]),
+        ("https://a.example/#/", ["https://a.example/#/orders"], ["https://a.example/", "https://a.example/x"]),
+        ("https://a.example/#!", ["https://a.example/#!red"], ["https://a.example/", "https://a.example/#/red"]),
+        ("https://a.example/", ["https://a.example/", "https://a.example/#/orders"], ["https://b.example/"]),
+    ],
+)
+def test_a_prefix_of_routes_names_no_other_page(prefix: str, named: list[str], others: list[str]) -> None:
+    takedown = of_prefix(prefix)
+    assert all(takedown.names(url, "a.example") for url in named)
+    assert not any(takedown.names(url, "a.example") for url in others)
+
+
+def test_a_prefix_that_would_lose_its_fragment_is_refused() -> None:
+    with pytest.raises(BadInput, match="no URL has this fragment"):
+        of_prefix("https://a.example/x#section")
