@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Annotated, BinaryIO
 
 from neardup.wording import counted
-from streams.commands.options import DECIDER, SKETCHES, TOPICS, Flags, Given, Opt, command
+from streams.commands.options import DECIDER, SHARDS, SKETCHES, TOPICS, Flags, Given, Opt, command
 from streams.commands.output import announce_compiler, bar, complain
 from streams.commands.shared import Writes, must_be_state, parse_start
 from streams.config.settings import Settings
@@ -30,7 +30,8 @@ class Options(Given):
     out: Annotated[str | None, Writes("Write the verdicts as JSON lines; - for standard output (default).")] = None
     to_topic: Annotated[str | None, Opt("Stream: write the verdicts to a topic, keyed by URL.", metavar="TOPIC")] = None
     settings: Annotated[
-        Settings, Flags(("state", *TOPICS, "checkpoints", *SKETCHES, "threads", *DECIDER), argument="state")
+        Settings,
+        Flags(("state", *TOPICS, "checkpoints", *SKETCHES, "threads", *DECIDER, *SHARDS[:2]), argument="state"),
     ]
 
 

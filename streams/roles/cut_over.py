@@ -1,10 +1,12 @@
 """Makes another generation the live one."""
 
+from dataclasses import replace
+
 from neardup.errors import BadInput, StateError
 from neardup.wording import counted
 from streams.config.settings import Settings
 from streams.kafka import Admin, Generation, Stage
-from streams.roles.generations import behind_of, control_topic, settings_of, shown, topics_between
+from streams.roles.generations import behind_of, control_topic, settings_of, shown
 from streams.roles.runtime import connect
 
 #: Lags that count as caught up, because a live crawl never stands still.
@@ -63,16 +65,29 @@ def _must_be_whole(settings: Settings, admin: Admin) -> None:
     begin, partition = max((begin, partition) for partition, begin in admin.offsets(topic, "earliest").items())
     if not begin:
         return
-    if topics_between(settings, admin):
-        raise StateError(
-            f"retention has removed verdicts of generation {name} (topic {topic.name}, partition {partition} begins at "
-            f"offset {begin}), whose shards no replay folds: remove it (neardup generations remove {name}), keep "
-            f"verdicts for longer (retention.ms of the topic), and backfill it again"
-        )
     judges = f" --sketches-of {settings.sketches_of or chr(39) * 2}" if settings.judges_anew else ""
-    raise StateError(
+    lost = (
         f"retention has removed verdicts of generation {name} (topic {topic.name}, partition {partition} begins at "
-        f"offset {begin}): clients that read it for the first time would lack them. Stop its matcher; write all its "
-        f"verdicts again, with the matcher's other settings (neardup replay --generation {name}{judges} --to-topic "
-        f"{topic.name}); start its matcher; then neardup cutover {name} --force"
+        f"offset {begin}): clients that read it for the first time would lack them"
     )
+    role = "matcher"
+    if shards := _shards(settings, admin):
+        role, judges = "judge", f"{judges} --shards {shards}"
+        log = admin.topic(settings.topics.sketches)
+        if first := admin.offsets(log, "earliest")[0]:  # no checkpoint serves a replay with shards
+            raise StateError(
+                f"{lost}. A replay with shards folds the log from its first message, and topic {log.name} begins at "
+                f"offset {first}: remove the generation (neardup generations remove {name}), keep verdicts for longer "
+                "(retention.ms of the topic), and backfill it again"
+            )
+    raise StateError(
+        f"{lost}. Stop its {role}; write all its verdicts again, with the {role}'s other settings (neardup replay "
+        f"--generation {name}{judges} --to-topic {topic.name}); start its {role}; then neardup cutover {name} --force"
+    )
+
+
+def _shards(settings: Settings, admin: Admin) -> int:
+    """The number of shards of a generation; 0 for one matcher."""
+    candidates = replace(settings, shards=1).topics.candidates
+    found = admin.topics([candidates])
+    return found[candidates].partitions if found else 0

@@ -23,6 +23,8 @@ _log = logs.get("generations")
 #: Between two reads of the control topic; a missing topic is requested once in so many.
 _LOOK_SECONDS = 5.0
 _MISSING_LOOKS = 6
+#: Roles that are members of a group while they run. The others have a group in any case.
+_PRESENT: tuple[Role, ...] = ("match", "shard")
 
 
 def shown(name: str) -> str:
@@ -61,12 +63,13 @@ def settings_of(settings: Settings, recorded: Generations, name: str) -> Setting
     return replace(settings, generation=name, sketches_of=None if log == name else log)
 
 
-def presence_of(settings: Settings) -> str:
-    """The group whose members are the running matchers of a generation, with standbys.
+def presence_of(settings: Settings, role: Role) -> str:
+    """The group whose members are the running processes of a role: matchers with standbys, or processes of shards.
 
-    Their offsets are committed by transactions, in another group, which has no members.
+    The offsets of matchers are committed by transactions, in another group, which has no members. Shards that are
+    started by their numbers belong to no other group.
     """
-    return f"{settings.group_of('match')}:present"
+    return f"{settings.group_of(role)}:present"
 
 
 def check_own(settings: Settings, known: Generation | None) -> None:
@@ -90,7 +93,7 @@ def check_own(settings: Settings, known: Generation | None) -> None:
 def generation_served(settings: Settings, role: Role, runtime: Runtime) -> Iterator[Generation | None]:
     """Checks the role's generation and yields its record. Meanwhile reports the live generation to health and metrics.
 
-    A matcher is meanwhile a member of the group `presence_of`. Raises StateError as `check_own`, CorruptRecord,
+    A matcher or shard is meanwhile a member of the group `presence_of`. Raises StateError as `check_own`, CorruptRecord,
     BrokerError.
     """
     recorded = _recorded(settings, role, runtime)
@@ -99,8 +102,8 @@ def generation_served(settings: Settings, role: Role, runtime: Runtime) -> Itera
     _report(settings, runtime, recorded.live)
     over = threading.Event()
     present = None
-    if role == "match":
-        present = Assignment(connect(settings, role), settings.topics.sketches, presence_of(settings))
+    if role in _PRESENT:
+        present = Assignment(connect(settings, role), settings.topics.sketches, presence_of(settings, role))
     watch = threading.Thread(
         target=_watch,
         args=(settings, role, runtime, over, recorded.live, present),
@@ -254,7 +257,8 @@ def removed(settings: Settings, name: str) -> list[str]:
     topics = [own.topics.verdicts, *topics_between(own, admin)]
     if known is None or known.sketches_of is None:
         topics += [own.topics.rejected, own.topics.sketches]
-    groups = own.group_of("sketch"), own.group_of("views"), presence_of(own), own.group_of("match")
+    groups = [own.group_of(role) for role in ("sketch", "views", "match", "shard")]
+    groups += [presence_of(own, role) for role in _PRESENT]
     served = [f"{member.client_id} at {member.host}" for group in groups for member in admin.members(group)]
     if served:
         raise StateError(

@@ -4,6 +4,7 @@ import re
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -13,9 +14,12 @@ from sharded_line import lockstep_of, messages_of
 from test_backfill import beside, control, live
 from test_cutover import Reader, ids
 
+from neardup.errors import StateError
+from streams.history.replay import Stretch
 from streams.kafka import Stage
 from streams.roles.cut_over import cut_over
 from streams.roles.generations import removed
+from streams.roles.replay import replay_stream
 
 
 def sharded(line: Line, name: str, shards: int, **settings: Any) -> Line:
@@ -110,13 +114,41 @@ def test_four_shards_to_sixteen_under_load(make: Make) -> None:
         all_read(line, sixteen, reader)
         assert len(read := reader.of("four")) == len(set(read))
 
-        for role in former:
+        former[0].stop()
+        with pytest.raises(StateError, match=r"four is served by \S+\.shard\S* at .*: stop its roles first"):
+            removed(four.settings, "four")
+        for role in former[1:]:
             role.stop()
         assert set(read) <= set(ids(whole(four)))
         assert set(removed(four.settings, "four")) == {four.names.verdicts, four.names.candidates, four.names.effects}
         line.publish(story(4))
         all_read(line, sixteen, reader)
     line.stop()
+
+
+@long
+def test_verdicts_that_retention_removed_are_replayed_before_the_cutover(make: Make) -> None:
+    """As the refusal says; where the log is trimmed, too, it advises another backfill."""
+    line = live(make, story())
+    four = sharded(line, "four", 4)
+    assert four.start("backfill", once=True, shard_processes=1).wait() == 0
+    topic = four.names.verdicts
+    verdicts = four.verdicts()
+    line.delete_before(topic, 0, four.ends(topic)[0] // 2)
+    assert four.verdicts() != verdicts
+    with pytest.raises(StateError, match="Stop its judge; write all its verdicts again") as refused:
+        cut_over(four.settings, "four")
+    command = re.search(r"neardup replay (.*?)\)", str(refused.value))
+    assert command is not None
+    given = dict(re.findall(r"--(\S+) (\S+)", command[1]))
+    assert given == {"generation": "four", "sketches-of": "''", "shards": "4", "to-topic": topic}
+    own = replace(line.settings, generation="four", sketches_of="", shards=4, epoch=2, state=four.settings.state)
+    replay_stream(own, Stretch(), topic=topic)
+    assert four.verdicts() == verdicts
+    line.delete_before(line.names.sketches, 0, 1)
+    with pytest.raises(StateError, match=r"begins at offset 1: remove the generation \(neardup generations remove four"):
+        cut_over(four.settings, "four")
+    cut_over(four.settings, "four", force=True)
 
 
 def all_read(line: Line, other: Line, reader: Reader) -> None:
