@@ -156,7 +156,7 @@ test-%: $(READY) browser jars
 
 # A broker that is silent for 5, 20 and 60 s under every role, idle and busy: some minutes.
 silence: $(READY) jars
-	$(BIN)/pytest --all -n 0 tests/kafka/test_silence.py
+	$(BIN)/pytest --all -n 0 tests/kafka/test_silence.py tests/kafka/test_run_restarts.py
 
 # Shards and a judge on a real broker: killed, moved, without a disk, with other topics. `make test` has a few of them.
 test-shards: $(READY) jars

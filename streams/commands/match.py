@@ -80,15 +80,16 @@ class RunOptions(Decisions):
 def run(options: RunOptions) -> None:
     """Run sketcher and matcher in one process: for trying the stream, and for small deployments.
 
-    With --shards N, the matcher is the judge of N shards, which run in processes beside this one. Without
+    With --shards N, the matcher is the judge of N shards, which run in processes beside this one. It starts again by
+    itself after a call to Kafka that hangs, or a long silence of Kafka; any other error ends it. Without
     NEARDUP_SEED, the seed of a new state directory is drawn at random and kept there.
     """
     from streams.roles.runtime import serving
-    from streams.roles.single_process import run_single_process
+    from streams.roles.single_process import run_and_start_again
 
     settings = _with_seed(options.settings)
     with serving(settings, "run") as runtime:
-        run_single_process(settings, runtime, **values(options, "settings"))
+        run_and_start_again(settings, runtime, **values(options, "settings"))
 
 
 def _with_seed(settings: Settings) -> Settings:

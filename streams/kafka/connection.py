@@ -11,7 +11,7 @@ from confluent_kafka import KafkaError, KafkaException, TopicPartition
 
 from neardup.errors import BadInput
 from streams.errors import BrokerError, NoAnswer, Stopped
-from streams.kafka.error_texts import in_words
+from streams.kafka.error_texts import IS_SILENT, in_words, plain_cause
 from streams.ports import Committed
 
 T = TypeVar("T")
@@ -65,11 +65,14 @@ _KNOWN = (
 )
 #: Settings that the broker decides under the group protocol `consumer`; under it, the client refuses them.
 _SET_BY_BROKER = frozenset({"session.timeout.ms", "heartbeat.interval.ms", "partition.assignment.strategy"})
-_UNREACHABLE = ("Connect to ", "Disconnected", "brokers are down", "Connection refused")
+_UNREACHABLE = ("Connect to ", "Disconnected", "brokers are down", "Connection refused", IS_SILENT)
 
 
 class _LessNoise(logging.Filter):
-    """Passes one line per REFUSED_SECONDS about an unreachable broker, and no warning about deliberate settings."""
+    """Passes one line per REFUSED_SECONDS about an unreachable broker, and no warning about deliberate settings.
+
+    It replaces librdkafka's guess about a broker that accepts connections and answers nothing, see `plain_cause`.
+    """
 
     def __init__(self) -> None:
         super().__init__()
@@ -79,6 +82,8 @@ class _LessNoise(logging.Filter):
         text = record.getMessage()
         if any(part in text for part in _KNOWN):
             return False
+        if (plain := plain_cause(text)) != text:
+            record.msg, record.args, text = plain, (), plain
         if not any(part in text for part in _UNREACHABLE):
             return True
         now = time.monotonic()
@@ -116,13 +121,13 @@ class Cause:
         """The problem and what to do about it, with the codes of the client library in brackets."""
         last = self._error
         informative = last if last is not None and self._weight(last) == 2 else error
-        codes = f"{error.name()}: {error.str()}"
+        codes = f"{error.name()}: {plain_cause(error.str())}"
         if last is not None:
-            codes += f"; last cause: {last.name()}: {last.str()}"
+            codes += f"; last cause: {last.name()}: {plain_cause(last.str())}"
         return f"{in_words(informative, codes)} ({codes})"
 
     def __str__(self) -> str:
-        return f" (last cause: {self._error.name()}: {self._error.str()})" if self._error else ""
+        return f" (last cause: {self._error.name()}: {plain_cause(self._error.str())})" if self._error else ""
 
 
 @dataclass(frozen=True)

@@ -1,5 +1,6 @@
 """Texts for errors of Kafka and of its client library: the problem, and what to do about it."""
 
+import re
 from collections.abc import Mapping
 
 from confluent_kafka import KafkaError
@@ -71,11 +72,29 @@ _WORDS: Mapping[int, str] = {
 }
 
 
+IS_SILENT = "the broker accepts the connection and does not answer"
+#: What librdkafka says of a broker that accepts a connection and answers nothing. No broker is so old.
+_OLD = re.compile(
+    r"(?P<silent>: probably due to broker version < 0\.10 \(see api\.version\.request[^)]*\))"
+    r"|,? or broker version is < 0\.10 \(see api\.version\.request[^)]*\)"
+    r"|: might be caused by broker version < 0\.10 \(see api\.version\.request[^)]*\)"
+)
+
+
+def plain_cause(text: str) -> str:
+    """A text of librdkafka without its guess that the broker is older than 0.10: such a broker is silent."""
+    return _OLD.sub(lambda guess: f": {IS_SILENT}" if guess["silent"] else "", text)
+
+
 def in_words(error: KafkaError, codes: str) -> str:
-    """The problem behind an error, and what to do. codes: all error codes of the client library so far."""
+    """The problem behind an error, and what to do. codes: all error codes of the client library so far, without the
+    guess that `plain_cause` removes.
+    """
     if "Too many open files" in codes:
         return _FILES
     code = error.code()
+    if _WORDS.get(code) == _AWAY and IS_SILENT in codes:
+        return SILENT
     if code == KafkaError._GAPLESS_GUARANTEE:  # any refusal ends a gapless producer; the text alone has the broker's
         code = next((each for each in _WORDS if KafkaError(each).str() in error.str()), code)
     if code in _WORDS:

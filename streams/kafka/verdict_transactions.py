@@ -88,7 +88,7 @@ class KafkaVerdicts:
         self._deadline_s = deadline_s
         self._connection = connection
         self._cause = Cause()
-        self._watchdog = Watchdog(deadline_s + 3 * TRY_SECONDS_MAX)
+        self._watchdog = Watchdog(deadline_s + 3 * TRY_SECONDS_MAX, late=connection.heartbeat)
         self._admin = Admin(connection)
         self._effects = self._admin.topic(effects_topic) if effects_topic else None
         defaults: dict[str, Setting] = {

@@ -39,7 +39,7 @@ class RoleHealth:
     def turned(self, awaits: str = "") -> None:
         """Records a turn of the loop, with or without work. Call it also in every wait that may exceed stall_ms.
 
-        awaits: what the loop waits for; the reason while the role is not ready, until the next turn.
+        awaits: what the loop waits for; until the next turn the role is not ready for this reason.
         """
         self._turned = self._steady_ms()
         self._awaits = awaits
@@ -56,7 +56,8 @@ class RoleHealth:
     def state(self) -> tuple[bool, str]:
         """(whether the role is ready, the reason)."""
         ready, reason = self._state
-        return ready, reason if ready else self._awaits or reason
+        awaits = self._awaits
+        return ready and not awaits, awaits or reason
 
 
 class Health:

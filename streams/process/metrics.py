@@ -27,7 +27,7 @@ STEPS: Final[Mapping[str, tuple[str, ...]]] = {
     "shard": ("poll", "answer", "acknowledge", "apply", "flush"),
 }
 #: Reasons for which a role restarts at its committed position in the same process.
-RESTARTS: Final = (("sketch", "rebalance"), ("match", "abort"))
+RESTARTS: Final = (("sketch", "rebalance"), ("match", "abort"), ("run", "watchdog"))
 #: Reasons for which a role stopped and needs an operator: a restart would not help.
 STOPS: Final = ("source_gap", "corrupt_record", "wrong_scheme", "position_lost", "topic", "state")
 #: Classes of rejection reasons, each with its pattern. The first pattern that matches counts.

@@ -16,6 +16,8 @@ from streams.process.watchdog import alarm, end_process
 _LOOK_SECONDS = 0.5
 #: Seconds from the deadline of a stop until the alarm ends a process whose GIL is held.
 _GRACE_SECONDS = 2.0
+#: Set at the first signal; a role that ends by itself sets only its `stop`.
+signalled = threading.Event()
 
 # A signal to a forked child must not reach the parent through the shared pipe.
 os.register_at_fork(after_in_child=lambda: signal.set_wakeup_fd(-1))
@@ -71,7 +73,10 @@ def stopped_by_signals(stop: threading.Event) -> Iterator[None]:
     reading, writing = os.pipe()
     os.set_blocking(writing, False)
 
+    signalled.clear()
+
     def handle(number: int, frame: FrameType | None) -> None:
+        signalled.set()
         stop.set()
         for each in numbers:
             # Replaces Python's handler of SIGINT, which would wait until a call into the Kafka client returns.
@@ -81,6 +86,7 @@ def stopped_by_signals(stop: threading.Event) -> Iterator[None]:
         seen = 0
         for (number,) in iter(lambda: os.read(reading, 1), b"\0"):
             if number in numbers:
+                signalled.set()
                 stop.set()
                 seen += 1
             if seen > 1:

@@ -14,14 +14,34 @@ from streams.process import logs
 EXIT_CODE = 75
 
 
+#: Called before the process ends, with the reason; it may replace the process (`streams.process.restart`).
+_instead: Callable[[str], None] | None = None
+
+
 def end_process(text: str) -> None:
     """Writes the line to stderr and ends the process with EXIT_CODE, without any cleanup: that could hang, too."""
     os.write(sys.stderr.fileno(), logs.last_words("watchdog", text))
+    if _instead is not None:
+        with contextlib.suppress(OSError):
+            _instead(text)
     os._exit(EXIT_CODE)
+
+
+@contextlib.contextmanager
+def instead_of_end(call: Callable[[str], None]) -> Iterator[None]:
+    """Lets `end_process` call a function before it ends the process. The process ends if the function returns."""
+    global _instead
+    _instead = call
+    try:
+        yield
+    finally:
+        _instead = None
 
 
 #: Time from a watchdog's deadline until the alarm ends a process whose GIL is held, as a share of the limit.
 _GRACE = 0.5
+#: A call that takes longer is reported as one that the role waits for.
+LATE_SECONDS = 5.0
 #: Deadlines of the open blocks of `alarm`, by block.
 _deadlines: dict[object, float] = {}
 _lock = threading.Lock()
@@ -61,11 +81,17 @@ class Watchdog:
     call.
 
     end: receives the line that names the call; only the default, `end_process`, also sets the alarm.
+    late: receives, at each check, a text that names a call which has not returned for LATE_SECONDS.
     """
 
-    def __init__(self, limit_s: float, end: Callable[[str], None] = end_process) -> None:
+    def __init__(
+        self,
+        limit_s: float,
+        end: Callable[[str], None] = end_process,
+        late: Callable[[str], None] = lambda text: None,
+    ) -> None:
         self._limit_s = limit_s
-        self._end = end
+        self._end, self._late = end, late
         self._call: tuple[str, float] | None = None  # one assignment, so no lock
         self._closed = threading.Event()
         threading.Thread(target=self._watch, name="watchdog", daemon=True).start()
@@ -89,3 +115,8 @@ class Watchdog:
             if call is not None and time.monotonic() > call[1]:
                 self._end(f"{call[0]} has not ended in {self._limit_s:g} s; ending the process, start it again")
                 return
+            if call is not None and (ends_s := call[1] - time.monotonic()) < self._limit_s - LATE_SECONDS:
+                self._late(
+                    f"{call[0]}: a call of the Kafka client has not returned for {self._limit_s - ends_s:.0f} s; the "
+                    f"process ends itself in {ends_s:.0f} s if it does not return"
+                )

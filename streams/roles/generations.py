@@ -93,8 +93,8 @@ def check_own(settings: Settings, known: Generation | None) -> None:
 def generation_served(settings: Settings, role: Role, runtime: Runtime) -> Iterator[Generation | None]:
     """Checks the role's generation and yields its record. Meanwhile reports the live generation to health and metrics.
 
-    A matcher or shard is meanwhile a member of the group `presence_of`. Raises StateError as `check_own`, CorruptRecord,
-    BrokerError.
+    A matcher or shard is meanwhile a member of the group `presence_of`. Raises StateError as `check_own`,
+    CorruptRecord, BrokerError.
     """
     recorded = _recorded(settings, role, runtime)
     known = recorded.known.get(settings.generation)

@@ -2,6 +2,10 @@
 
 With shards, the matcher is their judge, and the shards run in processes of their own beside it; so they do beside the
 judge of a backfill.
+
+`neardup run` needs no supervisor for what Kafka does: it starts again by itself after a watchdog has ended a hanging
+call, or Kafka has not answered for too long (`streams.process.restart` explains how). It ends for every other error,
+which a restart would not repair.
 """
 
 import contextlib
@@ -16,16 +20,18 @@ from multiprocessing.connection import Connection
 
 from neardup.errors import NeardupError, StateError
 from streams.config.settings import Settings
-from streams.errors import Stopped
+from streams.errors import NoAnswer, Stopped, Unsettled
 from streams.process import logs
 from streams.process.health import Health
 from streams.process.metrics import Metrics
-from streams.process.shutdown import steady_ms
+from streams.process.restart import Restarts, starts_again
+from streams.process.shutdown import signalled, steady_ms
 from streams.roles.adapters import run_matcher, run_sketcher
-from streams.roles.runtime import END_SECONDS_MAX, STOP_SECONDS_MAX, Runtime
+from streams.roles.runtime import END_SECONDS_MAX, STOP_SECONDS_MAX, WAIT_SECONDS, Runtime
 from streams.roles.shard_process import run_shards
 
 _log = logs.get("shard")
+_run_log = logs.get("run")
 
 #: Seconds between two reports of a process's health; as often it checks the pipe for the end.
 _REPORT_SECONDS = 0.5
@@ -174,6 +180,51 @@ def _report(
         late.daemon = True
         late.start()
     stop.set()
+
+
+def run_and_start_again(
+    settings: Settings,
+    runtime: Runtime,
+    *,
+    shard_processes: int | None = None,
+    new_decider: bool = False,
+    accept_lost_verdicts: bool = False,
+) -> None:
+    """Runs both roles as `run_single_process`; the process starts again after a watchdog, or a silence of Kafka.
+
+    If Kafka has never answered, its silence is an error: its address may be wrong.
+    """
+    with starts_again(runtime.stop) as (before, again):
+        if before.in_a_row:
+            _await_restart(runtime, before)
+            new_decider = accept_lost_verdicts = False  # an operator's decision is for one start
+        try:
+            run_single_process(
+                settings,
+                runtime,
+                shard_processes=shard_processes,
+                new_decider=new_decider,
+                accept_lost_verdicts=accept_lost_verdicts,
+            )
+        except (NoAnswer, Unsettled) as error:
+            if runtime.health.facts and not signalled.is_set():  # Kafka has named the live generation
+                runtime.stop.clear()  # the roles set it as they ended
+                again(str(error))
+            raise
+
+
+def _await_restart(runtime: Runtime, before: Restarts) -> None:
+    """Reports a restart, and waits so that restarts in a row become rarer."""
+    runtime.metrics.restarts["run", "watchdog"].inc(before.total)
+    _run_log.warning(
+        "starts again", reason=before.reason, restarts=before.total, in_a_row=before.in_a_row, waits_s=before.wait_s
+    )
+    roles = [runtime.health.role(name) for name in ("sketch", "match")]
+    until = runtime.steady_s() + before.wait_s
+    while runtime.steady_s() < until and not runtime.stop.wait(WAIT_SECONDS):
+        for role in roles:
+            left_s = until - runtime.steady_s()
+            role.turned(f"starts again in {left_s:.0f} s, because the last start ended: {before.reason}")
 
 
 def run_single_process(

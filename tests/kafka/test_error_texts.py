@@ -11,7 +11,8 @@ from streams.config.settings import Topics
 from streams.errors import BrokerError
 from streams.kafka import Admin, Connection, Writer
 from streams.kafka.connection import PASSING, Cause
-from streams.kafka.error_texts import in_words
+from streams.kafka.connection import log as kafka_log
+from streams.kafka.error_texts import in_words, plain_cause
 
 #: Codes whose words must name the cause, and what the words must contain.
 CODES = {
@@ -121,3 +122,31 @@ def test_a_clock_that_is_ahead_is_named(
         with pytest.raises(BrokerError, match=r"the clocks of this machine and of the broker differ by more .*NTP"):
             writer.flush()
     assert writer.acknowledged == 0
+
+
+#: What librdkafka 2.15 says of a broker that accepts a connection and answers nothing, and what is said instead.
+SILENT_TEXTS = {
+    "127.0.0.1:9092/1: ApiVersionRequest failed: Local: Timed out: probably due to broker version < 0.10 (see "
+    "api.version.request configuration) (after 10008ms in state APIVERSION_QUERY)": "does not answer",
+    "Disconnected while requesting ApiVersion: might be caused by incorrect security.protocol configuration "
+    "(connecting to a SSL listener?) or broker version is < 0.10 (see api.version.request)": "a SSL listener?)",
+    "Disconnected while requesting ApiVersion: might be caused by broker version < 0.10 (see "
+    "api.version.request)": "while requesting ApiVersion",
+}
+
+
+@pytest.mark.parametrize(("text", "said"), SILENT_TEXTS.items())
+def test_no_error_or_log_line_blames_the_version_of_a_silent_broker(
+    text: str, said: str, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (noise,) = [each for each in kafka_log.filters if hasattr(each, "_next")]
+    monkeypatch.setattr(noise, "_next", 0.0)
+    cause = Cause()
+    cause(KafkaError(KafkaError._TRANSPORT, text))
+    kafka_log.error("FAIL [thrd:%s]: %s", "1", text)
+    explained = cause.explain(KafkaError(KafkaError._TRANSPORT, text))
+    for found in (plain_cause(text), explained, str(cause), caplog.messages[-1]):
+        assert said in found
+        assert "version < 0.10" not in found
+        assert "version is < 0.10" not in found
+    assert explained.startswith("Kafka does not answer" if said == "does not answer" else "no broker can be reached")
