@@ -1,6 +1,7 @@
 """The list of commands by task, and the end of the process: exit codes and one-line errors."""
 
 import errno
+import faulthandler
 import gc
 import os
 import sys
@@ -232,11 +233,22 @@ GC_THRESHOLDS = 100_000, 50, 100
 def main() -> None:
     """Runs a command. Errors that the user can mend are one line, without a stack trace."""
     gc.set_threshold(*GC_THRESHOLDS)
+    _report_fatal_signals()
     if instruction := os.environ.get("_NEARDUP_COMPLETE"):
         from click.shell_completion import shell_complete
 
         sys.exit(shell_complete(app, {}, "neardup", "_NEARDUP_COMPLETE", instruction))
     sys.exit(_code(_run))
+
+
+def _report_fatal_signals() -> None:
+    """A process that a library ends by SIGSEGV or SIGABRT, mostly for lack of memory, writes where it was.
+
+    So do the processes that it starts.
+    """
+    if sys.__stderr__ is not None:
+        faulthandler.enable(sys.__stderr__)
+        os.environ.setdefault("PYTHONFAULTHANDLER", "1")
 
 
 def _run() -> int:
@@ -267,8 +279,10 @@ def _code(run: Callable[[], int]) -> int:
             raise
         complain(f"{error.name} is not installed, and this command needs it: {how_to_install(EXTRAS[error.name])}")
         return EXIT_ERROR
-    except MemoryError as error:
-        complain("".join(["out of memory", *getattr(error, "__notes__", ())]))
+    except MemoryError:
+        from streams.process.memory_limits import out_of_memory
+
+        complain(out_of_memory())
         return EXIT_ERROR
     except OSError as error:
         if is_logged(error):

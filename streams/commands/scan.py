@@ -95,24 +95,19 @@ def scan(options: Options) -> int:
 
     from streams.commands.scan_summary import sizes, state_line, summary
     from streams.files.report import write_report
-    from streams.files.scan import Progress
     from streams.files.scan import scan as run
     from streams.files.state import State
     from streams.pipeline.audit import open_audit, shadow_numbers
     from streams.process.open_files import raise_open_files
-    from streams.process.out_of_memory import LastWords
 
     raise_open_files()
     numbers = shadow_numbers(options.shadow_numbers)
     announce_compiler("sketching", "judging", *(("sharding",) if options.shard_processes else ()), quiet=options.quiet)
     quiet = options.quiet or options.as_json or options.out == "-"
     where = None if options.memory else options.state
-    with (
-        LastWords() as last,
-        State.open(
-            where, scheme=scheme, decider=decider, new_decider=options.new_decider, shards=options.shard_processes
-        ) as opened,
-    ):
+    with State.open(
+        where, scheme=scheme, decider=decider, new_decider=options.new_decider, shards=options.shard_processes
+    ) as opened:
         for message in opened.messages:
             complain(message)
         audit = open_audit(
@@ -124,11 +119,6 @@ def scan(options: Options) -> int:
             warn=complain,
         )
         with audit or nullcontext(), bar(shown=not quiet) as shown:
-
-            def progress(now: Progress) -> None:
-                last.reading = now.path
-                shown.update(now)
-
             result = run(
                 options.paths,
                 opened,
@@ -138,7 +128,7 @@ def scan(options: Options) -> int:
                 written=outputs,
                 again=options.again,
                 threads=options.threads,
-                progress=progress,
+                progress=shown.update,
                 audit=audit,
             )
         if options.report is not None:

@@ -15,6 +15,7 @@ from streams.formats.message import own_version
 from streams.kafka import Connection
 from streams.process import logs
 from streams.process.health import Health, HealthServer
+from streams.process.memory_limits import limits
 from streams.process.metrics import Metrics
 from streams.process.open_files import raise_open_files
 from streams.process.shutdown import steady_ms, stopped_by_signals, stopped_within
@@ -134,7 +135,8 @@ def serving(settings: Settings, role: str) -> Iterator[Runtime]:
             needs = _NEEDS.get(role, SCANNING)
             make_ready(_log.info, (*needs, "sharding") if settings.is_sharded and role != "shard" else needs)
             host, port = server.address
-            _log.info("started", role=role, metrics=f"http://{host}:{port}/metrics", scheme=scheme.digest)
+            address = f"http://{host}:{port}/metrics"
+            _log.info("started", role=role, metrics=address, scheme=scheme.digest, memory=limits())
             traces = traces_of(settings, role)
             runtime = Runtime(settings, metrics, health, stop, traces=traces)
             try:
