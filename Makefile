@@ -9,7 +9,7 @@ export UV_PYTHON_DOWNLOADS := never
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup browser jars rewritten lint types imports check core tests-of test test-all unit beside alone plain bounds njit gate ablation commons web corpora simulate fuzz soak silence axe pyspark \
+.PHONY: help setup browser jars rewritten compiled lint types imports check core tests-of test test-all unit beside alone plain bounds njit gate ablation commons web corpora simulate fuzz soak silence axe pyspark \
 	test-axe test-cluster test-deploy test-java test-release test-shards test-large test-spark test-spark-large bench bench-large bench-curve bench-options bench-stream bench-views profile demo demo-kafka site lock clean
 
 help:
@@ -93,6 +93,10 @@ tests-of: $(READY)
 rewritten: $(INSTALLED)
 	-@$(BIN)/pytest -n 0 --collect-only -qq >/dev/null
 
+# The largest kernel that tests alone call: each worker would compile it, at once.
+compiled: $(READY)
+	@$(BIN)/python -m tests.neardup.sketch.words
+
 unit: $(READY) browser jars
 	$(PYTEST) $(WAITING) $(SLOWEST)
 
@@ -116,7 +120,7 @@ njit: $(READY)
 # by side: each waits for one process or for the network. Types are checked while tests wait for brokers.
 test:
 	@$(MAKE) --no-print-directory -j2 $(INSTALLED) jars browser
-	@$(MAKE) --no-print-directory -j2 -Otarget setup rewritten lint imports
+	@$(MAKE) --no-print-directory -j2 -Otarget setup rewritten lint imports compiled
 	@PYTHONHASHSEED=0 $(MAKE) --no-print-directory -j2 unit types
 
 # Everything. A part that fails does not keep the others from running. A seed that fails is kept in tests/regressions.txt.

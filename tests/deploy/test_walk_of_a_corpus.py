@@ -7,6 +7,8 @@ import pytest
 from tests.streams.archives import crawl, write_warc
 from tests.streams.typist import ROOT, Typist, commands, strangers
 
+pytestmark = pytest.mark.whole
+
 duckdb = pytest.importorskip("duckdb")
 
 

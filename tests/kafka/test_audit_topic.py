@@ -51,6 +51,7 @@ def folded(audited: Line) -> tuple[list[dict[str, Any]], Counter[str]]:
     return [json.loads(one) for one in lines], Counter(asdict(audit.counts))
 
 
+@pytest.mark.whole
 def test_each_line_is_there_once_whatever_dies(audited: Line) -> None:
     audited.publish(story())
     audited.start("sketch")

@@ -110,6 +110,7 @@ def spread(line: Line, pages: list[Page]) -> None:
         line.publish(own, partition)
 
 
+@pytest.mark.whole
 def test_partitions_read_at_other_speeds_give_the_same_order(make: Make) -> None:
     line: Line = make(partitions=3)
     spread(line, story(30))
@@ -120,6 +121,7 @@ def test_partitions_read_at_other_speeds_give_the_same_order(make: Make) -> None
     assert other.verdicts() == other.expected()
 
 
+@pytest.mark.whole
 def test_a_merge_waits_for_partitions_that_a_member_before_it_holds(make: Make) -> None:
     """One that was killed, for instance, until its session ends: the group hands its partitions on one by one."""
     line: Line = make(partitions=3)
@@ -177,6 +179,7 @@ def test_killed_again_and_again_it_goes_on_and_loses_and_doubles_nothing(make: M
     assert {v["generation"] for v in found} == {"second"}
 
 
+@pytest.mark.whole
 def test_where_only_the_rule_is_new_the_sketches_are_judged_anew_and_followed(make: Make) -> None:
     line = live(make, story())
     line.start("sketch")
@@ -210,6 +213,7 @@ def test_where_only_the_rule_is_new_the_sketches_are_judged_anew_and_followed(ma
     assert other.verdicts() == other.expected()
 
 
+@pytest.mark.whole
 def test_generations_never_mix(make: Make) -> None:
     line = live(make, story(6))
     other = beside(line)
@@ -245,6 +249,7 @@ def test_generations_never_mix(make: Make) -> None:
     assert line.verdicts() == line.expected()
 
 
+@pytest.mark.whole
 def test_archives_are_read_before_the_pages_and_go_on_after_a_kill(make: Make, tmp_path: Path) -> None:
     line: Line = make(flush_ms=1)
     line.publish(story(6))
@@ -268,6 +273,7 @@ def test_archives_are_read_before_the_pages_and_go_on_after_a_kill(make: Make, t
     assert other.start("backfill", once=True, archives=tuple(paths)).wait() == 0
 
 
+@pytest.mark.whole
 def test_it_catches_up_behind_control_records(make: Make) -> None:
     """Of a partition that holds nothing else, and of one that ends with an aborted transaction: no commit ever comes
     up to their ends."""
@@ -287,6 +293,7 @@ def test_it_catches_up_behind_control_records(make: Make) -> None:
     assert in_log(other) == merged(line)
 
 
+@pytest.mark.whole
 def test_what_was_taken_down_stays_down(make: Make) -> None:
     line: Line = make(partitions=1)
     pages = story(12)

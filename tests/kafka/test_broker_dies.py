@@ -19,6 +19,8 @@ from streams.kafka.topics import Sizes
 from streams.kafka.verdict_transactions import NOWHERE
 from streams.ports import Committed
 
+pytestmark = pytest.mark.whole
+
 #: What a client does until the broker dies, until it is back, and then.
 Steps = Iterator[None]
 

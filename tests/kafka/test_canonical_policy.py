@@ -17,6 +17,8 @@ from streams.kafka import Admin, Connection
 from streams.roles.generations import control_topic, hold_stream
 from tests.streams.views.random_verdicts import random_verdicts
 
+pytestmark = pytest.mark.whole
+
 pytest.importorskip("faust", reason="faust-streaming is not installed")
 
 #: Before the views begin: what they show is waited for, however busy the machine is.

@@ -15,6 +15,8 @@ from test_views import Worker
 from streams.kafka import TopicReader as TopicReader
 from tests import whole
 
+pytestmark = pytest.mark.whole
+
 HOURS = pytest.mark.parametrize("jump", whole.first([clock_ahead, clock_back], 1))
 #: Of the views: the clock jumps once a file is there, before any module has read it.
 JUMPING = """

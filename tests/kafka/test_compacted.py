@@ -42,6 +42,7 @@ def compact_soon(line: Line) -> None:
         line.alter(line.names.verdicts, setting, value)
 
 
+@pytest.mark.whole
 @pytest.mark.slow
 def test_a_compacted_topic_tells_where_each_url_stands(own_broker: Any, make: Make) -> None:
     line = make(bootstrap=own_broker.bootstrap)

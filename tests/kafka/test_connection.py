@@ -66,6 +66,7 @@ def test_a_failed_handshake_is_reported_as_such(broker: str) -> None:
     assert_reported("SSL", lambda seconds: verdicts(Connection(broker, settings), deadline_s=seconds).init())
 
 
+@pytest.mark.whole
 @pytest.mark.slow
 def test_consumers_go_on_after_metadata_without_any_broker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A broker whose session has expired names none, itself included; here for half a second out of two."""

@@ -104,6 +104,7 @@ def test_a_reader_goes_over_and_back_and_has_each_verdict_once_from_each_generat
     assert control(line).read().live == "second"
 
 
+@pytest.mark.whole
 def test_who_has_not_caught_up_or_is_live_or_used_is_refused(line: Line) -> None:
     with pytest.raises(BadInput, match="there is no generation second"):
         cut_over(line.settings, "second")
@@ -141,6 +142,7 @@ def test_who_has_not_caught_up_or_is_live_or_used_is_refused(line: Line) -> None
     assert (line.ends(line.names.sketches), line.verdicts()) == (log, emitted)
 
 
+@pytest.mark.whole
 def test_one_whose_roles_run_is_not_removed_and_loses_nothing(line: Line) -> None:
     """Neither a matcher alone, which has nothing to do, nor a sketcher alone."""
     second = beside(line, "second", decider_values={"rule": "tape"})
@@ -189,6 +191,7 @@ def test_killed_at_any_step_it_took_effect_or_not_and_can_be_repeated(
     assert (rows[""].live, rows["second"].stage) == (True, Stage.RETIRED)
 
 
+@pytest.mark.whole
 def test_health_and_metrics_say_which_one_is_live(line: Line) -> None:
     control(line).create()
     role = line.start("match")

@@ -19,7 +19,7 @@ from tests.streams.shell import Shell
 
 __all__ = ["shell"]
 
-pytestmark = pytest.mark.broker
+pytestmark = [pytest.mark.broker, pytest.mark.whole]
 
 SCRIPT = Path(__file__).resolve().parents[2] / "deploy" / "demo" / "demo_kafka.py"
 CRAWL = archives.crawl(12)

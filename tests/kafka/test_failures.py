@@ -89,6 +89,7 @@ def test_sketchers_come_and_go(make: Make) -> None:
     line.check()
 
 
+@pytest.mark.whole
 def test_the_newer_protocol_of_groups(make: Make) -> None:
     newer = {"kafka_values": {"group.protocol": "consumer"}}
     line = make(batch_pages=1)
@@ -116,6 +117,7 @@ def looking_broker(tmp_path: Path) -> Iterator[str]:
         yield cluster.bootstrap
 
 
+@pytest.mark.whole
 def test_transactions_outlive_their_timeout(looking_broker: str, make: Make, names: Topics) -> None:
     line = make(bootstrap=looking_broker)
     line.publish(story())
@@ -173,6 +175,7 @@ def test_a_stop_finishes_the_batch(make: Make) -> None:
     line.check()
 
 
+@pytest.mark.whole
 def test_a_second_signal_does_not_wait(own_broker: Any, make: Make) -> None:
     line = make(bootstrap=own_broker.bootstrap)
     line.publish(story())
@@ -214,6 +217,7 @@ def test_both_roles_in_one_process(make: Make) -> None:
     assert set(ready["roles"]) == {"sketch", "match"}
 
 
+@pytest.mark.whole
 @pytest.mark.seeds(1, 10)
 def test_killed_at_random(make: Make, seed: int) -> None:
     chance = random.Random(seed)

@@ -19,6 +19,8 @@ from tests import forked
 from tests.streams.archives import crawl, write_warc
 from tests.streams.shell import Ended, Shell
 
+pytestmark = pytest.mark.whole
+
 forked.preload("streams.commands")
 forked.preload("tests.warmed")
 

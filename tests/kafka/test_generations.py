@@ -3,6 +3,7 @@
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
 from broker import eventually
 from line import Line, Make, story
 from roles import Role
@@ -68,6 +69,7 @@ def test_killed_and_started_again_it_says_each_verdict_once(make: Make) -> None:
     line.check()
 
 
+@pytest.mark.whole
 def test_it_has_no_sketchers_and_writes_nothing_into_the_live_log(make: Make) -> None:
     line: Line = make()
     line.publish(story(4))
@@ -89,6 +91,7 @@ def test_it_has_no_sketchers_and_writes_nothing_into_the_live_log(make: Make) ->
     line.check()
 
 
+@pytest.mark.whole
 def test_a_backfill_does_not_fill_a_live_one_that_it_has_not_begun_and_its_advice_serves_it(make: Make) -> None:
     line: Line = make()
     line.publish(story(6))

@@ -19,6 +19,8 @@ from streams.history.replay import Stretch
 from streams.roles.cut_over import cut_over
 from streams.roles.replay import replay_stream
 
+pytestmark = pytest.mark.whole
+
 FULLTEXT = Path(__file__).parents[2] / "deploy" / "demo" / "fulltext.py"
 
 

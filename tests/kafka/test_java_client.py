@@ -106,11 +106,13 @@ def test_the_class_of_a_verdict_follows_the_schema() -> None:
     assert generated.TARGET.read_text() == generated.render(), "run: python deploy/java/verdict.py"
 
 
+@pytest.mark.whole
 @compiled
 def test_the_documented_example_compiles(classes: str) -> None:
     assert (Path(classes.rpartition(":")[2]) / "Example.class").exists()
 
 
+@pytest.mark.whole
 @compiled
 def test_pages_published_from_java_are_the_records_that_python_writes(
     broker: str, admin: Admin, names: Topics, drive: Callable[..., "subprocess.Popen[str]"]
@@ -147,6 +149,7 @@ def test_pages_published_from_java_are_the_records_that_python_writes(
     assert errors == [{"error": "RecordTooLarge", "message": refused}]
 
 
+@pytest.mark.whole
 @compiled
 def test_java_names_a_topic_that_does_not_exist(
     broker: str, names: Topics, drive: Callable[..., "subprocess.Popen[str]"]
@@ -226,6 +229,7 @@ def plain(value: Any) -> Any:
     return {name: plain(each) for name, each in value.items() if each is not False}
 
 
+@pytest.mark.whole
 @compiled
 def test_java_keeps_the_newest_verdict_of_each_url_over_a_cut_over_and_back(
     broker: str, admin: Admin, names: Topics, connection: Connection, drive: Callable[..., "subprocess.Popen[str]"]
@@ -277,6 +281,7 @@ def python_reads(broker: str, names: Topics, group: str, positions: dict[str, in
         return [verdict for batch in consumer.batches(follow=False) for verdict in batch.verdicts]
 
 
+@pytest.mark.whole
 @compiled
 def test_java_names_the_record_that_is_no_verdict_and_the_position_that_is_lost(
     broker: str, admin: Admin, names: Topics, drive: Callable[..., "subprocess.Popen[str]"]
@@ -296,6 +301,7 @@ def test_java_names_the_record_that_is_no_verdict_and_the_position_that_is_lost(
         assert text in orjson.loads(output)["message"]
 
 
+@pytest.mark.whole
 @compiled
 def test_java_names_the_pages_that_a_dead_broker_did_not_take(
     own_broker: Any, names: Topics, drive: Callable[..., "subprocess.Popen[str]"]

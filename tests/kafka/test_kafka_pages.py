@@ -400,6 +400,7 @@ def test_a_commit_from_before_a_rebalance_is_made_again(
     reader.close()
 
 
+@pytest.mark.whole
 def test_a_commit_waits_for_no_answer(own_broker: Any, names: Topics) -> None:
     """The client has none as long as the broker is silent, and a role must notice a stop meanwhile."""
     connection = Connection(own_broker.bootstrap)

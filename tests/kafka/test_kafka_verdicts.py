@@ -272,6 +272,7 @@ def test_more_verdicts_than_the_deadline_allows_are_committed_as_advised(broker:
     patient.close()
 
 
+@pytest.mark.whole
 def test_a_broker_killed_again_and_again_loses_and_repeats_nothing(
     own_broker: Any, names: Topics, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -67,6 +67,7 @@ def test_a_lost_disk_without_a_good_checkpoint_is_refused_and_nothing_is_judged(
     assert in_log(other) == merged(line)
 
 
+@pytest.mark.whole
 def test_a_restored_checkpoint_that_retention_has_overtaken(line: Line) -> None:
     """An old one, by hand: a newer one takes its place. Where none is set the error names `neardup restore`."""
     line.stop()
@@ -93,6 +94,7 @@ def test_a_restored_checkpoint_that_retention_has_overtaken(line: Line) -> None:
     assert len({(verdict["page_id"], verdict["n"]) for verdict in found}) == len(found)
 
 
+@pytest.mark.whole
 def test_an_index_with_flipped_bits_is_set_aside(line: Line) -> None:
     """As the error says; the next start takes a checkpoint, and no verdict is another one."""
     line.stop()
@@ -110,6 +112,7 @@ def test_an_index_with_flipped_bits_is_set_aside(line: Line) -> None:
     line.check()
 
 
+@pytest.mark.whole
 def test_what_the_newest_checkpoint_lacks_is_reported_and_outlives_the_process(make: Make, tmp_path: Path) -> None:
     """In intervals: an alert on more than two fires although a matcher that begins again has made none itself."""
     line = make(checkpoints=str(tmp_path / "kept"), checkpoint_messages=2, flush_ms=1)

@@ -5,6 +5,7 @@ import shutil
 from pathlib import Path
 from signal import SIGTERM
 
+import pytest
 from broker import eventually
 from confluent_kafka.admin import NewPartitions
 from line import SOON, Make, story
@@ -16,6 +17,7 @@ from streams.roles.operator import decide
 # The state directory.
 
 
+@pytest.mark.whole
 def test_a_full_disk(make: Make) -> None:
     line = make(flush_ms=1)
     line.publish(story())
@@ -27,6 +29,7 @@ def test_a_full_disk(make: Make) -> None:
     line.check()
 
 
+@pytest.mark.whole
 def test_a_sketcher_needs_no_disk(make: Make) -> None:
     """No file of it may grow, and its `state` is a path where no folder can be made."""
     line = make()
@@ -55,6 +58,7 @@ def test_a_deleted_directory_is_folded_anew(make: Make) -> None:
     line.check()
 
 
+@pytest.mark.whole
 def test_a_directory_that_vanishes_under_a_matcher(make: Make) -> None:
     line = make(flush_ms=1)
     line.publish(story(8))
@@ -71,6 +75,7 @@ def test_a_directory_that_vanishes_under_a_matcher(make: Make) -> None:
     line.check()
 
 
+@pytest.mark.whole
 def test_an_expired_offset_is_found_by_the_verdicts(make: Make) -> None:
     line = make()
     line.publish(story(8))
@@ -86,6 +91,7 @@ def test_an_expired_offset_is_found_by_the_verdicts(make: Make) -> None:
     line.check()
 
 
+@pytest.mark.whole
 def test_an_index_ahead_of_what_is_committed_is_refused(make: Make) -> None:
     line = make()
     line.publish(story(8))
@@ -123,6 +129,7 @@ def test_another_decider_is_refused(make: Make, tmp_path: Path) -> None:
     assert "keeps other keys in the index than verified does: begin another generation" in error
 
 
+@pytest.mark.whole
 def test_a_new_decider_decides_from_its_word_on(make: Make, tmp_path: Path) -> None:
     line = make()
     line.publish(story(12))
@@ -158,6 +165,7 @@ def test_a_new_decider_decides_from_its_word_on(make: Make, tmp_path: Path) -> N
 # Topics.
 
 
+@pytest.mark.whole
 def test_a_recreated_pages_topic_is_another_source(make: Make) -> None:
     line = make()
     line.publish(story(8))
@@ -189,6 +197,7 @@ def test_a_recreated_sketch_log_is_refused(make: Make) -> None:
     assert "directory" not in error
 
 
+@pytest.mark.whole
 def test_partitions_that_are_added_to_pages_are_read(make: Make) -> None:
     line = make(kafka_values={**SOON, "topic.metadata.refresh.interval.ms": "500"})
     line.publish(story(8))
@@ -219,6 +228,7 @@ def test_retention_overtakes_the_matcher(make: Make) -> None:
     assert "retention has overtaken it; restore a checkpoint" in error
 
 
+@pytest.mark.whole
 def test_retention_overtakes_the_sketcher(make: Make) -> None:
     line = make(partitions=1)
     line.publish(story(6))
@@ -257,6 +267,7 @@ def test_retention_overtakes_the_sketcher(make: Make) -> None:
     line.check()
 
 
+@pytest.mark.whole
 def test_a_message_larger_than_allowed(make: Make) -> None:
     line = make()
     sketcher = line.start("sketch")
@@ -277,6 +288,7 @@ def test_a_message_larger_than_allowed(make: Make) -> None:
     line.check()
 
 
+@pytest.mark.whole
 def test_a_role_asks_only_about_its_own_topics(make: Make) -> None:
     line = make()
     line.alter(line.names.verdicts, "unclean.leader.election.enable", "true")
@@ -295,6 +307,7 @@ def test_a_role_asks_only_about_its_own_topics(make: Make) -> None:
     line.check()
 
 
+@pytest.mark.whole
 def test_a_quiet_month(make: Make) -> None:
     """Offsets have expired, and retention has emptied the topics: the index alone knows where it was."""
     line = make()

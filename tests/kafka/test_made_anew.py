@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pytest
 from broker import eventually
 from line import Line, Make
 from roles import freeze
@@ -61,6 +62,7 @@ def say_again(line: Line, text: str) -> None:
 # The sketch log.
 
 
+@pytest.mark.whole
 def test_another_directory_does_not_make_another_log_this_one(make: Make, tmp_path: Path) -> None:
     line = judged(make)
     line.recreate(line.names.sketches)
@@ -93,6 +95,7 @@ def test_a_sketcher_does_not_go_on_into_another_log(make: Make) -> None:
     assert line.committed("sketch", line.names.pages, 2) == before
 
 
+@pytest.mark.whole
 def test_nor_while_it_runs(make: Make) -> None:
     line = make()
     line.publish(pages(20))
@@ -106,6 +109,7 @@ def test_nor_while_it_runs(make: Make) -> None:
     assert line.committed("sketch", line.names.pages, 2) == before
 
 
+@pytest.mark.whole
 def test_a_matcher_that_runs_notices_another_log(make: Make) -> None:
     line = make()
     line.publish(pages(20))
@@ -123,6 +127,7 @@ def test_a_matcher_that_runs_notices_another_log(make: Make) -> None:
 # The pages.
 
 
+@pytest.mark.whole
 def test_a_late_commit_does_not_move_the_new_topic_on(make: Make) -> None:
     line = make(partitions=1, batch_pages=20)
     line.publish(pages(20))
@@ -157,6 +162,7 @@ def test_verdicts_that_went_with_their_topic_are_missed_at_once(make: Make) -> N
     line.check()
 
 
+@pytest.mark.whole
 def test_verdicts_that_nobody_needs_again_are_let_go(make: Make) -> None:
     line = judged(make)
     line.recreate(line.names.verdicts)
@@ -172,6 +178,7 @@ def test_verdicts_that_nobody_needs_again_are_let_go(make: Make) -> None:
     line.start("match").stop()
 
 
+@pytest.mark.whole
 def test_also_by_a_matcher_that_runs(make: Make) -> None:
     line = make()
     line.publish(pages(20))

@@ -56,6 +56,7 @@ def test_a_null_verdict_is_passed_over_by_consumers_diff_and_matcher(make: Make)
         write(line, None, {line.verdicts()[-1]["url"]})
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("left", whole.first([0, 8], 1))
 def test_a_matcher_goes_on_where_compaction_has_removed_its_last_verdicts(make: Make, left: int) -> None:
     """left: of the first verdicts so many are still there, before the null records."""
@@ -77,6 +78,7 @@ def test_a_matcher_goes_on_where_compaction_has_removed_its_last_verdicts(make: 
     assert by_id(line.verdicts()) == sorted(set(by_id(line.expected())) - set(by_id(emitted[left:])))
 
 
+@pytest.mark.whole
 def test_an_empty_value_is_still_no_verdict(make: Make) -> None:
     line = live(make, story(3))
     write(line, b"", {"http://a.example/"})

@@ -89,6 +89,7 @@ class LaterDecider(Decider):
     echo_min: int = later(3, neutral=0)
 
 
+@pytest.mark.whole
 def test_a_newer_programs_decider_in_the_log_is_not_advised_to_be_left_out(make: Make) -> None:
     line = make()
     line.publish(story(4))
@@ -106,6 +107,7 @@ def test_a_newer_programs_decider_in_the_log_is_not_advised_to_be_left_out(make:
     assert "skip-record" not in error
 
 
+@pytest.mark.whole
 def test_a_poison_record_is_refused_and_its_neighbours_are_kept(make: Make) -> None:
     line = make(partitions=1)
     line.publish(story(4))
@@ -141,6 +143,7 @@ def moved_to(record: bytes, partition: int, offset: int) -> bytes:
     return bytes(out)
 
 
+@pytest.mark.whole
 def test_another_scheme_is_kept_out_and_refused(make: Make) -> None:
     line = make()
     line.publish(story(4))
@@ -165,6 +168,7 @@ def test_another_scheme_is_kept_out_and_refused(make: Make) -> None:
     line.check()
 
 
+@pytest.mark.whole
 def test_what_is_no_verdict_among_the_verdicts_is_named_by_its_place(make: Make) -> None:
     """A matcher that finds no committed place reads the last ones, `neardup diff` and `export` all of them."""
     line: Line = make()

@@ -11,6 +11,8 @@ from broker import eventually
 
 from tests import processes
 
+pytestmark = pytest.mark.whole
+
 HERE = Path(__file__).resolve().parent
 
 START = """

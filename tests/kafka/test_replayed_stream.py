@@ -72,12 +72,14 @@ def test_a_stretch_is_replayed_to_a_file_and_to_a_topic(line: Line) -> None:
     assert kept(line) == emitted
 
 
+@pytest.mark.whole
 def test_a_log_whose_begin_is_gone_is_refused_and_what_is_left_is_named(line: Line) -> None:
     line.delete_before(line.names.sketches, 0, 4)
     with pytest.raises(PositionLost, match=rf"{line.names.sketches}.*offset 0 is to be read, and the topic holds 4 to"):
         replay_stream(line.settings, Stretch(5), out=io.BytesIO())
 
 
+@pytest.mark.whole
 def test_what_the_index_was_made_with_counts_and_another_decider_is_refused(line: Line, tmp_path: Path) -> None:
     other = replace(line.settings, decider_values={"tape_min": 0.5})
     out = io.BytesIO()
@@ -88,12 +90,14 @@ def test_what_the_index_was_made_with_counts_and_another_decider_is_refused(line
         replay_stream(replace(other, state=str(tmp_path / "none")), Stretch(), out=io.BytesIO())
 
 
+@pytest.mark.whole
 def test_another_log_of_the_name_has_no_past_verdicts(line: Line) -> None:
     line.recreate(line.names.sketches)
     with pytest.raises(StateError, match="was deleted and recreated, and holds none of their pages"):
         replay_stream(line.settings, Stretch(), out=io.BytesIO())
 
 
+@pytest.mark.whole
 def test_a_log_whose_begin_is_gone_is_replayed_from_a_checkpoint(make: Make, tmp_path: Path) -> None:
     line = make(checkpoints=str(tmp_path / "kept"), checkpoint_messages=1, checkpoints_kept=9, flush_ms=1)
     line.start("sketch")
@@ -147,6 +151,7 @@ def with_another_decider(line: Line) -> None:
     line.stop()
 
 
+@pytest.mark.whole
 def test_behind_a_control_record_of_the_decider_that_retention_has_removed(make: Make, tmp_path: Path) -> None:
     line = make(checkpoints=str(tmp_path / "kept"), checkpoint_messages=1, checkpoints_kept=99, flush_ms=1)
     with_another_decider(line)
@@ -164,6 +169,7 @@ def test_behind_a_control_record_of_the_decider_that_retention_has_removed(make:
         replay_stream(replace(line.settings, checkpoints=""), Stretch(behind), out=io.BytesIO())
 
 
+@pytest.mark.whole
 def test_of_a_generation_that_judges_a_log_with_such_a_record(make: Make) -> None:
     """By one decider, here the first one of that log; whose sketches it judges is in the control topic."""
     line = make(flush_ms=1)

@@ -28,6 +28,7 @@ def test_pages_become_verdicts(make: Make) -> None:
     assert sum(verdict["n"] == 0 for verdict in verdicts) == len(story())
 
 
+@pytest.mark.whole
 def test_what_reads_a_scans_state_leaves_a_matchers_alone(make: Make) -> None:
     line = make()
     line.publish(story())

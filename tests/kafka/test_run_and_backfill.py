@@ -67,6 +67,7 @@ def test_a_recreated_topic_ends_it_and_its_advice_is_followed(make: Make, kind: 
     assert "begin another generation" in role.refused()
 
 
+@pytest.mark.whole
 @both
 def test_retention_overtakes_it_and_its_advice_is_followed(make: Make, kind: str) -> None:
     line, start = served(kind, make(partitions=1))
@@ -92,6 +93,7 @@ def test_retention_overtakes_it_and_its_advice_is_followed(make: Make, kind: str
     assert "retention has overtaken it; restore a checkpoint" in start().refused()
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("kind", whole.first(["sketch and match", "run", "backfill", "standby"], 1))
 def test_partitions_that_are_added_are_used(make: Make, kind: str) -> None:
     """Of `pages` and of `verdicts`."""
@@ -117,6 +119,7 @@ def test_partitions_that_are_added_are_used(make: Make, kind: str) -> None:
     line.check()
 
 
+@pytest.mark.whole
 @both
 def test_a_full_disk_ends_it_and_nothing_is_lost(make: Make, kind: str) -> None:
     line, start = served(kind, make(flush_ms=1))
@@ -128,6 +131,7 @@ def test_a_full_disk_ends_it_and_nothing_is_lost(make: Make, kind: str) -> None:
     line.check()
 
 
+@pytest.mark.whole
 def test_a_full_disk_ends_a_standby_that_takes_over_and_nothing_is_lost(make: Make) -> None:
     line, live, other = pair(make)
     other.stop()
@@ -158,6 +162,7 @@ class Bodies(BaseHTTPRequestHandler):
         pass
 
 
+@pytest.mark.whole
 @both
 def test_it_goes_on_while_its_stores_are_away(make: Make, tmp_path: Path, kind: str) -> None:
     """The store of bodies, and that of checkpoints."""

@@ -187,6 +187,7 @@ def test_a_crawl_is_published(broker: str, admin: Admin, names: Topics, open_sit
     assert {"/robots.txt", "/broken", "/private", "/search"} <= set(site.asked)
 
 
+@pytest.mark.whole
 def test_a_cached_page_was_fetched_when_its_date_says(
     broker: str,
     admin: Admin,
@@ -232,6 +233,7 @@ def test_a_page_that_is_not_published_is_counted_and_the_crawl_goes_on(
     assert read_pages(broker, names.pages, "raw").keys() == {f"{site.url}/", f"{site.url}/small"}
 
 
+@pytest.mark.whole
 def test_a_full_buffer_holds_downloads_back_and_nothing_else(
     own_broker: Any, names: Topics, open_site: Open, start: Start
 ) -> None:
@@ -263,6 +265,7 @@ def test_a_full_buffer_holds_downloads_back_and_nothing_else(
     assert len(read_pages(own_broker.bootstrap, names.pages, "raw")) == 41
 
 
+@pytest.mark.whole
 def test_pages_that_a_dead_broker_did_not_take_are_named(
     own_broker: Any, names: Topics, open_site: Open, start: Start
 ) -> None:
@@ -278,6 +281,7 @@ def test_pages_that_a_dead_broker_did_not_take_are_named(
     assert re.search(rf"not published: {re.escape(site.url)}/lost: .*\(_", log)
 
 
+@pytest.mark.whole
 def test_a_crawl_that_could_not_publish_does_not_start(broker: str, open_site: Open, start: Start) -> None:
     site = open_site({"/": (200, HTML, b"x")})
     code, stats, log = start(site, broker, NEARDUP_PAGES_TOPIC="nowhere").end()
@@ -329,6 +333,7 @@ def test_a_repeat_is_published_and_does_not_reach_the_spider(
     assert "/behind-copy" in site.asked
 
 
+@pytest.mark.whole
 @pytest.mark.slow
 def test_without_a_bootstrap_the_middleware_is_off(open_site: Open, start: Start) -> None:
     site = open_site({"/": (200, HTML, b"x")})

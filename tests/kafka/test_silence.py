@@ -32,6 +32,8 @@ from streams.ports import Range
 from streams.process.watchdog import EXIT_CODE
 from tests import whole
 
+pytestmark = pytest.mark.whole
+
 SECONDS = (5.0, 20.0, 60.0)
 #: Longer than each timeout of a role: sessions, transactions, requests.
 HANGS_SECONDS = 200.0

@@ -23,6 +23,7 @@ def test_a_line_under_fire_gives_each_page_its_verdict(
     assert len(run.watch.kinds) >= 8
 
 
+@pytest.mark.whole
 def test_the_program_starts_by_itself() -> None:
     """As `make soak` starts it: in an interpreter that has not imported the tests."""
     done = subprocess.run([sys.executable, soak_program, "--help"], capture_output=True, text=True, timeout=60)

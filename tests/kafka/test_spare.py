@@ -1,8 +1,11 @@
 """A sketcher for which no partition is left is ready all the same: it stands by."""
 
+import pytest
 from broker import eventually, kafka
 from line import Make
 from roles import readiness
+
+pytestmark = pytest.mark.whole
 
 
 def test_who_waits_for_its_readiness_need_not_wait_for_a_partition(make: Make) -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 from signal import Signals
 from typing import Any
 
+import pytest
 from broker import eventually, kafka
 from line import Line, Make, story
 from roles import Role, readiness, standing
@@ -100,6 +101,7 @@ def test_an_orderly_end_is_taken_over_at_once(make: Make) -> None:
 # What a standby could not begin with.
 
 
+@pytest.mark.whole
 def test_a_standby_with_the_former_decider_is_not_ready(make: Make) -> None:
     line, _, _ = pair(make)
     line.stop()
@@ -124,6 +126,7 @@ def test_a_standby_with_the_former_decider_is_not_ready(make: Make) -> None:
     assert other.wait() == 0
 
 
+@pytest.mark.whole
 def test_the_same_replay_named_by_two_standbys_is_run_twice(make: Make) -> None:
     line, live, other = pair(make)
     emitted = line.verdicts()
@@ -174,6 +177,7 @@ def taken_over(line: Line, live: Role, other: Role, wanted: list[dict[str, Any]]
     assert other.wait() == 0
 
 
+@pytest.mark.whole
 def test_a_standby_that_was_off_longer_than_retention(make: Make, tmp_path: Path) -> None:
     line, live, other = pair(make, checkpoints=str(tmp_path / "kept"), checkpoint_messages=2, checkpoints_kept=2)
     other.stop()
@@ -189,6 +193,7 @@ def test_a_standby_that_was_off_longer_than_retention(make: Make, tmp_path: Path
     taken_over(line, live, other, wanted)
 
 
+@pytest.mark.whole
 def test_a_standby_waits_for_a_checkpoint_that_it_can_use(make: Make, tmp_path: Path) -> None:
     line, live, other = pair(make, checkpoints=str(tmp_path / "kept"), checkpoint_messages=2, checkpoints_kept=2)
     other.stop()
@@ -211,6 +216,7 @@ def test_a_standby_waits_for_a_checkpoint_that_it_can_use(make: Make, tmp_path: 
     assert len(set(emitted)) == len(emitted)
 
 
+@pytest.mark.whole
 def test_a_standby_without_checkpoints_asks_for_them(make: Make) -> None:
     line, live, other = pair(make)
     other.stop()

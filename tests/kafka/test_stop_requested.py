@@ -38,6 +38,7 @@ def test_a_role_that_finds_no_broker_stops_on_request(tmp_path: Path, role: str)
     assert end["event"] == "stopped"
 
 
+@pytest.mark.whole
 @pytest.mark.slow
 def test_busy_roles_stop_while_the_broker_is_silent(own_broker: Any, make: Make) -> None:
     line = make(bootstrap=own_broker.bootstrap)

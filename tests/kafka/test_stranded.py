@@ -13,6 +13,8 @@ from streams.kafka.assignment import Assignment
 from streams.kafka.stranded import Stranded, leave
 from streams.kafka.topics import Sizes
 
+pytestmark = pytest.mark.whole
+
 
 class Client:
     """Answers the next requests for metadata, or not."""

@@ -81,6 +81,7 @@ def test_killed_beside_a_takedown(line: Line, step: str) -> None:
     line.check()
 
 
+@pytest.mark.whole
 def test_killed_between_the_checkpoint_and_the_prune_that_a_takedown_owes(line: Line) -> None:
     line.stop()
     offset = forget(line.settings, of_url(representative_of(line)))
@@ -116,6 +117,7 @@ def test_an_index_restored_from_before_a_takedown_takes_the_page_down_again(line
             look.of_url(opened, url)
 
 
+@pytest.mark.whole
 def test_a_word_with_another_seed_is_refused_before_it_stops_the_line(line: Line) -> None:
     before = line.ends(line.names.sketches)
     with pytest.raises(WrongScheme):

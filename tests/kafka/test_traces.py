@@ -121,6 +121,7 @@ def test_what_is_not_sampled_leaves_nothing_and_off_is_off(make: Make) -> None:
             assert not {name for name, _ in headers or ()} & {PARENT, PARENTS}, topic
 
 
+@pytest.mark.whole
 def test_roles_that_do_not_trace_pass_over_what_others_send(make: Make) -> None:
     line = make()
     kept = Kept()
@@ -179,6 +180,7 @@ def test_a_message_bears_so_many_and_is_read_so_far() -> None:
     assert len(traces._heard) <= Traces.HEARD_MAX + TRACED_MAX
 
 
+@pytest.mark.whole
 @pytest.mark.slow
 def test_nothing_is_imported_where_nothing_is_traced() -> None:
     code = (
@@ -192,6 +194,7 @@ def test_nothing_is_imported_where_nothing_is_traced() -> None:
     assert result.stdout == "[]\n"
 
 
+@pytest.mark.whole
 @pytest.mark.slow
 def test_spans_go_to_the_address_that_is_set_and_an_address_that_is_silent_holds_nothing_up(tmp_path: Path) -> None:
     import http.server

@@ -17,6 +17,8 @@ from streams.kafka import Admin, Connection, topics
 from streams.kafka.topics import Sizes
 from tests.streams.views.random_verdicts import random_verdicts
 
+pytestmark = pytest.mark.whole
+
 pytest.importorskip("faust", reason="faust-streaming is not installed")
 
 

@@ -212,6 +212,7 @@ AIOKafkaClient.send = answer_lost
 COMMITS_SECONDS = 2.5
 
 
+@pytest.mark.whole
 @pytest.mark.slow
 def test_what_is_left_out_while_partitions_move_is_never_committed(
     broker: str, made: Topics, tmp_path: Path, connection: Connection

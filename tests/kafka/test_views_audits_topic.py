@@ -37,6 +37,7 @@ def ask(worker: Worker, how: str, path: str, form: dict[str, object] | None = No
         connection.close()
 
 
+@pytest.mark.whole
 @pytest.mark.slow
 def test_pairs_of_the_stream_are_listed_and_labelled(audited: Line, monkeypatch: pytest.MonkeyPatch) -> None:
     audited.publish(story())

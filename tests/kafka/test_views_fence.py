@@ -16,6 +16,8 @@ from streams.kafka import Admin, Connection
 from streams.views.stream_source import changelogs, name_of
 from tests.streams.views.random_verdicts import random_verdicts
 
+pytestmark = pytest.mark.whole
+
 pytest.importorskip("faust", reason="faust-streaming is not installed")
 
 #: With rows in hand it stops, once, as soon as a file is there.

@@ -43,6 +43,7 @@ def test_two_pages_of_the_stream_are_compared(make: Make) -> None:
         origin.close()
 
 
+@pytest.mark.whole
 def test_a_rejected_page_is_sent_again(make: Make) -> None:
     line = make()
     bad = Page(A, b"oops", "text/html", 5, status=503)

@@ -14,6 +14,8 @@ from streams.config.settings import Topics
 from streams.kafka import Admin, Connection
 from tests.streams.views.random_verdicts import random_verdicts
 
+pytestmark = pytest.mark.whole
+
 pytest.importorskip("faust", reason="faust-streaming is not installed")
 
 

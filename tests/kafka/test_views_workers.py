@@ -12,6 +12,8 @@ from test_views import Worker, assert_alike, publish
 from streams.config.settings import Topics
 from tests.streams.views.random_verdicts import random_verdicts
 
+pytestmark = pytest.mark.whole
+
 pytest.importorskip("faust", reason="faust-streaming is not installed")
 
 TOKEN = "0123456789abcdef"

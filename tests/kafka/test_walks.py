@@ -13,6 +13,8 @@ from streams.config.settings import Topics
 from tests.streams.archives import Sample, html, text, write_warc
 from tests.streams.typist import ROOT, Typist, commands, strangers
 
+pytestmark = pytest.mark.whole
+
 pytest.importorskip("scrapy")
 
 #: What the archive holds of two releases: a page that is the same but for some words, and one that is not in the other.

@@ -3,8 +3,11 @@
 import shutil
 from pathlib import Path
 
+import pytest
 from line import Make, story
 from test_backfill import live
+
+pytestmark = pytest.mark.whole
 
 
 def test_a_matcher_with_another_seed_names_the_seed_and_not_the_decider(make: Make) -> None:

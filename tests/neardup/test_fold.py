@@ -23,6 +23,7 @@ from neardup.pairs import scoring as pairs
 from neardup.rules import RULES
 from neardup.rules.key_families import SIMILARITY_BYTES
 from neardup.search.pages import Pages
+from tests import whole
 from tests.neardup.handmade import record, rejected, tombstone
 from tests.neardup.invariants import Checked, contents_of
 from tests.neardup.story import SMALL, endless, folded, slices_of
@@ -75,10 +76,13 @@ def no_page_repeats_itself(verdicts):
             assert holder is None or holder["url"] != verdict.url
 
 
-@pytest.mark.parametrize(
-    "decider",
-    [pytest.param(made, id=name, marks=() if name == "plain" else pytest.mark.slow) for name, made in DECIDERS.items()],
-)
+#: Those of the rules of papers are whole.
+CUT = [
+    pytest.param(made, id=name, marks=() if name == "plain" else pytest.mark.slow) for name, made in DECIDERS.items()
+]
+
+
+@pytest.mark.parametrize("decider", whole.first(CUT, 4))
 @pytest.mark.seeds(1, 5)
 def test_slicing_changes_no_verdict_and_no_stored_byte(seed, decider):
     records = crawl(seed)

@@ -11,6 +11,8 @@ import pytest
 from tests.streams.archives import Sample, crawl, html, text, write_warc
 from tests.streams.shell import Shell, site
 
+pytestmark = pytest.mark.whole
+
 pytest.importorskip("duckdb")
 
 ROOT = Path(__file__).parents[2]

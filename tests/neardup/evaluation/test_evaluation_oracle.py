@@ -88,7 +88,7 @@ def pages_of(name: str) -> list[Page]:
 @pytest.mark.parametrize(
     ("name", "count", "by_both"),
     [
-        pytest.param("of two sites", 70, True, marks=pytest.mark.slow),
+        pytest.param("of two sites", 70, True, marks=pytest.mark.whole),
         pytest.param("of two sites", 30, True, marks=pytest.mark.slow),  # some levels have too few labels
         pytest.param("of two sites", 70, False, marks=pytest.mark.slow),
         ("of one site", 20, True),

@@ -45,6 +45,7 @@ def made():
     return signal_sections(study())
 
 
+@pytest.mark.whole
 @pytest.mark.slow
 def test_every_signal_and_set_is_measured_beside_the_paper(made) -> None:
     tables = by_name(made)

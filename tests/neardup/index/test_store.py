@@ -20,6 +20,7 @@ from neardup.index import rocks
 from neardup.index.column_families import Family
 from neardup.index.memory import MemoryStore
 from neardup.index.rocks import RocksStore, _explained
+from tests import whole
 
 # Few letters and lengths: keys collide, and are prefixes of each other. Members need the room of a cluster's id.
 KEYS = st.binary(max_size=3).map(lambda key: bytes(8) + key) | st.lists(
@@ -150,7 +151,7 @@ os.kill(os.getpid(), signal.SIGKILL)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("flushed", [0, 399])
+@pytest.mark.parametrize("flushed", whole.first([399, 0], 1))
 def test_what_a_killed_process_leaves_is_of_one_moment(tmp_path, flushed):
     killed = subprocess.run([sys.executable, "-c", KILLED, tmp_path / "index", str(flushed)], check=False)
     assert killed.returncode == -signal.SIGKILL

@@ -78,6 +78,7 @@ _LOADS = (
 )
 
 
+@pytest.mark.whole
 @pytest.mark.slow
 def test_what_a_kernel_calls_becomes_machine_code_with_it_alone(tmp_path: Path) -> None:
     """What is kept is loaded without the compiler: numba imports what a compilation can need, scipy too, and that takes

@@ -5,11 +5,12 @@ from pathlib import Path
 import pytest
 
 from neardup.report import build_report
+from tests import whole
 from tests.neardup.report.test_report import HOSTILE, INFO
 from tests.neardup.verdict_stream import MadeUpCrawl
 
 
-@pytest.fixture(scope="module", params=["friendly", "hostile", "empty"])
+@pytest.fixture(scope="module", params=whole.only(["friendly", "hostile", "empty"], "hostile"))
 def report(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     crawl = MadeUpCrawl(0 if request.param == "empty" else 600, hostile=HOSTILE if request.param == "hostile" else "")
     path = tmp_path_factory.mktemp("report") / f"{request.param}.html"
@@ -22,8 +23,10 @@ def report(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
     return path
 
 
-@pytest.mark.parametrize("width", [360, 1200])
-@pytest.mark.parametrize("scripts", [True, False], ids=["scripts", "no scripts"])
+@pytest.mark.parametrize(
+    ("width", "scripts"),
+    whole.first([(360, True), (1200, False), (1200, True), (360, False)], 2),
+)
 def test_loads_nothing_runs_nothing_and_fits(browser, report: Path, width: int, scripts: bool) -> None:
     context = browser.new_context(viewport={"width": width, "height": 900}, java_script_enabled=scripts)
     page = context.new_page()

@@ -1,4 +1,7 @@
-"""Records of pages given by their tokens."""
+"""Records of pages given by their tokens.
+
+`python -m tests.neardup.sketch.words` compiles what only this module calls: else each worker of a fresh clone would.
+"""
 
 from collections.abc import Sequence
 
@@ -59,3 +62,7 @@ def sketch_words(
         page = (tokens, n, heading, text, len(title))
         batches.record_of(batch, 0, *page, shape_of(scheme), space.work, space.page, 0)
         return _records(batch, 0, 1)[0]
+
+
+if __name__ == "__main__":
+    sketch_words(["wool"], Scheme(seed=1))

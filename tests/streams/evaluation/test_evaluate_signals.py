@@ -17,6 +17,7 @@ FEW = ("--seeds", "1", "--folds", "2", "--workers", "1")
 
 
 # The tables are tested in test_huffman; here, that options reach them.
+@pytest.mark.whole
 @pytest.mark.slow
 def test_all_sections_are_made_of_labelled_results(shell: Shell) -> None:
     write_results(shell.folder, 4, 2, judges=True)

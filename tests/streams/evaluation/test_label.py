@@ -376,6 +376,7 @@ def arrived(view: Any, number: int) -> None:
     view.locator("form#judge[data-ready]").wait_for()
 
 
+@pytest.mark.whole
 def test_a_person_labels_with_the_keyboard(browser: Any, server: Server, tmp_path: Path) -> None:
     complaints: list[str] = []
     refused: list[str] = []
@@ -450,6 +451,7 @@ def test_a_person_labels_with_the_keyboard(browser: Any, server: Server, tmp_pat
     assert {f"http://{server.host}/page?place=0&side={side}" for side in ("left", "right")} <= set(own)
 
 
+@pytest.mark.whole
 def test_pages_are_seen_as_by_a_visitor_and_reach_nothing(browser: Any, server: Server) -> None:
     view = browser.new_page(viewport={"width": 1200, "height": 900})
     view.goto(f"http://{server.host}/pair?labeller=ana&place=0")

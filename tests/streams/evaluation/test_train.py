@@ -31,6 +31,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.whole
 @pytest.mark.slow
 def test_a_model_is_learned_measured_and_reported(shell: Shell, results: Path) -> None:
     given = (str(results / "results.jsonl"), "--labels", str(results / "labels.jsonl"))

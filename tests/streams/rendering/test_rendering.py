@@ -98,6 +98,7 @@ PAGES = {
 }
 
 
+@pytest.mark.whole
 def test_scripts_frames_and_refreshes_make_the_body(tmp_path: Path) -> None:
     (tmp_path / "world.warc.gz").write_bytes(b"".join(RECORDS))
     world = (tmp_path / "world.warc.gz", write(tmp_path / "world.jsonl", WORLD))
@@ -148,6 +149,7 @@ GREEDY = {
 }
 
 
+@pytest.mark.whole
 def test_pages_that_never_end_are_cut_and_others_go_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(visiting, "HTML_CHARACTERS_MAX", 50_000)
     monkeypatch.setattr(visiting, "FRAMES_MAX", 10)
@@ -162,6 +164,7 @@ def test_pages_that_never_end_are_cut_and_others_go_on(tmp_path: Path, monkeypat
     assert "http://a.example/round: not at rest after 8 s" in tally.problems
 
 
+@pytest.mark.whole
 def test_scripts_that_never_stop_cost_their_page_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Until the limits of time they take a whole core, so they have short ones here, and the other page has not."""
 
@@ -181,6 +184,7 @@ def test_scripts_that_never_stop_cost_their_page_alone(tmp_path: Path, monkeypat
     assert tally.problems[0].startswith("http://a.example/stuck: not rendered: ")
 
 
+@pytest.mark.whole
 def test_a_browser_that_dies_is_started_again(tmp_path: Path) -> None:
     async def kill_it_between_two_pages() -> list[str | None]:
         with World() as world:

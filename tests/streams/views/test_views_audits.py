@@ -168,6 +168,7 @@ def test_a_new_round_takes_no_form_of_the_one_before(round_: Round) -> None:
     assert [label.pair for label in read_labels(round_.labels)] == [kept[1].urls]
 
 
+@pytest.mark.whole
 def test_a_person_labels_an_audited_pair_with_the_keyboard(round_: Round, browser: Any) -> None:
     page = browser.new_page(http_credentials={"username": "ana", "password": TOKEN})
     complaints: list[str] = []

@@ -181,6 +181,7 @@ def test_a_scan_shows_its_own_span(shell: Shell, tmp_path: Path) -> None:
     assert sum(span["verdicts"] for span in facts["time"]["spans"]) == 10
 
 
+@pytest.mark.whole
 def test_a_long_url_leads_to_its_page_and_breaks_no_other_cell(browser: Any) -> None:
     made = [apart(n, f"{LONG}{n}") for n in range(3)]
     made += [
@@ -210,6 +211,7 @@ def test_a_long_url_leads_to_its_page_and_breaks_no_other_cell(browser: Any) -> 
         server.close()
 
 
+@pytest.mark.whole
 def test_a_person_searches_and_chooses_a_range(browser: Any) -> None:
     server = Server(Held(random_verdicts(300)))
     try:

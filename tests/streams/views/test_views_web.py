@@ -244,6 +244,7 @@ def test_without_a_token_nothing_is_sent_again(evil: Server) -> None:
     assert evil.ask("POST", "/send-again", "page_id=3", {})[0] == 403
 
 
+@pytest.mark.whole
 def test_a_person_sends_a_page_again(sending: tuple[Server, SendingOrigin], browser: Any) -> None:
     server, origin = sending
     page = browser.new_page(http_credentials={"username": "anybody", "password": TOKEN})

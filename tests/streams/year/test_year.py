@@ -12,6 +12,8 @@ import pytest
 from streams.pipeline import batch_fold
 from tests.streams.year.run import DAYS, Year
 
+pytestmark = pytest.mark.whole
+
 PAGES = int(os.environ.get("NEARDUP_TEST_YEAR_PAGES", "3000"))
 SHORT = PAGES <= 10_000
 #: What the design gives a page in the log and in the index; an index takes twice its size until it is compacted.
