@@ -38,7 +38,6 @@ TASKS: Mapping[str, Mapping[str, str]] = {
         "forget": "Take pages down, in every fold of the log.",
     },
     "Run the stream on Kafka": {
-        "plan": "Compute what a crawl needs: processors, memory, disks.",
         "config": "Print every setting and its source.",
         "seed": "Draw a secret seed, and write it to a file.",
         "topics create": "Create the topics that are missing.",
