@@ -52,7 +52,7 @@ $(INSTALLED): requirements.lock pyproject.toml
 
 # With all kernels compiled.
 $(READY): $(INSTALLED)
-	@$(BIN)/neardup warm
+	@$(BIN)/python -m neardup.warm
 	@touch $@
 
 # The walk through the report needs a browser; as root on a Debian-like machine it is installed, else named.
@@ -177,7 +177,7 @@ test-deploy: $(READY) jars
 
 # Without the tools of development, unless they are here already.
 demo:
-	@[ -e $(READY) ] && [ ! requirements.lock -nt $(READY) ] || { deploy/setup.sh $(PYTHON) $(VENV) batch label && $(BIN)/neardup warm; }
+	@[ -e $(READY) ] && [ ! requirements.lock -nt $(READY) ] || { deploy/setup.sh $(PYTHON) $(VENV) batch label && $(BIN)/python -m neardup.warm; }
 	@$(BIN)/python deploy/demo/demo.py demo
 
 # The accuracy gate alone: pages of known truth by class of template. GATE_PAGES=10000 makes it longer.

@@ -250,7 +250,7 @@ def compile_for(calls: Calls) -> None:
 
 def main(arguments: Sequence[str]) -> None:
     if not arguments:
-        warm()
+        make_ready(lambda text: print(f"neardup: {text}", file=sys.stderr))
     elif arguments == ["levels"]:
         warm_levels()
     elif arguments == ["calls"]:  # from another process of this module

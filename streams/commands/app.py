@@ -78,10 +78,6 @@ TASKS: Mapping[str, Mapping[str, str]] = {
         "signals": "Print every signal of two files.",
         "render": "Add bodies that a browser rendered to results.",
     },
-    "Set up": {
-        "warm": "Compile all kernels ahead of time.",
-        "completion": "Print the completion script of a shell.",
-    },
 }
 SHORT = {name: text for commands in TASKS.values() for name, text in commands.items()}
 #: Modules of the commands that share one with another command.

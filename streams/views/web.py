@@ -11,10 +11,9 @@ import secrets
 import socket
 from base64 import b64decode
 from collections import deque
-from collections.abc import Awaitable, Callable, Collection, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
-from importlib.metadata import version
 from urllib.parse import quote
 
 import orjson
@@ -30,7 +29,6 @@ from streams.views import comparing, counts, templates, urls
 from streams.views.audits import listed
 from streams.views.labelling import PREFIX, AuditLabelling
 from streams.views.lists import Facts
-from streams.views.openapi import TWINS, description
 from streams.views.peers import Signer
 from streams.views.rows import TABLES
 from streams.views.search import CHARS_MIN
@@ -48,10 +46,15 @@ _ID_DIGITS_MAX, _ID_MAX = 20, 10**20
 #: Pages marked as sent again.
 SENT_KEPT = 200
 
-#: Pages of counts and lists.
-_LISTS: Mapping[str, Callable[..., Facts | str]] = {
-    each.__name__: each
-    for each in (counts.site, counts.sites, counts.patterns, counts.clusters, counts.kind, counts.close, counts.rejects)
+#: Pages of counts and lists: the function that finds the facts, and the parameters of the query that it takes.
+_LISTS: Mapping[str, tuple[Callable[..., Facts | str], Sequence[str]]] = {
+    "site": (counts.site, ("name", "from", "to")),
+    "sites": (counts.sites, ("page",)),
+    "patterns": (counts.patterns, ("site", "page")),
+    "clusters": (counts.clusters, ("page",)),
+    "kind": (counts.kind, ("name", "page")),
+    "close": (counts.close, ("day",)),
+    "rejects": (counts.rejects, ("reason", "page")),
 }
 
 _Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
@@ -97,7 +100,6 @@ class Views:
             app.router.add_get(f"/{name}.json", self._guarded(self._twin(find)))
         app.router.add_get("/search", self._guarded(self._search_page))
         app.router.add_get("/search.json", self._guarded(self._twin(self._search)))
-        app.router.add_get("/openapi.json", self._guarded(self._described))
         own = {"own": self._own, "own-rows": self._own_rows, "own-search": self._own_search}
         for name, answer in own.items():  # for other workers
             app.router.add_get(f"/{name}.json", self._guarded(answer, for_workers=True))
@@ -183,9 +185,6 @@ class Views:
     async def _health(self, request: web.Request) -> _Found:
         return "health", await self._source.health(), ""
 
-    async def _described(self, request: web.Request) -> web.Response:
-        return web.Response(body=orjson.dumps(description(version("neardup"))), content_type="application/json")
-
     async def _own(self, request: web.Request) -> web.Response:
         try:
             own = await self._source.own()
@@ -225,9 +224,9 @@ class Views:
         return "url", found, f"No verdict about {required[:300]}"
 
     async def _listed(self, name: str, request: web.Request) -> _Found:
-        """Pass the parameters of the page's description on to its function in `_LISTS`."""
-        given = [_page_of(request) if each == "page" else request.query.get(each, "") for each in TWINS[name].takes]
-        return _answer(name, await asyncio.to_thread(_LISTS[name], self._source, *given))
+        find, parameters = _LISTS[name]
+        given = [_page_of(request) if each == "page" else request.query.get(each, "") for each in parameters]
+        return _answer(name, await asyncio.to_thread(find, self._source, *given))
 
     async def _audits(self, request: web.Request) -> _Found:
         sample, page = request.query.get("sample", ""), _page_of(request)

@@ -251,7 +251,6 @@ def http_request() -> list[bytes]:
     pages = (
         b"",
         b"overview.json",
-        b"openapi.json",
         b"views.css",
         b"sites?from=5",
         b"rejects",

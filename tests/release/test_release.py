@@ -137,7 +137,7 @@ def test_what_is_installed_runs_from_where_it_was_put(
 
 # A shell that completes a command as a person's does: the function that the script defines is called on a line.
 COMPLETING = """
-source <("$@" completion bash)
+source <(_NEARDUP_COMPLETE=bash_source "$@")
 complete -p neardup >/dev/null
 neardup() {{ "${{PROGRAM[@]}}" "$@"; }}
 COMP_WORDS=({words})
@@ -160,7 +160,7 @@ def test_a_shell_completes_commands_and_options() -> None:
     program = str(Path(sys.executable).parent / "neardup")
     assert completed("neardup che", program) == {"checkpoint", "checkpoints"}
     assert completed("neardup topics ", program) >= {"create", "check"}
-    assert "--pages-per-day" in completed("neardup plan --pages", program)
+    assert "--bootstrap" in completed("neardup topics create --boot", program)
     assert completed("neardup nonsense", program) == set()
 
 
