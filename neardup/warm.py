@@ -124,7 +124,7 @@ def notice(needs: Sequence[Need] = ALL) -> str:
     )
 
 
-def make_ready(show: Callable[[str], None], needs: Sequence[Need] = ALL) -> None:
+def make_ready(show: Callable[[str], object], needs: Sequence[Need] = ALL) -> None:
     """Compiles the kernels that the cache lacks, in two processes. show: called before, with the time that it takes."""
     if message := notice(needs):
         show(message)
@@ -250,7 +250,7 @@ def compile_for(calls: Calls) -> None:
 
 def main(arguments: Sequence[str]) -> None:
     if not arguments:
-        make_ready(lambda text: print(f"neardup: {text}", file=sys.stderr))
+        make_ready(lambda text: sys.stderr.write(f"neardup: {text}\n"))
     elif arguments == ["levels"]:
         warm_levels()
     elif arguments == ["calls"]:  # from another process of this module
