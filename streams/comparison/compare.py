@@ -28,7 +28,7 @@ from neardup.rules.posted_keys import families_of, similarity_keys
 from neardup.rules.veto_words import PageWords, only_at_beginning, only_in_title
 from neardup.scheme import FIXED_SEED, Scheme
 from neardup.signals.model import Model
-from neardup.signals.of_sketches import OF_SKETCHES, online_text
+from neardup.signals.of_sketches import online_text
 from neardup.sketch.header import Header
 from neardup.sketch.layout import RecordKind
 from neardup.sketch.make_sketches import sketch_pages
@@ -36,8 +36,6 @@ from neardup.sketch.sketch import Sketch
 from neardup.urls import host_of, name_of, named_url
 from neardup.verdict import Kind
 from neardup.wording import counted
-from streams.comparison.batch_rules import BatchResult, batch_results, batch_table, learned_result
-from streams.comparison.exact_similarity import ExactSimilarity, exact_of
 from streams.errors import bad_input
 from streams.process.terminal import folded, table_of
 
@@ -83,8 +81,7 @@ class Comparison:
     """The comparison of two files.
 
     names: words that the vetoes use. if_urls_end_alike: the decision for URLs with the same end; None if URLs were
-    given or the decision is the same. draft: the kind of difference. exact: exact similarity, None without text.
-    batch: results of the rules of `neardup partition`, if installed.
+    given or the decision is the same. draft: the kind of difference.
     """
 
     files: tuple[Path, Path]
@@ -97,8 +94,6 @@ class Comparison:
     passages: Passages | None
     if_urls_end_alike: Kind | None = None
     draft: Draft | None = None
-    batch: Sequence[BatchResult] = ()
-    exact: ExactSimilarity | None = None
 
     @property
     def same_digest(self) -> bool:
@@ -113,9 +108,7 @@ class Comparison:
                 for path, sketch in zip(self.files, sketches, strict=True)
             ],
             "pair": self.pair._asdict(),
-            "exact": None if self.exact is None else self.exact.to_json(),
             "rules": [one.to_json(self.same_digest) for one in self.rules],
-            "batch_rules": [one._asdict() for one in self.batch],
             "if_urls_end_alike": self.if_urls_end_alike,
             "names": self.names,
             "difference": None if self.draft is None else self.draft.to_json(),
@@ -128,9 +121,6 @@ class Comparison:
         yield self._files()
         yield ""
         yield self._rules()
-        if self.batch:
-            yield ""
-            yield batch_table(self.batch)
         if self.if_urls_end_alike:
             yield Text(
                 f"File names are used as URLs here. For pages whose URLs end alike, {self.decider.rule} decides: "
@@ -139,8 +129,6 @@ class Comparison:
             )
         yield ""
         yield self._evidence()
-        if self.exact is not None:
-            yield Text(self.exact.sentence(self.pair.tape_score))
         seed = "the fixed seed of this command" if self.decider.scheme == SCHEME.digest else "the seed of the state"
         yield Text(f"Sampled with {seed}: the same files always give the same numbers.", style="dim")
         yield from map(folded, self.names)
@@ -209,12 +197,12 @@ def compare_command(
     decider: Decider | None = None,
     model: Model | None = None,
 ) -> Comparison:
-    """Compares two files as pages. Without URLs they count as pages of one site. model: for the rule signals.
+    """Compares two files as pages. Without URLs they count as pages of one site. model: for the rule `signals`.
 
-    Raises BadInput for an unreadable file or an invalid URL.
+    Raises BadInput for an unreadable file, an invalid URL, or a model that reads texts.
     """
     decider = decider or Decider(scheme=scheme.digest)
-    if model is not None and set(model.signals) <= set(OF_SKETCHES):
+    if model is not None:
         decider = replace(decider, model=online_text(model, "the model"))
     files = Path(a), Path(b)
     pages = [page_of_file(path, url, scheme) for path, url in zip(files, (a_url, b_url), strict=True)]
@@ -239,11 +227,6 @@ def compare_command(
         None if difference is None else passages(difference, count_max=12),
         kind_alike if depends_on_urls else None,
         None if difference is None else draft_of(difference, pages[0].url, pages[1].url),
-        batch=[
-            *batch_results(pages, scheme.body_bytes_max),
-            *([] if decider.model else [learned_result(pages, model)]),
-        ],
-        exact=exact_of(pages, scheme),
     )
 
 
@@ -255,6 +238,12 @@ def page_of_file(path: Path, url: str | None, scheme: Scheme) -> Page:
         return Page(
             named_url(url) if url else path.absolute().as_uri(), body, CONTENT_TYPES.get(path.suffix.lower(), "")
         )
+
+
+def pair_of_pages(pages: Sequence[Page], scheme: Scheme) -> Pair | None:
+    """Sketches two pages and computes their numbers; None if one cannot be sketched as a page."""
+    sketches = [Sketch(record) for record in sketch_pages(pages, scheme)]
+    return compare(*sketches) if all(sketch.kind is RecordKind.PAGE for sketch in sketches) else None
 
 
 def rule_results(records: Sequence[bytes], pair: Pair, decider: Decider) -> list[RuleResult]:

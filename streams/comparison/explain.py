@@ -20,7 +20,6 @@ from neardup.report.samples import CardSide, card, instant
 from neardup.rules import why_refused
 from neardup.urls import name_of, named_url
 from neardup.verdict import TAKEN_DOWN, Coordinates
-from streams.comparison.exact_similarity import ExactSimilarity, exact_of
 from streams.files.scan_shards import ShardsOfFold
 from streams.files.state import State
 from streams.pipeline.folded_takedowns import is_named, without
@@ -38,8 +37,7 @@ class Explanation:
     """A verdict and all comparisons behind it. history: (page id, verdict) about this URL, oldest first.
 
     decider: the one that decided. difference: the page that it repeats, or its nearest candidate, and the kind of their
-    difference; None if one of the two cannot be read any more, or no word differs. exact: exact similarity of these
-    two, with the sampled score.
+    difference; None if one of the two cannot be read any more, or no word differs.
     """
 
     verdict: Mapping[str, Any]
@@ -47,7 +45,6 @@ class Explanation:
     history: list[tuple[int, str]]
     decider: Decider
     difference: tuple[CardSide, Draft] | None = None
-    exact: tuple[ExactSimilarity, float] | None = None
 
     @property
     def winner(self) -> int | None:
@@ -90,7 +87,6 @@ class Explanation:
                 }
                 for one in trace.candidates
             ],
-            "exact": None if self.exact is None else self.exact[0].to_json(),
             "candidates_cut": trace.candidates_cut,
             "difference": self.difference
             and {"page_id": self.difference[0].page_id, "url": self.difference[0].url, **self.difference[1].to_json()},
@@ -126,8 +122,6 @@ class Explanation:
             yield Text.assemble(f"nearest candidate: page {near['page_id']}, ", folded(name_of(near["url"])))
             for sentence in sentences(near, self.decider):
                 yield folded(sentence)
-        if self.exact is not None:
-            yield Text(self.exact[0].sentence(self.exact[1]))
         if self.difference and (sentence := self.difference[1].sentence()):
             yield Text(sentence)
         yield from self._comparisons()
@@ -244,22 +238,7 @@ def explain_command(
     for one in trace.candidates:
         if is_named(takedowns, one.url):
             one.url = TAKEN_DOWN
-    return Explanation(stored, trace, history, decider, _difference(state, stored, decider), _exact(state, stored))
-
-
-def _exact(state: State, verdict: dict[str, Any]) -> tuple[ExactSimilarity, float] | None:
-    """None if nothing was sampled, or one of the two pages cannot be read any more."""
-    evidence = verdict.get("evidence") or {}
-    numbers = evidence.get("nearest") or evidence
-    other = evidence.get("nearest") or verdict.get("content_of") or verdict.get("representative")
-    if other is None or "coordinates" not in other or numbers.get("tape_score") is None:
-        return None
-    places = [Coordinates(**one["coordinates"]) for one in (verdict, other)]
-    try:
-        found = exact_of([state.read_page(place) for place in places], state.scheme)
-    except BadInput:
-        return None
-    return None if found is None else (found, numbers["tape_score"])
+    return Explanation(stored, trace, history, decider, _difference(state, stored, decider))
 
 
 def _difference(state: State, verdict: dict[str, Any], decider: Decider) -> tuple[CardSide, Draft] | None:

@@ -13,8 +13,7 @@ from neardup.signals.of_sketches import OF_SKETCHES, sketch_signals
 from neardup.signals.pages import Body, Result
 from neardup.signals.table import SIGNALS, signals_of
 from neardup.urls import normalise_url
-from streams.comparison.compare import SCHEME, page_of_file
-from streams.comparison.exact_similarity import pair_of_pages
+from streams.comparison.compare import SCHEME, page_of_file, pair_of_pages
 from streams.process.terminal import safe, table_of
 
 

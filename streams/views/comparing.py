@@ -20,15 +20,12 @@ from neardup.report.samples import page_text, page_there
 from neardup.sketch.layout import RecordKind
 from neardup.sketch.sketch import Sketch
 from neardup.verdict import Coordinates
-from streams.comparison.batch_rules import batch_results
 from streams.comparison.compare import decision_text, rule_results, veto_names
 from streams.views.lists import Facts, Row
 from streams.views.rows import JUDGEMENTS
 from streams.views.source import Origin
 
 PASSAGES_SHOWN, PASSAGES_MAX = 12, 500
-#: The time of a longest common subsequence is the product of the lengths.
-BATCH_TOKENS_MAX = 50_000
 
 
 @dataclass(slots=True)
@@ -126,7 +123,7 @@ def compared(
 
 def _figures(a: _Side, b: _Side, decider: Decider, difference: Difference | None) -> Facts:
     """Return the results of the rules, if both sketches are available."""
-    out: Facts = {"pair": None, "same_digest": None, "rules": [], "batch_rules": [], "names": []}
+    out: Facts = {"pair": None, "same_digest": None, "rules": [], "names": []}
     if a.sketch is None or b.sketch is None or a.record is None or b.record is None:
         return out
     decider = replace(decider, scheme=str(a.fetch.get("scheme") or decider.scheme))
@@ -143,9 +140,6 @@ def _figures(a: _Side, b: _Side, decider: Decider, difference: Difference | None
         )
     if difference is not None:
         out["names"] = veto_names(difference, (a.sketch, b.sketch), pair)
-    if a.page and b.page and difference is not None and a.sketch.tokens + b.sketch.tokens <= BATCH_TOKENS_MAX:
-        bound = max(len(page.body or b"") for page in (a.page, b.page)) + 1
-        out["batch_rules"] = [one._asdict() for one in batch_results((a.page, b.page), bound)]
     return out
 
 

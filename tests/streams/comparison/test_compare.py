@@ -2,8 +2,6 @@
 
 import io
 import json
-from difflib import SequenceMatcher
-from itertools import product
 from pathlib import Path
 
 import pytest
@@ -190,59 +188,25 @@ def test_files_that_cannot_be_compared(tmp_path: Path) -> None:
         compare_command(tmp_path, a)
 
 
-def test_the_batch_rules_read_both_texts(tmp_path: Path) -> None:
-    lines = [
-        f"This is sentence {number} of a page about wool, {'yarn ' * (number % 7)}and felt." for number in range(40)
-    ]
-    a, b, c = (tmp_path / f"{name}.html" for name in "abc")
-    a.write_text("<p>" + " ".join(lines))
-    b.write_text("<p>" + " ".join([*lines[:20], "One more sentence stands here.", *lines[20:]]))
-    c.write_text("<p>" + " ".join(f"Nothing of line {number} was said of tin or of copper." for number in range(40)))
-    near, far = compare_command(a, b), compare_command(a, c)
-    assert {one.rule: one.near_duplicate for one in near.batch} == {"tlcs": True, "cosine": True, "signals": None}
-    assert {one.rule: one.near_duplicate for one in far.batch} == {"tlcs": False, "cosine": False, "signals": None}
-    assert near.batch[0].shared_signatures > 20 > 0 == far.batch[0].shared_signatures
-    assert "common signatures" in shown(near)
-    assert "no common signature" in shown(far)
-    answer = near.to_json()["batch_rules"]
-    assert [one["rule"] for one in answer] == ["tlcs", "cosine", "signals"]
-    assert "resemblance 9" in answer[0]["numbers"]
+ONLINE = {"shingling", "simhash", "combined", "site-split", "simhash64", "verified", "tape"}
 
 
-NINE = {"shingling", "simhash", "combined", "site-split", "simhash64", "verified", "cosine", "signals", "tlcs"}
-
-
-@pytest.mark.parametrize("signal", ["tape", "mcd_fetched"])
-def test_all_nine_rules_stand_side_by_side(tmp_path: Path, signal: str) -> None:
+def test_compare_shows_all_online_rules_side_by_side(tmp_path: Path) -> None:
     a, b, c = page(tmp_path, "a.html", LINES), page(tmp_path, "b.html", LINES[:-1]), page(tmp_path, "c.html", ["other"])
-    model = Model((signal,), Branch(signal, 0.30005, Leaf(True, 9, 9), Leaf(False, 9, 0)))
+    model = Model(("tape",), Branch("tape", 0.30005, Leaf(True, 9, 9), Leaf(False, 9, 0)))
     for other, duplicate in ((b, True), (c, False)):
         value = json.loads(json.dumps(compare_command(a, other, model=model).to_json()))
-        names = {one["rule"]: one for one in (*value["rules"], *value["batch_rules"])}
-        assert set(names) == NINE | {"tape"}
-        learned = names["signals"]
-        assert (learned.get("near_duplicate") or learned.get("verdict") == "near_duplicate") is duplicate
-    without = compare_command(a, b)
-    assert {one.rule for one in (*without.rules, *without.batch)} == NINE | {"tape"}
-    assert "no model" in shown(without)
+        names = {one["rule"]: one for one in value["rules"]}
+        assert set(names) == ONLINE | {"signals"}
+        assert (names["signals"]["verdict"] == "near_duplicate") is duplicate
+    assert {one.rule for one in compare_command(a, b).rules} == ONLINE
 
 
-def test_the_exact_similarity_stands_beside_the_sampled_one(tmp_path: Path) -> None:
-    lines = [f"{a} {b} {a}{b} is word {i}" for i, (a, b) in enumerate(product("abcdefghijklmnopqrst", repeat=2))]
-    edited = [line if i % 9 else f"other{i} thing{i} stands{i} here{i}" for i, line in enumerate(lines)]
-    result = compare_command(page(tmp_path, "a.html", lines), page(tmp_path, "b.html", edited))
-    assert result.exact is not None
-    least, most = result.exact.least, result.exact.most
-    assert least < most
-    assert least - 0.02 <= result.pair.tape_score <= most + 0.02
-    words = [[word for line in ["A manual", *text] for word in line.lower().split()] for text in (lines, edited)]
-    common = sum(block.size for block in SequenceMatcher(None, *words, autojunk=False).get_matching_blocks())
-    assert result.exact.similarity == pytest.approx(common / (sum(map(len, words)) - common), abs=0.01)
-    text = " ".join(shown(result).split())
-    assert f"Exactly, {result.exact.similarity:.0%} of all words" in text
-    assert "fixed seed" in text
-    assert json.loads(json.dumps(result.to_json()))["exact"]["seeds"] == 16
-    assert compare_command(tmp_path / "a.html", tmp_path / "b.html").to_json() == result.to_json()
+def test_compare_refuses_a_model_that_reads_texts(tmp_path: Path) -> None:
+    a = page(tmp_path, "a.html", LINES)
+    model = Model(("mcd_fetched",), Branch("mcd_fetched", 0.3, Leaf(True, 9, 9), Leaf(False, 9, 0)))
+    with pytest.raises(BadInput, match="mcd_fetched"):
+        compare_command(a, a, model=model)
 
 
 def test_compare_samples_as_a_scan_does(shell: Shell) -> None:
@@ -255,6 +219,4 @@ def test_compare_samples_as_a_scan_does(shell: Shell) -> None:
         assert result["decider"] == opened.decider.digest
         values = explain_command(opened, (shell.folder / "site" / "b.html").as_uri())
     assert values.trace.candidates[0].pair.tape_score == result["pair"]["tape_score"]
-    assert values.exact is not None
-    assert values.exact[0].similarity == result["exact"]["similarity"]
     assert shell("compare", "site/a.html", "site/b.html", "--state", "nowhere").code != 0

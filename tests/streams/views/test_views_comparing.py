@@ -41,7 +41,6 @@ def test_what_differs_and_what_each_rule_says(scanned: Path) -> None:
     rules = {one["rule"]: one for one in found["rules"]}
     assert rules.keys() == {"shingling", "simhash", "combined", "site-split", "simhash64", "tape", "verified"}
     assert rules["verified"]["verdict"] == "near_duplicate"
-    assert {one["rule"] for one in found["batch_rules"]} <= {"tlcs", "cosine"}
     # What the sketches say is what was judged.
     verdict = next(iter(source.rows("urls", B)))["verdict"]
     assert found["pair"]["tape_score"] == pytest.approx(verdict["evidence"]["tape_score"], abs=1e-4)
