@@ -53,7 +53,6 @@ TASKS: Mapping[str, Mapping[str, str]] = {
         "skip-record": "Leave out what cannot be read.",
     },
     "Back up, replay, and judge history anew": {
-        "inspect": "Print the content of an index that is not in use.",
         "checkpoint": "Copy an index to where it can be restored from.",
         "checkpoints": "List the checkpoints.",
         "restore": "Make a state directory from a checkpoint.",

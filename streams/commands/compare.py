@@ -40,9 +40,9 @@ def compare(options: Options) -> None:
     announce_compiler()
     scheme, decider = SCHEME, None
     if options.state is not None:
-        from streams.files.state import State
+        from streams.files.scan_reader import read_scan
 
-        with State.open(options.state) as opened:
+        with read_scan(options.state) as opened:
             scheme, decider = opened.scheme, opened.decider
     made = compare_command(
         options.a,

@@ -65,9 +65,9 @@ def replay(options: Options) -> int:
     piped = options.out in (None, "-") and to_topic is None
     with _output(options.out) as file, bar(shown=not piped) as shown:
         if scan is not None:
-            from streams.files.state import State
+            from streams.files.scan_reader import read_scan
 
-            with State.open(scan) as state:
+            with read_scan(scan) as state:
                 other = settings.decider(state.scheme) if settings.decider_values else None
                 done = replay_scan(state, stretch, file, shown.folded, decider=other)
         else:

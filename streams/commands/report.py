@@ -16,9 +16,9 @@ class Options(StateOption):
 def report(options: Options) -> None:
     """Write a report of a scan as one HTML file: verdicts, charts, and samples with their evidence."""
     from streams.files.report import write_report
-    from streams.files.state import State
+    from streams.files.scan_reader import read_scan
 
     announce_compiler("sketching")
-    with State.open(options.state) as opened:
+    with read_scan(options.state) as opened:
         write_report(opened, options.out)
     click.echo(f"report: {options.out}")

@@ -20,8 +20,8 @@ from neardup.report.samples import CardSide, card, instant
 from neardup.rules import why_refused
 from neardup.urls import name_of, named_url
 from neardup.verdict import TAKEN_DOWN, Coordinates
+from streams.files.scan_reader import ScanReader
 from streams.files.scan_shards import ShardsOfFold
-from streams.files.state import State
 from streams.pipeline.folded_takedowns import is_named, without
 from streams.pipeline.matcher import Matcher
 from streams.process.terminal import folded
@@ -199,7 +199,7 @@ def _ruling(one: Candidate, chosen: bool) -> str:
 
 
 def explain_command(
-    state: State,
+    state: ScanReader,
     url: str,
     *,
     page_id: int | None = None,
@@ -241,12 +241,12 @@ def explain_command(
     return Explanation(stored, trace, history, decider, _difference(state, stored, decider))
 
 
-def _difference(state: State, verdict: dict[str, Any], decider: Decider) -> tuple[CardSide, Draft] | None:
+def _difference(state: ScanReader, verdict: dict[str, Any], decider: Decider) -> tuple[CardSide, Draft] | None:
     shown = card(verdict, lambda place: state.read_page(Coordinates(**place)), decider)
     return None if shown.other is None or shown.draft is None else (shown.other, shown.draft)
 
 
-def _stored(state: State, url: str, page_id: int | None) -> tuple[dict[str, Any], list[tuple[int, str]]]:
+def _stored(state: ScanReader, url: str, page_id: int | None) -> tuple[dict[str, Any], list[tuple[int, str]]]:
     """The verdict to explain, and the latest verdicts about the URL."""
     try:
         required = named_url(url, state.scheme.url_bytes_max)

@@ -24,8 +24,8 @@ from neardup.evaluation.run_tables import RunPages, RunStudy
 from neardup.scheme import FIXED_SEED, Scheme
 from neardup.sketch.make_sketches import sketch_pages
 from streams.errors import WrongUsage, bad_input
+from streams.files.scan_reader import ScanReader, read_scan
 from streams.files.sources import LocalSource, ReadOptions, open_sources
-from streams.files.state import State
 from streams.formats.message import Message, decode_entry
 from streams.ports import Progress, silent
 
@@ -86,11 +86,11 @@ def open_crawl(
     """Opens a crawl from files or a state directory. Sketches are held in memory, texts are read on demand.
 
     Raises BadInput for neither or both, for an unknown kind of source, for no readable page, and for more than
-    pages_max pages; StateError for a directory in use.
+    pages_max pages; StateError for a directory without a scan.
     """
     check_crawl(paths, state)
     if state is not None:
-        with State.open(state) as opened:
+        with read_scan(state) as opened:
             records = _logged(opened, progress)
             corpus = corpus_of(records, pages_max=pages_max)
             run = run_of(f"the run of {state.name}: {opened.decider.rule}", opened.verdicts())
@@ -113,7 +113,7 @@ def open_crawl(
     yield EvaluatedCrawl(corpus, texts, Decider(scheme=SCHEME.digest), unread=unread)
 
 
-def _logged(state: State, progress: Progress) -> Iterator[bytes]:
+def _logged(state: ScanReader, progress: Progress) -> Iterator[bytes]:
     end = state.log.end()
     for done, (offset, data) in enumerate(state.log.read(), 1):
         entry = decode_entry(data, offset)

@@ -17,7 +17,7 @@ from neardup.evaluation.pairs.study import score
 from neardup.evaluation.tuning import Tuning, setting_text, tune
 from neardup.wording import counted
 from streams.evaluation.evaluate import open_crawl
-from streams.files.state import State
+from streams.files.scan_reader import read_scan
 from streams.history import diff_command as diff
 from streams.history.diff import Diff
 from streams.history.replay import Stretch, replay_scan
@@ -70,7 +70,7 @@ def _changed(path: Path, tuning: Tuning, progress: Progress) -> Diff:
     """Compares the scan's verdicts with the proposal's verdicts on the same log."""
     with tempfile.TemporaryDirectory(prefix="neardup-tune-") as folder:
         proposed = Path(folder) / "verdicts.jsonl"
-        with State.open(path) as state, proposed.open("wb") as out:
+        with read_scan(path) as state, proposed.open("wb") as out:
             replay_scan(
                 state,
                 Stretch(),

@@ -7,14 +7,14 @@ from neardup.index.posting_rows import is_hot
 from neardup.report import HotKey, ReportInfo, SourceInfo, build_report
 from neardup.rules.key_families import SIMILARITY_BYTES, family_of
 from neardup.verdict import Coordinates
-from streams.files.state import State
+from streams.files.scan_reader import ScanReader
 from streams.process.shutdown import now_ms
 from streams.state.locked_folder import state_errors
 
 HOT_KEYS_MAX = 1000
 
 
-def write_report(state: State, target: Path) -> None:
+def write_report(state: ScanReader, target: Path) -> None:
     """Writes the report of all verdicts of `state`. Raises StateError if `target` cannot be written."""
     hot = [key for key, row in state.store.scan(Family.KEYS) if len(key) == SIMILARITY_BYTES and is_hot(row)]
     sources = [SourceInfo(source.path, source.id, source.pages or None) for source in state.sources.values()]

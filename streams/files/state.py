@@ -20,43 +20,36 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any
-
-import orjson
 
 from neardup.clusters.batch_verdicts import BatchVerdicts
 from neardup.decider import Decider
-from neardup.errors import BadInput, CorruptRecord, StateError
+from neardup.errors import StateError
 from neardup.index.column_families import Store
 from neardup.index.memory import MemoryStore
 from neardup.limits import PLACE_BITS
-from neardup.page import Page
 from neardup.scheme import Scheme
 from neardup.sharded.epochs import Sharding
 from neardup.sketch.takedown_hashes import Takedown
-from neardup.verdict import Coordinates, Verdict
+from neardup.verdict import Verdict
+from streams.files.scan_reader import ScanReader, read_sources, refuse_the_streams
 from streams.files.scan_shards import AHEAD, ScanShards, new_sharding
 from streams.files.segments import SegmentLog
-from streams.files.sources import LocalSource, SourceRecord, digest_of, unchanged
+from streams.files.sources import LocalSource, SourceRecord, digest_of
 from streams.formats.message import (
     MANY_SOURCES,
     Forget,
     NewDecider,
-    decode_verdicts,
     encode_control,
     encode_verdicts,
-    verdict_lines,
 )
 from streams.pipeline.control_records import decider_changes_in, describe_change, incompatibility
-from streams.pipeline.folded_takedowns import FoldedTakedown, takedowns_of, without
+from streams.pipeline.folded_takedowns import FoldedTakedown, takedowns_of
 from streams.pipeline.matcher import Matcher, Prepared, folded_to
 from streams.state.directory import SCAN_NAMES, SHARD_NAMES, Directory
 from streams.state.locked_folder import state_errors
 
 #: Messages between two flushes of the store: at most so many are folded again after a crash.
 FLUSH_MESSAGES = 64
-#: Source of pages that `neardup.open_index` added; offset: their ordinal in this directory.
-LIBRARY = "0" * 32
 
 
 class VerdictLog:
@@ -76,27 +69,23 @@ class VerdictLog:
             self.listener(source, lines)
 
 
-class State:
+class State(ScanReader):
     """One open state directory. Use `State.open`; close it, or use it as a context manager.
 
-    messages: repairs made by opening, for the operator. sources: by id (32 hex digits), in the order of their names.
-    first_decider: the decider at the log's start.
+    messages: repairs made by opening, for the operator.
     """
 
-    scheme: Scheme
-    first_decider: Decider
-    store: Store
     _directory: Directory
     log: SegmentLog
     matcher: Matcher
 
     def __init__(self, path: Path, *, in_memory: bool) -> None:
+        super().__init__()
         self.path = path
         self.messages: list[str] = []
         self.sources: dict[str, SourceRecord] = {}
         self._in_memory = in_memory
         self._held = ExitStack()
-        self._readable: dict[str, bool] = {}
         self._processes = 0
         self.effects_log: SegmentLog | None = None
         self._stop_shards = self._held.enter_context(ExitStack())
@@ -138,7 +127,7 @@ class State:
             state = cls(path.absolute(), in_memory=False)
         try:
             state._directory = Directory(state.path, state._held, more=(*SCAN_NAMES, *SHARD_NAMES))
-            _refuse_the_streams(state.path)
+            refuse_the_streams(state.path)
             state._processes = shards
             state._load(scheme, decider)
             state._recover()
@@ -153,67 +142,6 @@ class State:
     def decider(self) -> Decider:
         """The current decider."""
         return self.matcher.decider
-
-    def verdicts(self) -> Iterator[dict[str, Any]]:
-        """Yield verdicts as JSON objects, in the log's order, without pages that were taken down later.
-
-        Such a page has only the verdict `gone` of its takedown, and no verdict on another page contains its URL.
-        """
-        done = list(takedowns_of(self.store))
-        for offset, frame in self.verdict_log.log.read():
-            later = [one.takedown for one in done if one.offset >= offset]
-            for verdict in decode_verdicts(frame, offset):
-                left = without(later, verdict) if later else verdict
-                if left is not None:
-                    yield left
-
-    def takedowns_after(self, offset: int) -> list[Takedown]:
-        """Return the takedowns at `offset` of the log and behind it."""
-        return [one.takedown for one in takedowns_of(self.store) if one.offset >= offset]
-
-    def kept_lines(self) -> Callable[[Verdict], bytes | None]:
-        """Return a lookup of a verdict's stored JSON line (or None); it is called in the log's order, once each."""
-        frames = self.verdict_log.log.read()
-        lines: dict[tuple[int, int], bytes] = {}
-        last = -1
-
-        def line_of(verdict: Verdict) -> bytes | None:
-            nonlocal last
-            required = verdict.page_id >> PLACE_BITS
-            while last < required and (frame := next(frames, None)) is not None:
-                last = frame[0]
-                if last >= required:
-                    found = verdict_lines(frame[1], last).splitlines()
-                    lines.clear()
-                    lines.update({(one["page_id"], one["n"]): line for line in found for one in [orjson.loads(line)]})
-            return lines.get((verdict.page_id, verdict.n)) if last == required else None
-
-        return line_of
-
-    def read_page(self, coordinates: Coordinates) -> Page:
-        """Read a page again from its source. Raises BadInput if the source is gone, changed or unknown."""
-        record = self.sources.get(coordinates.source)
-        if coordinates.source == LIBRARY:
-            raise BadInput("added by neardup.open_index, which keeps no pages")
-        if record is None:
-            raise BadInput(f"no source {coordinates.source} is known here")
-        name = None
-        try:
-            if record.format is None:
-                if not 0 <= coordinates.position < len(record.files):
-                    raise BadInput(f"{record.path}: holds no file {coordinates.position}")
-                name = record.files[coordinates.position][0]
-            key = coordinates.source if name is None else f"{coordinates.source}/{name}"
-            if key not in self._readable:
-                self._readable[key] = unchanged(record, name)
-            if not self._readable[key]:
-                raise BadInput(f"{Path(record.path, name or '')}: has changed since it was scanned")
-            page = LocalSource(record, self.scheme.body_bytes_max).read_at(coordinates)
-        except OSError as error:
-            raise BadInput(f"{error.filename or record.path}: cannot be read any more: {error.strerror}") from error
-        if page is None:
-            raise BadInput(f"{record.path}: holds no page {coordinates.offset}")
-        return page
 
     def enlist(self, source: LocalSource, *, again: bool = False) -> SourceRecord:
         """Record the source, and return its record with the id of its pages.
@@ -343,7 +271,7 @@ class State:
         self._held.callback(self.log.close)
         verdicts = SegmentLog(path / "verdicts")
         self._held.callback(verdicts.close)
-        self.verdict_log = VerdictLog(verdicts)
+        self.verdict_log, self.verdict_frames = VerdictLog(verdicts), verdicts
         self.messages += self.log.warnings + verdicts.warnings
         self.scheme = self._load_scheme(scheme)
         self.first_decider = self._load_decider(decider)
@@ -358,13 +286,7 @@ class State:
             )
         with state_errors("open", path / "sources"):
             (path / "sources").mkdir(exist_ok=True)
-            records = [(file, file.read_text()) for file in sorted((path / "sources").glob("*.json"))]
-        for file, text in records:
-            try:
-                record = SourceRecord.from_json(json.loads(text))
-            except (ValueError, TypeError) as error:
-                raise CorruptRecord(f"{file} is not a source's record: {error}; delete it to scan it again") from error
-            self.sources[record.id] = record
+        self.sources.update(read_sources(path))
 
     def _load_scheme(self, required: Scheme | None) -> Scheme:
         held = self._directory.scheme()
@@ -451,12 +373,3 @@ class State:
         with state_errors("delete", self.path / "index"):
             shutil.rmtree(self.path / "index")
         self.store = self._open_store()
-
-
-def _refuse_the_streams(path: Path) -> None:
-    """Raises StateError for a directory of `neardup match`, before any file is made in it: it has no log, scans do."""
-    if (path / "scheme.json").exists() and not any((path / name).exists() for name in SCAN_NAMES):
-        raise StateError(
-            f"{path} belongs to `neardup match`, whose log and verdicts are topics of Kafka (see: neardup verdicts); "
-            "name a directory of `neardup scan`"
-        )

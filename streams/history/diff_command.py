@@ -23,7 +23,7 @@ from neardup.report.samples import Card, card
 from neardup.urls import name_of
 from neardup.verdict import Coordinates
 from neardup.wording import counted
-from streams.files.state import State
+from streams.files.scan_reader import ScanReader, read_scan
 from streams.history.diff import CHANGED, Diff, History, Sample, Verdict, diff
 from streams.history.tables import must_be_writable, write_table
 from streams.process.terminal import safe, table_of
@@ -56,7 +56,7 @@ def history_of(name: str, topics: Topics = no_topics) -> History:
 
 
 def _scan(path: Path) -> Iterator[Verdict]:
-    with State.open(path) as state:
+    with read_scan(path) as state:
         yield from state.verdicts()
 
 
@@ -126,7 +126,7 @@ def page(found: Diff, before: str, after: str, views: str = "") -> str:
     style = resources.files("neardup.report").joinpath("report.css").read_text(encoding="utf-8")
     with ExitStack() as stack:
         paths = [Path(name) for name in dict.fromkeys((before, after)) if not name.startswith(TOPIC)]
-        states = [stack.enter_context(State.open(path)) for path in paths if path.is_dir()]
+        states = [stack.enter_context(read_scan(path)) for path in paths if path.is_dir()]
         deciders = [*(state.decider for state in states), *_DEFAULTS]
         return templates.get_template("diff.html.j2").render(
             found=found,
@@ -144,7 +144,7 @@ def page(found: Diff, before: str, after: str, views: str = "") -> str:
 _DEFAULTS = tuple(Decider(scheme="", rule=rule) for rule in ONLINE_RULES)
 
 
-def _texts_of(state: State | None, sample: Sample) -> Card | None:
+def _texts_of(state: ScanReader | None, sample: Sample) -> Card | None:
     """Return the page beside the one that its latest verdict refers to; None without both texts."""
     for verdict in (sample.after, sample.before):
         if state is None or verdict is None:

@@ -21,8 +21,8 @@ from neardup.limits import PLACE_BITS
 from neardup.sketch.layout import HEADER
 from neardup.verdict import Verdict
 from streams.errors import PositionLost, WrongUsage
+from streams.files.scan_reader import ScanReader
 from streams.files.scan_shards import ShardsOfFold
-from streams.files.state import State
 from streams.formats.message import Message, decode_entry, is_control
 from streams.pipeline.matcher import FOLD_BYTES_MAX, Matcher
 
@@ -175,7 +175,7 @@ class Replayed:
 
 
 def replay_scan(
-    state: State,
+    state: ScanReader,
     stretch: Stretch,
     out: BinaryIO,
     progress: Progress = lambda done, total: None,

@@ -1,8 +1,15 @@
-"""Implements `neardup inspect`: the content of a state directory or a checkpoint, and its consistency."""
+"""Shows the rows of an index: of a scan, a matcher, a judge or a shard, also while its process works.
 
-from collections.abc import Mapping
+Rows are read in their order, in bounded memory: an index of ten million pages takes minutes, not gigabytes.
+"""
+
+import shutil
+import tempfile
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +20,10 @@ from neardup.decider import Decider
 from neardup.errors import BadInput, StateError
 from neardup.index import sketch_rows
 from neardup.index.column_families import Family, Store
-from neardup.index.rocks import RocksStore
+from neardup.index.posting_rows import is_hot
+from neardup.index.rocks import RocksSnapshot
 from neardup.index.rows import NO_PAGE, decode_cluster, decode_member, decode_url, id_key
+from neardup.rules.key_families import SIMILARITY_BYTES, family_of
 from neardup.sharded.epochs import Sharding
 from neardup.sharded.shard import applied_to, owner_of
 from neardup.sketch.sketch import Sketch
@@ -22,25 +31,79 @@ from neardup.urls import named_url, url_hash
 from neardup.wording import counted
 from streams.pipeline.folded_takedowns import takedowns_of
 from streams.pipeline.matcher import LOG_PROGRAM, PROGRAM, Matcher
-from streams.process.terminal import safe, table_of
-from streams.state.directory import SCAN_NAMES, SHARD_NAMES, Directory, shard_folder
-from streams.state.index_check import LISTED_MAX, Inspection, Progress, inspect, inspect_shard
+from streams.process.terminal import table_of
+from streams.state.directory import kept_decider, shard_folder
 
-MEMBERS_SHOWN = 50
+MEMBERS_SHOWN, LARGEST_SHOWN = 50, 10
+_BATCH = 1024
+
+#: Called with the rows read so far.
+Progress = Callable[[int], None]
+
+
+@dataclass(slots=True)
+class Inspection:
+    """Counts of an index.
+
+    rows, bytes: by column family, keys and values, before compression. standing: URLs by standing; a member's is that
+    of its last verification. keys: rows of the `keys` family by kind of key; hot: those of them that are hot. largest:
+    the clusters with the most pages, (pages, cluster id).
+    """
+
+    rows: Counter[str] = field(default_factory=Counter)
+    bytes: Counter[str] = field(default_factory=Counter)
+    standing: Counter[str] = field(default_factory=Counter)
+    keys: Counter[str] = field(default_factory=Counter)
+    hot: Counter[str] = field(default_factory=Counter)
+    largest: list[tuple[int, int]] = field(default_factory=list)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return plain JSON values."""
+        counts = {name: dict(getattr(self, name)) for name in ("rows", "bytes", "standing", "keys", "hot")}
+        return {**counts, "largest_clusters": [{"pages": pages, "cluster": cluster} for pages, cluster in self.largest]}
+
+
+def inspect(store: Store, progress: Progress = lambda rows: None, *, of_shard: bool = False) -> Inspection:
+    """Reads the whole index. of_shard: its rows of URLs have another form. Raises CorruptRecord with family and key."""
+    found, read = Inspection(), 0
+    for family in Family:
+        name, rows = family.name.lower(), iter(store.scan(family))
+        while batch := list(islice(rows, _BATCH)):
+            found.rows[name] += len(batch)
+            found.bytes[name] += sum(len(key) + len(value) for key, value in batch)
+            if family is Family.KEYS:
+                _count_keys(found, batch)
+            elif family is Family.URLS and not of_shard:
+                found.standing.update(decode_url(value).standing.value for _, value in batch)
+            elif family is Family.CLUSTERS:
+                sizes = ((decode_cluster(value).size, int.from_bytes(key, "big")) for key, value in batch)
+                pairs = [*found.largest, *((size, cluster) for size, cluster in sizes if size > 1)]
+                found.largest = sorted(pairs, reverse=True)[:LARGEST_SHOWN]
+            read += len(batch)
+            progress(read)
+    return found
+
+
+def _count_keys(found: Inspection, batch: Sequence[tuple[bytes, bytes]]) -> None:
+    for key, value in batch:
+        name = family_of(key).name.lower()
+        found.keys[name] += 1
+        if len(key) == SIMILARITY_BYTES:
+            found.hot[name] += is_hot(value)
 
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """An index that this process has open, its decider, and the offset of the next message to fold.
+    """An index as its process last flushed it, its decider, and the offset of the next message to fold.
 
     shards: the stores of a scan's shards, by number. owner: of the index of a single shard (`owner_of`), else "".
     """
 
     path: Path
-    store: RocksStore
+    store: RocksSnapshot
     decider: Decider
     next_offset: int
-    shards: Mapping[int, RocksStore]
+    shards: Mapping[int, RocksSnapshot]
     owner: str
 
     def sketch_row(self, page_id: int) -> tuple[Store, bytes | None]:
@@ -53,45 +116,38 @@ class Opened:
 
 
 def open_index(path: Path, held: ExitStack) -> Opened:
-    """Opens the index of a state directory that no process has open. Raises StateError, BadInput."""
+    """Opens the index of a state directory, also while its process works. Raises StateError, BadInput."""
     if not (path / "index").is_dir():
         raise BadInput(f"{path} holds no index; name a state directory")
-    directory = Directory(path, held, more=(*SCAN_NAMES, *SHARD_NAMES))
-    first = directory.decider()
+    first = kept_decider(path)
     if first is None:
         raise StateError(f"{path / 'decider.json'} is missing; restore it")
-    store = _store(directory.path / "index", held)
+    store = _store(path / "index", held)
     if owner := owner_of(store):
-        return Opened(directory.path, store, first, applied_to(store), {}, owner)
-    folders = {number: shard_folder(directory.path, number) for number in range(first.shards if first.epoch else 0)}
+        return Opened(path.absolute(), store, first, applied_to(store), {}, owner)
+    folders = {number: shard_folder(path, number) for number in range(first.shards if first.epoch else 0)}
     shards = {number: _store(folder, held) for number, folder in folders.items() if folder.is_dir()}
     matcher = Matcher(store, first)
-    return Opened(directory.path, store, matcher.decider, matcher.next_offset, shards, "")
+    return Opened(path.absolute(), store, matcher.decider, matcher.next_offset, shards, "")
 
 
-def _store(folder: Path, held: ExitStack) -> RocksStore:
-    store = RocksStore(folder)
+def _store(folder: Path, held: ExitStack) -> RocksSnapshot:
+    scratch = Path(tempfile.mkdtemp(prefix="neardup-rows-"))
+    held.callback(shutil.rmtree, scratch, ignore_errors=True)
+    store = RocksSnapshot(folder, scratch)
     held.callback(store.close)
     return store
 
 
 def overview(opened: Opened, progress: Progress) -> tuple[Inspection, dict[str, Any]]:
-    """Inspects the index. Returns the result, and the same as plain values with the directory's own data.
-
-    The contradictions of a scan's shards are in both; their sizes are in the plain values only.
-    """
-    found = (inspect_shard if opened.owner else inspect)(opened.store, progress)
+    """Counts the rows. Returns the counts, and the same as plain values with the directory's own data and shards."""
+    found = inspect(opened.store, progress, of_shard=bool(opened.owner))
     shards = []
     for number, store in opened.shards.items():
-        one = inspect_shard(store, progress)
-        found.wrong_total += one.wrong_total
-        own = {"folder": f"shards/{number}/"}
-        found.wrong += [wrong._replace(family=f"shard {number}, {wrong.family}", **own) for wrong in one.wrong]
-        plain = one.to_json()
+        plain = inspect(store, progress, of_shard=True).to_json()
         names = ("rows", "bytes", "keys", "hot")
         sizes = {name: plain[name] for name in names}
         shards.append({"shard": number, "next_offset": applied_to(store), "file_bytes": _file_bytes(store), **sizes})
-    del found.wrong[LISTED_MAX:]
     index, log = (row or b"" for row in opened.store.get_many(Family.META, [PROGRAM, LOG_PROGRAM]))
     summary = {
         "state": str(opened.path),
@@ -110,7 +166,7 @@ def overview(opened: Opened, progress: Progress) -> tuple[Inspection, dict[str, 
     return found, summary
 
 
-def _file_bytes(store: RocksStore) -> dict[str, int]:
+def _file_bytes(store: RocksSnapshot) -> dict[str, int]:
     return {family.name.lower(): size.file_bytes for family, size in store.sizes().items()}
 
 
@@ -205,13 +261,6 @@ def shown(found: Inspection, summary: dict[str, Any]) -> Group:
         parts.append(Text(f"taken down at offset {done['offset']:,}: {done['what']}, {counted(done['pages'], 'page')}"))
     for pages, cluster in found.largest[:5]:
         parts.append(Text(f"cluster {cluster}: {counted(pages, 'page')}"))
-    if not found.wrong_total:
-        parts.append(Text("all rows are consistent", style="bold"))
-        return Group(*parts)
-    parts.append(Text(counted(found.wrong_total, "contradiction"), style="bold"))
-    parts += [Text.assemble(f"{one.family} {one.key}: ", safe(one.what)) for one in found.wrong[:20]]
-    away = ", ".join(sorted({one.folder for one in found.wrong}))
-    parts.append(Text(f"move {away} away and start again: it is folded from the log, or restored from a checkpoint"))
     return Group(*parts)
 
 
@@ -220,7 +269,7 @@ def _shards_shown(shards: list[dict[str, Any]], next_offset: int) -> list[Any]:
     if not shards and not next_offset:
         return [Text("no message is folded yet; a shard has no rows before the end of the second epoch")]
     if not shards:
-        return [Text("shards: their indexes are not here; inspect the folder of each (DIR.shards/NUMBER)")]
+        return [Text("shards: their indexes are not here; name the folder of each (DIR.shards/NUMBER)")]
     table = table_of("shard", ">sketches", ">keys", ">hot", ">on disk", ">effects to message")
     for one in shards:
         rows, on_disk = one["rows"], sum(one["file_bytes"].values())

@@ -12,7 +12,7 @@ from neardup.errors import BadInput
 from neardup.limits import PLACE_BITS
 from neardup.page import Page
 from neardup.verdict import Coordinates
-from streams.files.state import State
+from streams.files.scan_reader import ScanReader, read_scan
 from streams.formats.message import decode_message
 from streams.state.directory import kept_policy
 from streams.views.audits import Audits, NoAudits
@@ -46,7 +46,7 @@ class Origin(Protocol):
 class ScanOrigin:
     """A scan's log and sources, by their files, which only grow: the directory is not locked."""
 
-    def __init__(self, state: State) -> None:
+    def __init__(self, state: ScanReader) -> None:
         self._state = state
 
     def record(self, page_id: int, log: str | None) -> bytes:
@@ -133,14 +133,14 @@ class Source(Protocol):
 
 
 class ScanSource:
-    """A scan's directory as it was at the start. decider: the directory's own."""
+    """A scan's directory as its last flush before the start left it. decider: the directory's own."""
 
     def __init__(self, path: Path, audits: Audits | None = None) -> None:
-        """Read all verdicts into memory and unlock the directory. Raises StateError, CorruptRecord."""
+        """Read all verdicts into memory. Raises StateError, CorruptRecord."""
         self.audits: Audits = audits or NoAudits()
         self.where, self.partitions, self._path = f"the scan in {path}", None, path
         self._rows = MemoryRows()
-        with State.open(path) as state:
+        with read_scan(path) as state:
             self.decider: Decider = state.decider
             self.origin: Origin = ScanOrigin(state)
             self._finished = [source.finished for source in state.sources.values()]

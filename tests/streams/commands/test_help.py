@@ -31,7 +31,7 @@ def test_the_first_word_of_some_commands_lists_them() -> None:
 
 
 def test_there_are_all_of_them() -> None:
-    assert {("scan",), ("topics", "create"), ("plan",), ("evaluate", "tlcs")} <= set(ALL)
+    assert {("scan",), ("topics", "create"), ("evaluate", "tlcs")} <= set(ALL)
     assert len(ALL) > 25
 
 

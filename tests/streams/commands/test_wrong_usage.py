@@ -18,7 +18,12 @@ MISSING = (
     *("scan nowhere.warc", "report nowhere", "explain https://a.example/ nowhere", "compare nowhere.html a.html"),
     *("copy nowhere --out kept.jsonl", "partition nowhere.warc", "views nowhere", "export nowhere --out urls.csv"),
     *("canonical --state nowhere", "forget --state nowhere --site a.example", "publish nowhere.warc"),
-    *("inspect nowhere", "checkpoint nowhere --checkpoints copies", "replay nowhere", "diff nowhere nowhere.jsonl"),
+    *(
+        "explain --rows --state nowhere",
+        "checkpoint nowhere --checkpoints copies",
+        "replay nowhere",
+        "diff nowhere nowhere.jsonl",
+    ),
     *("checkpoints --checkpoints nowhere", "restore new --checkpoints nowhere", "views site --audit nowhere.jsonl"),
     *("label nowhere.warc --labels labels.jsonl", "tune nowhere.jsonl", "evaluate nowhere.warc", "evaluate --state no"),
     *("evaluate --verdicts nowhere.jsonl", "evaluate tlcs nowhere.warc", "evaluate signals nowhere.jsonl"),
@@ -100,13 +105,13 @@ def test_a_port_in_use_has_exit_code_2(ready: Shell) -> None:
 
 
 def test_a_state_directory_is_an_argument_or_an_option_not_both(ready: Shell) -> None:
-    for command in ("report state", "inspect state", "replay state", "views state"):
+    for command in ("report state", "replay state", "views state"):
         ended = ready(*command.split(), "--state", "other")
         assert (ended.code, "is given twice" in ended.err) == (2, True), (command, ended.err)
 
 
 def test_a_required_option_is_demanded(ready: Shell) -> None:
-    for command in ("copy state", "export state", "label site", "dedupe-results a.html", "plan --retention 1y"):
+    for command in ("copy state", "export state", "label site", "dedupe-results a.html"):
         ended = ready(*command.split())
         assert (ended.code, "Missing option" in ended.err) == (2, True), (command, ended.err)
 

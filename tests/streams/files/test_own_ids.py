@@ -54,7 +54,7 @@ def test_pages_are_explained_and_inspected_by_their_ids(scanned: Shell) -> None:
         1,
         f"neardup: no verdict about no such id in {scanned.folder}/neardup-state; it names pages as e0\n",
     )
-    code, out, _ = scanned("inspect", "neardup-state", "--url", "copy of e5")
+    code, out, _ = scanned("explain", "copy of e5", "--rows")
     assert code == 0
     assert '"standing"' in out
 

@@ -1,18 +1,13 @@
-"""Inspection of an index: its content is shown, and every kind of contradiction is found."""
+"""`neardup explain --rows`: the content of an index, also while its process works."""
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from neardup.index.column_families import Family, Store
-from neardup.index.memory import MemoryStore
-from neardup.index.rows import decode_cluster, decode_member, decode_url, id_key
 from neardup.scheme import Scheme
 from streams.files.scan import scan
 from streams.files.state import State
-from streams.state.index_check import Inspection, inspect
 from tests.streams.archives import crawl, write_warc
 from tests.streams.shell import Shell
 
@@ -25,114 +20,20 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "state"
 
 
-@pytest.fixture(scope="module")
-def rows(path: Path) -> dict[Family, dict[bytes, bytes]]:
-    with State.open(path) as state:
-        return {family: dict(state.store.scan(family)) for family in Family}
-
-
-@pytest.fixture
-def store(rows: dict[Family, dict[bytes, bytes]]) -> Store:
-    made = MemoryStore()
-    made.write(rows)
-    return made
-
-
-def looked(store: Store) -> Inspection:
-    return inspect(store)
-
-
-def test_a_sound_index(store: Store, rows: dict[Family, dict[bytes, bytes]]) -> None:
-    found = looked(store)
-    assert (found.wrong, found.wrong_total) == ([], 0)
-    assert found.rows["urls"] == len(rows[Family.URLS]) == sum(found.standing.values())
-    assert found.rows["keys"] == sum(found.keys.values()) == len(rows[Family.KEYS])
-    assert found.bytes["sketches"] == sum(len(k) + len(v) for k, v in rows[Family.SKETCHES].items())
-    assert found.largest[0][0] == max(decode_cluster(row).size for row in rows[Family.CLUSTERS].values()) > 1
-
-
-def _member(store: Store) -> tuple[bytes, bytes]:
-    return next(iter(store.scan(Family.MEMBERS)))
-
-
-def drop_a_members_sketch(store: Store) -> None:
-    hashed = decode_member(_member(store)[1]).url_hash
-    (row,) = store.get_many(Family.URLS, [hashed])
-    store.write({Family.SKETCHES: {id_key(decode_url(row or b"").page_id): None}})
-
-
-def drop_a_member(store: Store) -> None:
-    store.write({Family.MEMBERS: {_member(store)[0]: None}})
-
-
-def drop_a_cluster(store: Store) -> None:
-    store.write({Family.CLUSTERS: {_member(store)[0][:8]: None}})
-
-
-def drop_a_members_url(store: Store) -> None:
-    store.write({Family.URLS: {decode_member(_member(store)[1]).url_hash: None}})
-
-
-def miscount_a_cluster(store: Store) -> None:
-    key, row = next(iter(store.scan(Family.CLUSTERS)))
-    cluster = decode_cluster(row)
-    store.write({Family.CLUSTERS: {key: cluster._replace(size=cluster.size + 1).encode()}})
-
-
-def spoil_a_row(store: Store) -> None:
-    key, row = next(iter(store.scan(Family.URLS)))
-    store.write({Family.URLS: {key: row[:-1]}})
-
-
-def spoil_a_sketch(store: Store) -> None:
-    key, row = next(iter(store.scan(Family.SKETCHES)))
-    store.write({Family.SKETCHES: {key: row[:-3]}})
-
-
-@pytest.mark.parametrize(
-    ("spoil", "words"),
-    [
-        (drop_a_members_sketch, ["its sketch, page"]),
-        (drop_a_member, ["it is no member", "and has"]),
-        (drop_a_cluster, ["its cluster, ", "its cluster is missing"]),
-        (drop_a_members_url, ["its URL is missing"]),
-        (miscount_a_cluster, ["pages, and has"]),
-        (spoil_a_row, ["not a URL row"]),
-        (spoil_a_sketch, ["sketch record"]),
-    ],
-)
-def test_what_does_not_fit_is_reported(store: Store, spoil: Callable[[Store], None], words: list[str]) -> None:
-    spoil(store)
-    found = looked(store)
-    assert found.wrong_total == len(found.wrong) > 0
-    text = " / ".join(one.what for one in found.wrong)
-    for word in words:
-        assert word in text
-
-
-def test_a_posting_of_a_lost_sketch_is_reported(store: Store, rows: dict[Family, dict[bytes, bytes]]) -> None:
-    founding = decode_cluster(next(iter(rows[Family.CLUSTERS].values()))).founding
-    store.write({Family.SKETCHES: {id_key(founding): None}})
-    what = {(one.family, one.what) for one in looked(store).wrong}
-    assert ("keys", f"it names page {founding}, whose sketch is missing") in what
-    assert ("clusters", f"its founding sketch, page {founding}, is missing") in what
-
-
 @pytest.mark.slow
-def test_the_command(shell: Shell, path: Path) -> None:
-    result = shell("inspect", "--state", str(path))
-    assert (result.code, "all rows are consistent" in result.out) == (0, True), result.err
-    full = json.loads(shell("inspect", "--state", str(path), "--json").out)
-    assert full["wrong_total"] == 0
+def test_explain_rows_shows_overview_url_cluster_and_page(shell: Shell, path: Path) -> None:
+    result = shell("explain", "--rows", "--state", str(path))
+    assert (result.code, "hot keys: " in result.out) == (0, True), result.err
+    full = json.loads(shell("explain", "--rows", "--state", str(path), "--json").out)
     assert full["next_offset"] > 0
     cluster = full["largest_clusters"][0]
-    shown = json.loads(shell("inspect", "--state", str(path), "--cluster", str(cluster["cluster"])).out)
+    shown = json.loads(shell("explain", "--rows", "--state", str(path), "--cluster", str(cluster["cluster"])).out)
     assert len(shown["members"]) + 1 == shown["size"] == cluster["pages"]
     assert (shown["content_of"], shown["canonical"]) == (None, shown["url"])
     member = shown["members"][0]
-    held = json.loads(shell("inspect", "--state", str(path), "--url", member["url"]).out)
+    held = json.loads(shell("explain", "--rows", "--state", str(path), member["url"]).out)
     assert (held["page_id"], held["cluster"]["id"]) == (member["page_id"], cluster["cluster"])
-    sketch = json.loads(shell("inspect", "--state", str(path), "--page", str(member["page_id"])).out)
+    sketch = json.loads(shell("explain", "--rows", "--state", str(path), "--page-id", str(member["page_id"])).out)
     assert sketch == held["sketch"]
 
 
@@ -140,11 +41,23 @@ def test_the_command(shell: Shell, path: Path) -> None:
     ("options", "words"),
     [
         (["--state", "nowhere"], "nowhere is no state directory"),
-        (["--url", "http://not.example/"], "the index has no row of this URL"),
+        (["http://not.example/"], "the index has no row of this URL"),
         (["--cluster", "999999999"], "there is no cluster"),
-        (["--page", "999999999"], "the index has no sketch"),
+        (["--page-id", "999999999"], "the index has no sketch"),
     ],
 )
-def test_what_is_not_there(shell: Shell, path: Path, options: list[str], words: str) -> None:
-    result = shell("inspect", *(options if "--state" in options else ["--state", str(path), *options]))
+def test_explain_rows_names_what_is_not_there(shell: Shell, path: Path, options: list[str], words: str) -> None:
+    result = shell("explain", "--rows", *(options if "--state" in options else ["--state", str(path), *options]))
     assert (result.code, words in result.err) == (2 if "nowhere" in options else 1, True), result.err
+
+
+def test_explain_and_report_read_a_directory_in_use(shell: Shell, path: Path) -> None:
+    with State.open(path) as state:
+        url = next(state.verdicts())["url"]
+        for words in (("explain", url), ("explain", "--rows"), ("report", "--out", "report.html")):
+            ended = shell(*words, "--state", str(path))
+            assert ended.code == 0, (words, ended.err)
+
+
+def test_explain_without_url_or_rows_is_wrong_usage(shell: Shell, path: Path) -> None:
+    assert shell("explain", "--state", str(path)).code == 2

@@ -15,7 +15,7 @@ from streams.files.sketcher import Sketcher
 from streams.files.state import State
 from streams.formats.message import decode_message
 from streams.ports import SourcedPage
-from streams.state.index_check import Inspection, inspect
+from tests.streams.contradictions import Inspection, inspect
 from tests.streams.year.crawl import Fetch
 from tests.streams.year.model import Model
 

@@ -1,8 +1,4 @@
-"""Inspects an index that no process has open: its content, and whether its rows agree.
-
-Rows are read in their order, in bounded memory: an index of ten million pages takes minutes, not gigabytes. Nothing is
-repaired: an index is a function of the log, which rebuilds it.
-"""
+"""Contradictions between the rows of an index: tests that change an index in many ways end with this search."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence

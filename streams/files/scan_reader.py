@@ -1,0 +1,201 @@
+"""Reads the state directory of a scan, also while another process scans into it."""
+
+import json
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any, Protocol
+
+import orjson
+
+from neardup.decider import Decider
+from neardup.errors import BadInput, CorruptRecord, StateError
+from neardup.index.column_families import Store
+from neardup.limits import PLACE_BITS
+from neardup.page import Page
+from neardup.scheme import Scheme
+from neardup.sketch.takedown_hashes import Takedown
+from neardup.verdict import Coordinates, Verdict
+from streams.files.segments import read_frames
+from streams.files.sources import LocalSource, SourceRecord, unchanged
+from streams.formats.message import decode_verdicts, verdict_lines
+from streams.pipeline.folded_takedowns import takedowns_of, without
+from streams.pipeline.matcher import Matcher
+from streams.state.directory import SCAN_NAMES, kept_decider, kept_scheme
+from streams.state.locked_folder import state_errors
+
+#: Source of pages that `neardup.open_index` added; offset: their ordinal in this directory.
+LIBRARY = "0" * 32
+
+
+class Frames(Protocol):
+    """A log of a state directory, for reading."""
+
+    def end(self) -> int: ...
+    def read(self, start: int = 0, stop: int | None = None) -> Iterator[tuple[int, bytes]]: ...
+
+
+class ScanReader:
+    """What can be read of a state directory.
+
+    sources: by id (32 hex digits), in the order of their names. first_decider: the decider at the log's start. store:
+    the index. log, verdict_frames: messages of sketches, and the verdicts of each message at the same offset.
+    """
+
+    path: Path
+    scheme: Scheme
+    first_decider: Decider
+    store: Store
+    log: Frames
+    verdict_frames: Frames
+    sources: dict[str, SourceRecord]
+
+    def __init__(self) -> None:
+        self._readable: dict[str, bool] = {}
+
+    @property
+    def decider(self) -> Decider:
+        """The current decider."""
+        raise NotImplementedError
+
+    def verdicts(self) -> Iterator[dict[str, Any]]:
+        """Yield verdicts as JSON objects, in the log's order, without pages that were taken down later.
+
+        Such a page has only the verdict `gone` of its takedown, and no verdict on another page contains its URL.
+        """
+        done = list(takedowns_of(self.store))
+        for offset, frame in self.verdict_frames.read():
+            later = [one.takedown for one in done if one.offset >= offset]
+            for verdict in decode_verdicts(frame, offset):
+                left = without(later, verdict) if later else verdict
+                if left is not None:
+                    yield left
+
+    def takedowns_after(self, offset: int) -> list[Takedown]:
+        """Return the takedowns at `offset` of the log and behind it."""
+        return [one.takedown for one in takedowns_of(self.store) if one.offset >= offset]
+
+    def kept_lines(self) -> Callable[[Verdict], bytes | None]:
+        """Return a lookup of a verdict's stored JSON line (or None); it is called in the log's order, once each."""
+        frames = self.verdict_frames.read()
+        lines: dict[tuple[int, int], bytes] = {}
+        last = -1
+
+        def line_of(verdict: Verdict) -> bytes | None:
+            nonlocal last
+            required = verdict.page_id >> PLACE_BITS
+            while last < required and (frame := next(frames, None)) is not None:
+                last = frame[0]
+                if last >= required:
+                    found = verdict_lines(frame[1], last).splitlines()
+                    lines.clear()
+                    lines.update({(one["page_id"], one["n"]): line for line in found for one in [orjson.loads(line)]})
+            return lines.get((verdict.page_id, verdict.n)) if last == required else None
+
+        return line_of
+
+    def read_page(self, coordinates: Coordinates) -> Page:
+        """Read a page again from its source. Raises BadInput if the source is gone, changed or unknown."""
+        record = self.sources.get(coordinates.source)
+        if coordinates.source == LIBRARY:
+            raise BadInput("added by neardup.open_index, which keeps no pages")
+        if record is None:
+            raise BadInput(f"no source {coordinates.source} is known here")
+        name = None
+        try:
+            if record.format is None:
+                if not 0 <= coordinates.position < len(record.files):
+                    raise BadInput(f"{record.path}: holds no file {coordinates.position}")
+                name = record.files[coordinates.position][0]
+            key = coordinates.source if name is None else f"{coordinates.source}/{name}"
+            if key not in self._readable:
+                self._readable[key] = unchanged(record, name)
+            if not self._readable[key]:
+                raise BadInput(f"{Path(record.path, name or '')}: has changed since it was scanned")
+            page = LocalSource(record, self.scheme.body_bytes_max).read_at(coordinates)
+        except OSError as error:
+            raise BadInput(f"{error.filename or record.path}: cannot be read any more: {error.strerror}") from error
+        if page is None:
+            raise BadInput(f"{record.path}: holds no page {coordinates.offset}")
+        return page
+
+
+def read_sources(path: Path) -> dict[str, SourceRecord]:
+    """Reads the records of a state directory's sources. Raises StateError, CorruptRecord."""
+    found = {}
+    with state_errors("open", path / "sources"):
+        records = [(file, file.read_text()) for file in sorted((path / "sources").glob("*.json"))]
+    for file, text in records:
+        try:
+            record = SourceRecord.from_json(json.loads(text))
+        except (ValueError, TypeError) as error:
+            raise CorruptRecord(f"{file} is not a source's record: {error}; delete it to scan it again") from error
+        found[record.id] = record
+    return found
+
+
+def refuse_the_streams(path: Path) -> None:
+    """Raises StateError for a directory of `neardup match`: it has no log, scans do."""
+    if (path / "scheme.json").exists() and not any((path / name).exists() for name in SCAN_NAMES):
+        raise StateError(
+            f"{path} belongs to `neardup match`, whose log and verdicts are topics of Kafka (see: neardup verdicts); "
+            "name a directory of `neardup scan`"
+        )
+
+
+class _FlushedFrames:
+    """The frames of a log up to the messages that the index has, for a log that another process may be writing."""
+
+    def __init__(self, directory: Path, end: int) -> None:
+        self._directory, self._end = directory, end
+
+    def end(self) -> int:
+        return self._end
+
+    def read(self, start: int = 0, stop: int | None = None) -> Iterator[tuple[int, bytes]]:
+        return read_frames(self._directory, start, self._end if stop is None else min(stop, self._end))
+
+
+class FlushedScan(ScanReader):
+    """A state directory as its last flush left it. Another process may have it open; nothing in it is changed."""
+
+    def __init__(self, path: Path, held: ExitStack) -> None:
+        """held: closes it. Raises StateError: no state directory of a scan, or no index."""
+        from neardup.index.rocks import RocksSnapshot  # RocksDB is loaded only when it is used
+
+        super().__init__()
+        self.path = path.absolute()
+        refuse_the_streams(self.path)
+        scheme, first = kept_scheme(self.path), kept_decider(self.path)
+        if scheme is None or first is None:
+            raise StateError(f"{self.path} lacks scheme.json or decider.json; name a state directory, or restore them")
+        scratch = Path(tempfile.mkdtemp(prefix="neardup-read-"))
+        held.callback(shutil.rmtree, scratch, ignore_errors=True)
+        store = RocksSnapshot(self.path / "index", scratch)
+        held.callback(store.close)
+        matcher = Matcher(store, first)
+        self.scheme, self.first_decider, self.store = scheme, first, store
+        self._decider, end = matcher.decider, matcher.next_offset
+        self.log = _FlushedFrames(self.path / "log", end)
+        self.verdict_frames = _FlushedFrames(self.path / "verdicts", end)
+        self.sources = read_sources(self.path)
+
+    @property
+    def decider(self) -> Decider:
+        return self._decider
+
+
+@contextmanager
+def read_scan(path: Path) -> Iterator[ScanReader]:
+    """Opens a state directory for reading, as its last flush left it. An index that is missing is rebuilt first.
+
+    Raises StateError, CorruptRecord.
+    """
+    if not (path / "index" / "CURRENT").exists():
+        from streams.files.state import State
+
+        State.open(path).close()
+    with ExitStack() as held:
+        yield FlushedScan(path, held)
