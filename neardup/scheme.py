@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 
 #: Seed of commands that store no sketches, so that two runs over the same files agree. "neardup" in ASCII.
 FIXED_SEED = 0x6E656172647570
+#: The way in which this program reads a page: which of its text is shown, and how tokens are folded.
+#: 2: text of shadow roots, of CDATA and of feeds counts; the forms of Unicode of one text give the same tokens.
+VERSION = 2
 _MASK = (1 << 64) - 1
 
 
@@ -30,6 +33,7 @@ class Scheme:
     The numbers without a description are those of the papers (Henzinger 2006, section 2) or of the default rule.
 
     Args:
+        version: see `VERSION`. Sketches of an earlier one are compared and replayed, and no page is sketched by it.
         seed: 64-bit secret of a deployment. It makes it hard to build a page that collides with another page.
         body_bytes_max: bytes of a body that are sketched. A longer body, also as UTF-8, is marked truncated.
         tokens_max: tokens of a page that are sketched. A page with more is marked truncated.
@@ -42,7 +46,7 @@ class Scheme:
 
     # A parameter that is added after the first release uses `neardup.digested_json.later`, so that no digest changes.
     seed: int
-    version: int = 1
+    version: int = VERSION
     shingle_tokens: int = 8  # k
     minvalues: int = 84  # m
     supershingles: int = 6  # m': each of 14 minvalues

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from neardup.errors import BadInput, NeardupError, StateError
 
 #: Advice for sketches of another scheme.
-SET_THE_SCHEME = "set the seed and body_bytes_max"
+SET_THE_SCHEME = "set the seed and body_bytes_max, and run the version of neardup,"
 #: Advice for page ids or positions of a deleted topic. `--read-pages`: the log may be whole, and lack earlier pages.
 NEW_GENERATION = (
     "begin another generation: neardup backfill --generation NAME --read-pages ARCHIVES, with archives of all pages "

@@ -23,6 +23,7 @@ FACTS = 19
 _CANONICA = U64(int.from_bytes(b"canonica", "little"))
 _L = U64(ord("l"))
 _REFRESH = U64(int.from_bytes(b"refresh", "little"))
+_OPEN, _CLOSED = U64(int.from_bytes(b"open", "little")), U64(int.from_bytes(b"closed", "little"))
 
 
 @lean_kernel
@@ -48,6 +49,8 @@ def attributes_of(kind):
         return mk.HREF, 4, mk.NO_NAME, -1
     if kind == mk.HTML:
         return mk.LANG, 4, mk.NO_NAME, -1
+    if kind == mk.TEMPLATE:
+        return mk.SHADOW, 14, mk.SHADOW, 10
     if kind == mk.ANNOTATION:
         return mk.ENCODING, 8, mk.NO_NAME, -1
     return mk.NO_NAME, -1, mk.NO_NAME, -1
@@ -92,3 +95,18 @@ def is_refresh(buf, start, end):
     while end > start and mk.is_space(buf[end - 1]):
         end -= 1
     return end - start == 7 and mk.name_words(buf, start, 7)[0] == _REFRESH
+
+
+@lean_kernel
+def is_shadow(buf, facts):
+    """Whether the template whose attributes were read is a shadow root, whose content a browser shows.
+
+    Its `shadowrootmode` (or `shadowroot`, as older browsers call it) is `open` or `closed`.
+    """
+    for at in (mk.FIRST_START, mk.SECOND_START):
+        length = facts[at + 1] - facts[at]
+        if facts[at] >= 0 and (length == 4 or length == 6):
+            word = mk.name_words(buf, facts[at], length)[0]
+            if word in (_OPEN, _CLOSED):
+                return True
+    return False

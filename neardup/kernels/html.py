@@ -1,7 +1,7 @@
 """HTML bytes to text with marks: a state machine like the tokenizer of the HTML standard, which builds no tree.
 
 * A tag separates words if a browser begins a new block, line or box there. Formatting and unknown tags leave no trace,
-  nor do comments, and script, style and template with their contents.
+  nor do comments, and script, style and template with their contents. A template that is a shadow root is shown.
 * URLs of images and frames are terms.
 * A small stack tracks foreign content (svg, math), because raw text, CDATA and the title depend on it.
 * Text keeps the order of the bytes, also where a tree would move or drop it.
@@ -207,7 +207,7 @@ def extract(buf, start, end, mode, host, host_start, host_end, tables, text, fac
                 facts[page_facts.LANG_START] = value
                 facts[page_facts.LANG_END] = value_end
         elif kind == mk.TEMPLATE:
-            if shown:
+            if shown and not page_facts.is_shadow(buf, facts):
                 hidden, hidden_from, templates = kind, o, np.int64(0)
             if hidden == kind:
                 templates += 1

@@ -67,6 +67,8 @@ LANG = U64(int.from_bytes(b"lang", "little"))
 CONTENT = U64(int.from_bytes(b"content", "little"))
 HTTP_EQUIV = U64(int.from_bytes(b"http-equ", "little"))
 ENCODING = U64(int.from_bytes(b"encoding", "little"))
+SHADOW = U64(int.from_bytes(b"shadowro", "little"))  # of shadowrootmode, and of shadowroot, its former name
+_EQUIV_END, _SHADOW_END = U64(int.from_bytes(b"iv", "little")), U64(int.from_bytes(b"otmode", "little"))
 _FIVE = U64(0xFFFFFFFFFF)
 _CASE_OF_HREF = U64(0x2020202000)
 #: Tags of more windows than this are left to `attributes`.
@@ -139,8 +141,10 @@ def _is_name(buf, at, length, name, name_length):
     first = (word_at(buf, at) | _CASE) & below(8 * min(length, 8))
     if first != name:
         return False
-    # The only attribute longer than a word is http-equiv.
-    return length <= 8 or (buf[at + 8] | 32 == 105 and buf[at + 9] | 32 == 118)
+    if length <= 8:
+        return True
+    rest = below(8 * (length - 8))
+    return ((word_at(buf, at + 8) | _CASE) ^ (_EQUIV_END if name == HTTP_EQUIV else _SHADOW_END)) & rest == _ZERO
 
 
 @lean_kernel

@@ -4,20 +4,27 @@ import numpy as np
 
 from neardup.kernels import lean_kernel
 from neardup.kernels.bits import below, ones, word_at
-from neardup.kernels.windows import masks
+from neardup.kernels.windows import find_byte, masks
 
 U64 = np.uint64
 U8 = np.uint8
 _ZERO = U64(0)
 _FTYP = U64(int.from_bytes(b"ftyp", "little"))
 _WINDOW = 64
-#: Claims of a content type: HTML or plain text in UTF-8; the same with no or another charset; no claim; another type.
-HTML_UTF8, PLAIN_UTF8, HTML_ANY, PLAIN_ANY, UNKNOWN, OPAQUE_TYPE = 0, 1, 2, 3, 4, 5
+#: Claims of a content type: HTML or plain text in UTF-8; the same with no or another charset; no claim; another type;
+#: XML.
+HTML_UTF8, PLAIN_UTF8, HTML_ANY, PLAIN_ANY, UNKNOWN, OPAQUE_TYPE, XML = 0, 1, 2, 3, 4, 5, 6
 HTML, PLAIN, OPAQUE = 0, 1, 2
 #: Bits of what Python must still check: whether the first bytes are a magic number; whether there are tags; everything.
 MAGIC, LOOK_FOR_TAGS, LOOK = 1, 2, 4
 #: Bytes at the start of a body that are searched for binary data (see `neardup.text.decoding`).
 SAMPLE = 4096
+#: First bytes of a document whose root element may be that of a feed, after white space, in lower case.
+_XML, _RSS, _FEED, _RDF, _NOTE = (
+    U64(int.from_bytes(name, "little")) for name in (b"?xml", b"rss", b"feed", b"rdf:", b"!--")
+)
+_CASE = U64(0x20202020)
+_BYTES3, _BYTES4 = U64(0xFFFFFF), U64(0xFFFFFFFF)
 
 
 @masks(3)
@@ -40,6 +47,25 @@ def _has_binary(buffer, start, end):
     for at in range(start, end, _WINDOW):
         seen |= strange(buffer, at)[0] & below(end - at)
     return seen != _ZERO
+
+
+@lean_kernel
+def _may_be_feed(buffer, at, end):
+    """Whether Python must look for the root element of a feed, which none of a few bytes at the start rules out."""
+    last = min(end, at + _WINDOW)
+    while at < last and (buffer[at] == 32 or (buffer[at] >= 9 and buffer[at] <= 13)):
+        at += 1
+    if at == last:
+        return last < end
+    if buffer[at] != 60:
+        return False
+    word = word_at(buffer, at + 1)
+    if word & _BYTES3 == _NOTE:
+        return True
+    word = (word | _CASE) & _BYTES4
+    # A root may have any prefix (`atom:feed`).
+    prefixed = find_byte(buffer, at + 1, U8(58)) & below(8) != _ZERO
+    return word & _BYTES3 == _RSS or word in (_XML, _FEED, _RDF) or prefixed
 
 
 @lean_kernel
@@ -84,7 +110,12 @@ def sniff(buffer, starts, ends, claims, first_bytes, modes, doubts):
         # an MPEG-4 file has its brand after four bytes
         if kind & U8(1) or word_at(buffer, start) >> U64(32) == _FTYP:
             doubts[i] |= U8(MAGIC)
-        if kind & U8(2) or _has_binary(buffer, start, min(end, start + SAMPLE)):
+        if (
+            kind & U8(2)
+            or claim == XML
+            or _may_be_feed(buffer, start, end)
+            or _has_binary(buffer, start, min(end, start + SAMPLE))
+        ):
             doubts[i] |= U8(LOOK)
         elif claim <= PLAIN_UTF8:
             modes[i] = claim

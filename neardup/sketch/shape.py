@@ -15,7 +15,7 @@ from neardup.kernels.record import ARTICLE_HEADER_BYTES, FIELDS
 from neardup.kernels.shingling import SEEN
 from neardup.kernels.simhash import COUNTERS
 from neardup.kernels.sketch import NUMBERS, WORDS, PageSpace, Shape, Workspace
-from neardup.scheme import Scheme
+from neardup.scheme import VERSION, Scheme
 from neardup.sketch.layout import HEADER, NAME, field_at
 from neardup.sketch.one_page_simhash import LOG_WEIGHTS
 from neardup.text import unicode
@@ -82,7 +82,6 @@ def _check(scheme: Scheme) -> None:
             raise BadInput(f"scheme: {name} must be {value}, as in the record's layout")
     bits = (scheme.bloom_bits_min, scheme.bloom_bits_max)
     ranges = {
-        "version": scheme.version == 1,
         "minvalues": scheme.minvalues % 6 == 0 and scheme.minvalues >= 8 * scheme.wide_minvalues,
         "shingle_tokens": scheme.shingle_tokens >= 1,
         "wide_minvalues": scheme.wide_minvalues >= 1,
@@ -97,6 +96,12 @@ def _check(scheme: Scheme) -> None:
         "tokens_max": 1 <= scheme.tokens_max < 1 << 31,
         "bloom_bits_min, bloom_bits_max": all(64 <= b <= _FILTER_BITS_MAX and b & (b - 1) == 0 for b in bits),
     }
+    if scheme.version != VERSION:
+        raise BadInput(
+            f"scheme: version is {scheme.version}, this program sketches pages by version {VERSION}: pages would be "
+            "read in another way than before; go on with the version of neardup that made the scheme, or begin anew "
+            "with another state directory or generation, which leaves this one as it is"
+        )
     for name, held in installed.NAMES.items():
         if getattr(scheme, name) != held():
             raise BadInput(

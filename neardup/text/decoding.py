@@ -19,6 +19,7 @@ from neardup.kernels import sniffing
 from neardup.kernels.gb18030 import QUADS, gb18030
 from neardup.kernels.html import PADDING_BYTES
 from neardup.limits import BODY_BYTES_MAX
+from neardup.text.xml_text import as_html, is_feed
 
 HTML, PLAIN = 0, 1
 
@@ -114,7 +115,8 @@ def decode(body: bytes, content_type: str, bytes_max: int = BODY_BYTES_MAX) -> D
     """Decode a body. The charset comes from the byte order mark, `content_type`, `<meta>`, or detection, in this order.
 
     Bodies in ASCII or declared as UTF-8 are returned unchanged, also with invalid bytes. Others become at most
-    bytes_max bytes of UTF-8. Time is linear: at most some hundredths of a second per megabyte.
+    bytes_max bytes of UTF-8, as does XML: feeds, also under another type of text, and XHTML are rewritten as HTML. Time
+    is linear: at most some hundredths of a second per megabyte.
     """
     content_type = content_type[:_HEADER_CHARS]
     kind = _kind(content_type)
@@ -136,6 +138,10 @@ def decode(body: bytes, content_type: str, bytes_max: int = BODY_BYTES_MAX) -> D
     utf8, cut = _transcode(body, charset, bytes_max)
     if kind == "unknown":
         kind = "html" if _TAG.search(utf8[:_PRESCAN]) else "plain"
+    feed = is_feed(utf8[:_PRESCAN])
+    if feed or kind == "xml":
+        utf8, more = as_html(utf8, feed, bytes_max)
+        return Decoded(utf8, charset, HTML, cut=cut or more)
     return Decoded(utf8, charset, PLAIN if kind == "plain" else HTML, cut=cut)
 
 
@@ -181,11 +187,14 @@ def _joined(
     return np.frombuffer(_PADDING.join((*bodies, b"")), np.uint8)
 
 
+_CLAIMS = {"opaque": sniffing.OPAQUE_TYPE, "unknown": sniffing.UNKNOWN, "xml": sniffing.XML}
+
+
 @lru_cache(maxsize=256)
 def _claim(content_type: str) -> int:
     kind = _kind(content_type)
-    if kind in ("opaque", "unknown"):
-        return sniffing.OPAQUE_TYPE if kind == "opaque" else sniffing.UNKNOWN
+    if kind in _CLAIMS:
+        return _CLAIMS[kind]
     if _of_content_type(content_type) == "utf-8":
         return sniffing.PLAIN_UTF8 if kind == "plain" else sniffing.HTML_UTF8
     return sniffing.PLAIN_ANY if kind == "plain" else sniffing.HTML_ANY

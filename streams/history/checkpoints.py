@@ -7,7 +7,7 @@ from pathlib import Path
 
 from neardup.errors import BadInput, StateError
 from neardup.index.rocks import RocksStore
-from neardup.scheme import Scheme
+from neardup.scheme import VERSION, Scheme
 from neardup.sharded.shard import owner_of
 from streams.errors import SET_THE_SCHEME
 from streams.files.state import State
@@ -110,4 +110,5 @@ def _scheme_of(manifest: Manifest, seed: int | None) -> Scheme:
             "a checkpoint does not hold the secret seed, and this directory has none: set NEARDUP_SEED or "
             f"NEARDUP_SEED_FILE (of scheme {manifest.scheme})"
         )
-    return Scheme(seed=seed)
+    versions = (Scheme(seed=seed, version=version) for version in range(1, VERSION + 1))
+    return next((scheme for scheme in versions if scheme.digest == manifest.scheme), Scheme(seed=seed))

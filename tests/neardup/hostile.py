@@ -33,6 +33,8 @@ _MARKUP_TEXT = """< & > ' " / = - ! ? a B c7 word Long <!-- --> --!> <!--> <!---
 &ampx &# &#x;"""
 _MARKUP_TEXT += """ <custom-el> </custom-el> <unknown/> <longunknownname> <object> </object> <noembed> </noembed>
 <noframes> </noframes> <blockquote> <link> &shy; &zwnj; &#173; &#x200b; &ZeroWidthSpace; &#1; &frac12; &fflig;"""
+_MARKUP_TEXT += """ <template/shadowrootmode=open> <template/shadowroot='Closed'> <template/shadowrootmode=no>
+</template>"""
 _MARKUP = _MARKUP_TEXT.split()
 _HTML_ONLY = ["<p>", "</p>", "<p", "<div class='x'>", "</div>", "</body>", "</html>"]
 # In foreign content an end tag of an HTML element ends it only if that element is open, which takes a tree to know.

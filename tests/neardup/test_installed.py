@@ -10,7 +10,7 @@ import pytest
 from neardup import installed
 from neardup.errors import BadInput
 from neardup.page import Page
-from neardup.scheme import Scheme
+from neardup.scheme import VERSION, Scheme
 from neardup.sketch.make_sketches import sketch_pages
 
 SCHEME = Scheme(seed=1)
@@ -36,6 +36,12 @@ def test_a_scheme_of_other_tables_is_another_one_and_sketches_nothing(name: str)
     assert Scheme.from_json(other.to_json()) == other
     with pytest.raises(BadInput, match=f"{name} is '0123456789abcdef', installed is '.*begin anew"):
         sketch_pages([PAGE], other)
+
+
+def test_a_scheme_of_another_version_sketches_nothing() -> None:
+    for other in (1, VERSION + 1):
+        with pytest.raises(BadInput, match=f"version is {other}, .* by version {VERSION}: .*begin anew"):
+            sketch_pages([PAGE], replace(SCHEME, version=other))
 
 
 def test_another_suffix_is_another_list_and_a_comment_is_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

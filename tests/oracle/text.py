@@ -266,6 +266,11 @@ def _breaks(name: str, foreign: bool, inside: bool) -> bool:
     return name in _BREAKING or (foreign and name not in _FORMATTING) or (inside and name in _POINTS)
 
 
+def _is_shadow(attributes: dict[str, str]) -> bool:
+    values = (attributes.get("shadowrootmode"), attributes.get("shadowroot"))
+    return any(value is not None and re.fullmatch("(?i:open|closed)", value, re.ASCII) for value in values)
+
+
 class _Watched(HTMLTokenizer):
     def __iter__(self) -> Iterator[dict]:
         for token in super().__iter__():
@@ -309,7 +314,8 @@ class _Recorder(html5lib.HTMLParser):
                 foreign, hidden = False, self.templates > 0
             if not (hidden or foreign):
                 self.pieces += _terms(name, dict(token["data"]))
-            self.templates += name == "template" and not foreign
+            shown = _is_shadow(dict(token["data"])) and not self.templates
+            self.templates += name == "template" and not foreign and not shown
         elif kind == tokenTypes["EndTag"] and name == "template" and self.templates:
             self.templates -= 1
 
@@ -329,7 +335,8 @@ def _walk(element, inside: bool = False) -> Iterator[Piece]:  # type: ignore[no-
         yield "break", ""
     if name:
         yield from _terms(name, element.attrib)
-        if name not in _HIDDEN and not (name in _UNSHOWN and not foreign):
+        shadow = name == "template" and not foreign and _is_shadow(element.attrib)
+        if (name not in _HIDDEN or shadow) and not (name in _UNSHOWN and not foreign):
             yield "text", element.text or ""
             for child in element:
                 yield from _walk(child, inside or foreign)

@@ -144,6 +144,10 @@ BODIES = st.builds(
                 [b"Rar!", b"PK\x03\x04", b"<meta charset=koi8-r>", "größe".encode(), b"\xe4\xf6", b"\x00"]
             )
             | st.sampled_from([bytes(range(32)), b"a\x00b\x00" * 20, b"GIF89a", b"ID3\x03", b"CWS\x05", b"plain "]),
+            st.sampled_from([b"<rss>", b"<?xml ?>", b"<!-- x -->", b" "])
+            | st.sampled_from(
+                [b"<![CDATA[<p>", b"]]>", b"&lt;", b"<title/>", b"<a:feed xmlns='http://www.w3.org/2005/Atom'>"]
+            ),
             st.binary(max_size=6),
         ),
         max_size=5,

@@ -16,6 +16,8 @@ from streams.formats.message import Forget, Message, decode_entry
 from streams.state import inspect as look
 from tests.golden import states
 from tests.streams import contradictions
+from tests.streams.archives import crawl, write_warc
+from tests.streams.shell import Shell
 
 GOLDEN = sorted(states.FOLDER.glob("*.tar.xz"))
 
@@ -37,9 +39,26 @@ def test_the_state_of_this_version_is_there_and_is_opened(tmp_path: Path) -> Non
     unpacked(states.FOLDER / f"{version('neardup')}.tar.xz", tmp_path)
     with State.open(tmp_path) as state:
         assert list(state.verdicts())
-    with State.open(tmp_path, scheme=Scheme(seed=7)) as state:  # as with an explicit seed
+    with State.open(tmp_path, scheme=Scheme(seed=7, version=1)) as state:  # as with an explicit seed
         assert list(state.verdicts())
     assert all(packed.stat().st_size < 40_000 for packed in GOLDEN)
+
+
+def test_a_directory_of_an_earlier_scheme_sketches_no_page_and_is_left_as_it_is(
+    shell: Shell, golden: tuple[Path, dict[str, object]], tmp_path: Path
+) -> None:
+    """It is read, and the advice of the error is followed: another directory takes the pages."""
+    path, wanted = golden
+    archive = str(write_warc(tmp_path / "b.warc", crawl(3)))
+    for options in ((), ("--again",)):
+        result = shell("scan", archive, "--state", str(path), *options)
+        assert (result.code, "version is 1" in result.err) == (1, True)
+        assert "another state directory" in result.err
+    with State.open(path) as state:
+        assert json.loads(json.dumps(states.content(state))) == wanted
+    other = shell("scan", archive, "--state", str(tmp_path / "other"), "--json")
+    assert (other.code, json.loads(other.out)["pages"]) == (0, 4)
+    assert shell("replay", str(path)).code == 0
 
 
 def test_a_directory_of_before_is_read(golden: tuple[Path, dict[str, object]]) -> None:
