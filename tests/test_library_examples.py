@@ -40,6 +40,9 @@ def test_a_library_example_runs(
     assert second.startswith("near_duplicate https://b.example/")
     assert query == queried
     assert score.startswith("0.99")
+    if page == "README.md":
+        shown = (ROOT / page).read_text().partition("```python\n")[2].partition("```text\n")[2].partition("```")[0]
+        assert shown.splitlines() == [first, second, score]
     assert len(more) == len(later)
     for printed, expected in zip(more, later, strict=True):
         assert re.fullmatch(expected, printed)

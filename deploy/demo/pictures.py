@@ -1,4 +1,4 @@
-"""The pictures of `streams/views/use-the-views.md`: `make demo`'s crawl in a real browser.
+"""The pictures of README.md and `streams/views/use-the-views.md`: `make demo`'s crawl in a real browser.
 
     python deploy/demo/pictures.py FOLDER [--out deploy/demo/pictures]
 
@@ -40,6 +40,13 @@ def take(browser: Browser, address: str, out: Path) -> None:
         print(out / f"{name}.png")
 
 
+def take_report(browser: Browser, report: Path, out: Path) -> None:
+    page = browser.new_page(viewport={"width": WIDTH, "height": HEIGHT})
+    page.goto(report.resolve().as_uri())
+    page.screenshot(path=out / "report.png")
+    print(out / "report.png")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path)
@@ -56,6 +63,7 @@ def main() -> None:
             with sync_playwright() as player:
                 chromium = player.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
                 take(chromium, address, given.out)
+                take_report(chromium, given.folder / "report.html", given.out)
                 chromium.close()
         finally:
             server.terminate()
