@@ -1,9 +1,10 @@
 """One fetch of one URL."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from itertools import product
 
 from neardup.errors import BadPage
+from neardup.fetch_times import is_ms, is_readable, read_time
 from neardup.url_bytes import without_surrogates
 
 #: Content types of files that hold one page, by suffix.
@@ -19,13 +20,15 @@ class Page:
             (`bytes.decode("utf-8", "surrogateescape")`) are percent-encoded.
         body: bytes as fetched; None if the page is gone (a tombstone), whether or not the index has the URL.
         content_type: value of the header; may be empty: then a body with tags is HTML.
-        fetched_at: ms since the epoch; None: the greatest `fetched_at` of the pages that the index judged before.
+        fetched_at: ms since the epoch, or what `neardup.fetch_times` reads as such, which is then replaced by the ms:
+            seconds, a date as text, a `datetime`. None: the greatest one of the pages that the index judged before.
         status: HTTP status; 404 and 410 mean gone.
         score: the crawler's score, 0 to 1, for canonical policies (`neardup.canonical`); it affects no verdict.
         problem: why the source could not read the page; such a page is rejected.
+        time_read_as: unit or form of the given `fetched_at` if it was neither ms nor a date, else "". Set by the page.
 
     Raises TypeError for a field of another type, such as a body of text or a status "200"; BadPage for an invalid
-    score.
+    score or fetch time.
     """
 
     url: str
@@ -35,8 +38,11 @@ class Page:
     status: int = 200
     problem: str = ""
     score: float | None = None
+    time_read_as: str = field(default="", compare=False)
 
     def __post_init__(self) -> None:
+        if not (self.fetched_at is None or is_ms(self.fetched_at)):
+            self._read_time(self.fetched_at)
         given = (self.url, self.body, self.content_type, self.fetched_at, self.status, self.problem, self.score)
         if tuple(map(type, given)) not in _USUAL:  # the quick check, once a page
             for (name, kind, required), value in zip(_REQUIRED, given, strict=True):
@@ -49,6 +55,18 @@ class Page:
         if self.score is not None and not 0 <= self.score <= 1:
             raise BadPage("score is not a number from 0 to 1")
 
+    def _read_time(self, given: object) -> None:
+        if is_readable(given):
+            found = read_time(given)
+            object.__setattr__(self, "fetched_at", found.ms)
+            object.__setattr__(self, "time_read_as", found.read_as)
+
+    def dated(self, ms: int) -> "Page":
+        """Returns the page with another fetch time, which is not read: a time of a file may be any."""
+        page = replace(self, fetched_at=None)
+        object.__setattr__(page, "fetched_at", ms)
+        return page
+
 
 _NONE = type(None)
 #: Field, types, and what it must be, in words.
@@ -56,7 +74,7 @@ _REQUIRED: tuple[tuple[str, tuple[type, ...], str], ...] = (
     ("url", (str,), "a str"),
     ("body", (bytes, _NONE), "bytes (encode text as UTF-8), or None for a page that is gone"),
     ("content_type", (str,), "a str, empty if it is not known"),
-    ("fetched_at", (int, _NONE), "an int, milliseconds since 1970, or None"),
+    ("fetched_at", (int, _NONE), "a time, such as milliseconds since 1970, or None"),
     ("status", (int,), "an int, such as 200"),
     ("problem", (str,), "a str"),
     ("score", (float, int, _NONE), "a number from 0 to 1, or None"),

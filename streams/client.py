@@ -71,6 +71,7 @@ from typing import Any, Literal, Protocol
 
 from neardup.canonical import policy_of
 from neardup.errors import BadInput, NeardupError
+from neardup.fetch_times import read_time
 from neardup.page import Page
 from neardup.standing import duplicate_of
 from streams.errors import BrokerError, NoAnswer, RecordTooLarge, TopicError
@@ -110,8 +111,6 @@ LIVE_SECONDS = 1.0
 _BATCH_BYTES_MAX = 16 << 20
 #: Longest wait for records: Ctrl-C has no effect meanwhile.
 _WAIT_SECONDS = 0.2
-#: In 1973 as ms since the epoch, in the far future as seconds.
-_MS_MIN = 100_000_000_000
 
 
 class NotDelivered(NeardupError):
@@ -192,7 +191,7 @@ class PageProducer:
         body: bytes,
         *,
         content_type: str = "",
-        fetched_at: int | datetime | None = None,
+        fetched_at: float | str | datetime | None = None,
         status: int = 200,
         score: float | None = None,
     ) -> None:
@@ -200,7 +199,8 @@ class PageProducer:
 
         Args:
             content_type: the HTTP header, with its charset.
-            fetched_at: ms since the epoch, or a datetime with a time zone; by default the time of arrival at Kafka.
+            fetched_at: ms since the epoch, or what else `neardup.fetch_times` reads: seconds as of `time.time()`, a
+                datetime with a time zone, a date as text; by default the time of arrival at Kafka.
             status: of HTTP. 404 and 410 mean that the page is gone; the sketchers reject others than 2xx.
             score: the crawler's own, 0 to 1, for the choice of canonical pages (`neardup canonical`); not with the
                 codec `warc`.
@@ -209,7 +209,7 @@ class PageProducer:
         """
         self.send(Page(url, bytes(body), content_type, _ms(fetched_at), status, score=score))
 
-    def gone(self, url: str, *, fetched_at: int | datetime | None = None) -> None:
+    def gone(self, url: str, *, fetched_at: float | str | datetime | None = None) -> None:
         """Publish that the page no longer exists. Raises as `publish`."""
         self.send(Page(url, None, fetched_at=_ms(fetched_at)))
 
@@ -293,14 +293,8 @@ class PageProducer:
             self.close()
 
 
-def _ms(when: int | datetime | None) -> int | None:
-    if isinstance(when, datetime):
-        if when.tzinfo is None:
-            raise BadInput(f"fetched_at {when} has no time zone")
-        return int(when.timestamp() * 1000)
-    if isinstance(when, float) or (when is not None and 0 < when < _MS_MIN):
-        raise BadInput(f"fetched_at {when}: must be whole milliseconds since 1970; are these seconds?")
-    return when
+def _ms(when: float | str | datetime | None) -> int | None:
+    return None if when is None else read_time(when).ms
 
 
 class PositionStore(Protocol):

@@ -38,7 +38,6 @@ import http.client
 import logging
 import time
 import urllib.request
-from email.utils import parsedate_to_datetime
 
 import orjson
 from scrapy import Request, Spider, signals
@@ -50,7 +49,8 @@ from scrapy.utils.asyncio import create_looping_call, sleep
 from scrapy.utils.defer import maybe_deferred_to_future
 from twisted.internet.threads import deferToThread
 
-from neardup.errors import NeardupError
+from neardup.errors import BadPage, NeardupError
+from neardup.fetch_times import read_time
 from neardup.limits import GONE_STATUSES
 from neardup.page import Page
 from neardup.standing import DUPLICATES
@@ -200,8 +200,7 @@ def _page(response: Response) -> Page:
 def _fetched_at(response: Response) -> int:
     if "cached" in response.flags:
         try:
-            date = parsedate_to_datetime((response.headers.get("Date") or b"").decode("latin-1"))
-            return int(date.timestamp() * 1000)
-        except ValueError:
+            return read_time((response.headers.get("Date") or b"").decode("latin-1")).ms
+        except BadPage:
             pass
     return time.time_ns() // 1_000_000

@@ -10,6 +10,7 @@ from neardup.report.evidence_sentences import KINDS
 from neardup.rules import why_refused
 from neardup.wording import counted
 from streams.files.scan import ScanResult
+from streams.files.sources import times_text
 from streams.process.terminal import safe, table_of
 
 SITES_SHOWN, PROBLEMS_SHOWN, REASONS_SHOWN = 10, 10, 5
@@ -32,6 +33,8 @@ def summary(console: Console, result: ScanResult, state_line: str) -> None:
     if result.audit:
         for line in audit_lines(result.audit):
             console.print(line, highlight=False, soft_wrap=True, markup=False)
+    if result.times:
+        console.print(times_text(result.times), highlight=False, soft_wrap=True)
     for taken in result.fields_taken:
         console.print(safe(taken), soft_wrap=True)
     for path in result.skipped:

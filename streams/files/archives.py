@@ -11,6 +11,7 @@ minimum of the parts' minima is the minimum of all. Log time is written into the
 
 import heapq
 import struct
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -59,13 +60,14 @@ class SketchedPage:
 class _ArchiveBatch:
     """Message of a process: pages in order, their keys (time, number of the archive), and problems of the archives.
 
-    The last one is empty.
+    times: of all pages so far, as `LocalSource.times`. The last message has no pages.
     """
 
     keys: list[tuple[int, int]]
     pages: list[SketchedPage]
     bytes_read: int
     problems: list[tuple[str, str]]
+    times: Counter[str]
 
 
 class SketchedArchives:
@@ -87,6 +89,7 @@ class SketchedArchives:
         self.bytes_total = sum(source.bytes_total for source in sources)
         self.problems: list[tuple[str, str]] = []
         self._read: dict[int, int] = {}
+        self._times: dict[int, Counter[str]] = {}
         self._processes: list[Any] = []
         numbered = [(number, each.record, marks.get(each.record.id, Mark())) for number, each in enumerate(sources)]
         parts = [numbered[first::processes] for first in range(min(processes, len(numbered)))]
@@ -108,6 +111,11 @@ class SketchedArchives:
     @property
     def bytes_read(self) -> int:
         return sum(self._read.values())
+
+    @property
+    def times(self) -> Counter[str]:
+        """Pages by how their fetch times were read, as `LocalSource.times`."""
+        return sum(self._times.values(), Counter())
 
     def __iter__(self) -> Iterator[SketchedPage]:
         """Raises ReaderLost, and BadInput for an archive that can no longer be read."""
@@ -136,6 +144,7 @@ class SketchedArchives:
     def _pages(self, worker: int, batches: "Iterator[_ArchiveBatch]") -> Iterator[tuple[tuple[int, int], SketchedPage]]:
         for batch in batches:
             self._read[worker] = batch.bytes_read
+            self._times[worker] = batch.times
             self.problems += batch.problems
             yield from zip(batch.keys, batch.pages, strict=True)
 
@@ -228,7 +237,8 @@ def _batches(own: list[_Own], scheme: Scheme) -> Iterator[_ArchiveBatch]:
             SketchedPage(page.coordinates.source, page.coordinates.offset, data, page.page.fetched_at is None)
             for page, data in zip(pages, records, strict=True)
         ]
-        return _ArchiveBatch(keys, made, sum(source.bytes_read for source in sources), new)
+        times = sum((Counter(source.times) for source in sources), Counter[str]())
+        return _ArchiveBatch(keys, made, sum(source.bytes_read for source in sources), new, times)
 
     keys: list[tuple[int, int]] = []
     pages: list[SourcedPage] = []

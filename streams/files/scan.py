@@ -80,7 +80,8 @@ class ScanResult:
     sources: ids (32 hex digits) of all named sources. fields_taken: guessed fields of ids and texts, per file. skipped:
     paths of sources that were finished before, or named twice. problems: unreadable parts of the sources that ended,
     also in earlier scans, up to PROBLEMS_MAX per source, of problems_total. interrupted: by a signal. audit: counts of
-    the shadow rule and of the pairs drawn; empty without an audit.
+    the shadow rule and of the pairs drawn; empty without an audit. times: pages of this run by how their fetch times
+    were read, as `LocalSource.times`.
     """
 
     pages: int = 0
@@ -98,6 +99,7 @@ class ScanResult:
     problems_total: int = 0
     interrupted: bool = False
     audit: dict[str, int] = field(default_factory=dict)
+    times: dict[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,6 +219,7 @@ class _Scan:
         self._sites: dict[str, SiteCount] = {}
         self._reasons: Counter[str] = Counter()
         self._kept_apart: Counter[str] = Counter()
+        self._times: Counter[str] = Counter()
         self._marks: dict[str, Mark] = {}
         self._pages_in = 0
         self._bytes_total = 0
@@ -335,6 +338,7 @@ class _Scan:
                 if not self._put(_Message(offset, message, sources[0].record.path, pages.bytes_read)):
                     return False
             note(pages.problems)
+            self._times.update(pages.times)
         for source in sources:
             source.bytes_read = source.bytes_total
         return all(self._put(_Finished(source, True)) for source in sources)
@@ -454,6 +458,9 @@ class _Scan:
         result.counts = {kind.value: self._counts[kind.value] for kind in Kind if self._counts[kind.value]}
         result.sites = sorted(self._sites.values(), key=lambda s: (-s.duplicates, -s.pages, s.site))
         result.reasons = dict(sorted(self._reasons.items(), key=lambda item: (-item[1], item[0])))
+        for source in self.sources:
+            self._times.update(source.times)
+        result.times = dict(sorted(self._times.items()))
         result.kept_apart = dict(self._kept_apart.most_common())
         result.seconds = time.monotonic() - self._started
         emitted = sum(count for kind, count in result.counts.items() if kind != Kind.PROMOTED)

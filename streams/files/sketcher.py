@@ -8,7 +8,7 @@ records alone, so page ids are the same as without the crash.
 """
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import chain, islice
 
 from neardup.limits import MESSAGE_PAGES_MAX
@@ -74,7 +74,7 @@ class Sketcher:
         pages, times = [], []
         for page in batch:
             date = self.time.date(page.date, of_file=page.page.fetched_at is None)
-            pages.append(replace(page.page, fetched_at=date) if page.page.fetched_at is None else page.page)
+            pages.append(page.page.dated(date) if page.page.fetched_at is None else page.page)
             times.append(self.time.advance(date))
         return contained_sketches(
             pages,

@@ -11,7 +11,7 @@ import hashlib
 import os
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError, ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass, field, replace
@@ -22,6 +22,7 @@ from typing import Any
 from urllib.parse import quote
 
 from neardup.errors import BadInput
+from neardup.fetch_times import UNDATED
 from neardup.page import CONTENT_TYPES, Page
 from neardup.verdict import Coordinates
 from neardup.wording import counted
@@ -125,6 +126,7 @@ class LocalSource:
         self.bytes_read = 0
         self._bound = body_bytes_max
         self._left_out = ""  # records that are no pages, in words
+        self._times: Counter[str] = Counter()  # pages by how their fetch time was read; "" for milliseconds
 
     def read(self, offset: int = 0, position: int | None = None) -> Iterator[SourcedPage]:
         """Yields pages from ordinal `offset` on. position: of the page before `offset`, where reading begins.
@@ -132,9 +134,22 @@ class LocalSource:
         Raises OSError if the file itself cannot be read. `date` is the page's, or else the file's.
         """
         if position is None or offset == 0 or self._member_shared(position):
-            yield from islice(self._pages(0, 0), offset, None)
+            pages = islice(self._pages(0, 0), offset, None)
         else:
-            yield from islice(self._pages(position, offset - 1), 1, None)
+            pages = islice(self._pages(position, offset - 1), 1, None)
+        for page in pages:
+            self._times[UNDATED if page.page.fetched_at is None else page.page.time_read_as] += not page.page.problem
+            yield page
+
+    @property
+    def times(self) -> dict[str, int]:
+        """Pages read so far by how their fetch times were read (`neardup.fetch_times`), without the usual ones.
+
+        A table whose rows have no fetch times has only usual ones.
+        """
+        form = self.record.format
+        usual = {""} if form is None or form.records is not None or len(self._times) > 1 else {"", UNDATED}
+        return {name: count for name, count in self._times.items() if name not in usual and count}
 
     def read_at(self, coordinates: Coordinates) -> Page | None:
         """The page at these coordinates, None if the file has none there. Raises OSError."""
@@ -235,7 +250,16 @@ class LocalSource:
             return Page(url=url, body=b"", problem=problem)
         self.bytes_read += status.st_size
         content_type = CONTENT_TYPES[path.suffix.lower()]
-        return Page(url=url, body=body, content_type=content_type, fetched_at=status.st_mtime_ns // 1_000_000)
+        return Page(url=url, body=body, content_type=content_type).dated(status.st_mtime_ns // 1_000_000)
+
+
+def times_text(counts: Mapping[str, int]) -> str:
+    """Returns a sentence about fetch times that were not in milliseconds. counts: pages by `read_as`, and UNDATED."""
+    read = [f"{name} ({counted(count, 'page')})" for name, count in sorted(counts.items()) if name != UNDATED]
+    out = [f"fetch times read as {', as '.join(read)}"] if read else []
+    if undated := counts.get(UNDATED):
+        out.append(f"{counted(undated, 'page')} without a readable fetch time, for which that of the file counts")
+    return "; ".join(out)
 
 
 def open_sources(

@@ -1,7 +1,7 @@
 """The `json` codec: a page as one JSON object; also a line of a file of pages.
 
     {"url": ..., "body": text or {"base64": ...} or null, "body_base64": ..., "content_type": ...,
-     "fetched_at": ms since 1970 or ISO 8601, "http_status": ..., "score": the crawler's, 0 to 1, "body_ref": URL}
+     "fetched_at": see `neardup.fetch_times`, "http_status": ..., "score": the crawler's, 0 to 1, "body_ref": URL}
 
 Text and base64 are two ways to say a body; null is a tombstone, unless the status tells of a failed fetch. In files
 of other programs, an object or a table's row is a document with field names of its own, and an id that need not be a
@@ -19,12 +19,12 @@ from typing import Any
 import orjson
 
 from neardup.errors import BadPage
+from neardup.fetch_times import is_readable, read_time
 from neardup.limits import GONE_STATUSES
 from neardup.page import Page
 from neardup.tolerant_json import loads
 from neardup.urls import url_of_id
 from streams.formats.bodies import Bodies
-from streams.formats.warc import warc_date
 from streams.ports import Outgoing
 
 _TYPES: dict[type | None, str] = {
@@ -61,7 +61,8 @@ def fetched_at(value: bytes) -> int | None:
     """Returns the fetch time in a record's value; None without one."""
     try:
         found = loads(value)
-        return _fetched_at(found) if isinstance(found, dict) else None
+        given = _fetched_at(found) if isinstance(found, dict) else None
+        return None if given is None else read_time(given).ms
     except (orjson.JSONDecodeError, BadPage):
         return None
 
@@ -156,13 +157,14 @@ def _typed(value: Mapping[str, Any], name: str, kind: type) -> Any:
     return found
 
 
-def _fetched_at(value: Mapping[str, Any]) -> int | None:
+def _fetched_at(value: Mapping[str, Any]) -> Any:
+    """Returns the fetch time as given, which Page reads; None for a missing one. Raises BadPage for other types."""
     found = value.get("fetched_at")
-    if found is None or type(found) is int:
-        return found
-    if isinstance(found, str) and (time := warc_date(found)) is not None:
-        return time
-    raise BadPage("fetched_at is neither ms since 1970 nor a time as 2026-03-01T12:00:00Z")
+    if found is None or found != found:  # NaN: a row of a table without one
+        return None
+    if not is_readable(found):
+        read_time(found)
+    return found
 
 
 def _score(value: Mapping[str, Any]) -> float | None:

@@ -1,12 +1,14 @@
 """The `raw` codec: the value is the body; headers contain the metadata.
 
-Headers: `content-type`, `fetched-at` (ms since the epoch), `http-status`, `score` (the crawler's, 0 to 1), and
-`body-ref`, the URL of a body that is not in the record.
+Headers: `content-type`, `fetched-at` (ms since the epoch, or what else `neardup.fetch_times` reads), `http-status`,
+`score` (the crawler's, 0 to 1), and `body-ref`, the URL of a body that is not in the record.
 """
 
 from collections.abc import Mapping
+from typing import Any
 
 from neardup.errors import BadPage
+from neardup.fetch_times import read_time
 from neardup.page import Page
 from streams.formats.bodies import Bodies
 from streams.ports import Outgoing, Record
@@ -29,21 +31,25 @@ def decode(url: str, value: bytes, record: Record, bodies: Bodies) -> Page:
         url=url,
         body=body,
         content_type=headers.get("content-type", b"").decode("latin-1"),
-        fetched_at=_number(headers, "fetched-at"),
+        fetched_at=_time(headers.get("fetched-at")),  # Page reads it
         status=200 if status is None else status,
         score=_score(headers),
     )
 
 
 def fetched_at(record: Record) -> int | None:
-    """Returns the fetch time in a record's headers; None if it is missing or no number."""
+    """Returns the fetch time in a record's headers; None if it is missing or none."""
     for name, text in record.headers() or ():
         if name.lower() == "fetched-at":
             try:
-                return _number({"fetched-at": text or b""}, "fetched-at")
+                return read_time(_time(text or b"")).ms
             except BadPage:
                 return None
     return None
+
+
+def _time(text: bytes | None) -> Any:
+    return None if text is None else text.decode("latin-1")
 
 
 def encode(page: Page, key: bytes, gone: bool, reference: str) -> Outgoing:

@@ -13,6 +13,7 @@ from hashlib import sha256
 from uuid import NAMESPACE_URL, uuid5
 
 from neardup.errors import BadInput, BadPage
+from neardup.fetch_times import IN_ORDER, read_time
 from neardup.limits import GONE_STATUSES
 from neardup.page import Page
 from neardup.url_bytes import without_surrogates
@@ -158,13 +159,12 @@ def contained_page_of(record: WarcRecord, body_bytes_max: int, *, converted: boo
 
 
 def warc_date(text: str) -> int | None:
-    """Parses a WARC-Date to ms since the epoch; None if invalid. WARC 1.0: seconds, 1.1: up to nanoseconds."""
+    """Parses a WARC-Date in any form of `neardup.fetch_times` to ms since the epoch; None if it is no date."""
     try:
-        moment = datetime.fromisoformat(text.strip())
-        moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
-        return int(moment.timestamp() * 1000)
-    except ValueError:
+        found = read_time(text)
+    except BadPage:
         return None
+    return None if found.read_as == IN_ORDER else found.ms
 
 
 def _http_page(content: bytes, url: str, fetched_at: int | None, bound: int) -> Page:

@@ -15,7 +15,7 @@ from streams.config.settings import Settings
 from streams.files.archive_time import ArchiveTime
 from streams.files.archives import ARCHIVES_MAX, SketchedArchives, messages_of
 from streams.files.fetching import fetched
-from streams.files.sources import LocalSource, open_all
+from streams.files.sources import LocalSource, open_all, times_text
 from streams.formats.message import as_first
 from streams.kafka import Admin, Writer
 from streams.kafka.merged_pages import Pace
@@ -106,6 +106,8 @@ class ArchivesRole:
             self.bytes_done = pages.bytes_read
             self.done = not runtime.stop.is_set()
             if self.done:
+                if pages.times:
+                    _log.warning("fetch times were not in milliseconds", times=times_text(pages.times))
                 _log.info("archives are read", archives=len(self._sources), problems=len(pages.problems))
 
     def _may_go_on(self, stopped: Callable[[float], bool], turned: Callable[[], None]) -> bool:

@@ -17,6 +17,7 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 
 from neardup.errors import CorruptRecord
+from neardup.fetch_times import UNDATED
 from neardup.page import Page
 from neardup.scheme import Scheme
 from neardup.sketch.header import Header
@@ -94,6 +95,7 @@ class SketchRole:
         self._acknowledged: list[Range] = []
         self._checked = self._steady_s()
         self._silence = Silence(_log)
+        self._times_logged: set[str] = set()
 
     def run(self) -> None:
         """Raises BrokerError, TopicError, PositionLost, RecordTooLarge."""
@@ -155,10 +157,22 @@ class SketchRole:
     def _decode(self, records: Sequence[Record]) -> list[Page]:
         with self._metrics.step("sketch", "decode"):
             pages = [self._page(record) for record in records]
+        self._log_times(records, pages)
         self._metrics.pages["sketch"].inc(len(pages))
         self._metrics.bytes["sketch"].inc(sum(len(page.body or b"") for page in pages))
         self._metrics.batch_pages["sketch"].observe(len(pages))
         return pages
+
+    def _log_times(self, records: Sequence[Record], pages: Sequence[Page]) -> None:
+        """Logs each form of fetch times that are not in milliseconds once, with the first record that has it."""
+        for record, page in zip(records, pages, strict=True):
+            undated = page.fetched_at is None and page.body is not None and self._settings.codec == "warc"
+            form = UNDATED if undated and not page.problem else page.time_read_as
+            if form and form not in self._times_logged:
+                self._times_logged.add(form)
+                where = {"partition": record.partition(), "offset": record.offset()}
+                counts = "the time of the record counts" if form == UNDATED else f"read as {form}"
+                _log.warning("fetched_at is not in milliseconds", times=counts, **where)
 
     def _page(self, record: Record) -> Page:
         """Decodes a record. Waits while the store of its body does not answer.

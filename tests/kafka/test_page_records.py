@@ -80,7 +80,7 @@ def test_what_cannot_be_expressed_is_refused() -> None:
     with pytest.raises(BadInput, match="codec 'avro': there is raw, json, warc"):
         encode_page(Page(URL, b""), "avro")
     with pytest.raises(BadInput, match="a WARC date cannot be -1 ms"):
-        encode_page(Page(URL, b"", fetched_at=-1), "warc")
+        encode_page(Page(URL, b"").dated(-1), "warc")
     with pytest.raises(BadInput, match="control character"):
         encode_page(Page("https://a.example/\r\nX: y", b""), "warc")
     with pytest.raises(BadInput, match="no references to bodies"):

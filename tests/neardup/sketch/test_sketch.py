@@ -123,8 +123,8 @@ def test_facts_of_a_page():
 def test_a_page_without_time_takes_the_log_time():
     page = Page("http://h.example/", b"x", "text/html")
     assert Sketch(sketch_pages([page], SCHEME, log_times=[99])[0]).fetched_at == 99
-    for wild in (2**70, -(2**70)):
-        view = Sketch(sketch_pages([Page(page.url, b"x", fetched_at=wild)], SCHEME, log_times=[99])[0])
+    for wild in (2**70, -(2**70)):  # of a file
+        view = Sketch(sketch_pages([page.dated(wild)], SCHEME, log_times=[99])[0])
         assert abs(view.fetched_at) >= 2**63 - 1
 
 

@@ -14,7 +14,7 @@ from neardup.sketch.header import Header
 from neardup.sketch.make_sketches import sketch_pages
 from neardup.urls import url_of_id
 from streams.formats.bodies import Bodies
-from streams.formats.codecs import Codec, fitting
+from streams.formats.codecs import Codec, fetch_time, fitting
 from streams.formats.json import fetched_at, object_of
 from tests.streams.formats.warcs import gz
 from tests.streams.scripted import ScriptedRecord
@@ -55,10 +55,19 @@ def test_a_tombstone_keeps_its_time() -> None:
     assert page("raw", None, fetched_at=b"5") == Page("http://a.example/", None, fetched_at=5)
 
 
-@pytest.mark.parametrize("name", ["fetched_at", "http_status"])
 @pytest.mark.parametrize("text", [b"", b"soon", b"1e3", b"9" * 30, "\u0663".encode()])
-def test_a_header_that_is_no_number(name: str, text: bytes) -> None:
-    assert "not a number" in page("raw", b"x", **{name: text}).problem
+def test_a_header_that_is_no_number(text: bytes) -> None:
+    assert "not a number" in page("raw", b"x", http_status=text).problem
+    assert "fetched_at is neither" in page("raw", b"x", fetched_at=text).problem
+
+
+@pytest.mark.parametrize("given", [b"1772366400.5", b"1772366400500", b"1772366400500000", b"2026-03-01T12:00:00.5Z"])
+def test_the_fetch_time_of_a_header_is_read_by_its_unit(given: bytes) -> None:
+    found = page("raw", b"x", fetched_at=given)
+    assert found.fetched_at == 1_772_366_400_500
+    record = ScriptedRecord((0, 0), URL, b"x", (("Fetched-At", given),))
+    assert fetch_time(record, "raw") == found.fetched_at
+    assert fetch_time(ScriptedRecord((0, 0), URL, b"x", (("fetched-at", b"soon"),)), "raw") is None
 
 
 @pytest.mark.parametrize("text", [b"", b"high", b"nan", b"-0.1", b"1.01", b"inf", b"1" * 99])
@@ -216,10 +225,9 @@ def test_other_places_are_not_allowed(reference: str) -> None:
     assert "not under an allowed prefix" in page("raw", b"", body_ref=reference.encode()).problem
 
 
-@pytest.mark.parametrize("when", [-(1 << 63), -1, 1 << 63, (1 << 64) - 1])
-def test_a_fetch_time_that_no_clock_has_is_sketched(when: int) -> None:
-    """Also where no log time is given, as in the library: it does not fit into a record."""
+@pytest.mark.parametrize("when", [-(1 << 63), -1, 10**16, (1 << 64) - 1])
+def test_a_fetch_time_that_no_clock_has_is_rejected(when: int) -> None:
     made = page("json", json.dumps({"url": "http://a.example/", "body": "<p>wool", "fetched_at": when}).encode())
-    assert not made.problem
+    assert made.problem.startswith("fetched_at is neither")
     (record,) = sketch_pages([made], Scheme(seed=7))
     assert Header(record).problem() == ""
