@@ -79,7 +79,7 @@ def _failed(test: str) -> Iterator[int]:
     if REGRESSIONS.exists():
         for line in REGRESSIONS.read_text(encoding="utf-8").splitlines():
             name, _, seed = line.rpartition(" ")
-            if name == test:
+            if name == test:  # never a comment
                 yield int(seed)
 
 

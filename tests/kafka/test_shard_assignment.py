@@ -12,6 +12,8 @@ from sharded_line import SHARDS, ShardedLine
 from streams.roles.shard_process import shard_checkpoints
 from streams.state.checkpoint_store import CheckpointStore
 
+pytestmark = pytest.mark.whole
+
 Make = Callable[..., ShardedLine]
 
 
@@ -60,7 +62,6 @@ def test_shards_of_a_killed_process_go_on_at_the_others(line: ShardedLine) -> No
     assert any('"index restored"' in one.output() for one in line.processes.values())
 
 
-@pytest.mark.whole
 def test_a_frozen_process_comes_back_without_its_shards(line: ShardedLine) -> None:
     """What it sends late is what its successors have sent; then it gets shards again."""
     for role in line.processes.values():
@@ -78,7 +79,6 @@ def test_a_frozen_process_comes_back_without_its_shards(line: ShardedLine) -> No
     line.check()
 
 
-@pytest.mark.whole
 def test_the_index_that_a_moved_shard_leaves_is_removed(make_sharded: Make, tmp_path: Any) -> None:
     """Once its successor has made a checkpoint that would replace it. The shard comes back all the same."""
     line = make_sharded(checkpoints=str(tmp_path / "kept"), checkpoint_messages=2)
@@ -112,7 +112,6 @@ def test_the_index_that_a_moved_shard_leaves_is_removed(make_sharded: Make, tmp_
     assert all(index.exists() for index in left)
 
 
-@pytest.mark.whole
 def test_processes_of_one_machine_share_a_disk(make_sharded: Make) -> None:
     """Without checkpoints: a shard's folder is opened once the killed process has left it."""
     line = make_sharded()
@@ -132,7 +131,6 @@ def test_processes_of_one_machine_share_a_disk(make_sharded: Make) -> None:
     assert all(starts(second, number) for number in range(SHARDS))
 
 
-@pytest.mark.whole
 def test_all_roles_restart_one_after_another_under_load(line: ShardedLine) -> None:
     line.judge.stop()
     judge = line.start("match", standby=True)

@@ -21,6 +21,8 @@ from streams.roles.cut_over import cut_over
 from streams.roles.generations import removed
 from streams.roles.replay import replay_stream
 
+pytestmark = pytest.mark.whole
+
 
 def sharded(line: Line, name: str, shards: int, **settings: Any) -> Line:
     """A generation with shards that judges the sketches of the one without a name."""
@@ -90,7 +92,6 @@ def go_and_return(line: Line, reader: Reader) -> None:
     line.stop()
 
 
-@pytest.mark.whole
 def test_four_shards_to_sixteen_under_load(make: Make) -> None:
     line = live(make, story())
     four, sixteen = sharded(line, "four", 4), sharded(line, "sixteen", 16)
@@ -126,7 +127,6 @@ def test_four_shards_to_sixteen_under_load(make: Make) -> None:
     line.stop()
 
 
-@pytest.mark.whole
 def test_verdicts_that_retention_removed_are_replayed_before_the_cutover(make: Make) -> None:
     """As the refusal says; where the log is trimmed, too, it advises another backfill."""
     line = live(make, story())

@@ -249,6 +249,7 @@ def test_what_is_left_out_while_partitions_move_is_never_committed(
         worker.end(signal.SIGKILL)
 
 
+@pytest.mark.whole
 @pytest.mark.slow
 def test_kill_9_and_a_rebuild_give_the_same_pages(
     broker: str, made: Topics, tmp_path: Path, connection: Connection

@@ -9,6 +9,8 @@ from tests.measure.bench.blocks import CHOICES, Blocks, edited, judge, posting
 from tests.measure.gate.measure import sketched
 from tests.measure.gate.sites import Sample
 
+pytestmark = pytest.mark.whole
+
 TEXT = " ".join(f"word{i % 97}" for i in range(400))
 
 

@@ -18,6 +18,8 @@ from tests.measure.bench.curve_figure import figure
 from tests.measure.bench.mixture import BLOCKS, TOKENS_MAX, constants, generated, joined, keys_of, origin, words_of
 from tests.measure.bench.real_pages import Records
 
+pytestmark = pytest.mark.whole
+
 SCHEME = Scheme(seed=1)
 
 

@@ -4,6 +4,8 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
+import pytest
+
 from neardup.decider import Decider
 from neardup.fold import fold
 from neardup.index.column_families import Family
@@ -13,6 +15,8 @@ from neardup.scheme import Scheme
 from tests.measure.bench import by_size
 from tests.measure.bench.generated import Log, Rows, fill, judge_rows, mixed, shard_rows, stream
 from tests.measure.bench.table import Row, markdown
+
+pytestmark = pytest.mark.whole
 
 DECIDER = Decider(scheme=Scheme(seed=1).digest)
 

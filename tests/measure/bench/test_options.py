@@ -14,6 +14,8 @@ from tests.measure.bench.generated import Log, stream
 from tests.measure.bench.options import Cost, Recorder, markdown, record, replay, tuned
 from tests.measure.bench.variants import VARIANTS, Variant
 
+pytestmark = pytest.mark.whole
+
 DECIDER = Decider(scheme=Scheme(seed=1).digest)
 
 

@@ -6,6 +6,8 @@ import pytest
 from neardup.sharded.epochs import Sharding
 from tests.measure.bench.queues import Service, arrivals, latencies
 
+pytestmark = pytest.mark.whole
+
 
 def test_a_message_alone_takes_its_services_and_hops() -> None:
     service = Service(0.03, 0.01, hop_s=0.002, spread=1e-3)

@@ -7,6 +7,8 @@ import pytest
 from tests.measure.bench import __main__ as bench
 from tests.measure.bench.table import Row, Sheet, seconds_of
 
+pytestmark = pytest.mark.whole
+
 
 @pytest.fixture(autouse=True)
 def nothing_to_compile(monkeypatch):

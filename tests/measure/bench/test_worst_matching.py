@@ -13,6 +13,8 @@ from tests.measure.bench.store_rows import by_field, enough_room
 from tests.measure.bench.table import Row
 from tests.measure.bench.worst_matching import CASES, _judge
 
+pytestmark = pytest.mark.whole
+
 DECIDER = Decider(scheme=Scheme(seed=1).digest)
 
 

@@ -20,6 +20,8 @@ from tests.measure.gate.ablation import (
 )
 from tests.measure.gate.measure import SEED, Tally, judged, measure, sketched
 
+pytestmark = pytest.mark.whole
+
 STEP = {step.name: step for step in STEPS}
 
 

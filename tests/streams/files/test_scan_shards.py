@@ -129,6 +129,7 @@ def test_a_killed_shard_ends_the_scan_and_the_same_command_continues(tmp_path: P
         agrees(state)
 
 
+@pytest.mark.whole
 def test_a_frozen_shard_ends_the_scan_which_names_it(
     tmp_path: Path, archive: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -309,6 +309,7 @@ def test_no_page_reaches_anything_else(tmp_path: Path, ears: Ears) -> None:
     assert ears.datagrams() == 0
 
 
+@pytest.mark.whole
 def test_a_page_loads_of_its_own_site_alone(tmp_path: Path, ears: Ears) -> None:
     other = Ears()
     own, its = f"http://127.0.0.1:{ears.port}", f"http://localhost:{other.port}"
