@@ -19,6 +19,7 @@ from neardup.verdict import Verdict
 from streams.ports import Record
 
 if TYPE_CHECKING:
+    from opentelemetry.context import Context as OpenTelemetryContext
     from opentelemetry.sdk.trace import TracerProvider
     from opentelemetry.trace import Span
 
@@ -31,7 +32,6 @@ TRACED_MAX = 64
 _URL_CHARS_MAX = 500
 #: Seconds for which a process that ends waits for an address that does not answer.
 _EXPORT_SECONDS_MAX = 2.0
-_CONTEXT = re.compile(rb"00-([0-9a-f]{32})-([0-9a-f]{16})-01")
 _LINE = re.compile(rb"(\d{1,9}) (\d{1,19}) (\S{55})")
 
 Headers = Sequence[tuple[str, bytes | None]]
@@ -44,9 +44,23 @@ Context = bytes
 def parent_in(headers: Headers | None) -> Context | None:
     """The context in the headers of a record of `pages`; None if there is none, it is not sampled, or it is invalid."""
     for name, value in headers or ():
-        if name == PARENT and value is not None and _CONTEXT.fullmatch(value):
+        if name == PARENT and value is not None and _is_sampled(value):
             return value
     return None
+
+
+def _context_of(value: Context) -> "OpenTelemetryContext":
+    """The context in a header; an empty one if the header is invalid."""
+    from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
+
+    return TraceContextTextMapPropagator().extract({PARENT: value.decode("ascii", "replace")})
+
+
+def _is_sampled(value: Context) -> bool:
+    from opentelemetry import trace
+
+    found = trace.get_current_span(_context_of(value)).get_span_context()
+    return found.is_valid and found.trace_flags.sampled
 
 
 def parents_in(headers: Headers | None) -> Iterator[tuple[Place, Context]]:
@@ -55,7 +69,7 @@ def parents_in(headers: Headers | None) -> Iterator[tuple[Place, Context]]:
         if name == PARENTS and value is not None:
             for line in value.split(b"\n")[:TRACED_MAX]:
                 found = _LINE.fullmatch(line)
-                if found and _CONTEXT.fullmatch(found[3]):
+                if found and _is_sampled(found[3]):
                     yield (int(found[1]), int(found[2])), found[3]
 
 
@@ -141,20 +155,19 @@ class Traces:
         return {place: context for place, context in found if context is not None}
 
     def _begin(self, name: str, place: Place, parent: Context, began_ns: int) -> "Span":
-        _, trace_id, span_id, _ = parent.split(b"-")
-        flags = self._trace.TraceFlags(self._trace.TraceFlags.SAMPLED)
-        remote = self._trace.SpanContext(int(trace_id, 16), int(span_id, 16), is_remote=True, trace_flags=flags)
-        above = self._trace.set_span_in_context(self._trace.NonRecordingSpan(remote))
         attributes: Mapping[str, Any] = {"neardup.partition": place[0], "neardup.offset": place[1]}
         kind = self._trace.SpanKind.CONSUMER
-        return self._tracer.start_span(name, above, kind=kind, attributes=attributes, start_time=began_ns)
+        return self._tracer.start_span(name, _context_of(parent), kind=kind, attributes=attributes, start_time=began_ns)
 
-    @staticmethod
-    def _context(span: "Span") -> Context | None:
-        found = span.get_span_context()
-        if not (found.is_valid and found.trace_flags.sampled):
+    def _context(self, span: "Span") -> Context | None:
+        """The header of a span; None if it is not sampled."""
+        from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
+
+        if not span.get_span_context().trace_flags.sampled:
             return None
-        return b"00-%032x-%016x-01" % (found.trace_id, found.span_id)
+        carrier: dict[str, str] = {}
+        TraceContextTextMapPropagator().inject(carrier, self._trace.set_span_in_context(span))
+        return carrier[PARENT].encode() if PARENT in carrier else None
 
 
 def first(parents: Iterable[tuple[Place, Context | None]]) -> dict[Place, Context]:
