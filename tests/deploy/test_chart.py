@@ -17,7 +17,6 @@ from tools import Tool
 from streams.commands.app import all_commands
 from streams.config.load import load
 from streams.config.settings import OPTIONS
-from tests import whole
 
 REPOSITORY = CHART.parents[1]
 
@@ -66,7 +65,8 @@ def test_the_version_stands_in_one_place() -> None:
     assert f"\nappVersion: {version[1]}\n" in chart
 
 
-@pytest.mark.parametrize("kubernetes", whole.only(KUBERNETES, KUBERNETES[0], KUBERNETES[-1]))
+@pytest.mark.whole
+@pytest.mark.parametrize("kubernetes", KUBERNETES)
 def test_what_is_rendered_is_valid(tool: Tool, tmp_path: Path, kubernetes: str) -> None:
     """Strictly: a field that Kubernetes does not know is an error. Of others' resources it has no schema."""
     validate = tool("kubernetes-validate")

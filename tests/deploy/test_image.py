@@ -26,6 +26,7 @@ VERSION = "9.9.9"
 COMPILED = "/opt/neardup/lib/python3.11/site-packages/neardup/compiled"
 
 
+@pytest.mark.whole
 def test_the_dockerfile_is_clean(tool: Tool) -> None:
     result = subprocess.run([tool("hadolint"), REPOSITORY / "deploy" / "Dockerfile"], capture_output=True, text=True)
     assert result.returncode == 0, result.stdout
@@ -62,6 +63,7 @@ for name in ("ask", "commands", "roles", "views"):
 """
 
 
+@pytest.mark.whole
 def test_its_roles_need_no_package_that_it_lacks() -> None:
     extras = re.findall(r"fill\.sh /opt/neardup (.*)", (REPOSITORY / "deploy" / "Dockerfile").read_text())[0].split()
     packages = locked(*extras)

@@ -46,6 +46,7 @@ def test_the_files_are_those_of_the_code() -> None:
     assert result.returncode == 0, result.stderr
 
 
+@pytest.mark.whole
 def test_rules_are_valid_and_pass_their_unit_tests(tool: Tool) -> None:
     promtool(tool, "check", "rules", FILES / "rules.yaml")
     promtool(tool, "test", "rules", MONITORING / "rules_test.yaml")

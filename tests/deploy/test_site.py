@@ -14,7 +14,6 @@ import pytest
 import neardup
 from streams.commands.app import all_commands
 from streams.config.settings import OPTIONS
-from tests import whole
 from tests.test_documentation import NAMES
 
 SITE = Path(__file__).parents[2] / "deploy" / "site"
@@ -91,6 +90,7 @@ def test_a_link_that_leads_nowhere_is_found(tmp_path: Path, monkeypatch: pytest.
     assert website.build(tmp_path / "built") == ["page.md: none.md", "page.md: no heading #no-heading in page.html"]
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("width", [1400, 390])
 def test_search_and_navigation_work_from_files(site: Path, browser: Any, width: int) -> None:
     page = browser.new_page(viewport={"width": width, "height": 900})
@@ -103,7 +103,7 @@ def test_search_and_navigation_work_from_files(site: Path, browser: Any, width: 
     page.locator("#hits a").first.click()
     page.wait_for_url(re.compile("operate.html#lost-disk"))
     assert page.locator("nav [aria-current]").text_content() == "Operate"
-    for entry in navigation.ENTRIES if width < 400 or whole.chosen() else navigation.ENTRIES[::4]:
+    for entry in navigation.ENTRIES:
         page.goto((site / entry.file).as_uri())
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), entry.file
         broken = page.evaluate("[...document.images].filter(image => !image.naturalWidth).map(image => image.src)")

@@ -55,6 +55,7 @@ def test_a_log_is_judged_anew_and_followed(make: Make) -> None:
     assert found != live
 
 
+@pytest.mark.whole
 def test_killed_and_started_again_it_says_each_verdict_once(make: Make) -> None:
     line: Line = make(flush_ms=1)
     line.publish(story())

@@ -23,7 +23,8 @@ from streams.formats.message import Decision
 from streams.kafka import Writer
 from streams.roles.operator import decide
 from streams.state.checkpoint_store import CheckpointStore
-from tests import whole
+
+pytestmark = pytest.mark.whole
 
 #: Of the topic `pages`: partitions that are added are seen soon.
 REFRESH = {"topic.metadata.refresh.interval.ms": "500"}
@@ -38,7 +39,7 @@ def served(kind: str, line: Line) -> tuple[Line, Start]:
     return other, partial(other.start, "backfill", read_pages=True)
 
 
-both = pytest.mark.parametrize("kind", whole.first(["run", "backfill"], 1))
+both = pytest.mark.parametrize("kind", ["run", "backfill"])
 
 
 @both
@@ -67,7 +68,6 @@ def test_a_recreated_topic_ends_it_and_its_advice_is_followed(make: Make, kind: 
     assert "begin another generation" in role.refused()
 
 
-@pytest.mark.whole
 @both
 def test_retention_overtakes_it_and_its_advice_is_followed(make: Make, kind: str) -> None:
     line, start = served(kind, make(partitions=1))
@@ -93,8 +93,7 @@ def test_retention_overtakes_it_and_its_advice_is_followed(make: Make, kind: str
     assert "retention has overtaken it; restore a checkpoint" in start().refused()
 
 
-@pytest.mark.whole
-@pytest.mark.parametrize("kind", whole.first(["sketch and match", "run", "backfill", "standby"], 1))
+@pytest.mark.parametrize("kind", ["run", "backfill", "sketch and match", "standby"])
 def test_partitions_that_are_added_are_used(make: Make, kind: str) -> None:
     """Of `pages` and of `verdicts`."""
     line = make(kafka_values={**SOON, **REFRESH})
@@ -119,7 +118,6 @@ def test_partitions_that_are_added_are_used(make: Make, kind: str) -> None:
     line.check()
 
 
-@pytest.mark.whole
 @both
 def test_a_full_disk_ends_it_and_nothing_is_lost(make: Make, kind: str) -> None:
     line, start = served(kind, make(flush_ms=1))
@@ -131,7 +129,6 @@ def test_a_full_disk_ends_it_and_nothing_is_lost(make: Make, kind: str) -> None:
     line.check()
 
 
-@pytest.mark.whole
 def test_a_full_disk_ends_a_standby_that_takes_over_and_nothing_is_lost(make: Make) -> None:
     line, live, other = pair(make)
     other.stop()
@@ -162,7 +159,6 @@ class Bodies(BaseHTTPRequestHandler):
         pass
 
 
-@pytest.mark.whole
 @both
 def test_it_goes_on_while_its_stores_are_away(make: Make, tmp_path: Path, kind: str) -> None:
     """The store of bodies, and that of checkpoints."""

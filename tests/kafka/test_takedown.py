@@ -126,6 +126,7 @@ def test_a_word_with_another_seed_is_refused_before_it_stops_the_line(line: Line
     assert line.ends(line.names.sketches) == before
 
 
+@pytest.mark.whole
 def test_forget_says_how_many_pages_and_an_index_drops_them(
     line: Line, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

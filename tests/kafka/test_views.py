@@ -326,6 +326,7 @@ def test_kill_9_and_a_rebuild_give_the_same_pages(
         worker.end(signal.SIGKILL)
 
 
+@pytest.mark.whole
 def test_views_stop_on_request_while_they_start(broker: str, made: Topics, tmp_path: Path) -> None:
     arguments = ["--bootstrap", broker, "--group", made.verdicts, "--verdicts-topic", made.verdicts, "--port", "0"]
     arguments += ["--views-state", str(tmp_path / "tables"), "--metrics-port", str(kafka.free_ports(1)[0])]
