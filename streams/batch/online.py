@@ -20,6 +20,7 @@ from streams.batch.partition_results import Summary, named, summed_up
 from streams.batch.reading import sources_of
 from streams.batch.workers import WorkStopped
 from streams.batch.workspace import PartitionWorkspace
+from streams.files.not_read import NotRead
 from streams.files.scan import Progress as Where
 from streams.files.scan import scan
 from streams.files.state import State
@@ -45,7 +46,7 @@ def partition_online(
     def decider(scheme: Scheme) -> Decider:
         return Decider(scheme=scheme.digest, **rule)
 
-    sources = sources_of(paths, options.reading)
+    sources = sources_of(paths, options.reading, NotRead())  # the scan notes them
     plan = plan_of(asdict(decider(SCHEME)), sources)
 
     def shown(now: Where) -> None:
@@ -66,6 +67,8 @@ def partition_online(
         summary.counts.documents, summary.counts.repeats = len(verdicts), verdicts.count("exact_duplicate")
         summary.refused, summary.reasons = sum(result.reasons.values()), result.reasons
         summary.problems, summary.problems_total = result.problems, result.problems_total
+        summary.passed_over = result.passed_over
+        summary.note_not_read(options.not_read)
         summary.plan, summary.seconds = plan, time.monotonic() - started
         finish(workspace, summary, sources)
     return summary

@@ -5,7 +5,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,7 @@ from streams.batch.reading import read_places, sources_of
 from streams.batch.steps import Engine, run
 from streams.batch.workers import Workers, WorkStopped
 from streams.batch.workspace import PartitionWorkspace
+from streams.files.not_read import NotRead
 from streams.files.sources import BY_DEFAULT, LocalSource, ReadOptions
 from streams.ports import Progress, silent
 from streams.process.shutdown import now_ms, stopped_by_signals
@@ -42,6 +43,7 @@ class PartitionOptions:
     keep: bool = False
     master: str = ""
     reading: ReadOptions = BY_DEFAULT
+    not_read: NotRead = field(default_factory=NotRead)
 
 
 def partition_command(
@@ -61,7 +63,7 @@ def partition_command(
     if engine_mb < ENGINE_MB_MIN and not options.master:
         needed = ENGINE_MB_MIN + WORKER_MB * options.workers
         raise BadInput(f"{options.workers} processes need {needed} MB; give more --memory, or fewer --workers")
-    sources = sources_of(paths, options.reading)
+    sources = sources_of(paths, options.reading, options.not_read)
     plan = plan_of(asdict(parameters), sources)
     make_ready()
     stop = threading.Event()
@@ -70,6 +72,7 @@ def partition_command(
         with _engine(options, workspace, sources, parameters, stop, engine_mb, progress) as engine:
             summary = _run(engine, workspace, sources, parameters, options.kind, progress)
         summary.plan, summary.seconds = plan, time.monotonic() - started
+        summary.note_not_read(options.not_read)
         finish(workspace, summary, sources, options.keep)
     return summary
 

@@ -13,6 +13,7 @@ from neardup.urls import id_of
 from streams.batch.reading import place_of
 from streams.batch.steps import Engine, PartitionCounts
 from streams.batch.workspace import PartitionWorkspace
+from streams.files.not_read import NotRead
 from streams.files.sources import LocalSource
 
 COLUMNS: dict[str, str] = {"transitive": "family", "stars": "star"}
@@ -25,7 +26,8 @@ class Summary:
 
     in_sets: documents in sets of two or more. sizes: size -> number of sets.
     largest: (URL of the representative, size). reasons: of refused pages, the most frequent first.
-    fields_taken: fields used as ids and texts, for files with field names of their own.
+    fields_taken: fields used as ids and texts, for files with field names of their own. passed_over: files that hold no
+    pages by their names.
     """
 
     sets: int = 0
@@ -38,8 +40,15 @@ class Summary:
     fields_taken: list[str] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
     problems_total: int = 0
+    passed_over: str = ""
     plan: dict[str, Any] = field(default_factory=dict)
     seconds: float = 0.0
+
+    def note_not_read(self, not_read: NotRead) -> None:
+        """Puts what is not read of the inputs before the other problems."""
+        self.problems = not_read.lines + self.problems
+        self.problems_total += len(not_read.lines)
+        self.passed_over = self.passed_over or not_read.passed_over
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)

@@ -10,7 +10,8 @@ from neardup.errors import BadInput
 from neardup.limits import BODY_BYTES_MAX
 from neardup.page import Page
 from neardup.partition.plan import PLACE_BITS, SOURCE_BITS
-from streams.files.sources import LocalSource, ReadOptions, open_sources
+from streams.files.not_read import NotRead
+from streams.files.sources import LocalSource, ReadOptions, open_all
 
 #: Limits of a chunk, the unit of work of a process: pages, and bytes of their bodies.
 CHUNK_PAGES, CHUNK_BYTES = 1000, 16 << 20
@@ -35,12 +36,11 @@ class Chunk:
     bytes_done: int = 0
 
 
-def sources_of(paths: Sequence[Path], options: ReadOptions) -> list[LocalSource]:
-    """Opens the sources of some paths, each once. Raises BadInput."""
+def sources_of(paths: Sequence[Path], options: ReadOptions, not_read: NotRead) -> list[LocalSource]:
+    """Opens the sources of some paths, each once. not_read: gets the files that are not read. Raises BadInput."""
     found: dict[str, LocalSource] = {}
-    for path in paths:
-        for source in open_sources(path, options, body_bytes_max=BODY_BYTES_MAX):
-            found.setdefault(source.record.content, source)
+    for source in open_all(paths, options, body_bytes_max=BODY_BYTES_MAX, not_read=not_read):
+        found.setdefault(source.record.content, source)
     if len(found) >= 1 << SOURCE_BITS:
         raise BadInput(f"{len(found):,} files; a partition reads at most {1 << SOURCE_BITS:,}")
     return list(found.values())

@@ -5,7 +5,7 @@ import click
 
 from neardup.wording import counted
 from streams.commands.options import Opt, command, values
-from streams.commands.output import announce_compiler, bar, complain, print_json, print_rich
+from streams.commands.output import announce_compiler, bar, complain, complain_of, print_json, print_rich
 from streams.commands.shared import (
     THREADS,
     Audits,
@@ -58,7 +58,7 @@ def evaluate(options: Options) -> int:
 
     announce_compiler()
     with inputs(options.paths) as files, bar(shown=not options.as_json) as shown:
-        made = evaluate_command(files, progress=shown.phase, **values(options, "paths", "as_json"))
+        made = evaluate_command(files.paths, progress=shown.phase, **values(options, "paths", "as_json"))
     if options.as_json:
         print_json(made.to_json())
     else:
@@ -71,7 +71,8 @@ def evaluate(options: Options) -> int:
         for note in made.notes:
             complain(note)
         click.echo(f"evaluation: {options.out / 'evaluation.html'}")
-    return 3 if made.unread else 0
+    complain_of(files.not_read.lines)
+    return 3 if made.unread or files.not_read.lines else 0
 
 
 def _print_rules(evaluation: dict[str, Any]) -> None:

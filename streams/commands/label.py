@@ -5,7 +5,7 @@ import click
 
 from neardup.errors import BadInput
 from streams.commands.options import Opt, command, values
-from streams.commands.output import announce_compiler, bar, complain
+from streams.commands.output import announce_compiler, bar, complain, complain_of
 from streams.commands.shared import THREADS, Audits, InsteadState, Links, OptionalPages, Reads, Seed, inputs
 from streams.config.settings import LABEL_PORT
 from streams.errors import WrongUsage
@@ -39,8 +39,9 @@ def label(options: Options) -> None:
         raise WrongUsage(str(error)) from error
     announce_compiler()
     with inputs(options.paths) as files, bar(shown=True) as shown:
+        complain_of(files.not_read.lines)
         label_command(
-            files,
+            files.paths,
             progress=shown.phase,
             ready=lambda url: click.echo(f"label pairs at {url} (Ctrl-C ends)"),
             warn=complain,

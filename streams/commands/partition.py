@@ -1,4 +1,4 @@
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -80,6 +80,7 @@ def partition(options: Options) -> int:
     from streams.batch.partition import PartitionOptions, partition_command
     from streams.batch.workers import WorkStopped
     from streams.files.fetching import fetched, forget, inputs_of
+    from streams.files.not_read import NotRead
 
     numbers = dict(text.partition("=")[::2] for text in options.numbers)
     try:
@@ -89,7 +90,8 @@ def partition(options: Options) -> int:
     announce_compiler(quiet=options.quiet)
     if options.again:
         forget(options.out)
-    paths = fetched(options.paths, inputs_of(options.out))
+    copies, not_read = inputs_of(options.out), NotRead()
+    paths = fetched(options.paths, copies, not_read)
     given = PartitionOptions(
         out=options.out,
         kind=options.sets or "transitive",
@@ -97,7 +99,8 @@ def partition(options: Options) -> int:
         memory_mb=options.memory,
         again=options.again,
         master=options.master if options.engine == "spark" else "",
-        reading=options.reading(),
+        reading=replace(options.reading(), copies=copies),
+        not_read=not_read,
     )
     with bar(shown=not (options.quiet or options.as_json)) as shown:
         try:
@@ -148,6 +151,8 @@ def _print_summary(made: "Summary", out: Path) -> None:
         console.print(safe(field), soft_wrap=True)
     for reason, many in list(made.reasons.items())[:PROBLEMS_SHOWN]:
         console.print(f"refused: {safe(reason)} ({many:,})", soft_wrap=True)
+    if made.passed_over:
+        console.print(f"passed over, by their names: {safe(made.passed_over)}", soft_wrap=True)
     for problem in made.problems[:PROBLEMS_SHOWN]:
         console.print("problem: ", safe(problem, 400), soft_wrap=True)
     console.print(f"sets: {out / 'sets.jsonl'}", soft_wrap=True, markup=False)

@@ -1,4 +1,4 @@
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Annotated
 
@@ -33,9 +33,10 @@ def publish(options: Options) -> int:
 
     with inputs(options.paths) as files, bar(shown=not options.as_json) as shown:
         done = put(
-            files,
+            files.paths,
             options.settings,
-            reading=options.reading(),
+            reading=replace(options.reading(), copies=files.copies),
+            not_read=files.not_read,
             bodies=options.bodies,
             progress=shown.update,
         )
@@ -49,6 +50,8 @@ def publish(options: Options) -> int:
         )
         for field in done.fields_taken:
             click.echo(visible(field))
+        if done.passed_over:
+            click.echo(f"passed over, by their names: {visible(done.passed_over)}")
         for problem in done.problems:
             click.echo(f"problem: {visible(problem)}", err=True)
     if done.interrupted:

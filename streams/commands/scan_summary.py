@@ -40,6 +40,8 @@ def summary(console: Console, result: ScanResult, state_line: str) -> None:
     for path in result.skipped:
         skipped = Text("scanned already, skipped: ").append_text(safe(path)).append("  (--again scans it once more)")
         console.print(skipped, soft_wrap=True)
+    if result.passed_over:
+        console.print(Text("passed over, by their names: ").append_text(safe(result.passed_over)), soft_wrap=True)
     for path in result.resumed:
         console.print(Text("went on where an earlier scan stopped: ").append_text(safe(path)), soft_wrap=True)
     for problem in result.problems[:PROBLEMS_SHOWN]:

@@ -5,6 +5,7 @@ import re
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -16,18 +17,17 @@ from streams.commands.options import Arg, Given, Opt
 from streams.config.load import decider_numbers
 from streams.config.sites import sites_of
 from streams.errors import WrongUsage
+from streams.files.input_formats import TITLES
 
 if TYPE_CHECKING:
     from neardup.evaluation.pairs.truth import Editions
     from streams.client import Start
+    from streams.files.not_read import NotRead
     from streams.files.sources import ReadOptions
 
 Paths = str | Path | Sequence[str | Path]
 #: Inputs of commands that read pages.
-INPUTS = (
-    "WARC, WET, WACZ, JSON lines, Parquet, folders of these or of HTML; URLs of files, as s3:// or https://; - for "
-    "standard input."
-)
+INPUTS = f"{TITLES}, folders of these or of HTML; URLs of files, as s3:// or https://; - for standard input."
 STATE = Path("neardup-state")
 CPUS = os.cpu_count() or 1
 #: Default of threads and processes that leave a processor to the main one.
@@ -88,13 +88,24 @@ def must_be_scan(state: Path) -> None:
         raise WrongUsage(f"{state} is the state directory of a matcher; name that of a scan")
 
 
+@dataclass(frozen=True)
+class Inputs:
+    """Inputs as local files. copies: folder for further copies. not_read: what of the inputs is not read, so far."""
+
+    paths: list[Path]
+    copies: Path
+    not_read: "NotRead"
+
+
 @contextmanager
-def inputs(given: Sequence[str | Path]) -> Iterator[list[Path]]:
+def inputs(given: Sequence[str | Path]) -> Iterator[Inputs]:
     """Yields inputs as local files (`streams.files.fetching`); copies of remote ones are removed at the end."""
     from streams.files.fetching import fetched
+    from streams.files.not_read import NotRead
 
+    not_read = NotRead()
     with tempfile.TemporaryDirectory(prefix="neardup-inputs-") as folder:
-        yield fetched(given, Path(folder))
+        yield Inputs(fetched(given, Path(folder), not_read), Path(folder), not_read)
 
 
 def parse_start(text: str, now_ms: int) -> "Start":

@@ -4,7 +4,7 @@ from typing import Annotated
 import click
 
 from streams.commands.options import Arg, Opt, command, values
-from streams.commands.output import announce_compiler, bar, complain, print_json, print_rich
+from streams.commands.output import announce_compiler, bar, complain, complain_of, print_json, print_rich
 from streams.commands.shared import INPUTS, THREADS, BaseUrl, InsteadState, Json, Seed, inputs, must_exist
 
 
@@ -39,8 +39,9 @@ def tune(options: Options) -> None:
     announce_compiler()
     with inputs(options.pages) as files, bar(shown=not options.as_json) as progress:
         found = tune_command(
-            options.labels, files, progress=progress.phase, **values(options, "labels", "pages", "as_json")
+            options.labels, files.paths, progress=progress.phase, **values(options, "labels", "pages", "as_json")
         )
+    complain_of(files.not_read.lines)
     if options.as_json:
         print_json(found.to_json())
         return

@@ -24,8 +24,9 @@ from neardup.evaluation.run_tables import RunPages, RunStudy
 from neardup.scheme import FIXED_SEED, Scheme
 from neardup.sketch.make_sketches import sketch_pages
 from streams.errors import WrongUsage, bad_input
+from streams.files.not_read import NotRead
 from streams.files.scan_reader import ScanReader, read_scan
-from streams.files.sources import LocalSource, ReadOptions, open_sources
+from streams.files.sources import LocalSource, ReadOptions, open_all
 from streams.formats.message import Message, decode_entry
 from streams.ports import Progress, silent
 
@@ -96,17 +97,14 @@ def open_crawl(
             run = run_of(f"the run of {state.name}: {opened.decider.rule}", opened.verdicts())
             yield EvaluatedCrawl(corpus, Texts(corpus, opened.read_page, opened.scheme), opened.decider, run)
         return
-    sources = [
-        source
-        for path in paths
-        for source in open_sources(
-            Path(path), ReadOptions(base_url, follow_links), body_bytes_max=SCHEME.body_bytes_max
-        )
-    ]
+    not_read = NotRead()
+    reading = ReadOptions(base_url, follow_links)
+    local = list(map(Path, paths))
+    sources = open_all(local, reading, body_bytes_max=SCHEME.body_bytes_max, not_read=not_read)
     corpus = corpus_of(_sketched(sources, threads, progress), pages_max=pages_max)
     by_id = {source.record.id: source for source in sources}
     texts = Texts(corpus, lambda place: by_id[place.source].read_at(place), SCHEME)
-    unread = [str(problem) for source in sources for problem in source.problems]
+    unread = not_read.lines + [str(problem) for source in sources for problem in source.problems]
     if corpus.counts.fetches == corpus.counts.rejected:
         names, why = ", ".join(map(str, paths)), f": {unread[0]}" if unread else ""
         raise BadInput(f"{names}: no page could be read{why}; if these are verdicts, name them with --verdicts")

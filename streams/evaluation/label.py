@@ -36,6 +36,8 @@ from streams.process.shutdown import now_ms
 from streams.process.web_server import body_in_time, hosts_of, listen, refuse_foreign, serve
 from streams.state.locked_folder import lock
 
+#: Parts of the input that cannot be read, of which the user is warned.
+UNREAD_SHOWN = 10
 _Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
@@ -302,6 +304,8 @@ def label_command(
             paths, state, base_url=base_url, follow_links=follow_links, threads=threads, progress=progress
         ) as crawl:
             corpus = crawl.corpus
+            for line in crawl.unread[:UNREAD_SHOWN]:
+                warn(line)
             if audit is not None:
                 pairs = drawn_of(audit, corpus)[:count]
             elif sets is not None:

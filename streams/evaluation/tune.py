@@ -61,6 +61,7 @@ def tune_command(
             raise BadInput("no label fits: " + ("; ".join(joined.problems()) or "the files hold none"))
         pairs = score(crawl.corpus, joined.a, joined.b)
         tuning = tune(joined, pairs, crawl.decider, seed=seed, content=content)
+        tuning.problems += crawl.unread
     if state is None or not tuning.flags:
         return Proposal(tuning)
     return Proposal(tuning, _changed(state, tuning, progress))

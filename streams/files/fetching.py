@@ -4,29 +4,20 @@ Readers need files that they can read again from any position. So other input is
 """
 
 import hashlib
-import lzma
 import shutil
-import struct
 import sys
-import zipfile
-import zlib
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path, PurePosixPath
-from typing import IO, Any
+from typing import Any
 
 from neardup.errors import BadInput
 from streams.config.settings import without_credentials
 from streams.errors import bad_input
-from streams.state.locked_folder import whole_file
+from streams.files.input_formats import PACKED
+from streams.files.not_read import NotRead, is_by_product
+from streams.files.wacz import unpacked, write_copy
 
-_PIECE_BYTES = 1 << 20
-#: Largest ratio of unpacked to packed size of a member; archives in a WACZ are compressed already.
-_EXPANDS_MAX = 100
-#: Characters of a member's name in the name of its copy, from the end.
-_NAME_CHARS_MAX = 60
-#: What the standard library raises for a damaged ZIP file.
-_DAMAGED = (OSError, zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError, ValueError, struct.error)
 #: Fields of a store's file info that identify a version of a file.
 _VERSION = ("size", "ETag", "etag", "md5Hash", "LastModified", "mtime", "created", "generation")
 
@@ -37,24 +28,37 @@ def inputs_of(out: Path) -> Path:
 
 
 def fetched(
-    given: Sequence[str | Path], folder: Path, on_bytes: Callable[[int], None] = lambda count: None
+    given: Sequence[str | Path],
+    folder: Path,
+    not_read: NotRead,
+    on_bytes: Callable[[int], None] = lambda count: None,
 ) -> list[Path]:
     """Returns local paths for all inputs. URLs, standard input (`-`) and WACZ files are copied to `folder`.
 
     A copy is complete or absent, and is made again only if the store reports another version of the file. A URL names a
-    file, or several by a pattern with `*`. on_bytes: called with the size of each copied piece. Raises BadInput for
-    unreadable or missing input.
+    file, or several by a pattern with `*`. Of several inputs, those that cannot be read are noted in `not_read`.
+    on_bytes: called with the size of each copied piece. Raises BadInput for missing input, and if none can be read.
     """
-    paths = []
+    paths: list[Path] = []
     for text in map(str, given):
         if text == "-":
             found = [_standard_input(folder, on_bytes)]
         elif "://" in text:
-            found = _of_url(text, folder, on_bytes)
+            found = _of_url(text, folder, not_read, on_bytes)
         else:
             found = [Path(text)]
         for path in found:
-            paths += _unpacked(path, folder, on_bytes) if path.name.lower().endswith(".wacz") else [path]
+            if not path.name.lower().endswith(PACKED) or path.is_dir():
+                paths.append(path)
+                continue
+            try:
+                paths += unpacked(path, folder, not_read, on_bytes)
+            except BadInput as error:
+                if len(given) == len(found) == 1 or not path.exists():
+                    raise
+                not_read.add(path, str(error))
+    if given and not paths:
+        raise BadInput(not_read.lines[0])
     return paths
 
 
@@ -63,24 +67,53 @@ def forget(out: Path) -> None:
     shutil.rmtree(inputs_of(out), ignore_errors=True)
 
 
-def _of_url(url: str, folder: Path, on_bytes: Callable[[int], None]) -> list[Path]:
+def _of_url(url: str, folder: Path, not_read: NotRead, on_bytes: Callable[[int], None]) -> list[Path]:
     import fsspec
 
     shown = without_credentials(url, queries=True)
     try:
         system, place = fsspec.core.url_to_fs(url)
-        names = sorted(system.glob(place)) if "*" in place else [place]
-        if not names:
-            raise FileNotFoundError("no file has such a name")
+        if "*" in place:
+            return _of_pattern(system, url, place, folder, not_read, on_bytes)
         folder.mkdir(parents=True, exist_ok=True)
-        return [_copy(system, url.partition("://")[0], str(name), folder, on_bytes) for name in names]
+        return [_copy(system, url.partition("://")[0], place, folder, on_bytes)]
     except ImportError as error:  # its text says what to install
         raise BadInput(f"{shown}: cannot be read: {error}") from error
     except IsADirectoryError as error:
         raise BadInput(f"{shown}: a folder; name its files, as {shown.rstrip('/')}/**.warc.gz") from error
     except Exception as error:
-        reason = without_credentials(str(error), queries=True) or type(error).__name__
-        raise BadInput(f"{shown}: cannot be read: {reason}") from error
+        raise BadInput(f"{shown}: cannot be read: {_reason(error)}") from error
+
+
+def _of_pattern(
+    system: Any, url: str, pattern: str, folder: Path, not_read: NotRead, on_bytes: Callable[[int], None]
+) -> list[Path]:
+    """Copies of the files that a pattern names. One that cannot be read is noted; raises its error if all cannot."""
+    copies: list[Path] = []
+    failed: Exception = FileNotFoundError("no file has such a name")
+    protocol = url.partition("://")[0]
+    folder.mkdir(parents=True, exist_ok=True)
+    for name in map(str, sorted(system.glob(pattern))):
+        last = PurePosixPath(name).name
+        if is_by_product(last):
+            not_read.pass_over(last)
+            continue
+        try:
+            copies.append(_copy(system, protocol, name, folder, on_bytes))
+        except IsADirectoryError as error:
+            failed = error
+            if "**" not in pattern:  # else the pattern names what the folder holds, too
+                not_read.add(f"{protocol}://{name}", "a folder; not read: a pattern with /** names its files")
+        except Exception as error:  # noqa: BLE001 - stores raise what they like
+            failed = error
+            not_read.add(f"{protocol}://{name}", f"cannot be read: {_reason(error)}")
+    if not copies:
+        raise failed
+    return copies
+
+
+def _reason(error: Exception) -> str:
+    return without_credentials(str(error), queries=True) or type(error).__name__
 
 
 def _copy(system: Any, protocol: str, name: str, folder: Path, on_bytes: Callable[[int], None]) -> Path:
@@ -95,7 +128,7 @@ def _copy(system: Any, protocol: str, name: str, folder: Path, on_bytes: Callabl
     if system.isdir(name):
         raise IsADirectoryError(name)
     with system.open(name, "rb") as source:
-        _write(source, copy, on_bytes)
+        write_copy(source, copy, on_bytes)
     return copy
 
 
@@ -112,57 +145,5 @@ def _standard_input(folder: Path, on_bytes: Callable[[int], None]) -> Path:
     with bad_input(f"standard input: cannot be copied to {folder}"):
         folder.mkdir(parents=True, exist_ok=True)
         fresh = folder / "standard-input.new"
-        digest = _write(sys.stdin.buffer, fresh, on_bytes)
+        digest = write_copy(sys.stdin.buffer, fresh, on_bytes)
         return fresh.replace(folder / f"standard-input-{digest}")
-
-
-def _unpacked(path: Path, folder: Path, on_bytes: Callable[[int], None]) -> list[Path]:
-    """The WARC files of a WACZ file, in the order of their names. Raises BadInput."""
-    try:
-        status = path.stat()
-        where = f"{path.absolute()} {status.st_size} {status.st_mtime_ns}"
-        folder.mkdir(parents=True, exist_ok=True)
-        with zipfile.ZipFile(path) as packed:
-            members = [one for one in packed.infolist() if one.filename.startswith("archive/") and not one.is_dir()]
-            if not members:
-                raise BadInput(f"{path}: a WACZ file without anything in archive/")
-            _must_be_of_their_size(path, members, status.st_size)
-            copies = []
-            for member in sorted(members, key=lambda one: one.filename):
-                copy = folder / _copy_name(where, member)
-                if not copy.exists():
-                    with packed.open(member) as source:
-                        _write(source, copy, on_bytes)
-                copies.append(copy)
-            return copies
-    except FileNotFoundError as error:
-        raise BadInput(f"{path}: no such file or folder") from error
-    except (*_DAMAGED, NotImplementedError, RuntimeError) as error:
-        raise BadInput(f"{path}: cannot be read as WACZ: {error}") from error
-
-
-def _must_be_of_their_size(path: Path, members: Sequence[zipfile.ZipInfo], size: int) -> None:
-    """Raises BadInput for members that unpack to far more than their size. size: of the file; members may overlap."""
-    for member in members:
-        if member.file_size > _EXPANDS_MAX * max(member.compress_size, 1):
-            raise BadInput(f"{path}: {member.filename[:200]} would unpack to {member.file_size:,} bytes")
-    if (total := sum(member.file_size for member in members)) > _EXPANDS_MAX * size:
-        raise BadInput(f"{path}: its archives would unpack to {total:,} bytes")
-
-
-def _copy_name(where: str, member: zipfile.ZipInfo) -> str:
-    """The end of a member's name behind a digest of its position, because two folders may have equal names."""
-    place = f"{where} {member.filename} {member.header_offset}".encode("utf-8", "surrogateescape")
-    digest = hashlib.blake2b(place, digest_size=6).hexdigest()
-    return f"{digest}-{PurePosixPath(member.filename).name[-_NAME_CHARS_MAX:]}"
-
-
-def _write(source: IO[bytes], target: Path, on_bytes: Callable[[int], None]) -> str:
-    """Copies all bytes to a file that gets its name once complete. Returns their digest, as 12 hex digits."""
-    digest = hashlib.blake2b(digest_size=6)
-    with whole_file(target) as fresh, fresh.open("wb") as file:
-        while piece := source.read(_PIECE_BYTES):
-            file.write(piece)
-            digest.update(piece)
-            on_bytes(len(piece))
-    return digest.hexdigest()

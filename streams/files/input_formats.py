@@ -55,6 +55,7 @@ class InputFormat:
         hint: what an error about a table's fields adds.
         needs_text: a table without a field of texts is refused.
         ordinals: positions are numbers of rows, not bytes of the file.
+        asset: such files often belong to the pages beside them.
         copies_to: suffixes of the files into which `copy` writes pages of this format.
     """
 
@@ -70,6 +71,7 @@ class InputFormat:
     needs_text: bool = True
     hint: str = ""
     ordinals: bool = False
+    asset: bool = False
     copies_to: tuple[str, ...] = JSON_LINES
 
 
@@ -109,6 +111,7 @@ FORMATS = {
             rows=JsonValues,
             names=names_of_values,
             needs_text=False,
+            asset=True,
         ),
         InputFormat(
             "jsonl",
@@ -137,6 +140,7 @@ FORMATS = {
             looks_like_csv,
             rows=CsvRows,
             names=names_of_csv,
+            asset=True,
             hint="; the first row must name the fields",
         ),
     )
@@ -145,14 +149,13 @@ FORMATS = {
 SUFFIXES = tuple(suffix for each in FORMATS.values() for suffix in each.suffixes)
 #: Suffixes of files that hold archives.
 PACKED = (".wacz",)
-_FILES = ", ".join(
-    f"{each.title} ({', '.join(own)})" if (own := [one for one in each.suffixes if one.count(".") == 1]) else each.title
-    for each in FORMATS.values()
-)
-#: The kinds of input, for the error about another file.
+#: Suffixes without those of compressed files.
+MAIN_SUFFIXES = (*(suffix for suffix in SUFFIXES if suffix.count(".") == 1), *PACKED)
+#: The formats with their suffixes, for errors and help texts.
+TITLES = ", ".join(each.title for each in FORMATS.values()) + ", WACZ"
 ACCEPTED = (
-    f"{_FILES}, each but Parquet also with {', '.join(COMPRESSIONS)}; WACZ; folders of these, and folders of pages "
-    f"({', '.join(CONTENT_TYPES)})"
+    f"{TITLES} ({', '.join(MAIN_SUFFIXES)}), most also with {', '.join(COMPRESSIONS)}; folders of these, and folders "
+    f"of pages ({', '.join(CONTENT_TYPES)})"
 )
 
 

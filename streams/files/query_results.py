@@ -25,7 +25,9 @@ from neardup.signals.pages import Body, Result
 from neardup.tolerant_json import loads
 from neardup.urls import normalise_url
 from streams.errors import bad_input
-from streams.files.sources import ReadOptions, open_sources
+from streams.files.not_read import NotRead
+from streams.files.sources import ReadOptions, open_all
+from streams.formats.compressed import SUFFIXES as COMPRESSIONS
 from streams.formats.json import decode_line, encode
 from streams.state.locked_folder import whole_file
 
@@ -146,21 +148,22 @@ def read_results(paths: Sequence[Path], base_url: str | None, problems: list[str
 
     Notes unreadable parts in `problems`. Raises BadInput for a path that is no source.
     """
-    for path in paths:
-        for source in open_sources(path, ReadOptions(base_url), body_bytes_max=BODY_BYTES_MAX):
-            plain = Path(source.record.path)
-            if source.record.kind == "jsonl" and not plain.name.endswith((".gz", ".zst")):
-                yield from (result for _, result in _results(plain, problems))
-                continue
-            for sourced in source.read():
-                page = sourced.page
-                try:
-                    if page.problem or page.body is None:
-                        raise BadPage(page.problem or _GONE)
-                    yield Line(_normal(page))
-                except BadPage as error:
-                    problems.append(f"{page.url or path}: {error}")
-            problems += map(str, source.problems)
+    not_read = NotRead()
+    for source in open_all(paths, ReadOptions(base_url), body_bytes_max=BODY_BYTES_MAX, not_read=not_read):
+        plain = Path(source.record.path)
+        if source.record.kind == "jsonl" and not plain.name.endswith(COMPRESSIONS):
+            yield from (result for _, result in _results(plain, problems))
+            continue
+        for sourced in source.read():
+            page = sourced.page
+            try:
+                if page.problem or page.body is None:
+                    raise BadPage(page.problem or _GONE)
+                yield Line(_normal(page))
+            except BadPage as error:
+                problems.append(f"{page.url or plain}: {error}")
+        problems += map(str, source.problems)
+    problems += not_read.lines
 
 
 def _results(path: Path, problems: list[str]) -> Iterator[tuple[int, Line]]:

@@ -11,7 +11,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import BinaryIO
@@ -28,6 +28,7 @@ from neardup.verdict import Kind
 from streams.files.archive_time import ArchiveTime
 from streams.files.archives import ARCHIVES_MAX, SketchedArchives, messages_of
 from streams.files.fetching import fetched
+from streams.files.not_read import NotRead
 from streams.files.sketcher import Sketcher
 from streams.files.sources import BY_DEFAULT, LocalSource, ReadOptions, SourceRecord, open_all
 from streams.files.state import FLUSH_MESSAGES, State
@@ -78,10 +79,11 @@ class ScanResult:
     `promoted` ones, which are no pages. sites: by duplicates, then pages. reasons: of rejections, the most frequent
     first. kept_apart: unique pages with a similar earlier page, by the step that refused it, the most frequent first.
     sources: ids (32 hex digits) of all named sources. fields_taken: guessed fields of ids and texts, per file. skipped:
-    paths of sources that were finished before, or named twice. problems: unreadable parts of the sources that ended,
-    also in earlier scans, up to PROBLEMS_MAX per source, of problems_total. interrupted: by a signal. audit: counts of
-    the shadow rule and of the pairs drawn; empty without an audit. times: pages of this run by how their fetch times
-    were read, as `LocalSource.times`.
+    paths of sources that were finished before, or named twice. passed_over: files of folders that hold no pages by
+    their names, as a number with suffixes. problems: files of the inputs that are not read; then unreadable parts of
+    the sources that ended, also in earlier scans, up to PROBLEMS_MAX per source, of problems_total. interrupted: by a
+    signal. audit: counts of the shadow rule and of the pairs drawn; empty without an audit. times: pages of this run by
+    how their fetch times were read, as `LocalSource.times`.
     """
 
     pages: int = 0
@@ -94,6 +96,7 @@ class ScanResult:
     sources: list[str] = field(default_factory=list)
     fields_taken: list[str] = field(default_factory=list)
     skipped: list[str] = field(default_factory=list)
+    passed_over: str = ""
     resumed: list[str] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
     problems_total: int = 0
@@ -242,9 +245,19 @@ class _Scan:
                 digested += count
                 self._report("digest", str(path), digested)
 
-        local = fetched(paths, self.state.path / "inputs", partial(on_bytes, Path()))
-        bound = self.state.scheme.body_bytes_max
-        found = open_all(local, reading, body_bytes_max=bound, threads=self._threads, on_bytes=on_bytes)
+        copies, not_read = self.state.path / "inputs", NotRead()
+        local = fetched(paths, copies, not_read, partial(on_bytes, Path()))
+        found = open_all(
+            local,
+            replace(reading, copies=copies),
+            body_bytes_max=self.state.scheme.body_bytes_max,
+            not_read=not_read,
+            threads=self._threads,
+            on_bytes=on_bytes,
+        )
+        self.result.passed_over = not_read.passed_over
+        self.result.problems += not_read.lines
+        self.result.problems_total += len(not_read.lines)
         for file in written:
             if any(source.holds(file) for source in found):
                 raise BadInput(f"{file} is one of the files to scan, and would be overwritten; name another one")

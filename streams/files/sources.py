@@ -26,8 +26,11 @@ from neardup.fetch_times import UNDATED
 from neardup.page import CONTENT_TYPES, Page
 from neardup.verdict import Coordinates
 from neardup.wording import counted
-from streams.files.input_formats import ACCEPTED, FORMATS, PACKED, SUFFIXES, InputFormat, Rows, kind_of
+from streams.files.folder import leads_out, listed
+from streams.files.input_formats import ACCEPTED, FORMATS, MAIN_SUFFIXES, PACKED, InputFormat, Rows, kind_of
 from streams.files.jsonl_and_parquet import fitted
+from streams.files.not_read import NotRead
+from streams.files.wacz import unpacked
 from streams.files.warc_reader import UnreadablePart, WarcReader
 from streams.formats.compressed import Damaged, Stream
 from streams.formats.containment import contained, contained_reading
@@ -37,15 +40,15 @@ from streams.ports import SourcedPage
 
 #: Kind of a folder of pages; the kinds of files are those of `FORMATS`.
 FOLDER = "folder"
-_BESIDE_PAGES = "not scanned, as it lies beside pages; name the file itself to scan it"
-_LEADS_OUT = "not scanned, as it is a link that leads out of the folder; --follow-links follows it"
-_PACKED_UP = "not scanned here; name the file itself to scan it"
+_PACKED_UP = "a WACZ file, whose archives must be copied out of it first"
 #: Bytes besides a body: HTTP headers, and the growth by a content encoding.
 _CONTENT_SLACK_BYTES = 1 << 20
 #: Bytes of a line besides the body.
 LINE_SLACK_BYTES = 1 << 20
 _DIGEST_PIECE_BYTES = 1 << 20
 _TYPES_NAMED_MAX = 10
+#: Files that are not read, in an error about an input of which nothing is read.
+_REASONS_NAMED = 3
 #: Later dates, in ms since the epoch, do not fit into a record.
 _DATE_MAX = (1 << 63) - 1
 
@@ -108,6 +111,7 @@ class ReadOptions:
     base_url: str | None = None
     follow_links: bool = False
     fields: Fields = field(default_factory=Fields)
+    copies: Path | None = None
 
 
 BY_DEFAULT = ReadOptions()
@@ -239,7 +243,7 @@ class LocalSource:
 
     def _file_page(self, path: Path, url: str) -> Page:
         try:
-            if not self.record.follow_links and _leads_out(path, Path(self.record.path)):  # since it was listed
+            if not self.record.follow_links and leads_out(path, Path(self.record.path)):  # since it was listed
                 raise PermissionError(errno.EPERM, "a link that leads out of the folder")
             with path.open("rb") as file:
                 body = file.read(self._bound + 1)
@@ -267,16 +271,17 @@ def open_sources(
     options: ReadOptions = BY_DEFAULT,
     *,
     body_bytes_max: int,
+    not_read: NotRead,
     on_bytes: Callable[[int], None] = lambda count: None,
 ) -> list[LocalSource]:
     """The sources of a path: one, or each archive of a folder with archives and without pages.
 
-    on_bytes: called with the length of each piece that was digested. Raises BadInput for a path that does not exist or
-    is no source.
+    not_read: gets the files of a folder that are not read. on_bytes: called with the length of each piece that was
+    digested. Raises BadInput for a path that does not exist or is no source.
     """
     try:
         if path.is_dir():
-            return _folder_sources(path, options, body_bytes_max, on_bytes)
+            return _folder_sources(path, options, body_bytes_max, not_read, on_bytes)
         if not path.is_file():
             raise BadInput(f"{path}: no such file or folder" if not path.exists() else f"{path}: not a file or folder")
         if path.suffix.lower() in CONTENT_TYPES:
@@ -338,22 +343,19 @@ def _read_by(fields: Fields, digest: str) -> str:
     return digest_of(f"{digest} {fields.text!r} {fields.id!r}".encode()) if fields else digest
 
 
-def _leads_out(path: Path, folder: Path) -> bool:
-    """Whether a file of a folder is a link to a file outside it."""
-    return path.is_symlink() and not path.resolve().is_relative_to(folder.resolve())
-
-
 def open_all(
     paths: Sequence[Path],
     options: ReadOptions = BY_DEFAULT,
     *,
     body_bytes_max: int,
-    threads: int,
+    not_read: NotRead,
+    threads: int = 1,
     on_bytes: Callable[[Path, int], None] = lambda path, count: None,
 ) -> list[LocalSource]:
     """Opens the sources of several paths, in their order, and digests their bytes in some threads.
 
-    on_bytes: called in these threads with a path and the size of each piece. Raises BadInput of the first bad path.
+    Of several paths, those that exist and are no sources are noted in `not_read`. on_bytes: called in these threads
+    with a path and the size of each piece. Raises BadInput for a path that does not exist, and if no path is a source.
     """
     stopped = threading.Event()
 
@@ -362,57 +364,63 @@ def open_all(
             raise CancelledError
         on_bytes(path, count)
 
-    with ThreadPoolExecutor(threads, thread_name_prefix="neardup-digest") as pool:
-        opened = [
-            pool.submit(open_sources, path, options, body_bytes_max=body_bytes_max, on_bytes=partial(read, path))
-            for path in paths
-        ]
+    def opened(path: Path) -> tuple[list[LocalSource], NotRead]:
+        noted = NotRead()
         try:
-            return [source for each in opened for source in each.result()]
+            return open_sources(
+                path, options, body_bytes_max=body_bytes_max, not_read=noted, on_bytes=partial(read, path)
+            ), noted
+        except BadInput as error:
+            if (len(paths) == 1 and not not_read.lines) or not path.exists():
+                raise
+            noted.add(path, str(error))
+            return [], noted
+
+    with ThreadPoolExecutor(threads, thread_name_prefix="neardup-digest") as pool:
+        futures = [pool.submit(opened, path) for path in paths]
+        found: list[LocalSource] = []
+        try:
+            for each in futures:
+                sources, noted = each.result()
+                found += sources
+                not_read.merge(noted)
         finally:
             stopped.set()  # after an error or an interrupt the others end at their next piece
             pool.shutdown(cancel_futures=True)
+    if paths and not found:
+        raise BadInput("; ".join(not_read.lines[:_REASONS_NAMED]) or "nothing to read")
+    return found
 
 
 def _folder_sources(
-    folder: Path, options: ReadOptions, body_bytes_max: int, on_bytes: Callable[[int], None]
+    folder: Path, options: ReadOptions, body_bytes_max: int, not_read: NotRead, on_bytes: Callable[[int], None]
 ) -> list[LocalSource]:
-    pages, archives = [], []
-    problems: list[UnreadablePart] = []
-
-    def unreadable(error: OSError) -> None:
-        if Path(error.filename) == folder:
-            raise error
-        what = f"cannot be read: {error.strerror}; nothing in it is scanned"
-        problems.append(UnreadablePart(str(error.filename), 0, what))
-
-    for directory, folders, names in os.walk(folder, onerror=unreadable):
-        folders.sort()
-        for name in names:
-            path = Path(directory, name)
-            page = path.suffix.lower() in CONTENT_TYPES
-            if not (page or name.lower().endswith(SUFFIXES + PACKED)) or not path.is_file():
-                continue
-            if name.lower().endswith(PACKED):
-                problems.append(UnreadablePart(str(path), 0, _PACKED_UP))
-            elif not options.follow_links and _leads_out(path, folder):
-                problems.append(UnreadablePart(str(path), 0, _LEADS_OUT))
-            elif page:
-                pages.append(str(path.relative_to(folder)))
-            else:
-                archives.append(path)
-    if pages:
-        names = sorted(pages, key=os.fsencode)
-        source = _folder_source(folder, names, options, body_bytes_max, on_bytes)
-        source.problems += problems + [UnreadablePart(str(path), 0, _BESIDE_PAGES) for path in sorted(archives)]
-        return [source]
-    if not archives:
-        kinds = ", ".join(f"*{suffix}" for suffix in (*CONTENT_TYPES, *SUFFIXES))
-        others = f"; {problems[0]}" if problems else ""
-        raise BadInput(f"{folder}: holds none of {kinds}{others}")
-    sources = [_file_source(path, options.fields, body_bytes_max, on_bytes) for path in sorted(archives)]
-    sources[0].problems += problems
+    found = listed(folder, not_read, follow_links=options.follow_links)
+    if found.pages:
+        return [_folder_source(folder, found.pages, options, body_bytes_max, on_bytes)]
+    sources: list[LocalSource] = []
+    for path in found.files:
+        try:
+            for file in _unpacked(path, options, not_read, on_bytes):
+                sources.append(_file_source(file, options.fields, body_bytes_max, on_bytes))
+        except BadInput as error:
+            not_read.add(path, str(error))
+        except OSError as error:
+            not_read.add(path, f"cannot be read: {error.strerror or error}")
+    if not sources:
+        kinds = ", ".join(f"*{suffix}" for suffix in (*CONTENT_TYPES, *MAIN_SUFFIXES))
+        others = "".join(f"; {line}" for line in not_read.lines[:_REASONS_NAMED])
+        raise BadInput(f"{folder}: holds none of {kinds} that can be read{others}")
     return sources
+
+
+def _unpacked(path: Path, options: ReadOptions, not_read: NotRead, on_bytes: Callable[[int], None]) -> list[Path]:
+    """The file, or copies of the archives in a WACZ file. Raises BadInput, OSError."""
+    if not path.name.lower().endswith(PACKED):
+        return [path]
+    if options.copies is None:
+        raise BadInput(f"{path}: {_PACKED_UP}; name the file itself")
+    return unpacked(path, options.copies, not_read, on_bytes)
 
 
 def _folder_source(

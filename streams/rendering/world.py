@@ -10,7 +10,8 @@ from neardup.errors import BadPage
 from neardup.limits import BODY_BYTES_MAX
 from neardup.page import Page
 from neardup.urls import normalise_url
-from streams.files.sources import ReadOptions, open_sources
+from streams.files.not_read import NotRead
+from streams.files.sources import ReadOptions, open_all
 from streams.files.warc_reader import WarcReader
 from streams.formats.warc import HEADER_BYTES_MAX, contained_page_of, fields_of
 
@@ -40,18 +41,19 @@ class World:
         self.problems: list[str] = []
         self._places: dict[str, tuple[Answer, int, int]] = {}  # answer without body, its start and size in the file
         self._bodies = tempfile.TemporaryFile()  # noqa: SIM115
-        for path in paths:
-            for source in open_sources(path, ReadOptions(base_url), body_bytes_max=BODY_BYTES_MAX):
-                form = source.record.format
-                if form is not None and form.records is not None and not form.converted:
-                    reader = form.records(
-                        Path(source.record.path), BODY_BYTES_MAX + HEADER_BYTES_MAX, problems=source.problems
-                    )
-                    self._take_records(reader)
-                else:
-                    for sourced in source.read():
-                        self._take(sourced.page)
-                self.problems += map(str, source.problems)
+        not_read = NotRead()
+        for source in open_all(paths, ReadOptions(base_url), body_bytes_max=BODY_BYTES_MAX, not_read=not_read):
+            form = source.record.format
+            if form is not None and form.records is not None and not form.converted:
+                reader = form.records(
+                    Path(source.record.path), BODY_BYTES_MAX + HEADER_BYTES_MAX, problems=source.problems
+                )
+                self._take_records(reader)
+            else:
+                for sourced in source.read():
+                    self._take(sourced.page)
+            self.problems += map(str, source.problems)
+        self.problems += not_read.lines
 
     def __enter__(self) -> "World":
         return self

@@ -15,7 +15,8 @@ from streams.config.settings import Settings
 from streams.files.archive_time import ArchiveTime
 from streams.files.archives import ARCHIVES_MAX, SketchedArchives, messages_of
 from streams.files.fetching import fetched
-from streams.files.sources import LocalSource, open_all, times_text
+from streams.files.not_read import NotRead
+from streams.files.sources import LocalSource, ReadOptions, open_all, times_text
 from streams.formats.message import as_first
 from streams.kafka import Admin, Writer
 from streams.kafka.merged_pages import Pace
@@ -36,8 +37,15 @@ def open_archives(paths: Sequence[str], settings: Settings) -> list[LocalSource]
         Path(settings.state).with_name(Path(settings.state).name + ".inputs"),
     )
     found: dict[str, LocalSource] = {}
-    for source in open_all(fetched(paths, folder), body_bytes_max=bound, threads=settings.threads):
+    not_read = NotRead()
+    local = fetched(paths, folder, not_read)
+    reading = ReadOptions(copies=folder)
+    for source in open_all(local, reading, body_bytes_max=bound, not_read=not_read, threads=settings.threads):
         found.setdefault(source.record.id, source)
+    for problem in not_read.lines:
+        _log.warning("a file is not read", problem=problem)
+    if not_read.passed_over:
+        _log.info("files are passed over, by their names", files=not_read.passed_over)
     if len(found) > ARCHIVES_MAX:
         raise BadInput(f"{len(found):,} archives; at most {ARCHIVES_MAX:,} are read side by side: name fewer")
     return list(found.values())

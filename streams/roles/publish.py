@@ -13,8 +13,9 @@ from neardup.limits import GONE_STATUSES
 from streams.client import PageProducer
 from streams.config.settings import Settings
 from streams.errors import RecordTooLarge
+from streams.files.not_read import NotRead
 from streams.files.scan import Progress
-from streams.files.sources import BY_DEFAULT, LocalSource, ReadOptions, open_sources
+from streams.files.sources import BY_DEFAULT, LocalSource, ReadOptions, open_all
 from streams.formats.bodies import BodyFolder
 from streams.ports import SourcedPage
 from streams.process.shutdown import stopped_by_signals
@@ -31,8 +32,8 @@ class Published:
 
     pages, gone: acknowledged by Kafka; gone are tombstones, 404 and 410. bytes: read from the sources, as stored.
     refused: pages that were read and not published; they are among the problems. fields_taken: fields of ids and texts
-    that were guessed, per file. problems: the first PROBLEMS_MAX of problems_total. interrupted: by a signal; pages
-    that were read before are published.
+    that were guessed, per file. problems: the first PROBLEMS_MAX of problems_total. passed_over: files of folders that
+    hold no pages by their names. interrupted: by a signal; pages that were read before are published.
     """
 
     pages: int = 0
@@ -43,6 +44,7 @@ class Published:
     fields_taken: list[str] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
     problems_total: int = 0
+    passed_over: str = ""
     interrupted: bool = False
 
     def add_problem(self, text: str) -> None:
@@ -59,6 +61,7 @@ def publish(
     bodies: str | Path | None = None,
     progress: Callable[[Progress], None] = lambda now: None,
     stop: threading.Event | None = None,
+    not_read: NotRead | None = None,
 ) -> Published:
     """Publishes every page of some files in `settings.codec`, and returns when Kafka has acknowledged them.
 
@@ -68,6 +71,7 @@ def publish(
     Args:
         bodies: a folder, under one of `body_ref_prefixes`, for bodies that are too large for a record.
         stop: ends the call early when set; by default SIGINT and SIGTERM do.
+        not_read: what of the inputs was found unreadable before; becomes part of the problems.
 
     Raises BadInput for paths that are no sources, before it publishes; NotDelivered with the URLs, after which the same
     files may be published again (acknowledged pages then get the verdict `unchanged`); TopicError, BrokerError.
@@ -78,7 +82,7 @@ def publish(
         _must_be_allowed(BodyFolder(bodies), settings)
     with stopped_by_signals(stop) if own else nullcontext():
         run = _Run(settings, progress, stop)
-        run.enlist(paths, reading)
+        run.enlist(paths, reading, not_read or NotRead())
         kafka = connect(settings, "publish").settings
         pages = settings.topics.pages
         traces = traces_of(settings, "publish")
@@ -110,19 +114,25 @@ class _Run:
         self._bytes_total = self._bytes_before = 0
         self._began = self._reported = time.monotonic()
 
-    def enlist(self, paths: Sequence[str | Path], reading: ReadOptions) -> None:
+    def enlist(self, paths: Sequence[str | Path], reading: ReadOptions, not_read: NotRead) -> None:
         """Opens all sources before any is published."""
         digested = 0
 
-        def on_bytes(count: int) -> None:
+        def on_bytes(path: Path, count: int) -> None:
             nonlocal digested
             digested += count
             self._report("digest", str(path), digested)
 
-        for path in map(Path, paths):
-            self._sources += open_sources(
-                path, reading, body_bytes_max=self._settings.body_bytes_max, on_bytes=on_bytes
-            )
+        self._sources = open_all(
+            list(map(Path, paths)),
+            reading,
+            body_bytes_max=self._settings.body_bytes_max,
+            not_read=not_read,
+            on_bytes=on_bytes,
+        )
+        for line in not_read.lines:
+            self.result.add_problem(line)
+        self.result.passed_over = not_read.passed_over
         self._bytes_total = sum(source.bytes_total for source in self._sources)
         self.result.fields_taken = [one.record.fields_taken for one in self._sources if one.record.fields]
 

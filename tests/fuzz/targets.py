@@ -36,6 +36,7 @@ from streams.config.load import load
 from streams.errors import BodiesAway, SourceGap, WrongScheme
 from streams.files.fetching import fetched
 from streams.files.jsonl_and_parquet import Lines, ParquetRows, columns_named, fitted, names_of_lines
+from streams.files.not_read import NotRead
 from streams.files.query_results import decode_result
 from streams.files.warc_reader import WarcReader
 from streams.formats import bodies as formats_bodies
@@ -238,7 +239,7 @@ def wacz(data: bytes) -> None:
         path = Path(folder) / "a.wacz"
         path.write_bytes(data)
         with contextlib.suppress(BadInput):
-            copies = fetched([path], Path(folder) / "in")
+            copies = fetched([path], Path(folder) / "in", NotRead())
             assert sum(copy.stat().st_size for copy in copies) <= 100 * len(data)
 
 

@@ -18,6 +18,7 @@ from neardup.page import Page
 from streams.client import NotDelivered, PageProducer
 from streams.config.settings import Settings, Topics
 from streams.errors import TopicError
+from streams.files.not_read import NotRead
 from streams.files.scan import Progress
 from streams.files.sources import ReadOptions, open_sources
 from streams.kafka import Admin, topics
@@ -44,7 +45,7 @@ def in_files(*paths: Path, base_url: str | None = None) -> dict[str, list[Page]]
     """What a scan reads, by URL."""
     pages: dict[str, list[Page]] = {}
     for path in paths:
-        for source in open_sources(path, ReadOptions(base_url), body_bytes_max=10_000_000):
+        for source in open_sources(path, ReadOptions(base_url), not_read=NotRead(), body_bytes_max=10_000_000):
             for sourced in source.read():
                 pages.setdefault(sourced.page.url, []).append(sourced.page)
     return pages

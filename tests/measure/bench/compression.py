@@ -14,6 +14,7 @@ from neardup.sketch.make_sketches import sketch_pages
 from neardup.verdict import Coordinates
 from streams.config.settings import Settings
 from streams.files import sources
+from streams.files.not_read import NotRead
 from streams.formats.message import page_id
 from streams.kafka import Admin, Connection, Writer
 from streams.kafka.reader import TopicReader
@@ -28,7 +29,7 @@ Record = tuple[bytes | None, bytes]
 
 def _samples(archive: Path) -> dict[str, list[Record]]:
     """Records of each topic, of the same pages."""
-    (source,) = sources.open_sources(archive, body_bytes_max=10_000_000)
+    (source,) = sources.open_sources(archive, not_read=NotRead(), body_bytes_max=10_000_000)
     pages = [sourced.page for sourced, _ in zip(source.read(), range(PAGES_MAX), strict=False)]
     scheme = Scheme(seed=7)
     places = [(0, number) for number in range(len(pages))]

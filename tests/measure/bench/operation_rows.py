@@ -16,6 +16,7 @@ from neardup.limits import PLACE_BITS
 from neardup.scheme import Scheme
 from streams.files.archive_time import ArchiveTime
 from streams.files.archives import SketchedArchives, messages_of
+from streams.files.not_read import NotRead
 from streams.files.sketcher import Sketcher
 from streams.files.sources import LocalSource, open_sources
 from streams.formats.message import Message, encode_message
@@ -204,7 +205,7 @@ def archives(scheme: Scheme) -> Iterator[Row]:
             paths.append(path)
 
         def sources() -> list[LocalSource]:
-            found = (open_sources(path, body_bytes_max=scheme.body_bytes_max) for path in paths)
+            found = (open_sources(path, not_read=NotRead(), body_bytes_max=scheme.body_bytes_max) for path in paths)
             return [source for some in found for source in some]
 
         def scan() -> float:

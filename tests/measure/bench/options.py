@@ -28,6 +28,7 @@ from neardup.index.rocks import RocksStore
 from neardup.scheme import Scheme
 from neardup.sketch.make_sketches import sketch_pages
 from streams.files import sources
+from streams.files.not_read import NotRead
 from tests.measure.bench.generated import Log, stream
 from tests.measure.bench.store_rows import settle
 from tests.measure.bench.table import machine
@@ -236,7 +237,7 @@ def markdown(base: Cost, ratios: Mapping[str, Cost], about: Sequence[str]) -> st
 
 def _of_pages(source: Path, scheme: Scheme, count: int) -> Iterator[bytes]:
     """Sketches of a crawl's pages, at most `count`."""
-    (found,) = sources.open_sources(source, body_bytes_max=scheme.body_bytes_max)
+    (found,) = sources.open_sources(source, not_read=NotRead(), body_bytes_max=scheme.body_bytes_max)
     pages = []
     for sourced, _ in zip(found.read(), range(count), strict=False):
         pages.append(sourced.page)

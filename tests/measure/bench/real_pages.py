@@ -15,6 +15,7 @@ from neardup.sketch.header import Header
 from neardup.sketch.layout import HEADER, RecordFlag, RecordKind
 from neardup.sketch.make_sketches import sketch_pages
 from streams.files import sources
+from streams.files.not_read import NotRead
 from tests.measure.bench.documents import language
 from tests.measure.bench.mixture import BLOCKS, VOCABULARY, Mixture, constants, keys_of, site_of, words_of
 from tests.measure.layouts import LAYOUTS
@@ -74,7 +75,9 @@ class _Rows:
         if releases:
             self.names.append(folder.name.replace("_", " "))
         given = sources.ReadOptions(f"https://{folder.name.replace('_', '-').lower()}.example/")
-        for source in sources.open_sources(folder, given, body_bytes_max=self.scheme.body_bytes_max):
+        for source in sources.open_sources(
+            folder, given, not_read=NotRead(), body_bytes_max=self.scheme.body_bytes_max
+        ):
             batch: list[Page] = []
             for sourced in source.read():
                 batch.append(sourced.page)

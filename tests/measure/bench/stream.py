@@ -47,6 +47,7 @@ from neardup.scheme import Scheme  # noqa: E402
 from streams.client import PageProducer  # noqa: E402
 from streams.config.settings import Settings, Topics  # noqa: E402
 from streams.files import sources  # noqa: E402
+from streams.files.not_read import NotRead  # noqa: E402
 from streams.files.scan import scan  # noqa: E402
 from streams.files.state import State  # noqa: E402
 from streams.kafka.reader import TopicReader  # noqa: E402
@@ -90,7 +91,7 @@ def memory_of(pid: int) -> float:
 
 
 def read_archive(path: Path) -> Iterator[Page]:
-    for source in sources.open_sources(path, body_bytes_max=10_000_000):
+    for source in sources.open_sources(path, not_read=NotRead(), body_bytes_max=10_000_000):
         for sourced in source.read():
             yield sourced.page
 

@@ -12,6 +12,7 @@ from neardup.sketch.header import Header
 from streams.files import scan as scanning
 from streams.files.archive_time import ArchiveTime
 from streams.files.archives import ReaderLost, SketchedArchives, SketchedPage
+from streams.files.not_read import NotRead
 from streams.files.scan import Progress, scan
 from streams.files.sources import LocalSource, open_sources
 from streams.files.state import State
@@ -27,7 +28,7 @@ def some(folder: Path, count: int = 4, seed: int = 3) -> list[LocalSource]:
         ms = sample.ms + chance.choice([0, 0, 0, -30_000, 500_000_000_000])
         chance.choice(parts).append(Sample(sample.path, sample.body, ms))
     paths = [write_warc(folder / f"{number}.warc.gz", part) for number, part in enumerate(parts)]
-    return [source for path in paths for source in open_sources(path, body_bytes_max=1_000_000)]
+    return [source for path in paths for source in open_sources(path, not_read=NotRead(), body_bytes_max=1_000_000)]
 
 
 def taken(

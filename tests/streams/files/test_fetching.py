@@ -6,6 +6,7 @@ import fsspec
 import pytest
 
 from streams.files.fetching import fetched, inputs_of
+from streams.files.not_read import NotRead
 from tests.streams.batch.corpora import items, read, write
 from tests.streams.shell import Shell
 
@@ -35,11 +36,11 @@ def test_urls_and_patterns_are_read_as_files_are(shell: Shell, store: fsspec.Abs
 def test_a_copy_is_made_once_and_whole(shell: Shell, store: fsspec.AbstractFileSystem) -> None:
     store.pipe("/a/pages.jsonl", b"one")
     store.pipe("/b/pages.jsonl", b"two")
-    first = fetched(["memory://a/pages.jsonl", "memory://b/pages.jsonl", "local"], shell.folder / "in")
+    first = fetched(["memory://a/pages.jsonl", "memory://b/pages.jsonl", "local"], shell.folder / "in", NotRead())
     assert [path.read_bytes() for path in first[:2]] == [b"one", b"two"]
     assert str(first[2]) == "local"
     store.rm("/a/pages.jsonl")
-    assert fetched(["memory://a/pages.jsonl"], shell.folder / "in") == first[:1]
+    assert fetched(["memory://a/pages.jsonl"], shell.folder / "in", NotRead()) == first[:1]
     assert not list((shell.folder / "in").glob("*.new"))
 
 

@@ -16,6 +16,7 @@ import pytest
 
 from neardup.errors import BadInput
 from streams.files.fetching import fetched
+from streams.files.not_read import NotRead
 from streams.files.scan import scan
 from streams.files.sources import LocalSource, ReadOptions, open_sources
 from streams.formats.json import Fields
@@ -43,7 +44,7 @@ def parquet(path: Path, rows: list[dict[str, Any]], columns: str = "*") -> Path:
 
 
 def source_of(path: Path, fields: Fields | None = None) -> LocalSource:
-    (source,) = open_sources(path, ReadOptions(fields=fields or Fields()), body_bytes_max=10_000)
+    (source,) = open_sources(path, ReadOptions(fields=fields or Fields()), not_read=NotRead(), body_bytes_max=10_000)
     return source
 
 
@@ -110,7 +111,7 @@ def test_members_of_a_wacz_file_in_two_folders_may_have_one_name(tmp_path: Path)
             part = write_warc(tmp_path / "data.warc.gz", crawl(number), base=base)
             packed.write(part, f"archive/{number}/data.warc.gz")
         packed.write(part, f"archive/{'n' * 300}.warc.gz")
-    copies = fetched([tmp_path / "crawl.wacz"], tmp_path / "inputs")
+    copies = fetched([tmp_path / "crawl.wacz"], tmp_path / "inputs", NotRead())
     assert len({copy.read_bytes() for copy in copies}) == 2
     assert len(set(copies)) == 3
     with opened(None) as state:
@@ -127,7 +128,7 @@ def test_members_of_a_wacz_file_that_overlap_are_refused(tmp_path: Path) -> None
             other.filename = f"archive/{number}.warc"
             packed.filelist.append(other)
     with pytest.raises(BadInput, match="would unpack to 8,"):
-        fetched([tmp_path / "overlapping.wacz"], tmp_path / "inputs")
+        fetched([tmp_path / "overlapping.wacz"], tmp_path / "inputs", NotRead())
 
 
 def test_a_wacz_file_that_is_none_or_a_bomb_is_refused(tmp_path: Path) -> None:
@@ -138,7 +139,7 @@ def test_a_wacz_file_that_is_none_or_a_bomb_is_refused(tmp_path: Path) -> None:
         packed.writestr("datapackage.json", "{}")
     for name, why in (("none", "WACZ"), ("bomb", "would unpack"), ("empty", "archive/"), ("away", "no such file")):
         with pytest.raises(BadInput, match=why):
-            fetched([tmp_path / f"{name}.wacz"], tmp_path / "inputs")
+            fetched([tmp_path / f"{name}.wacz"], tmp_path / "inputs", NotRead())
     assert not list((tmp_path / "inputs").glob("*"))
 
 

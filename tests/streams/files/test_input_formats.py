@@ -15,6 +15,7 @@ from neardup.errors import BadInput
 from neardup.page import Page
 from streams.files.csv_rows import CsvRows
 from streams.files.input_formats import FORMATS, SUFFIXES
+from streams.files.not_read import NotRead
 from streams.files.sources import LocalSource, ReadOptions, open_sources
 from streams.formats.json import Fields
 from tests.streams.archives import Sample, crawl, date, http
@@ -28,7 +29,7 @@ DOCUMENTS = [
 
 
 def source_of(path: Path, fields: Fields | None = None) -> LocalSource:
-    (source,) = open_sources(path, ReadOptions(fields=fields or Fields()), body_bytes_max=BOUND)
+    (source,) = open_sources(path, ReadOptions(fields=fields or Fields()), not_read=NotRead(), body_bytes_max=BOUND)
     return source
 
 

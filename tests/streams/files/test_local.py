@@ -14,6 +14,7 @@ import pytest
 import xxhash
 
 from neardup.errors import BadInput
+from streams.files.not_read import NotRead
 from streams.files.sources import (
     LocalSource,
     ReadOptions,
@@ -28,8 +29,8 @@ from tests.streams.archives import Sample, crawl, write_folder, write_json_lines
 BOUND = 10_000
 
 
-def sources(path: Path, base_url: str | None = None) -> list[LocalSource]:
-    return open_sources(path, ReadOptions(base_url), body_bytes_max=BOUND)
+def sources(path: Path, base_url: str | None = None, not_read: NotRead | None = None) -> list[LocalSource]:
+    return open_sources(path, ReadOptions(base_url), not_read=not_read or NotRead(), body_bytes_max=BOUND)
 
 
 def check_places(source: LocalSource) -> None:
@@ -84,8 +85,11 @@ def test_a_link_in_a_circle_and_a_pipe_are_left_out(tmp_path: Path) -> None:
     (tmp_path / "loop").symlink_to(tmp_path)
     (tmp_path / "dead.html").symlink_to(tmp_path / "nowhere")
     os.mkfifo(tmp_path / "pipe.html")
-    (source,) = sources(tmp_path)
+    not_read = NotRead()
+    (source,) = sources(tmp_path, not_read=not_read)
     assert [page.page.body for page in source.read()] == [b"x"]
+    why = "not scanned, as it is no file, or a link to none"
+    assert not_read.lines == [f"{tmp_path}/dead.html: {why}", f"{tmp_path}/pipe.html: {why}"]
 
 
 def test_a_file_that_vanishes_is_rejected_and_reported(tmp_path: Path) -> None:
@@ -126,11 +130,10 @@ def test_a_folder_that_cannot_be_read_costs_what_is_in_it(tmp_path: Path, monkey
         return listed(path)
 
     monkeypatch.setattr(os, "scandir", scandir)
-    (source,) = sources(tmp_path / "site")
+    not_read = NotRead()
+    (source,) = sources(tmp_path / "site", not_read=not_read)
     assert [Path(page.page.url).name for page in source.read()] == ["a.html", "c.html"]
-    assert [str(problem) for problem in source.problems] == [
-        f"{tmp_path}/site/no: byte 0: cannot be read: Permission denied; nothing in it is scanned"
-    ]
+    assert not_read.lines == [f"{tmp_path}/site/no: cannot be read: Permission denied; nothing in it is scanned"]
     refused.append("site")
     with pytest.raises(BadInput, match=r"cannot read .*site: Permission denied"):
         sources(tmp_path / "site")
@@ -143,16 +146,20 @@ def test_links_that_lead_out_of_a_folder_are_followed_only_on_request(tmp_path: 
     (folder / "b.txt").symlink_to("../elsewhere/key.txt")
     (folder / "c.html").symlink_to("a.html")
     (folder / "d").symlink_to(secret.parent)
-    (source,) = sources(folder)
+    not_read = NotRead()
+    (source,) = sources(folder, not_read=not_read)
     assert [(Path(page.page.url).name, page.page.body) for page in source.read()] == [
         ("a.html", b"x"),
         ("c.html", b"x"),
     ]
-    (problem,) = source.problems
-    assert (problem.path, "--follow-links" in problem.what) == (str(folder / "b.txt"), True)
-    (followed,) = open_sources(folder, ReadOptions(follow_links=True), body_bytes_max=BOUND)
+    link, file = sorted(not_read.lines, reverse=True)
+    assert link == f"{folder}/d: not scanned, as it is a link to a folder elsewhere; name that folder itself"
+    assert file.startswith(f"{folder}/b.txt: ")
+    assert "--follow-links" in file
+    not_read = NotRead()
+    (followed,) = open_sources(folder, ReadOptions(follow_links=True), not_read=not_read, body_bytes_max=BOUND)
     assert [page.page.body for page in followed.read()] == [b"x", b"secret", b"x"]
-    assert followed.problems == []
+    assert not_read.lines == [link]
     assert [page.page.body for page in sources(folder / "b.txt")[0].read()] == [b"secret"], "named by the user"
 
 
@@ -175,18 +182,19 @@ def test_archives_of_a_folder_that_are_links_are_not_followed_either(tmp_path: P
     (folder / "a.warc").symlink_to("../a.warc")
     with pytest.raises(BadInput, match=r"holds none of .*a\.warc: .*--follow-links follows it"):
         sources(folder)
-    (source,) = open_sources(folder, ReadOptions(follow_links=True), body_bytes_max=BOUND)
+    (source,) = open_sources(folder, ReadOptions(follow_links=True), not_read=NotRead(), body_bytes_max=BOUND)
     assert len(list(source.read())) == 2
 
 
 def test_archives_beside_pages_are_not_passed_over_in_silence(tmp_path: Path) -> None:
     write_folder(tmp_path, [Sample("a.html", b"x")])
     write_warc(tmp_path / "b.warc.gz", crawl(3))
-    (source,) = sources(tmp_path)
+    not_read = NotRead()
+    (source,) = sources(tmp_path, not_read=not_read)
     assert len(list(source.read())) == 1
-    (problem,) = source.problems
-    assert problem.path == str(tmp_path / "b.warc.gz")
-    assert "not scanned" in problem.what
+    assert not_read.lines == [
+        f"{tmp_path}/b.warc.gz: not scanned, as it lies beside pages; name the file itself to scan it"
+    ]
 
 
 @pytest.mark.parametrize("name", ["missing.warc", "empty/", "x.bin", "nothing.html/"])
@@ -233,7 +241,10 @@ def test_a_file_made_to_be_taken_for_another_is_a_source_of_its_own(tmp_path: Pa
         files[-1].parent.mkdir()
         files[-1].write_bytes(body)
     assert len({xxhash.xxh3_128_digest(file.read_bytes()) for file in files}) == 1
-    sources = [open_sources(file, ReadOptions("http://a.example/"), body_bytes_max=9999)[0] for file in files]
+    sources = [
+        open_sources(file, ReadOptions("http://a.example/"), not_read=NotRead(), body_bytes_max=9999)[0]
+        for file in files
+    ]
     assert sources[0].record.id != sources[1].record.id
 
 
@@ -311,7 +322,9 @@ def test_a_source_record_survives_json(tmp_path: Path) -> None:
 def test_files_are_digested_side_by_side_and_keep_their_order(tmp_path: Path) -> None:
     paths = [write_warc(tmp_path / f"{name}.warc", crawl(3), base=f"http://{name}.example/") for name in "ba"]
     both = threading.Barrier(2, timeout=60)
-    found = open_all(paths, body_bytes_max=BOUND, threads=2, on_bytes=lambda path, count: both.wait() and None)
+    found = open_all(
+        paths, not_read=NotRead(), body_bytes_max=BOUND, threads=2, on_bytes=lambda path, count: both.wait() and None
+    )
     assert [source.record for source in found] == [each.record for path in paths for each in sources(path)]
 
 
@@ -330,6 +343,11 @@ def test_after_an_error_no_other_file_is_digested_to_its_end(tmp_path: Path, mon
 
     monkeypatch.setattr("streams.files.sources.ThreadPoolExecutor", Pool)
     with pytest.raises(BadInput, match="no such file"):
-        open_all([tmp_path / "missing", write_warc(tmp_path / "a.warc", crawl(9))], body_bytes_max=BOUND, threads=2,
-                 on_bytes=on_bytes)  # fmt: skip
+        open_all(
+            [tmp_path / "missing", write_warc(tmp_path / "a.warc", crawl(9))],
+            not_read=NotRead(),
+            body_bytes_max=BOUND,
+            threads=2,
+            on_bytes=on_bytes,
+        )
     assert digested in ([], [16])

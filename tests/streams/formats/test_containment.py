@@ -15,6 +15,7 @@ from neardup.sketch.make_sketches import sketch_pages
 from neardup.verdict import Coordinates
 from streams.errors import BodiesAway
 from streams.files import jsonl_and_parquet
+from streams.files.not_read import NotRead
 from streams.files.sources import LocalSource, open_sources
 from streams.formats import json as json_format
 from streams.formats import parquet, raw, warc
@@ -129,7 +130,7 @@ def test_a_chunk_size_beyond_any_position_is_no_error(size: bytes) -> None:
 
 
 def opened(path: Path) -> LocalSource:
-    (found,) = open_sources(path, body_bytes_max=BOUND)
+    (found,) = open_sources(path, not_read=NotRead(), body_bytes_max=BOUND)
     return found
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from fastwarc.stream_io import BrotliWriter, ZstdWriter
 
 from neardup.page import Page
+from streams.files.not_read import NotRead
 from streams.files.sources import LocalSource, open_sources
 from streams.ports import SourcedPage
 from tests.streams.archives import http, record
@@ -44,7 +45,7 @@ def brotli(data: bytes) -> bytes:
 def source(tmp_path: Path, data: bytes, name: str = "x.warc") -> LocalSource:
     file = tmp_path / name
     file.write_bytes(data)
-    (found,) = open_sources(file, body_bytes_max=BOUND)
+    (found,) = open_sources(file, not_read=NotRead(), body_bytes_max=BOUND)
     return found
 
 
