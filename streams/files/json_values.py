@@ -22,8 +22,8 @@ _BETWEEN = re.compile(rb"[\s,\[\]\x1e\xef\xbb\xbf]*+")  # with a byte order mark
 _OUTSIDE = re.compile(rb'[^"{}]*+')
 _INSIDE = re.compile(rb'[^"\\]*+(?:\\.[^"\\]*+)*+', re.DOTALL)
 _SCALAR = re.compile(rb"[^\s,\[\]{]++")
-#: A first line that begins an array of objects, or an object that goes on in the next line.
-_SPREAD = re.compile(rb"\[\s*(?:[\[{]|\Z)|\{\s*\Z")
+#: The start of an array of objects, or of an object that goes on in the next line.
+_SPREAD = re.compile(rb'\[\s*(?:[\[{]|\Z)|\{[ \t\r]*\n\s*["}]')
 
 
 def json_kind(path: Path) -> str:
@@ -35,7 +35,7 @@ def json_kind(path: Path) -> str:
         start = bytes(stream.buffer[:_FIRST_LINE_BYTES_MAX]).removeprefix(codecs.BOM_UTF8).lstrip()
     line, ended, _ = start.partition(b"\n")
     named = any(suffix in path.name.lower() for suffix in LINES)
-    if _SPREAD.match(line.rstrip()) or (start.startswith(b"[") and not named):
+    if _SPREAD.match(start) or (start.startswith(b"[") and not named):
         return "json"
     return "jsonl" if named or not ended or line.rstrip().endswith(b"}") else "json"
 

@@ -164,6 +164,13 @@ def test_a_value_of_an_array_is_bounded_and_the_next_one_is_read(tmp_path: Path)
         assert [page.problem[:7] for page in pages] == ["", "a line ", ""]
 
 
+@pytest.mark.parametrize("first", [b"{", b"[1", b'{"id": "x",', b"}"])
+def test_a_line_that_cannot_be_read_costs_no_other(tmp_path: Path, first: bytes) -> None:
+    (tmp_path / "a.jsonl").write_bytes(first + b"\n" + LINES)
+    pages = [page.page for page in source_of(tmp_path / "a.jsonl").read()]
+    assert [bool(page.problem) for page in pages] == [True] + [False] * len(DOCUMENTS)
+
+
 @pytest.mark.parametrize("cut", [1, 3, 30, 200])
 def test_a_cut_array_gives_the_documents_before_and_a_problem(tmp_path: Path, cut: int) -> None:
     data = json.dumps(DOCUMENTS, indent=2).encode()
