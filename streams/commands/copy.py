@@ -5,7 +5,7 @@ from neardup.canonical import CRITERIA, policy_of
 from neardup.errors import BadInput
 from neardup.wording import counted
 from streams.commands.options import Opt, command
-from streams.commands.output import bar, complain
+from streams.commands.output import bar, complain, complain_of
 from streams.commands.shared import StateOption, Writes, must_be_scan
 from streams.errors import WrongUsage
 
@@ -27,8 +27,9 @@ class Options(StateOption):
     "neardup copy neardup-state --out kept.warc.gz",
     "neardup copy neardup-state --out kept.jsonl --keep score,longest,first-seen",
     "neardup scan a.jsonl b.jsonl && neardup copy neardup-state --only b.jsonl --out new.jsonl",
+    codes="Exit codes: 0 done, 1 an error, 2 wrong usage, 3 done but a source whose scan has not ended is not copied.",
 )
-def copy(options: Options) -> None:
+def copy(options: Options) -> int:
     """Write the pages of a scan without duplicates to one file.
 
     Pages are copied as they are in their sources. In WARC, a page with the bytes of an earlier one becomes a revisit
@@ -52,3 +53,6 @@ def copy(options: Options) -> None:
     complain(
         f"{counted(done.kept, 'page')} kept, {counted(done.revisits, 'revisit record')}, {done.left_out:,} left out"
     )
+    unfinished = [] if options.only else done.unfinished
+    complain_of([f"{path}: not copied: its scan has not ended; run it again" for path in unfinished])
+    return 3 if unfinished else 0

@@ -10,7 +10,7 @@ import os
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import groupby
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
@@ -171,11 +171,14 @@ _SHOWN = Selection()
 
 @dataclass
 class CopyCounts:
-    """kept: pages. revisits: records of pages with the payload of another. left_out: other pages."""
+    """kept: pages. revisits: records of pages with the payload of another. left_out: other pages. unfinished: paths of
+    sources whose scan has not ended; no page of theirs is copied.
+    """
 
     kept: int = 0
     revisits: int = 0
     left_out: int = 0
+    unfinished: list[str] = field(default_factory=list)
 
 
 def copy_command(state: State, out: Path, given: Selection = _SHOWN, progress: Progress = silent) -> CopyCounts:
@@ -192,7 +195,7 @@ def copy_command(state: State, out: Path, given: Selection = _SHOWN, progress: P
     every = [record for record in state.sources.values() if record.finished]
     sources = _selected(every, given.sources)
     _must_fit(sources, suffix)
-    done = CopyCounts()
+    done = CopyCounts(unfinished=sorted(record.path for record in state.sources.values() if not record.finished))
     try:
         with (
             copy_selection(state.verdicts(), lambda read: progress(counted(read, "verdict"), 0, 0)) as selection,

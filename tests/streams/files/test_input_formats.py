@@ -6,6 +6,7 @@ import gzip
 import io
 import json
 import lzma
+import re
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +15,10 @@ import pytest
 from neardup.errors import BadInput
 from neardup.page import Page
 from streams.files.csv_rows import CsvRows
-from streams.files.input_formats import FORMATS, SUFFIXES
-from streams.files.not_read import NotRead
+from streams.files.input_formats import FORMATS, MAIN_SUFFIXES, SUFFIXES
+from streams.files.not_read import NotRead, is_by_product, why_not_read
 from streams.files.sources import LocalSource, ReadOptions, open_sources
+from streams.formats.compressed import SUFFIXES as COMPRESSIONS
 from streams.formats.json import Fields
 from tests.streams.archives import Sample, crawl, date, http
 
@@ -268,6 +270,16 @@ def test_an_xz_file_with_a_dictionary_of_gigabytes_is_not_unpacked(tmp_path: Pat
     source = source_of(tmp_path / "a.jsonl.xz")
     assert list(source.read()) == []
     assert "xz" in str(source.problems[0])
+
+
+def test_the_page_names_every_suffix_and_every_by_product() -> None:
+    page = (Path(__file__).parents[3] / "streams" / "files" / "scan-a-crawl.md").read_text()
+    assert [suffix for suffix in (*MAIN_SUFFIXES, *COMPRESSIONS) if f"`{suffix}`" not in page] == []
+    named = [name for part in page.split("\n### ")[1].split("\n* ")[1:] for name in re.findall("`([^`]+)`", part)]
+    for name in named:
+        whole = (f"a.warc.gz{name}" if name.startswith(".") else name).replace("*", "md5")
+        if not whole.endswith((*MAIN_SUFFIXES, "archive/")) or is_by_product(whole):
+            assert is_by_product(whole) or "a crawler still writes" in why_not_read(whole), name
 
 
 def test_no_two_formats_have_one_suffix() -> None:

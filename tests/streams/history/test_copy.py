@@ -1,6 +1,8 @@
 """A deduplicated copy of what a scan read, in each form, read again by us and by others."""
 
+import csv
 import gzip
+import io
 import json
 
 import duckdb
@@ -75,6 +77,48 @@ def test_pages_of_all_kinds_go_into_lines(shell: Shell) -> None:
     ended = shell("copy", "neardup-state", "--out", "kept.warc")
     assert (ended.code, "b.jsonl: is no warc file" in ended.err) == (2, True)
     assert not (shell.folder / "kept.warc").exists()
+
+
+@pytest.mark.parametrize("name", ["a.json", "a.csv"])
+def test_rows_of_json_and_csv_come_out_as_lines_with_all_their_fields(shell: Shell, name: str) -> None:
+    rows = [{"id": str(i), "text": words(f"w{i // 2}-") + '\n"quoted", \u20ac', "lang": "en"} for i in range(6)]
+    out = io.StringIO(newline="")
+    csv.DictWriter(out, list(rows[0])).writeheader()
+    csv.DictWriter(out, list(rows[0])).writerows(rows)
+    (shell.folder / name).write_text(json.dumps(rows, indent=2) if name == "a.json" else out.getvalue(), newline="")
+    assert shell("scan", name).code == 0
+    assert shell("copy", "neardup-state", "--out", "kept.jsonl").code == 0
+    kept = [json.loads(line) for line in (shell.folder / "kept.jsonl").read_text().splitlines()]
+    assert kept == rows[::2]
+
+
+def test_an_arc_file_comes_out_as_warc(shell: Shell) -> None:
+    samples = crawl(6)
+    parts = [f"{BASE}{one.path} 192.0.2.1 20200101000000 text/html {len(http(one.body))}\n".encode() + http(one.body)
+             for one in samples]  # fmt: skip
+    head = b"filedesc://a.arc 0.0.0.0 20200101000000 text/plain 12\n1 0 By-Hand\n\n"
+    (shell.folder / "a.arc").write_bytes(head + b"\n".join(parts) + b"\n")
+    assert shell("scan", "a.arc").code == 0
+    assert shell("copy", "neardup-state", "--out", "kept.warc.gz").code == 0
+    with (shell.folder / "kept.warc.gz").open("rb") as file:
+        found = [(one.record_type, dict(one.headers), one.reader.read()) for one in ArchiveIterator(file)]
+    kept = {headers["WARC-Target-URI"]: body for kind, headers, body in found if kind == WarcRecordType.response}
+    assert sorted(kept) == shown(shell)
+    assert all(body == next(one.body for one in samples if url.endswith(one.path)) for url, body in kept.items())
+    ids = [headers["WARC-Record-ID"] for _, headers, _ in found]
+    assert len(set(ids)) == len(ids) > len(kept)
+
+
+def test_a_source_whose_scan_has_not_ended_is_named(shell: Shell) -> None:
+    write_json_lines(shell.folder / "a.jsonl", crawl(3))
+    write_json_lines(shell.folder / "b.jsonl", crawl(2), "http://b.example/")
+    assert shell("scan", "a.jsonl", "b.jsonl").code == 0
+    for file in (shell.folder / "neardup-state" / "sources").glob("*.json"):
+        one = json.loads(file.read_text())
+        file.write_text(json.dumps(one | {"finished": one["path"].endswith("a.jsonl")}))
+    ended = shell("copy", "neardup-state", "--out", "kept.jsonl")
+    assert (ended.code, "b.jsonl: not copied: its scan has not ended" in ended.err) == (3, True)
+    assert shell("copy", "neardup-state", "--out", "kept.jsonl", "--only", "a.jsonl").code == 0
 
 
 def test_rows_come_out_with_all_their_columns(shell: Shell) -> None:
