@@ -31,6 +31,9 @@ DAY_MS = 24 * 60 * 60 * 1000
 
 #: HTTP statuses of a URL that is gone for good.
 GONE_STATUSES = (404, 410)
+#: HTTP statuses of success whose answer is not the page: without a body (204, 205), a part or a difference of it (206,
+#: 226), or about other things (207, 208).
+NO_PAGE_STATUSES = (204, 205, 206, 207, 208, 226)
 
 assert MESSAGE_PAGES_MAX <= 1 << PLACE_BITS, "each page of a message has a place"
 assert MESSAGE_BYTES_MAX + MESSAGE_FRAMING_BYTES + KAFKA_FRAMING_BYTES <= LOG_RECORD_BYTES_MIN, "a full message fits"

@@ -23,6 +23,7 @@ class Page:
         fetched_at: ms since the epoch, or what `neardup.fetch_times` reads as such, which is then replaced by the ms:
             seconds, a date as text, a `datetime`. None: the greatest one of the pages that the index judged before.
         status: HTTP status; 404 and 410 mean gone.
+        truncated: the crawler cut the body at its own limit of length; the verdict says so.
         score: the crawler's score, 0 to 1, for canonical policies (`neardup.canonical`); it affects no verdict.
         problem: why the source could not read the page; such a page is rejected.
         time_read_as: unit or form of the given `fetched_at` if it was neither ms nor a date, else "". Set by the page.
@@ -38,6 +39,7 @@ class Page:
     status: int = 200
     problem: str = ""
     score: float | None = None
+    truncated: bool = False
     time_read_as: str = field(default="", compare=False)
 
     def __post_init__(self) -> None:

@@ -194,20 +194,26 @@ class PageProducer:
         fetched_at: float | str | datetime | None = None,
         status: int = 200,
         score: float | None = None,
+        truncated: bool = False,
     ) -> None:
         """Publish one fetch. Waits while the buffer is full.
+
+        Publish answers to GET alone, and none whose connection was lost: they would replace the page. A program that
+        writes records itself and knows neither sets the headers `http-method` and `truncated` (`streams.formats.raw`).
 
         Args:
             content_type: the HTTP header, with its charset.
             fetched_at: ms since the epoch, or what else `neardup.fetch_times` reads: seconds as of `time.time()`, a
                 datetime with a time zone, a date as text; by default the time of arrival at Kafka.
-            status: of HTTP. 404 and 410 mean that the page is gone; the sketchers reject others than 2xx.
+            status: of HTTP. 404 and 410 mean that the page is gone; the sketchers reject others than 2xx, and those
+                that bring no page or a part of it (204, 205, 206, 207, 208, 226).
             score: the crawler's own, 0 to 1, for the choice of canonical pages (`neardup canonical`); not with the
                 codec `warc`.
+            truncated: the crawler cut the body at its own limit of length; the verdict says so.
 
         Raises RecordTooLarge, BadInput and BadPage for this page; NotDelivered, BrokerError for earlier ones.
         """
-        self.send(Page(url, bytes(body), content_type, _ms(fetched_at), status, score=score))
+        self.send(Page(url, bytes(body), content_type, _ms(fetched_at), status, score=score, truncated=truncated))
 
     def gone(self, url: str, *, fetched_at: float | str | datetime | None = None) -> None:
         """Publish that the page no longer exists. Raises as `publish`."""

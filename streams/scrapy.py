@@ -19,9 +19,10 @@ At 50 it sees responses after redirects, retries and decompression, as spiders d
 | NEARDUP_ASK_TOKEN | | its token |
 | NEARDUP_ASK_SECONDS | 5 | a page without an answer by then goes on to the spider |
 
-Published is every response of status 2xx to a GET that reaches a spider, under its final URL: a redirect is followed
-first, and says nothing about the URL it was found at. 404 and 410 say that the page is gone. Left out are other
-statuses, incomplete bodies, what no spider asked for (robots.txt, files of media pipelines), and requests with
+Published is every response with a page (status 2xx, but not 204, 206 and the like) to a GET that reaches a spider,
+under its final URL: a redirect is followed first, and says nothing about the URL it was found at. 404 and 410 say that
+the page is gone. Left out are other statuses, other methods, incomplete bodies, what no spider asked for (robots.txt,
+files of media pipelines), and requests with
 `meta={"neardup": False}`. Of a response from Scrapy's cache the Date header is the time of the fetch.
 
 With NEARDUP_ASK, a published page that the service calls `exact_duplicate` or `near_duplicate` of another URL does not
@@ -51,7 +52,7 @@ from twisted.internet.threads import deferToThread
 
 from neardup.errors import BadPage, NeardupError
 from neardup.fetch_times import read_time
-from neardup.limits import GONE_STATUSES
+from neardup.limits import GONE_STATUSES, NO_PAGE_STATUSES
 from neardup.page import Page
 from neardup.standing import DUPLICATES
 from streams.client import BUFFER_BYTES, PageProducer
@@ -180,7 +181,8 @@ def _left_out(request: Request, response: Response) -> str:
         return "meta"
     if request.method != "GET":
         return "method"
-    if response.status not in GONE_STATUSES and not 200 <= response.status <= 299:
+    no_page = not 200 <= response.status <= 299 or response.status in NO_PAGE_STATUSES
+    if response.status not in GONE_STATUSES and no_page:
         return f"status_{response.status}"
     if "dataloss" in response.flags or "partial" in response.flags:
         return "incomplete"

@@ -16,7 +16,7 @@ from neardup.kernels.html import PADDING_BYTES
 from neardup.kernels.spans import hash_spans
 from neardup.kernels.tokens import tokenise
 from neardup.kernels.urls import find_hosts
-from neardup.limits import GONE_STATUSES
+from neardup.limits import GONE_STATUSES, NO_PAGE_STATUSES
 from neardup.page import Page
 from neardup.scheme import Scheme
 from neardup.sketch.layout import RecordKind
@@ -76,8 +76,9 @@ def addresses_of(pages: Sequence[Page], scheme: Scheme) -> Addresses:
                 urls[i] = utf8_prefix(urls[i], scheme.url_bytes_max).decode()
                 hosts.append(known[""])
                 reason = reason or str(error)
-        if reason or page.body is None or not 200 <= page.status <= 299:
-            if not reason and page.status not in GONE_STATUSES and not 200 <= page.status <= 299:
+        if reason or page.body is None or not 200 <= page.status <= 299 or page.status in NO_PAGE_STATUSES:
+            success = 200 <= page.status <= 299 and (page.body is None or page.status not in NO_PAGE_STATUSES)
+            if not reason and page.status not in GONE_STATUSES and not success:
                 reason = f"HTTP status {page.status}"
             kinds[i] = _REJECTED if reason else _TOMBSTONE
             reasons[i] = utf8_prefix(reason, _REASON_BYTES_MAX)

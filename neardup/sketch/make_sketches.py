@@ -47,10 +47,11 @@ def sketch_pages(
 
     How pages are grouped into calls changes no byte of a record.
 
-    A page whose `problem` is set, whose URL is not absolute, or whose status is neither 2xx, 404 nor 410 gives a
-    REJECTED record with the reason; 404, 410, and a null body with a status of 2xx give a TOMBSTONE. Of a body over the
-    scheme's body_bytes_max only the first part is sketched. coordinates and log_times (ms): one a page; a page without
-    `fetched_at` takes its log time. threads: how many share the batch, by bytes. Never raises for what a page holds;
+    A page whose `problem` is set, whose URL is not absolute, or whose status is neither 404 nor 410 nor 2xx gives a
+    REJECTED record with the reason; so does a status of NO_PAGE_STATUSES (206 and others). 404, 410, and a null body
+    with a status of 2xx give a TOMBSTONE. Of a body over the scheme's body_bytes_max only the first part is sketched.
+    coordinates and log_times (ms): one a page; a page without `fetched_at` takes its log time. threads: how many share
+    the batch, by bytes. Never raises for what a page holds;
     raises BadInput for a scheme that does not fit the record's layout, TypeError for what is no `Page`.
     """
     if isinstance(pages, Page):
@@ -100,7 +101,7 @@ def _sketch_part(
     bodies = [page.body if kind == _PAGE else None for page, kind in zip(pages, named.kinds, strict=True)]
     content_types = [page.content_type for page in pages]
     headers = _headers(pages, named, coordinates, times)
-    for i in [i for i, body in enumerate(bodies) if body and len(body) > most]:
+    for i in [i for i, body in enumerate(bodies) if body and (len(body) > most or pages[i].truncated)]:
         bodies[i] = (bodies[i] or b"")[:most]
         headers["flags"][i] = _TRUNCATED
     whole = _batch(named, headers)

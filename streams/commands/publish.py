@@ -29,6 +29,7 @@ class Options(Documents, Json):
 def publish(options: Options) -> int:
     """Publish the pages of some files, as a crawler would: for backfills, and for trying the stream."""
     from neardup.report import visible
+    from streams.files.sources import left_out_text
     from streams.roles.publish import publish as put
 
     with inputs(options.paths) as files, bar(shown=not options.as_json) as shown:
@@ -52,6 +53,8 @@ def publish(options: Options) -> int:
             click.echo(visible(field))
         if done.passed_over:
             click.echo(f"passed over, by their names: {visible(done.passed_over)}")
+        if done.left_out:
+            click.echo(left_out_text(done.left_out))
         for problem in done.problems:
             click.echo(f"problem: {visible(problem)}", err=True)
     if done.interrupted:

@@ -10,7 +10,7 @@ from neardup.report.evidence_sentences import KINDS
 from neardup.rules import why_refused
 from neardup.wording import counted
 from streams.files.scan import ScanResult
-from streams.files.sources import times_text
+from streams.files.sources import left_out_text, times_text
 from streams.process.terminal import safe, table_of
 
 SITES_SHOWN, PROBLEMS_SHOWN, REASONS_SHOWN = 10, 10, 5
@@ -30,6 +30,8 @@ def summary(console: Console, result: ScanResult, state_line: str) -> None:
         if result.kept_apart:
             console.print(_kept_apart(result), highlight=False, soft_wrap=True)
         console.print(_sites(result))
+    if result.left_out:
+        console.print(safe(left_out_text(result.left_out), 1_000), highlight=False, soft_wrap=True)
     if result.audit:
         for line in audit_lines(result.audit):
             console.print(line, highlight=False, soft_wrap=True, markup=False)

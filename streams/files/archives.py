@@ -14,7 +14,7 @@ import struct
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import chain, islice
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
@@ -60,7 +60,8 @@ class SketchedPage:
 class _ArchiveBatch:
     """Message of a process: pages in order, their keys (time, number of the archive), and problems of the archives.
 
-    times: of all pages so far, as `LocalSource.times`. The last message has no pages.
+    times: of all pages so far, as `LocalSource.times`. The last message has no pages, and has the counts of the
+    records that the archives left out.
     """
 
     keys: list[tuple[int, int]]
@@ -68,12 +69,14 @@ class _ArchiveBatch:
     bytes_read: int
     problems: list[tuple[str, str]]
     times: Counter[str]
+    left_out: Counter[str] = field(default_factory=Counter)
 
 
 class SketchedArchives:
     """Iterate it once. A context manager: its processes end with it.
 
-    bytes_read, bytes_total: as stored. problems: (id of the archive, text) of unreadable parts so far.
+    bytes_read, bytes_total: as stored. problems: (id of the archive, text) of unreadable parts so far. left_out: counts
+    by kind of the records that are no pages, once all archives are read.
     """
 
     def __init__(
@@ -88,6 +91,7 @@ class SketchedArchives:
         self._time = time
         self.bytes_total = sum(source.bytes_total for source in sources)
         self.problems: list[tuple[str, str]] = []
+        self.left_out: Counter[str] = Counter()
         self._read: dict[int, int] = {}
         self._times: dict[int, Counter[str]] = {}
         self._processes: list[Any] = []
@@ -146,6 +150,7 @@ class SketchedArchives:
             self._read[worker] = batch.bytes_read
             self._times[worker] = batch.times
             self.problems += batch.problems
+            self.left_out += batch.left_out
             yield from zip(batch.keys, batch.pages, strict=True)
 
     def __enter__(self) -> "SketchedArchives":
@@ -253,7 +258,10 @@ def _batches(own: list[_Own], scheme: Scheme) -> Iterator[_ArchiveBatch]:
             keys, pages, size = [], [], 0
     if pages:
         yield batch(keys, pages)
-    yield batch([], [])
+    last = batch([], [])
+    for source in sources:
+        last.left_out += source.left_out
+    yield last
 
 
 def _keyed(number: int, source: LocalSource, mark: Mark) -> Iterator[tuple[tuple[int, int], SourcedPage]]:

@@ -16,10 +16,11 @@ from typing import Any
 
 import orjson
 
-from neardup.errors import BadInput, BadPage
+from neardup.errors import BadInput
 from neardup.page import Page
 from streams.files.jsonl_and_parquet import next_line
 from streams.formats.compressed import Damaged, Stream
+from streams.formats.containment import contained
 from streams.formats.json import Fields, document_of
 
 SEPARATORS = "\t,;|"
@@ -61,15 +62,12 @@ class CsvRows:
                 self.bytes_read = stream.bytes_read
                 if not problem and len(row) > len(names):
                     problem = f"a row of {len(row)} fields, and the header has {len(names)}"
-                yield self._page(dict(zip(names, row, strict=False))) if not problem else _rejected(problem), at
+                yield self._page(dict(zip(names, row, strict=False)), at) if not problem else _rejected(problem), at
 
-    def _page(self, row: dict[str, str]) -> Page:
+    def _page(self, row: dict[str, str], at: int) -> Page:
         text = self._fields.text or "body"
         self._row = {name: _cell(value, name == text) for name, value in row.items()}
-        try:
-            return document_of(_typed(self._row), self._fields)
-        except BadPage as error:
-            return _rejected(str(error))
+        return contained(lambda: document_of(_typed(self._row), self._fields), _rejected, file=self._path, position=at)
 
 
 def names_of_csv(path: Path, row_max: int) -> list[str]:

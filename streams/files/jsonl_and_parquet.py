@@ -15,7 +15,7 @@ from streams.formats.json import BODIES, Fields, document_of, guessed, object_of
 
 #: Lines, and bytes, from which field names are guessed before a file is read; names that an error shows.
 LINES_SAMPLED, SAMPLED_BYTES_MAX, NAMES_SHOWN, NAME_CHARS_SHOWN = 100, 16 << 20, 20, 60
-_USUAL = ("url", "body", "body_base64", "content_type", "fetched_at", "http_status")
+_USUAL = ("url", "body", "body_base64", "content_type", "fetched_at", "http_status", "http_method", "truncated")
 
 
 def next_line(stream: Stream, bound: int) -> bytes | None:

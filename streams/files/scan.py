@@ -77,13 +77,14 @@ class ScanResult:
 
     pages: read and judged by this scan. bytes: read from the sources, as stored. counts: verdicts by kind, with the
     `promoted` ones, which are no pages. sites: by duplicates, then pages. reasons: of rejections, the most frequent
-    first. kept_apart: unique pages with a similar earlier page, by the step that refused it, the most frequent first.
-    sources: ids (32 hex digits) of all named sources. fields_taken: guessed fields of ids and texts, per file. skipped:
-    paths of sources that were finished before, or named twice. passed_over: files of folders that hold no pages by
-    their names, as a number with suffixes. problems: files of the inputs that are not read; then unreadable parts of
-    the sources that ended, also in earlier scans, up to PROBLEMS_MAX per source, of problems_total. interrupted: by a
-    signal. audit: counts of the shadow rule and of the pairs drawn; empty without an audit. times: pages of this run by
-    how their fetch times were read, as `LocalSource.times`.
+    first. left_out: records of archives that are no pages, by kind. kept_apart: unique pages with a similar earlier
+    page, by the step that refused it, the most frequent first. sources: ids (32 hex digits) of all named sources.
+    fields_taken: guessed fields of ids and texts, per file. skipped: paths of sources that were finished before, or
+    named twice. passed_over: files of folders that hold no pages by their names, as a number with suffixes. problems:
+    files of the inputs that are not read; then unreadable parts of the sources that ended, also in earlier scans, up to
+    PROBLEMS_MAX per source, of problems_total. interrupted: by a signal. audit: counts of the shadow rule and of the
+    pairs drawn; empty without an audit. times: pages of this run by how their fetch times were read, as
+    `LocalSource.times`.
     """
 
     pages: int = 0
@@ -92,6 +93,7 @@ class ScanResult:
     counts: dict[str, int] = field(default_factory=dict)
     sites: list[SiteCount] = field(default_factory=list)
     reasons: dict[str, int] = field(default_factory=dict)
+    left_out: dict[str, int] = field(default_factory=dict)
     kept_apart: dict[str, int] = field(default_factory=dict)
     sources: list[str] = field(default_factory=list)
     fields_taken: list[str] = field(default_factory=list)
@@ -223,6 +225,7 @@ class _Scan:
         self._reasons: Counter[str] = Counter()
         self._kept_apart: Counter[str] = Counter()
         self._times: Counter[str] = Counter()
+        self._left_out: Counter[str] = Counter()
         self._marks: dict[str, Mark] = {}
         self._pages_in = 0
         self._bytes_total = 0
@@ -352,6 +355,7 @@ class _Scan:
                     return False
             note(pages.problems)
             self._times.update(pages.times)
+            self._left_out += pages.left_out
         for source in sources:
             source.bytes_read = source.bytes_total
         return all(self._put(_Finished(source, True)) for source in sources)
@@ -475,6 +479,7 @@ class _Scan:
             self._times.update(source.times)
         result.times = dict(sorted(self._times.items()))
         result.kept_apart = dict(self._kept_apart.most_common())
+        result.left_out = dict(sum((source.left_out for source in self.sources), self._left_out).most_common())
         result.seconds = time.monotonic() - self._started
         emitted = sum(count for kind, count in result.counts.items() if kind != Kind.PROMOTED)
         before = sum(mark.offset for mark in self._marks.values())

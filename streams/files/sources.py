@@ -26,6 +26,7 @@ from neardup.fetch_times import UNDATED
 from neardup.page import CONTENT_TYPES, Page
 from neardup.verdict import Coordinates
 from neardup.wording import counted
+from streams.files.exchanges import with_methods
 from streams.files.folder import leads_out, listed
 from streams.files.input_formats import ACCEPTED, FORMATS, MAIN_SUFFIXES, PACKED, InputFormat, Rows, kind_of
 from streams.files.jsonl_and_parquet import fitted
@@ -35,18 +36,17 @@ from streams.files.warc_reader import UnreadablePart, WarcReader
 from streams.formats.compressed import Damaged, Stream
 from streams.formats.containment import contained, contained_reading
 from streams.formats.json import Fields
-from streams.formats.warc import contained_page_of
+from streams.formats.warc import CONTENT_SLACK_BYTES, contained_page_of
 from streams.ports import SourcedPage
 
 #: Kind of a folder of pages; the kinds of files are those of `FORMATS`.
 FOLDER = "folder"
 _PACKED_UP = "a WACZ file, whose archives must be copied out of it first"
-#: Bytes besides a body: HTTP headers, and the growth by a content encoding.
-_CONTENT_SLACK_BYTES = 1 << 20
 #: Bytes of a line besides the body.
 LINE_SLACK_BYTES = 1 << 20
 _DIGEST_PIECE_BYTES = 1 << 20
-_TYPES_NAMED_MAX = 10
+#: Kinds of records left out that are counted apart; a file may hold any number of them.
+_KINDS_MAX, _OTHER_KINDS = 20, "others"
 #: Files that are not read, in an error about an input of which nothing is read.
 _REASONS_NAMED = 3
 #: Later dates, in ms since the epoch, do not fit into a record.
@@ -129,15 +129,19 @@ class LocalSource:
         self.bytes_total = record.size
         self.bytes_read = 0
         self._bound = body_bytes_max
-        self._left_out = ""  # records that are no pages, in words
         self._times: Counter[str] = Counter()  # pages by how their fetch time was read; "" for milliseconds
+        #: Records of an archive that are no pages, by kind: those of archivers, and fetches that brought no page.
+        self.left_out: Counter[str] = Counter()
 
     def read(self, offset: int = 0, position: int | None = None) -> Iterator[SourcedPage]:
         """Yields pages from ordinal `offset` on. position: of the page before `offset`, where reading begins.
 
-        Raises OSError if the file itself cannot be read. `date` is the page's, or else the file's.
+        Raises OSError if the file itself cannot be read. `date` is the page's, or else the file's. Archives are read
+        from their start: an answer may depend on a request before it, and all records left out are counted.
         """
-        if position is None or offset == 0 or self._member_shared(position):
+        form = self.record.format
+        archive = form is not None and form.records is not None
+        if archive or position is None or offset == 0 or self._member_shared(position):
             pages = islice(self._pages(0, 0), offset, None)
         else:
             pages = islice(self._pages(position, offset - 1), 1, None)
@@ -160,7 +164,7 @@ class LocalSource:
         if self._member_shared(coordinates.position):
             found = next(islice(self._pages(0, 0), coordinates.offset, None), None)
         else:
-            found = next(self._pages(coordinates.position, coordinates.offset), None)
+            found = next(self._pages(coordinates.position, coordinates.offset, alone=True), None)
         return found.page if found else None
 
     def cannot_go_on(self, error: OSError) -> None:
@@ -187,42 +191,47 @@ class LocalSource:
             pair = list(islice(reader.records(), 2))
         return bool(reader.problems) or (len(pair) == 2 and pair[1].shared)
 
-    def _pages(self, position: int, ordinal: int) -> Iterator[SourcedPage]:
-        for page, at in contained_reading(self._read(position), self._ended_by_defect, file=self.record.path):
+    def _pages(self, position: int, ordinal: int, *, alone: bool = False) -> Iterator[SourcedPage]:
+        """alone: the record at `position` is known to be a page, and its request is not looked for."""
+        found = self._read(position, alone)
+        for page, at in contained_reading(found, self._ended_by_defect, file=self.record.path):
             date = page.fetched_at if page.fetched_at is not None else self.record.mtime_ns // 1_000_000
             yield SourcedPage(page, Coordinates(self.record.id, 0, ordinal, at), min(max(date, 0), _DATE_MAX))
             ordinal += 1
         if not ordinal and not self.problems:
             nothing = "the file holds no page" if self.record.size else "the file is empty"
-            self.problems.append(UnreadablePart(self.record.path, 0, nothing + self._left_out))
+            others = f": {kinds_text(self.left_out)}" if self.left_out else ""
+            self.problems.append(UnreadablePart(self.record.path, 0, nothing + others))
 
     def _ended_by_defect(self, reason: str) -> None:
         self.problems.append(UnreadablePart(self.record.path, self.bytes_read, reason))
 
-    def _read(self, position: int) -> Iterator[tuple[Page, int]]:
+    def _read(self, position: int, alone: bool) -> Iterator[tuple[Page, int]]:
         form = self.record.format
         if form is None:
             return self._folder(position)
         path = Path(self.record.path)
         if form.records is not None:
-            bound = self._bound + _CONTENT_SLACK_BYTES
-            return self._archive(form.records(path, bound, position, self.problems), form.converted)
+            bound = self._bound + 1 + CONTENT_SLACK_BYTES
+            return self._archive(form.records(path, bound, position, self.problems), form.converted, alone)
         assert form.rows is not None
         return self._table(form.rows(path, self.record.fields, line_max(self._bound)), position)
 
-    def _archive(self, reader: WarcReader, converted: bool) -> Iterator[tuple[Page, int]]:
-        others: Counter[str] = Counter()
+    def _archive(self, reader: WarcReader, converted: bool, alone: bool) -> Iterator[tuple[Page, int]]:
+        self.left_out.clear()
         with closing(reader.stream):
-            for record in reader.records():
+            records = reader.records()
+            for record, method in ((each, "") for each in records) if alone else with_methods(records):
                 self.bytes_read = reader.stream.bytes_read
-                page = contained_page_of(record, self._bound, converted=converted, file=self.record.path)
-                if page is not None:
-                    yield page, record.position
-                elif len(others) < _TYPES_NAMED_MAX:
-                    others[record.headers["warc-type"][:40].lower()] += 1
+                found = contained_page_of(
+                    record, self._bound, converted=converted, file=self.record.path, method=method
+                )
+                if isinstance(found, Page):
+                    yield found, record.position
+                else:
+                    known = found.kind in self.left_out or len(self.left_out) < _KINDS_MAX
+                    self.left_out[found.kind if known else _OTHER_KINDS] += 1
         self.bytes_read = self.bytes_total
-        counts = [f"{counted(count, 'record')} of type {kind}" for kind, count in others.items()]
-        self._left_out = f": {', '.join(counts)}" if counts else ""
 
     def _table(self, rows: Rows, position: int) -> Iterator[tuple[Page, int]]:
         try:
@@ -295,6 +304,17 @@ def open_sources(
 def line_max(body_bytes_max: int) -> int:
     """Greatest size of a row: a body in base64, or with every character escaped, and other fields."""
     return 4 * body_bytes_max + LINE_SLACK_BYTES
+
+
+def kinds_text(counts: Mapping[str, int]) -> str:
+    """Formats counts by kind, the most frequent first."""
+    ordered = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+    return ", ".join(f"{kind} ({count:,})" for kind, count in ordered)
+
+
+def left_out_text(counts: Mapping[str, int]) -> str:
+    """Formats the line for the records of archives that are no pages."""
+    return f"left out, as no pages: {counted(sum(counts.values()), 'record')}: {kinds_text(counts)}"
 
 
 def default_base_url(folder: Path) -> str:

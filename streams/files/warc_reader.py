@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import ClassVar
 
 from streams.formats.compressed import Damaged, Stream
-from streams.formats.warc import CONVERTED, HEADER_BYTES_MAX, WarcRecord, fields_of
+from streams.formats.http_answer import HEADER_BYTES_MAX, fields_of
+from streams.formats.warc import CONVERTED, WarcRecord
 
 #: A record with a greater length counts as damaged. No record of a tebibyte is known.
 CONTENT_BYTES_MAX = 1 << 40

@@ -1,8 +1,9 @@
 """Encodes and decodes records of the `pages` topic by the configured codec.
 
 With each codec the key is the URL as the crawler has it, and a null value without other data is a tombstone. `raw`
-stores metadata in headers, `json` and `warc` in the value. Decoding raises nothing for a bad record: it returns a page
-with a `problem`. It raises only if a store of bodies does not answer.
+stores metadata in headers, `json` and `warc` in the value. A WARC record cannot hold the method of its request, so with
+`warc` that is the header `http-method`, too. Decoding raises nothing for a bad record: it returns a page with a
+`problem`. It raises only if a store of bodies does not answer.
 """
 
 from neardup.errors import BadInput
@@ -44,7 +45,7 @@ class Codec:
             return raw.decode(url, value or b"", record, self._bodies)
         if self._name == "json":
             return json.decode(value or b"", self._bodies)
-        return warc.decode(url, value or b"", self._body_bytes_max)
+        return warc.decode(url, value or b"", self._body_bytes_max, raw.method_of(record))
 
 
 def unreadable(record: Record, problem: str) -> Page:

@@ -3,6 +3,7 @@
 import bz2
 import lzma
 import os
+import re
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -28,6 +29,12 @@ _XZ_MEMORY_MAX = 256 << 20
 _GZIP = b"\x1f\x8b\x08"
 _BZ2 = b"BZh"
 _XZ = b"\xfd7zXZ"
+#: Files that need no encoding: their first bytes show that the body was stored decoded.
+_FILES = (b"%PDF-", b"\x89PNG", b"\xff\xd8\xff", b"GIF8", b"PK\x03\x04")
+_TEXT_BYTES, _TEXT_BYTES_MIN = 1024, 64
+_UTF_16 = (b"\xff\xfe", b"\xfe\xff")
+#: But for ESC, SO and SI, by which ISO 2022 changes charsets.
+_CONTROLS = re.compile(rb"[\x00-\x08\x0b\x10-\x1a\x1c-\x1f\x7f]")
 _ZSTD = b"\x28\xb5\x2f\xfd"
 _ZSTD_SKIPPABLE = b"\x2a\x4d\x18"  # after a first byte 0x50 to 0x5f
 
@@ -297,23 +304,60 @@ def decode_body(body: bytes, coding: str, bound: int) -> bytes | None:
     encoded although its header says so is returned unchanged: some crawlers decode bodies and keep the header.
     """
     coding = coding.strip().lower()
-    if coding in ("", "identity"):
+    if coding in ("", "identity") or body.startswith(_FILES):
         return body[:bound]
+    if coding in ("gzip", "x-gzip", "deflate") and body.startswith(_GZIP[:2]):
+        return _inflate(body, 31, bound)
     if coding in ("gzip", "x-gzip"):
-        return _inflate(body, 31, bound) if body.startswith(_GZIP[:2]) else body[:bound]
+        return _whole(body, 15, bound) or body[:bound]
     if coding == "deflate":
-        # Senders mean zlib by it, some send raw deflate (RFC 9110, section 8.4.1.2).
-        return _inflate(body, 15, bound) or _inflate(body, -15, bound) or _if_text(body, bound)
+        # Senders mean zlib by it, some send raw deflate (RFC 9110, section 8.4.1.2). Text may begin as raw deflate.
+        whole = _whole(body, 15, bound) or _whole(body, -15, bound)
+        return whole or _if_text(body, bound) or _inflate(body, 15, bound) or _inflate(body, -15, bound)
     if coding == "br":
-        return _read_bounded(BrotliReader(BytesIO(body)), bound) or _if_text(body, bound)
+        return _if_text(body, bound) or _read_bounded(BrotliReader(BytesIO(body)), bound)
     if coding == "zstd":
         return _read_bounded(ZstdReader(BytesIO(body)), bound) if body.startswith(_ZSTD) else body[:bound]
     # Some servers name a charset here, or `none`; browsers show such a page.
     return _if_text(body, bound)
 
 
+def is_text(body: bytes) -> bool:
+    """Whether bytes are those of a text, in any charset, and not of a compressed stream: by their first 1,024 bytes.
+
+    A kilobyte of a compressed stream without a control character does not occur. Of less than 64 bytes such a stream
+    may have none, so these must be UTF-8.
+    """
+    start = body[:_TEXT_BYTES]
+    if start.startswith(_UTF_16):
+        return True
+    if _CONTROLS.search(start):
+        return False
+    if len(start) >= _TEXT_BYTES_MIN:
+        return True
+    try:
+        start.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
 def _if_text(body: bytes, bound: int) -> bytes | None:
-    return body[:bound] if body.lstrip()[:1] == b"<" else None
+    return body[:bound] if body.lstrip()[:1] == b"<" or is_text(body) else None
+
+
+def _whole(body: bytes, window_bits: int, bound: int) -> bytes | None:
+    """Decodes a stream that is complete, or longer than the bound; None for another one."""
+    out, inflater = bytearray(), zlib.decompressobj(window_bits)
+    try:
+        data = body
+        while data and not inflater.eof and len(out) < bound:
+            out += inflater.decompress(data, min(PIECE_BYTES, bound - len(out)))
+            data = inflater.unconsumed_tail
+    except zlib.error:
+        return None
+    ended = inflater.eof and not inflater.unused_data.strip(b"\r\n\0")
+    return bytes(out) if out and (ended or len(out) >= bound) else None
 
 
 def _inflate(body: bytes, window_bits: int, bound: int) -> bytes | None:

@@ -1,11 +1,12 @@
 """The `json` codec: a page as one JSON object; also a line of a file of pages.
 
     {"url": ..., "body": text or {"base64": ...} or null, "body_base64": ..., "content_type": ...,
-     "fetched_at": see `neardup.fetch_times`, "http_status": ..., "score": the crawler's, 0 to 1, "body_ref": URL}
+     "fetched_at": see `neardup.fetch_times`, "http_status": ..., "score": the crawler's, 0 to 1, "body_ref": URL,
+     "http_method": ..., "truncated": "length", "time", "disconnect" or "unspecified"}
 
-Text and base64 are two ways to say a body; null is a tombstone, unless the status tells of a failed fetch. In files
-of other programs, an object or a table's row is a document with field names of its own, and an id that need not be a
-URL (`document_of`).
+Text and base64 are two ways to say a body; null is a tombstone, unless the status tells of a failed fetch. A page whose
+method is not GET, or that was not cut at a limit of length alone, is rejected. In files of other programs, an object or
+a table's row is a document with field names of its own, and an id that need not be a URL (`document_of`).
 """
 
 import base64
@@ -25,6 +26,7 @@ from neardup.page import Page
 from neardup.tolerant_json import loads
 from neardup.urls import url_of_id
 from streams.formats.bodies import Bodies
+from streams.formats.no_page import TRUNCATIONS, no_page
 from streams.ports import Outgoing
 
 _TYPES: dict[type | None, str] = {
@@ -53,7 +55,7 @@ def decode(value: bytes, bodies: Bodies) -> Page:
         return page
     if not isinstance(reference, str):
         raise BadPage(f"body_ref is {_TYPES[type(reference)]}, and text is required")
-    page = decode_line(orjson.dumps({**fields, "body": ""}))
+    page = decode_line(orjson.dumps({**fields, "body": "-"}))  # an empty body may count as cut off
     return page if page.problem else dataclasses.replace(page, body=bodies.read(reference))
 
 
@@ -77,6 +79,8 @@ def encode(page: Page, key: bytes, gone: bool, reference: str) -> Outgoing:
         return Outgoing(key, orjson.dumps(fields))
     if page.score is not None:
         fields["score"] = page.score
+    if page.truncated:
+        fields["truncated"] = "length"
     if page.content_type:
         fields["content_type"] = page.content_type.encode("utf-8", "replace").decode()
     if reference:
@@ -134,14 +138,19 @@ def page_of(value: Mapping[str, Any]) -> Page:
     if not isinstance(url, str) or not url:
         raise BadPage("no url")
     try:
-        status = _typed(value, "http_status", int)
+        status, body = _typed(value, "http_status", int), _body(value)
+        truncated = str(value.get("truncated", ""))
+        truncated = truncated if truncated in TRUNCATIONS else ""  # other programs mean other things by this name
+        if why := no_page(_typed(value, "http_method", str) or "", truncated, empty=body == b""):
+            raise BadPage(why)
         return Page(
             url=url,
-            body=_body(value),
+            body=body,
             content_type=_typed(value, "content_type", str) or "",
             fetched_at=_fetched_at(value),
             status=200 if status is None else status,
             score=_score(value),
+            truncated=bool(truncated),
         )
     except BadPage as error:
         return Page(url=url, body=b"", problem=str(error))

@@ -1,7 +1,9 @@
 """The `raw` codec: the value is the body; headers contain the metadata.
 
 Headers: `content-type`, `fetched-at` (ms since the epoch, or what else `neardup.fetch_times` reads), `http-status`,
-`score` (the crawler's, 0 to 1), and `body-ref`, the URL of a body that is not in the record.
+`score` (the crawler's, 0 to 1), and `body-ref`, the URL of a body that is not in the record. A record whose
+`http-method` is not GET, or whose `truncated` (as WARC-Truncated: `length`, `time`, `disconnect`, `unspecified`) is not
+`length`, brought no page and is rejected.
 """
 
 from collections.abc import Mapping
@@ -11,6 +13,7 @@ from neardup.errors import BadPage
 from neardup.fetch_times import read_time
 from neardup.page import Page
 from streams.formats.bodies import Bodies
+from streams.formats.no_page import no_page
 from streams.ports import Outgoing, Record
 
 _INT_DIGITS_MAX, _SCORE_CHARS_MAX = 18, 40
@@ -21,11 +24,14 @@ def decode(url: str, value: bytes, record: Record, bodies: Bodies) -> Page:
     headers = {name.lower(): text or b"" for name, text in record.headers() or ()}
     if not url:
         raise BadPage("a record without a key: its URL is not known")
+    method, truncated = (headers.get(name, b"").decode("latin-1") for name in ("http-method", "truncated"))
+    _must_be_page(method, truncated)
     body: bytes | None = value
     if "body-ref" in headers:
         body = bodies.read(headers["body-ref"].decode("utf-8", "replace"))
     elif record.value() is None:
         body = None
+    _must_be_page(method, truncated, empty=body == b"")
     status = _number(headers, "http-status")
     return Page(
         url=url,
@@ -34,7 +40,19 @@ def decode(url: str, value: bytes, record: Record, bodies: Bodies) -> Page:
         fetched_at=_time(headers.get("fetched-at")),  # Page reads it
         status=200 if status is None else status,
         score=_score(headers),
+        truncated=bool(truncated),
     )
+
+
+def method_of(record: Record) -> str:
+    """Returns the header `http-method` of a record of any codec; "" without it."""
+    found = (text for name, text in record.headers() or () if name.lower() == "http-method")
+    return (next(found, b"") or b"").decode("latin-1")
+
+
+def _must_be_page(method: str, truncated: str, *, empty: bool = False) -> None:
+    if why := no_page(method, truncated, empty=empty):
+        raise BadPage(why)
 
 
 def fetched_at(record: Record) -> int | None:
@@ -63,6 +81,8 @@ def encode(page: Page, key: bytes, gone: bool, reference: str) -> Outgoing:
         headers.append(("score", repr(float(page.score)).encode()))
     if page.content_type:
         headers.append(("content-type", page.content_type.encode("latin-1", "replace")))
+    if page.truncated:
+        headers.append(("truncated", b"length"))
     if reference:
         headers.append(("body-ref", reference.encode()))
     return Outgoing(key, b"" if reference else page.body, tuple(headers))

@@ -16,22 +16,23 @@ from neardup.errors import BadInput, BadPage
 from neardup.fetch_times import IN_ORDER, read_time
 from neardup.limits import GONE_STATUSES
 from neardup.page import Page
-from neardup.url_bytes import without_surrogates
-from streams.formats.compressed import decode_body
 from streams.formats.containment import contained
+from streams.formats.http_answer import HEADER_BYTES_MAX, fields_of, read_answer
+from streams.formats.no_page import NoPage, no_page
 from streams.ports import Outgoing
 
-#: Of a WARC header, and of an HTTP header in a record: servers refuse longer ones.
-HEADER_BYTES_MAX = 64 << 10
-#: Chunks of a body: enough for 10 MB in chunks of 50 bytes. Smaller chunks only serve to waste time.
-CHUNKS_MAX = 200_000
-_CHUNK = re.compile(rb"[ \t]*([0-9A-Fa-f]{1,16})[ \t]*(?:;[^\n]{0,4000})?\r?\n")
+#: Bytes of a record besides a body: HTTP headers, and the growth by a content encoding.
+CONTENT_SLACK_BYTES = 1 << 20
 _GZIP = b"\x1f\x8b"
 _LENGTH_DIGITS_MAX = 18
 _YEAR_10000_MS = 253_402_300_800_000
-_STATUS = re.compile(rb"HTTP/\d(?:\.\d)?[ \t]+(\d{3})(?!\d)")
-_TARGET = b"warc-target-uri"
 _PAGES = ("response", "resource", "revisit")
+#: Schemes of pages. Archivers store their own records under others: `urn:pageinfo:`, `metadata://`, `screenshot:`, and
+#: answers of other protocols: `dns:`, `whois:`.
+_SCHEMES = ("http", "https", "ftp", "ftps", "sftp", "file", "gopher", "gemini")
+#: A host with a port is no scheme.
+_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]{0,30}):(?!\d+(?:/|\Z))(?:([A-Za-z0-9-]{1,30}):)?")
+_OTHER_TYPES = ("warcinfo", "request", "metadata", "conversion", "continuation")
 #: A WET file, as Common Crawl makes them: the text of pages, as records of their own.
 CONVERTED = ("conversion",)
 
@@ -50,15 +51,21 @@ class WarcRecord:
     damage: str = ""
     shared: bool = False
 
+    @property
+    def length(self) -> int:
+        """The bytes of the whole content, as the header says; 0 if it says none."""
+        text = self.headers.get("content-length", "")
+        return int(text) if text.isascii() and text.isdigit() and len(text) < 20 else 0
 
-def decode(url: str, value: bytes, body_bytes_max: int) -> Page:
+
+def decode(url: str, value: bytes, body_bytes_max: int, method: str = "") -> Page:
     """Decodes the page of one record, plain or in one gzip member.
 
-    url: used if the record names none. Raises BadPage.
+    url: used if the record names none. method: of the request, which is another record. Raises BadPage.
     """
-    page = page_of(_record(value, body_bytes_max), body_bytes_max)
-    if page is None:
-        raise BadPage("a WARC record that holds no page")
+    page = page_of(_record(value, body_bytes_max), body_bytes_max, method=method)
+    if isinstance(page, NoPage):
+        raise BadPage(f"a WARC record that holds no page: {page.kind}")
     return page if page.url else dataclasses.replace(page, url=url)
 
 
@@ -92,6 +99,8 @@ def encode(page: Page, key: bytes, gone: bool, reference: str) -> Outgoing:
             raise BadInput(f"{page.url}: a WARC date cannot be {page.fetched_at} ms since 1970")
         date = datetime.fromtimestamp(page.fetched_at // 1000, UTC).strftime("%Y-%m-%dT%H:%M:%S")
         lines.append(b"WARC-Date: %s.%03dZ" % (date.encode(), page.fetched_at % 1000))
+    if page.truncated:
+        lines.append(b"WARC-Truncated: length")
     lines.append(b"Content-Type: application/http; msgtype=response")
     lines.append(b"Content-Length: %d" % (len(head) + len(body)))
     return Outgoing(key, b"\r\n".join(lines) + b"\r\n\r\n" + head + body + b"\r\n\r\n")
@@ -118,20 +127,23 @@ def _record(data: bytes, body_bytes_max: int) -> WarcRecord:
     return WarcRecord(0, headers, content[: int(length)], damage)
 
 
-def page_of(record: WarcRecord, body_bytes_max: int, *, converted: bool = False) -> Page | None:
-    """Returns the page of a record; None if it contains none (requests, warcinfo, DNS answers and so on).
+def page_of(record: WarcRecord, body_bytes_max: int, *, converted: bool = False, method: str = "") -> Page | NoPage:
+    """Returns the page of a record, or the kind of a record that holds none: of an archiver, or of no page fetch.
 
-    converted: conversion records are pages, too. Transfer and content encodings of bodies are decoded, and bodies cut
-    after body_bytes_max + 1 bytes.
+    converted: conversion records are pages, too. method: of the request that the record answers; "": not known.
+    Transfer and content encodings of bodies are decoded, and bodies cut after body_bytes_max + 1 bytes.
     """
     headers = record.headers
     kind = headers.get("warc-type", "").lower()
     media = headers.get("content-type", "").partition(";")[0].strip().lower()
-    if (kind and kind not in _PAGES + CONVERTED * converted) or media == "text/dns":
-        return None
     url = headers.get("warc-target-uri", "").strip().removeprefix("<").removesuffix(">")
+    if kind and kind not in _PAGES + CONVERTED * converted:
+        return NoPage(kind if kind in _OTHER_TYPES else "another type")
+    if other := "dns:" if media == "text/dns" else _other_scheme(url):
+        return NoPage(other)
+    if why := no_page(method):
+        return NoPage(why)
     fetched_at = warc_date(headers.get("warc-date", ""))
-
     rejected = partial(Page, url=url, body=b"", fetched_at=fetched_at)
     if record.damage:
         return rejected(problem=record.damage)
@@ -141,17 +153,58 @@ def page_of(record: WarcRecord, body_bytes_max: int, *, converted: bool = False)
         return rejected(problem="a WARC record without WARC-Target-URI")
     if kind == "revisit":
         return rejected(problem="a revisit record: its archive does not hold the body")
+    # A segment is the beginning of a record that was cut at a limit of length.
+    truncated = headers.get("warc-truncated", "") or ("length" if "warc-segment-number" in headers else "")
     if kind in ("resource", *CONVERTED) or media != "application/http":
         body = record.content[: body_bytes_max + 1]
-        return Page(url=url, body=body, content_type=headers.get("content-type", ""), fetched_at=fetched_at)
-    return _http_page(record.content, url, fetched_at, body_bytes_max)
+        if why := no_page(truncated=truncated, empty=not body):
+            return NoPage(why)
+        content_type = headers.get("content-type", "")
+        return Page(url, body, content_type, fetched_at, truncated=bool(truncated))
+    return _http_page(record, Page(url, b"", fetched_at=fetched_at), truncated, body_bytes_max + 1)
 
 
-def contained_page_of(record: WarcRecord, body_bytes_max: int, *, converted: bool, file: object) -> Page | None:
+def _http_page(record: WarcRecord, page: Page, truncated: str, bound: int) -> Page | NoPage:
+    """Returns the page of an HTTP answer. page: its URL and fetch time."""
+    try:
+        # Whatever else its reader kept: a scan and a copy must find the same pages.
+        content = record.content[: bound + CONTENT_SLACK_BYTES]
+        answer = read_answer(content, cut=len(content) < record.length)
+        # The range of a whole page is the page.
+        status = 200 if answer.status == 206 and not answer.is_partial else answer.status
+        page = dataclasses.replace(page, status=status)
+        if answer.status in GONE_STATUSES:
+            return dataclasses.replace(page, body=None)
+        if answer.is_partial:
+            return NoPage(f"HTTP status {answer.status}")
+        if not 200 <= answer.status < 300:
+            return dataclasses.replace(page, problem=f"HTTP status {answer.status}")
+        why = no_page(truncated=truncated, empty=not answer.body)
+        if why := why or ("" if truncated else answer.missing):
+            return NoPage(why)
+        content_type = answer.headers.get("content-type", "")
+        body = answer.decoded(bound)
+    except BadPage as error:
+        return dataclasses.replace(page, problem=str(error))
+    return dataclasses.replace(page, body=body, content_type=content_type, truncated=bool(truncated))
+
+
+def _other_scheme(url: str) -> str:
+    """Returns the scheme of a URL that is none of a page, of a URN with its namespace; "" of a page."""
+    found = _SCHEME.match(url)
+    scheme = found[1].lower() if found else ""
+    if found is None or scheme in _SCHEMES:
+        return ""
+    return f"urn:{found[2].lower()}:" if scheme == "urn" and found[2] else f"{scheme}:"
+
+
+def contained_page_of(
+    record: WarcRecord, body_bytes_max: int, *, converted: bool, file: object, method: str = ""
+) -> Page | NoPage:
     """`page_of` for readers of files: a defect of a decoder gives a rejected page. file: its name in the log line."""
     url = record.headers.get("warc-target-uri", "")
     return contained(
-        lambda: page_of(record, body_bytes_max, converted=converted),
+        lambda: page_of(record, body_bytes_max, converted=converted, method=method),
         lambda reason: Page(url=url, body=b"", problem=reason),
         file=file,
         position=record.position,
@@ -165,98 +218,3 @@ def warc_date(text: str) -> int | None:
     except BadPage:
         return None
     return None if found.read_as == IN_ORDER else found.ms
-
-
-def _http_page(content: bytes, url: str, fetched_at: int | None, bound: int) -> Page:
-    status_line = _STATUS.match(content)
-    if not status_line:
-        return Page(url=url, body=b"", fetched_at=fetched_at, problem="no HTTP status line")
-    status = int(status_line[1])
-    rejected = partial(Page, url=url, body=b"", fetched_at=fetched_at, status=status)
-    if status in GONE_STATUSES:
-        return Page(url=url, body=None, fetched_at=fetched_at, status=status)
-    if not 200 <= status < 300:
-        return rejected(problem=f"HTTP status {status}")
-    head = content[:HEADER_BYTES_MAX]
-    ends = [(at, size) for end, size in ((b"\r\n\r\n", 4), (b"\n\n", 2)) if (at := head.find(end)) >= 0]
-    if not ends and len(content) > HEADER_BYTES_MAX:
-        return rejected(problem=f"an HTTP header of more than {HEADER_BYTES_MAX >> 10} kB")
-    if not ends:
-        return rejected(problem="an HTTP header without an end")
-    at, size = min(ends)
-    headers = fields_of(content[:at])
-    body: bytes | None = content[at + size :]
-    if "chunked" in headers.get("transfer-encoding", "").lower():
-        body = _unchunk(body or b"")
-        if body is None:
-            return rejected(problem=f"a body of more than {CHUNKS_MAX:,} chunks")
-    codings = [c for c in headers.get("content-encoding", "").split(",") if c.strip()]
-    if len(codings) > 3:
-        return rejected(problem=f"{len(codings)} content encodings")
-    for coding in reversed(codings):
-        if not body:
-            break
-        body = decode_body(body, coding, bound + 1)
-    if body is None:
-        return rejected(problem=f"cannot decode Content-Encoding {', '.join(codings)[:60]!r}")
-    return Page(
-        url=url,
-        body=body[: bound + 1],
-        content_type=headers.get("content-type", ""),
-        fetched_at=fetched_at,
-        status=status,
-    )
-
-
-def _unchunk(body: bytes) -> bytes | None:
-    """Decodes chunked transfer coding as far as it is valid. Returns a body that is not chunked unchanged.
-
-    None for more chunks than CHUNKS_MAX.
-    """
-    parts: list[bytes] = []
-    at = 0
-    while found := _CHUNK.match(body, at):
-        length = int(found[1], 16)
-        if length == 0:
-            return b"".join(parts)
-        if len(parts) == CHUNKS_MAX:
-            return None
-        start = found.end()
-        # A size is a number of the page: 16 digits are beyond what a position can be.
-        length = min(length, len(body) - start)
-        parts.append(body[start : start + length])
-        at = start + length
-        at += 2 if body.startswith(b"\r\n", at) else 1
-    return b"".join(parts) if parts else body
-
-
-def fields_of(header: bytes) -> dict[str, str]:
-    """Parses header lines into a dictionary by lower-case names, without the first line and unreadable ones.
-
-    The first value of a repeated name is used. Linear in the header's length, however its lines are folded. Bytes that
-    are not UTF-8 are percent-encoded in the URL of a record (`neardup.urls`), and U+FFFD elsewhere.
-    """
-    found: dict[str, list[str]] = {}
-    folding: list[str] | None = None
-    for line in header.split(b"\n")[1:]:
-        text = _text(line.rstrip(b"\r"))
-        if text[:1] in (" ", "\t") and folding is not None:  # folded
-            folding.append(text.strip())
-            continue
-        name, colon, value = text.partition(":")
-        name = name.strip().lower()
-        folding = None
-        if colon and name:
-            folding = [value.strip()]
-            if found.setdefault(name, folding) is not folding:
-                folding = []  # what belongs to a later value goes with it
-    return {name: " ".join(parts) for name, parts in found.items()}
-
-
-def _text(line: bytes) -> str:
-    try:
-        return line.decode()
-    except UnicodeDecodeError:
-        if line[: len(_TARGET)].lower() == _TARGET:
-            return without_surrogates(line.decode("utf-8", "surrogateescape"))
-        return line.decode("utf-8", "replace")

@@ -24,10 +24,12 @@ from neardup.urls import normalise_url
 from neardup.verdict import Kind
 from neardup.wording import counted
 from streams.errors import WrongUsage, bad_input, how_to_install
+from streams.files.exchanges import with_methods
 from streams.files.input_formats import JSON_LINES
 from streams.files.sources import LocalSource, SourceRecord, line_max, unchanged
 from streams.files.state import State
 from streams.formats.json import encode
+from streams.formats.no_page import NoPage
 from streams.formats.warc import WarcRecord, contained_page_of
 from streams.history.export import TABLES, Verdict, rows
 from streams.history.scratch import scratch_table
@@ -311,9 +313,10 @@ def _copy_warc(record: SourceRecord, state: State, selection: CopySelection, out
     assert form.records is not None  # `_must_fit` refuses other sources
     reader = form.records(Path(record.path), _RECORD_BYTES_MAX)
     with closing(reader.stream):
-        for one in reader.records():
-            page = contained_page_of(one, state.scheme.body_bytes_max, converted=form.converted, file=record.path)
-            if page is None:
+        for one, method in with_methods(reader.records()):
+            bound = state.scheme.body_bytes_max
+            page = contained_page_of(one, bound, converted=form.converted, file=record.path, method=method)
+            if isinstance(page, NoPage):
                 if one.headers.get("warc-type", "").lower() == "warcinfo":
                     out.write(_record(one.headers, one.content))
                 continue

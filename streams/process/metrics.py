@@ -33,6 +33,7 @@ STOPS: Final = ("source_gap", "corrupt_record", "wrong_scheme", "position_lost",
 #: Classes of rejection reasons, each with its pattern. The first pattern that matches counts.
 REASONS: Final[Mapping[str, str]] = {
     "defect": r"\Athe (decoder|sketcher) failed with\b",
+    "no_page": r"\A(a warc record that holds no page|answer to|body (cut off|missing))\b",
     "unreadable": r"\Acannot read\b",  # first: a path follows, without quotes
     "url": r"\burl\b",
     "status": r"\bstatus\b",

@@ -10,10 +10,13 @@ from neardup.errors import BadPage
 from neardup.limits import BODY_BYTES_MAX
 from neardup.page import Page
 from neardup.urls import normalise_url
+from streams.files.exchanges import with_methods
 from streams.files.not_read import NotRead
 from streams.files.sources import ReadOptions, open_all
 from streams.files.warc_reader import WarcReader
-from streams.formats.warc import HEADER_BYTES_MAX, contained_page_of, fields_of
+from streams.formats.http_answer import HEADER_BYTES_MAX, fields_of
+from streams.formats.no_page import NoPage
+from streams.formats.warc import contained_page_of
 
 REDIRECTS = (301, 302, 303, 307, 308)
 
@@ -71,9 +74,9 @@ class World:
 
     def _take_records(self, reader: WarcReader) -> None:
         with closing(reader.stream):
-            for record in reader.records():
-                page = contained_page_of(record, BODY_BYTES_MAX, converted=False, file=reader.path)
-                if page is None:
+            for record, method in with_methods(reader.records()):
+                page = contained_page_of(record, BODY_BYTES_MAX, converted=False, file=reader.path, method=method)
+                if isinstance(page, NoPage):
                     continue
                 if page.problem and page.status in REDIRECTS:
                     head = record.content[:HEADER_BYTES_MAX].partition(b"\r\n\r\n")[0]

@@ -2,6 +2,7 @@
 
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import closing, nullcontext
 from dataclasses import dataclass, field
@@ -32,8 +33,9 @@ class Published:
 
     pages, gone: acknowledged by Kafka; gone are tombstones, 404 and 410. bytes: read from the sources, as stored.
     refused: pages that were read and not published; they are among the problems. fields_taken: fields of ids and texts
-    that were guessed, per file. problems: the first PROBLEMS_MAX of problems_total. passed_over: files of folders that
-    hold no pages by their names. interrupted: by a signal; pages that were read before are published.
+    that were guessed, per file. left_out: records of archives that are no pages, by kind. problems: the first
+    PROBLEMS_MAX of problems_total. passed_over: files of folders that hold no pages by their names. interrupted: by a
+    signal; pages that were read before are published.
     """
 
     pages: int = 0
@@ -42,6 +44,7 @@ class Published:
     seconds: float = 0.0
     refused: int = 0
     fields_taken: list[str] = field(default_factory=list)
+    left_out: dict[str, int] = field(default_factory=dict)
     problems: list[str] = field(default_factory=list)
     problems_total: int = 0
     passed_over: str = ""
@@ -152,6 +155,7 @@ class _Run:
         producer.flush()
         result = self.result
         result.bytes = sum(min(source.bytes_read, source.bytes_total) for source in self._sources)
+        result.left_out = dict(sum((source.left_out for source in self._sources), Counter[str]()))
         result.seconds = time.monotonic() - self._began
 
     def _publish_source(self, source: LocalSource, producer: PageProducer) -> None:

@@ -86,6 +86,13 @@ def http_answer() -> list[bytes]:
         _HTTP
         + b"Content-Encoding: deflate, gzip\r\nX:\r\n folded\r\n\tagain\r\n\r\n"
         + gzip.compress(zlib.compress(_HTML), mtime=0),
+        _HTTP + b"Transfer-Encoding: gzip, chunked\r\n\r\n%x\r\n%s\r\n0\r\n\r\n" % (len(gzipped), gzipped),
+        _HTTP + b"Transfer-Encoding: chunked\r\n\r\n1\r\nChapter of wool\r\nmore",
+        _HTTP + b"Transfer-Encoding: chunked\r\n\r\n7fffffffffffffff\r\nwool",
+        _HTTP + b"Content-Encoding: deflate\r\nContent-Length: 99\r\n\r\nwool</html>",
+        b"HTTP/1.1 100 Continue\r\n\r\nHTTP 206 Part\r\nContent-Range: bytes 0-3/4\r\n\r\nwool",
+        b"ICY 200 OK\r\n\r\nwool",
+        b"<p>wool",
         b"HTTP/1.0 404 \r\n\r\n",
         b"HTTP/1.1 301 Moved\nLocation: /x\n\n",
     ]
@@ -96,7 +103,45 @@ def warc_file() -> list[bytes]:
     record = encode(page, page.url.encode(), False, "").value or b""
     info = b"WARC/1.0\r\nWARC-Type: warcinfo\r\nContent-Length: 3\r\n\r\na:b\r\n\r\n"
     members = gzip.compress(info, mtime=0) + gzip.compress(record, mtime=0)
-    return [info + record, record + record, members, members[:-9] + members, record[:200] + b"\r\n\r\n" + info]
+    return [
+        exchanges(),
+        info + record,
+        record + record,
+        members,
+        members[:-9] + members,
+        record[:200] + b"\r\n\r\n" + info,
+    ]
+
+
+def exchanges() -> bytes:
+    """Records of exchanges that name each other, and of an archiver."""
+    made = b""
+    for number, (kind, content, other) in enumerate(
+        (
+            ("request", b"HEAD / HTTP/1.1\r\n\r\n", 9),
+            ("response", b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n", 0),
+            ("response", b"HTTP/1.1 200 OK\r\n\r\n<p>wool", 3),
+            ("request", b"POST / HTTP/1.1\r\n\r\n", 2),
+            ("revisit", b"HTTP/1.1 304 Not modified\r\n\r\n", 2),
+        )
+    ):
+        fields = f"WARC-Type: {kind}\r\nWARC-Target-URI: http://a.example/\r\nWARC-Record-ID: <urn:{number}>\r\n"
+        fields += f"WARC-Concurrent-To: <urn:{other}>\r\nContent-Type: application/http\r\nWARC-Truncated: length\r\n"
+        made += f"WARC/1.1\r\n{fields}Content-Length: {len(content)}\r\n\r\n".encode() + content + b"\r\n\r\n"
+    own = (
+        b"WARC/1.1\r\nWARC-Type: resource\r\nWARC-Target-URI: urn:text:http://a.example/\r\nContent-Length: 1\r\n\r\nx"
+    )
+    return made + own
+
+
+def chunks() -> list[bytes]:
+    whole = b"5;a=b\r\n<p>he\r\n4 \r\nllo\n\r\n0\r\nT: x\r\n\r\n"
+    packed = gzip.compress(_HTML, mtime=0)
+    return [
+        *(b"\0" + body for body in (whole, whole[:-9], b"2024\r\nwool", b"1\na\n2\nbc\n", b"f" * 16 + b"\r\n<")),
+        *(bytes([first]) + b"%x\r\n%s\r\n0\r\n\r\n" % (len(packed), packed) for first in (1, 2, 3)),
+        b"\4" + zlib.compress(_HTML),
+    ]
 
 
 def page_message() -> list[bytes]:
@@ -111,6 +156,7 @@ def page_message() -> list[bytes]:
     return [
         raw,
         b"\0\t404\n",
+        b"\0text/html\t200\t5\t\tHEAD\tlength\n<p>wool",
         *[b"\1" + json.dumps(text).encode() for text in texts],
         *[b"\2" + each for each in warc_file()[:3]],
     ]

@@ -34,6 +34,7 @@ from neardup.text.decoding import decode
 from neardup.verdict import Coordinates
 from streams.config.load import load
 from streams.errors import BodiesAway, SourceGap, WrongScheme
+from streams.files.exchanges import with_methods
 from streams.files.fetching import fetched
 from streams.files.jsonl_and_parquet import Lines, ParquetRows, columns_named, fitted, names_of_lines
 from streams.files.not_read import NotRead
@@ -43,6 +44,7 @@ from streams.formats import bodies as formats_bodies
 from streams.formats.bodies import Bodies
 from streams.formats.codecs import Codec
 from streams.formats.compressed import Damaged, decode_body
+from streams.formats.http_answer import read_answer
 from streams.formats.json import Fields
 from streams.formats.message import decode_entry, decode_verdicts
 from streams.formats.verdicts import decode_object
@@ -62,11 +64,19 @@ SOURCE = b"s" * 16
 SCHEME = Scheme(seed=7, body_bytes_max=BODY_BYTES_MAX)
 DECIDER = Decider(scheme=SCHEME.digest)
 _CODECS = {name: Codec(name, Bodies((), BODY_BYTES_MAX), BODY_BYTES_MAX) for name in ("raw", "json", "warc")}
+_FRAMINGS = (
+    b"Transfer-Encoding: chunked",
+    b"Transfer-Encoding: gzip, chunked",
+    b"Transfer-Encoding: chunked\r\nContent-Encoding: gzip",
+    b"Transfer-Encoding: chunked\r\nContent-Encoding: br",
+    b"Content-Encoding: deflate\r\nContent-Length: 999",
+)
 _CODINGS = ("gzip", "deflate", "br", "zstd", "identity", "", "utf-8", "x-gzip")
 
 
 def sketched(page: Page) -> bytes:
-    """The page's record, which must be one that the matcher takes."""
+    """The page's record, which must be one that the matcher takes. A page rejected by a defect is a finding."""
+    assert " failed with " not in page.problem, page.problem
     (record,) = sketch_pages([page], SCHEME, coordinates=[Coordinates("0f" * 16)], log_times=[1])
     assert Header(record).problem() == "", Header(record).problem()
     Sketch(record).to_dict()
@@ -90,11 +100,13 @@ def content_type(data: bytes) -> None:
 def warc_file(data: bytes) -> None:
     with _file(data) as path:
         reader = WarcReader(path, BODY_BYTES_MAX)
-        for record in reader.records():
+        for record, method in with_methods(reader.records()):
             assert len(record.content) <= BODY_BYTES_MAX
-            page = page_of(record, BODY_BYTES_MAX, converted=True)
-            if page is not None:
+            page = page_of(record, BODY_BYTES_MAX, converted=True, method=method)
+            if isinstance(page, Page):
                 sketched(page)
+            else:
+                assert len(page.kind) < 100, page.kind
 
 
 def page_message(data: bytes) -> None:
@@ -103,7 +115,7 @@ def page_message(data: bytes) -> None:
     value, headers = data[1:], list[tuple[str, bytes]]()
     if codec == "raw":
         line, _, value = value.partition(b"\n")
-        names = ("content-type", "http-status", "fetched-at", "body-ref")
+        names = ("content-type", "http-status", "fetched-at", "body-ref", "http-method", "truncated")
         headers = list(zip(names, line.split(b"\t"), strict=False))
     sketched(_CODECS[codec].page(ScriptedRecord((0, 0), b"http://a.example/", value, tuple(headers), 1)))
 
@@ -115,6 +127,16 @@ def http_answer(data: bytes) -> None:
     )
     value = head + b"Content-Length: %d\r\n\r\n" % len(data) + data
     sketched(_CODECS["warc"].page(ScriptedRecord((0, 0), b"http://a.example/", value)))
+
+
+def chunks(data: bytes) -> None:
+    """The first byte chooses the header; the body is framed, or begins as if it were."""
+    header = _FRAMINGS[data[0] % len(_FRAMINGS)] if data else b""
+    answer = read_answer(b"HTTP/1.1 200 OK\r\n" + header + b"\r\n\r\n" + data[1:])
+    with contextlib.suppress(BadPage):
+        found = answer.decoded(BODY_BYTES_MAX)
+        assert len(found) <= BODY_BYTES_MAX
+    assert len(answer.missing) < 100
 
 
 def encoded_body(data: bytes) -> None:
@@ -326,6 +348,7 @@ TARGETS: dict[str, Callable[[bytes], None]] = {
         warc_file,
         page_message,
         http_answer,
+        chunks,
         encoded_body,
         log_message,
         sketch_record,

@@ -124,7 +124,7 @@ def test_an_error_in_either_thread_ends_both(tmp_path: Path, monkeypatch: pytest
             raise InvariantBroken("as planned")
         return real(*given, **named)
 
-    where: tuple[Any, str] = (sketcher, "sketch_pages") if broken == "sketcher" else (VerdictLog, "emit")
+    where: tuple[Any, str] = (sketcher, "contained_sketches") if broken == "sketcher" else (VerdictLog, "emit")
     real = getattr(*where)
     with opened(tmp_path / "state") as state:
         with monkeypatch.context() as patch:

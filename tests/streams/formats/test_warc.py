@@ -109,7 +109,7 @@ def test_a_file_without_any_page_says_what_it_holds(tmp_path: Path) -> None:
     other = record("http://a.example/", b"{}", kind="metadata", media="application/json")
     pages, problems = read(tmp_path, about + other * 2)
     assert pages == []
-    assert problems == ["0: the file holds no page: 1 record of type warcinfo, 2 records of type metadata"]
+    assert problems == ["0: the file holds no page: metadata (2), warcinfo (1)"]
 
 
 def test_a_target_uri_that_is_not_utf8_is_percent_encoded() -> None:

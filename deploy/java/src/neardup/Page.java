@@ -3,13 +3,15 @@ package neardup;
 import java.time.Instant;
 
 /**
- * One fetch of one URL.
+ * One fetch of one URL. Publish answers to GET alone, and none whose connection was lost: the sketchers cannot tell,
+ * and such an answer would replace the page.
  *
  * @param url as the crawler has it
  * @param body bytes as fetched; null for a tombstone
  * @param contentType the HTTP header, with its charset; null or "" if unknown
  * @param fetchedAt null: the time of arrival at Kafka
- * @param status of HTTP; 404 and 410 mean that the page is gone, and the sketchers reject others than 2xx
+ * @param status of HTTP; 404 and 410 mean that the page is gone, and the sketchers reject others than 2xx,
+ *     and those that bring no page or a part of it (204, 205, 206, 207, 208, 226)
  * @param score the crawler's own, 0 to 1, for the choice of canonical pages; null if there is none
  */
 public record Page(String url, byte[] body, String contentType, Instant fetchedAt, int status, Double score) {
