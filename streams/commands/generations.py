@@ -5,7 +5,7 @@ from typing import Annotated
 import click
 
 from streams.commands.options import CONNECTION, SHARDS, Arg, Flags, Given, Opt, command
-from streams.commands.output import print_json, print_rich
+from streams.commands.output import complain, print_json, print_rich
 from streams.commands.shared import Json
 from streams.config.settings import Settings
 
@@ -62,7 +62,9 @@ def remove(options: Remove) -> None:
 
 
 class CutoverOptions(NamedOptions):
-    force: Annotated[bool, Opt("Cut over although the generation has not caught up, or lacks verdicts.")] = False
+    force: Annotated[
+        bool, Opt("Cut over although the generation has not caught up, lacks verdicts, or no matcher of it runs.")
+    ] = False
     settings: Annotated[Settings, Flags(CONNECTION, connects="topics")]
 
 
@@ -71,9 +73,11 @@ def cutover(options: CutoverOptions) -> None:
     """Make a generation the live one, for all clients at once; the same command returns to the earlier one.
 
     It writes one record of the control topic. It refuses a generation that has not caught up, one whose roles have
-    fallen behind, and one that was never live and lost verdicts to retention.
+    fallen behind, one whose matcher does not run, and one that was never live and lost verdicts to retention.
     """
     from streams.roles.cut_over import cut_over
 
-    before = cut_over(options.settings, options.name, force=options.force)
+    before = cut_over(
+        options.settings, options.name, force=options.force, warn=lambda text: complain(f"warning: {text}")
+    )
     click.echo(f"generation {quote(options.name)} is live; back: neardup cutover {quote(before)}")

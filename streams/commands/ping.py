@@ -20,11 +20,17 @@ class Options(Json):
     codes="Exit codes: 0 the verdict came, 1 it did not, or Kafka refused, 2 wrong usage.",
 )
 def ping(options: Options) -> None:
-    """Send a page through the stream, wait for its verdict, and publish its tombstone."""
+    """Send a page through the stream, wait for its verdict, and publish its tombstone.
+
+    The verdict is that of the live generation, which clients read; --generation names another one.
+    """
     from streams.roles.ping import ping as send
 
-    pong = send(options.settings, timeout_s=options.timeout)
+    settings = options.settings
+    named = settings.origins.get("generation", "").startswith("flag")
+    pong = send(settings, timeout_s=options.timeout, generation=settings.generation if named else None)
     if options.as_json:
         print_json(asdict(pong))
     else:
-        click.echo(f"{pong.verdict}, page id {pong.page_id}, after {pong.seconds:.2f} s")
+        of = f", of generation {pong.generation}" if pong.generation else ""
+        click.echo(f"{pong.verdict}, page id {pong.page_id}{of}, after {pong.seconds:.2f} s")

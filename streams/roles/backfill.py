@@ -375,7 +375,10 @@ class _Watch:
         if known.filling:
             self._control.describe(known.in_stage(Stage.CAUGHT_UP))
         self.caught_up = True
-        then = "ends" if self._options.once else "follows the live topic"
-        _log.info(f"caught up, and {then}", generation=name, compare="neardup diff", then=f"neardup cutover {name}")
+        ends, then = "follows the live topic", f"neardup cutover {name}"
+        if self._options.once:
+            ends = "ends: nothing judges its further pages"
+            then = f"neardup backfill --generation {name} without --once, which serves it; beside it {then}"
+        _log.info(f"caught up, and {ends}", generation=name, compare="neardup diff", then=then)
         if self._options.once:
             self._runtime.stop.set()

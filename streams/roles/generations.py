@@ -63,6 +63,12 @@ def settings_of(settings: Settings, recorded: Generations, name: str) -> Setting
     return replace(settings, generation=name, sketches_of=None if log == name else log)
 
 
+def serving_settings(settings: Settings, name: str | None = None) -> Settings:
+    """The settings that name the topics of a generation; None: of the live one. Raises BrokerError, CorruptRecord."""
+    recorded = _recorded(settings, "verdicts", None)
+    return settings_of(settings, recorded, recorded.live if name is None else name)
+
+
 def presence_of(settings: Settings, role: Role) -> str:
     """The group whose members are the running processes of a role: matchers with standbys, or processes of shards.
 
@@ -118,7 +124,7 @@ def generation_served(settings: Settings, role: Role, runtime: Runtime) -> Itera
         watch.join(_LOOK_SECONDS)
 
 
-def _recorded(settings: Settings, role: Role, runtime: Runtime) -> Generations:
+def _recorded(settings: Settings, role: Role, runtime: Runtime | None) -> Generations:
     try:
         return control_topic(settings, role, runtime).read()
     except BrokerError as error:

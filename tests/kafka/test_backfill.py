@@ -202,7 +202,7 @@ def test_where_only_the_rule_is_new_the_sketches_are_judged_anew_and_followed(ma
     assert [v["page_id"] for v in first if not v["n"]] == [v["page_id"] for v in second if not v["n"]]
     assert diff(lambda: first, lambda: second).changed > 0
     # Live by now, it is started again by a supervisor, by the same command: it serves on.
-    cut_over(line.settings, "second")
+    cut_over(line.settings, "second", force=True)
     assert other.start("backfill", once=True, settings={"sketches_of": None}).wait() == 0
     line.start("sketch")
     other.start("backfill", settings={"sketches_of": None})
@@ -270,7 +270,7 @@ def test_archives_are_read_before_the_pages_and_go_on_after_a_kill(make: Make, t
     assert [url.rpartition("/")[2] for url in urls[: len(samples)]] == [sample.path for sample in samples]
     assert {source for source, _, _ in order[len(samples) :]} == {line.admin.topic(line.names.pages).id.hex()}
     assert other.verdicts() == other.expected()
-    cut_over(line.settings, "second")  # as the README does; a supervisor may start it again
+    cut_over(line.settings, "second", force=True)  # as the README does; a supervisor may start it again
     assert other.start("backfill", once=True, archives=tuple(paths)).wait() == 0
 
 

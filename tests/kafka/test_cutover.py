@@ -7,15 +7,19 @@ from typing import Any
 from urllib.request import urlopen
 
 import pytest
-from broker import eventually
+from broker import PATIENCE_SECONDS, eventually
 from line import Line, Make, story
 from test_backfill import beside, control, live
 
 from neardup.errors import BadInput, StateError
 from streams.client import LiveVerdicts
+from streams.errors import NoVerdict
 from streams.kafka import ControlTopic, Stage
+from streams.kafka.assignment import Assignment
+from streams.roles import cut_over as cut_over_module
 from streams.roles.cut_over import cut_over
-from streams.roles.generations import described, removed
+from streams.roles.generations import described, presence_of, removed
+from streams.roles.ping import ping
 
 
 class Reader:
@@ -81,7 +85,7 @@ def test_a_reader_goes_over_and_back_and_has_each_verdict_once_from_each_generat
     reader.start()
     first = ids(line.verdicts())
     eventually(lambda: reader.of("") == first, "the first generation is read")
-    assert cut_over(line.settings, "second") == ""
+    assert cut_over(line.settings, "second", force=True) == ""
     eventually(lambda: len(reader.of("second")) > 10, "the second one is read, too")
     reader.stop()  # in the middle, and goes on at its positions
     reader.start()
@@ -92,7 +96,7 @@ def test_a_reader_goes_over_and_back_and_has_each_verdict_once_from_each_generat
     line.publish(story(4))
     line.settle()
     line.stop()
-    assert cut_over(line.settings, "") == "second"
+    assert cut_over(line.settings, "", force=True) == "second"
     first = ids(line.verdicts())
     eventually(lambda: reader.of("") == first, "back, and on where it was: none of them twice")
     reader.stop()
@@ -102,6 +106,49 @@ def test_a_reader_goes_over_and_back_and_has_each_verdict_once_from_each_generat
     line.delete(line.settings.generations_topic)
     cut_over(line.settings, "second", force=True)
     assert control(line).read().live == "second"
+
+
+def test_cutover_to_a_generation_without_a_matcher_is_refused(line: Line, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A backfill with --once leaves none. With force it is said; started as advised, the next command succeeds."""
+    monkeypatch.setattr(cut_over_module, "MATCHER_SECONDS_MAX", 0.5)
+    other = beside(line, sketches_of="", decider_values={"rule": "tape"})
+    role = other.start("backfill", once=True)
+    assert role.wait() == 0
+    assert "neardup backfill --generation second without --once" in role.output()
+    with pytest.raises(StateError, match=r"no matcher of generation second runs: .*; start it .* or add --force"):
+        cut_over(line.settings, "second")
+    monkeypatch.undo()
+    other.start("backfill")
+    assert cut_over(line.settings, "second") == ""
+    line.start("sketch")
+    found = ping(line.settings, timeout_s=PATIENCE_SECONDS)  # only the live one is judged
+    assert found.generation == "second"
+    monkeypatch.setattr(cut_over_module, "MATCHER_SECONDS_MAX", 0.5)
+    with pytest.raises(StateError, match=r"no matcher of generation \(unnamed\) runs: .*neardup match or neardup run"):
+        cut_over(line.settings, "")
+    with pytest.raises(NoVerdict, match=r"of generation \(unnamed\)"):
+        ping(line.settings, timeout_s=0.1, generation="")
+    warned: list[str] = []
+    cut_over(line.settings, "", force=True, warn=warned.append)
+    assert "no matcher" in warned[0]
+
+
+@pytest.mark.whole
+def test_cutover_to_a_generation_whose_matcher_stands_still_is_refused(
+    line: Line, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is a member of its group, and judges nothing."""
+    monkeypatch.setattr(cut_over_module, "MATCHER_SECONDS_MAX", 0.5)
+    other = beside(line, sketches_of="", decider_values={"rule": "tape"})
+    assert other.start("backfill", once=True).wait() == 0
+    line.start("sketch")
+    line.publish(story(3))
+    line.settle(judged=False)
+    member = Assignment(line.connection, line.names.sketches, presence_of(other.settings, "match"))
+    eventually(member.look, "the member")
+    with pytest.raises(StateError, match=r"the matcher of generation second runs, and has judged nothing for 0\.5 s"):
+        cut_over(line.settings, "second")
+    member.close()
 
 
 @pytest.mark.whole
@@ -117,7 +164,7 @@ def test_who_has_not_caught_up_or_is_live_or_used_is_refused(line: Line) -> None
         cut_over(line.settings, "second")
     with pytest.raises(BadInput, match="is live; first cut over to another one"):
         removed(line.settings, "second")
-    cut_over(line.settings, "")
+    cut_over(line.settings, "", force=True)
     third = {"generation": "third", "state": other.settings.state + ".3", "sketches_of": None, "decider_values": {}}
     assert other.start("backfill", settings=third, once=True, read_pages=True).wait() == 0
     fourth = {**third, "generation": "fourth", "state": other.settings.state + ".4", "sketches_of": "third"}
@@ -181,12 +228,12 @@ def test_killed_at_any_step_it_took_effect_or_not_and_can_be_repeated(
             if step:
                 patched.setattr(ControlTopic, step, killed)
                 with pytest.raises(Killed):
-                    cut_over(line.settings, name)
+                    cut_over(line.settings, name, force=True)
             else:
-                cut_over(line.settings, name)
+                cut_over(line.settings, name, force=True)
         assert control(line).read().live == live_then
-    assert cut_over(line.settings, "second") == ""
-    assert cut_over(line.settings, "") == "second"
+    assert cut_over(line.settings, "second", force=True) == ""
+    assert cut_over(line.settings, "", force=True) == "second"
     rows = {row.name: row for row in described(line.settings)}
     assert (rows[""].live, rows["second"].stage) == (True, Stage.RETIRED)
 

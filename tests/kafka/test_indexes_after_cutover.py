@@ -78,9 +78,9 @@ def test_documented_indexes_follow_a_cut_over_and_back(
 
     assert shown(line, fulltext) != shown(other, fulltext)
     followed(line)
-    cut_over(line.settings, "second")
+    cut_over(line.settings, "second", force=True)
     followed(other)
-    cut_over(line.settings, "")  # no verdict is new there
+    cut_over(line.settings, "", force=True)  # no verdict is new there
     followed(line)
     line.start("sketch")
     line.start("match")
@@ -112,6 +112,7 @@ def test_a_generation_with_trimmed_verdicts_is_refused_and_the_advice_makes_it_w
     cut_over(line.settings, "second", force=True)
     monkeypatch.chdir(tmp_path)
     assert example(line)() == whole
-    cut_over(line.settings, "")
+    cut_over(line.settings, "", force=True)
     line.delete_before(other.names.verdicts, 0, 1 + other.ends(other.names.verdicts)[0] // 2)
+    other.start("match")
     cut_over(line.settings, "second")  # it has been live: consumers of verdicts have positions there

@@ -84,7 +84,7 @@ def go_and_return(line: Line, reader: Reader) -> None:
     line.settle()
     all_read(line, other, reader)
 
-    assert cut_over(line.settings, "") == "second"
+    assert cut_over(line.settings, "", force=True) == "second"
     line.publish(story(4))
     line.settle()
     first = ids(line.verdicts())
@@ -97,7 +97,7 @@ def test_four_shards_to_sixteen_under_load(make: Make) -> None:
     four, sixteen = sharded(line, "four", 4), sharded(line, "sixteen", 16)
     assert four.start("backfill", once=True, shard_processes=1).wait() == 0
     assert "was begun with decider" in four.start("backfill", settings={"shards": 8}, once=True).refused()
-    assert cut_over(line.settings, "four") == ""
+    assert cut_over(line.settings, "four", force=True) == ""
     line.start("sketch")
     former = [four.start("match"), *(four.start("shard", shards=numbers) for numbers in ([0, 1], [2, 3]))]
     with reading(line) as reader:

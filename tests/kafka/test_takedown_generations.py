@@ -45,7 +45,7 @@ def test_behind_a_live_generation_that_judges_the_sketches_of_another_one(make: 
     forget(line.settings, of_url(url))
     second = beside(line, "second", **RULE)
     assert second.start("backfill", once=True).wait() == 0
-    cut_over(line.settings, "second")
+    cut_over(line.settings, "second", force=True)
     third = beside(line, "third")
     role = third.start("backfill", read_pages=True)
     eventually(lambda: '"caught up' in role.output(), "caught up")
@@ -53,7 +53,7 @@ def test_behind_a_live_generation_that_judges_the_sketches_of_another_one(make: 
     role.stop()
     assert not holds(third, url)
     assert line.admin.settings(third.names.sketches)["retention.ms"] == "-1"
-    cut_over(line.settings, "third")
+    cut_over(line.settings, "third", force=True)
     # Live by now, and started again by a supervisor: it serves on, and repeats no takedown.
     line.publish([page for page in pages if page.url == url])
     again = third.start("backfill", read_pages=True)
@@ -164,6 +164,6 @@ def test_one_that_was_cut_away_while_it_was_filled_has_still_to_be_filled(make: 
     third = beside(line, "third")
     third.start("backfill", step="match 4 written", call=1, read_pages=True).dead()
     cut_over(line.settings, "third", force=True)
-    cut_over(line.settings, "")
+    cut_over(line.settings, "", force=True)
     with pytest.raises(StateError, match="has not caught up"):
         cut_over(line.settings, "third")
