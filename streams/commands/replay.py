@@ -49,6 +49,9 @@ def replay(options: Options) -> int:
     the newest checkpoint before it or from the start of the log. Running processes are not touched. Verdicts of a scan
     are compared with the kept ones. With another rule or other numbers, the verdicts are those that these would have
     given; compare them by `neardup diff`.
+
+    A topic gets only verdicts that are newer than all of their URL in it, so a replay may be repeated. The topic of a
+    generation is written only while no matcher of it runs.
     """
     settings, to_topic = options.settings, options.to_topic
     given = settings.origins.get("state", "").startswith("flag")
@@ -78,7 +81,7 @@ def replay(options: Options) -> int:
     compared = scan is not None and not settings.decider_values
     kept = f"; equal to those kept: {done.kept:,}, different: {done.differing:,}" if compared else ""
     begun = f" of a log that neardup {done.program} began" if done.program else ""
-    held = f"; in the topic already: {done.present:,}" if done.present else ""
+    held = f"; not written, the topic has them or newer ones of their URLs: {done.present:,}" if done.present else ""
     complain(f"{counted(done.verdicts, 'verdict')}{begun}{kept}{held}")
     return 1 if done.differing else 0
 

@@ -6,9 +6,11 @@ temporary.
 """
 
 import tempfile
+from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from hashlib import blake2b
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -17,7 +19,6 @@ import numpy as np
 from neardup.decider import Decider
 from neardup.errors import CorruptRecord
 from neardup.index.rocks import RocksStore
-from neardup.limits import PLACE_BITS
 from neardup.sketch.layout import HEADER
 from neardup.verdict import Verdict
 from streams.errors import PositionLost, WrongUsage
@@ -116,32 +117,51 @@ def _fold(
 
 
 class Present:
-    """The verdicts of one log and generation that a topic holds: a bit per page, some 100 bytes per message."""
+    """The newest verdict of each URL of one log and generation that a topic holds: 20 bytes per verdict of the topic.
 
-    def __init__(self, log: str, generation: str, stretch: Stretch) -> None:
-        """log: its topic id in hex. stretch: verdicts outside its offsets are ignored."""
-        self._line, self._stretch = (log, generation), stretch
-        self._places: dict[tuple[int, int], int] = {}  # (offset of the message, n) -> a bit for each of its pages
+    Behind it no older verdict of the URL may be written: consumers that keep the last one, and compaction, would lose
+    the newer one for good.
+    """
+
+    def __init__(self, log: str, generation: str) -> None:
+        """log: its topic id in hex."""
+        self._line = log, generation
+        self._held = array("Q"), array("Q"), array("I")  # hash of the URL, page id, n
+        self._newest: tuple[np.ndarray, np.ndarray, np.ndarray] | None = None  # the same, ascending by hash
 
     def add(self, verdict: Mapping[str, Any]) -> None:
         """Adds a decoded verdict. Verdicts of another log or generation are ignored."""
-        offset, place = divmod(verdict["page_id"], 1 << PLACE_BITS)
-        stop = self._stretch.stop
-        beyond = offset < self._stretch.start or (stop is not None and offset >= stop)
-        if beyond or (str(verdict.get("log", "")), str(verdict.get("generation") or "")) != self._line:
-            return
-        key = offset, verdict["n"]
-        self._places[key] = self._places.get(key, 0) | 1 << place
+        if (str(verdict.get("log", "")), str(verdict.get("generation") or "")) == self._line:
+            row = _hash_of(verdict["url"]), verdict["page_id"], verdict["n"]
+            for held, value in zip(self._held, row, strict=True):
+                held.append(value)
+            self._newest = None
 
     def missing(self, verdicts: Iterable[Verdict]) -> list[Verdict]:
-        """Returns the verdicts that the topic lacks."""
-        return [
-            verdict
-            for verdict in verdicts
-            if not self._places.get((verdict.page_id >> PLACE_BITS, verdict.n), 0)
-            >> (verdict.page_id & ((1 << PLACE_BITS) - 1))
-            & 1
-        ]
+        """Returns the verdicts that are newer than all of their URLs in the topic."""
+        urls, pages, numbers = self._sorted()
+        found = []
+        for verdict in verdicts:
+            url = np.uint64(_hash_of(verdict.url))
+            at = int(np.searchsorted(urls, url))
+            known = at < len(urls) and urls[at] == url
+            if not known or (verdict.page_id, verdict.n) > (int(pages[at]), int(numbers[at])):
+                found.append(verdict)
+        return found
+
+    def _sorted(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        if self._newest is None:
+            urls, pages, numbers = (np.array(each) for each in self._held)
+            order = np.lexsort((numbers, pages, urls))
+            last = np.ones(len(order), bool)
+            last[:-1] = urls[order][1:] != urls[order][:-1]
+            order = order[last]
+            self._newest = urls[order], pages[order], numbers[order]
+        return self._newest
+
+
+def _hash_of(url: str) -> int:
+    return int.from_bytes(blake2b(url.encode("utf-8", "replace"), digest_size=8).digest(), "little")
 
 
 _LOG_TIME = HEADER.fields["log_time"][1]  # type: ignore[index]
@@ -163,8 +183,9 @@ def log_time_of(data: bytes, offset: int) -> int:
 class Replayed:
     """Counts of a replay.
 
-    verdicts: emitted. present: not emitted, because the topic holds them. kept: emitted ones that the scan has kept;
-    differing: those of them with other bytes. program: version that began the log, "" if it is not recorded.
+    verdicts: emitted. present: not emitted, because the topic holds them, or a newer verdict of their URL. kept:
+    emitted ones that the scan has kept; differing: those of them with other bytes. program: version that began the log,
+    "" if it is not recorded.
     """
 
     verdicts: int = 0

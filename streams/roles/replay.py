@@ -1,13 +1,14 @@
 """Replays a part of the stream's sketch log to a file or a topic."""
 
 import tempfile
+import time
 from collections.abc import Iterable
 from contextlib import ExitStack, closing
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
-from neardup.errors import CorruptRecord
+from neardup.errors import CorruptRecord, StateError
 from neardup.verdict import Verdict
 from streams.config.settings import Settings
 from streams.errors import PositionLost, TopicError
@@ -25,6 +26,9 @@ if TYPE_CHECKING:
 
 _log = logs.get("replay")
 
+#: Longest wait for the end of the matchers that write to a topic.
+MATCHER_SECONDS_MAX = 10.0
+
 
 def replay_stream(
     settings: Settings,
@@ -36,14 +40,15 @@ def replay_stream(
 ) -> Replayed:
     """Writes the verdicts of the stretch to a file, or to a topic keyed by URL, in the log's order.
 
-    A topic gets only the verdicts that it lacks, so a replay may be repeated. Two replays at the same time may both
-    write a verdict.
+    A topic gets only verdicts that are newer than all of their URL in it, so its verdicts of a URL stay in order, and a
+    replay may be repeated. Two replays at the same time may both write a verdict. A topic to which a matcher writes is
+    refused, and one with verdicts of another generation.
 
     The decider at the log's start is that of the matcher's state directory if it is on this machine, else that of the
     settings. The index is folded from the newest checkpoint before the stretch, else from the log's start; with shards
     always from there, because checkpoints of the judge and of all shards end at different messages. Raises
     PositionLost if neither exists, naming the offsets that can be replayed; StateError if the settings name another
-    scheme or decider than the log; TopicError, BrokerError, RecordTooLarge.
+    scheme or decider than the log, or a matcher writes to the topic; TopicError, BrokerError, RecordTooLarge.
     """
     from streams.kafka import Admin, KafkaLog, Writer  # a scan's replay needs no Kafka client
     from streams.roles.adapters import messages_from, newest_verdicts
@@ -84,7 +89,7 @@ def replay_stream(
         log.follow(matcher.next_offset)  # raises PositionLost before any other error
         known = Admin(connection).committed(settings.group_of("match"), settings.topics.sketches, 0)
         check_replay(name, first, matcher, changes, newest_verdicts(settings), known)
-        present = _present(settings, topic, name, stretch) if topic else None
+        present = _present(settings, topic, name) if topic else None
         writer = held.enter_context(closing(Writer(connect(settings, "match"), topic))) if topic else None
         held.enter_context(log_advice(matcher))
         for verdicts in replayed(
@@ -102,17 +107,47 @@ def replay_stream(
     return done
 
 
-def _present(settings: Settings, topic: str, log: str, stretch: Stretch) -> Present:
-    """The verdicts of the stretch in the topic. Raises CorruptRecord for a record that is no verdict."""
+def _present(settings: Settings, topic: str, log: str) -> Present:
+    """The verdicts in the topic. Raises StateError, TopicError; CorruptRecord for a record that is no verdict."""
     from streams.kafka.reader import TopicReader
     from streams.roles.runtime import connect
 
-    found = Present(log, settings.generation, stretch)
+    _must_be_at_rest(settings, topic)
+    found = Present(log, settings.generation)
     with closing(TopicReader(connect(settings, "match", reading=True), topic, committed_only=True)) as reader:
         for record in reader.to_end():
-            if record.value() is not None:
-                found.add(decode_verdict(record.value(), topic, record.partition(), record.offset()))
+            if record.value() is None:
+                continue
+            verdict = decode_verdict(record.value(), topic, record.partition(), record.offset())
+            if (other := str(verdict.get("generation") or "")) != settings.generation:
+                raise TopicError(
+                    f"topic {topic} holds verdicts of generation {other or '(unnamed)'}, whose page ids mean other "
+                    "verdicts; name another topic (neardup topics create --verdicts-topic NAME)"
+                )
+            found.add(verdict)
     return found
+
+
+def _must_be_at_rest(settings: Settings, topic: str) -> None:
+    """Waits until no matcher writes to the topic: a replayed verdict could come behind a newer one. Raises StateError.
+
+    A killed matcher counts until its session ends.
+    """
+    from streams.kafka import Admin
+    from streams.roles.generations import presence_of, shown
+    from streams.roles.runtime import connect
+
+    if topic != settings.topics.verdicts:
+        return
+    admin, until = Admin(connect(settings, "match")), time.monotonic() + MATCHER_SECONDS_MAX
+    while members := admin.members(presence_of(settings, "match")):
+        if time.monotonic() > until:
+            hosts = ", ".join(sorted({member.host.lstrip("/") for member in members}))
+            raise StateError(
+                f"a matcher of generation {shown(settings.generation)} runs (on {hosts}) and writes to topic {topic}: "
+                "stop it and its standbys, replay, and start it again; or name another topic"
+            )
+        time.sleep(0.2)
 
 
 def _write(verdicts: Iterable[Verdict], out: BinaryIO | None, writer: "Writer | None") -> None:

@@ -1,22 +1,30 @@
 """The indexes that are documented follow a cut-over, also to a generation that judged the same log anew, and back."""
 
+import json
 import re
 import runpy
 import sqlite3
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from broker import eventually
 from line import Line, Make, story
 from test_backfill import beside, live
 
 from neardup.errors import StateError
 from streams import client
 from streams.client import duplicate_of
+from streams.errors import TopicError
 from streams.history.replay import Stretch
+from streams.kafka import Writer
+from streams.kafka.reader import TopicReader
+from streams.roles import replay as replay_module
 from streams.roles.cut_over import cut_over
+from streams.roles.generations import presence_of
 from streams.roles.replay import replay_stream
 
 pytestmark = pytest.mark.whole
@@ -27,6 +35,13 @@ FULLTEXT = Path(__file__).parents[2] / "deploy" / "demo" / "fulltext.py"
 def rows(line: Line) -> dict[str, tuple[str, str | None]]:
     """Kind and representative of each URL by the last verdict of the generation."""
     return {verdict["url"]: (verdict["verdict"], duplicate_of(verdict)) for verdict in line.verdicts()}
+
+
+def last_rows(line: Line) -> dict[str, tuple[str, str | None]]:
+    """The same by the last verdict in the topic, as an index without page ids and compaction have it."""
+    with closing(TopicReader(line.connection, line.names.verdicts, committed_only=True)) as reader:
+        found = [json.loads(record.value() or b"") for record in reader.to_end()]
+    return {verdict["url"]: (verdict["verdict"], duplicate_of(verdict)) for verdict in found}
 
 
 def shown(line: Line, fulltext: dict[str, Any]) -> set[str]:
@@ -91,6 +106,35 @@ def test_documented_indexes_follow_a_cut_over_and_back(
     index.db.close()
 
 
+def test_replay_writes_no_verdict_behind_a_newer_one(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Onto a compacted topic, which lacks older verdicts; beside a running matcher; onto another generation's topic."""
+    line = live(make, story())
+    compacted = f"{line.names.verdicts}.compacted"
+    line.admin.create(compacted, 2, 1, {"cleanup.policy": "compact"})
+    with closing(Writer(line.connection, compacted)) as writer:
+        for verdict in {verdict["url"]: verdict for verdict in line.verdicts()}.values():
+            writer.send(json.dumps(verdict).encode(), key=verdict["url"].encode())
+        writer.flush()
+    for _ in range(2):
+        assert replay_stream(line.settings, Stretch(), topic=compacted).verdicts == 0
+    copy = beside(line, "")
+    copy.names = line.names._replace(verdicts=compacted)
+    assert last_rows(copy) == rows(line)
+
+    with closing(Writer(line.connection, compacted)) as writer:
+        writer.send(json.dumps({**line.verdicts()[0], "generation": "second"}).encode(), key=b"http://a.example/")
+        writer.flush()
+    with pytest.raises(TopicError, match=r"holds verdicts of generation second.*name another topic"):
+        replay_stream(line.settings, Stretch(), topic=compacted)
+
+    monkeypatch.setattr(replay_module, "MATCHER_SECONDS_MAX", 0.1)
+    line.start("match")
+    group = presence_of(line.settings, "match")
+    eventually(lambda: line.admin.members(group), "the matcher in its group")
+    with pytest.raises(StateError, match=r"a matcher of generation \(unnamed\) runs .*stop it and its standbys"):
+        replay_stream(line.settings, Stretch(), topic=line.names.verdicts)
+
+
 def test_a_generation_with_trimmed_verdicts_is_refused_and_the_advice_makes_it_whole(
     make: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -107,7 +151,12 @@ def test_a_generation_with_trimmed_verdicts_is_refused_and_the_advice_makes_it_w
     assert command is not None
     name, sketches_of, topic = re.findall(r"--\S+ (\S+)", command[1])
     own = replace(line.settings, generation=name, sketches_of=sketches_of.strip("'"), state=other.settings.state)
-    replay_stream(replace(own, decider_values=other.settings.decider_values), Stretch(), topic=topic)
+    own = replace(own, decider_values=other.settings.decider_values)
+    done = replay_stream(own, Stretch(), topic=topic)
+    assert done.verdicts > 0
+    assert last_rows(other) == whole  # for an index without page ids, which keeps the last verdict of each URL
+    again = replay_stream(own, Stretch(), topic=topic)
+    assert (again.verdicts, again.present) == (0, done.verdicts + done.present)
     assert "neardup cutover second --force" in str(refused.value)
     cut_over(line.settings, "second", force=True)
     monkeypatch.chdir(tmp_path)

@@ -14,11 +14,12 @@ from neardup.index.memory import MemoryStore
 from neardup.limits import PLACE_BITS
 from neardup.scheme import Scheme
 from neardup.sketch.header import Header
+from neardup.verdict import Verdict
 from streams.errors import PositionLost
 from streams.files.scan import scan
 from streams.files.state import State
 from streams.formats.message import NewDecider, decode_message, encode_control
-from streams.history.replay import Stretch, log_time_of, replay_scan, replayed
+from streams.history.replay import Present, Stretch, log_time_of, replay_scan, replayed
 from streams.pipeline.matcher import Matcher
 from tests.streams.archives import crawl, small_messages, write_warc
 from tests.streams.shell import Shell
@@ -139,3 +140,31 @@ def test_bad_input(shell: Shell, options: list[str], words: str) -> None:
     result = shell("replay", *options)
     assert result.code == 2
     assert words in result.err
+
+
+def test_present_lets_no_verdict_behind_a_newer_one_of_its_url(tmp_path: Path) -> None:
+    """Whatever the topic has lost: after each replay its last verdict of each URL is the newest one."""
+    with State.open(scanned(tmp_path)) as state:
+        whole = [verdict for verdicts in replayed_of(state) for verdict in verdicts]
+    assert len({verdict.url for verdict in whole}) < len(whole)
+    newest = {verdict.url: verdict.to_json() for verdict in whole}
+    log, chance = "", random.Random(5)
+    for lost in (0.0, 0.5, 1.0, "compacted"):
+        topic = [verdict for verdict in whole if not isinstance(lost, str) and chance.random() >= lost]
+        if lost == "compacted":
+            topic = list({verdict.url: verdict for verdict in whole}.values())
+        for again in range(2):
+            present = Present(log, "")
+            for verdict in topic:
+                present.add(orjson.loads(verdict.to_json()))
+            present.add({"url": "http://x.example/", "page_id": 1 << 62, "n": 0, "log": log, "generation": "other"})
+            lacking = present.missing(whole)
+            assert not (again and lacking)
+            assert lost != "compacted" or not lacking
+            topic += lacking
+        assert {verdict.url: verdict.to_json() for verdict in topic} == newest
+        assert lost != 1.0 or topic == whole
+
+
+def replayed_of(state: State) -> list[list[Verdict]]:
+    return list(replayed(state.log.read(0), Matcher(MemoryStore(), state.first_decider), Stretch()))

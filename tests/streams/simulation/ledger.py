@@ -21,8 +21,7 @@ from neardup.sketch.make_sketches import sketch_pages
 from neardup.sketch.takedown_hashes import Takedown
 from neardup.urls import host_of, site_of
 from neardup.verdict import Coordinates, Kind, Verdict
-from streams.pipeline import batch_fold
-from streams.roles import sketch
+from streams.pipeline import batch_fold, sketching
 
 SCHEME = Scheme(seed=7)
 
@@ -135,6 +134,6 @@ def cheap() -> Iterator[None]:
     with (
         mock.patch.object(batch_fold, "fold", ledger),
         mock.patch.object(batch_fold, "take_down", taken_down),
-        mock.patch.object(sketch, "sketch_pages", TEMPLATES),
+        mock.patch.object(sketching, "sketch_pages", TEMPLATES),
     ):
         yield

@@ -114,7 +114,7 @@ class Matchers(Sketchers):
             # By an offset that was set by hand, and now by this: with another index each tells them.
             self.asked_again.setdefault(topic.id, []).append(range(start, stop))
         stretch = Stretch(start, stop)
-        present = Present(log.topic.id.hex(), self.settings.generation, stretch)
+        present = Present(log.topic.id.hex(), self.settings.generation)
         for held in topic.partitions:
             for pair in held.records[held.begin :]:
                 if pair:

@@ -15,9 +15,8 @@ from neardup.sketch.header import Header
 from neardup.urls import host_of, site_of
 from neardup.verdict import Coordinates, Kind, Verdict
 from streams.formats.message import Control, Decision, Forget, Message, NewDecider, decode_entry, page_id
-from streams.pipeline import batch_fold
+from streams.pipeline import batch_fold, sketching
 from streams.pipeline.matcher import folded_to
-from streams.roles import sketch
 from tests.streams.scripted import ScriptedTopic
 from tests.streams.simulation.ground import DECIDERS, Wrong
 from tests.streams.simulation.ledger import SCHEME
@@ -100,7 +99,7 @@ def _judge(
             raise Wrong(f"page {place} is taken twice from {topic.name}")
         found.seen.add(place)
         at = Coordinates(header.source.hex(), header.partition, header.offset)
-        (record,) = sketch.sketch_pages([world.pages[place]], SCHEME, coordinates=[at], log_times=[header.log_time])
+        (record,) = sketching.sketch_pages([world.pages[place]], SCHEME, coordinates=[at], log_times=[header.log_time])
         if record != held:
             raise Wrong(f"the sketch of page {place} is not that of the page that was published")
         outcome = batch_fold.fold([(page_id(offset, number), record)], found.store, decider)
