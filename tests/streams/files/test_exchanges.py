@@ -9,6 +9,7 @@ import pytest
 
 from streams.files import exchanges
 from streams.files.exchanges import HELD_RECORDS_MAX, REQUESTS_MAX, with_methods
+from streams.files.not_read import NotRead
 from streams.files.scan import Progress, scan
 from streams.files.sources import LocalSource, open_sources
 from streams.formats.warc import WarcRecord
@@ -73,7 +74,7 @@ ORDERS = (
 
 def source(path: Path, records: list[bytes]) -> LocalSource:
     path.write_bytes(b"".join(gzip.compress(one, mtime=0) if path.suffix == ".gz" else one for one in records))
-    (found,) = open_sources(path, body_bytes_max=BOUND)
+    (found,) = open_sources(path, not_read=NotRead(), body_bytes_max=BOUND)
     return found
 
 
