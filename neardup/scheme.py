@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 #: Seed of commands that store no sketches, so that two runs over the same files agree. "neardup" in ASCII.
 FIXED_SEED = 0x6E656172647570
 #: The way in which this program reads a page: which of its text is shown, and how tokens are folded.
-#: 2: text of shadow roots, of CDATA and of feeds counts; the forms of Unicode of one text give the same tokens.
+#: 2: text of shadow roots, of CDATA and of feeds counts; the forms of Unicode of one text give the same tokens;
+#: a charset that the bytes contradict is none; URLs keep routes, and bytes that are not UTF-8.
 VERSION = 2
 _MASK = (1 << 64) - 1
 

@@ -3,7 +3,8 @@
 import numpy as np
 
 from neardup.kernels import lean_kernel
-from neardup.kernels.bits import below, ones, word_at
+from neardup.kernels.bits import below, ones, trailing_zeros, word_at
+from neardup.kernels.operations import within
 from neardup.kernels.windows import find_byte, masks
 
 U64 = np.uint64
@@ -16,7 +17,8 @@ _WINDOW = 64
 HTML_UTF8, PLAIN_UTF8, HTML_ANY, PLAIN_ANY, UNKNOWN, OPAQUE_TYPE, XML = 0, 1, 2, 3, 4, 5, 6
 HTML, PLAIN, OPAQUE = 0, 1, 2
 #: Bits of what Python must still check: whether the first bytes are a magic number; whether there are tags; everything.
-MAGIC, LOOK_FOR_TAGS, LOOK = 1, 2, 4
+#: VALID: the body is UTF-8.
+MAGIC, LOOK_FOR_TAGS, LOOK, VALID = 1, 2, 4, 8
 #: Bytes at the start of a body that are searched for binary data (see `neardup.text.decoding`).
 SAMPLE = 4096
 #: First bytes of a document whose root element may be that of a feed, after white space, in lower case.
@@ -47,6 +49,63 @@ def _has_binary(buffer, start, end):
     for at in range(start, end, _WINDOW):
         seen |= strange(buffer, at)[0] & below(end - at)
     return seen != _ZERO
+
+
+@masks(1)
+def beyond_ascii(window):
+    """Mask of the bytes of a window that are not ASCII."""
+    return (window >= 0x80,)
+
+
+@masks(6)
+def utf8_masks(window):
+    """Masks of a window: bytes that continue a character; bytes that begin one, of two bytes or more, of three or more,
+    of four; and bytes after which the next one has a narrower range: E0 or F0, ED or F4.
+    """
+    three, four = within(window, 0xE0, 0xF4), within(window, 0xF0, 0xF4)
+    low = (window == 0xE0) | (window == 0xF0)
+    high = (window == 0xED) | (window == 0xF4)
+    return window & 0xC0 == 0x80, within(window, 0xC2, 0xF4), three, four, low, high
+
+
+@lean_kernel
+def _in_range(buffer, at, end):
+    """Whether the byte behind E0, ED, F0 or F4 makes a character that UTF-8 has (RFC 3629, section 4)."""
+    if at + 1 >= end:
+        return True
+    lead, second = buffer[at], buffer[at + 1]
+    if lead == 0xE0:
+        return second >= 0xA0
+    if lead == 0xED:
+        return second <= 0x9F
+    return second >= 0x90 if lead == 0xF0 else second <= 0x8F
+
+
+@lean_kernel
+def is_utf8(buffer, start, end):
+    """Whether buffer[start:end] is valid UTF-8, but for a character that `end` cuts. Reads up to 63 bytes beyond `end`.
+
+    A character's bytes continue it exactly where a byte before says so: one mask of 64 bytes against another.
+    """
+    due = _ZERO  # bytes at the start of the window that must continue a character
+    for at in range(start, end, _WINDOW):
+        here = below(end - at)
+        if beyond_ascii(buffer, at) & here == _ZERO:
+            if due != _ZERO:
+                return False
+            continue
+        continuing, two, three, four, low, high = utf8_masks(buffer, at)
+        begins = beyond_ascii(buffer, at) & ~continuing
+        must = due | two << U64(1) | three << U64(2) | four << U64(3)
+        if ((must ^ continuing) | (begins ^ two)) & here != _ZERO:
+            return False
+        narrow = (low | high) & here
+        while narrow != _ZERO:
+            if not _in_range(buffer, at + trailing_zeros(narrow), end):
+                return False
+            narrow &= narrow - U64(1)
+        due = two >> U64(63) | three >> U64(62) | four >> U64(61)
+    return True
 
 
 @lean_kernel
@@ -107,6 +166,9 @@ def sniff(buffer, starts, ends, claims, first_bytes, modes, doubts):
             doubts[i] = LOOK
             continue
         kind = first_bytes[buffer[start]]
+        valid = is_utf8(buffer, start, end)
+        if valid:
+            doubts[i] |= U8(VALID)
         # an MPEG-4 file has its brand after four bytes
         if kind & U8(1) or word_at(buffer, start) >> U64(32) == _FTYP:
             doubts[i] |= U8(MAGIC)
@@ -119,6 +181,8 @@ def sniff(buffer, starts, ends, claims, first_bytes, modes, doubts):
             doubts[i] |= U8(LOOK)
         elif claim <= PLAIN_UTF8:
             modes[i] = claim
+            if not valid:
+                doubts[i] |= U8(LOOK)
         elif not is_plain_ascii(buffer, start, end):
             doubts[i] |= U8(LOOK)
         elif claim == UNKNOWN:

@@ -7,11 +7,10 @@ import codecs
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 
 import numpy as np
 import numpy.typing as npt
-import webencodings
 
 from neardup.installed import WIDE, codec_of
 from neardup.kernels import batch as batches
@@ -19,6 +18,7 @@ from neardup.kernels import sniffing
 from neardup.kernels.gb18030 import QUADS, gb18030
 from neardup.kernels.html import PADDING_BYTES
 from neardup.limits import BODY_BYTES_MAX
+from neardup.text.charset import DAMAGED_SHARE, FEW, charset_of, of_content_type
 from neardup.text.xml_text import as_html, is_feed
 
 HTML, PLAIN = 0, 1
@@ -41,16 +41,16 @@ class Decoded:
 
 # Bytes from which binary bodies are recognised and charsets are guessed; bounds the time of both.
 _SAMPLE = 4096
-_GUESS_SAMPLE = 4096
 _HEADER_CHARS = 1024  # of a content type
+_PRESCAN = 1024
+#: Bytes from which it is seen whether a claim fails; bytes of ASCII that are no UTF-16.
+_CLAIM_SAMPLE, _ASCII_MIN = 1 << 15, 32
+_BEYOND_ASCII = re.compile(rb"[\x80-\xff]")
 #: Bytes that are transcoded at a time; an even number.
 _PIECE_BYTES = 1 << 16
-_PRESCAN = 1024  # "Prescan a byte stream to determine its encoding", HTML standard
 
 # Types without meaning (MIME sniffing standard, section 7): the bytes decide.
 _UNKNOWN_TYPES = frozenset(("", "unknown/unknown", "application/unknown", "*/*"))
-_CHARSET = re.compile(r"charset\s*+=\s*+[\"']?([^\s\"';,]{1,64})", re.IGNORECASE)
-
 _BOMS = ((b"\xef\xbb\xbf", "utf-8"), (b"\xff\xfe", "utf-16le"), (b"\xfe\xff", "utf-16be"))
 
 # First bytes of files that servers send as text/html by mistake. None of them starts a text.
@@ -79,42 +79,13 @@ _TAG = re.compile(
     rb"\A\s*+<[!?/a-z]|</?(?:html|head|body|title|meta|div|span|p|a|br|table|tr|td|ul|li|h[1-6]|img|script)[\s/>]",
     re.IGNORECASE,
 )
-# Comments, other markup, and the starts of tags, as the standard's prescan meets them.
-_MARKUP = re.compile(
-    rb"<!--(?:>|->|.*?(?:-->|\Z))|<(?P<tag>/?[a-z][^\s/>]*+)|<[!/?][^>]*+>?", re.IGNORECASE | re.DOTALL
-)
-# name [= value]; an unclosed quote takes the rest. Groups: name, double-quoted, single-quoted, bare value.
-_ATTRIBUTE = re.compile(
-    rb"[\s/]*+([^\s/>][^\s/>=]*+)"
-    rb"(?:\s*+=\s*+(?:\"([^\"]*+)(?:\"|\Z)|'([^']*+)(?:'|\Z)|([^\s>\"'][^\s>]*+)|(?=>)))?+"
-)
-_TAG_END = re.compile(rb"[\s/]*+>")
-_XML_ENCODING = re.compile(rb"<\?xml\s[^>]*?encoding\s*=\s*[\"']([^\"'>]{1,64})[\"']")
-
-#: Charsets tried for a page without any hint, after UTF-8: Python's name, the standard's name.
-_GUESSES = {
-    "cp1252": "windows-1252",
-    "cp1251": "windows-1251",
-    "cp932": "shift_jis",
-    "euc_jp": "euc-jp",
-    "gb18030": "gb18030",
-    "big5": "big5",
-    "cp949": "euc-kr",
-    "cp1250": "windows-1250",
-    "koi8_r": "koi8-r",
-    "cp1253": "windows-1253",
-    "cp1254": "windows-1254",
-    "cp1255": "windows-1255",
-    "cp1256": "windows-1256",
-    "cp874": "windows-874",
-}
-_GUESS_MIN = 6  # with fewer bytes beyond ASCII: windows-1252, as in browsers
 
 
-def decode(body: bytes, content_type: str, bytes_max: int = BODY_BYTES_MAX) -> Decoded:
-    """Decode a body. The charset comes from the byte order mark, `content_type`, `<meta>`, or detection, in this order.
+def decode(body: bytes, content_type: str, bytes_max: int = BODY_BYTES_MAX, *, valid: bool = False) -> Decoded:
+    """Decode a body. The charset comes from the byte order mark, `content_type`, `<meta>`, or detection, in this order,
+    if the body is valid by it: see `neardup.text.charset`. valid: the body is known to be valid UTF-8.
 
-    Bodies in ASCII or declared as UTF-8 are returned unchanged, also with invalid bytes. Others become at most
+    Bodies in ASCII or UTF-8 are returned unchanged, also with a few invalid bytes. Others become at most
     bytes_max bytes of UTF-8, as does XML: feeds, also under another type of text, and XHTML are rewritten as HTML. Time
     is linear: at most some hundredths of a second per megabyte.
     """
@@ -124,17 +95,20 @@ def decode(body: bytes, content_type: str, bytes_max: int = BODY_BYTES_MAX) -> D
         return Decoded(body, "", PLAIN, True)
     mark, charset = next((bom for bom in _BOMS if body.startswith(bom[0])), (b"", ""))
     whole, body = body, body[len(mark) :]
+    if (
+        charset.startswith("utf-16")
+        and len(body) >= _ASCII_MIN
+        and b"\0" not in body[:_SAMPLE]
+        and body[:_SAMPLE].isascii()
+    ):
+        charset = ""  # ASCII behind a wrong mark: no text in UTF-16 has such units alone
     if not charset.startswith("utf-16"):
         sample = body[:_SAMPLE].rstrip(b"\0")  # a text that is padded with zero bytes is a text
         charset = charset or _unmarked_utf16(sample)
         if not charset.startswith("utf-16") and _is_binary(sample):
             return Decoded(whole, "", PLAIN, True)
-    charset = charset or _of_content_type(content_type)
-    if not charset and kind != "plain":
-        charset = _of_markup(body[:_PRESCAN])
-        if not charset and kind == "xml":
-            charset = "utf-8"
-    charset = charset or _detect(body)
+    if not charset.startswith("utf-16"):
+        charset = charset_of(body, content_type, kind, charset, partial(_fails, body), valid)
     utf8, cut = _transcode(body, charset, bytes_max)
     if kind == "unknown":
         kind = "html" if _TAG.search(utf8[:_PRESCAN]) else "plain"
@@ -160,12 +134,12 @@ def decode_into(
     doubts = np.empty(len(given), np.uint8)
     sniffing.sniff(buffer, starts, ends, claims, _FIRST_BYTES, modes, doubts)
     changed, cut = False, []
-    for i in np.flatnonzero(doubts).tolist():
+    for i in np.flatnonzero(doubts & ~np.uint8(sniffing.VALID)).tolist():
         body, doubt = given[i], doubts[i]
         if bodies[i] is None:
             modes[i] = batches.NOTHING
         elif doubt & sniffing.LOOK or _MAGIC.match(body):
-            decoded = decode(body, content_types[i], bytes_max)
+            decoded = decode(body, content_types[i], bytes_max, valid=bool(doubt & sniffing.VALID))
             if decoded.cut:
                 cut.append(first + i)
             changed = changed or decoded.utf8 is not body
@@ -195,7 +169,7 @@ def _claim(content_type: str) -> int:
     kind = _kind(content_type)
     if kind in _CLAIMS:
         return _CLAIMS[kind]
-    if _of_content_type(content_type) == "utf-8":
+    if of_content_type(content_type)[:1] == ("utf-8",):
         return sniffing.PLAIN_UTF8 if kind == "plain" else sniffing.HTML_UTF8
     return sniffing.PLAIN_ANY if kind == "plain" else sniffing.HTML_ANY
 
@@ -211,63 +185,6 @@ def _kind(content_type: str) -> str:
     if essence in ("text/xml", "application/xml") or essence.endswith("+xml"):
         return "xml"
     return "plain" if essence.startswith("text/") else "opaque"
-
-
-@lru_cache(maxsize=256)
-def _of_content_type(content_type: str) -> str:
-    found = _CHARSET.search(content_type)
-    charset = _of_label(found[1]) if found else ""
-    # UTF-16 would have been recognised by its mark or its zero bytes, so this header is wrong.
-    return "" if charset.startswith("utf-16") else charset
-
-
-def _of_label(label: str) -> str:
-    """Name of a charset by the encoding standard, "" for an unknown label.
-
-    "replacement" (iso-2022-kr ...) counts as unknown: the standard replaces such pages by one character, and
-    comparing texts needs their content.
-    """
-    found = webencodings.lookup(label)
-    return "" if found is None or found.name == "replacement" else str(found.name)
-
-
-def _of_markup(head: bytes) -> str:
-    """The charset that `<meta>` or an XML declaration claims, by the steps of the standard's prescan."""
-    declared = _XML_ENCODING.match(head)
-    if declared and (claimed := _claimed(declared[1])):
-        return claimed
-    if b"charset" not in head.lower():
-        return ""
-    at = 0
-    while markup := _MARKUP.search(head, at):
-        at = markup.end()
-        if markup["tag"] is None:
-            continue
-        attributes: dict[bytes, bytes] = {}
-        while attribute := _ATTRIBUTE.match(head, at):
-            at = attribute.end()
-            value = attribute[2] or attribute[3] or attribute[4] or b""
-            attributes.setdefault(attribute[1].lower(), value)
-        if not _TAG_END.match(head, at):
-            return ""  # the 1024 bytes end in this tag
-        if markup["tag"].lower() == b"meta" and (claimed := _of_meta(attributes)):
-            return claimed
-    return ""
-
-
-def _of_meta(attributes: dict[bytes, bytes]) -> str:
-    if b"charset" in attributes:
-        return _claimed(attributes[b"charset"])
-    if attributes.get(b"http-equiv", b"").lower() != b"content-type":
-        return ""
-    found = _CHARSET.search(attributes.get(b"content", b"").decode("latin-1"))
-    return _claimed(found[1].encode("latin-1")) if found else ""
-
-
-def _claimed(label: bytes) -> str:
-    charset = _of_label(label.decode("latin-1").strip())
-    # By the standard: a claim that is readable as ASCII is not UTF-16, and x-user-defined is for scripts.
-    return {"utf-16le": "utf-8", "utf-16be": "utf-8", "x-user-defined": "windows-1252"}.get(charset, charset)
 
 
 def _unmarked_utf16(sample: bytes) -> str:
@@ -287,37 +204,19 @@ def _is_binary(sample: bytes) -> bool:
     return binary >= _BINARY_MIN and binary > _BINARY_SHARE * len(sample)
 
 
-def _detect(body: bytes) -> str:
-    if body.isascii():
-        return "iso-2022-jp" if b"\x1b$" in body else "utf-8"
-    if _is_utf8(body):
-        return "utf-8"
-    # From the first byte beyond ASCII on: ASCII markup gives no hint of the charset.
-    start = re.search(rb"[\x80-\xff]", body)
-    at = max(0, (start.start() if start else 0) - 32)
-    sample = re.sub(rb"<[^<>]{0,512}+>|[\x00-\x20]++", b" ", body[at : at + 4 * _GUESS_SAMPLE])[:_GUESS_SAMPLE]
-    if len(sample.translate(None, bytes(range(128)))) < _GUESS_MIN:
-        return "windows-1252"
-    return _guess(sample)
+def _fails(body: bytes, charset: str) -> bool:
+    """Whether more of a sample becomes U+FFFD by this charset than a claim may damage.
 
-
-def _is_utf8(body: bytes) -> bool:
-    """Whether a body is UTF-8, except for a few invalid places, such as a character that a limit cuts in two."""
-    try:
-        body.decode("utf-8")
-        return True
-    except UnicodeDecodeError:
-        text = body[: 1 << 20].decode("utf-8", "replace")
-    damaged = text.count("\ufffd")
-    beyond_ascii = len(text.encode("ascii", "ignore"))
-    return damaged * 16 <= len(text) - beyond_ascii
-
-
-def _guess(sample: bytes) -> str:
-    from charset_normalizer import from_bytes  # slow to import, seldom needed
-
-    best = from_bytes(sample, cp_isolation=list(_GUESSES), preemptive_behaviour=False).best()
-    return _GUESSES.get(best.encoding, "windows-1252") if best else "windows-1252"
+    The sample starts at the first byte beyond ASCII, with which a character begins.
+    """
+    table = _table(charset)
+    if table and "\ufffd" not in table:
+        return False
+    start = _BEYOND_ASCII.search(body)
+    at = start.start() if start and charset != "iso-2022-jp" else 0
+    text = b"".join(_pieces(body[at : at + _CLAIM_SAMPLE], charset, 4 * _CLAIM_SAMPLE)).decode("utf-8", "replace")
+    damaged = text[:-1].count("\ufffd")  # the sample may end within a character
+    return damaged > FEW and damaged * DAMAGED_SHARE > len(text) - len(text.encode("ascii", "ignore"))
 
 
 def _transcode(body: bytes, charset: str, bytes_max: int) -> tuple[bytes, bool]:

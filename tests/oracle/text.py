@@ -350,3 +350,20 @@ def stream_and_tree_words(page: bytes, host: str = "") -> tuple[list[str], list[
     recorder = _Recorder()
     root = recorder.parse(_decoded(page))
     return words_of_pieces(iter(recorder.pieces), host), words_of_pieces(_walk(root), host)
+
+
+def valid_utf8(data):
+    """Whether bytes are characters of the table of RFC 3629, section 4; the end may cut the last one."""
+    while data:
+        first, *rest = data
+        size = 1 if first < 0x80 else 2 if 0xC2 <= first < 0xE0 else 3 if 0xE0 <= first < 0xF0 else 4
+        if 0x80 <= first < 0xC2 or first > 0xF4:
+            return False
+        least, most = {0xE0: (0xA0, 0xBF), 0xED: (0x80, 0x9F), 0xF0: (0x90, 0xBF), 0xF4: (0x80, 0x8F)}.get(
+            first, (0x80, 0xBF)
+        )
+        for i, byte in enumerate(rest[: size - 1]):
+            if not (least <= byte <= most if i == 0 else 0x80 <= byte <= 0xBF):
+                return False
+        data = data[size:]
+    return True

@@ -1,19 +1,37 @@
 import random
 import time
 import tracemalloc
+from typing import NamedTuple
 
+import numpy as np
+import numpy.typing as npt
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from neardup.kernels import batch as batches
+from neardup.kernels.sniffing import is_utf8
 from neardup.page import Page
 from neardup.scheme import Scheme
 from neardup.sketch.make_sketches import sketch_pages
 from neardup.text import decoding
-from neardup.text.decoding import HTML, PLAIN, decode
+from neardup.text.charset import LATE_BYTES
+from neardup.text.decoding import HTML, PLAIN, Decoded, decode, decode_into
 from tests.neardup.hostile import EXAMPLES, JIT_OFF
+from tests.oracle.text import valid_utf8
 
 SCHEME = Scheme(seed=7)
+
+
+class SimpleBatch(NamedTuple):
+    """What `decode_into` needs of a batch."""
+
+    starts: npt.NDArray[np.int64]
+    ends: npt.NDArray[np.int64]
+    modes: npt.NDArray[np.int64]
+    buffer: npt.NDArray[np.uint8]
+
+
 RUSSIAN = "Съешь ещё этих мягких французских булок, да выпей чаю. Мощный толчок подъёму сельского хозяйства. "
 FRENCH = "Voilà où les élèves étudiaient déjà à côté de l'hôpital, être ou ne pas être. "
 JAPANESE = "日本語の文章を判定するための試験です。これは非常に重要な機能であり、多くのページで使われています。"
@@ -80,17 +98,164 @@ def test_header_then_meta(header: str, head: str, codec: str, charset: str) -> N
         assert decoded.utf8.decode() == text
 
 
-def test_meta_counts_within_the_first_1024_bytes_only() -> None:
-    late = page(RUSSIAN, "<!-- " + "x" * 1024 + " --><meta charset=koi8-r>")
-    assert decode(late.encode("cp1251"), "text/html").charset == "windows-1251"
+def test_a_late_meta_counts_where_nothing_else_decides() -> None:
+    """Detection cannot know a title of three words; another claim, and UTF-8, come first."""
+    head = "<!-- " + "x" * 1024 + " --><meta charset=koi8-r>"
+    late = page("Эта и та", head)
+    assert decode(late.encode("koi8-r"), "text/html") == Decoded(late.encode(), "koi8-r", HTML)
+    assert decode(late.encode("cp1251"), "text/html; charset=cp1251").charset == "windows-1251"
+    assert decode(late.encode(), "text/html").charset == "utf-8"
     cut = b"<p>" + b"x" * 1005 + b"<meta charset=koi8-r>"
-    assert decode(cut + RUSSIAN.encode("cp1251"), "text/html").charset == "windows-1251"
+    assert decode(cut + RUSSIAN.encode("koi8-r"), "text/html").charset == "koi8-r"
+    far = b"<p>" + b"x" * LATE_BYTES + b"<meta charset=koi8-r>"
+    assert decode(far + RUSSIAN.encode("cp1251"), "text/html").charset == "windows-1251"
+
+
+@pytest.mark.parametrize("header", ["text/html; charset=utf-8", "text/html", "application/xhtml+xml"])
+@pytest.mark.parametrize(
+    ("codec", "text", "charset"),
+    [
+        ("cp1251", RUSSIAN, "windows-1251"),
+        ("koi8-r", RUSSIAN, "koi8-r"),
+        ("cp1252", FRENCH, "windows-1252"),
+        ("cp932", JAPANESE, "shift_jis"),
+        ("euc-jp", JAPANESE, "euc-jp"),
+    ],
+)
+def test_a_claim_of_utf8_that_fails_is_none(header: str, codec: str, text: str, charset: str) -> None:
+    """As UTF-8, all letters of such a page are one U+FFFD, and two of its pages exact duplicates."""
+    body = page(text * 3, '<meta charset="utf-8">').encode(codec)
+    decoded = decode(body, header)
+    assert decoded.charset == charset
+    assert text in decoded.utf8.decode()
+
+
+def test_short_titles_under_a_wrong_claim_stay_different() -> None:
+    titles = ["Иван", "Пётр", "Олег", "Анна"]
+    assert len({text_of(page(one).encode("cp1251"), "text/html; charset=utf-8") for one in titles}) == 4
+
+
+def test_a_claim_stands_with_a_few_invalid_bytes() -> None:
+    for body in (b"<p>one \xe9 two \xff\xfe", page(RUSSIAN * 3).encode() + b"\xff" * 10):
+        assert decode(body, "text/html; charset=utf-8") == Decoded(body, "utf-8", HTML)
+    cut = page(RUSSIAN * 3).encode("euc-jp", "replace")[:-20] + b"\xff\xff"
+    assert decode(cut, "text/html; charset=euc-jp").charset == "euc-jp"
+
+
+@pytest.mark.parametrize(
+    "header", ["charset=iso-8859-1", "charset=us-ascii", "charset=gbk", "charset=koi8-r", "charset=big5"]
+)
+@pytest.mark.parametrize("text", [RUSSIAN, FRENCH, JAPANESE])
+def test_utf8_under_another_claim_is_utf8(header: str, text: str) -> None:
+    body = page(text).encode()
+    assert decode(body, f"text/html; {header}") == Decoded(body, "utf-8", HTML)
+    body = page(text, f"<meta {header}>").encode()
+    assert decode(body, "text/html") == Decoded(body, "utf-8", HTML)
+    cut = body[: body.rindex(b"\xe2\x80\x99") + 1] if b"\xe2\x80\x99" in body else body
+    assert decode(cut, "text/html").charset == "utf-8"
+
+
+def test_few_characters_are_not_certain_to_be_utf8() -> None:
+    """Two of windows-1252 that happen to be valid; two Chinese words of GBK whose bytes are Cyrillic in UTF-8."""
+    assert decode("<p>Â«".encode("cp1252"), "text/html; charset=iso-8859-1").charset == "windows-1252"
+    chinese = b"<p>" + b"\xd0\xb0" * 5
+    assert decode(chinese, "text/html; charset=gbk").charset == "gbk"
+    assert decode(chinese, "text/html; charset=koi8-r").charset == "utf-8"
+
+
+@pytest.mark.parametrize(
+    ("claims", "codec", "charset"),
+    [
+        ("shift_jis", "euc-jp", "euc-jp"),
+        ("euc-jp", "cp932", "shift_jis"),
+        ("iso-2022-jp", "cp932", "shift_jis"),
+        ("euc-kr", "cp932", "shift_jis"),
+    ],
+)
+def test_a_claim_of_a_wide_charset_that_fails_is_none(claims: str, codec: str, charset: str) -> None:
+    text = page(JAPANESE * 3)
+    assert decode(text.encode(codec), f"text/html; charset={claims}") == Decoded(text.encode(), charset, HTML)
+
+
+def test_the_next_claim_counts_where_one_fails() -> None:
+    text = page("Эта и та, и другая", "<meta charset=koi8-r>")
+    body = text.encode("koi8-r")
+    for header in ("text/html; charset=utf-8", "text/html; charset=utf-8; charset=koi8-r", "text/html; charset=utf-16"):
+        assert decode(body, header) == Decoded(text.encode(), "koi8-r", HTML)
+    assert decode(b"\xef\xbb\xbf" + body, "text/html").charset == "koi8-r"
+    assert decode(page(RUSSIAN).encode("cp1251"), "text/html; charset=utf-8; charset=euc-jp").charset == "windows-1251"
+
+
+@pytest.mark.parametrize("mark", [b"\xff\xfe", b"\xfe\xff"])
+def test_ascii_behind_a_mark_of_utf16_is_ascii(mark: bytes) -> None:
+    body = page("only ascii in this one").encode()
+    assert decode(mark + body, "text/html") == Decoded(body, "utf-8", HTML)
+
+
+PARTS_OF_UTF8 = [
+    *(
+        b"a",
+        "é".encode(),
+        "漢".encode(),
+        "😀".encode(),
+        b"\xe0\xa0\x80",
+        b"\xed\x9f\xbf",
+        b"\xf0\x90\x80\x80",
+        b"\xf4\x8f\xbf\xbf",
+    ),
+    *(
+        b"\xc0\x80",
+        b"\xc1\xbf",
+        b"\xe0\x9f\xbf",
+        b"\xed\xa0\x80",
+        b"\xf0\x8f\xbf\xbf",
+        b"\xf4\x90\x80\x80",
+        b"\xf5\x80\x80\x80",
+    ),
+    *(b"\xe2\x82", b"\xf0\x9f", b"\x80", b"\xff"),
+]
+
+
+@pytest.mark.kernel
+@settings(max_examples=3 * EXAMPLES, deadline=None)
+@given(
+    st.lists(
+        st.sampled_from(PARTS_OF_UTF8[:8]) | st.sampled_from(PARTS_OF_UTF8) | st.binary(max_size=4), max_size=8
+    ).map(b"".join),
+    st.integers(0, 70),
+    st.integers(0, 70),
+)
+def test_valid_utf8_is_that_of_the_standard(piece: bytes, before: int, after: int) -> None:
+    body = b"x" * before + piece + b"y" * after
+    buffer = np.frombuffer(b"\xff" + body + b"\x80" * 64, np.uint8)
+    assert bool(is_utf8(buffer, 1, 1 + len(body))) == valid_utf8(body)
+
+
+@settings(max_examples=EXAMPLES, deadline=None)
+@given(
+    st.lists(
+        st.sampled_from(PARTS_OF_UTF8) | st.sampled_from([b"<p>", b"<meta charset=gbk>", RUSSIAN.encode("cp1251")]),
+        max_size=9,
+    ).map(b"".join),
+    st.sampled_from(
+        ["text/html; charset=utf-8", "text/html", "text/plain; charset=utf-8", "text/html; charset=gbk", ""]
+    ),
+)
+def test_a_batch_is_decoded_as_each_body(body: bytes, content_type: str) -> None:
+    """The kernel finds the bodies that need no decoding; all others take the slow way."""
+    batch = SimpleBatch(*(np.zeros(1, np.int64) for _ in range(3)), np.zeros(0, np.uint8))
+    made, _ = decode_into(batch, [body], [content_type], 0, 1 << 20)  # type: ignore[arg-type, type-var]
+    alone = decode(body, content_type, 1 << 20)
+    assert made.buffer[made.starts[0] : made.ends[0]].tobytes() == alone.utf8
+    assert (made.modes[0] == batches.OPAQUE) == alone.opaque
+    assert alone.opaque or made.modes[0] == alone.mode
 
 
 def test_xml_declares_its_encoding_or_is_utf8() -> None:
     body = f"<?xml version='1.0' encoding='koi8-r'?><r>{RUSSIAN}</r>".encode("koi8-r")
     assert decode(body, "application/xhtml+xml").charset == "koi8-r"
-    assert decode(b"<r>\xe9\xe9\xe9\xe9\xe9\xe9\xe9</r>", "application/rss+xml").charset == "utf-8"
+    assert decode(b"<r>\xc3\xa9\xe9\xe9</r>", "application/rss+xml").charset == "utf-8"
+    assert decode(b"<r>\xe9\xe9\xe9\xe9\xe9</r>", "application/rss+xml").charset == "windows-1252"
 
 
 def test_plain_text_makes_no_claims() -> None:
@@ -147,7 +312,7 @@ def test_lone_surrogates_become_replacement_characters() -> None:
 
 @pytest.mark.parametrize("charset", ["shift_jis", "gbk", "big5", "euc-kr", "euc-jp", "gb18030", "iso-2022-jp"])
 def test_undecodable_bytes_are_replaced(charset: str) -> None:
-    body = b"<p>one \x81\xff\x1b$B\xff\xfe two</p><p>\xff"
+    body = b"<p>one \x81\xff\x1b$B two</p><p>\xff"
     text = text_of(body, f"text/html; charset={charset}")
     assert "one" in text
     assert "\ufffd" in text
