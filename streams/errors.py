@@ -30,14 +30,29 @@ ANSWERS_GONE = (
 )
 
 
-def effects_again(required: int) -> str:
-    """Advice where a topic lacks the effects of messages from `required` on."""
+def effects_again(required: int, begin: int) -> str:
+    """Advice where a topic lacks the effects of messages from `required` on.
+
+    The judge restores its newest checkpoint where it has no index, so the advice names what it must start from: with
+    rows behind the required message it never writes these effects.
+
+    Args:
+        begin: of the sketch log; 0: whole, so that the judge can be built from its start.
+    """
+    checkpoint = (
+        f"restore for it the newest checkpoint that ends at message {required} or before (neardup checkpoints, neardup "
+        "restore --checkpoint NAME)"
+    )
+    if begin:
+        source = f"{checkpoint}; where there is none, {NEW_GENERATION}"
+    else:
+        source = (
+            f"start it once without checkpoints (--checkpoints ''): it folds the log from its start; or {checkpoint}"
+        )
     return (
-        "the judge must write the effects again: stop the judge and all shards, delete their topic and create it again "
-        "(neardup topics create), and start all: the judge writes those of its last two epochs. If a shard that needs "
-        "earlier ones says this again, do the same, and move the judge's index folder away before the start: no "
-        "verdict is emitted again. Where retention has removed the log's start, restore for the judge a checkpoint "
-        f"that ends at message {required} or before (neardup checkpoints, neardup restore --checkpoint NAME)"
+        "the judge must write the effects again, from an earlier index: stop the judge and all shards, delete their "
+        "topic and create it again (neardup topics create), move the judge's index folder away, and "
+        f"{source}. Then start all: no verdict is emitted again"
     )
 
 

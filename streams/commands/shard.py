@@ -35,7 +35,12 @@ class Options(Given):
         ),
     ] = None
     answer_from: Annotated[
-        int | None, Opt("Answer again from this message of the log on, because answers to it were lost.", low=0)
+        int | None,
+        Opt(
+            "Answer again from this message of the log on, because its answer was lost. Without effect where the "
+            "answer is there.",
+            low=0,
+        ),
     ] = None
     settings: Annotated[Settings, Flags(_OF_SHARD, role="shard")]
 

@@ -1,9 +1,15 @@
 """Reads and writes the topic `candidates`: the answers of all shards."""
 
+import time
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
+from typing import NamedTuple
+
+from confluent_kafka import Consumer, KafkaException, TopicPartition
 
 from streams.errors import ANSWERS_GONE, BrokerError
-from streams.kafka.connection import Connection, Headers
+from streams.kafka.admin import KafkaTopic
+from streams.kafka.connection import Cause, Connection, Headers, Setting, checked
 from streams.kafka.reader import TopicReader
 from streams.kafka.writer import Writer
 from streams.ports import Record
@@ -36,6 +42,69 @@ class AnswerWriter(Writer):
         except BrokerError:
             self._check(True)  # names the cause, if it is that
             raise
+
+
+class Beat(NamedTuple):
+    """answered_to: the offset of the log before which the shard has answered all messages that it will answer.
+
+    mark: changes with each heartbeat.
+    """
+
+    answered_to: int
+    mark: str
+
+
+#: Longest wait for heartbeats and ends of partitions.
+_BEAT_SECONDS_MAX = 2.0
+
+
+def beats_of(group: str) -> str:
+    """The group whose offsets are the heartbeats of shards. group: that of the shards."""
+    return f"{group}:beats"
+
+
+class ShardBeats:
+    """Heartbeats of shards, by which the judge distinguishes a shard that is slow from one that does not run, and from
+    an answer that is lost.
+
+    They are offsets of a group without members, on the partitions of `candidates`, with the id of that topic. They
+    decide nothing: without them, for lack of rights for example, the judge only says less.
+    """
+
+    def __init__(self, connection: Connection, topic: KafkaTopic, group: str) -> None:
+        """topic: `candidates`. group: that of the shards."""
+        self._topic = topic
+        fixed: dict[str, Setting] = {
+            "group.id": f"{group}:beats",
+            "enable.auto.commit": False,
+            "isolation.level": "read_uncommitted",
+        }
+        self._client: Consumer = connection.make(Consumer, {}, fixed, Cause())
+
+    def send(self, answered_to: Mapping[int, int]) -> None:
+        """Sends a heartbeat of each of these shards. Waits for no answer."""
+        note = f"{self._topic.id.hex()} {time.monotonic_ns()}"
+        places = [TopicPartition(self._topic.name, shard, at, note) for shard, at in answered_to.items()]
+        if places:
+            with suppress(KafkaException):
+                self._client.commit(offsets=places, asynchronous=True)
+
+    def read(self) -> dict[int, Beat] | None:
+        """The last heartbeat of each shard that has sent one; None if Kafka does not say."""
+        places = [TopicPartition(self._topic.name, shard) for shard in range(self._topic.partitions)]
+        try:
+            found = checked(self._client.committed(places, timeout=_BEAT_SECONDS_MAX))
+        except KafkaException:
+            return None
+        beats = {}
+        for place in found:
+            name, _, mark = (place.metadata or "").partition(" ")
+            if name == self._topic.id.hex():
+                beats[place.partition] = Beat(place.offset, mark)
+        return beats
+
+    def close(self) -> None:
+        self._client.close()
 
 
 class KafkaAnswers:
@@ -73,6 +142,10 @@ class KafkaAnswers:
             self._reader.pause(paused)
             self._paused = paused
         return self._reader.read(_RECORDS, bytes_max=_BYTES_MAX, wait_s=wait_s)
+
+    def ends(self) -> dict[int, int]:
+        """The offset after the last record of each partition. Raises BrokerError."""
+        return self._reader.ends(_BEAT_SECONDS_MAX)
 
     def name(self, partition: int) -> str:
         """Topic and partition, for messages."""

@@ -3,6 +3,8 @@
 import json
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from neardup.decider import Decider
@@ -10,11 +12,12 @@ from neardup.errors import InvariantBroken
 from neardup.index.column_families import Family, Store
 from neardup.sharded.epochs import Sharding
 from neardup.sharded.messages import Candidates
+from streams.errors import BrokerError
 from streams.formats.pieces import Collected, decode_piece
 from streams.ports import Record, SketchLog, Topic
 
 if TYPE_CHECKING:
-    from streams.kafka.shard_answers import KafkaAnswers
+    from streams.kafka.shard_answers import Beat, KafkaAnswers, ShardBeats
 
 #: Where to read answers on, in the judge's META family: topic id, and a position by partition.
 _POSITIONS = b"answers_at"
@@ -103,8 +106,11 @@ class Lockstep:
         """Return the shards whose answer to the required message has not been read."""
         return sorted(number for number, shard in self._shards.items() if self._lacks(shard))
 
-    def describe(self) -> str:
-        """Name the awaited shards, and what to do if their answers were lost; "" if none is awaited."""
+    def describe(self, known: Mapping[int, str] = MappingProxyType({})) -> str:
+        """Name the awaited shards, and what to do if their answers were lost; "" if none is awaited.
+
+        known: by shard, what its heartbeats tell.
+        """
         lacking = self.awaited()
         if not lacking:
             return ""
@@ -117,12 +123,44 @@ class Lockstep:
                 "the same for all (neardup config), and start that shard again"
             )
         for number in lacking:
-            if self._shards[number].newest > self._first:
+            if number in known:
+                text += f"; {known[number]}"
+            elif self._shards[number].newest > self._first:
                 text += f"; {self._source.name(number)} has an answer to message {self._shards[number].newest}"
+        if all(number in known for number in lacking):
+            return text
         return (
             f"{text}; see whether it runs. If it is ready, or waits for effects to answer a later message, the topic "
             f"has lost its answer: start that shard once with --answer-from {self._first}"
         )
+
+    def tell(self, before: Mapping[int, "Beat"], beats: Mapping[int, "Beat"]) -> dict[int, str]:
+        """By awaited shard, what its last two heartbeats tell. Raises BrokerError.
+
+        A shard that is slow needs no restart. An answer is lost only if its shard lives and has passed the message,
+        and the judge has read the shard's partition to its end.
+        """
+        ends = self._source.ends()
+        return {number: self._tell(number, before.get(number), beats.get(number), ends) for number in self.awaited()}
+
+    def _tell(self, number: int, before: "Beat | None", now: "Beat | None", ends: Mapping[int, int]) -> str:
+        if now is None:
+            return f"shard {number} has not run since the topic was created: start it"
+        if before is None:
+            return f"shard {number} was at message {now.answered_to}"
+        if now.mark == before.mark:
+            return f"shard {number} does not run: start it again (it was at message {now.answered_to})"
+        is_lost = now.answered_to > self._first and before.answered_to > self._first
+        if is_lost and self._shards[number].position >= ends[number]:
+            return (
+                f"shard {number} runs and has passed that message, so {self._source.name(number)} has lost the answer: "
+                f"start that shard once with --answer-from {self._first}"
+            )
+        return f"shard {number} runs and is at message {now.answered_to}: leave it running, its /ready has its state"
+
+    def progress(self) -> tuple[int, list[int]]:
+        """Return the required message, and the positions of the awaited shards: they change while answers come."""
+        return self._first, [self._shards[number].position for number in self.awaited()]
 
     def positions(self) -> dict[int, int]:
         """Return by partition the position from which all answers from the required message on can be read again."""
@@ -182,11 +220,20 @@ class AnsweredLog:
     `poll` returns a message once all shards have answered it; `answers` returns these answers.
     """
 
-    def __init__(self, log: SketchLog, source: "KafkaAnswers", topic_id: bytes, store: Store, decider: Decider) -> None:
+    def __init__(
+        self,
+        log: SketchLog,
+        source: "KafkaAnswers",
+        topic_id: bytes,
+        store: Store,
+        decider: Decider,
+        beats: "ShardBeats | None" = None,
+    ) -> None:
         """
         Args:
             topic_id: of the topic `candidates`, which is `source`.
             store: the judge's; `keep_positions` writes into it.
+            beats: heartbeats of the shards; without them `awaits` says less.
         """
         self._log, self._source, self._topic_id, self._store = log, source, topic_id, store
         self.sharding, self._decider = Sharding.of(decider), decider.digest
@@ -195,6 +242,9 @@ class AnsweredLog:
         self._answers: tuple[int, list[Candidates]] = (-1, [])
         self._lockstep: Lockstep | None = None
         self._kept: bytes | None = None
+        self._beats = beats
+        self._before: Mapping[int, Beat] = {}
+        self._known: dict[int, str] = {}
 
     @property
     def topic(self) -> Topic:
@@ -248,7 +298,20 @@ class AnsweredLog:
 
     def awaits(self) -> str:
         """Name the shards whose answer the next message waits for; "" if there is no such message."""
-        return self._lockstep.describe() if self._waiting and self._lockstep is not None else ""
+        return self._lockstep.describe(self._known) if self._waiting and self._lockstep is not None else ""
+
+    def look(self) -> None:
+        """Look at the heartbeats of the awaited shards, for `awaits`. Call it every few seconds while it waits."""
+        beats = self._beats.read() if self._beats is not None else None
+        self._known = {}
+        if beats is not None and self._lockstep is not None:
+            with suppress(BrokerError):
+                self._known = self._lockstep.tell(self._before, beats)
+        self._before = beats or {}
+
+    def progress(self) -> tuple[int, list[int]] | None:
+        """Return what changes while answers come; None if no message waits for answers."""
+        return self._lockstep.progress() if self._waiting and self._lockstep is not None else None
 
     def awaited(self) -> list[int]:
         """Return the shards whose answer the next message waits for."""

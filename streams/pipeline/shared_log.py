@@ -8,7 +8,7 @@ them.
 import threading
 from collections import deque
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -163,6 +163,11 @@ class LogView:
         # Offsets without a message may follow the last one that was read.
         self.position = found[-1].offset + 1 if found and len(found) >= count else max(self.position, end)
         return found
+
+    def begin(self) -> int:
+        """Offset of the log's first message. Raises BrokerError."""
+        with closing(self._shared.make_reader()) as reader:
+            return reader.first_offset()
 
     def lag(self) -> int:
         """Messages behind the position, as known locally."""

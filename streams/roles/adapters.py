@@ -14,7 +14,7 @@ from streams.formats.verdicts import decode_verdict
 from streams.kafka import Admin, Connection, KafkaLog, KafkaPages, KafkaTopic, KafkaVerdicts, Writer
 from streams.kafka.assignment import Assignment
 from streams.kafka.reader import TopicReader
-from streams.kafka.shard_answers import KafkaAnswers
+from streams.kafka.shard_answers import KafkaAnswers, ShardBeats
 from streams.kafka.topics import Sizes, require
 from streams.pipeline.audit import Audit, open_audit, shadow_numbers
 from streams.pipeline.shard_answers import AnsweredLog
@@ -184,7 +184,9 @@ def _match(settings: Settings, runtime: Runtime, new_decider: bool, accept_lost_
         if settings.is_sharded:
             answers = KafkaAnswers(connect(settings, "match", runtime, reading=True), names.candidates)
             held.callback(answers.close)
-            followed = AnsweredLog(log, answers, answers.topic.id, directory.store, options.decider)
+            beats = ShardBeats(connect(settings, "match", reading=True), answers.topic, settings.group_of("shard"))
+            held.callback(beats.close)
+            followed = AnsweredLog(log, answers, answers.topic.id, directory.store, options.decider, beats)
         ports = MatcherPorts(
             log=followed,
             messages_from=lambda start: messages_from(settings, start, runtime),

@@ -15,6 +15,7 @@ from streams.errors import SET_THE_SCHEME, BrokerError
 from streams.kafka import Admin, ControlReader, ControlTopic, Generation, Generations
 from streams.kafka.assignment import Assignment
 from streams.kafka.reader import behind
+from streams.kafka.shard_answers import beats_of
 from streams.process import logs
 from streams.roles.runtime import Runtime, connect, greet
 
@@ -265,6 +266,7 @@ def removed(settings: Settings, name: str) -> list[str]:
         topics += [own.topics.rejected, own.topics.sketches]
     groups = [own.group_of(role) for role in ("sketch", "views", "match", "shard")]
     groups += [presence_of(own, role) for role in _PRESENT]
+    groups.append(beats_of(own.group_of("shard")))
     served = [f"{member.client_id} at {member.host}" for group in groups for member in admin.members(group)]
     if served:
         raise StateError(

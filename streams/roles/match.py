@@ -55,7 +55,8 @@ _GAUGES_SECONDS = 5.0
 _TOPICS_SECONDS = 1.0
 #: An idle matcher commits its offset again after so long. Brokers forget that of a week (`offsets.retention.minutes`).
 COMMIT_AGAIN_SECONDS = 86_400.0
-#: A judge that waits for shards for longer is not ready.
+#: A judge is not ready if it waits for shards, and no answer of them has come for so long. It looks at their heartbeats
+#: as often.
 _ANSWERS_SECONDS = 5.0
 
 
@@ -124,8 +125,8 @@ class MatchRole:
         """
         self._answered = log if isinstance(log, AnsweredLog) else None
         self._effects_to = effects_to
-        self._awaited_since: float | None = None
-        self._warned = False  # whether the log names the shards that do not answer
+        self._progress: tuple[int, list[int]] | None = None  # of the answers
+        self._awaits_text = ""  # names the shards that do not answer
         self._settings = runtime.settings
         self._log, self._verdicts, self._store = log, verdicts, store
         self._metrics = runtime.metrics
@@ -136,7 +137,7 @@ class MatchRole:
         self._now_ms = now_ms
         self._held: Sequence[tuple[int, bytes]] = []
         self._steady_s = runtime.steady_s
-        self._flushed = self._gauged = self._checked = self._committed_s = self._steady_s()
+        self._flushed = self._gauged = self._checked = self._committed_s = self._looked_s = self._steady_s()
         self._stalled_s = 0.0
         self._silence = Silence(_log)
         self._dirty = False
@@ -379,23 +380,23 @@ class MatchRole:
             self._store.flush()
 
     def _awaits(self) -> str:
-        """Names the shards that have not answered the next message for a while; "" if there are none."""
-        awaited = self._answered.awaits() if self._answered is not None else ""
-        if not awaited:
-            if self._warned:
+        """Names the shards of which no answer has come for a while; "" if there are none."""
+        progress = self._answered.progress() if self._answered is not None else None
+        now = self._steady_s()
+        if self._answered is None or progress is None or progress != self._progress:
+            if self._awaits_text:
                 _log.info("shards answer again")
                 self._report_awaited(())
-            self._awaited_since, self._warned = None, False
-            return ""
-        if self._awaited_since is None:
-            self._awaited_since = self._steady_s()
-        if self._steady_s() - self._awaited_since < _ANSWERS_SECONDS:
-            return ""
-        if not self._warned:
-            _log.warning("waits for shards", reason=awaited)
-        self._warned = True
-        self._report_awaited(self._answered.awaited() if self._answered is not None else ())
-        return awaited
+            self._progress, self._looked_s, self._awaits_text = progress, now, ""
+        elif now - self._looked_s >= _ANSWERS_SECONDS:
+            self._looked_s = now
+            self._answered.look()
+            text = self._answered.awaits()
+            if text != self._awaits_text:
+                _log.warning("waits for shards", reason=text)
+            self._awaits_text = text
+            self._report_awaited(self._answered.awaited())
+        return self._awaits_text
 
     def _report_awaited(self, shards: Sequence[int]) -> None:
         if self._answered is not None:

@@ -98,6 +98,8 @@ class ShardRole:
         self._unanswered: deque[int] = deque()
         self._has_answered = False
         self._flushed = self._worked = self._steady_s()
+        #: Before this offset of the log the shard has answered all messages that it will answer.
+        self.answered_to = shard.effects_position
         self._begin: int | None = None  # offset of the first message that the shard read
         self._whole = False  # whether the topic is known to hold its effects
 
@@ -122,6 +124,8 @@ class ShardRole:
         worked = self._has_answered
         with self._metrics.step("shard", "acknowledge"):
             self._answers.flush()  # (3)
+        if self._begin is not None:
+            self.answered_to = self._unanswered[0] if self._unanswered else self._log.position
         with self._metrics.step("shard", "apply"):
             if self._shard.advance():  # (4)
                 worked = True
@@ -201,7 +205,7 @@ class ShardRole:
             raise PositionLost(
                 f"topic {self._effects.name} begins with the effects of message {effects.offset}, and shard "
                 f"{self.number} needs those of message {self._begin}: restore a newer checkpoint of this shard. Where "
-                f"there is none, {effects_again(self._begin)}"
+                f"there is none, {effects_again(self._begin, self._log.begin())}"
             )
         self._whole = True
 

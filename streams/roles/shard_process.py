@@ -1,8 +1,9 @@
 """Connects shards to Kafka, any number of them in one process."""
 
-from collections.abc import Sequence
+import threading
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import ExitStack, closing, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
@@ -10,15 +11,16 @@ from typing import NamedTuple
 from neardup.errors import NeardupError, StateError
 from neardup.index.rocks import RocksStore
 from neardup.sharded.epochs import Sharding
+from neardup.sharded.messages import Candidates
 from neardup.sharded.shard import Shard, applied_to
 from streams.config.settings import Settings
 from streams.errors import ANSWERS_GONE, EFFECTS_GONE, NEW_GENERATION, InUse, effects_again
-from streams.formats.pieces import decode_piece
-from streams.kafka import Admin, KafkaLog
+from streams.formats.pieces import Collected, decode_piece
+from streams.kafka import Admin, Connection, KafkaLog
 from streams.kafka.assignment import Assignment
 from streams.kafka.connection import TRY_SECONDS_MAX
-from streams.kafka.reader import same_topic
-from streams.kafka.shard_answers import AnswerWriter
+from streams.kafka.reader import TopicReader, same_topic
+from streams.kafka.shard_answers import AnswerWriter, ShardBeats
 from streams.kafka.topics import Sizes, require
 from streams.pipeline.effects import EffectsReader
 from streams.pipeline.shared_log import SharedLog, decode_message
@@ -41,6 +43,7 @@ _IDLE_SECONDS = 0.02
 #: How often the topics are checked, with or without work.
 _TOPICS_SECONDS = 1.0
 _GAUGES_SECONDS = 5.0
+_BEAT_SECONDS = 2.0
 #: Between two attempts to open a shard's folder that another process has open: a killed one may still be ending.
 _IN_USE_SECONDS = 0.5
 #: Between two looks for indexes of shards that run elsewhere, unless a shard of the process makes a checkpoint.
@@ -89,6 +92,7 @@ def run_shards(
         )
         running = _RunningShards(settings, runtime, answer_from)
         held.callback(running.close)
+        held.enter_context(running.beating())
         assignment = None
         if shards is None:
             assignment = Assignment(connect(settings, "shard", runtime), names.candidates, settings.group_of("shard"))
@@ -142,6 +146,25 @@ class _RunningShards:
     def _reader(self) -> KafkaLog:
         return KafkaLog(connect(self._settings, "shard", self._runtime, reading=True), self._settings.topics.sketches)
 
+    @contextmanager
+    def beating(self) -> Iterator[None]:
+        """Sends heartbeats of the shards in a thread: a long round is not taken for the end of the process."""
+        topic = self._admin.topic(self._settings.topics.candidates)
+        beats = ShardBeats(connect(self._settings, "shard"), topic, self._settings.group_of("shard"))
+        over = threading.Event()
+
+        def beat() -> None:
+            while not over.wait(_BEAT_SECONDS):
+                roles = [running.role for running in list(self._shards.values())]
+                beats.send({role.number: role.answered_to for role in roles})
+            beats.close()
+
+        threading.Thread(target=beat, name="neardup-beats", daemon=True).start()
+        try:
+            yield
+        finally:
+            over.set()
+
     @property
     def count(self) -> int:
         """The number of shards at work."""
@@ -188,7 +211,9 @@ class _RunningShards:
 
     def _directory(self, number: int, log: KafkaLog) -> MatcherDirectory:
         """Opens the directory of a shard; its index may be that of a checkpoint, or one to be built from the log."""
-        newest = None if self._answer_from is None else self._sharding.stable_to(self._answer_from)
+        newest = None
+        if self._answer_from is not None and not self._is_answered(number, self._answer_from):
+            newest = self._sharding.stable_to(self._answer_from)
         restoring = self._restoring(number, log, newest)
 
         def fill(state: Path) -> None:
@@ -199,7 +224,7 @@ class _RunningShards:
                 url = shard_checkpoints(self._settings, number) or "(none set)"
                 raise StateError(
                     f"shard {number} is to answer message {self._answer_from}, its index in {state} is newer, topic "
-                    f"{topic} begins at message {first}, and no checkpoint at {url} fits; {NEW_GENERATION}"
+                    f"{topic} begins at message {first}, and no checkpoint at {url} fits; {self._advice(log, topic, 0)}"
                 )
             _log.warning("removes an index that is too new, and builds it from the log", shard=number, state=str(state))
             remove_index(state)
@@ -207,10 +232,23 @@ class _RunningShards:
         state = shard_state(self._settings, number)
         return MatcherDirectory(state, self._settings.scheme(), restore=fill, outlived=restoring.outlived)
 
+    def _is_answered(self, number: int, message: int) -> bool:
+        """Whether the topic has the answer that the operator wants again: then the option is done for this shard.
+
+        Otherwise a shard that starts again, or moves here, would lose an index that is good.
+        """
+        connection = connect(self._settings, "shard", self._runtime, reading=True)
+        digest, names = self._decider.digest, self._settings.topics
+        found = _is_answered(
+            connection, names.candidates, number, message, lambda payload: Candidates.decode(payload).decider == digest
+        )
+        if found:
+            _log.info("the answer is there: --answer-from has no effect", shard=number, message=message)
+        return found
+
     def _restoring(self, number: int, log: KafkaLog, newest: int | None = None) -> Restoring:
         """newest: greatest offset of an index that serves; None: any."""
         settings = self._settings
-        effects = settings.topics.effects
         return Restoring(
             settings,
             log,
@@ -221,9 +259,16 @@ class _RunningShards:
             begin=partial(self._begin, log),
             newest=newest,
             behind_max=settings.checkpoint_messages,
-            advice=lambda topic, newest: effects_again(newest) if topic == effects else NEW_GENERATION,
+            advice=partial(self._advice, log),
             role="shard",
         )
+
+    def _advice(self, log: KafkaLog, topic: str, newest: int) -> str:
+        """What to do where a topic begins behind the newest checkpoint of a shard; newest: its end, 0 without any."""
+        begin = log.first_offset()
+        if topic != self._settings.topics.effects or newest < begin:
+            return NEW_GENERATION
+        return effects_again(newest, begin)
 
     def _begin(self, log: KafkaLog) -> tuple[int, str]:
         """Finds the first message with sketches and effects, and the topic that limits it."""
@@ -379,6 +424,30 @@ class _RunningShards:
         for running in self._shards.values():
             running.held.close()
         self._log.close()
+
+
+def _is_answered(connection: Connection, topic: str, shard: int, message: int, is_own: Callable[[bytes], bool]) -> bool:
+    """Whether the topic holds a shard's complete answer to a message of the log. Reads the shard's partition.
+
+    is_own: whether an answer is one of the judge's shards, which have the same decider.
+    """
+    collected = Collected()
+    reader = TopicReader(connection, topic, committed_only=False, gone=ANSWERS_GONE)
+    with closing(reader):
+        ends = {shard: reader.ends()[shard]}
+        reader.assign({shard: reader.first_offsets()[shard]})
+        for record in reader.read_to(ends):
+            connection.go_on()
+            where = f"topic {topic}, partition {shard}, offset {record.offset()}"
+            piece = decode_piece(record.value() or b"", where)
+            if piece.offset != message:
+                continue
+            payload = collected.add(piece, where)
+            if payload is not None:
+                if is_own(payload):
+                    return True
+                collected = Collected()
+    return False
 
 
 def _remove_if_outdated(state: Path, restoring: Restoring) -> None:

@@ -108,7 +108,7 @@ def test_effects_are_lost_and_the_log_is_trimmed(line: ShardedLine) -> None:
     line.publish(story())
     eventually(lambda: '"writes lost effects again"' in judge.output(), "effects are there")
     error = line.start("shard", shards=[1]).refused()
-    assert f"restore for the judge a checkpoint that ends at message {shard} or before" in error
+    assert f"restore for it the newest checkpoint that ends at message {shard} or before" in error
     line.stop()
     line.recreate(line.names.effects)
     state = Path(line.settings.state)
@@ -185,7 +185,8 @@ def test_answers_and_effects_are_trimmed(line: ShardedLine) -> None:
     line.start("shard", shards=[0])
     judge = line.start("match")
     line.start("sketch")
-    eventually(lambda: f"message {judged} of shard 2;" in judge.output(), "what the judge waits for")
+    lost = f"message {judged} of shard 2; shard 2 runs and has passed that message"
+    eventually(lambda: lost in judge.output(), "what the judge waits for")
     assert f"--answer-from {judged}" in judge.output()
     other.stop()
     line.start("shard", shards=[2], answer_from=judged)
@@ -232,7 +233,10 @@ def test_checkpoints_of_shards_lose_a_page_that_is_taken_down(line: ShardedLine)
 @pytest.mark.whole
 @pytest.mark.parametrize("whole", [True, False], ids=["whole log", "trimmed log"])
 def test_lost_answers_are_given_again(line: ShardedLine, whole: bool) -> None:
-    """The judge names message and shards; as it says, they start again, from a checkpoint or from the log's start."""
+    """The judge names message and shards; as it says, they start again, from a checkpoint or from the log's start.
+
+    A later start with the same option has no effect: the answers are there.
+    """
     line.judge.stop()
     judged = line.committed("match", line.names.sketches, 1)[0]
     line.publish(story())  # shards go on for as long as they have effects, and their indexes become too new
@@ -250,6 +254,17 @@ def test_lost_answers_are_given_again(line: ShardedLine, whole: bool) -> None:
     assert int(message) == judged
     for number, shard in enumerate(shards):
         shard.stop()
-        line.start("shard", shards=[number], answer_from=judged, settings=settings)
+        shards[number] = line.start("shard", shards=[number], answer_from=judged, settings=settings)
+    line.settle()
+    assert not any("has no effect" in shard.output() for shard in shards)
+    assert all('"index restored"' in shard.output() or "builds it from the log" in shard.output() for shard in shards)
+    for number, shard in enumerate(shards):
+        shard.stop()
+        shards[number] = line.start("shard", shards=[number], answer_from=judged, settings=settings)
+    line.publish(story(4))
 
     line.check()
+    for shard in shards:
+        assert "--answer-from has no effect" in shard.output()
+        assert '"index restored"' not in shard.output()
+        assert "builds it from the log" not in shard.output()

@@ -1,6 +1,7 @@
 """Shards and a judge fail: topics between them are recreated, a disk is full, a frozen shard comes back."""
 
 import re
+import threading
 from collections.abc import Callable
 from contextlib import closing
 from signal import SIGSTOP
@@ -26,6 +27,11 @@ from streams.roles.shard_process import shard_state
 pytestmark = pytest.mark.whole
 
 Make = Callable[..., ShardedLine]
+
+
+def stand_still(*_: Any) -> None:
+    """The loop of the process makes no turn any more; its other threads go on."""
+    threading.Event().wait()
 
 
 def running(make_sharded: Make, **settings: Any) -> ShardedLine:
@@ -108,8 +114,25 @@ def test_several_shards_freeze_at_once_and_the_judge_names_them(make_sharded: Ma
     line.publish(story())
     eventually(lambda: "of shard 0, 1;" in standing("match", port)[1], "the judge is not ready, and names them")
     shards[0].thaw()
-    eventually(lambda: "of shard 1;" in standing("match", port)[1], "one goes on")
+    eventually(lambda: "of shard 1; shard 1 does not run" in standing("match", port)[1], "one goes on")
     shards[1].kill()
+    line.start("shard", shards=[1])
+
+    line.check()
+
+
+def test_the_judge_lets_a_slow_shard_run(make_sharded: Make) -> None:
+    """It lives, and is at the message that the judge waits for: no answer is lost."""
+    line = running(make_sharded)
+    (port,) = kafka.free_ports(1)
+    line.start_shards(1)
+    slow = line.start("shard", shards=[1], step="1 read", how=stand_still)
+    judge = line.start("match", settings={"metrics_port": port})
+    runs = r"of shard 1; shard 1 runs and is at message \d+: leave it running"
+    eventually(lambda: re.search(runs, standing("match", port)[1]), "it is alive")
+    assert "--answer-from" not in judge.output()
+    slow.kill()
+    eventually(lambda: "shard 1 does not run: start it again" in standing("match", port)[1], "it is dead")
     line.start("shard", shards=[1])
 
     line.check()

@@ -15,7 +15,8 @@ from sharded_line import SHARDS, ShardedLine
 
 from streams.errors import TopicError
 from streams.kafka import topics
-from streams.roles.shard_process import shard_state
+from streams.roles.shard_process import shard_checkpoints, shard_state
+from streams.state.checkpoint_store import CheckpointStore
 
 Make = Callable[..., ShardedLine]
 
@@ -40,8 +41,11 @@ class Operator:
         self.done: list[str] = []  # the advice that was followed
         self.answered_from: set[tuple[int | str, str]] = set()  # shards and messages, likewise
 
-    def start(self, name: int | str, **options: Any) -> Role:
-        settings = {"metrics_port": self.ports[name]}
+    def start(self, name: int | str, *, checkpoints: str | None = None, **options: Any) -> Role:
+        """checkpoints: instead of those of the line."""
+        settings: dict[str, Any] = {"metrics_port": self.ports[name]}
+        if checkpoints is not None:
+            settings["checkpoints"] = checkpoints
         if name == "judge":
             role = self.line.start("match", settings=settings, **options)
         else:
@@ -84,29 +88,37 @@ class Operator:
     def again(self, topic: str, error: str) -> bool:
         assert re.search("delete (it|their topic|the topic),? and create it again", error)
         self.stop_all()
-        if "needs earlier ones says this again" in error and any("says this again" in one for one in self.done):
+        once: dict[str, Any] = {}
+        if "move the judge's index folder away" in error:
+            assert "start it once without checkpoints (--checkpoints '')" in error, "the log is whole"
+            assert not any("index folder away" in one for one in self.done), f"the advice did not help: {self.done}"
             index = Path(self.line.settings.state) / "index"
             index.rename(index.with_name("away"))
+            once["checkpoints"] = ""
         self.done.append(error)
         self.line.delete(topic)
         self.create()
-        self.start_all()
+        for name in self.ports:
+            self.start(name, **(once if name == "judge" else {}))
         return False
 
     def help(self, name: int | str) -> None:
         """Does what the judge and this shard say in their health, where both wait."""
-        awaited = re.search(r"of shard ([0-9, ]+);.*--answer-from ([0-9]+)", standing("match", self.ports["judge"])[1])
-        if name == "judge" or awaited is None or str(name) not in awaited[1].split(", "):
+        told = standing("match", self.ports["judge"])[1]
+        awaited = re.search(r"answer to message ([0-9]+) of shard ([0-9, ]+);", told)
+        if name == "judge" or awaited is None or str(name) not in awaited[2].split(", "):
             return
-        ready, reason = standing("shard", self.ports[name])
-        message, needs = awaited[2], re.search("to answer message ([0-9]+)", reason)
-        is_later = needs is not None and int(needs[1]) > int(message)
-        if (ready or is_later) and (name, message) not in self.answered_from:
+        message, (_, reason) = awaited[1], standing("shard", self.ports[name])
+        needs = re.search("to answer message ([0-9]+)", reason)
+        if f"shard {name} runs and has passed that message" in told:
+            if (name, message) in self.answered_from:
+                return
+            assert f"start that shard once with --answer-from {message}" in told
             self.answered_from.add((name, message))
             self.roles[name].stop()
             self.start(name, answer_from=int(message))
             eventually(lambda: standing("shard", self.ports[name])[0], "it answers")
-        elif needs and not is_later and "start the judge again" in reason:
+        elif needs and int(needs[1]) <= int(message) and "start the judge again" in reason:
             self.done.append(reason)
             self.roles["judge"].stop()
             self.start("judge")
@@ -183,3 +195,44 @@ def test_a_topic_is_trimmed_while_the_judge_runs(operator: Operator, name: str, 
 
     line.check()
     assert advice in " ".join(operator.done)
+
+
+@pytest.mark.whole
+@pytest.mark.parametrize("lost", [("effects",), ("candidates", "effects")], ids=" and ".join)
+@pytest.mark.parametrize("behind", [False, True], ids=["new checkpoints", "old checkpoints"])
+def test_topics_and_a_disk_are_lost_with_checkpoints(
+    make_sharded: Make, tmp_path: Path, lost: tuple[str, ...], behind: bool
+) -> None:
+    """The shard restores a checkpoint, and needs effects that the judge no longer keeps; the log is whole.
+
+    behind: the checkpoints are older than the last messages.
+    """
+    line = make_sharded(checkpoints=str(tmp_path / "kept"), checkpoint_messages=2, checkpoints_kept=2)
+    operator = Operator(line)
+    line.publish(story())
+    line.start("sketch")
+    operator.start_all()
+    line.settle()
+    for number in range(SHARDS):
+        kept = CheckpointStore(shard_checkpoints(line.settings, number))
+        eventually(lambda kept=kept: list(kept.usable()), "a checkpoint of a shard")
+    line.stop()
+    if behind:
+        line.start("sketch")
+        for name in operator.ports:
+            operator.start(name, checkpoints="")
+        line.publish(story())
+        line.settle()
+        line.stop()
+    for name in lost:
+        line.recreate(getattr(line.names, name))
+    shutil.rmtree(shard_state(line.settings, 1))
+    line.publish(story())
+    line.start("sketch")
+    operator.start_all()
+    operator.repair(line.names.effects)
+
+    line.check()
+
+    if behind:
+        assert operator.done, "the shard needed what the judge did not keep"

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from neardup.errors import CorruptRecord, OtherVersion
 from streams.formats.pieces import decode_piece, pieces_of
+from streams.kafka.shard_answers import Beat
 from streams.pipeline.shard_answers import Lockstep
 from tests.streams.scripted import ScriptedRecord
 
@@ -52,6 +53,9 @@ class Partitions:
 
     def check(self) -> None:
         pass
+
+    def ends(self) -> dict[int, int]:
+        return dict(enumerate(map(len, self.records)))
 
 
 def read_all(topic: Partitions, lockstep: Lockstep, offsets: Iterable[int]) -> None:
@@ -199,3 +203,44 @@ def test_an_answer_by_other_settings_is_not_used_and_is_named() -> None:
     )
     topic.write(0, range(3))
     read_all(topic, lockstep, range(3))
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "told"),
+    [
+        (None, None, "shard 1 has not run since the topic was created: start it"),
+        (None, Beat(9, "b"), "shard 1 was at message 9"),
+        (Beat(9, "a"), Beat(9, "a"), "shard 1 does not run: start it again"),
+        (Beat(5, "a"), Beat(5, "b"), "shard 1 runs and is at message 5: leave it running"),
+        (
+            Beat(5, "a"),
+            Beat(9, "b"),
+            "shard 1 runs and is at message 9: leave it running",
+        ),  # its answer may be under way
+        (Beat(9, "a"), Beat(9, "b"), "has lost the answer: start that shard once with --answer-from 5"),
+    ],
+)
+def test_heartbeats_distinguish_a_slow_shard_from_a_lost_answer(
+    before: Beat | None, now: Beat | None, told: str
+) -> None:
+    topic = Partitions(2)
+    topic.write(0, range(9))
+    topic.write(1, [0, 1, 2, 3, 4, 6, 7])
+    lockstep = Lockstep(topic, {0: 0, 1: 0}, 0, 8)
+    read_all(topic, lockstep, range(5))
+
+    def known() -> dict[int, str]:
+        beats = {1: now} if now is not None else {}
+        return lockstep.tell({1: before} if before is not None else {}, beats)
+
+    if told.startswith("has lost"):
+        assert lockstep.take(5) is None
+        topic.write(1, [8])
+        assert "leave it running" in known()[1], "the judge has not read the partition to its end"
+    while topic.at[1] < topic.ends()[1]:
+        assert lockstep.take(5) is None
+    assert told in known()[1]
+    text = lockstep.describe(known())
+    assert text.startswith("waits for the answer to message 5 of shard 1; ")
+    assert ("--answer-from 5" in text) == ("has lost" in told)
+    assert "--answer-from 5" in lockstep.describe()
