@@ -11,7 +11,7 @@ from streams.files import exchanges
 from streams.files.exchanges import HELD_RECORDS_MAX, REQUESTS_MAX, with_methods
 from streams.files.not_read import NotRead
 from streams.files.scan import Progress, scan
-from streams.files.sources import LocalSource, open_sources
+from streams.files.sources import LocalSource, left_out_text, open_sources
 from streams.formats.warc import WarcRecord
 from tests.streams.archives import html, http, opened, record, small_messages, text, verdicts_in
 
@@ -202,6 +202,8 @@ def test_scan_keeps_the_article_and_counts_the_answers(tmp_path: Path) -> None:
         ("unique", URL),
         ("unique", "http://a.example/2"),
     ]
+    counts = "request (6), answer to HEAD (2), answer to OPTIONS (1), answer to POST (1)"
+    assert left_out_text(result.left_out) == f"left out, as no pages: 10 records: {counts}"
     assert result.left_out == {"request": 6, "answer to HEAD": 2, "answer to OPTIONS": 1, "answer to POST": 1}
 
 
