@@ -88,7 +88,7 @@ class ParquetRows:
         size, at = self._path.stat().st_size, position
         try:
             fields = self._fields
-            own = (fields.id or "url", fields.text or "body", "content_type")
+            own = (fields.id or "url", fields.text or "body", "content_type", "fetched_at")
             columns = present_columns(own if fields else _USUAL, columns_of(self._path))
             rows = max(count_of(self._path), 1)
             for at, row in rows_of(self._path, columns, position):

@@ -235,7 +235,7 @@ def guessed(fields: Fields, names: Collection[str]) -> Fields:
 
 
 def document_of(row: Mapping[str, Any], fields: Fields) -> Page:
-    """Returns the page of a row. Besides its own fields, a row may have `content_type`.
+    """Returns the page of a row. Besides its own fields, a row may have `content_type` and `fetched_at`.
 
     Raises BadPage for a row without an id; a row without a text gives a page with a `problem`.
     """
@@ -250,4 +250,5 @@ def document_of(row: Mapping[str, Any], fields: Fields) -> Page:
     url = url_of_id(str(given))
     if not isinstance(text, str | bytes):
         return Page(url=url, body=b"", problem=f"{text_field} is no text" if text is not None else f"no {text_field}")
-    return page_of({"url": url, "body": text, "content_type": kind if isinstance(kind, str) else None})
+    kind = kind if isinstance(kind, str) else None
+    return page_of({"url": url, "body": text, "content_type": kind, "fetched_at": row.get("fetched_at")})

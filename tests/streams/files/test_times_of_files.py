@@ -98,3 +98,19 @@ def test_the_summary_has_one_line_of_fetch_times(capsys: pytest.CaptureFixture[s
 
     summary(Console(width=200), ScanResult(times={"seconds": 4}), "")
     assert "fetch times read as seconds (4 pages)" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("suffix", ["jsonl", "csv", "parquet"])
+def test_a_table_with_fields_of_its_own_has_fetch_times(tmp_path: Path, suffix: str) -> None:
+    path = tmp_path / f"a.{suffix}"
+    rows = [{"doc_id": f"d{n}", "text": words(str(n), 40), "fetched_at": MS // 1000 + n} for n in range(2)]
+    lines = tmp_path / "lines.jsonl"
+    lines.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    if suffix == "jsonl":
+        lines.rename(path)
+    else:
+        with duckdb.connect() as database:
+            database.execute(f"COPY (SELECT * FROM '{lines}') TO '{path}'")
+    result, verdicts = scanned([path], tmp_path)
+    assert [one["fetched_at"] for one in verdicts] == [MS, MS + 1000]
+    assert result.times == {"seconds": 2}
