@@ -1,4 +1,4 @@
-"""Sources of a scan: WARC files, folders of HTML, JSON lines and Parquet, as pages with their coordinates.
+"""Sources of a scan: files of the formats of `input_formats`, and folders of HTML, as pages with their coordinates.
 
 A source is named by its content, so that a moved file is recognised. The name of a file is its BLAKE2b-128, together
 with the names of its fields if they are not the usual ones. The name of a folder is the BLAKE2b-128 of its sorted list

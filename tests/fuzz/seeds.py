@@ -1,8 +1,10 @@
 """Inputs to begin a search with: what each target reads, well made."""
 
+import bz2
 import gzip
 import io
 import json
+import lzma
 import random
 import tempfile
 import zipfile
@@ -267,6 +269,21 @@ def parquet() -> list[bytes]:
 
 def json_lines() -> list[bytes]:
     return [b"\n".join(one[1:] for one in page_message() if one[:1] == b"\1"), b'{"id": 5, "text": "<p>"}\n\n[]\n{']
+
+
+def input_file() -> list[bytes]:
+    rows = [{"id": number, "text": f'<p> "{number}", {{\n[é\\'} for number in range(3)]
+    table = b'id,text\r\n1,"a ""b"",\r\nc"\r\n2,\xff\r\n\r\n3,"open\r\n4,x,y\r\n'
+    answer = b"HTTP/1.0 200 OK\r\nContent-Type: text/html\r\n\r\n<p>x"
+    head = b"filedesc://a.arc 0.0.0.0 19970616061332 text/plain 12\n1 0 By-Hand\n\n\n"
+    arc = b"http://a.example/%d b 192.0.2.1 19970616061332 text/html %d\n%s\n"
+    records = [head, *(arc % (number, len(answer), answer) for number in range(3))]
+    plain = [json.dumps(rows, indent=2).encode(), json.dumps(rows[0], indent=1).encode(), table, b"".join(records)]
+    return [
+        *(plain + json_lines()),
+        *(compress(plain[0]) for compress in (gzip.compress, bz2.compress, lzma.compress)),
+        b"".join(map(gzip.compress, records)),
+    ]
 
 
 def records_of_ours() -> list[bytes]:

@@ -39,6 +39,7 @@ from streams.files.fetching import fetched
 from streams.files.jsonl_and_parquet import Lines, ParquetRows, columns_named, fitted, names_of_lines
 from streams.files.not_read import NotRead
 from streams.files.query_results import decode_result
+from streams.files.sources import open_sources
 from streams.files.warc_reader import WarcReader
 from streams.formats import bodies as formats_bodies
 from streams.formats.bodies import Bodies
@@ -286,6 +287,19 @@ def json_lines(data: bytes) -> None:
                 sketched(page)
 
 
+def input_file(data: bytes) -> None:
+    """A file in each format; from any page on it holds the same pages."""
+    with tempfile.TemporaryDirectory(dir=_MEMORY) as folder:
+        for name in ("a.arc", "a.json", "a.csv", "a"):
+            (Path(folder) / name).write_bytes(data)
+            with contextlib.suppress(BadInput):
+                (source,) = open_sources(Path(folder) / name, not_read=NotRead(), body_bytes_max=1_000)
+                pages = list(source.read())
+                for number, one in enumerate(pages[:20]):
+                    sketched(one.page)
+                    assert list(source.read(number + 1, one.coordinates.position)) == pages[number + 1 :]
+
+
 def records_of_ours(data: bytes) -> None:
     """What processes leave for each other: manifests, control records, takedowns, verdicts."""
     with contextlib.suppress(CorruptRecord):
@@ -360,6 +374,7 @@ TARGETS: dict[str, Callable[[bytes], None]] = {
         wacz,
         parquet,
         json_lines,
+        input_file,
         records_of_ours,
         article,
         http_request,
