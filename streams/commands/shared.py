@@ -17,7 +17,7 @@ from streams.commands.options import Arg, Given, Opt
 from streams.config.load import decider_numbers
 from streams.config.sites import sites_of
 from streams.errors import WrongUsage
-from streams.files.input_formats import TITLES
+from streams.files.input_formats import TABLES, TITLES
 
 if TYPE_CHECKING:
     from neardup.evaluation.pairs.truth import Editions
@@ -191,11 +191,9 @@ class Documents(Links):
     """Files of pages with fields of their own."""
 
     id_field: Annotated[
-        str | None, Opt("JSON lines, Parquet: the field of a document's id, which need not be a URL.", metavar="NAME")
+        str | None, Opt(f"{TABLES}: the field of a document's id, which need not be a URL.", metavar="NAME")
     ] = None
-    text_field: Annotated[str | None, Opt("JSON lines, Parquet: the field of a document's text.", metavar="NAME")] = (
-        None
-    )
+    text_field: Annotated[str | None, Opt(f"{TABLES}: the field of a document's text.", metavar="NAME")] = None
 
     def reading(self) -> "ReadOptions":
         from streams.files.sources import ReadOptions

@@ -152,6 +152,7 @@ PACKED = (".wacz",)
 #: Suffixes without those of compressed files.
 MAIN_SUFFIXES = (*(suffix for suffix in SUFFIXES if suffix.count(".") == 1), *PACKED)
 #: The formats with their suffixes, for errors and help texts.
+TABLES = ", ".join(each.title for each in FORMATS.values() if each.rows)
 TITLES = ", ".join(each.title for each in FORMATS.values()) + ", WACZ"
 ACCEPTED = (
     f"{TITLES} ({', '.join(MAIN_SUFFIXES)}), most also with {', '.join(COMPRESSIONS)}; folders of these, and folders "

@@ -105,7 +105,8 @@ class ReadOptions:
 
     base_url: prefix of the file names of a folder; `file://` and the folder's path if None. follow_links: include files
     of folders that are links to files elsewhere. By default they are left out, because the creator of the folder may
-    have had no right to read them. Links to folders are never followed. fields: of JSON lines and Parquet.
+    have had no right to read them. Links to folders are never followed. fields: of tables.
+    copies: folder for the archives of WACZ files in folders; without one, such files are not read.
     """
 
     base_url: str | None = None
