@@ -21,7 +21,7 @@ V = TypeVar("V")
 
 #: Records, and bytes of their content as stored, behind an answer in which its request is looked for.
 HELD_RECORDS_MAX, HELD_BYTES_MAX = 64, 32 << 20
-#: Requests before an answer that are remembered.
+#: Requests before an answer whose ids are remembered; of those without names, as many as there are records held.
 REQUESTS_MAX = 16_384
 _METHOD = re.compile(rb"\s{0,8}([A-Za-z-]{1,20})[ \t]")
 _HEAD_END = re.compile(rb"\r?\n\r?\n")
@@ -67,7 +67,7 @@ class _Exchanges:
         found = _METHOD.match(record.content)
         method = found[1].decode().upper() if found else ""
         for identity in _ids(record, "warc-record-id")[:1]:
-            _keep(self.requests, identity, method)
+            _keep(self.requests, identity, method, REQUESTS_MAX)
         named = _ids(record, "warc-concurrent-to")
         for identity in named:
             if held := self.waiting.pop(identity, None):
@@ -84,7 +84,7 @@ class _Exchanges:
                 held.waits, held.method = False, method
                 return
             break
-        _keep(self.loose, url, _Loose(date, method))
+        _keep(self.loose, url, _Loose(date, method), HELD_RECORDS_MAX)
 
     def _answer(self, held: _Held, number: int) -> None:
         self.requests_first = False if self.requests_first is None else self.requests_first
@@ -148,10 +148,10 @@ def _ids(record: WarcRecord, name: str) -> list[str]:
     return [one or other for one, other in _ID.findall(record.headers.get(name, ""))]
 
 
-def _keep(held: OrderedDict[str, V], key: str, value: V) -> None:
+def _keep(held: OrderedDict[str, V], key: str, value: V, most: int) -> None:
     held.pop(key, None)
     held[key] = value
-    if len(held) > REQUESTS_MAX:
+    if len(held) > most:
         held.popitem(last=False)
 
 

@@ -170,7 +170,7 @@ def test_with_methods_remembers_a_bounded_number_of_requests() -> None:
     known = exchanges._Exchanges()
     for number, one in enumerate(requests()):
         known.take(exchanges._Held(one), number)
-    assert len(known.requests) == len(known.loose) == REQUESTS_MAX
+    assert (len(known.requests), len(known.loose)) == (REQUESTS_MAX, HELD_RECORDS_MAX)
 
 
 def test_with_methods_gives_the_records_before_an_error() -> None:
