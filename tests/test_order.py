@@ -39,21 +39,21 @@ def test_the_slow_begin() -> None:
     assert order_of(Item("a::1"), Item("a::2", "slow"), Item("b::1"), Item("b::2", "slow"))[:2] == ["a::2", "b::2"]
 
 
-def test_what_waits_runs_beside_what_computes() -> None:
+def test_waiting_tests_run_beside_computing_ones() -> None:
     items = [Item(f"tests/kafka/a::{number}") for number in range(3)] + [Item(f"b::{number}") for number in range(9)]
     waits = [place for place, nodeid in enumerate(order_of(*items)) if "kafka" in nodeid]
     assert waits == [1, 5, 9]
 
 
 @pytest.mark.parametrize("shared", [{"scopes": ["module"]}, {"scopes": ["class", "function"]}])
-def test_what_shares_a_fixture_stays_together_in_one_worker(shared: dict[str, Any]) -> None:
+def test_tests_that_share_a_fixture_stay_in_one_worker(shared: dict[str, Any]) -> None:
     items = [Item("a::1", **shared), Item("b::1"), Item("a::2"), Item("a::3", "slow", **shared), Item("b::2")]
     assert order_of(*items)[:2] == ["a::1", "a::3"]
     groups = [item.marks["xdist_group"].args for item in items if "xdist_group" in item.marks]
     assert groups == [("a",), ("a",)]
 
 
-def test_who_has_a_broker_of_his_own_shares_it_with_all_who_do() -> None:
+def test_tests_with_an_own_broker_stay_in_one_worker() -> None:
     own = {"fixtures": ["own", "own_broker"]}
     items = [Item("a::1", **own), Item("a::2"), Item("b::1", **own), Item("b::2", "slow", **own)]
     assert order_of(*items) == ["a::1", "b::1", "b::2", "a::2"]
@@ -81,5 +81,5 @@ def shared() -> None:
     """Makes a group of this file."""
 
 
-def test_who_shares_a_fixture_is_in_a_group(shared: None, request: pytest.FixtureRequest) -> None:
+def test_test_with_a_shared_fixture_is_in_a_group(shared: None, request: pytest.FixtureRequest) -> None:
     assert request.node.get_closest_marker("xdist_group") or not hasattr(request.config, "workerinput")

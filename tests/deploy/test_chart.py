@@ -31,12 +31,12 @@ def test_lint(tmp_path: Path) -> None:
         charts.helm("lint", "--strict", CHART, "--kube-version", "1.32.0", *charts.given(tmp_path, values))
 
 
-def test_lint_with_defaults_names_what_must_be_set() -> None:
+def test_lint_names_required_values() -> None:
     result = subprocess.run([charts.need("helm"), "lint", CHART], capture_output=True, text=True)
     assert "kafka.bootstrap: required: the brokers as host:port" in result.stdout + result.stderr
 
 
-def test_the_recipe_for_a_larger_disk_names_what_is_rendered(tmp_path: Path) -> None:
+def test_recipe_for_a_larger_disk_names_rendered_objects(tmp_path: Path) -> None:
     recipe = (CHART / "README.md").read_text().split("## Enlarge a disk")[1].split("\n## ")[0]
     size = re.findall(r"--set (matcher\.persistence\.size)=(\S+)", recipe)
     assert size == [("matcher.persistence.size", "200Gi")]
@@ -67,7 +67,7 @@ def test_the_version_stands_in_one_place() -> None:
 
 @pytest.mark.whole
 @pytest.mark.parametrize("kubernetes", KUBERNETES)
-def test_what_is_rendered_is_valid(tool: Tool, tmp_path: Path, kubernetes: str) -> None:
+def test_rendered_objects_are_valid(tool: Tool, tmp_path: Path, kubernetes: str) -> None:
     """Strictly: a field that Kubernetes does not know is an error. Of others' resources it has no schema."""
     validate = tool("kubernetes-validate")
     for name, values in MATRIX.items():
@@ -130,7 +130,7 @@ def test_settings_of_pods_are_understood(tmp_path: Path, name: str) -> None:
         )
 
 
-def test_what_the_chart_says_of_security_is_what_was_tried_on_a_broker(tmp_path: Path) -> None:
+def test_security_values_are_those_tried_on_a_broker(tmp_path: Path) -> None:
     """test_secured.py runs the line with variables of these names."""
     tried = (REPOSITORY / "tests" / "deploy" / "test_secured.py").read_text()
     for name in ("secured", "certificates"):
@@ -213,7 +213,7 @@ def test_pods_are_as_restricted_as_can_be(tmp_path: Path, name: str) -> None:
     assert seen >= {"sketch", "match", "Pod"}
 
 
-def test_nobody_but_a_forwarded_port_reaches_views_without_a_token(tmp_path: Path) -> None:
+def test_views_without_a_token_are_reached_by_forwarded_port_alone(tmp_path: Path) -> None:
     for name, host in (("kept and seen", "0.0.0.0"), ("kept on a claim", "127.0.0.1")):
         found = documents(template(tmp_path, MATRIX[name]))
         (container,) = of(found, "StatefulSet", "-views")["spec"]["template"]["spec"]["containers"]
@@ -420,7 +420,7 @@ def test_a_wrong_value_is_refused_by_its_name(tmp_path: Path, case: str) -> None
     assert re.search(found, str(refused.value).replace("\n", " ").replace("/", ".")), refused.value
 
 
-def test_helm_set_takes_a_number_of_the_decider_and_lint_names_what_is_required(tool: Tool, tmp_path: Path) -> None:
+def test_helm_set_takes_decider_numbers_and_lint_names_required_values(tool: Tool, tmp_path: Path) -> None:
     found = charts.helm(
         "template",
         "crawl",

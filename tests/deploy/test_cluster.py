@@ -117,7 +117,7 @@ def test_admission_is_really_on(place: Place) -> None:
 
 
 @pytest.mark.parametrize("name", MATRIX)
-def test_the_server_takes_whatever_is_rendered(place: Place, name: str) -> None:
+def test_api_server_takes_all_rendered_objects(place: Place, name: str) -> None:
     """As a dry run with strict validation: unknown and doubled fields are refused, and so is what is too loose."""
     plural = {"Ingress": "ingresses", "NetworkPolicy": "networkpolicies"}
     for document in documents(template(place.folder, MATRIX[name])):

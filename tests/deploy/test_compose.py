@@ -46,7 +46,7 @@ def test_compose_understands_the_file(tool: Tool) -> None:
 
 
 @pytest.mark.whole
-def test_what_the_file_sets_is_a_setting(tool: Tool) -> None:
+def test_variables_of_the_compose_file_are_settings(tool: Tool) -> None:
     """Each role refuses a variable that it does not know: `neardup config` reads them as the role would."""
     tool("docker-compose")
     services = composed.config(*PROFILES)["services"]

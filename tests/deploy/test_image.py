@@ -40,7 +40,7 @@ def locked(*extras: str) -> set[str]:
     return set(re.findall(r"^([a-z0-9-]+)==", result.stdout, re.MULTILINE))
 
 
-def test_what_is_locked_for_running_is_whole_and_no_more() -> None:
+def test_lock_of_the_image_holds_the_extras_and_no_more() -> None:
     runtime = locked("kafka")
     assert {"numba", "llvmlite", "confluent-kafka", "rocksdict", "rich", "click", "markupsafe"} <= runtime
     assert not {"pytest", "ruff", "mypy", "scrapy", "aiohttp", "playwright", "hatchling"} & runtime
@@ -96,7 +96,7 @@ def volume(path: Path) -> Path:
 
 
 @pytest.mark.whole
-def test_it_says_what_it_is(image: Container) -> None:
+def test_image_config_has_version_licence_user_and_entrypoint(image: Container) -> None:
     config = image.config
     labels = config["Labels"]
     assert labels["org.opencontainers.image.version"] == VERSION

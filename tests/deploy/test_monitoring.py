@@ -87,7 +87,7 @@ def test_every_panel_asks_something_that_prometheus_understands(tool: Tool, tmp_
     promtool(tool, "check", "rules", path)
 
 
-def test_every_panel_asks_for_what_there_is() -> None:
+def test_every_panel_queries_an_existing_metric() -> None:
     """Names of metrics that some process has, and names that are recorded."""
     metrics = Metrics()
     metrics.info(version="1", role="match")

@@ -25,7 +25,7 @@ def test_each_target_has_seeds() -> None:
 
 
 @pytest.mark.parametrize("path", sorted(FOUND.glob("*/*")), ids=lambda path: f"{path.parent.name}-{path.name}")
-def test_what_was_found(path: Path) -> None:
+def test_kept_findings_pass(path: Path) -> None:
     TARGETS[path.parent.name](path.read_bytes())
 
 
@@ -47,7 +47,7 @@ def breaking(depth: int) -> Callable[[bytes], None]:
     return reader
 
 
-def test_the_search_without_atheris_goes_by_what_inputs_reach(tmp_path: Path) -> None:
+def test_search_without_atheris_follows_coverage(tmp_path: Path) -> None:
     corpus, found = tmp_path / "corpus", tmp_path / "found"
     corpus.mkdir()
     found.mkdir()

@@ -52,7 +52,7 @@ def folded(audited: Line) -> tuple[list[dict[str, Any]], Counter[str]]:
 
 
 @pytest.mark.whole
-def test_each_line_is_there_once_whatever_dies(audited: Line) -> None:
+def test_audit_lines_are_exactly_once_under_kills(audited: Line) -> None:
     audited.publish(story())
     audited.start("sketch")
     audited.settle(judged=False)
@@ -64,7 +64,7 @@ def test_each_line_is_there_once_whatever_dies(audited: Line) -> None:
 
 
 @pytest.mark.whole
-def test_a_judge_audits_what_shards_found_whatever_dies(make_sharded: Callable[..., ShardedLine]) -> None:
+def test_judge_audits_candidates_of_shards_under_kills(make_sharded: Callable[..., ShardedLine]) -> None:
     line = make_sharded(audited=True)
     line.publish(story())
     line.start("sketch")

@@ -88,7 +88,7 @@ def in_log(line: Line) -> list[tuple[int, int]]:
     return [place[1:] for place in places(line)]
 
 
-def test_with_the_same_scheme_and_order_it_emits_what_the_live_one_emitted(make: Make) -> None:
+def test_backfill_with_equal_scheme_and_order_emits_the_live_verdicts(make: Make) -> None:
     line = live(make, story(), partitions=1)
     other = beside(line)
     assert other.start("backfill", once=True, read_pages=True).wait() == 0
@@ -181,7 +181,7 @@ def test_killed_again_and_again_it_goes_on_and_loses_and_doubles_nothing(make: M
 
 
 @pytest.mark.whole
-def test_where_only_the_rule_is_new_the_sketches_are_judged_anew_and_followed(make: Make) -> None:
+def test_backfill_with_another_rule_judges_and_follows_the_sketches(make: Make) -> None:
     line = live(make, story())
     line.start("sketch")
     line.start("match")
@@ -295,7 +295,7 @@ def test_it_catches_up_behind_control_records(make: Make) -> None:
 
 
 @pytest.mark.whole
-def test_what_was_taken_down_stays_down(make: Make) -> None:
+def test_takedowns_hold_in_a_backfill(make: Make) -> None:
     line: Line = make(partitions=1)
     pages = story(12)
     line.publish(pages)

@@ -109,7 +109,7 @@ def test_the_broker_ends_with_its_owner(tmp_path: Path, how: signal.Signals | st
         (False, "error: mvn is missing, and Kafka needs it; on Debian: apt-get install maven\n"),
     ],
 )
-def test_what_is_missing_is_reported_in_one_line(tmp_path: Path, jars: bool, expected: str) -> None:
+def test_missing_program_is_reported_in_one_line(tmp_path: Path, jars: bool, expected: str) -> None:
     cache = tmp_path / "cache"
     if jars:
         (cache / "libs").mkdir(parents=True)

@@ -115,7 +115,7 @@ class Crash(Exception):
     pass
 
 
-def test_documents_are_shown_as_the_verdicts_say_whatever_happens(
+def test_bulk_index_follows_verdicts_under_failures(
     broker: str, made: Topics, bulk: ModuleType, documents: Documents, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     verdicts = story()

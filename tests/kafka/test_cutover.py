@@ -152,7 +152,7 @@ def test_cutover_to_a_generation_whose_matcher_stands_still_is_refused(
 
 
 @pytest.mark.whole
-def test_who_has_not_caught_up_or_is_live_or_used_is_refused(line: Line) -> None:
+def test_cutover_refuses_a_generation_that_is_behind_live_or_used(line: Line) -> None:
     with pytest.raises(BadInput, match="there is no generation second"):
         cut_over(line.settings, "second")
     other = beside(line, sketches_of="", decider_values={"rule": "tape"})
@@ -190,7 +190,7 @@ def test_who_has_not_caught_up_or_is_live_or_used_is_refused(line: Line) -> None
 
 
 @pytest.mark.whole
-def test_one_whose_roles_run_is_not_removed_and_loses_nothing(line: Line) -> None:
+def test_generation_with_running_roles_is_not_removed(line: Line) -> None:
     """Neither a matcher alone, which has nothing to do, nor a sketcher alone."""
     second = beside(line, "second", decider_values={"rule": "tape"})
     third = beside(line, "third")

@@ -65,7 +65,7 @@ def left(text: list[str], folder: Path) -> list[str]:
 @pytest.mark.parametrize(
     ("shards", "ends_by"), whole.first([("0", None), ("2", None), ("0", signal.SIGINT), ("0", signal.SIGKILL)], 1)
 )
-def test_the_demo_shows_what_a_scan_says_and_takes_everything_along(
+def test_demo_shows_the_verdicts_of_a_scan_and_ends_its_processes(
     folder: Path, shards: str, ends_by: signal.Signals | None, shell: Shell
 ) -> None:
     """ends_by: the signal that ends a demo that stays; None: it ends by itself."""

@@ -83,7 +83,7 @@ def test_a_code_becomes_a_cause_and_an_advice(name: str) -> None:
     assert explained.endswith(")")
 
 
-def test_codes_that_roles_wait_for_have_words_of_their_own() -> None:
+def test_awaited_error_codes_have_texts_of_their_own() -> None:
     """Roles repeat these requests for minutes, so that operators read them most."""
     without = {"the Kafka client cannot go on", "Kafka refuses the request"}
     names = {code: in_words(KafkaError(code), "").partition(": ")[0] for code in PASSING}
@@ -97,7 +97,7 @@ def test_the_telling_cause_is_the_one_that_is_explained() -> None:
     assert "password" in cause.explain(error_of("_TIMED_OUT")).partition("(_")[0]
 
 
-def test_too_few_open_files_are_named_whatever_the_code() -> None:
+def test_open_file_limit_is_named_for_any_error_code() -> None:
     codes = "_TRANSPORT: Failed to create socket: Too many open files"
     assert "ulimit -n" in in_words(KafkaError(KafkaError._TRANSPORT), codes)
 

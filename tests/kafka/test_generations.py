@@ -36,7 +36,7 @@ def judged(other: Line) -> dict[int, int]:
     return wanted
 
 
-def test_a_log_is_judged_anew_and_followed(make: Make) -> None:
+def test_generation_judges_and_follows_the_live_log(make: Make) -> None:
     line: Line = make()
     line.publish(story())
     line.start("sketch")

@@ -51,7 +51,7 @@ def test_messages_come_back_in_order_from_any_offset(connection: Connection, ske
     log.close()
 
 
-def test_a_follower_gets_what_is_appended(connection: Connection, sketches: str) -> None:
+def test_follower_reads_appended_messages(connection: Connection, sketches: str) -> None:
     log = KafkaLog(connection, sketches)
     log.follow(0)
     assert log.poll(10, bytes_max=1 << 20, wait_s=0.0) == []
@@ -114,7 +114,7 @@ def test_a_log_that_is_cut_under_its_reader_stops_it(broker: str, connection: Co
     log.close()
 
 
-def test_a_log_made_anew_is_another_log(broker: str, connection: Connection, admin: Admin, sketches: str) -> None:
+def test_recreated_log_is_another_log(broker: str, connection: Connection, admin: Admin, sketches: str) -> None:
     writer = Writer(connection, sketches, gapless=True)
     writer.send(b"old")
     writer.flush()

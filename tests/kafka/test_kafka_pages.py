@@ -176,7 +176,7 @@ def test_a_commit_never_goes_back(connection: Connection, pages: str) -> None:
     reader.close()
 
 
-def test_what_was_not_committed_is_read_again_with_the_same_start(connection: Connection, pages: str) -> None:
+def test_uncommitted_records_are_read_again_with_the_same_start(connection: Connection, pages: str) -> None:
     put(connection, pages, 10)
     reader = KafkaPages(connection, pages, f"{pages}.group")
     done = read(reader, 4)
@@ -220,7 +220,7 @@ def test_a_batch_ends_by_count_and_by_bytes(connection: Connection, pages: str) 
     reader.close()
 
 
-def test_a_new_group_begins_at_what_the_topic_still_holds(broker: str, connection: Connection, pages: str) -> None:
+def test_new_group_begins_at_the_first_held_offset(broker: str, connection: Connection, pages: str) -> None:
     put(connection, pages, 5)
     delete_before(broker, pages, 3)
     reader = KafkaPages(connection, pages, f"{pages}.group")
@@ -304,7 +304,7 @@ def recreate(broker: str, admin: Admin, topic: str) -> None:
     assert admin.create(topic, 2, 1, {})
 
 
-def test_members_share_the_partitions_and_go_on_from_what_was_committed(connection: Connection, pages: str) -> None:
+def test_members_share_partitions_and_resume_at_committed_offsets(connection: Connection, pages: str) -> None:
     for partition in (0, 1):
         put(connection, pages, 10, partition=partition)
     group = f"{pages}.group"

@@ -18,7 +18,7 @@ from tests.streams.shell import words
 
 
 @pytest.mark.slow
-def test_what_stands_still_is_reported_until_it_runs(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_health_reports_a_stopped_role_until_it_runs(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(controlling, "ANSWER_SECONDS_MAX", PATIENCE_SECONDS)
     line = make()
     settings = replace(line.settings, bootstrap=line.bootstrap)

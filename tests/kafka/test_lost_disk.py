@@ -113,7 +113,7 @@ def test_an_index_with_flipped_bits_is_set_aside(line: Line) -> None:
 
 
 @pytest.mark.whole
-def test_what_the_newest_checkpoint_lacks_is_reported_and_outlives_the_process(make: Make, tmp_path: Path) -> None:
+def test_messages_behind_the_newest_checkpoint_are_reported_over_restarts(make: Make, tmp_path: Path) -> None:
     """In intervals: an alert on more than two fires although a matcher that begins again has made none itself."""
     line = make(checkpoints=str(tmp_path / "kept"), checkpoint_messages=2, flush_ms=1)
     line.publish(story())

@@ -44,7 +44,7 @@ def test_a_sketcher_needs_no_disk(make: Make) -> None:
     line.check()
 
 
-def test_a_deleted_directory_is_folded_anew(make: Make) -> None:
+def test_deleted_state_directory_is_rebuilt(make: Make) -> None:
     line = make()
     line.publish(story(8))
     line.start("sketch")
@@ -92,7 +92,7 @@ def test_an_expired_offset_is_found_by_the_verdicts(make: Make) -> None:
 
 
 @pytest.mark.whole
-def test_an_index_ahead_of_what_is_committed_is_refused(make: Make) -> None:
+def test_index_ahead_of_the_committed_offset_is_refused(make: Make) -> None:
     line = make()
     line.publish(story(8))
     line.start("sketch")
@@ -130,7 +130,7 @@ def test_another_decider_is_refused(make: Make, tmp_path: Path) -> None:
 
 
 @pytest.mark.whole
-def test_a_new_decider_decides_from_its_word_on(make: Make, tmp_path: Path) -> None:
+def test_new_decider_decides_from_its_control_record_on(make: Make, tmp_path: Path) -> None:
     line = make()
     line.publish(story(12))
     line.start("sketch")

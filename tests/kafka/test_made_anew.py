@@ -163,7 +163,7 @@ def test_verdicts_that_went_with_their_topic_are_missed_at_once(make: Make) -> N
 
 
 @pytest.mark.whole
-def test_verdicts_that_nobody_needs_again_are_let_go(make: Make) -> None:
+def test_unneeded_lost_verdicts_are_given_up(make: Make) -> None:
     line = judged(make)
     line.recreate(line.names.verdicts)
     assert ACCEPT_LOST in line.start("match").refused()

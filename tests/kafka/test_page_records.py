@@ -74,7 +74,7 @@ def test_a_body_beside_its_record_is_read_from_there(codec: str, tmp_path: Path)
     assert sum(path.is_file() for path in folder.folder.rglob("*")) == 1
 
 
-def test_what_cannot_be_expressed_is_refused() -> None:
+def test_page_without_a_record_form_is_refused() -> None:
     with pytest.raises(BadInput, match="without a URL"):
         encode_page(Page("", b""), "raw")
     with pytest.raises(BadInput, match="codec 'avro': there is raw, json, warc"):

@@ -169,7 +169,7 @@ def test_another_scheme_is_kept_out_and_refused(make: Make) -> None:
 
 
 @pytest.mark.whole
-def test_what_is_no_verdict_among_the_verdicts_is_named_by_its_place(make: Make) -> None:
+def test_foreign_record_among_verdicts_is_named_by_position(make: Make) -> None:
     """A matcher that finds no committed place reads the last ones, `neardup diff` and `export` all of them."""
     line: Line = make()
     line.publish(story(4))

@@ -54,7 +54,7 @@ def runs(pid: int) -> bool:
 @pytest.mark.parametrize(
     "code", [pytest.param(START, id="process"), pytest.param(ROLE, id="role", marks=pytest.mark.slow)]
 )
-def test_what_a_killed_test_has_started_ends(tmp_path: Path, code: str) -> None:
+def test_processes_of_a_killed_test_end(tmp_path: Path, code: str) -> None:
     environment = {**os.environ, "PYTHONPATH": f"{HERE.parents[1]}:{HERE}"}
     command = [sys.executable, "-c", code, str(tmp_path / "state"), str(tmp_path / "log")]
     starter = processes.start(command, stdout=subprocess.PIPE, env=environment)

@@ -61,7 +61,7 @@ def in_files(*paths: Path, base_url: str | None = None) -> dict[str, list[Page]]
     ],
     ids=["warc", "jsonl", "folder"],
 )
-def test_what_is_published_is_what_a_scan_reads(
+def test_published_pages_are_those_of_a_scan(
     settings: Settings, tmp_path: Path, codec: str, write: Callable[[Path], Path]
 ) -> None:
     settings = replace(settings, codec=codec)
@@ -94,7 +94,7 @@ def test_several_sources_go_in_their_order(settings: Settings, tmp_path: Path) -
     assert result.pages == 3
 
 
-def test_other_statuses_are_published_and_what_is_no_page_is_reported(settings: Settings, tmp_path: Path) -> None:
+def test_other_statuses_are_published_and_non_pages_reported(settings: Settings, tmp_path: Path) -> None:
     moved = archives.record("http://a.example/moved", archives.http(b"", "Location: /x", status=301))
     broken = archives.record("http://a.example/broken", b"no HTTP at all")
     fine = archives.records(CRAWL[:2])

@@ -73,14 +73,14 @@ def test_a_stretch_is_replayed_to_a_file_and_to_a_topic(line: Line) -> None:
 
 
 @pytest.mark.whole
-def test_a_log_whose_begin_is_gone_is_refused_and_what_is_left_is_named(line: Line) -> None:
+def test_replay_of_a_trimmed_log_is_refused_with_the_held_offsets(line: Line) -> None:
     line.delete_before(line.names.sketches, 0, 4)
     with pytest.raises(PositionLost, match=rf"{line.names.sketches}.*offset 0 is to be read, and the topic holds 4 to"):
         replay_stream(line.settings, Stretch(5), out=io.BytesIO())
 
 
 @pytest.mark.whole
-def test_what_the_index_was_made_with_counts_and_another_decider_is_refused(line: Line, tmp_path: Path) -> None:
+def test_replay_uses_the_decider_of_the_index_and_refuses_another(line: Line, tmp_path: Path) -> None:
     other = replace(line.settings, decider_values={"tape_min": 0.5})
     out = io.BytesIO()
     replay_stream(other, Stretch(), out=out)
@@ -98,7 +98,7 @@ def test_another_log_of_the_name_has_no_past_verdicts(line: Line) -> None:
 
 
 @pytest.mark.whole
-def test_a_log_whose_begin_is_gone_is_replayed_from_a_checkpoint(make: Make, tmp_path: Path) -> None:
+def test_trimmed_log_is_replayed_from_a_checkpoint(make: Make, tmp_path: Path) -> None:
     line = make(checkpoints=str(tmp_path / "kept"), checkpoint_messages=1, checkpoints_kept=9, flush_ms=1)
     line.start("sketch")
     line.start("match")

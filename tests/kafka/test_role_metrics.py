@@ -13,7 +13,7 @@ from streams.roles.single_process import run_single_process
 from tests.quiet import quiet_runtime
 
 
-def test_both_roles_count_what_they_did(broker: str, names: Topics, tmp_path: Path) -> None:
+def test_metrics_of_both_roles_count_their_work(broker: str, names: Topics, tmp_path: Path) -> None:
     line = Line(broker, names, tmp_path)
     pages = story()
     line.publish(pages)

@@ -29,7 +29,7 @@ def test_pages_become_verdicts(make: Make) -> None:
 
 
 @pytest.mark.whole
-def test_what_reads_a_scans_state_leaves_a_matchers_alone(make: Make) -> None:
+def test_readers_of_a_scan_refuse_the_state_of_a_matcher(make: Make) -> None:
     line = make()
     line.publish(story())
     line.start("sketch")

@@ -41,7 +41,7 @@ if os.environ.get("EACH_STEP"):
 
 
 @pytest.mark.whole
-def test_shards_and_a_judge_say_what_a_lockstep_says(line: ShardedLine) -> None:
+def test_shards_and_judge_emit_the_verdicts_of_a_lockstep(line: ShardedLine) -> None:
     """Shards move between processes meanwhile."""
     line.publish(story())
     line.start("sketch")

@@ -8,7 +8,7 @@ from roles import readiness
 pytestmark = pytest.mark.whole
 
 
-def test_who_waits_for_its_readiness_need_not_wait_for_a_partition(make: Make) -> None:
+def test_sketcher_without_a_partition_is_ready(make: Make) -> None:
     """An upgrade starts a new one before it stops an old one, which holds its partitions until then."""
     line = make(partitions=1)
     ports = kafka.free_ports(2)

@@ -119,7 +119,7 @@ def test_an_index_restored_from_before_a_takedown_takes_the_page_down_again(line
 
 
 @pytest.mark.whole
-def test_a_word_with_another_seed_is_refused_before_it_stops_the_line(line: Line) -> None:
+def test_takedown_with_another_seed_is_refused_before_the_log(line: Line) -> None:
     before = line.ends(line.names.sketches)
     with pytest.raises(WrongScheme):
         forget(replace(line.settings, seed=8), of_url("http://a.example/"))

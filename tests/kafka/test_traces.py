@@ -107,7 +107,7 @@ def test_a_traced_page_is_followed_to_its_verdict(make: Make) -> None:
     assert {context.split(b"-")[2] for context in found if context} == last
 
 
-def test_what_is_not_sampled_leaves_nothing_and_off_is_off(make: Make) -> None:
+def test_unsampled_and_disabled_traces_leave_no_spans(make: Make) -> None:
     line = make()
     kept = Kept(ParentBased(TraceIdRatioBased(0.0)))
     with PageProducer(line.bootstrap, line.names.pages, traces=kept.traces) as producer:
@@ -122,7 +122,7 @@ def test_what_is_not_sampled_leaves_nothing_and_off_is_off(make: Make) -> None:
 
 
 @pytest.mark.whole
-def test_roles_that_do_not_trace_pass_over_what_others_send(make: Make) -> None:
+def test_roles_without_tracing_ignore_trace_headers(make: Make) -> None:
     line = make()
     kept = Kept()
     with PageProducer(line.bootstrap, line.names.pages, traces=kept.traces) as producer:

@@ -138,7 +138,7 @@ def test_a_batch_that_was_not_stored_comes_again(broker: str, made: Topics, matc
     assert sorted(store.taken) == matcher.emitted
 
 
-def test_a_follower_gets_what_comes(broker: str, made: Topics, matcher: Matcher) -> None:
+def test_follower_gets_new_verdicts(broker: str, made: Topics, matcher: Matcher) -> None:
     store = Store()
     with VerdictConsumer(broker, store, made.verdicts) as consumer:
         batches = consumer.batches(wait_s=30)
@@ -270,7 +270,7 @@ def test_positions_of_another_topic_are_refused(broker: str, made: Topics) -> No
         VerdictConsumer(broker, Store(), "no-such-topic")
 
 
-def test_what_is_no_verdict_is_named(broker: str, made: Topics) -> None:
+def test_foreign_record_is_named(broker: str, made: Topics) -> None:
     producer = Producer({"bootstrap.servers": broker})
     producer.produce(made.verdicts, b"{broken", partition=1)
     assert producer.flush(30) == 0

@@ -106,7 +106,7 @@ def test_places_to_begin() -> None:
             parse_start(wrong, NOW)
 
 
-def test_a_table_says_what_became_of_each_page(settings: Settings) -> None:
+def test_table_has_the_verdict_of_each_page(settings: Settings) -> None:
     out = io.StringIO()
     console = Console(file=out, width=140, force_terminal=True, no_color=True)
 
@@ -205,7 +205,7 @@ print("ended", count > 0)
 """
 
 
-def test_a_follower_shows_what_comes_until_ctrl_c(settings: Settings, broker: str) -> None:
+def test_follow_shows_new_verdicts_until_ctrl_c(settings: Settings, broker: str) -> None:
     command = [sys.executable, "-c", FOLLOW, broker, settings.verdicts_topic]
     follower = processes.start(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     try:

@@ -81,7 +81,7 @@ def test_a_recreated_topic_ends_the_views_and_gets_new_tables(stage: Stage) -> N
 
 
 @pytest.mark.slow
-def test_the_views_go_on_behind_what_retention_has_trimmed(stage: Stage) -> None:
+def test_views_resume_behind_trimmed_verdicts(stage: Stage) -> None:
     """While they run, all rows stay; new tables have the verdicts that are left."""
     verdicts = random_verdicts(120, 6)
     stage.emit(verdicts[:60])

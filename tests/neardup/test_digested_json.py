@@ -30,7 +30,7 @@ def test_a_released_scheme_is_read_and_named_as_ever(golden: Mapping[str, str]) 
     assert (held.to_json(), held.digest) == (golden["written"], golden["digest"])
 
 
-def test_what_is_the_default_now_is_among_them() -> None:
+def test_current_default_is_among_known_digests() -> None:
     sites = {"a.example": SiteOverride(never_merge=True), "b.example": SiteOverride(tape_min=0.9)}
     digests = [golden["digest"] for golden in GOLDEN["deciders"] + GOLDEN["schemes"]]
     assert {DECIDER.digest, replace(DECIDER, sites=sites).digest, SCHEME.digest} <= set(digests)
@@ -117,7 +117,7 @@ def test_every_number_tells_deciders_apart() -> None:
         ({"sites": {"a.org": {"never_merge": False, "tape_min": None, "quota": 3}}}, "does not know quota"),
     ],
 )
-def test_what_a_newer_program_wrote_is_called_so(change: dict[str, Any], expected: str) -> None:
+def test_json_of_a_newer_program_is_named(change: dict[str, Any], expected: str) -> None:
     text = json.dumps(json.loads(DECIDER.to_json()) | change)
     with pytest.raises(OtherVersion, match=f"state/decider.json: written by a newer version of neardup .*{expected}"):
         Decider.from_json(text, "state/decider.json")
@@ -126,7 +126,7 @@ def test_what_a_newer_program_wrote_is_called_so(change: dict[str, Any], expecte
 
 
 @pytest.mark.parametrize("spoilt", ["", "{", "[]", "3", "{}"])
-def test_what_is_none_is_called_so(spoilt: str) -> None:
+def test_json_of_another_kind_is_named(spoilt: str) -> None:
     for kind in (Decider, Scheme):
         with pytest.raises(ValueError):
             kind.from_json(spoilt)

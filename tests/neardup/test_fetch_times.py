@@ -104,7 +104,7 @@ def test_a_date_may_lack_its_smaller_parts(text: str, same_as: str) -> None:
         datetime(2026, 3, 1),
     ],
 )
-def test_what_is_no_fetch_time_is_a_bad_page(given: object) -> None:
+def test_bad_fetch_time_is_a_bad_page(given: object) -> None:
     with pytest.raises(BadPage, match="fetched_at"):
         read_time(given)
 

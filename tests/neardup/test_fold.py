@@ -112,7 +112,7 @@ def repeats(seed):
 
 
 @pytest.mark.parametrize("name", ["plain", "hot", "simhash64", "sites"])
-def test_what_was_worked_out_ahead_is_what_would_be_worked_out_now(name):
+def test_lookahead_equals_direct_computation(name):
     records = [*crawl(3, 60), *repeats(3)]
     singly, expected = folded(records, endless(1), decider=DECIDERS[name], checked=False)
     for size in (50, len(records)):
@@ -223,7 +223,7 @@ def test_a_mirror_that_goes_page_by_page_is_read_ahead():
     assert outcome.effort[0] <= 3, "each heir that has to go next would cost a pass of its own"
 
 
-def test_writes_hold_only_what_changed():
+def test_writes_hold_changed_rows_alone():
     records = [record("http://a.org/", " ".join(VOCABULARY), at=1)]
     _, store = folded(records, endless(1))
     again = fold([(2, record("http://a.org/", " ".join(VOCABULARY), at=0))], store, SMALL)
@@ -288,7 +288,7 @@ def test_a_store_that_lost_rows_is_noticed(family):
 # ---- traces --------------------------------------------------------------------------------------------------------
 
 
-def test_a_trace_tells_of_each_page_what_was_weighed():
+def test_trace_has_the_weighed_candidates_of_each_page():
     words = VOCABULARY
     near = [*words[:38], "x", "y"]
     pages = [

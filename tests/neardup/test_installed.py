@@ -17,14 +17,14 @@ SCHEME = Scheme(seed=1)
 PAGE = Page("http://a.example/", b"words", "text/plain")
 
 
-def test_what_is_pinned_here() -> None:
+def test_pinned_versions() -> None:
     """A change of these is a change of the default scheme: on purpose, with a line in the changelog, or by accident."""
     assert (SCHEME.public_suffixes, SCHEME.charsets) == ("ce848d8e11ad8014", "cd824456f9b9e8fa")
     assert SCHEME.charset_detection == "charset-normalizer 3.5.2"
 
 
 @pytest.mark.parametrize("name", ["publicsuffixlist", "charset-normalizer", "webencodings"])
-def test_the_project_asks_for_exactly_what_is_installed(name: str) -> None:
+def test_project_requires_the_installed_versions(name: str) -> None:
     project = (Path(__file__).parents[2] / "pyproject.toml").read_text()
     assert re.search(rf'"{name}==(\S+?)"', project)[1] == version(name)  # type: ignore[index]
 

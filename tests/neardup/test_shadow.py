@@ -87,7 +87,7 @@ def test_every_pair_near_the_threshold_is_drawn_at_rate_1_and_none_at_rate_0():
     assert drawn_from(Auditor(live, None, 0.0), decider=live)[0] == []
 
 
-def test_a_page_is_drawn_or_not_whatever_the_batch():
+def test_shadow_sample_does_not_depend_on_the_batch():
     live = replace(SMALL, two_sites_tape_min=0.9)
     records = [record("http://a.org/", text())]
     records += [record(f"http://b{i}.org/", text((i % 50, 4), words=[*BASE, f"mine{i}"])) for i in range(60)]

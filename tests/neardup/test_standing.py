@@ -30,7 +30,7 @@ OTHER = {"page_id": 1, "url": "https://a.example/"}
         ),
     ],
 )
-def test_what_holds_after_a_verdict(
+def test_standing_after_a_verdict(
     verdict: dict[str, object], kind: str, cluster: int | None, shown: bool, instead: str | None
 ) -> None:
     standing = standing_of(verdict)
@@ -39,7 +39,7 @@ def test_what_holds_after_a_verdict(
     assert standing.live == (kind not in ("gone", "rejected"))
 
 
-def test_what_is_no_verdict_is_not_guessed() -> None:
+def test_standing_of_no_verdict_is_not_guessed() -> None:
     with pytest.raises(KeyError):
         standing_of({})
     assert Standing("gone", None, None, None).live is False

@@ -137,7 +137,7 @@ def test_normal_form(url: str, normal: str) -> None:
         "http://a/" + "ä" * 400,
     ],
 )
-def test_what_is_no_url_is_a_bad_page(url: str) -> None:
+def test_bad_url_is_a_bad_page(url: str) -> None:
     with pytest.raises(BadPage):
         normalise_url(url)
 

@@ -57,13 +57,13 @@ def test_every_verdict_holds_to_the_schema(verdicts: list[Verdict]) -> None:
         checker.validate(json.loads(verdict.to_json()))
 
 
-def test_what_is_empty_is_left_out(verdicts: list[Verdict]) -> None:
+def test_empty_fields_are_left_out(verdicts: list[Verdict]) -> None:
     held = [json.loads(verdict.to_json()) for verdict in verdicts]
     assert all(value not in (None, {}, "") for one in held for value in one.values() if value is not False)
     assert not any(value is False for one in held for value in one.values())
 
 
-def test_the_schema_forbids_what_it_does_not_know(verdicts: list[Verdict]) -> None:
+def test_schema_forbids_unknown_fields(verdicts: list[Verdict]) -> None:
     checker = jsonschema.Draft202012Validator(json.loads(schema()))
     good = json.loads(verdicts[0].to_json())
     for change in ({"verdict": "maybe"}, {"page_id": -1}, {"colour": "red"}, {"version": 2}):

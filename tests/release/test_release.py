@@ -58,7 +58,7 @@ def test_the_changelog_begins_with_this_version(project: dict[str, Any]) -> None
     assert first[1] == project["version"]
 
 
-def test_metadata_say_what_it_is(built: dict[str, Path], project: dict[str, Any]) -> None:
+def test_metadata_of_the_wheel(built: dict[str, Path], project: dict[str, Any]) -> None:
     values = metadata(built["wheel"])
     assert (values["Name"], values["Version"]) == ("neardup", project["version"])
     assert values["License-Expression"] == "Apache-2.0"
@@ -118,9 +118,7 @@ def installed(wheel: Path, folder: Path) -> Path:
     return folder
 
 
-def test_what_is_installed_runs_from_where_it_was_put(
-    built: dict[str, Path], project: dict[str, Any], tmp_path: Path
-) -> None:
+def test_installed_wheel_runs(built: dict[str, Path], project: dict[str, Any], tmp_path: Path) -> None:
     place = installed(built["wheel"], tmp_path / "place")
     environment = {**os.environ, "PYTHONPATH": str(place)}
     script = [sys.executable, place / "bin" / "neardup"]

@@ -99,7 +99,7 @@ def spoil_a_sketch(store: Store) -> None:
         (spoil_a_sketch, ["sketch record"]),
     ],
 )
-def test_what_does_not_fit_is_reported(store: Store, spoil: Callable[[Store], None], words: list[str]) -> None:
+def test_contradictions_are_reported(store: Store, spoil: Callable[[Store], None], words: list[str]) -> None:
     spoil(store)
     found = looked(store)
     assert found.wrong_total == len(found.wrong) > 0

@@ -160,7 +160,7 @@ def test_calls_and_reopening_change_no_verdict(tmp_path: Path) -> None:
     assert parts == whole
 
 
-def test_a_query_says_what_adding_would_and_leaves_no_trace(tmp_path: Path) -> None:
+def test_query_equals_adding_and_changes_nothing(tmp_path: Path) -> None:
     with open_index(tmp_path / "index", scheme=SCHEME) as index:
         for one in STREAM:
             asked = [index.query(one) for _ in range(2)]
@@ -265,7 +265,7 @@ def test_a_directory_in_use_is_refused(tmp_path: Path) -> None:
         open_index(tmp_path)
 
 
-def test_what_cannot_be_read_is_a_verdict() -> None:
+def test_unreadable_page_is_a_rejected_verdict() -> None:
     bad = [Page("no url", b"x"), Page("https://a.example/", b"x", status=503), Page("https://a.example/", None)]
     with open_index(scheme=SCHEME) as index:
         assert kinds(index.add(bad)) == ["rejected", "rejected", "gone"]
@@ -322,14 +322,14 @@ def test_a_page_without_a_list_is_named() -> None:
 
 
 @pytest.mark.parametrize("wrong", ["https://a.example/", ("https://a.example/", b"")])
-def test_what_is_no_page_is_named(wrong: Any) -> None:
+def test_argument_that_is_no_page_is_named(wrong: Any) -> None:
     with open_index() as index:
         for method in (index.add, index.query):
             with pytest.raises(TypeError, match=r"neardup\.Page\(url, body\), not (str|tuple): .*a\.example"):
                 method([wrong] if method == index.add else wrong)
 
 
-def test_sketching_and_comparing_name_what_is_no_page_or_sketch() -> None:
+def test_sketch_and_compare_name_bad_arguments() -> None:
     with pytest.raises(TypeError, match=r"sketch_pages\(\[page\], scheme\)"):
         sketch_pages(page(1), SCHEME)  # type: ignore[arg-type]
     with pytest.raises(TypeError, match=r"neardup\.Page\(url, body\), not bytes: "):
@@ -361,7 +361,7 @@ def test_sketching_and_comparing_name_what_is_no_page_or_sketch() -> None:
         ("score", "0.5", r"Page\.score .* must be a number from 0 to 1, or None, not '0\.5' of type str"),
     ],
 )
-def test_what_a_page_cannot_hold_is_named(field: str, value: object, words: str) -> None:
+def test_bad_page_field_is_named(field: str, value: object, words: str) -> None:
     given: dict[str, Any] = {"url": "https://a.example/", "body": b""}
     with pytest.raises(TypeError, match=words):
         Page(**{**given, field: value})

@@ -48,7 +48,7 @@ def test_the_lag_of_all_partitions_is_reported_and_stands_while_the_broker_is_aw
     assert health.live()[0]
 
 
-def test_who_stands_still_while_verdicts_wait_ends(monkeypatch) -> None:
+def test_stuck_views_worker_ends_while_verdicts_wait(monkeypatch) -> None:
     monkeypatch.setattr(monitoring, "LAG_SECONDS", 0)
     clock = ManualClock()
     health = Health(clock.now_ms, stall_ms=10)

@@ -29,7 +29,7 @@ def test_wider_blocks_are_the_same_bits_in_other_cuts() -> None:
     assert PLACES[KeyFamily.LOGTF] == usual
 
 
-def test_what_blocks_alone_bring_together_is_seen() -> None:
+def test_candidates_of_blocks_alone_are_counted() -> None:
     samples = edited("a word in ten", 60)
     records = sketched(samples)
     without, narrow, wide = (judge(samples, records, blocks) for blocks in CHOICES)

@@ -121,7 +121,7 @@ def test_two_mixtures_make_one(mixture):
     assert both.names[both.kinds[-1]] == mixture.names[mixture.kinds[-1]]
 
 
-def test_a_choice_is_what_pages_post():
+def test_choice_equals_posted_keys():
     (record,) = Records(generated(1, 10, 24), [], 1, SCHEME, 3).part(3, 4)
     head, decider = Header(record), Decider(scheme=SCHEME.digest)
     before = similarity_keys(head, decider)

@@ -20,7 +20,7 @@ DECIDER = Decider(scheme=Scheme(seed=1).digest)
 
 
 @pytest.mark.slow
-def test_what_any_variant_wrote_the_others_and_the_index_can_read(tmp_path):
+def test_stores_of_all_variants_are_readable_by_each_other(tmp_path):
     def rows_of(name: str) -> dict[bytes, bytes]:
         return {f"{name} {i}".encode(): name.encode() * 20 for i in range(50)}
 

@@ -35,7 +35,7 @@ def test_each_row_is_written_as_it_is_measured(tmp_path, capsys):
     assert seconds_of(tmp_path / "build" / "bench") == {"first": 7}
 
 
-def test_what_was_measured_before_a_failure_stays(tmp_path, capsys, monkeypatch):
+def test_rows_before_a_failure_are_kept(tmp_path, capsys, monkeypatch):
     def group():
         yield Row("before", "s", 1.0)
         raise KeyboardInterrupt

@@ -41,7 +41,7 @@ def test_a_late_page_of_a_case(make, scored, hot, kinds):
         assert late.scored == 0
 
 
-def test_a_row_says_what_is_over_its_factor_and_what_grows():
+def test_row_names_exceeded_factors_and_growth():
     row = Row("x", "us a page", 300.0, 100.0)
     _judge(row, CASES[0], 2.0)
     assert "3.00 of the normal cost, OVER 1.2" in row.check

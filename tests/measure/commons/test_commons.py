@@ -166,7 +166,7 @@ def test_judgements_name_relations() -> None:
     assert {found for counts in judged.values() for found in counts} <= {"right", "wrong", "unclear"}
 
 
-def test_exact_jaccard_hides_what_has_the_same_shingles() -> None:
+def test_exact_jaccard_hides_equal_shingles() -> None:
     words = list(range(100))
     found = rules.jaccard([words, words[50:] + words[:50], [*words[:99], 7], list(range(200, 300)), []])
     assert found == {1: 0, 2: 0}

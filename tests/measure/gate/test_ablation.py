@@ -56,7 +56,7 @@ def test_without_a_step_more_is_wrong(step: str, generate: object) -> None:
     assert RULES["verified"] is verified.RULE
 
 
-def test_a_rule_that_cannot_see_something_is_put_back_whatever_happens() -> None:
+def test_ablated_rule_is_restored_after_a_failure() -> None:
     def fails(decider: Decider) -> Tally:
         assert RULES["verified"] is not verified.RULE
         raise ValueError

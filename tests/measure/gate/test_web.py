@@ -33,7 +33,7 @@ pytestmark = pytest.mark.whole
 SCHEME = Scheme(seed=20060806)
 
 
-def test_the_web_is_seeded_and_says_what_its_pages_are_about(tmp_path: Path) -> None:
+def test_web_is_seeded_and_labels_its_pages(tmp_path: Path) -> None:
     pages = generated(600, 3)
     count = write_web(pages, tmp_path / "a", 3)
     for again in (ordinary, copied):

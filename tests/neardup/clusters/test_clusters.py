@@ -238,7 +238,7 @@ def test_the_best_candidate_is_the_nearest_then_the_oldest():
 # ---- canonical -----------------------------------------------------------------------------------------------------
 
 
-def test_canonical_is_what_the_representative_names_while_that_is_a_live_member():
+def test_canonical_follows_the_representative_to_a_live_member():
     story = Story(
         record(A, text(), canonical=B),
         record(B, NEAR),
@@ -268,7 +268,7 @@ def test_a_page_of_another_cluster_is_no_canonical():
     assert story.json(3)["canonical"] == A
 
 
-def test_a_verdict_says_what_its_page_names_as_canonical():
+def test_verdict_has_the_canonical_of_its_page():
     """Each page's own word, of whatever kind the verdict is; not where it names itself."""
     pages = record(A, text(), canonical=A), record(B, NEAR, canonical=C), record(B, NEAR, at=1, canonical=D)
     story = Story(*pages, record(C, NEARER), tombstone(A, at=2))

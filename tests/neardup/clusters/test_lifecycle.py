@@ -48,7 +48,7 @@ def test_a_copy_joins_its_cluster_with_the_holder_as_evidence():
     assert verdict["coordinates"]["offset"] == 5
 
 
-def test_a_near_duplicate_says_what_was_measured():
+def test_near_duplicate_has_its_measurements():
     verdict = Story(record(A, text()), record(B, NEAR)).json(2)
     assert (verdict["verdict"], verdict["cluster"], verdict["cluster_size"]) == ("near_duplicate", 1, 2)
     evidence = verdict["evidence"]
@@ -71,7 +71,7 @@ def test_evidence_can_be_counted_again_from_the_sketches():
     assert evidence["tape_score"] == round(58 / 66, 4)
 
 
-def test_a_unique_page_names_the_nearest_candidate_and_what_rejected_it():
+def test_unique_page_names_nearest_candidate_and_rejecting_step():
     half = text((20, 36))
     verdict = Story(record(A, text()), record(B, half)).json(2)
     assert verdict["verdict"] == "unique"
@@ -82,7 +82,7 @@ def test_a_unique_page_names_the_nearest_candidate_and_what_rejected_it():
     assert "kept_apart" not in verdict["evidence"]
 
 
-def test_a_page_that_is_alike_and_kept_apart_says_by_what():
+def test_similar_page_kept_apart_names_the_veto():
     """Sweaters and socks of one text: what an index shows of them is its owner's choice."""
     pages = [record(A, f"{text()} sweaters", title="sweaters"), record(A + "b", f"{NEAR} socks", title="socks")]
     story = Story(*pages)
@@ -170,7 +170,7 @@ def test_an_unreadable_fetch_changes_nothing_and_tells_where_the_url_stands():
 # ---- gone ----------------------------------------------------------------------------------------------------------
 
 
-def test_a_tombstone_takes_a_page_out_and_the_url_starts_anew():
+def test_tombstone_removes_a_page_and_its_url_is_unknown():
     late = 4 + SMALL.reclaim_days * 24 * 60 * 60 * 1000
     story = Story(record(A, text(), at=1), tombstone(A, at=2), record(B, text(), at=3), record(A, text(), at=late))
     assert story.kinds == ["unique", "gone", "unique", "exact_duplicate"]
@@ -328,7 +328,7 @@ def standings(*records):
     return {one["verdict"] for one in (*verdict, late["standing"])}
 
 
-def test_a_copy_of_what_the_representative_was_is_near_once_that_was_edited():
+def test_copy_of_a_former_representative_is_a_near_duplicate():
     before = record(A, text()), record(B, text())
     assert standings(*before, record(B, text(), at=2)) == {"exact_duplicate"}
     assert standings(*before, record(A, NEAR, at=1), record(B, text(), at=2)) == {"near_duplicate"}

@@ -66,7 +66,7 @@ def outcomes(records, decider, size):
 @pytest.mark.parametrize("name", whole.first(["plain", "hot", "sites", "simhash"], 2))
 @settings(max_examples=3, deadline=None)
 @given(seed=st.integers(0, 1 << 32), size=st.sampled_from([1, 7, 40, 300]))
-def test_plain_pages_come_to_what_they_come_to_one_by_one(name, seed, size):
+def test_plain_pages_equal_pages_judged_singly(name, seed, size):
     records = mixed(seed)
     together, plain = outcomes(records, DECIDERS[name], size)
     with pytest.MonkeyPatch.context() as monkeypatch:
@@ -106,7 +106,7 @@ def joining(seed, first):
 @pytest.mark.parametrize("name", whole.first(["plain", "hot", "sites"], 1))
 @settings(max_examples=10, deadline=None)
 @given(seed=st.integers(0, 1 << 32), first=st.sampled_from([6, 20]), size=st.sampled_from([20, 80]))
-def test_members_come_to_what_they_come_to_one_by_one(name, seed, first, size):
+def test_plain_members_equal_members_judged_singly(name, seed, first, size):
     records, sizes = joining(seed, first), [1] * first + [size] * 4
     together, plain = outcomes(records, DECIDERS[name], sizes)
     with pytest.MonkeyPatch.context() as monkeypatch:

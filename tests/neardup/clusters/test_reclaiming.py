@@ -45,7 +45,7 @@ def test_a_copy_gains_nothing_by_its_originals_outage(outage, back):
     assert (after["representative"]["url"], after["cluster"], after["cluster_size"]) == (A, 1, 3)
 
 
-def test_whoever_reads_verdicts_hears_of_both():
+def test_verdicts_report_promotion_and_reclaim():
     story = Story(*BEFORE, *OUTAGES["404"], record(A, text(), at=DAY))
     assert story.kinds == [
         *("unique", "exact_duplicate", "gone", "promoted"),
@@ -182,7 +182,7 @@ def test_no_outage_is_so_varied_that_a_page_is_forgotten(copied, texts):
         assert len(held(values, A).notes) <= rows.NOTES_MAX
 
 
-def test_what_was_founded_before_is_no_copy():
+def test_page_founded_earlier_is_no_copy():
     """A and B are two pages; A shows for a while what B had shown before it."""
     story = Story(record(B, text(), at=1), record(A, FAR, at=2), record(A, text(), at=3), record(A, FAR, at=4))
     assert story.kinds == ["unique", "unique", "exact_duplicate", "unique"]
@@ -193,7 +193,7 @@ def test_what_was_founded_before_is_no_copy():
     assert story.kinds[-2:] == ["unique", "exact_duplicate"]
 
 
-def test_who_has_taken_a_place_by_right_keeps_it():
+def test_rightful_representative_is_kept():
     """A was first, C second; both come back to what a copy has founded meanwhile."""
     out = [record(A, text(), at=1), tombstone(A, at=2), record(C, text(), at=3), tombstone(C, at=4)]
     pages = [*out, record(B, text(), at=5)]

@@ -64,7 +64,7 @@ def test_a_page_alone_leaves_nothing():
     assert fetched(store, 2, record(A, text(), title="Wool")) == ["unique"]
 
 
-def test_a_url_that_nobody_knows_changes_nothing():
+def test_takedown_of_an_unknown_url_changes_nothing():
     _, store = folded([record(A, text())], endless(1))
     before = everything(store)
     assert removed(store, of_url(B)).pages == 0
@@ -91,7 +91,7 @@ def test_a_member_that_goes_leaves_its_representative():
     assert fetched(store, 3, record(A, text())) == ["unchanged"]
 
 
-def test_what_copies_share_stays_without_the_page_that_came_first():
+def test_shared_sketch_stays_when_its_first_page_goes():
     first = record(A, text(), title="Secret", canonical=f"{A}canonical")
     _, store = folded([first, record(B, text(), title="Secret"), record(C, text(), title="Secret")], endless(9))
     for url in (A, B):
@@ -115,7 +115,7 @@ def test_nothing_is_left_of_a_page_that_was_gone_or_edited_before():
         assert url_hash(url) not in everything(store)
 
 
-def test_a_site_goes_with_all_its_pages_and_nobody_of_it_takes_over():
+def test_takedown_of_a_site_promotes_none_of_its_pages():
     urls = [f"http://{host}.org/{page}" for page in range(3) for host in ("a", "www.a", "b")]
     _, store = folded([record(url, text()) for url in urls], endless(99))
     found = removed(store, of_site("a.org"))
@@ -134,7 +134,7 @@ def test_a_prefix_goes_and_its_neighbours_stay():
     assert {left.headers[row.page_id].url for row in left.urls.values()} == {urls[0], urls[1], urls[5]}
 
 
-def test_words_that_name_nothing_are_refused():
+def test_bad_takedown_names_are_refused():
     for make, expected in ((of_url, "nowhere"), (of_prefix, "http://a.org"), (of_site, "www.a.org"), (of_site, "a b")):
         with pytest.raises(BadInput):
             make(expected)

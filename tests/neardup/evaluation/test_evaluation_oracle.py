@@ -95,7 +95,7 @@ def pages_of(name: str) -> list[Page]:
         ("without a similar pair", 0, False),
     ],
 )
-def test_every_cell_is_what_counting_gives(name: str, count: int, by_both: bool, tmp_path: Path) -> None:
+def test_every_cell_equals_the_count(name: str, count: int, by_both: bool, tmp_path: Path) -> None:
     pages = pages_of(name)
     crawl = crawl_of(pages)
     path = tmp_path / "labels.jsonl"

@@ -49,7 +49,7 @@ def rows(g: Graph) -> list[tuple[int, int, int, int]]:
 
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("threads", [1, 3])
-def test_joins_find_what_comparing_all_pairs_finds(seed: int, threads: int) -> None:
+def test_joins_equal_comparing_all_pairs(seed: int, threads: int) -> None:
     c = planted(seed)
     every = naive(c)
     assert rows(b_graph(c, threads=threads)) == [row for row in every if row[2] >= 2]
@@ -125,7 +125,7 @@ def test_thresholds_out_of_range_are_refused() -> None:
         c_graph(c, c_min=385)
 
 
-def test_identity_sets_and_what_has_no_text_are_set_aside() -> None:
+def test_identity_sets_and_empty_texts_are_set_aside() -> None:
     text = words(1, 60)
     first = page("https://a.example/1", "One", text)
     pages = [

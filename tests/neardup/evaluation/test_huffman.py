@@ -147,7 +147,7 @@ def test_a_fold_has_no_pair_of_a_group_that_was_learned(monkeypatch: pytest.Monk
 
 
 @pytest.mark.slow
-def test_what_was_learned_there_is_judged_here() -> None:
+def test_model_of_other_results_is_measured_here() -> None:
     """There the signals say the opposite."""
     here = few()
     there = Examples({name: 0.9 - column for name, column in here.examples.columns.items()}, here.examples.truth)
@@ -160,7 +160,7 @@ def test_what_was_learned_there_is_judged_here() -> None:
 
 
 @pytest.mark.slow
-def test_languages_are_judged_by_what_others_taught(made) -> None:
+def test_language_is_judged_by_models_of_other_languages(made) -> None:
     rows = by_name(made)["languages"].to_json()
     assert [(row["language"], row["pairs"]) for row in rows] == [("xa", 120), ("xb", 120)]
     assert all(row["F"] > 0.9 for row in rows)
@@ -176,7 +176,7 @@ def test_online_rules_stand_beside(made) -> None:
 
 
 @pytest.mark.slow
-def test_without_rendered_bodies_what_needs_them_is_left_out_and_reported() -> None:
+def test_sets_without_rendered_bodies_are_left_out_and_reported() -> None:
     sections = signal_sections(study(rendered=False, count=60))
     for section in sections[:4]:
         assert "No page has a rendered body" in section.missing

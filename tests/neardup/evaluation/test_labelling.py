@@ -62,7 +62,7 @@ def test_pairs_come_in_order_and_a_restart_goes_on(crawl: Crawl) -> None:
     assert r.labelling.next_for("ana") is None
 
 
-def test_undo_takes_back_the_last_word_also_after_a_restart(crawl: Crawl) -> None:
+def test_undo_removes_the_last_label_after_a_restart(crawl: Crawl) -> None:
     r = Round(crawl)
     r.labelling.record("ana", 0, "correct", [], 1)
     r.labelling.record("ana", 1, "correct", [], 2)
@@ -78,7 +78,7 @@ def test_undo_takes_back_the_last_word_also_after_a_restart(crawl: Crawl) -> Non
     assert len(r.lines) == 6
 
 
-def test_what_is_not_kept_is_not_shown(crawl: Crawl) -> None:
+def test_label_that_was_not_written_is_not_shown(crawl: Crawl) -> None:
     r = Round(crawl)
 
     def full(line: bytes) -> None:
@@ -105,7 +105,9 @@ def test_what_is_not_kept_is_not_shown(crawl: Crawl) -> None:
         ("ana", 0, "incorrect", ["nonsense"]),
     ],
 )
-def test_bad_words_are_refused(crawl: Crawl, labeller: str, place: int, judgement: str, reasons: list[str]) -> None:
+def test_bad_label_records_are_refused(
+    crawl: Crawl, labeller: str, place: int, judgement: str, reasons: list[str]
+) -> None:
     r = Round(crawl)
     with pytest.raises(BadInput):
         r.labelling.record(labeller, place, judgement, reasons, 1)

@@ -64,7 +64,7 @@ def test_a_label_survives_its_line() -> None:
         (b'{"a": "http://a.example/", "b": "http://b.example/", "label": "correct", "labeller": 5}', "must be texts"),
     ],
 )
-def test_what_is_no_label_is_named_with_its_line(line: bytes, expected: str, tmp_path: Path) -> None:
+def test_bad_label_is_named_with_its_line(line: bytes, expected: str, tmp_path: Path) -> None:
     path = tmp_path / "labels.jsonl"
     path.write_bytes(labelled("ana", "correct").to_json() + b"\n" + line + b"\n")
     with pytest.raises(BadInput, match=expected) as caught:

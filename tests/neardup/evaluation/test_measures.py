@@ -64,7 +64,7 @@ def test_a_few_equal_shares_leave_room_for_others() -> None:
         ((0, 0, 5, 5), (False, True, True)),  # accepts nothing
     ],
 )
-def test_what_is_not_defined_is_not_reported(counts: tuple[int, int, int, int], defined: tuple[bool, ...]) -> None:
+def test_undefined_measures_are_not_reported(counts: tuple[int, int, int, int], defined: tuple[bool, ...]) -> None:
     found = measure(*masks(*counts), seed=1)
     assert tuple(one.value is not None for one in (found.precision, found.recall, found.f1)) == defined
 

@@ -43,7 +43,7 @@ def test_the_releases_of_a_manual_are_no_power_law(counts: tuple[int, ...]) -> N
     assert fit(np.repeat(np.arange(1, len(counts) + 1), counts)) is None
 
 
-def test_what_lies_far_from_its_best_power_law_is_none() -> None:
+def test_poor_fit_is_no_power_law() -> None:
     rng = np.random.default_rng(2)
     assert fit(rng.integers(1, 400, 3000)) is None  # over two decades, and even
     assert fit(1 + rng.poisson(6, 3000)) is None

@@ -26,7 +26,7 @@ def near(name: str, other: str, cluster: int, b: int = 3, c: int = 376, by: str 
     return verdict("near_duplicate", name, cluster, representative={"url": f"https://{other}"}, evidence=evidence)
 
 
-def test_the_last_word_on_a_url_counts() -> None:
+def test_last_verdict_of_a_url_counts() -> None:
     run = run_of(
         "r",
         [

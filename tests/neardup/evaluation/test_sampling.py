@@ -68,7 +68,7 @@ def test_pairs_of_sets_are_of_one_set_and_drawn_by_document(drawn_from, tmp_path
             draw_of_sets(file, corpus, 6, seed=1)
 
 
-def test_disagreements_are_what_only_one_algorithm_sees(drawn_from) -> None:
+def test_disagreements_are_pairs_of_one_algorithm(drawn_from) -> None:
     sample, _, b, c = drawn_from
     b_pairs, c_pairs = (set(zip(g.a.tolist(), g.b.tolist(), strict=True)) for g in (b, c))
     for rule, pairs in (("B-only", b_pairs - c_pairs), ("C-only", c_pairs - b_pairs)):
@@ -104,7 +104,7 @@ def test_labelling_may_stop_early_in_strata(drawn_from) -> None:
 
 
 @pytest.mark.parametrize("bad", [{"rule": "D"}, {"by": "x"}, {"count": 0}])
-def test_what_cannot_be_drawn_is_refused(drawn_from, bad: dict[str, object]) -> None:
+def test_impossible_sample_is_refused(drawn_from, bad: dict[str, object]) -> None:
     with pytest.raises(BadInput):
         drawn_from[0](**bad)
 

@@ -139,7 +139,7 @@ def test_other_rules_are_asked_for_their_own_numbers() -> None:
     assert found.flags == ["--set", f"c_min={change.then}"]
 
 
-def test_what_is_tried_is_of_the_decider_and_allowed() -> None:
+def test_tried_values_are_allowed_decider_fields() -> None:
     from streams.config.settings import OPTIONS
 
     assert "tape_min" in tuned_names()

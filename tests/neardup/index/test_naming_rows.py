@@ -223,7 +223,7 @@ def test_moved_paragraphs_are_loose() -> None:
     assert moved.loose_words == 25
 
 
-def test_rows_count_pages_by_what_the_first_one_has() -> None:
+def test_rows_count_pages_by_fields_of_the_first() -> None:
     def header(title: str, path: str) -> Header:
         return Header(sketch(f"<title>{title}</title><p>{TEXT}", f"http://a.example/{path}").record)
 

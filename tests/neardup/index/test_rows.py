@@ -184,7 +184,7 @@ def test_a_hot_key_keeps_one_page_of_each_of_its_first_sites():
     assert pages_of(row) == [0, 65, 68, 70], "a page that leaves makes room"
 
 
-def test_taking_out_what_is_not_there_is_a_broken_invariant():
+def test_removing_an_absent_row_is_a_broken_invariant():
     row = posted(None, 1)
     assert posting_rows.without_posting(row, entry_of(1)) is None
     # The bytes of posting 0x0100 occur in the row, but across two postings.
@@ -217,7 +217,7 @@ def test_digests_of_texts_and_of_bodies_never_meet():
 # ---- records -------------------------------------------------------------------------------------------------------
 
 
-def test_a_head_reads_what_a_sketch_reads():
+def test_head_equals_its_sketch():
     named = {"title": "The title", "canonical": "http://a.org/", "truncated": True, "offset": 9}
     page = record("http://www.a.org/é", LONG, at=5, log_time=4, **named)
     header, sketch = Header(page), Sketch(page)
@@ -255,7 +255,7 @@ def test_a_copy_is_put_together_again_byte_for_byte(text, opaque, canonical):
     assert len(row) <= len(copy) - len(sketch_rows.shared_part(copy)) + 9
 
 
-def test_what_differs_in_pages_of_one_digest_is_not_shared():
+def test_fields_that_differ_under_one_digest_are_not_shared():
     first, other = record("http://a.org/", LONG), bytearray(record("http://a.org/", LONG))
     other[HEADER.itemsize] ^= 1  # the tape
     assert sketch_rows.check_of(sketch_rows.shared_part(first)) != sketch_rows.check_of(

@@ -152,7 +152,7 @@ os.kill(os.getpid(), signal.SIGKILL)
 
 @pytest.mark.slow
 @pytest.mark.parametrize("flushed", whole.first([399, 0], 1))
-def test_what_a_killed_process_leaves_is_of_one_moment(tmp_path, flushed):
+def test_rows_after_a_kill_are_of_one_moment(tmp_path, flushed):
     killed = subprocess.run([sys.executable, "-c", KILLED, tmp_path / "index", str(flushed)], check=False)
     assert killed.returncode == -signal.SIGKILL
     store = RocksStore(tmp_path / "index")
@@ -237,7 +237,7 @@ def test_a_second_process_is_reported_that_the_index_is_in_use(tmp_path):
     store.close()
 
 
-def test_what_is_no_index_is_left_alone(tmp_path):
+def test_foreign_directory_is_left_alone(tmp_path):
     (tmp_path / "file").write_text("x")
     for path in (tmp_path / "file", tmp_path / "file" / "below"):
         with pytest.raises(StateError, match="not a directory"):
@@ -289,7 +289,7 @@ def test_a_damaged_index_is_reported(tmp_path):
         ("something new", r"start again; if it fails again, it is damaged, .* rebuilt from the log \(something new\)"),
     ],
 )
-def test_errors_say_what_to_do(tmp_path, expected, advice):
+def test_errors_have_advice(tmp_path, expected, advice):
     with pytest.raises(StateError, match=advice), _explained("write", tmp_path):
         raise Exception(expected)  # as rocksdict does
 

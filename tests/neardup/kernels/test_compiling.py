@@ -80,7 +80,7 @@ _LOADS = (
 
 @pytest.mark.whole
 @pytest.mark.slow
-def test_what_a_kernel_calls_becomes_machine_code_with_it_alone(tmp_path: Path) -> None:
+def test_called_kernels_are_compiled_within_their_caller(tmp_path: Path) -> None:
     """What is kept is loaded without the compiler: numba imports what a compilation can need, scipy too, and that takes
     longer than the kernels of a scan.
     """
@@ -117,7 +117,7 @@ def kept(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[object]]:
 
 
 @pytest.mark.slow
-def test_what_is_kept_is_used_where_nothing_can_be_written(kept: tuple[Path, list[object]], tmp_path: Path) -> None:
+def test_kernel_cache_is_used_where_it_cannot_be_written(kept: tuple[Path, list[object]], tmp_path: Path) -> None:
     shutil.copytree(kept[0], tmp_path, dirs_exist_ok=True)
     for folder in (*(tmp_path / "cache").rglob("*"), tmp_path / "cache"):
         folder.chmod(0o555 if folder.is_dir() else 0o444)
@@ -133,7 +133,7 @@ def test_what_is_kept_is_used_where_nothing_can_be_written(kept: tuple[Path, lis
 # Each of these three compiles in two to four processes: `make test` has what is kept here, above.
 @pytest.mark.slow
 @pytest.mark.whole
-def test_what_is_kept_for_another_processor_is_not_ours(kept: tuple[Path, list[object]], tmp_path: Path) -> None:
+def test_kernel_cache_of_another_processor_is_not_used(kept: tuple[Path, list[object]], tmp_path: Path) -> None:
     shutil.copytree(kept[0], tmp_path, dirs_exist_ok=True)
     there = run(tmp_path, _KEPT, f"{_HOLDS}; {_USED}; {_HOLDS}", **_OTHER)
     assert there.splitlines() == ["False", "compiled True", "True"]
@@ -173,9 +173,7 @@ def test_the_best_level_that_a_processor_has(machine: str, features: set[str], w
     assert kernel_cache.suiting(kernel_cache.LEVELS, machine, features) == wanted
 
 
-def test_what_came_with_the_package_is_taken_if_its_sources_are_these(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_shipped_kernels_are_used_if_their_sources_are_equal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kernel_cache, "shipped", lambda level: tmp_path / level)
     monkeypatch.setattr(kernel_cache.platform, "machine", lambda: "x86_64")
     monkeypatch.setattr(kernel_cache, "_features", lambda: V3)

@@ -39,7 +39,7 @@ def test_any_bytes_at_any_offset(data, offset, key):
 
 @settings(max_examples=EXAMPLES, deadline=None)
 @given(st.lists(st.binary(max_size=20), max_size=20), st.integers(0, 20), keys)
-def test_spans_of_a_text_ignore_what_follows(parts, room, key):
+def test_spans_of_a_text_ignore_later_bytes(parts, room, key):
     text = np.frombuffer(b"".join(parts) + b"#" * room, np.uint8).copy()
     ends = np.cumsum([len(part) for part in parts], dtype=np.uint32) if parts else np.zeros(0, np.uint32)
     starts = ends - np.array([len(part) for part in parts], np.uint32)

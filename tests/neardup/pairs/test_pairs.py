@@ -211,7 +211,7 @@ def test_pages_that_want_to_go_by_one_url(a, b, same):
 
 
 @pytest.mark.kernel
-def test_what_is_known_of_a_page_from_the_pair_before_changes_no_number():
+def test_cached_page_of_the_previous_pair_changes_no_number():
     rng = random.Random(5)
     records, base = [], rng.randbytes(40)
     for level in (0, 0, 0, 1, 1, 2, 3):  # equal levels, one apart on either side, and too far apart

@@ -42,7 +42,7 @@ def numbers_of(rng, decider):
 
 
 @pytest.mark.parametrize("rule", RULES)
-def test_no_rule_accepts_what_is_called_impossible(rule):
+def test_no_rule_accepts_an_impossible_pair(rule):
     rng = random.Random(rule)
     accepted = refused = 0
     for _ in range(40):
@@ -110,7 +110,7 @@ def test_work_is_spread_over_threads_and_all_of_it_is_done():
             assert done == [1] * size
 
 
-def test_what_a_thread_raises_is_raised_when_all_have_ended():
+def test_error_of_a_thread_is_raised_after_all_ended():
     ended = []
 
     def run(first, last):

@@ -34,7 +34,7 @@ def edited(text: list[str], share: float, seed: int) -> list[str]:
 @pytest.mark.kernel
 @settings(max_examples=EXAMPLES, deadline=None)
 @given(TEXTS, TEXTS, st.integers(1, 12))
-def test_what_lies_in_a_common_window_is_kept(a, b, window):
+def test_common_windows_are_kept(a, b, window):
     keep_a, keep_b = filtered(points(a), points(b), window)
     assert np.flatnonzero(keep_a).tolist() == oracle.kept(a, b, window)
     assert np.flatnonzero(keep_b).tolist() == oracle.kept(b, a, window)
@@ -119,7 +119,7 @@ def test_regions_are_the_oracles(steps, slope, blocks, most):
 
 
 @pytest.mark.kernel
-def test_the_slope_counts_what_was_strained_away():
+def test_slope_counts_strained_tokens():
     """README.md, step 7: characters that no window holds are edits where they stand."""
     same = "a common beginning of some length, "
     a, b = same + "0123456789" + same, same + "abcdefghij" + same

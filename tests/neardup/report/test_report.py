@@ -105,7 +105,7 @@ def test_a_pair_is_shown_once_however_it_was_chosen() -> None:
     assert len(set(shown)) == len(shown) > 15
 
 
-def test_every_kind_of_verdict_has_words() -> None:
+def test_every_kind_of_verdict_has_a_text() -> None:
     assert set(KINDS) == {kind.value for kind in Kind}
     assert all(f"{kind.value!r}" not in KINDS[kind][0] for kind in Kind)
 
@@ -134,7 +134,7 @@ HIDDEN = [0xAD, 0x34F, 0x61C, 0x115F, 0x17B4, 0x180E, 0x200B, 0x200C, 0x200D, 0x
 
 
 @pytest.mark.parametrize("hidden", [chr(point) for point in [*HIDDEN, 0xFEFF, 0xFFA0, 0xE0041]])
-def test_characters_that_nobody_sees_are_shown(hidden: str) -> None:
+def test_invisible_characters_are_shown(hidden: str) -> None:
     assert visible(f"bank{hidden}.example") == "bank\ufffd.example"
     assert visible(hidden) == visible(f"\u0431{hidden}\u0431")[1] == "\ufffd"
     assert visible(Markup(f"a{hidden}")) == f"a{hidden}"
@@ -297,12 +297,12 @@ def test_a_cluster_lists_its_members_alone() -> None:
     assert clusters.largest() == []
 
 
-def test_every_family_of_keys_has_words() -> None:
+def test_every_key_family_has_a_text() -> None:
     families = {family.name for rule in RULES.values() for family, _ in rule.posts(DECIDER)}
     assert [name for name in families if key_name(name) == name] == []
 
 
-def test_reasons_are_counted_without_what_is_one_pages_own() -> None:
+def test_reasons_are_counted_without_values_of_single_pages() -> None:
     tally = ReportTally(DECIDER)
     for i in range(30):
         tally.add({"verdict": "rejected", "url": "", "reason": f"not JSON: bad, at character {i}"})
@@ -424,7 +424,7 @@ def test_most_samples_are_folded_and_words_are_reported() -> None:
         assert f"<strong>{word}</strong>" in markup
 
 
-def test_closest_calls_stand_under_what_decided_and_bring_their_labels() -> None:
+def test_closest_pairs_stand_under_the_deciding_step_with_labels() -> None:
     crawl = MadeUpCrawl(2000)
     markup = build_report(crawl.verdicts(), crawl.read_page, INFO)
     close = markup[markup.index('<section id="close">') :]

@@ -31,7 +31,7 @@ def merged(difference: Difference) -> tuple[list[str], list[str]]:
 
 
 @given(LETTERS, LETTERS)
-def test_what_is_not_marked_is_equal_and_in_order(a: list[str], b: list[str]) -> None:
+def test_unmarked_text_is_equal_and_in_order(a: list[str], b: list[str]) -> None:
     difference = of(" ".join(a), " ".join(b))
     left, right = merged(difference)
     assert left == right

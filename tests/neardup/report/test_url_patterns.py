@@ -47,7 +47,7 @@ def test_a_parameter_whose_pages_repeat_those_without_it_is_named() -> None:
         ("http://a.example/l{}?sort=b", "http://[a.example/l{}", []),
     ],
 )
-def test_a_repeat_counts_for_what_its_original_lacks(url: str, original: str, expected: list[str]) -> None:
+def test_repeat_counts_for_the_url_parts_its_original_lacks(url: str, original: str, expected: list[str]) -> None:
     found = tally([verdict(url.format(n), original.format(n)) for n in range(10, 16)])
     assert [one["pattern"] for one in found] == expected
     assert all((one["pages"], one["repeats"]) == (6, 6) for one in found)

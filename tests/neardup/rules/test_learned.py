@@ -38,7 +38,7 @@ def decider(model: Model = MODEL) -> Decider:
 
 
 @pytest.mark.parametrize("by", ["tree", "rules"])
-def test_possible_is_what_decide_says(by: str) -> None:
+def test_possible_agrees_with_decide(by: str) -> None:
     random, chosen = Random(by), decider(MODEL.decided_by(by))
     pairs = [some_pair(random) for _ in range(5000)]
     columns = Columns(np.array([list(map(float, pair)) for pair in pairs]))

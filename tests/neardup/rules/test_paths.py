@@ -49,7 +49,7 @@ PATHS = [
 
 @pytest.mark.kernel
 @pytest.mark.parametrize(("a", "b", "found"), PATHS)
-def test_paths_that_say_what_their_pages_say(a: str, b: str, found: int) -> None:
+def test_paths_that_repeat_their_titles(a: str, b: str, found: int) -> None:
     assert pair(a, b).path_veto == found
     # Whether the other page has the word, too, is nothing to it: menus have all of them.
     assert pair(a, b, "red wine, blue sea", "blue sea, red wine").path_veto == found

@@ -40,7 +40,7 @@ _WHATEVER_THE_SCORE = {by for by, refusal in REFUSALS.items() if refusal.veto} |
 
 
 @pytest.mark.parametrize("decider", DECIDERS, ids=_IDS)
-def test_who_is_taken_has_the_score_that_is_demanded_and_who_is_not_has_not(decider: Decider) -> None:
+def test_accepted_pairs_reach_the_required_score_and_rejected_do_not(decider: Decider) -> None:
     reported = set()
     for pair, ruling in some_rulings(decider, count(5_000, 20_000)):
         if ruling.kind is not None:

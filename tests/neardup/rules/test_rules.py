@@ -58,7 +58,7 @@ def test_a_short_page_needs_more_and_never_goes_on_to_main_content() -> None:
     assert ruled("verified", tokens_a=60, tokens_b=50, tape_score=0.84)[0] is Kind.NEAR_DUPLICATE
 
 
-def test_a_veto_is_final_whatever_the_scores() -> None:
+def test_veto_is_final_for_any_scores() -> None:
     assert ruled("verified", titles_apart=1, same_heading=False) == (None, "title veto")
     assert ruled("verified", titles_apart=1, same_heading=False, tape_score=0.1) == (None, "title veto")
     assert ruled("verified", same_site=False, title_veto=1, tape_score=0.9, article_run=0) == (None, "title veto")
@@ -134,7 +134,7 @@ def test_words_of_paths_tell_pages_apart_that_differ_in_more_than_a_stamp() -> N
     assert ruled("verified", decider=off, **fields)[0] is Kind.NEAR_DUPLICATE
 
 
-def test_words_that_no_page_says_tell_apart_beside_another_title_and_what_has_no_name() -> None:
+def test_path_words_absent_from_both_pages_need_another_title_or_no_name() -> None:
     for veto in (2, 3):
         wordless = {"path_veto": veto, "same_tail": False, "named": False}
         assert ruled("verified", path_veto=veto, tape_score=0.8)[0] is Kind.NEAR_DUPLICATE  # another language's
@@ -172,7 +172,7 @@ def test_one_name_at_two_places_wants_a_closer_match_or_a_stamp() -> None:
         assert ruled("verified", **away | stamp | unlike) == (None, "elsewhere")
 
 
-def test_a_clock_is_no_record_wherever_and_under_whatever_name_it_stands() -> None:
+def test_clock_is_no_record_at_any_place_and_label() -> None:
     clock = apart(gaps=1, gap_digits=6, gap_words=2)
     assert among(9, 9, **clock)[0] is Kind.NEAR_DUPLICATE
     for unlike in ({"gap_words": 5}, {"gap_digits": 1}, {"loose_words": 1}, {"gaps": 3}, {"gaps": 0}):

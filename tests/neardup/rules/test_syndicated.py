@@ -77,12 +77,12 @@ def test_parts_in_another_order_are_another_text() -> None:
     assert ruled(page("one.example"), page("other.example", article="<p>" + " ".join(parts) + "</p>"))[0] is None
 
 
-def test_a_stuffed_page_is_not_what_it_was_stuffed_with() -> None:
+def test_stuffed_page_is_not_its_stuffing() -> None:
     more = f"<p>{'cheap flights to sunny places ' * 250}</p>"
     assert ruled(page("one.example"), page("other.example", more=more))[0] is None
 
 
-def test_whoever_may_be_taken_is_not_left_out_beforehand() -> None:
+def test_acceptable_candidates_pass_the_filter() -> None:
     one, other = (Sketch(record) for record in sketch_pages([page("one.example"), page("other.example")], SCHEME))
     row = np.array([[float(value) for value in compare(one, other)]])
     assert rule_of(DECIDER).possible(Columns(row), DECIDER).tolist() == [True]
@@ -113,7 +113,7 @@ def test_two_articles_about_one_press_release_are_two() -> None:
         assert ruled(one, other)[0] is None
 
 
-def test_texts_that_many_sites_have_to_print_join_nobody() -> None:
+def test_boilerplate_of_many_sites_joins_no_pages() -> None:
     notice = paragraphs(10, 300)  # a licence, what is kept in cookies, terms of use
     one = page("one.example", article=paragraphs(11, 150) + notice, headline="Wool keeps warm even when wet")
     other = page("other.example", article=paragraphs(12, 150) + notice, headline="Bread rises best in the cold")

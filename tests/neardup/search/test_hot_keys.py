@@ -83,7 +83,7 @@ def test_poison_of_forty_sites_hides_copies() -> None:
     assert found(*poisoned(800, 40, 800)) < 20
 
 
-def test_without_what_hot_keys_keep_they_would_be() -> None:
+def test_without_kept_postings_of_hot_keys_copies_are_hidden() -> None:
     before, copies = poisoned(200, 200, 0, junk=130)
     decider = Decider(scheme=SCHEME.digest, hot_postings_kept=0, two_sites_tape_min=0.74)  # else the copies are found
     verdicts, store = folded(sketch_pages([*before, *copies], SCHEME), endless(100), decider=decider)
@@ -100,7 +100,7 @@ def stranger(i: int, site: str = "", words: str = "p") -> bytes:
     return record(f"http://{site or f's{i}'}.org/{i}", HEAD + " ".join(f"{words}{i}w{j}" for j in range(60)))
 
 
-def test_pages_of_one_site_and_pages_that_only_begin_alike_meet_nobody_through_hot_keys() -> None:
+def test_hot_keys_bring_no_candidates_of_one_site_or_equal_beginnings() -> None:
     story = Story(*(stranger(i, "one") for i in range(5)), stranger(5), decider=FEW)
     assert [len(trace.candidates) for trace in story.traces] == [0, 1, 2, 0, 0, 0]
     every = Story(*(stranger(i, "one") for i in range(5)), stranger(5), decider=replace(FEW, hot_c_min=0))

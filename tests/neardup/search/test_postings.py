@@ -106,7 +106,7 @@ def test_keys_in_columns_are_the_keys_of_each_page(rule):
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_lists_do_what_rows_do(seed):
+def test_lists_equal_rows(seed):
     rng = random.Random(seed)
     most, cut = rng.choice([1, 2, 3, 64]), rng.choice([2, 64])
     decider = replace(SMALL, postings_max=most, candidates_max=cut, length_gap_max=rng.choice([0, 3, 9]))
@@ -181,7 +181,7 @@ def test_hot_keys_are_counted_once():
     assert {len(posting_rows.postings(row)) for row in rows} == {1, 3}, "hot ones keep one of each site"
 
 
-def test_what_was_not_read_is_reported_and_what_is_damaged_refused():
+def test_unread_lists_are_reported_and_damaged_ones_refused():
     batch = Pages([(1, record("http://a.org/", " ".join(WORDS)))])
     posted = Posted(batch, SMALL)
     lists = posted.lists(SMALL)

@@ -96,7 +96,7 @@ def test_the_median_run_counts_and_both_learners_are_averaged() -> None:
     assert outcome.quartiles() == pytest.approx((0.35, 0.6, 0.775))
 
 
-def test_a_fold_is_never_judged_by_what_was_learned_of_it() -> None:
+def test_fold_is_not_judged_by_a_model_of_itself() -> None:
     """Pure noise: a learner that saw the judged pairs would find more than chance."""
     rng = np.random.default_rng(3)
     noise = Examples({"mcd": np.arange(400) / STEPS}, rng.random(400) < 0.5)
@@ -143,5 +143,5 @@ def test_another_seed_cuts_other_folds() -> None:
     assert not np.array_equal(runs[0].scores, runs[2].scores)
 
 
-def test_versions_name_what_shapes_a_model() -> None:
+def test_versions_name_the_libraries_of_a_model() -> None:
     assert {"scikit-learn", "wittgenstein", "zlib", "neardup"} <= set(versions())

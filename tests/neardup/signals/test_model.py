@@ -104,12 +104,12 @@ def broken() -> list[tuple[str, object]]:
 
 
 @pytest.mark.parametrize(("why", "value"), broken(), ids=[why for why, _ in broken()])
-def test_what_is_no_model_is_refused_with_the_reason(why: str, value: object) -> None:
+def test_bad_model_is_refused_with_the_reason(why: str, value: object) -> None:
     with pytest.raises(BadInput, match=why):
         model_of(json.dumps(value), "m.json")
 
 
-def test_what_cannot_be_read_and_what_is_newer_is_reported(tmp_path: Path) -> None:
+def test_unreadable_and_newer_models_are_reported(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match="No such file"):
         read_model(tmp_path / "none.json")
     with pytest.raises(BadInput, match="not JSON"):

@@ -53,7 +53,7 @@ def test_a_short_block_within_the_text_is_of_it_and_related_links_are_not():
 
 
 @pytest.mark.kernel
-def test_what_follows_a_text_in_short_pieces_is_left_out():
+def test_short_pieces_after_an_article_are_left_out():
     # a name, a date and two buttons about each comment
     blocks = blocks_of(80, 90, *(1, 3, 12, 1, 1) * 4, 2, 8)
     words = [f"word{i}" for i in range(len(blocks))]

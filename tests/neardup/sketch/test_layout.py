@@ -62,7 +62,7 @@ def test_sections_follow_one_another_as_the_header_says():
     assert texts == [b"http://a.example/x", b"a.example", b"A title", b"http://a.example/c", b"en", b""]
 
 
-def test_the_article_is_the_last_section_whatever_is_left_to_resolve():
+def test_article_is_the_last_section():
     text = b"<p>" + b" ".join(b"word%d" % i for i in range(120)) + b"</p>"
     for head in (b"<title>A title</title>", b"<base href=/d/><link rel=canonical href=c><html lang='en us'>"):
         (found,) = sketch_pages([Page("http://a.example/x", head + text, "text/html")], SCHEME)

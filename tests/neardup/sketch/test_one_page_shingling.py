@@ -129,7 +129,7 @@ def test_the_formula_of_the_share_found():
     assert share_found(0.95) == pytest.approx(0.8786, abs=0.0005)
 
 
-def test_what_cannot_be_sketched_is_refused():
+def test_unsketchable_page_is_refused():
     low = np.zeros(84, U64)
     with pytest.raises(ValueError, match="supershingles"):
         shingling.supershingles(low, 6, 15, 1)

@@ -145,7 +145,7 @@ def test_a_page_without_time_takes_the_log_time():
         (Page("\udc80http://\x00" + "é" * 3000, None), RecordKind.REJECTED, ""),
     ],
 )
-def test_what_is_no_page(page, kind, reason):
+def test_records_of_non_pages(page, kind, reason):
     view = Sketch(sketch_pages([page], SCHEME)[0])
     assert view.kind is kind
     assert reason in view.reason
@@ -177,7 +177,7 @@ def test_a_long_body_is_cut():
     assert cut.digest == whole.digest
 
 
-def test_what_is_long_as_utf8_is_cut():
+def test_text_long_as_utf8_is_cut():
     scheme = Scheme(seed=SEED, body_bytes_max=50)
     body = "ภาษาไทยนี้".encode("cp874") * 5
     thai = Page("http://h.example/", body, "text/plain; charset=windows-874")
@@ -204,7 +204,7 @@ def test_a_page_of_too_many_tokens_is_cut(text, most):
     assert page_tokens(page, scheme).fp.tolist() == oracle.fingerprints(words[:most], SEED)
 
 
-def test_internationalised_hosts_never_veto_by_what_people_read():
+def test_internationalised_hosts_do_not_veto_by_their_display_form():
     page = Page("http://münchen.example/", "münchen ist hier".encode(), "text/plain; charset=utf-8")
     view = Sketch(sketch_pages([page], SCHEME)[0])
     assert view.url == "http://xn--mnchen-3ya.example/"

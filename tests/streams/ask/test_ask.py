@@ -84,9 +84,7 @@ def as_json(asked: Page) -> dict[str, Any]:
     return {"url": asked.url, "body": (asked.body or b"").decode()}
 
 
-def test_the_answer_is_what_adding_gives_and_follows_each_flush(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_answer_equals_adding_and_follows_each_flush(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(answers, "CATCH_UP_S", 0)
     with neardup.open_index(tmp_path / "state") as index:
         index.add([page(number) for number in range(20)])
@@ -184,9 +182,7 @@ def test_requests_that_another_site_causes_are_refused(tmp_path: Path) -> None:
                 urllib.request.urlopen(probe, timeout=30)
 
 
-def test_an_index_that_a_restored_checkpoint_replaced_is_opened_anew(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_index_replaced_by_a_restored_checkpoint_is_reopened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(answers, "CATCH_UP_S", 0)
     asked, path = Page("http://b.example/", page(1).body), tmp_path / "state" / "index"
     with neardup.open_index(tmp_path / "state"):
@@ -234,7 +230,7 @@ def test_a_directory_without_an_index_is_named(tmp_path: Path, shell: Shell) -> 
     assert (ended.code, "NEARDUP_ASK_TOKEN" in ended.err) == (2, True)
 
 
-def test_an_index_with_shards_answers_what_adding_gives(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_answer_of_an_index_with_shards_equals_adding(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """While the scan goes on, at any message of an epoch, whatever the shards have written to disk."""
     monkeypatch.setattr("streams.files.sketcher.MESSAGE_PAGES_MAX", 2)
     monkeypatch.setattr("streams.files.sketcher.POLL_PAGES_MAX", 2)

@@ -32,7 +32,7 @@ def test_all_measurements_are_made(shell: Shell) -> None:
 
 
 @pytest.mark.slow
-def test_without_truth_what_needs_it_is_left_out(shell: Shell) -> None:
+def test_tables_that_need_truth_are_left_out_without_it(shell: Shell) -> None:
     write(shell.folder / "crawl.jsonl", items(3))
     ended = shell("evaluate", "tlcs", "crawl.jsonl", "--pairs", "5", "--workers", "1")
     assert ended.code == 0, ended.err

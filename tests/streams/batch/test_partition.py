@@ -150,7 +150,7 @@ def test_the_sets_do_not_depend_on_processes_or_chunks(tmp_path: Path, monkeypat
         assert one.read_bytes() == two.read_bytes() if name == "sets.jsonl" else rows(one) == rows(two)
 
 
-def test_what_cannot_be_read_is_reported(tmp_path: Path) -> None:
+def test_unreadable_sources_are_reported(tmp_path: Path) -> None:
     crawl = [
         *items(2),
         entry("https://a.example/gone", None),
@@ -223,7 +223,7 @@ def test_numbers_that_are_none_are_reported(shell: Shell, numbers: list[str], me
     assert not (shell.folder / "partition").exists()
 
 
-def test_the_command_tells_what_it_did(shell: Shell) -> None:
+def test_command_prints_its_counts(shell: Shell) -> None:
     write(shell.folder / "crawl.jsonl", items(4))
     ended = shell("partition", "crawl.jsonl", "--out", "sets", "--workers", "1")
     assert ended.code == 0

@@ -54,7 +54,7 @@ def test_the_report_shows_sets_and_pairs(shell: Shell, kind: str) -> None:
     assert "cannot be shown" not in values
 
 
-def test_what_strangers_wrote_is_escaped(shell: Shell) -> None:
+def test_hostile_texts_are_escaped(shell: Shell) -> None:
     lines = [f"{HOSTILE} {line}" for line in sentences(1)]
     pages = [page(lines, HOSTILE), page(edited(lines, 5), HOSTILE)]
     url = "https://a.example/?q=" + HOSTILE

@@ -22,7 +22,7 @@ from streams.process import watchdog
 from tests.streams.shell import Shell, site, words
 
 
-def test_a_scan_says_what_it_found(shell: Shell) -> None:
+def test_scan_prints_its_summary(shell: Shell) -> None:
     site(shell.folder / "site")
     ended = shell("scan", "site", "--base-url", "https://a.example/", "--report", "report.html")
     assert ended.code == 0
@@ -35,7 +35,7 @@ def test_a_scan_says_what_it_found(shell: Shell) -> None:
     assert "near duplicate" in (shell.folder / "report.html").read_text()
 
 
-def test_a_second_scan_finds_duplicates_of_the_first_and_skips_what_is_done(shell: Shell) -> None:
+def test_second_scan_finds_duplicates_of_the_first_and_skips_finished_sources(shell: Shell) -> None:
     site(shell.folder / "site")
     (shell.folder / "more").mkdir()
     (shell.folder / "more" / "d.html").write_text(f"<title>Tin</title><p>{words('c')} again")
@@ -73,7 +73,7 @@ def test_a_reader_that_goes_away_and_a_full_disk_end_a_scan_quietly(shell: Shell
     assert [json.loads(line)["page_id"] for line in shell("scan", "site", "--out", "-").out.splitlines()] == [0, 1, 2]
 
 
-def test_what_is_alike_and_kept_apart_is_counted_with_the_reason(shell: Shell) -> None:
+def test_similar_pages_kept_apart_are_counted_by_reason(shell: Shell) -> None:
     (shell.folder / "shop").mkdir()
     for name in ("sweaters", "socks", "hats"):
         (shell.folder / "shop" / f"{name}.html").write_text(f"<title>{name}</title><p>{words('a')} {name} {name}")
@@ -241,7 +241,7 @@ def test_settings_show_no_credentials_of_urls(shell: Shell, monkeypatch: pytest.
     assert "sekret" not in ended.out + ended.err
 
 
-def test_explain_says_why_and_what_was_rejected(shell: Shell) -> None:
+def test_explain_names_reason_and_rejected_candidates(shell: Shell) -> None:
     site(shell.folder / "site")
     assert shell("scan", "site", "--base-url", "https://a.example/").code == 0
     ended = shell("explain", "https://a.example/b.html")

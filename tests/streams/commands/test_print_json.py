@@ -21,7 +21,7 @@ class Output(io.TextIOWrapper):
 
 
 @pytest.mark.parametrize("terminal", [False, True])
-def test_what_was_found_is_json(terminal: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_printed_result_is_json(terminal: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     out = Output(terminal=terminal)
     monkeypatch.setattr("sys.stdout", out)
     print_json(FOUND)

@@ -33,7 +33,7 @@ def test_the_process_that_compiles_for_judging_ends_well() -> None:
     warm.main(["judging"])
 
 
-def test_what_needs_no_kernel_waits_for_no_import(shell: Shell) -> None:
+def test_commands_without_kernels_do_not_import_them(shell: Shell) -> None:
     """The compiler and the arrays take longer to import than an answer may take."""
     commands = [
         *("--help", "--version", "scan --help", "sketch --help", "schema --nonsense", "scan", "scan nowhere.warc"),
@@ -100,7 +100,7 @@ def test_the_user_learns_that_the_compiler_runs(shell: Shell, monkeypatch: pytes
         (("--labels", "site", "site"), "cannot write labels site"),
     ],
 )
-def test_what_label_cannot_do_is_reported_before_a_wait(
+def test_label_reports_wrong_usage_before_compiling(
     shell: Shell, monkeypatch: pytest.MonkeyPatch, wish: tuple[str, ...], expected: str
 ) -> None:
     monkeypatch.setattr(warm, "notice", lambda needs: "compiling")
@@ -127,7 +127,7 @@ def test_what_label_cannot_do_is_reported_before_a_wait(
     ],
     ids=lambda command: " ".join(command),
 )
-def test_nobody_waits_for_the_compiler_to_hear_of_a_missing_file(
+def test_missing_file_is_reported_before_compiling(
     shell: Shell, monkeypatch: pytest.MonkeyPatch, command: tuple[str, ...]
 ) -> None:
     monkeypatch.setattr(warm, "notice", lambda needs: "compiling")
@@ -144,7 +144,7 @@ def test_kernels_are_compiled_ahead_of_time() -> None:
     assert warm.is_warm() or not warm.KEPT
 
 
-def test_a_standby_reports_what_it_costs(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_notice_of_compilation_names_cores_and_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(warm, "_held", lambda kernel: False)
     monkeypatch.setattr(warm, "KEPT", True)
     for cores, expected in (({0}, "on 1 core here"), ({0, 1}, "on 2 cores here"), (set(range(64)), "on 2 cores here")):
@@ -171,7 +171,7 @@ def test_the_share_compiled_is_measured_by_cost(monkeypatch: pytest.MonkeyPatch)
 
 
 @pytest.mark.slow
-def test_what_scans_leave_is_read_without_a_client_of_kafka(shell: Shell) -> None:
+def test_results_of_scans_are_read_without_the_kafka_client(shell: Shell) -> None:
     """As after `pip install neardup`, without extras."""
     site(shell.folder / "site")
     assert shell("scan", "site").code == 0
@@ -231,7 +231,7 @@ def test_a_matchers_directory_is_left_to_the_matcher(shell: Shell, command: tupl
     MatcherDirectory(path, scheme).close()
 
 
-def test_a_client_without_its_extra_says_what_to_install() -> None:
+def test_client_without_its_extra_names_the_package() -> None:
     code = "import sys; sys.modules['confluent_kafka'] = None; import streams.client"
     ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     words = "ModuleNotFoundError: confluent_kafka is not installed, and the stream needs it: "

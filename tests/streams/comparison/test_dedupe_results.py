@@ -87,7 +87,7 @@ def test_a_member_is_like_the_first_of_its_group_and_chains_are_none(shell: Shel
     assert groups(ended.out) == {"q": [["0", "1"], ["2"]]}
 
 
-def test_what_cannot_be_read_is_reported_and_the_rest_is_grouped(shell: Shell) -> None:
+def test_unreadable_results_are_reported_and_others_grouped(shell: Shell) -> None:
     broken = ["", "{", '{"url": "https://a.example/x"}', json.dumps(one("q", "y", "x", rendered=7)), '{"url": "x"}']
     given(shell, [*LINES, *broken, json.dumps(one("q", "z", "x") | {"body": None})])
     ended = shell("dedupe-results", "results.jsonl", "--model", "model.json")

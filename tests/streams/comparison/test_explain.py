@@ -52,7 +52,7 @@ def kinds(state: State) -> dict[str, str]:
     return {verdict["url"].removeprefix(BASE): verdict["verdict"] for verdict in state.verdicts()}
 
 
-def test_the_crawl_is_what_the_tests_below_need(state: State) -> None:
+def test_crawl_has_the_verdicts_to_explain(state: State) -> None:
     assert kinds(state) == {
         "a0.html": "unique",
         "a1.html": "near_duplicate",
@@ -118,7 +118,7 @@ def test_json_says_which_candidate_was_chosen(state: State) -> None:
     assert value["verdict"]["verdict"] == "near_duplicate"
 
 
-def test_what_differs_is_reported_as_long_as_both_pages_can_be_read(tmp_path: Path) -> None:
+def test_differences_are_reported_while_both_pages_are_readable(tmp_path: Path) -> None:
     write_folder(
         tmp_path / "site",
         [Sample(f"a{i}.html", html("Item amber", f"{text(1)} Last updated on {i + 1} May 2024")) for i in range(2)],
@@ -155,7 +155,7 @@ def test_history_and_an_earlier_fetch(tmp_path: Path, state: State) -> None:
     assert first.verdict["verdict"] == "unique"
 
 
-def test_what_is_not_there(state: State) -> None:
+def test_absent_url_and_page_are_named(state: State) -> None:
     with pytest.raises(BadInput, match="no verdict about http:"):
         explain_command(state, BASE + "none")
     with pytest.raises(BadInput, match=r"no verdict of page 99 .* there are 1"):

@@ -54,7 +54,7 @@ def test_a_model_decides_by_its_own_kind_of_signals(shell: Shell) -> None:
     )
 
 
-def test_what_cannot_be_read_is_reported(shell: Shell) -> None:
+def test_unreadable_results_are_reported(shell: Shell) -> None:
     site(shell.folder / "site")
     ended = shell("signals", "site/a.html", "none.html")
     assert (ended.code, ended.err) == (2, "neardup: none.html: no such file or folder\n")

@@ -77,7 +77,7 @@ def test_settings_are_frozen():
         load({}).threads = 2
 
 
-def test_every_error_at_once_with_value_origin_and_what_is_allowed(config):
+def test_all_errors_have_value_origin_and_allowed_values(config):
     path = config(
         'batch_pages = "many"\nbtach_ms = 3\nthreads = true\n[decider]\ntape_min = nan\nrule = "verfied"\ntape_mim = 1'
     )

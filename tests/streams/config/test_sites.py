@@ -52,7 +52,7 @@ def test_the_stream_takes_the_file_where_it_takes_json(tmp_path: Path) -> None:
         pytest.param("#" * (FILE_BYTES_MAX + 1), "more than 10,000,000 bytes", id="too large"),
     ],
 )
-def test_what_a_file_may_not_say_is_wrong_usage(text: str, expected: str, shell: Shell) -> None:
+def test_bad_site_files_are_wrong_usage(text: str, expected: str, shell: Shell) -> None:
     path = written(shell.folder, text)
     site(shell.folder / "site")
     ended = shell("scan", "site", "--base-url", "https://a.example/", "--sites", str(path))

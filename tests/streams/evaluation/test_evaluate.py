@@ -247,7 +247,7 @@ def test_one_page_and_one_release_are_enough_for_nothing(tmp_path: Path) -> None
         evaluate_command([tmp_path / "one.html"], natural=True)
 
 
-def test_what_cannot_be_read_is_reported_and_nothing_is_evaluated_of_nothing(folder: Path, tmp_path: Path) -> None:
+def test_unreadable_input_is_reported_and_empty_input_refused(folder: Path, tmp_path: Path) -> None:
     line = b'{"url": "https://a.example/", "body": "<p>one two three"}\n'
     cut = tmp_path / "cut.jsonl.gz"
     cut.write_bytes(gzip.compress(line) + gzip.compress(line * 1000)[:40])
@@ -345,7 +345,7 @@ def test_lines_without_an_end_and_files_without_a_line(folder: Path, tmp_path: P
     assert [note for note in notes if "holds no label" in note] == [f"{tmp_path / 'empty'} holds no label"]
 
 
-def test_seeds_are_what_the_kernels_take(folder: Path, shell: Shell) -> None:
+def test_seeds_are_in_the_range_of_the_kernels(folder: Path, shell: Shell) -> None:
     for command in (["evaluate", str(folder)], ["label", str(folder), "--labels", "labels"]):
         ended = shell(*command, "--base-url", BASE, "--seed", "-1")
         assert ended.code == 2

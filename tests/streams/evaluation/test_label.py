@@ -219,14 +219,14 @@ def test_bad_addresses(server: Server, path: str, status: int) -> None:
 @pytest.mark.parametrize(
     "more", [{"judgement": ""}, {"judgement": "withdrawn"}, {"place": "77"}, {"place": "x"}, {"labeller": ""}]
 )
-def test_bad_forms_say_what_is_wrong_and_write_nothing(server: Server, tmp_path: Path, more: dict[str, str]) -> None:
+def test_bad_forms_are_refused_with_the_reason(server: Server, tmp_path: Path, more: dict[str, str]) -> None:
     status, text, _ = server.ask("POST", "/label", form(server, **more))
     assert status == 400
     assert 'role="alert"' in text
     assert (tmp_path / "labels.jsonl").read_bytes() == b""
 
 
-def test_every_answer_forbids_what_pages_might_try(server: Server) -> None:
+def test_every_answer_has_a_content_security_policy(server: Server) -> None:
     for path in ("/", "/pair?labeller=ana", "/label.css", "/label.js", "/pair?labeller=ana&place=99"):
         headers = server.ask("GET", path)[2]
         policy = headers["Content-Security-Policy"]

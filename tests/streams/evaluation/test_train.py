@@ -77,7 +77,7 @@ def test_sketches_are_enough_for_a_model_of_their_own(shell: Shell, results: Pat
     assert "tape" in model["signals"]
 
 
-def test_what_cannot_be_learned_from_is_reported(shell: Shell) -> None:
+def test_unusable_labels_are_reported(shell: Shell) -> None:
     pages = [{"url": f"https://a.example/{i}", "body": f"page {i}"} for i in range(3)]
     lines = [*map(json.dumps, pages), '{"url": "https://a.example/9"', '{"url": "nowhere", "body": "x"}']
     (shell.folder / "results.jsonl").write_text("\n".join(lines) + "\n")

@@ -57,7 +57,7 @@ def files(folder: Path) -> dict[str, bytes]:
     return {path.relative_to(folder).as_posix(): path.read_bytes() for path in kept}
 
 
-def test_a_scan_reports_what_its_labels_need(labels: Path, state: Path) -> None:
+def test_tune_proposes_changes_for_the_labels_of_a_scan(labels: Path, state: Path) -> None:
     before = files(state)
     found = tune_command([labels], state=state)
     tuning = found.tuning
@@ -73,7 +73,7 @@ def test_a_scan_reports_what_its_labels_need(labels: Path, state: Path) -> None:
 
 
 @pytest.mark.slow
-def test_the_flags_it_prints_do_what_it_says(
+def test_printed_flags_give_the_reported_result(
     labels: Path, state: Path, site: Path, shell: Shell, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("NEARDUP_SEED", "3")

@@ -141,7 +141,7 @@ def test_a_scan_of_many_judges_them_in_that_order_killed_or_not(
         assert own
 
 
-def test_what_is_damaged_is_reported_of_the_archive_that_it_is_in(tmp_path: Path) -> None:
+def test_damage_is_reported_with_its_archive(tmp_path: Path) -> None:
     paths = [write_warc(tmp_path / f"{number}.warc", crawl(6)[number::2]) for number in range(2)]
     paths[1].write_bytes(paths[1].read_bytes()[:-40])
     with State.open(tmp_path / "state", scheme=SCHEME) as state:

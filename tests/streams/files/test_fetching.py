@@ -48,7 +48,7 @@ def test_a_copy_is_made_once_and_whole(shell: Shell, store: fsspec.AbstractFileS
     ("url", "why"),
     [("memory://none/x.jsonl", "cannot be read"), ("memory://none/*.jsonl", "no file has such"), ("luck://x", "luck")],
 )
-def test_what_cannot_be_read_is_reported_without_passwords(shell: Shell, url: str, why: str) -> None:
+def test_unreadable_url_is_reported_without_passwords(shell: Shell, url: str, why: str) -> None:
     ended = shell("partition", url, "--out", "sets")
     assert ended.code == 1
     assert why in ended.err

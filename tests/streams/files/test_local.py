@@ -120,7 +120,7 @@ def test_a_folder_of_archives_is_each_of_them(tmp_path: Path) -> None:
     assert [Path(source.record.path).name for source in sources(tmp_path)] == ["a.jsonl", "b.warc.gz"]
 
 
-def test_a_folder_that_cannot_be_read_costs_what_is_in_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unreadable_folder_costs_its_files_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write_folder(tmp_path / "site", [Sample("a.html", b"x"), Sample("no/b.html", b"y"), Sample("yes/c.html", b"z")])
     listed, refused = os.scandir, ["no"]
 
@@ -198,7 +198,7 @@ def test_archives_beside_pages_are_not_passed_over_in_silence(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("name", ["missing.warc", "empty/", "x.bin", "nothing.html/"])
-def test_what_is_no_source_is_refused_by_name(tmp_path: Path, name: str) -> None:
+def test_non_source_is_refused_by_name(tmp_path: Path, name: str) -> None:
     if name.endswith("/"):
         (tmp_path / name).mkdir()
     elif name == "x.bin":
@@ -213,7 +213,7 @@ def test_kinds_are_recognised_by_content_if_not_by_name(tmp_path: Path) -> None:
     assert [sources(tmp_path / name)[0].record.kind for name in ("one", "two")] == ["warc", "jsonl"]
 
 
-def test_a_source_is_named_by_what_it_holds(tmp_path: Path) -> None:
+def test_source_is_named_by_its_contents(tmp_path: Path) -> None:
     archive = write_warc(tmp_path / "a.warc", crawl(3))
     moved = Path(shutil.copy(archive, tmp_path / "moved.warc"))
     other = write_warc(tmp_path / "b.warc", crawl(4))
@@ -282,7 +282,7 @@ def test_a_line_without_end_is_bounded(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("cut", [1, 4, 9, 30])
-def test_cut_json_lines_give_what_they_hold(tmp_path: Path, cut: int) -> None:
+def test_cut_json_lines_give_their_whole_lines(tmp_path: Path, cut: int) -> None:
     path = write_json_lines(tmp_path / "a.jsonl.gz", crawl(12))
     path.write_bytes(path.read_bytes()[:-cut])
     (source,) = sources(path)

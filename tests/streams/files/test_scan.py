@@ -52,7 +52,7 @@ def test_pages_in_are_verdicts_out(tmp_path: Path) -> None:
     assert result.bytes == archive.stat().st_size
 
 
-def test_who_comes_back_is_a_page_and_who_stood_in_is_none(tmp_path: Path) -> None:
+def test_caused_verdicts_count_as_no_pages_of_a_scan(tmp_path: Path) -> None:
     """A verdict about another page than the one that was read is counted as no page of the scan."""
     ways = [("a", 200), ("b", 200), ("a", 404), ("a", 200)]
     lines = [
@@ -257,7 +257,7 @@ def test_hostile_pages_each_get_a_verdict(tmp_path: Path) -> None:
     assert result.counts == {"unique": len(samples)}
 
 
-def test_what_cannot_be_read_is_rejected_with_its_reason(tmp_path: Path) -> None:
+def test_unreadable_page_is_rejected_with_its_reason(tmp_path: Path) -> None:
     lines = [
         '{"url":"http://a/","body":"fine enough to be read"}',
         '{"url":"not a url","body":"x"}',

@@ -76,7 +76,7 @@ def test_verdicts_are_those_of_the_lockstep_reference(
 
 
 @pytest.mark.parametrize("processes", [0, 2])
-def test_with_an_epoch_longer_than_the_log_a_scan_says_what_it_says_without_shards(
+def test_scan_with_an_epoch_longer_than_the_log_equals_one_without_shards(
     tmp_path: Path, archive: Path, processes: int
 ) -> None:
     with opened(tmp_path / "alone", 1, 0) as alone, opened(tmp_path / "state", 2, 1 << 20, processes) as state:
@@ -153,7 +153,7 @@ def test_a_frozen_shard_ends_the_scan_which_names_it(
 
 
 @pytest.mark.parametrize("lost", ["shards/0", "shards", "index", "effects", "verdicts"])
-def test_what_is_lost_is_rebuilt_from_the_log(tmp_path: Path, archive: Path, lost: str) -> None:
+def test_lost_state_is_rebuilt_from_the_log(tmp_path: Path, archive: Path, lost: str) -> None:
     def stop() -> None:
         raise Stopped
 
@@ -210,7 +210,7 @@ def test_the_command(shell: Shell, tmp_path: Path) -> None:
     assert shell("diff", "alone", "sharded").code == 0
 
 
-def test_replay_explain_and_audit_repeat_what_shards_and_judge_found(tmp_path: Path, archive: Path) -> None:
+def test_replay_explain_and_audit_repeat_verdicts_of_shards(tmp_path: Path, archive: Path) -> None:
     """On a log of several epochs, so that most candidates come from the shards. A shadow that differs in a number of
     another rule agrees.
     """

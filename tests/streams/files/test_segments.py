@@ -29,7 +29,7 @@ def segments(log: SegmentLog) -> list[Path]:
     return sorted(log.directory.iterdir())
 
 
-def test_what_was_appended_is_read_from_any_offset(log: SegmentLog) -> None:
+def test_appended_messages_are_read_from_any_offset(log: SegmentLog) -> None:
     assert len(segments(log)) > 3, "the log must have rolled"
     for start in range(len(PAYLOADS) + 1):
         assert list(log.read(start)) == list(enumerate(PAYLOADS))[start:]
@@ -118,7 +118,7 @@ def test_a_file_that_is_no_segment(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("offset", [0, 1, 7, 20, 39, 40, 99])
-def test_truncate_cuts_what_follows(log: SegmentLog, offset: int) -> None:
+def test_truncate_cuts_later_messages(log: SegmentLog, offset: int) -> None:
     log.truncate(offset)
     kept = min(offset, len(PAYLOADS))
     assert [payload for _, payload in log.read()] == PAYLOADS[:kept]
@@ -148,7 +148,7 @@ def test_no_room_takes_the_half_written_frame_back(tmp_path: Path) -> None:
     again.close()
 
 
-def test_sync_makes_what_was_appended_durable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_sync_makes_appended_messages_durable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     log = SegmentLog(tmp_path / "log")
     log.append(b"first")
     synced: list[int] = []

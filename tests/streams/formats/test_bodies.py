@@ -45,7 +45,7 @@ def test_a_body_elsewhere_is_read_up_to_its_bound(stored: str) -> None:
         "memory://bodies/a/b.html?versionId=1",
     ],
 )
-def test_what_may_not_or_cannot_be_read_is_reported(stored: str, url: str) -> None:
+def test_forbidden_and_unreadable_bodies_are_reported(stored: str, url: str) -> None:
     with pytest.raises(BadPage, match="body-ref"):
         Bodies([stored], 10_000).read(url)
 
@@ -267,7 +267,7 @@ def broken_store() -> Iterator[tuple[str, list[bytes]]]:
 @pytest.mark.parametrize(
     ("status", "error"), [(404, BadPage), (403, BadPage), (500, BodiesAway), (503, BodiesAway), (429, BodiesAway)]
 )
-def test_what_is_not_there_and_what_is_away_are_two_things(web: str, status: int, error: type[Exception]) -> None:
+def test_missing_body_differs_from_an_unreachable_store(web: str, status: int, error: type[Exception]) -> None:
     with pytest.raises(error, match=str(status)):
         Bodies([web], 100).read(f"{web}{status}")
 

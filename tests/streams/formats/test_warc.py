@@ -98,13 +98,13 @@ def test_the_text_records_of_a_wet_file_are_pages(tmp_path: Path) -> None:
     assert problems == []
 
 
-def test_what_was_converted_is_no_second_fetch_of_a_page_beside_it(tmp_path: Path) -> None:
+def test_conversion_record_is_no_second_fetch(tmp_path: Path) -> None:
     text = record("http://a.example/0", b"hello", kind="conversion", media="text/plain")
     pages, _ = read(tmp_path, RECORDS[0] + text)
     assert [page.body for page in pages] == BODIES[:1]
 
 
-def test_a_file_without_any_page_says_what_it_holds(tmp_path: Path) -> None:
+def test_file_without_pages_names_its_record_types(tmp_path: Path) -> None:
     about = record(None, b"software: x", kind="warcinfo", media="application/warc-fields")
     other = record("http://a.example/", b"{}", kind="metadata", media="application/json")
     pages, problems = read(tmp_path, about + other * 2)

@@ -72,7 +72,7 @@ def test_a_damaged_member_costs_its_record_alone(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("many", [False, True])
-def test_what_precedes_the_damage_of_a_zstd_file_is_read(tmp_path: Path, many: bool) -> None:
+def test_records_before_the_damage_of_a_zstd_file_are_read(tmp_path: Path, many: bool) -> None:
     bodies = [random.Random(i).randbytes(400_000 if many else 400) for i in range(6)]
     frames = [zstd(record(f"http://a.example/{i}", http(body))) for i, body in enumerate(bodies)]
     data = b"".join(frames)[:-200]
@@ -86,7 +86,7 @@ def test_what_precedes_the_damage_of_a_zstd_file_is_read(tmp_path: Path, many: b
     assert ["zstd" in problem.what for problem in archive.problems] == [True]
 
 
-def test_what_precedes_the_damage_of_a_member_of_many_records_is_read(tmp_path: Path) -> None:
+def test_records_before_the_damage_of_a_shared_member_are_read(tmp_path: Path) -> None:
     bodies = [random.Random(i).randbytes(300).hex().encode() for i in range(20)]
     whole = gz(b"".join(record(f"http://a.example/{i}", http(body)) for i, body in enumerate(bodies)))
     bad = bytearray(whole)
@@ -122,7 +122,7 @@ def test_a_header_is_read_up_to_its_bound(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_file_of_what_looks_like_gzip_members_ends(tmp_path: Path) -> None:
+def test_file_of_apparent_gzip_members_ends(tmp_path: Path) -> None:
     pages, problems = read(tmp_path, ZIPPED[0] + b"\x1f\x8b\x08\x00" * 300_000)
     assert len(pages) == 1
     assert problems

@@ -244,7 +244,7 @@ def test_a_body_that_the_reader_cut_is_a_page(tmp_path: Path) -> None:
     assert len(page.body or b"") == BOUND + 1
 
 
-def test_a_cut_encoding_gives_what_it_holds(tmp_path: Path) -> None:
+def test_cut_content_encoding_gives_its_readable_part(tmp_path: Path) -> None:
     packed = gz(random.Random(1).randbytes(20_000))
     (page,), _ = read(tmp_path, record("http://a.example/", http(packed[:15_000], "Content-Encoding: gzip")))
     assert page.body is not None

@@ -161,7 +161,7 @@ def test_of_a_url_that_was_fetched_again_the_last_fetch_is_kept(shell: Shell) ->
 
 
 @pytest.mark.slow
-def test_what_cannot_be_copied_is_reported(shell: Shell) -> None:
+def test_impossible_copies_are_reported(shell: Shell) -> None:
     file = write_json_lines(shell.folder / "a.jsonl", crawl(3))
     assert shell("copy", "neardup-state", "--out", "x.jsonl").code == 2
     with State.open(shell.folder / "neardup-state") as state:
@@ -213,7 +213,7 @@ def documents(shell: Shell) -> None:
         ("--keep longest --only a.jsonl", "a2"),
     ],
 )
-def test_options_choose_what_is_kept(shell: Shell, options: str, kept: str) -> None:
+def test_options_choose_the_kept_pages(shell: Shell, options: str, kept: str) -> None:
     documents(shell)
     ended = shell("copy", "neardup-state", "--out", "kept.jsonl", *options.split())
     assert ended.code == 0, ended.err
@@ -221,7 +221,7 @@ def test_options_choose_what_is_kept(shell: Shell, options: str, kept: str) -> N
     assert sorted(urls) == sorted(f"http://{name}.example/" for name in kept.split())
 
 
-def test_wrong_options_of_a_copy_name_what_there_is(shell: Shell) -> None:
+def test_wrong_options_of_a_copy_name_the_choices(shell: Shell) -> None:
     documents(shell)
     for options, words_of in [
         (["--only", "c.jsonl"], "it has"),

@@ -69,7 +69,7 @@ def test_against_plain_dictionaries() -> None:
             )
 
 
-def test_of_one_kind_only_what_it_refers_to_counts() -> None:
+def test_verdicts_of_one_kind_differ_by_their_reference_alone() -> None:
     before = [verdict(1, "near_duplicate", 0), verdict(2, "near_duplicate", 0)]
     after = [verdict(1, "near_duplicate", 0, page_id=99), verdict(2, "near_duplicate", 3)]
     found = diff(lambda: before, lambda: after)
@@ -155,7 +155,7 @@ def test_a_page_of_either_side_alone_is_reported() -> None:
     )
 
 
-def test_only_what_differs_is_shown() -> None:
+def test_diff_shows_differences_alone() -> None:
     one = verdict(1, "unique", evidence={"candidates": 3, "tape_score": 0.5, "keys": {"wide": 2}, "lang": ["en", "de"]})
     other = verdict(1, "unique", evidence={"candidates": 4, "tape_score": 0.5, "keys": {"wide": 2}, "same_site": True})
     assert changed_rows(one, other) == (
@@ -165,7 +165,7 @@ def test_only_what_differs_is_shown() -> None:
     assert changed_rows(None, one)[0] == [("verdict", "none")]
 
 
-def test_what_a_page_says_is_shown_as_text(shell: Shell, tmp_path: Path) -> None:
+def test_diff_escapes_texts_of_pages(shell: Shell, tmp_path: Path) -> None:
     evil = "http://a.example/<script>alert(1)</script>\u202e"
     lines = tmp_path / "a.jsonl"
     lines.write_text(json.dumps(verdict(1, "unique", url=evil)) + "\n")

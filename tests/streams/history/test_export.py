@@ -30,7 +30,7 @@ def named(table: Any, verdicts: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_what_stands_is_what_a_dictionary_says(seed: int) -> None:
+def test_standing_verdicts_equal_a_dictionary(seed: int) -> None:
     verdicts = whole(random_verdicts(600, seed))
     latest: dict[str, dict[str, Any]] = {}
     canonical: dict[int, str] = {}
@@ -62,7 +62,7 @@ def test_what_stands_is_what_a_dictionary_says(seed: int) -> None:
     assert all(row["size"] == len(row["members"]) for row in clusters.values())
 
 
-def test_what_a_page_causes_comes_after_its_own() -> None:
+def test_caused_verdicts_follow_the_verdict_of_their_page() -> None:
     gone = {"verdict": "near_duplicate", "page_id": 9, "n": 0, "url": "http://a.example/1", "fetched_at": 1}
     gone |= {"cluster": 3, "canonical": "http://a.example/old"}
     took = {**gone, "verdict": "promoted", "n": 1, "url": "http://a.example/2", "canonical": "http://a.example/2"}

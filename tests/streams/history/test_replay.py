@@ -107,7 +107,7 @@ def test_a_store_past_the_stretch_is_refused(tmp_path: Path) -> None:
             list(replayed(state.log.read(9), matcher, Stretch(5, 12)))
 
 
-def test_a_void_word_changes_nothing(tmp_path: Path) -> None:
+def test_void_control_record_changes_nothing(tmp_path: Path) -> None:
     with State.open(scanned(tmp_path, 8)) as state:
         stranger = Decider(state.scheme.digest, tape_min=0.5)
         state.log.append(encode_control(NewDecider(stranger, state.decider)))

@@ -50,14 +50,14 @@ def test_ranges_follow_over_the_gaps_between_their_records() -> None:
     assert found.marks[SOURCE, 0].offset == 20
 
 
-def test_what_is_known_is_dropped() -> None:
+def test_known_ranges_are_dropped() -> None:
     found = account(message(2, 8), 3, {(SOURCE, 0): Mark(8, 7)})
 
     assert (offsets(found), found.dropped, found.duplicates) == ([], 1, 6)
     assert found.marks == {(SOURCE, 0): Mark(8, 7)}
 
 
-def test_of_what_is_known_in_part_the_rest_is_taken_with_its_place() -> None:
+def test_rest_of_a_partly_known_range_keeps_its_position() -> None:
     found = account(message(2, 8), 3, {(SOURCE, 0): Mark(5, 0)})
 
     assert [(place, header.offset) for place, header in found.new] == [(3, 5), (4, 6), (5, 7)]
@@ -65,7 +65,7 @@ def test_of_what_is_known_in_part_the_rest_is_taken_with_its_place() -> None:
     assert found.marks[SOURCE, 0].offset == 8
 
 
-def test_a_gap_stops_and_says_what_is_missing() -> None:
+def test_gap_stops_and_names_the_missing_range() -> None:
     with pytest.raises(SourceGap, match=rf"offset 3 .* partition 0 of source {SOURCE.hex()}.* 5 to 8 are missing"):
         account(message(9, 12), 3, {(SOURCE, 0): Mark(5, 0)})
 
@@ -171,7 +171,7 @@ def test_a_record_larger_than_a_message_goes_alone() -> None:
     assert [len(decode_message(data, 0).records) for data in cut] == [1, 1, 1]
 
 
-def test_an_operator_s_word_is_read_as_written() -> None:
+def test_control_record_is_read_as_written() -> None:
     for decision in Decision:
         word = Control(b"c" * 16, decision, 77)
         data = encode_control(word)

@@ -164,7 +164,7 @@ def test_the_file_goes_on_after_a_crash(tmp_path: Path) -> None:
         (["--shadow", "verified"], "is the live rule"),
     ],
 )
-def test_what_cannot_be_is_one_clear_line(shell: Shell, flags: list[str], message: str) -> None:
+def test_bad_audit_flags_are_reported_in_one_line(shell: Shell, flags: list[str], message: str) -> None:
     site(shell.folder / "site")
     ended = shell("scan", "site", "--memory", "--base-url", BASE_URL, "-q", *flags)
     assert ended.code == (1 if message in ("holds something else", "is the live rule", "there is shingling") else 2)
@@ -173,7 +173,7 @@ def test_what_cannot_be_is_one_clear_line(shell: Shell, flags: list[str], messag
     assert (shell.folder / "site" / "a.html").read_text().startswith("<title>"), "nothing is written there"
 
 
-def test_the_summary_tells_what_the_shadow_would_do(shell: Shell) -> None:
+def test_summary_counts_decisions_of_the_shadow(shell: Shell) -> None:
     site(shell.folder / "site")
     command = ("scan", "site", "--memory", "--base-url", BASE_URL)
     ended = shell(*command, "--shadow", "tape", "--shadow-set", "tape_min=1", "--audit", "audit", "--audit-rate", "1")
@@ -226,7 +226,7 @@ def records_of(broker: Broker, topic: str) -> list[Any]:
     return [record for record in broker.topic(topic).partitions[0].records if record]
 
 
-def test_the_role_counts_and_writes_once_what_is_committed(folder: Path, tmp_path: Path) -> None:
+def test_role_counts_and_writes_committed_pairs_once(folder: Path, tmp_path: Path) -> None:
     messages, decider = log_of(folder, tmp_path)
     settings = Settings(seed=7, match_messages=1, flush_ms=3_600_000, audit_topic="audit")
     loose = replace(decider, **LOOSE)  # type: ignore[arg-type]
@@ -310,7 +310,7 @@ def audited_line(
     return broker, sums
 
 
-def test_a_topic_has_each_line_once_whatever_dies_and_however_messages_are_taken(
+def test_audit_topic_has_each_line_once_under_any_crash_and_batching(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("neardup.shadow.MESSAGE_PAIRS_MAX", 1)

@@ -145,7 +145,7 @@ def test_a_record_that_no_sketcher_makes_is_refused_with_its_place_and_left_out(
 
 
 @pytest.mark.seeds(1, 20)
-def test_whatever_is_in_a_record_it_is_judged_or_refused_with_its_place(seed: int) -> None:
+def test_any_record_is_judged_or_refused_with_its_position(seed: int) -> None:
     """Never a broken invariant: bits flipped before the checksum was made, and fields of other records."""
     chance, made, names = random.Random(seed), records(), HEADER.names or ()
     for _ in range(150):
@@ -178,7 +178,7 @@ def test_all_kinds_of_flags_are_known() -> None:
     assert len(line.judged()) == len(made)
 
 
-def test_what_was_meant_for_another_log_of_the_name_counts_for_nothing() -> None:
+def test_message_for_another_log_of_the_name_is_ignored() -> None:
     line = Line(records())
     held = tuple(records()[4:6])
     late = Message(bytes.fromhex(SCHEME.digest), (Range(SOURCE, 7, 4, 6),), held, log=b"o" * 16)

@@ -59,7 +59,7 @@ def changed(tmp_path: Path) -> Path:
 
 
 @pytest.mark.slow
-def test_it_decides_from_its_word_on(tmp_path: Path) -> None:
+def test_new_decider_decides_from_its_record_on(tmp_path: Path) -> None:
     with State.open(changed(tmp_path)) as state:
         assert state.decider == STRICT
         assert [(verdict["verdict"], verdict["decider"]) for verdict in state.verdicts()] == [
@@ -72,7 +72,7 @@ def test_it_decides_from_its_word_on(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("lost", [("index",), ("verdicts",), ("index", "verdicts", "decider.json")])
-def test_whoever_folds_the_log_anew_finds_it(tmp_path: Path, lost: tuple[str, ...]) -> None:
+def test_refolding_finds_the_decider_record(tmp_path: Path, lost: tuple[str, ...]) -> None:
     path = changed(tmp_path)
     with State.open(path) as state:
         before = folded(state)
@@ -121,7 +121,7 @@ def test_it_must_be_asked_for(tmp_path: Path) -> None:
         ({"hot_postings_kept": 0}, False),
     ],
 )
-def test_what_the_index_keeps_must_be_the_same(numbers: dict[str, Any], goes_on: bool) -> None:
+def test_decider_fields_stored_in_the_index_must_be_equal(numbers: dict[str, Any], goes_on: bool) -> None:
     assert (incompatibility(FIRST, replace(FIRST, **numbers)) == "") == goes_on
 
 
@@ -129,7 +129,7 @@ def test_rules_on_the_same_keys_follow_each_other() -> None:
     assert not incompatibility(replace(FIRST, rule="shingling"), replace(FIRST, rule="combined", c_min=10))
 
 
-def test_a_word_is_void_unless_it_follows_what_decides() -> None:
+def test_decider_record_is_void_unless_it_follows_the_decider_in_force() -> None:
     other = replace(FIRST, tape_min=0.8)
     words = [
         (3, NewDecider(FIRST, STRICT)),
@@ -145,7 +145,7 @@ def test_a_word_is_void_unless_it_follows_what_decides() -> None:
     assert found == [FIRST] * 4 + [STRICT] * 6 + [other]
 
 
-def test_a_matcher_takes_words_one_at_a_time() -> None:
+def test_matcher_takes_decider_records_one_at_a_time() -> None:
     store = MemoryStore()
     words = [encode_control(NewDecider(FIRST, STRICT)), encode_control(NewDecider(FIRST, FIRST))]
     matcher = Matcher(store, FIRST)
@@ -157,7 +157,7 @@ def test_a_matcher_takes_words_one_at_a_time() -> None:
     assert Matcher(store, FIRST).decider == STRICT
 
 
-def test_a_word_is_read_as_written() -> None:
+def test_decider_record_is_read_as_written() -> None:
     sites = {"a.example": SiteOverride(tape_min=0.9)}
     word = NewDecider(FIRST, replace(FIRST, tape_min=1, sites=sites))
     data = encode_control(word)
@@ -171,7 +171,7 @@ def test_a_word_is_read_as_written() -> None:
             decode_entry(spoilt, 1)
 
 
-def test_what_changes_is_reported() -> None:
+def test_changed_decider_fields_are_reported() -> None:
     assert describe_change(FIRST, STRICT) == "tape_min 0.74 -> 0.99, noise_gaps_max 2 -> 0"
     assert json.loads(FIRST.to_json()).keys() == json.loads(STRICT.to_json()).keys()
 

@@ -164,7 +164,7 @@ def test_without_pages_beyond_the_horizon_nothing_is_otherwise() -> None:
     assert set(dict(long.scan(Family.META))) - set(dict(plain.scan(Family.META))) == {b"sweep"}
 
 
-def test_nobody_sets_the_time_but_the_log() -> None:
+def test_log_time_alone_expires_pages() -> None:
     """A page that says it is of 2099 empties nothing."""
     pages = [(f"http://x{number}.org/", f"{number} " * 30, 0) for number in range(12)]
     messages = messages_of(pages, random.Random(1))

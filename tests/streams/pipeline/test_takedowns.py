@@ -82,7 +82,7 @@ def test_a_representative_is_taken_down(state: State, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("takedown", "pages"), [(of_site("a.example"), 19), (of_prefix(f"{BASE}copy"), 4), (of_url(f"{BASE}none"), 0)]
 )
-def test_what_goes_is_counted(state: State, takedown: Takedown, pages: int) -> None:
+def test_takedown_counts_removed_pages(state: State, takedown: Takedown, pages: int) -> None:
     done = state.forget(takedown)
     assert done.pages == pages
     assert (b"a.example" in everything(state)) == (pages < 19)
@@ -124,7 +124,7 @@ def test_other_pages_keep_their_verdicts(state: State) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("lost", [("index",), ("verdicts",), ("index", "verdicts")])
-def test_whoever_folds_the_log_anew_repeats_it(state: State, tmp_path: Path, lost: tuple[str, ...]) -> None:
+def test_refolding_repeats_a_takedown(state: State, tmp_path: Path, lost: tuple[str, ...]) -> None:
     state.forget(of_url(PAGE))
     scan([write_warc(tmp_path / "b.warc", crawl(2))], state, again=True)
     state.forget(of_prefix(f"{BASE}copy"))
@@ -197,7 +197,7 @@ def test_a_replay_emits_the_same_verdicts(state: State, tmp_path: Path) -> None:
     assert (done.verdicts, done.kept, done.differing) == (21, 21, 0)
 
 
-def test_a_word_is_read_as_it_was_written() -> None:
+def test_takedown_record_is_read_as_written() -> None:
     for takedown in (of_url(PAGE), of_site("a.example"), of_prefix(BASE)):
         word = Forget(bytes.fromhex(Decider("5" * 32).scheme), takedown)
         assert decode_entry(encode_control(word), 3) == word
@@ -216,7 +216,7 @@ def _with_record(data: bytes, record: bytes) -> bytes:
 
 
 @pytest.mark.slow
-def test_the_command_and_what_it_leaves(tmp_path: Path, shell: Shell) -> None:
+def test_forget_command_and_the_remaining_files(tmp_path: Path, shell: Shell) -> None:
     where = tmp_path / "state"
     write_warc(tmp_path / "a.warc", crawl())
     assert shell("scan", str(tmp_path / "a.warc"), "--state", str(where)).code == 0

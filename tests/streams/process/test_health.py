@@ -113,7 +113,7 @@ def test_reasons_are_redacted_and_cut(server, health):
     assert len(reason) == module.REASON_CHARS_MAX
 
 
-def test_a_taken_port_is_refused_with_what_to_set(server, health):
+def test_taken_port_is_refused_with_the_setting(server, health):
     with pytest.raises(BadInput, match="Address already in use; set metrics_host, metrics_port"):
         HealthServer(*server.address, health, Metrics())
     with pytest.raises(BadInput, match="cannot serve metrics on no host:1"):

@@ -73,7 +73,7 @@ def test_times_are_utc_to_the_millisecond():
     assert lines(stream)[0]["time"] == "2023-11-14T22:13:20.062Z"
 
 
-def test_a_field_does_not_hide_what_every_line_has(written):
+def test_field_does_not_hide_common_fields(written):
     stream = written()
     logs.get("match").info("x", time=3, level="high")
     (line,) = lines(stream)
@@ -167,7 +167,7 @@ def test_a_repeated_event_is_held_back_and_counted():
     assert "repeated" not in lines(stream)[-1]
 
 
-def test_events_of_a_library_count_as_one_whatever_numbers_they_hold():
+def test_library_events_count_as_one_for_any_numbers():
     stream = io.StringIO()
     handler = Handler(stream, as_json=True, redact=Redactor(()))
     for port in range(40_000, 40_100):
@@ -223,7 +223,7 @@ def test_configured_logs_a_built_in_error_that_leaves_the_block(kind, capsys):
     assert not logs.is_logged(kind("no such page"))
 
 
-def test_handler_raises_nothing_for_what_has_no_text(capsys):
+def test_handler_raises_nothing_for_objects_without_text(capsys):
     class Odd:
         def __str__(self) -> str:
             raise AttributeError("no text")

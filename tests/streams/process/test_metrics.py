@@ -93,7 +93,7 @@ def test_two_processes_worth_of_metrics_live_side_by_side():
     assert value(second, "neardup_pages_total", role="sketch") == 0
 
 
-def test_what_is_counted_is_read_back():
+def test_counted_values_are_read_back():
     metrics = Metrics()
     metrics.bytes["match"].inc(10)
     metrics.verdicts[Kind.GONE].inc(2)
@@ -146,7 +146,7 @@ def test_reasons_fall_into_their_classes():
 @pytest.mark.parametrize(
     "url", ["nothing", "http://a\x00b/", "http:///status", "http://json:99999/", "http://a/" + "x" * 3000]
 )
-def test_what_a_url_says_does_not_choose_the_class(url):
+def test_reason_class_does_not_depend_on_the_url(url):
     with pytest.raises(BadPage) as caught:
         normalise_url(url)
     assert reason_class(str(caught.value)) == "url"

@@ -331,7 +331,7 @@ def test_a_page_loads_of_its_own_site_alone(tmp_path: Path, ears: Ears) -> None:
         other.close()
 
 
-def test_what_was_rendered_is_read_by_the_commands_of_results(shell: Shell) -> None:
+def test_rendered_results_are_read_by_commands(shell: Shell) -> None:
     title = "<title>W\u00f6rter</title>"
     lines = [
         one("http://a.example/", f"{title}<script>document.write('\u96ea')</script>", lang="de"),
@@ -355,7 +355,7 @@ def test_what_was_rendered_is_read_by_the_commands_of_results(shell: Shell) -> N
     assert "\u96ea" not in result.fetched.text
 
 
-def test_what_cannot_be_done_is_reported(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_impossible_rendering_is_reported(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
     write(shell.folder / "results.jsonl", [one("http://a.example/", "x")])
     for reason, *usage in (("is not one of", "--network", "all"), ("--private is for", "--private")):
         ended = shell("render", "results.jsonl", *usage)

@@ -69,7 +69,7 @@ ERRORS: list[tuple[str, NeardupError]] = [
 
 
 @pytest.mark.parametrize(("cause", "error"), ERRORS)
-def test_what_cannot_mend_itself_is_reported_until_it_is_stopped(port: int, cause: str, error: NeardupError) -> None:
+def test_hold_reports_a_permanent_error_until_stopped(port: int, cause: str, error: NeardupError) -> None:
     role = Role(Settings(seed=1, metrics_port=port, hold_ms=3_600_000), error)
     deadline = time.monotonic() + 60
     while role.runtime is None or role.runtime.health.standing().get("match", True):
@@ -87,7 +87,7 @@ def test_what_cannot_mend_itself_is_reported_until_it_is_stopped(port: int, caus
 
 
 @pytest.mark.parametrize("error", [BrokerError("no broker"), SourceGap("without hold_ms")])
-def test_whatever_else_ends_at_once(port: int, error: NeardupError) -> None:
+def test_other_errors_end_without_a_hold(port: int, error: NeardupError) -> None:
     """An outage: a supervisor restarts the process, which solves it. On a terminal it does not wait."""
     hold_ms = 3_600_000 if isinstance(error, BrokerError) else 0
     role = Role(Settings(seed=1, metrics_port=port, hold_ms=hold_ms), error)

@@ -91,7 +91,7 @@ def happened() -> Counter[str]:
     return found
 
 
-def test_schedules_meet_what_they_are_about(happened: Counter[str]) -> None:
+def test_schedules_meet_all_kinds_of_failures(happened: Counter[str]) -> None:
     """Else the tests above prove nothing."""
     for error in ("StateError", "TopicError", "PositionLost", "SourceGap", "CorruptRecord", "BrokerError"):
         assert happened[error] > 5, happened
@@ -124,7 +124,7 @@ def test_the_ledger_s_sketches_are_those_of_the_program() -> None:
 
 
 @pytest.mark.parametrize("broken", BROKEN, ids=lambda broken: broken.__name__)
-def test_what_is_broken_on_purpose_is_found(broken: Broken, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_deliberate_faults_are_found(broken: Broken, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without it, the same seeds fail nowhere: see the first test."""
     broken(monkeypatch)
     seeds = (*FINDING, *range(TRIED))

@@ -16,7 +16,7 @@ CHUNK = 100
 
 
 @pytest.mark.seeds(3, 100)
-def test_any_schedule_says_what_a_lockstep_says(seed: int) -> None:
+def test_any_schedule_equals_a_lockstep(seed: int) -> None:
     for number in range(seed * CHUNK, (seed + 1) * CHUNK):
         try:
             simulate(number)

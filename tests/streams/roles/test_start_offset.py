@@ -38,7 +38,7 @@ def at(*, accept_lost: bool = False, **changes: Any) -> int:
     return resume_at(found, scheme="s", first="f", decider="d", accept_lost=accept_lost)
 
 
-def test_it_goes_on_from_what_is_committed() -> None:
+def test_start_offset_is_the_committed_one() -> None:
     assert at() == 12
     assert at(store=12) == 12
     assert at(store=0) == 12
@@ -63,7 +63,7 @@ def test_an_expired_offset_is_taken_from_the_last_verdict_or_the_index() -> None
     assert at(**EXPIRED, store=3, store_emitted=0) == 3
 
 
-def test_what_retention_took_is_not_missed() -> None:
+def test_trimmed_verdicts_are_not_missed() -> None:
     assert at(**EXPIRED, newest=VerdictsEnd(emptied=True), begin=10) == 10
     assert at(**EXPIRED, newest=VerdictsEnd(emptied=True), begin=20, store=20) == 20
     assert at(**EXPIRED, newest=last_verdict(7, emptied=True)) == 10
@@ -74,7 +74,7 @@ def test_an_offset_that_was_set_by_hand_is_meant() -> None:
     assert at(committed=Committed(15), store_topic_ids=ANOTHER_SINK) == 15
 
 
-def test_a_new_topic_for_verdicts_that_nobody_misses() -> None:
+def test_new_verdict_topic_without_missing_verdicts() -> None:
     gone = Committed(12, ANOTHER_SINK)
     # Nothing was emitted yet.
     assert at(committed=gone, store=12, store_emitted=0) == 12
@@ -189,7 +189,7 @@ def test_a_place_that_is_no_place_yet_is_of_every_log() -> None:
         ),
     ],
 )
-def test_what_does_not_fit_together_is_refused(changes: dict[str, Any], error: type[Exception], expected: str) -> None:
+def test_contradictory_offsets_are_refused(changes: dict[str, Any], error: type[Exception], expected: str) -> None:
     with pytest.raises(error, match=expected) as raised:
         at(**changes)
     if changes.get("begin"):

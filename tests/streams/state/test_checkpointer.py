@@ -63,7 +63,7 @@ def checkpoint(state: Path, index: RocksStore, store: CheckpointStore, offset: i
         shutil.rmtree(image)
 
 
-def test_what_is_restored_is_what_was(state: Path, tmp_path: Path) -> None:
+def test_restored_index_equals_the_checkpointed(state: Path, tmp_path: Path) -> None:
     store = CheckpointStore(str(tmp_path / "kept"))
     index = RocksStore(state / "index")
     put(index, 0)
@@ -196,7 +196,7 @@ def test_old_ones_go_and_their_files_with_them(state: Path, tmp_path: Path) -> N
     assert store.prune(1) == 1
 
 
-def test_who_reads_while_old_ones_go_sees_those_that_are_left(state: Path, tmp_path: Path) -> None:
+def test_reader_during_pruning_sees_the_kept_checkpoints(state: Path, tmp_path: Path) -> None:
     """As a command, or a standby, beside the matcher: between the list of manifests and their reading one goes."""
     store = CheckpointStore(str(tmp_path / "kept"))
     index = RocksStore(state / "index")
@@ -308,7 +308,7 @@ def test_a_scan_comes_back_and_goes_on(shell: Shell, tmp_path: Path, monkeypatch
         (["checkpoints", "--checkpoints", "gs3://x/y"], "gs3"),
     ],
 )
-def test_what_cannot_be(shell: Shell, command: list[str], words: str) -> None:
+def test_bad_checkpoint_commands_are_refused(shell: Shell, command: list[str], words: str) -> None:
     result = shell(*command)
     assert result.code == (1 if words == "gs3" else 2)
     assert words in result.err
@@ -463,7 +463,7 @@ def test_tidying_that_is_killed_at_any_step_leaves_whole_checkpoints(
 
 
 @pytest.mark.parametrize("trouble", [errno.ENOSPC, errno.EIO, errno.ENOENT, errno.ETIMEDOUT, errno.EACCES, errno.EROFS])
-def test_whatever_becomes_of_the_store_the_matcher_goes_on(state: Path, tmp_path: Path, trouble: int) -> None:
+def test_matcher_goes_on_under_any_failure_of_the_checkpoint_store(state: Path, tmp_path: Path, trouble: int) -> None:
     """A store that is full, broken or gone is reported, and the next checkpoint is made."""
     index = RocksStore(state / "index")
     store = CheckpointStore(str(tmp_path / "kept"))
@@ -488,7 +488,7 @@ def test_whatever_becomes_of_the_store_the_matcher_goes_on(state: Path, tmp_path
     assert (maker.failed, [one.manifest.offset for one in store.usable()]) == ("", [21])
 
 
-def test_a_slow_store_is_waited_for_by_nobody(state: Path, tmp_path: Path) -> None:
+def test_slow_checkpoint_store_delays_no_batch(state: Path, tmp_path: Path) -> None:
     """The matcher writes on meanwhile, begins no second copy, and the copy is of the index as it was."""
     index = RocksStore(state / "index")
     store = CheckpointStore(str(tmp_path / "kept"))

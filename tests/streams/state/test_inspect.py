@@ -46,7 +46,7 @@ def test_explain_rows_shows_overview_url_cluster_and_page(shell: Shell, path: Pa
         (["--page-id", "999999999"], "the index has no sketch"),
     ],
 )
-def test_explain_rows_names_what_is_not_there(shell: Shell, path: Path, options: list[str], words: str) -> None:
+def test_explain_rows_names_absent_rows(shell: Shell, path: Path, options: list[str], words: str) -> None:
     result = shell("explain", "--rows", *(options if "--state" in options else ["--state", str(path), *options]))
     assert (result.code, words in result.err) == (2 if "nowhere" in options else 1, True), result.err
 

@@ -129,7 +129,7 @@ def test_a_spoilt_file_is_named(tmp_path: Path, name: str) -> None:
         State.open(path)
 
 
-def test_a_lost_seed_is_not_made_anew(tmp_path: Path) -> None:
+def test_lost_seed_is_not_replaced(tmp_path: Path) -> None:
     path = scanned(tmp_path)
     (path / "scheme.json").unlink()
     with pytest.raises(StateError, match=r"scheme\.json is missing"):
@@ -142,7 +142,7 @@ def rows(state: State) -> list[list[tuple[bytes, bytes]]]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("lost", [("index",), ("verdicts",), ("index", "verdicts")])
-def test_what_is_deleted_is_made_again_from_the_log(tmp_path: Path, lost: tuple[str, ...]) -> None:
+def test_deleted_files_are_rebuilt_from_the_log(tmp_path: Path, lost: tuple[str, ...]) -> None:
     path = scanned(tmp_path)
     with State.open(path) as state:
         before = (rows(state), list(state.verdicts()))
@@ -155,7 +155,7 @@ def test_what_is_deleted_is_made_again_from_the_log(tmp_path: Path, lost: tuple[
 
 
 @pytest.mark.slow
-def test_a_lost_log_is_reported_and_what_is_advised_loses_nothing(tmp_path: Path) -> None:
+def test_lost_log_is_reported_and_its_advice_loses_nothing(tmp_path: Path) -> None:
     path = scanned(tmp_path)
     with State.open(path) as state:
         before = (rows(state), list(state.verdicts()))

@@ -37,7 +37,7 @@ def line(a: str, b: str, sample: str = "rejected", **more: Any) -> bytes:
     )
 
 
-def test_the_newest_pairs_are_kept_and_what_is_none_is_passed_over(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_newest_audited_pairs_are_kept_and_foreign_lines_ignored(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(audits, "PAIRS_KEPT", 3)
     held = AuditedPairs()
     for text in (b"", b"oops", b'{"version":1,"audit":"counts"}', b"x" * 70_000, line(BASE, BASE + "y" * 3_000)):
@@ -64,7 +64,7 @@ def evil() -> Iterator[Server]:
     server.close()
 
 
-def test_hostile_lines_show_as_text_and_without_a_file_nobody_labels(evil: Server) -> None:
+def test_hostile_audit_lines_are_escaped_and_labels_need_a_file(evil: Server) -> None:
     status, headers, page = evil.get("/audits", **BASIC)
     assert status == 200
     assert "<script" not in page
@@ -121,7 +121,7 @@ def token_of(page: str) -> str:
     return re.findall(r'name="token" value="([^"]+)"', page)[0]
 
 
-def test_labels_are_taken_from_who_means_it_and_counted_by_who_reads_them(round_: Round) -> None:
+def test_labels_need_a_token_and_are_counted_by_readers(round_: Round) -> None:
     answer = orjson.loads(round_.server.get("/audits.json", **BASIC)[2])
     drawn = read_audits([round_.audit]).pairs
     assert [(item["a"], item["b"]) for item in answer["items"]] == [(pair.a, pair.b) for pair in reversed(drawn)]

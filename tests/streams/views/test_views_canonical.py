@@ -44,7 +44,7 @@ def test_why_a_page_is_shown() -> None:
     assert shown(named) == (NEW, "verdict", "the representative names it by rel=canonical")
 
 
-def test_what_a_page_says_of_itself_is_of_its_newest_fetch_that_could_be_read() -> None:
+def test_canonical_is_of_the_newest_readable_fetch() -> None:
     """The first-seen page is the one with the first fetch, though others came in between."""
     life = [
         verdict_of(OLD, 5, "unique", rel_canonical=NEW),
@@ -60,7 +60,7 @@ def test_what_a_page_says_of_itself_is_of_its_newest_fetch_that_could_be_read() 
     assert shown(held, "rel-canonical", "first-seen")[:2] == (OLD, "first-seen"), "it names no page any more"
 
 
-def test_who_left_the_cluster_is_not_chosen() -> None:
+def test_former_member_is_not_chosen_as_canonical() -> None:
     held = Held(
         [verdict_of(OLD, 5, "unique"), verdict_of(NEW, 6, "near_duplicate"), verdict_of(NEW, 7, "gone", cluster=None)]
     )

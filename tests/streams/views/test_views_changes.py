@@ -112,7 +112,7 @@ class Producer:
 
 
 @pytest.mark.parametrize(("offsets", "failed", "kept"), [([7, 9], 0, 9), ([7, 12], 1, 8), ([8, 10], 2, 6)])
-def test_whoever_finds_records_of_others_between_its_own_stops(offsets: list[int], failed: int, kept: int) -> None:
+def test_worker_that_finds_foreign_changes_stops(offsets: list[int], failed: int, kept: int) -> None:
     place, table, producer = TP("changes", 1), Table(), Producer(offsets)
     table.offsets[place] = 6
     app = SimpleNamespace(producer=producer, assignor=SimpleNamespace(assigned_actives=lambda: {place}))

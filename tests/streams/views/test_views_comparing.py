@@ -30,7 +30,7 @@ def compare(source: ScanSource, a: str, b: str, shown: int = 12) -> dict[str, An
 
 
 @pytest.mark.slow
-def test_what_differs_and_what_each_rule_says(scanned: Path) -> None:
+def test_comparison_shows_differences_and_each_rule(scanned: Path) -> None:
     source = ScanSource(STATE)
     found = compare(source, A, B)
     assert [found[side]["url"] for side in "ab"] == [A, B]

@@ -110,7 +110,7 @@ def _says_nonsense(to: http.server.BaseHTTPRequestHandler) -> None:
         (_says_nonsense, "cannot be read", 0),
     ],
 )
-def test_metrics_that_cannot_be_had_are_reported_in_words(
+def test_unreachable_metrics_are_reported(
     answer: Answer, reason: str, seconds: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """seconds: that pass from one look at the clock to the next, however busy the machine is."""
@@ -164,6 +164,6 @@ def test_a_scans_directory_is_recognised_by_its_parts(tmp_path: Path) -> None:
     assert values["problems"] == ["1 of 2 sources are not finished: scan them again."]
 
 
-def test_a_span_of_time_is_reported_in_words() -> None:
+def test_duration_is_reported_as_text() -> None:
     values = [health.ago(1000 * seconds) for seconds in (-5, 0, 119, 120, 7_200, 3 * 86_400)]
     assert values == ["0 s ago", "0 s ago", "119 s ago", "2 minutes ago", "2 hours ago", "3 days ago"]

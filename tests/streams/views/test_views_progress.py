@@ -20,7 +20,7 @@ def verdict(place: TP, offset: int, generation: int) -> Any:
     return SimpleNamespace(topic=place.topic, partition=place.partition, offset=offset, generation_id=generation)
 
 
-def test_behind_what_was_left_out_nothing_is_taken_in_until_it_is_read_anew() -> None:
+def test_verdicts_behind_a_left_out_one_wait_until_it_is_read_again() -> None:
     progress = PartitionProgress()
     assert progress.accepts(verdict(A, 5, 1), {A, B}, 1)
     progress.applied(A, 1, 6)

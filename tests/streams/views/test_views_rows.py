@@ -93,7 +93,7 @@ def delivered(verdicts: list[dict[str, Any]], seed: int, kills: int) -> Partitio
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_whatever_comes_twice_the_rows_are_those_of_the_plain_model(seed: int) -> None:
+def test_rows_equal_the_model_under_repeated_verdicts(seed: int) -> None:
     verdicts = random_verdicts(400, seed)
     source = delivered(verdicts, seed, kills=8)
     last = {verdict["url"]: verdict for verdict in verdicts}
@@ -251,7 +251,7 @@ def _as_mortal(kept: MemoryRows) -> Mortal:
 @pytest.mark.parametrize(
     "broken", [{}, {"page_id": 1, "n": 0}, [], None, {"page_id": "x", "n": 0, "verdict": "", "url": ""}]
 )
-def test_what_is_no_verdict_is_refused_whole(broken: Any) -> None:
+def test_foreign_record_is_refused_whole(broken: Any) -> None:
     kept = MemoryRows()
     with pytest.raises((KeyError, TypeError, ValueError)):
         apply(broken, kept)

@@ -212,7 +212,7 @@ def sending() -> Iterator[tuple[Server, SendingOrigin]]:
     server.close()
 
 
-def test_a_rejected_page_is_sent_again_by_who_means_it(sending: tuple[Server, SendingOrigin]) -> None:
+def test_resending_a_rejected_page_needs_a_token(sending: tuple[Server, SendingOrigin]) -> None:
     server, origin = sending
     basic = {"Authorization": "Basic " + b64encode(f":{TOKEN}".encode()).decode()}
     page = server.get(f"/rejects?reason={quote(REASON)}", **basic)[2]
@@ -256,7 +256,7 @@ def test_a_person_sends_a_page_again(sending: tuple[Server, SendingOrigin], brow
     page.close()
 
 
-def test_what_others_reach_needs_a_token() -> None:
+def test_remote_access_needs_a_token() -> None:
     with pytest.raises(BadInput, match="NEARDUP_VIEWS_TOKEN"):
         listen("0.0.0.0", 0, None)
     listen("0.0.0.0", 0, TOKEN).close()
