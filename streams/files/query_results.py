@@ -28,6 +28,7 @@ from streams.errors import bad_input
 from streams.files.not_read import NotRead
 from streams.files.sources import ReadOptions, open_all
 from streams.formats.compressed import SUFFIXES as COMPRESSIONS
+from streams.formats.compressed import compression_of
 from streams.formats.json import decode_line, encode
 from streams.state.locked_folder import whole_file
 
@@ -119,7 +120,7 @@ class ResultFile:
         self._positions: dict[str, list[int]] = {}
         with bad_input(str(path)):
             with path.open("rb") as file:
-                if file.read(2) == b"\x1f\x8b":
+                if compression_of(file.read(8)) != "plain":
                     raise BadInput(f"{path}: compressed; unpack it: results of one query may lie far apart")
             for position, result in _results(path, self.problems):
                 self._positions.setdefault(result.query, []).append(position)

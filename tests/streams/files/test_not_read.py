@@ -4,15 +4,18 @@ import gzip
 import io
 import json
 import zipfile
+from dataclasses import replace
 from pathlib import Path
 
 import fsspec
 import pytest
 
 from neardup.errors import BadInput
+from streams.config.settings import Settings
 from streams.files.fetching import fetched
 from streams.files.not_read import NAMED_MAX, NotRead, is_by_product, why_not_read
 from streams.files.sources import ReadOptions, open_all
+from streams.roles import archives
 from tests.streams.archives import crawl, html, text, write_json_lines, write_warc
 from tests.streams.shell import Shell, site
 
@@ -221,3 +224,21 @@ def test_standard_input_may_have_any_format(tmp_path: Path) -> None:
     sources = open_all(paths, ReadOptions(), body_bytes_max=10_000, not_read=not_read)
     assert [source.record.kind for source in sources] == ["folder", "csv", "json"]
     assert not_read.lines == []
+
+
+def test_a_partition_and_a_backfill_name_what_they_do_not_read(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    (shell.folder / "crawl").mkdir()
+    write_json_lines(shell.folder / "crawl" / "a.jsonl", crawl(4))
+    (shell.folder / "crawl" / "b.warc.gz.open").write_bytes(b"x")
+    (shell.folder / "crawl" / "b.cdxj").write_bytes(b"x")
+    for method in ("tlcs", "verified"):
+        ended = shell("partition", "crawl", "--out", method, "--method", method, "--workers", "1", "--json")
+        found = json.loads(ended.out)
+        assert (ended.code, found["problems_total"], found["passed_over"]) == (3, 1, "1 file (1 .cdxj)")
+        assert "b.warc.gz.open" in found["problems"][0]
+    noted: list[str] = []
+    monkeypatch.setattr(archives._log, "warning", lambda text, **fields: noted.append(fields["problem"]))
+    settings = replace(Settings(), seed=7, state=str(shell.folder / "state"))
+    (source,) = archives.open_archives([str(shell.folder / "crawl")], settings)
+    assert source.record.kind == "jsonl"
+    assert ["b.warc.gz.open" in line for line in noted] == [True]
