@@ -11,7 +11,7 @@ import pytest
 from broker import eventually, kafka
 from line import story
 from roles import Role, standing
-from sharded_line import SHARDS, ShardedLine
+from sharded_line import EPOCH, SHARDS, ShardedLine
 
 from streams.errors import TopicError
 from streams.kafka import topics
@@ -205,7 +205,7 @@ def test_topics_and_a_disk_are_lost_with_checkpoints(
 ) -> None:
     """The shard restores a checkpoint, and needs effects that the judge no longer keeps; the log is whole.
 
-    behind: the checkpoints are older than the last messages.
+    behind: the shards' checkpoints are older than the judge's, which has none that the shard could use.
     """
     line = make_sharded(checkpoints=str(tmp_path / "kept"), checkpoint_messages=2, checkpoints_kept=2)
     operator = Operator(line)
@@ -220,9 +220,15 @@ def test_topics_and_a_disk_are_lost_with_checkpoints(
     if behind:
         line.start("sketch")
         for name in operator.ports:
-            operator.start(name, checkpoints="")
+            operator.start(name, checkpoints=None if name == "judge" else "")
         line.publish(story())
         line.settle()
+        judge = CheckpointStore(line.settings.checkpoints)
+        needed = max(one.manifest.offset for one in CheckpointStore(shard_checkpoints(line.settings, 1)).usable())
+        least = needed + 2 * EPOCH + 1
+        eventually(
+            lambda: min(one.manifest.offset for one in judge.usable()) >= least, "later checkpoints of the judge"
+        )
         line.stop()
     for name in lost:
         line.recreate(getattr(line.names, name))
