@@ -112,7 +112,7 @@ def sketch_batch(batch, first, last, tables, shape, work, space):
     at = np.int64(0)
     most = shape.limits[TOKENS_MAX]
     room = min(most + 1, len(space.fp))  # one token more than the limit shows that the page was truncated
-    tokens = (space.fp[:room], space.flags[:room], space.block[:room], space.span_start[:room], space.span_end[:room])
+    tokens = (space.fp, space.flags[:room], space.block[:room], space.span_start[:room], space.span_end[:room])
     for page in range(first, last):
         facts = batch.facts[page]
         facts[:] = -1

@@ -3,7 +3,7 @@
 import numpy as np
 
 from neardup.kernels import kernel
-from neardup.kernels.points import put_utf8, utf8_length
+from neardup.kernels.unicode_points import put_utf8, utf8_length
 
 U8 = np.uint8
 #: Number of four-byte sequences for the basic plane; number of the first one beyond it (lead byte 0x90).

@@ -3,84 +3,29 @@
 import numpy as np
 
 from neardup.kernels import lean_kernel
+from neardup.kernels.composition import compose, has_mark
+from neardup.kernels.unicode_points import (
+    CLASS_MASK,
+    CLASS_SHIFT,
+    DIGIT_SHIFT,
+    FOLD,
+    IGNORED,
+    NONE,
+    POINT_MASK,
+    RANK_SHIFT,
+    SECOND,
+    WORD,
+    decode_point,
+    entry_of,
+    put_utf8,
+    utf8_length,
+)
 
 #: Flags of a token.
 IN_TITLE, IN_LINK, ALL_DIGITS, ANY_DIGIT, TERM = 1, 2, 4, 8, 16
 
-# Bits of a table entry and classes: see neardup/unicode.
-POINT_MASK = 0x1FFFFF
-CLASS_SHIFT, CLASS_MASK, DIGIT_SHIFT = 21, 15, 25
-NONE, WORD, FOLD, IGNORED = 0, 1, 8, 9
 _SPACE = 0x20
 _REPLACEMENT = 0xFFFD
-
-
-@lean_kernel
-def decode_point(text, at, end):
-    """(code point, length) of the UTF-8 sequence at text[at]; (-1, 1) where it is malformed."""
-    a = np.int64(text[at])
-    bad = np.int64(-1)
-    if a < 0x80:
-        return a, 1
-    if a < 0xC2 or a > 0xF4:
-        return bad, 1
-    if at + 1 >= end:
-        return bad, 1
-    b = np.int64(text[at + 1])
-    if b & 0xC0 != 0x80:
-        return bad, 1
-    if a < 0xE0:
-        return (a & 31) << 6 | (b & 63), 2
-    if at + 2 >= end:
-        return bad, 1
-    c = np.int64(text[at + 2])
-    if c & 0xC0 != 0x80:
-        return bad, 1
-    if a < 0xF0:
-        point = (a & 15) << 12 | (b & 63) << 6 | (c & 63)
-        if point < 0x800 or (point >= 0xD800 and point <= 0xDFFF):
-            return bad, 1
-        return point, 3
-    if at + 3 >= end:
-        return bad, 1
-    d = np.int64(text[at + 3])
-    if d & 0xC0 != 0x80:
-        return bad, 1
-    point = (a & 7) << 18 | (b & 63) << 12 | (c & 63) << 6 | (d & 63)
-    if point < 0x10000 or point > 0x10FFFF:
-        return bad, 1
-    return point, 4
-
-
-@lean_kernel
-def utf8_length(point):
-    """Bytes of a code point in UTF-8."""
-    if point < 0x80:
-        return 1
-    if point < 0x800:
-        return 2
-    return 3 if point < 0x10000 else 4
-
-
-@lean_kernel
-def put_utf8(text, at, point, length):
-    """Write a code point as UTF-8."""
-    if length == 1:
-        text[at] = point
-        return
-    for i in range(length - 1, 0, -1):
-        text[at + i] = 0x80 | (point & 63)
-        point >>= 6
-    lead = 0xC0 if length == 2 else (0xE0 if length == 3 else 0xF0)
-    text[at] = lead | point
-
-
-@lean_kernel
-def entry_of(point, points):
-    """Table entry of a code point, 0 for -1."""
-    if point < 0:
-        return np.int64(0)
-    return np.int64(points[np.int64(points[point >> 7]) + (point & 127)])
 
 
 @lean_kernel
@@ -111,39 +56,33 @@ def _blank(text, start, end):
 
 
 @lean_kernel
-def _spread(text, at, length, n_text, free, first, points):
-    """Replace the character text[at:at + length] by the several characters that it folds to.
+def _room(text, end, size, n_text, free):
+    """Make room for `size` bytes that replace the characters before text[end] -> (start, n_text, moved bytes).
 
-    The new characters end where the old one ended, directly before the unread text. If text[free:at] is too short for
-    them, the unread text moves to the end of its array. If that has no room either, the character becomes a space.
-    free: text[free:at] may be overwritten. first: index in `points` of the bytes of the new characters.
-    -> (start of the new characters, bytes of the text, bytes by which the unread text moved).
+    The new characters end where the old ones ended, directly before the unread text. If text[free:end] is too short for
+    them, the unread text moves to the end of its array. If that has no room either, start is -1.
     """
-    size = np.int64(points[first])
-    end = at + length
     shift = np.int64(0)
     if end - size < free:
         shift = np.int64(text.size) - n_text
         if shift < size:
-            return _blank(text, at, end), n_text, np.int64(0)
+            return np.int64(-1), n_text, np.int64(0)
         for i in range(n_text - 1, end - 1, -1):
             text[i + shift] = text[i]
-    at = end + shift - size
-    for i in range(size):
-        text[at + i] = points[first + 1 + i]
-    return at, n_text + shift, shift
+    return end + shift - size, n_text + shift, shift
 
 
 @lean_kernel
 def code_points(
-    text, at, stop, n_text, title_start, title_end, points, ordinal, link, write, n, flags, block, span_start, span_end
+    text, at, stop, n_text, title_start, title_end, points, ordinal, link, write, n, flags, block, span_start, span_end,
+    cluster,
 ):  # fmt: skip
     """Tokenise from a token boundary on, to the first ASCII separator at or after `stop`.
 
     Folded tokens replace the text in place; spaces fill bytes that a fold frees. Some characters become longer: two
     capital letters (U+023A, U+023E) and compatibility characters. If one would overwrite unread text, the unread text
     moves to the end of its array, once. From then on n_text is greater, and tokens and separators are written one after
-    another at `write` >= 0. Stops early if the arrays are full.
+    another at `write` >= 0. Stops early if the arrays are full. cluster: see `neardup.kernels.composition`.
     -> (at, n_text, ordinal, link, write, n), the new values of these arguments.
     """
     shift = np.int64(0)  # bytes by which this call moved the unread text
@@ -153,9 +92,13 @@ def code_points(
     # The previous character, in a run of a script without word breaks:
     previous_start, previous_tag, previous_digit = at, np.int64(0), np.int64(0)
     in_term = False
-    spread = np.int64(-1)  # the last byte of a character that folded to several
+    spread = np.int64(-1)  # the last byte of characters that were folded to several, or composed
+    crossed = np.int64(0)  # 1: a start or end of a link lay within them
     while at < n_text and n < flags.size:
         c = np.int64(text[at])
+        if crossed != 0 and at > spread:
+            link ^= crossed
+            crossed = np.int64(0)
         if c == 4 or c == 5:
             # The start or end of a link may lie within a token.
             link ^= 1
@@ -183,13 +126,30 @@ def code_points(
         elif kind == IGNORED:
             at += length
             continue
-        elif kind == FOLD:
+        elif run == NONE and entry >> RANK_SHIFT != 0 and entry >> RANK_SHIFT != SECOND:
+            at += length  # a mark without a letter
+            continue
+        elif kind != NONE and (kind == FOLD or (at > spread and has_mark(text, at + length, n_text, points))):
+            begin, end, many = at, at + length, np.int64(0)
+            size = np.int64(points[lower]) if kind == FOLD else np.int64(0)
+            if at > spread and (kind != FOLD or has_mark(text, end, n_text, points)):
+                end, many, size, crossed = compose(text, at, n_text, points, cluster)
             free = run_end if run != NONE else (write if write >= 0 else at)
-            spread = at + length - 1
-            at, n_text, moved = _spread(text, at, length, n_text, free, lower, points)
+            spread = end - 1
+            at, n_text, moved = _room(text, end, size, n_text, free)
+            if at < 0:
+                at = _blank(text, begin, end)
+                continue
+            to = at
+            for i in range(many):
+                one = np.int64(cluster[i])
+                put_utf8(text, to, one, utf8_length(one))
+                to += utf8_length(one)
+            for i in range(0 if many > 0 else size):
+                text[at + i] = points[lower + 1 + i]
             if moved > 0:
                 shift += moved
-                write = run_start if run != NONE else spread - length + 1
+                write = run_start if run != NONE else begin
             spread += moved
             continue
         if kind != run:

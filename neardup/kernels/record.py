@@ -5,20 +5,9 @@ import numpy as np
 from neardup.kernels import lean_kernel
 from neardup.kernels.bits import word_at
 from neardup.kernels.blake2b import blake2b
+from neardup.kernels.composition import compose, has_mark
 from neardup.kernels.facts import BASE_START, CANONICAL_END, CANONICAL_START, LANG_END, LANG_START
 from neardup.kernels.fingerprint import fingerprint
-from neardup.kernels.points import (
-    CLASS_MASK,
-    CLASS_SHIFT,
-    FOLD,
-    IGNORED,
-    NONE,
-    POINT_MASK,
-    decode_point,
-    entry_of,
-    put_utf8,
-    utf8_length,
-)
 from neardup.kernels.sketch import (
     ARTICLE_BYTES,
     ARTICLE_LEVEL,
@@ -30,6 +19,18 @@ from neardup.kernels.sketch import (
     NUMBER_FIELDS,
     URL_MAX,
     WORDS,
+)
+from neardup.kernels.unicode_points import (
+    CLASS_MASK,
+    CLASS_SHIFT,
+    FOLD,
+    IGNORED,
+    NONE,
+    POINT_MASK,
+    decode_point,
+    entry_of,
+    put_utf8,
+    utf8_length,
 )
 from neardup.kernels.urls import is_plain, write_end
 from neardup.kernels.writing import DELETE
@@ -114,25 +115,32 @@ def write_title(text, start, end, title):
 
 
 @lean_kernel
-def _titling(title, n, points, line, key):
+def _titling(title, n, points, line, cluster, key):
     """Fingerprint of a title, 0 for an empty one. Letters are folded as in tokens; separators are not.
 
-    line uint8: scratch, twice as long as the title.
+    line uint8: scratch, twice as long as the title. cluster: scratch, see `neardup.kernels.composition`.
     """
     if n == 0:
         return U64(0)
     at = to = np.int64(0)
     while at < n:
         c = title[at]
-        if c < U8(DELETE):
+        if c < U8(DELETE) and (at + 1 == n or title[at + 1] < U8(DELETE)):
             line[to] = c | U8(32) if c >= U8(65) and c <= U8(90) else c
             at += 1
             to += 1
             continue
         point, size = decode_point(title, at, n)
-        at += size
         entry = entry_of(point, points)
         kind, lower = entry >> CLASS_SHIFT & CLASS_MASK, entry & POINT_MASK
+        if kind not in (NONE, IGNORED) and has_mark(title, at + size, n, points):
+            at, many, size, _ = compose(title, at, n, points, cluster)
+            for i in range(many):
+                size = utf8_length(np.int64(cluster[i]))
+                put_utf8(line, to, np.int64(cluster[i]), size)
+                to += size
+            continue
+        at += size
         if kind == FOLD:
             size = np.int64(points[lower])
             for i in range(size):
@@ -237,7 +245,7 @@ def write_record(batch, page, shape, space, at, end, title_bytes, words, numbers
     _copy(batch.hosts, host + 8, host + 16, out, at + places[_HEN_SITE])
     # the names that the page gives itself, in title, heading and URL
     line, key = space.line, shape.names
-    _put(out, at + places[_TITLING], _titling(space.title, title_bytes, shape.points, line, key), 8)
+    _put(out, at + places[_TITLING], _titling(space.title, title_bytes, shape.points, line, space.state, key), 8)
     _put(out, at + places[_NAMING], words[NAMING], 8)
     start = _write_decimal(words[NAMING], line, 0)
     line[start] = U8(0x20)

@@ -1,8 +1,10 @@
 """Text to token fingerprints: maximal runs of letters, marks and digits, folded, and their fingerprints.
 
 Folding (`neardup.text.unicode`) lower-cases letters, replaces the compatibility characters of Unicode (fullwidth and
-mathematical letters, ligatures), and drops characters that a browser does not show (soft hyphens, joiners, variation
-selectors). In a term (a URL that is one token), characters that would be dropped or lengthened stay.
+mathematical letters, ligatures) and digits, composes letters and marks (`neardup.kernels.composition`), and drops
+characters that a browser does not show (soft hyphens, joiners, variation selectors) or that a writer may leave out
+(vowel marks of Arabic and Hebrew). In a term (a URL that is one token), characters that would be dropped, composed or
+lengthened stay.
 
 Text is split 64 bytes at a time with bit masks; letters that are not ASCII are added to the masks one by one. All other
 text, mainly scripts without word breaks, is split one code point at a time. Both ways give the same tokens. `text` is
@@ -13,26 +15,25 @@ import numpy as np
 
 from neardup.kernels import lean_kernel
 from neardup.kernels.bits import below, leading_zeros, odd_up_to, ones, trailing_zeros
-from neardup.kernels.points import (
-    ALL_DIGITS,
-    ANY_DIGIT,
+from neardup.kernels.composition import pair_of, parts_of
+from neardup.kernels.points import ALL_DIGITS, ANY_DIGIT, IN_LINK, IN_TITLE, TERM, code_points, emit
+from neardup.kernels.spans import hash_spans
+from neardup.kernels.unicode_points import (
     CLASS_MASK,
     CLASS_SHIFT,
     DIGIT_SHIFT,
-    IN_LINK,
-    IN_TITLE,
+    FOLD,
+    IGNORED,
     NONE,
     POINT_MASK,
-    TERM,
+    RANK_SHIFT,
+    SECOND,
     WORD,
-    code_points,
     decode_point,
-    emit,
     entry_of,
     put_utf8,
     utf8_length,
 )
-from neardup.kernels.spans import hash_spans
 from neardup.kernels.windows import flag_bytes, lower_case, word_masks
 
 U64 = np.uint64
@@ -55,35 +56,106 @@ def tokens_needed(text_bytes: int) -> int:
 
 
 @lean_kernel
-def _letters(text, at, n_text, high, points):
-    """(word, digits, rest) of the bytes of a window that are not ASCII (the mask `high`).
+def _is_settled(text, at, place, n_text, point, rank, words, points):
+    """Whether the mark at text[at + place] stays as it is: it composes with no letter, and follows marks in order.
 
-    word, digits: masks of letters and digits and of digits. rest: the first character that masks cannot handle, as one
-    bit; 0: none. Masks cannot handle a letter whose lower case has another length, scripts without word breaks,
-    characters that fold to several or to none, and a character that crosses the end of the window. Letters before
-    `rest` are lower-cased in place.
+    words: mask of the letters before it in its window. A mark without a letter is not settled.
     """
-    word = digits = _ZERO
+    order = np.int64(0) if rank == SECOND else rank
+    while place > 0:
+        place -= 1
+        while place > 0 and text[at + place] & 0xC0 == 0x80:
+            place -= 1
+        if words >> U64(place) & _ONE == _ZERO:
+            return False
+        base, _ = decode_point(text, at + place, n_text)
+        before = entry_of(base, points) >> RANK_SHIFT
+        if before == 0 or before == SECOND:
+            return pair_of(base, point, points) < 0 and (order == 0 or parts_of(base, points)[0] < 0)
+        if order == 0 or order == before:
+            return True
+        if before > order:
+            return False
+    return False
+
+
+@lean_kernel
+def _plain_fold(first, length, points):
+    """Bytes of the fold at points[first] if it has ASCII letters alone, at most `length`; else -1."""
+    size = np.int64(points[first])
+    if size > length:
+        return np.int64(-1)
+    for i in range(size):
+        if points[first + 1 + i] < 97 or points[first + 1 + i] > 122:
+            return np.int64(-1)
+    return size
+
+
+@lean_kernel
+def _letters(text, at, n_text, high, words, digits, borders, points):
+    """(words, digits, rest): the masks of a window with its bytes that are not ASCII (the mask `high`).
+
+    rest: the first character that masks cannot handle, as one bit; 0: none. Masks cannot handle a letter that becomes
+    longer, one that composes, scripts without word breaks, and a character that crosses the end of the window. Letters
+    before `rest` are folded in place. Where a fold is shorter, the letters of the token before it move towards it, and
+    spaces fill the bytes before the token.
+    """
     while high != _ZERO:
         first = high & (_ZERO - high)
         place = trailing_zeros(first)
         point, length = decode_point(text, at + place, n_text)
         if place + length > 64:
-            return word, digits, first
+            return words, digits, first
         span = (first << U64(length)) - first
-        entry = entry_of(point, points)
-        kind = entry >> CLASS_SHIFT & CLASS_MASK
-        if kind != NONE:
-            lower = entry & POINT_MASK
-            if kind != WORD or utf8_length(lower) != length:
-                return word, digits, first
-            if lower != point:
-                put_utf8(text, at + place, lower, length)
-            word |= span
-            if entry >> DIGIT_SHIFT & 1:
-                digits |= span
         high &= ~span
-    return word, digits, _ZERO
+        entry = entry_of(point, points)
+        kind = entry >> CLASS_SHIFT
+        if kind == NONE:
+            continue
+        lower = entry & POINT_MASK
+        size = np.int64(0)
+        if kind == WORD:
+            size = utf8_length(lower)
+            if size == length:
+                if lower != point:
+                    put_utf8(text, at + place, lower, length)
+                words |= span
+                if entry >> DIGIT_SHIFT & 1:
+                    digits |= span
+                continue
+        elif kind & CLASS_MASK == WORD:  # with a rank
+            if lower != point or not _is_settled(text, at, place, n_text, point, kind >> 4, words, points):
+                return words, digits, first
+            words |= span
+            continue
+        elif kind == FOLD:
+            size = _plain_fold(lower, length, points)
+        elif kind != IGNORED:
+            return words, digits, first
+        if size < 0 or size > length:
+            return words, digits, first
+        # Move the token's letters before it.
+        fewer = length - size
+        outside = ~words & (first - _ONE)
+        start = 64 - leading_zeros(outside)
+        if start > 0 and borders >> U64(start - 1) & _ONE:
+            return words, digits, first
+        for i in range(place - 1, start - 1, -1):
+            text[at + i + fewer] = text[at + i]
+        for i in range(start, start + fewer):
+            text[at + i] = 32
+        if kind == WORD:
+            put_utf8(text, at + place + fewer, lower, size)
+        else:
+            for i in range(size):
+                text[at + place + fewer + i] = points[lower + 1 + i]
+        moved = digits & (first - _ONE) & ~below(start)
+        token = below(place + length) & ~below(start)
+        words = (words & ~token) | (token & ~below(start + fewer))
+        digits = (digits & ~token) | moved << U64(fewer)
+        if kind == WORD and entry >> DIGIT_SHIFT & 1:
+            digits |= below(place + length) & ~below(place + fewer)
+    return words, digits, _ZERO
 
 
 @lean_kernel
@@ -125,7 +197,7 @@ def tokenise(
     key: see `neardup.kernels.fingerprint`.
     The other arrays are output, one element per token. They hold up to `tokens_needed(n_text)` tokens; smaller arrays
     get the first tokens.
-    fp uint64: fingerprint of the folded UTF-8.
+    fp uint64: fingerprint of the folded UTF-8; at least `composition.CLUSTER_POINTS` elements, scratch before.
     flags uint8: ALL_DIGITS, ANY_DIGIT, TERM; IN_TITLE, IN_LINK by the token's first character.
     block int32: number of the block, from 0, ascending.
     span_start, span_end uint32: after the call text[span_start:span_end] is the token's string.
@@ -146,7 +218,7 @@ def tokenise(
         if write >= 0 or not wide or n + 36 > room:
             at, n_text, ordinal, link, write, n = code_points(
                 text, at, n_text, n_text, title_start, title_end, points, ordinal, link, write, n,
-                flags, block, span_start, span_end,
+                flags, block, span_start, span_end, fp,
             )  # fmt: skip
             continue
         words, digits, breaks, borders, terms, high = word_masks(text, at)
@@ -155,9 +227,8 @@ def tokenise(
         stops = terms & valid
         high &= valid
         if high != _ZERO:
-            more_words, more_digits, unknown = _letters(text, at, n_text, high, points)
-            words |= more_words
-            digits |= more_digits
+            high &= below(trailing_zeros(stops))  # a term is not folded
+            words, digits, unknown = _letters(text, at, n_text, high, words, digits, borders & valid, points)
             stops |= unknown
         stop = trailing_zeros(stops)
         valid &= below(stop)
@@ -190,7 +261,7 @@ def tokenise(
             stop = at + 64 if ones(high) > _FOREIGN else min(at + stop + 1, at + 64)
             at, n_text, ordinal, link, write, n = code_points(
                 text, at, stop, n_text, title_start, title_end, points, ordinal, link, write, n,
-                flags, block, span_start, span_end,
+                flags, block, span_start, span_end, fp,
             )  # fmt: skip
             continue
         digits &= w

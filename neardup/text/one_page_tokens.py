@@ -6,6 +6,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
+from neardup.kernels.composition import CLUSTER_POINTS
 from neardup.kernels.facts import TITLE_END, TITLE_START
 from neardup.kernels.fingerprint import KEY_WORDS
 from neardup.kernels.points import ALL_DIGITS, ANY_DIGIT, IN_LINK, IN_TITLE, TERM
@@ -46,7 +47,8 @@ def tokens_of(extracted: Extracted, seed: int = 0, tokens_max: int | None = None
     """Tokens of an extracted page, on copies: `extracted` stays as it is. tokens_max: of a scheme."""
     text, room = extracted.text.copy(), tokens_needed(extracted.n_text)
     room = room if tokens_max is None else min(room, tokens_max)
-    fp, flags, block = np.empty(room, np.uint64), np.empty(room, np.uint8), np.empty(room, np.int32)
+    fp = np.empty(max(room, CLUSTER_POINTS), np.uint64)
+    flags, block = np.empty(room, np.uint8), np.empty(room, np.int32)
     start, end = np.empty(room, np.uint32), np.empty(room, np.uint32)
     title = extracted.facts[TITLE_START], extracted.facts[TITLE_END]
     key = constants(seed, "token", KEY_WORDS)

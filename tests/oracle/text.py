@@ -76,8 +76,24 @@ def char_class(char: str) -> str:
     return "word"
 
 
+#: Letters of one sound: each of the second string stands for the first.
+_ONE_SOUND = ("σς", "اآأإٱ", "يىی", "كکڪ", "هھۀہۂە", "ةۃ", "iİı")
+
+
 def lower(char: str) -> str:
-    return "i" if char == "İ" else char.lower()
+    """Lower case, where digits are ASCII digits and letters of one sound one letter."""
+    if unicodedata.category(char) == "Nd":
+        return "0123456789"[int(char)]
+    if char in "ßẞ":
+        return "ss"
+    return next((letters[0] for letters in _ONE_SOUND if char in letters), char.lower())
+
+
+#: Vowel marks, Quranic marks, points and accents of Arabic and Hebrew without hamza above; tatweel.
+_OPTIONAL = re.compile(
+    "[\u0610-\u061a\u0640\u064b-\u0653\u0655-\u065f\u0670\u06d6-\u06dc\u06df-\u06e4\u06e7\u06e8\u06ea-\u06ed"
+    "\u0898-\u089f\u08ca-\u08e1\u08e3-\u08ff\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\ufb1e]"
+)
 
 
 def ignored(char: str) -> bool:
@@ -87,6 +103,9 @@ def ignored(char: str) -> bool:
     format controls - Prepended_Concatenation_Mark (Unicode 14, DerivedCoreProperties.txt).
     """
     point, category = ord(char), unicodedata.category(char)
+    form = unicodedata.normalize("NFKC", char)
+    if _OPTIONAL.search(form) and not _OPTIONAL.sub("", form).strip(" "):
+        return True
     if category == "Cc":
         return char not in "\t\n\v\f\r\x85"
     name = unicodedata.name(char, "")
@@ -104,10 +123,10 @@ def ignored(char: str) -> bool:
 
 @_known
 def folded(char: str) -> str:
-    """What stands for a character in a token: nothing, its compatibility form if that is short, itself; lower-cased."""
+    """What stands for a character in a token: nothing, its compatibility form if that is short, itself; folded."""
     if ignored(char):
         return ""
-    form = unicodedata.normalize("NFKC", char)
+    form = _OPTIONAL.sub("", unicodedata.normalize("NFKC", char))
     parts = [lower(part) if char_class(part) else " " for part in form]
     plain = not any(unicodedata.category(part) == "Nd" or part.isalpha() for part in form)
     if len("".join(parts).encode()) > 2 * len(char.encode("utf-8", "surrogatepass")) or (plain and parts[0] == " "):
@@ -115,11 +134,34 @@ def folded(char: str) -> str:
     return "".join(parts)
 
 
+#: What stands before a mark that makes no difference there.
+_SAME_WITH = {"\u0307": "i", "\u0654": "اه"}
+_MOST = 32
+
+
+def composed(text: str) -> str:
+    """Folded characters with their marks as NFC composes them; without marks that have no letter."""
+    clusters: list[str] = []
+    for char in text:
+        alone = not clusters or not char_class(clusters[-1][0])
+        if not unicodedata.combining(char):
+            clusters.append(char)
+        elif not alone:
+            clusters[-1] += char
+    out = []
+    for cluster in clusters:
+        parts = unicodedata.normalize("NFD", cluster)
+        if not "가" <= cluster[0] <= "힣":
+            parts = "".join(part for part in parts if parts[0] not in _SAME_WITH.get(part, ""))[:_MOST]
+        out.append(parts)
+    return unicodedata.normalize("NFC", "".join(out))
+
+
 def words_of_text(text: str) -> list[str]:
     """Runs of one class, folded; runs of the scripts without word breaks as overlapping pairs."""
     words: list[str] = []
     run, kind = "", ""
-    for char in "".join(map(folded, text)) + " ":
+    for char in composed("".join(map(folded, text))) + " ":
         now = char_class(char)
         if now != kind:
             if kind == "word" or (kind and len(run) == 1):

@@ -1,10 +1,13 @@
 """Token strings, fingerprints and flags against plain Python."""
 
+import unicodedata
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from neardup.kernels.composition import CLUSTER_POINTS
 from neardup.kernels.fingerprint import KEY_WORDS
 from neardup.kernels.html import text_bytes_needed
 from neardup.kernels.tokens import tokenise, tokens_needed
@@ -20,7 +23,15 @@ pytestmark = [pytest.mark.kernel, pytest.mark.filterwarnings("ignore:overflow")]
 KEY = Scheme(seed=5).constants("token", KEY_WORDS)
 ALPHABET = "aZ09 .-_éÉßẞİıΣςЖ漢字々〇ひカーｶﾞไทย๑ລາວខ្មម်မန٣०\u0301\u200d\ufe0f😀ȺȾⱥKÅ𐐀𝟘" + "\u3099\x7f\xa0\x85"
 ALPHABET += "\xad\u200b\u2060\u034f\u3164\U000e0100\U000e0041ﬁ½⒇㈠ﻻﷺ㍿ำǅＡ𝐳㋿£´²" + "\0\1\x0b\x9f"
-texts = st.text(st.one_of(st.sampled_from(ALPHABET), st.sampled_from("ab cd")), max_size=200)
+MARKED = "eiouâấǖếạI\u0301\u0302\u0323\u0307\u0308\u0304\u031b\u0344\u0345αάΐᾳ" + "=<\u0338"
+MARKED += (
+    "ㄱㅏᄀ가각\u1161\u11a8ᅟﾡￂ"
+    + "かガｶﾞ\u3099ﾟ"
+    + "نरऩ\u093c\u094d\u0947क़ক\u09c7\u09be\u09d7\u0bc6\u0bbe\u0cbf\u0cc6\u0cc2\u0cd5ෙ\u0dca\u0dcf"
+)
+MARKED += "اأآإٱوؤيئىیكکهہۀەة\u0654\u0653\u0655\u064e\u0651ـ٠۹ﻻﹰﹱﱞ" + "שָׁﬡשׁ\u05c1\u05b8" + "ßẞςΣıİ９१"
+letters = st.one_of(st.sampled_from(ALPHABET), st.sampled_from(MARKED), st.sampled_from("ab cd"))
+texts = st.text(letters, max_size=200)
 
 
 def plain_words(text: str) -> list[str]:
@@ -55,8 +66,23 @@ def test_broken_utf8_separates(data):
         ("東京タワー2階", ["東京", "タワ", "ワー", "2", "階"]),
         ("ไทย", ["ไท", "ทย"]),
         ("한국어 텍스트", ["한국어", "텍스트"]),
-        ("İstanbul ȺȾ STRAẞE", ["istanbul", "ⱥⱦ", "straße"]),
-        ("e\u0301t e\u0301", ["e\u0301t", "e\u0301"]),
+        ("İstanbul I\u0307i\u0307 ısı ISI ȺȾ", ["istanbul", "ii", "isi", "isi", "ⱥⱦ"]),
+        ("STRAẞE Straße ΟΔΟΣ οδός Ὀδυσσεύς", ["strasse", "strasse", "οδοσ", "οδόσ", "ὀδυσσεύσ"]),
+        ("e\u0301t e\u0301 e \u0301x", ["ét", "é", "e", "x"]),
+        ("â\u0323 a\u0323\u0302 a\u0302\u0323 ậ â", ["ậ", "ậ", "ậ", "ậ", "â"]),
+        ("e\u200d\u0301 e\u034f\u0302\u0301", ["é", "ế"]),
+        ("u\u0308\u0304\u0323 ǖ\u0323", ["ụ\u0308\u0304", "ụ\u0308\u0304"]),
+        ("각 가\u11a8 \u1100\u1161\u11a8 ㄱㅏ", ["각", "각", "각", "가"]),
+        ("ｶﾞｷﾞﾊﾟ か\u3099漢\u3099", ["ガギ", "ギパ", "が", "漢", "\u3099"]),
+        ("الـــمدينة اَلْمَدِينَةُ ﺍﻟﻤﺪﻳﻨﺔ المدینة", ["المدينة"] * 4),
+        ("أحمد آحمد ا\u0654حمد ٱحمد \ufe70", ["احمد"] * 4),
+        ("مؤمن مو\u0654من مومن", ["مؤمن", "مؤمن", "مومن"]),
+        ("کتاب كتاب خانهٔ خانۀ خانه", ["كتاب", "كتاب", "خانه", "خانه", "خانه"]),
+        ("שָׁלוֹם שלום שּׁלום", ["שלום"] * 3),
+        ("١٢٣ ۱۲۳ १२३ ๑๒๓", ["123"] * 4),
+        ("a ≠ b a =\u0338 b", ["a", "b"] * 2),
+        ("क़ क\u093c नऩ न\u093c\u094d न\u094d\u093c", ["क\u093c"] * 2 + ["नऩ", "ऩ\u094d", "ऩ\u094d"]),
+        ("résumé resume RÉSUMÉ", ["résumé", "resume", "résumé"]),
         ("hy\xadphen\u200bat\ufeffed\u2060 \u200e x\xad \xad\xady", ["hyphenated", "x", "y"]),
         ("e\u034fv\U000e0062i\u3164l\ufe0f\u115f \x00n\x01u\x7fl\x9fl", ["evil", "null"]),
         ("line\x0bline\x85line\u2800end", ["line", "line", "line", "end"]),
@@ -78,6 +104,28 @@ def test_words_by_hand(text, expected):
 def test_characters_that_grow_find_room(grows):
     text = grows * 300 + " x漢字 " + grows * 100 + f" END {grows}A, http://s.example/a-{grows}.html"
     assert plain_words(text) == oracle.words_of_text(text)
+
+
+@settings(max_examples=EXAMPLES, deadline=None)
+@given(st.text(letters | st.characters(codec="utf-8"), max_size=60))
+def test_forms_of_unicode_give_the_same_words(text):
+    """NFKC and NFKD only where no fold is too long to be made."""
+    found = plain_words(text)
+    for form in ("NFC", "NFD"):
+        assert plain_words(unicodedata.normalize(form, text)) == found, form
+
+
+@pytest.mark.parametrize("shift", [0, 1, 30, 58, 62, 63])
+def test_marks_beyond_the_window_compose(shift):
+    for word in ("e\u0301", "x" * 70 + "e\u0301", "à" * 40 + "e\u0301", "ا\u064e" * 40, "ı" * 70, "\u0301x", "ß" * 40):
+        assert plain_words("." * shift + word + " b") == [*oracle.words_of_text(word), "b"]
+
+
+def test_a_letter_has_a_bounded_number_of_marks():
+    for mark in ("\u0301", "\u0323\u0301", "\u064e", "\u1161", "\u09be"):
+        words_of = plain_words("a" + mark * 5000)
+        assert [len(word) <= 33 or mark in "\u1161\u09be" for word in words_of] == [True]
+    assert plain_words("a" + "\u0301" * 5000 + "b") == ["á" + "\u0301" * 30 + "b"]
 
 
 INVISIBLE = ["\xad", "\u200b", "\u200d", "\ufe0f", "\U000e0061", "\x00", "\x7f"]
@@ -109,7 +157,7 @@ def test_fingerprints_blocks_and_flags(pieces, seed):
     state = {"link": False, "block": 0}
 
     def flush():
-        text = oracle.lower("".join(char for char, _ in run))
+        text = "".join(char for char, _ in run)
         at = end = 0
         for word in oracle.words_of_text(text):
             pair = len(word) > 1 and oracle.char_class(word[0]) != "word"
@@ -139,7 +187,7 @@ def test_fingerprints_blocks_and_flags(pieces, seed):
         elif piece == " ":
             flush()
         elif piece != "<b>":
-            run.extend((char, state["link"]) for char in piece)
+            run.extend((part, state["link"]) for char in piece for part in oracle.folded(char))
     flush()
     tokens = tokens_of(extract_page(page.encode(), host="own.example"), seed)
     assert tokens.fp.tolist() == sketches.fingerprints(tokens.words, seed)
@@ -162,7 +210,8 @@ def run_kernel(text: bytes, rest: int) -> list[tuple]:
     array = np.full(text_bytes_needed(len(text)), rest, np.uint8)
     array[: len(text)] = np.frombuffer(text, np.uint8)
     room = tokens_needed(len(text))
-    out = [np.zeros(room, kind) for kind in (np.uint64, np.uint8, np.int32, np.uint32, np.uint32)]
+    out = [np.zeros(room, kind) for kind in (np.uint8, np.int32, np.uint32, np.uint32)]
+    out.insert(0, np.zeros(max(room, CLUSTER_POINTS), np.uint64))
     n = tokenise(array, len(text), -1, -1, KEY, tables(), *out)
     return list(zip(*(column[:n].tolist() for column in out), strict=True))
 
@@ -178,7 +227,8 @@ def test_output_arrays_without_room_drop_tokens_only():
     text = b"a b c d e f " * 30
     array = np.zeros(text_bytes_needed(len(text)), np.uint8)
     array[: len(text)] = np.frombuffer(text, np.uint8)
-    out = [np.zeros(7, kind) for kind in (np.uint64, np.uint8, np.int32, np.uint32, np.uint32)]
+    out = [np.zeros(7, kind) for kind in (np.uint8, np.int32, np.uint32, np.uint32)]
+    out.insert(0, np.zeros(CLUSTER_POINTS, np.uint64))
     assert tokenise(array, len(text), -1, -1, KEY, tables(), *out) == 7
 
 

@@ -39,7 +39,7 @@ def test_every_code_point_has_the_pinned_class_and_fold():
             assert names[kind] == oracle.char_class(expected or " "), hex(point)
         if names[kind : kind + 1] > [""]:
             assert chr(value) == expected, hex(point)
-            assert entry >> unicode.DIGIT_BIT == (unicodedata.category(expected) == "Nd"), hex(point)
+            assert entry >> unicode.DIGIT_BIT & 1 == (unicodedata.category(expected) == "Nd"), hex(point)
 
 
 def test_a_fold_is_folded_and_at_most_twice_as_long():
@@ -69,4 +69,4 @@ def test_the_table_is_what_the_generator_writes():
 
 def test_table_golden():
     """Pins the table where Python has other data."""
-    assert xxhash.xxh64_hexdigest(unicode.table().tobytes()) == "10bb2ea3251226e8"
+    assert xxhash.xxh64_hexdigest(unicode.table().tobytes()) == "fb295e815fcb0270"
