@@ -14,12 +14,13 @@ to Text Fragment). Routers with other fragments (`#orders/12`) cannot be told fr
 import hashlib
 import ipaddress
 import re
+from collections.abc import Callable, Mapping, Sequence
 from encodings.idna import nameprep
 from functools import lru_cache
 from typing import Any
 from urllib.parse import quote, unquote, unquote_to_bytes
 
-from neardup.errors import BadPage
+from neardup.errors import BadInput, BadPage
 from neardup.limits import URL_BYTES_MAX
 from neardup.url_bytes import percent_encoded
 
@@ -30,6 +31,8 @@ ID_SCHEME = "id://"
 #: First labels of hosts that name a view of a site: the same pages for telephones or for printers.
 VIEWS = ("www", "m", "mobile", "amp", "print")
 #: First folders of paths whose next folder names a user: what lies below it is that user's.
+#: Documents that the error about an id of several documents names.
+_NAMED_MAX = 10
 USER_FOLDERS = ("user", "users", "u", "people", "member", "members", "profile", "profiles")
 _DEFAULT_PORTS = {"http": "80", "https": "443", "ftp": "21", "ws": "80", "wss": "443"}
 
@@ -275,20 +278,68 @@ def _without_dot_segments(path: str) -> str:
     return "/".join(out)
 
 
-def url_of_id(given: str) -> str:
-    """Returns an id that is a URL unchanged; makes a URL of any other id: `id://DIGEST/ID`."""
+def url_of_id(given: str, file: str = "", row: int | None = None) -> str:
+    """Returns an id that is a URL unchanged; makes a URL of any other id.
+
+    `id://DIGEST/ID` names one document wherever the id occurs; `id://FILE.DIGEST/ID` the one of a file, where another
+    file has documents of its own under the same ids.
+
+    Args:
+        given: the id.
+        file: name of the file to which the id belongs, of letters and digits; empty for an id that belongs to none.
+        row: number of the document's row, where several rows of the file have the id.
+    """
     if "://" in given:
         return given
-    return f"{ID_SCHEME}{_id_digest(given)}/{quote(given, errors='surrogatepass')}"
+    scope = file if row is None else f"{file}-{row}"
+    dot = "." if scope else ""
+    return f"{ID_SCHEME}{scope}{dot}{_id_digest(scope, given)}/{quote(given, errors='surrogatepass')}"
+
+
+def ids_named(given: str, files: Mapping[str, Sequence[str]]) -> list[tuple[str, str]]:
+    """Returns what a person may mean by an id: (id with its file, URL) of each document that could have it.
+
+    An id of a file is also named FILE#ID, where FILE is the path or the name of the file.
+
+    Args:
+        given: a URL, an id, or FILE#ID.
+        files: by path, the names under which `url_of_id` knows ids of the file.
+    """
+    if "://" in given:
+        return [(given, given)]
+    found = [(given, url_of_id(given))]
+    found += [(f"{path}#{given}", url_of_id(given, file)) for path, names in files.items() for file in names]
+    for at in (match.start() for match in re.finditer("#", given)):
+        file, own = given[:at], given[at + 1 :]
+        paths = [path for path in files if path == file or path.endswith("/" + file.removeprefix("./"))]
+        found += [(f"{path}#{own}", url_of_id(own, name)) for path in paths for name in files[path]]
+    return found
+
+
+def one_named(given: str, named: Mapping[str, str], known: Callable[[str], bool]) -> str | None:
+    """Returns the URL of the one document that is known; None without any. Raises BadInput for several.
+
+    named: the documents that could be meant, by URL, with a name of each.
+    """
+    found = [url for url in named if known(url)]
+    if len(found) <= 1:
+        return found[0] if found else None
+    names = [named[url] for url in found]
+    if len(set(names)) < len(names):  # rows of one file
+        names = [f"{named[url]} ({url})" for url in found]
+    names.sort()
+    more = f" and {len(names) - _NAMED_MAX} more" if len(names) > _NAMED_MAX else ""
+    raise BadInput(f"{given} names {len(names)} documents; name one of them: {', '.join(names[:_NAMED_MAX])}{more}")
 
 
 def id_of(url: str | None) -> str | None:
     """Returns the id of a URL that `url_of_id` made; None for other URLs, and if normalising removed a part of it."""
     if url is None or not url.startswith(ID_SCHEME):
         return None
-    digest, _, quoted = url.removeprefix(ID_SCHEME).partition("/")
+    authority, _, quoted = url.removeprefix(ID_SCHEME).partition("/")
+    scope, _, digest = authority.rpartition(".")
     given = unquote(quoted)
-    return given if _id_digest(given) == digest else None
+    return given if _id_digest(scope, given) == digest else None
 
 
 def name_of(url: str) -> str:
@@ -301,5 +352,6 @@ def named_url(given: str, url_bytes_max: int = URL_BYTES_MAX) -> str:
     return normalise_url(url_of_id(given), url_bytes_max)
 
 
-def _id_digest(given: str) -> str:
-    return hashlib.blake2b(given.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
+def _id_digest(scope: str, given: str) -> str:
+    text = f"{scope}\0{given}" if scope else given
+    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()

@@ -106,7 +106,8 @@ class Deduplicator:
     def cluster(self, url: str) -> Cluster | None:
         """Return the cluster of a URL; None if the index does not hold it, or if it is gone.
 
-        A page without duplicates is alone in its cluster. Raises NeardupError for what is no URL.
+        url: or an id, or FILE#ID where documents of several files that a scan added have it. A page without duplicates
+        is alone in its cluster. Raises NeardupError for what is no URL, or an id of several documents.
         """
         with self._alone():
             return self._cluster(url)
@@ -114,7 +115,8 @@ class Deduplicator:
     def _cluster(self, url: str) -> Cluster | None:
         if isinstance(self._holder, State):
             self._holder.settle()
-        (row,) = self._store.get_many(Family.URLS, [url_hash(named_url(url))])
+        required = self._holder.url_of(url) if isinstance(self._holder, State) else named_url(url)
+        (row,) = self._store.get_many(Family.URLS, [url_hash(required)])
         if row is None or not (held := decode_url(row)).live:
             return None
         (row,) = self._store.get_many(Family.CLUSTERS, [id_key(held.cluster)])

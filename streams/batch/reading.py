@@ -40,7 +40,8 @@ def sources_of(paths: Sequence[Path], options: ReadOptions, not_read: NotRead) -
     """Opens the sources of some paths, each once. not_read: gets the files that are not read. Raises BadInput."""
     found: dict[str, LocalSource] = {}
     for source in open_all(paths, options, body_bytes_max=BODY_BYTES_MAX, not_read=not_read):
-        found.setdefault(source.record.content, source)
+        if found.setdefault(source.record.content, source) is source:
+            source.settle_ids()
     if len(found) >= 1 << SOURCE_BITS:
         raise BadInput(f"{len(found):,} files; a partition reads at most {1 << SOURCE_BITS:,}")
     return list(found.values())

@@ -48,6 +48,8 @@ def explain(options: Options) -> None:
 
 
 def _print_rows(options: Options) -> None:
+    from streams.files.documents import indexed
+    from streams.files.scan_reader import read_sources
     from streams.state import inspect
 
     with ExitStack() as held:
@@ -57,7 +59,8 @@ def _print_rows(options: Options) -> None:
         elif options.page_id is not None:
             print_json(inspect.sketch_of(opened, options.page_id))
         elif options.url is not None:
-            print_json(inspect.of_url(opened, options.url))
+            records = read_sources(opened.path).values()
+            print_json(inspect.of_url(opened, indexed(options.url, records, opened.store)))
         else:
             with bar(shown=not options.as_json) as progress:
                 found, text = inspect.overview(opened, lambda rows: progress.phase(f"{rows:,} rows", 0, 0))

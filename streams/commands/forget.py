@@ -15,7 +15,9 @@ if TYPE_CHECKING:
 
 class Options(Json):
     url: Annotated[str | None, Arg("[URL]", "The page.")] = None
-    id: Annotated[str | None, Opt("The document with this id, which is no URL.", metavar="ID")] = None
+    id: Annotated[
+        str | None, Opt("The document with this id, which is no URL; with --state also FILE#ID.", metavar="ID")
+    ] = None
     site: Annotated[str | None, Opt("All pages of this registrable domain.", metavar="SITE")] = None
     prefix: Annotated[str | None, Opt("All pages whose URLs begin with this.", metavar="PREFIX")] = None
     state: Annotated[
@@ -40,16 +42,17 @@ def forget(options: Options) -> None:
     `gone` with the reason `taken down`, so that indexes and views drop it; if it represented others, the next of them
     is promoted. The command prints the number of pages, and the copies that it does not reach.
     """
-    takedown, scan = _takedown_of(options), options.state
+    named, takedown, scan = options.id, _takedown_of(options), options.state
     result: dict[str, Any]
     lines: list[str]
     pages: int | None
     promoted: int | None
     if scan is not None:
+        from neardup.sketch.takedown_hashes import of_url
         from streams.files.state import State
 
         with State.open(scan) as opened:
-            done = opened.forget(takedown)
+            done = opened.forget(takedown if named is None else of_url(opened.url_of(named)))
         result, pages, promoted, lines = done.to_json(), done.pages, done.promoted, []
     else:
         from streams.roles.operator import forget_stream

@@ -194,12 +194,16 @@ class Documents(Links):
         str | None, Opt(f"{TABLES}: the field of a document's id, which need not be a URL.", metavar="NAME")
     ] = None
     text_field: Annotated[str | None, Opt(f"{TABLES}: the field of a document's text.", metavar="NAME")] = None
+    ids_across_files: Annotated[
+        bool, Opt("An id names one document in all files, as of a site that is crawled again; not one in each file.")
+    ] = False
 
     def reading(self) -> "ReadOptions":
         from streams.files.sources import ReadOptions
         from streams.formats.json import Fields
 
-        return ReadOptions(self.base_url, self.follow_links, Fields(self.text_field, self.id_field))
+        fields = Fields(self.text_field, self.id_field)
+        return ReadOptions(self.base_url, self.follow_links, fields, ids_across_files=self.ids_across_files)
 
 
 class Truth(Given):

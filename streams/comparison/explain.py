@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from neardup.decider import Decider
-from neardup.errors import BadInput, BadPage, InvariantBroken
+from neardup.errors import BadInput, InvariantBroken
 from neardup.fold import Candidate, Trace
 from neardup.index.memory import MemoryStore
 from neardup.limits import PLACE_BITS
@@ -18,8 +18,9 @@ from neardup.report.evidence_sentences import KINDS, found_through, kept_apart, 
 from neardup.report.reasons import Draft
 from neardup.report.samples import CardSide, card, instant
 from neardup.rules import why_refused
-from neardup.urls import name_of, named_url
+from neardup.urls import name_of, one_named
 from neardup.verdict import TAKEN_DOWN, Coordinates
+from streams.files.documents import urls_named
 from streams.files.scan_reader import ScanReader
 from streams.files.scan_shards import ShardsOfFold
 from streams.pipeline.folded_takedowns import is_named, without
@@ -248,19 +249,21 @@ def _difference(state: ScanReader, verdict: dict[str, Any], decider: Decider) ->
 
 def _stored(state: ScanReader, url: str, page_id: int | None) -> tuple[dict[str, Any], list[tuple[int, str]]]:
     """The verdict to explain, and the latest verdicts about the URL."""
-    try:
-        required = named_url(url, state.scheme.url_bytes_max)
-    except BadPage:
-        required = url
-    found: dict[str, Any] | None = None
-    history: list[tuple[int, str]] = []
+    named = urls_named(url, state.sources.values(), state.scheme.url_bytes_max)
+    named.setdefault(url, url)  # a rejected page has the URL that it came with
+    newest: dict[str, dict[str, Any]] = {}
+    histories: dict[str, list[tuple[int, str]]] = {}
     for verdict in state.verdicts():
-        if verdict["url"] not in (required, url):  # a rejected page has the URL that it came with
+        about = verdict["url"]
+        if about not in named:
             continue
-        history = [*history, (verdict["page_id"], verdict["verdict"])][-HISTORY_MAX:]
+        histories[about] = [*histories.get(about, ()), (verdict["page_id"], verdict["verdict"])][-HISTORY_MAX:]
         # A promotion (n > 0) is caused by another page, and explained by that page's verdict.
         if verdict["n"] == 0 and page_id in (None, verdict["page_id"]):
-            found = verdict
+            newest[about] = verdict
+    meant = newest if page_id is not None and newest else histories
+    required = one_named(url, named, meant.__contains__) or next(iter(named))
+    found, history = newest.get(required), histories.get(required, [])
     if history and history[-1][1] == "gone" and found is None and page_id is None:
         raise BadInput(f"{name_of(required)}: taken down; no other verdict of it is kept")
     if found is None and history:

@@ -12,6 +12,7 @@ from neardup.errors import BadInput
 from neardup.evaluation.audits import audit_section, read_audits
 from neardup.evaluation.henzinger.label_tables import agreement
 from neardup.evaluation.pairs.corpus import PAGES_MAX, Corpus, corpus_of
+from neardup.evaluation.pairs.documents import Documents
 from neardup.evaluation.pairs.graphs import ALL_PAIRS_PAGES_MAX, Graph, b_graph, c_graph, c_graph_of_all
 from neardup.evaluation.pairs.labels import Label, join_labels, lines_of, read_labels, united
 from neardup.evaluation.pairs.runs import LINE_BYTES_MAX, CrawlRun, read_run, run_of, stream
@@ -26,7 +27,7 @@ from neardup.sketch.make_sketches import sketch_pages
 from streams.errors import WrongUsage, bad_input
 from streams.files.not_read import NotRead
 from streams.files.scan_reader import ScanReader, read_scan
-from streams.files.sources import LocalSource, ReadOptions, open_all
+from streams.files.sources import LocalSource, ReadOptions, SourceRecord, open_all
 from streams.formats.message import Message, decode_entry
 from streams.ports import Progress, silent
 
@@ -45,12 +46,13 @@ _BATCH = 512
 class EvaluatedCrawl:
     """A corpus, access to its pages, the thresholds of its rules, and its run.
 
-    unread: places of the input that could not be read.
+    unread: places of the input that could not be read. documents: finds those that labels and items name by ids.
     """
 
     corpus: Corpus
     texts: Texts
     decider: Decider
+    documents: Documents
     run: CrawlRun | None = None
     unread: Sequence[str] = ()
 
@@ -95,7 +97,9 @@ def open_crawl(
             records = _logged(opened, progress)
             corpus = corpus_of(records, pages_max=pages_max)
             run = run_of(f"the run of {state.name}: {opened.decider.rule}", opened.verdicts())
-            yield EvaluatedCrawl(corpus, Texts(corpus, opened.read_page, opened.scheme), opened.decider, run)
+            texts = Texts(corpus, opened.read_page, opened.scheme)
+            documents = _documents(corpus, opened.sources.values())
+            yield EvaluatedCrawl(corpus, texts, opened.decider, documents, run)
         return
     not_read = NotRead()
     reading = ReadOptions(base_url, follow_links)
@@ -108,7 +112,12 @@ def open_crawl(
     if corpus.counts.fetches == corpus.counts.rejected:
         names, why = ", ".join(map(str, paths)), f": {unread[0]}" if unread else ""
         raise BadInput(f"{names}: no page could be read{why}; if these are verdicts, name them with --verdicts")
-    yield EvaluatedCrawl(corpus, texts, Decider(scheme=SCHEME.digest), unread=unread)
+    documents = _documents(corpus, (source.record for source in sources))
+    yield EvaluatedCrawl(corpus, texts, Decider(scheme=SCHEME.digest), documents, unread=unread)
+
+
+def _documents(corpus: Corpus, records: Iterable[SourceRecord]) -> Documents:
+    return Documents((*corpus.places, *corpus.twins), {record.path: record.files_of_ids for record in records})
 
 
 def _logged(state: ScanReader, progress: Progress) -> Iterator[bytes]:
@@ -254,6 +263,7 @@ def _evaluate_verdicts(run: CrawlRun, given: list[Label], editions: Editions | N
     if editions is not None:
         raise BadInput("natural truth reads pages: name the files or the state directory beside --verdicts")
     pages = RunPages(run)
+    given[:] = Documents(pages.urls, {}).labels(given)
     joined = join_labels(given, pages.find)
     if given and not len(joined):
         raise BadInput("no label fits these verdicts: " + "; ".join(joined.problems()))
@@ -273,6 +283,9 @@ def _evaluate_crawl(
 ) -> Evaluation:
     """Evaluates a crawl. Adds labels by natural truth to `given`, with the names of their samples."""
     corpus = crawl.corpus
+    given[:] = crawl.documents.labels(given)
+    if editions is not None:
+        editions = crawl.documents.editions(editions)
     progress("join", 0, 0)
     b = b_graph(corpus, b_min=crawl.decider.b_min, seed=seed, threads=threads)
     c = c_graph(corpus, c_min=crawl.decider.c_min, seed=seed, threads=threads)

@@ -314,7 +314,7 @@ def label_command(
                 b = b_graph(corpus, b_min=crawl.decider.b_min, seed=seed, threads=threads)
                 c = c_graph(corpus, c_min=crawl.decider.c_min, seed=seed, threads=threads)
                 pairs = draw(corpus, b, c, rule=rule, count=count, by=by, seed=seed)
-            labelling = Labelling(pairs, corpus, file.labels, file.append)
+            labelling = Labelling(pairs, corpus, crawl.documents.labels(file.labels), file.append)
             progress("read", 0, 0)
             pair_view(labelling, crawl.texts, 0)  # on a new machine kernels are compiled here, not before a labeller
             asyncio.run(_serve(labelling, crawl.texts, sock, ready))

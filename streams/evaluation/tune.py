@@ -56,7 +56,7 @@ def tune_command(
     """
     given = [label for path in labels for label in read_labels(path)]
     with open_crawl(paths, state, base_url=base_url, threads=threads, progress=progress) as crawl:
-        joined = join_labels(given, crawl.corpus.find)
+        joined = join_labels(crawl.documents.labels(given), crawl.corpus.find)
         if not len(joined):
             raise BadInput("no label fits: " + ("; ".join(joined.problems()) or "the files hold none"))
         pairs = score(crawl.corpus, joined.a, joined.b)

@@ -11,7 +11,7 @@ from neardup.page import Page
 from streams.errors import how_to_install
 from streams.formats.compressed import Damaged, Stream
 from streams.formats.containment import contained
-from streams.formats.json import BODIES, Fields, document_of, guessed, object_of
+from streams.formats.json import BODIES, ROW, Fields, document_of, guessed, object_of
 
 #: Lines, and bytes, from which field names are guessed before a file is read; names that an error shows.
 LINES_SAMPLED, SAMPLED_BYTES_MAX, NAMES_SHOWN, NAME_CHARS_SHOWN = 100, 16 << 20, 20, 60
@@ -88,7 +88,7 @@ class ParquetRows:
         size, at = self._path.stat().st_size, position
         try:
             fields = self._fields
-            own = (fields.id or "url", fields.text or "body", "content_type", "fetched_at")
+            own = (fields.id or "url", *((fields.text,) if fields.text else BODIES), "content_type", "fetched_at")
             columns = present_columns(own if fields else _USUAL, columns_of(self._path))
             rows = max(count_of(self._path), 1)
             for at, row in rows_of(self._path, columns, position):
@@ -115,10 +115,10 @@ def fitted(path: Path, names: Sequence[str], fields: Fields, *, needs_text: bool
     if not needs_text and found.id is None:
         texts = ("url",)  # a line of the `json` codec needs no body: the fetch may have failed
     for what, alternatives, option in (
-        ("id", (found.id or "url",), "--id-field"),
+        ("id", ("url" if found.id is None else found.id,), "--id-field"),
         ("text", texts, "--text-field"),
     ):
-        if names and not any(name in names for name in alternatives):
+        if names and alternatives != (ROW,) and not any(name in names for name in alternatives):
             held = ", ".join(name[:NAME_CHARS_SHOWN] for name in names[:NAMES_SHOWN])
             raise BadInput(
                 f"{path}: no field {alternatives[0]} for the {what}; {option} names another one of: {held}{hint}"

@@ -18,6 +18,7 @@ from neardup.page import Page
 from neardup.scheme import Scheme
 from neardup.sketch.takedown_hashes import Takedown
 from neardup.verdict import Coordinates, Verdict
+from streams.files.documents import indexed
 from streams.files.segments import read_frames
 from streams.files.sources import LocalSource, SourceRecord, unchanged
 from streams.formats.message import decode_verdicts, verdict_lines
@@ -72,6 +73,13 @@ class ScanReader:
                 left = without(later, verdict) if later else verdict
                 if left is not None:
                     yield left
+
+    def url_of(self, given: str) -> str:
+        """Return the normalised URL of a document, named by its URL, its id, or FILE#ID.
+
+        Without such a document it is the URL of what was named. Raises BadInput for an id that several documents have.
+        """
+        return indexed(given, self.sources.values(), self.store, self.scheme.url_bytes_max)
 
     def takedowns_after(self, offset: int) -> list[Takedown]:
         """Return the takedowns at `offset` of the log and behind it."""

@@ -13,7 +13,7 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError, ThreadPoolExecutor
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import islice
@@ -24,6 +24,7 @@ from urllib.parse import quote
 from neardup.errors import BadInput
 from neardup.fetch_times import UNDATED
 from neardup.page import CONTENT_TYPES, Page
+from neardup.urls import id_of, url_of_id
 from neardup.verdict import Coordinates
 from neardup.wording import counted
 from streams.files.exchanges import with_methods
@@ -31,14 +32,19 @@ from streams.files.folder import leads_out, listed
 from streams.files.input_formats import ACCEPTED, FORMATS, MAIN_SUFFIXES, PACKED, InputFormat, Rows, kind_of
 from streams.files.jsonl_and_parquet import fitted
 from streams.files.not_read import NotRead
+from streams.files.row_ids import Repeat, ids_of_rows
 from streams.files.wacz import unpacked
 from streams.files.warc_reader import UnreadablePart, WarcReader
 from streams.formats.compressed import Damaged, Stream
 from streams.formats.containment import contained, contained_reading
-from streams.formats.json import Fields
+from streams.formats.json import ROW, Fields
 from streams.formats.warc import CONTENT_SLACK_BYTES, contained_page_of
 from streams.ports import SourcedPage
 
+#: Hexadecimal digits of a file's content that name it in the URLs of its ids.
+FILE_DIGITS = 16
+_READING = ("id_field", "digest", "ids_across_files", "repeats", "ids_refused", "ids_problem")
+_ID_CHARS_SHOWN = 100
 #: Kind of a folder of pages; the kinds of files are those of `FORMATS`.
 FOLDER = "folder"
 _PACKED_UP = "a WACZ file, whose archives must be copied out of it first"
@@ -73,7 +79,28 @@ class SourceRecord:
     files: list[tuple[str, str]] = field(default_factory=list)  # a folder's (path below it, digest), sorted
     follow_links: bool = False  # including links out of the folder
     text_field: str | None = None
-    id_field: str | None = None
+    id_field: str | None = None  # ROW: the number of the row
+    digest: str = ""  # of the bytes; `content` also says how they are read
+    ids_across_files: bool = True  # an id names one document in all files: as a record without this field, of old
+    repeats: list[Repeat] | None = None  # as `RowIds` has them; None: not looked for
+    ids_refused: str = ""  # fields that are no ids, and why
+    ids_problem: bool = False  # one of them was required, or the only one
+
+    @property
+    def file_of_ids(self) -> str:
+        """The name of this file in the URLs of its ids; "" if its ids belong to no file."""
+        return "" if self.ids_across_files else self.content[:FILE_DIGITS]
+
+    @property
+    def files_of_ids(self) -> list[str]:
+        """The names of this file in the URLs of its ids, also of those that an earlier row has."""
+        own = self.file_of_ids if self.fields else ""
+        return [own, *(f"{own}-{row}" for row, _ in self.repeats or ())] if own else []
+
+    @property
+    def reading(self) -> dict[str, Any]:
+        """The fields of the record that say which URLs the pages have: another scan of the source keeps them."""
+        return {name: getattr(self, name) for name in _READING}
 
     @property
     def format(self) -> InputFormat | None:
@@ -89,13 +116,18 @@ class SourceRecord:
         """The fields of ids and texts, if they are not `url` and `body`; else empty."""
         if not self.fields:
             return ""
-        identity, text = self.id_field or "url", self.text_field or "body"
-        return f"{self.path}: the id of a document is its {identity}, the text its {text}"
+        identity = "the number of its row" if self.id_field == ROW else f"its {self.id_field or 'url'}"
+        across = " in all files" if self.ids_across_files and self.id_field else ""
+        refused = f"; {self.ids_refused}" if self.ids_refused else ""
+        text = self.text_field or "body"
+        return f"{self.path}: the id of a document{across} is {identity}, the text its {text}{refused}"
 
     @classmethod
     def from_json(cls, value: dict[str, Any]) -> "SourceRecord":
         record = cls(**value)
         record.files = [(name, digest) for name, digest in record.files]
+        if record.repeats is not None:
+            record.repeats = [(row, first) for row, first in record.repeats]
         return record
 
 
@@ -107,12 +139,14 @@ class ReadOptions:
     of folders that are links to files elsewhere. By default they are left out, because the creator of the folder may
     have had no right to read them. Links to folders are never followed. fields: of tables.
     copies: folder for the archives of WACZ files in folders; without one, such files are not read.
+    ids_across_files: an id names one document in all files; by default one in each file.
     """
 
     base_url: str | None = None
     follow_links: bool = False
     fields: Fields = field(default_factory=Fields)
     copies: Path | None = None
+    ids_across_files: bool = False
 
 
 BY_DEFAULT = ReadOptions()
@@ -121,11 +155,12 @@ BY_DEFAULT = ReadOptions()
 class LocalSource:
     """A file or folder, readable from any of its pages on.
 
-    problems: unreadable parts so far. bytes_read, bytes_total: for a progress bar.
+    problems: unreadable parts so far. bytes_read, bytes_total: for a progress bar. also_known_as: the `content` of the
+    same file where its ids belong to no file, or may.
     """
 
-    def __init__(self, record: SourceRecord, body_bytes_max: int) -> None:
-        self.record = record
+    def __init__(self, record: SourceRecord, body_bytes_max: int, also_known_as: str = "") -> None:
+        self.record, self.also_known_as = record, also_known_as
         self.problems: list[UnreadablePart] = []
         self.bytes_total = record.size
         self.bytes_read = 0
@@ -192,10 +227,52 @@ class LocalSource:
             pair = list(islice(reader.records(), 2))
         return bool(reader.problems) or (len(pair) == 2 and pair[1].shared)
 
+    def settle_ids(self) -> None:
+        """Finds the ids of a table's rows, which reads the file once. Raises OSError. Done once a record."""
+        record, form = self.record, self.record.format
+        if record.ids_across_files or record.repeats is not None or form is None or form.names is None:
+            return
+        path, row_max = Path(record.path), line_max(self._bound)
+
+        def read(fields: Fields) -> Iterator[Page]:
+            assert form.rows is not None
+            pages = form.rows(path, fields, row_max).read(0)
+            with suppress(Damaged):  # it is reported when the pages are read
+                for page, _ in contained_reading(pages, lambda reason: None, file=record.path):
+                    yield page
+
+        found = ids_of_rows(record.fields, form.names(path, row_max), read)
+        record.id_field, record.repeats = found.id, found.repeats
+        record.ids_refused, record.ids_problem = found.refused, found.problem
+
+    def _named(self, page: Page, ordinal: int, at: int) -> Page:
+        """The page under the URL that its id has in this file."""
+        record, file = self.record, self.record.file_of_ids
+        if record.id_field == ROW:
+            if not ordinal and record.ids_problem:
+                what = f"{record.ids_refused}; the id of a document is the number of its row"
+                self.problems.append(UnreadablePart(record.path, at, what))
+            return replace(page, url=url_of_id(str(ordinal), file))
+        given = id_of(page.url) if file and record.fields else None
+        if given is None:
+            return page
+        first = self._repeats.get(ordinal)
+        if first is None:
+            return replace(page, url=url_of_id(given, file))
+        what = (
+            f"row {ordinal} has the id {given[:_ID_CHARS_SHOWN]!r} of row {first} and another text: both are kept, as "
+            "documents of their own"
+        )
+        self.problems.append(UnreadablePart(record.path, at, what))
+        return replace(page, url=url_of_id(given, file, ordinal))
+
     def _pages(self, position: int, ordinal: int, *, alone: bool = False) -> Iterator[SourcedPage]:
         """alone: the record at `position` is known to be a page, and its request is not looked for."""
+        self.settle_ids()
+        self._repeats = dict(self.record.repeats or ())
         found = self._read(position, alone)
         for page, at in contained_reading(found, self._ended_by_defect, file=self.record.path):
+            page = self._named(page, ordinal, at)
             date = page.fetched_at if page.fetched_at is not None else self.record.mtime_ns // 1_000_000
             yield SourcedPage(page, Coordinates(self.record.id, 0, ordinal, at), min(max(date, 0), _DATE_MAX))
             ordinal += 1
@@ -297,7 +374,7 @@ def open_sources(
         if path.suffix.lower() in CONTENT_TYPES:
             options = replace(options, follow_links=True)
             return [_folder_source(path.parent, [path.name], options, body_bytes_max, on_bytes)]
-        return [_file_source(path, options.fields, body_bytes_max, on_bytes)]
+        return [_file_source(path, options, body_bytes_max, on_bytes)]
     except OSError as error:
         raise BadInput(f"cannot read {error.filename or path}: {error.strerror or error}") from error
 
@@ -331,32 +408,40 @@ def unchanged(record: SourceRecord, name: str | None = None) -> bool:
     status = path.stat()
     if (status.st_size, status.st_mtime_ns) == (record.size, record.mtime_ns):
         return True
-    return _read_by(record.fields, _digest(path)) == record.content
+    digest = _digest(path)
+    return digest == record.digest if record.digest else _read_by(record.fields, digest) == record.content
 
 
-def _file_source(path: Path, fields: Fields, body_bytes_max: int, on_bytes: Callable[[int], None]) -> LocalSource:
+def _file_source(path: Path, options: ReadOptions, body_bytes_max: int, on_bytes: Callable[[int], None]) -> LocalSource:
     kind = kind_of(path)
     if kind is None:
         raise BadInput(f"{path}: none of what can be read: {ACCEPTED}")
     form = FORMATS[kind]
+    fields = options.fields
     if form.names is None:
         fields = Fields()  # archives have no fields
     else:
         names = form.names(path, line_max(body_bytes_max))
         fields = fitted(path, names, fields, needs_text=form.needs_text, hint=form.hint)
     status = path.stat()
-    digest = _read_by(fields, _digest(path, on_bytes))
+    digest = _digest(path, on_bytes)
+    by_file = _read_by(fields, digest)
+    across = digest_of(f"{by_file} ids across files".encode())
+    is_across = options.ids_across_files and bool(fields.id)
+    content, other = (across, by_file) if is_across else (by_file, across)
     record = SourceRecord(
-        id=digest,
-        content=digest,
+        id=content,
+        content=content,
         path=os.path.abspath(path),
         kind=kind,
         size=status.st_size,
         mtime_ns=status.st_mtime_ns,
         text_field=fields.text,
-        id_field=fields.id,
+        id_field=fields.id if is_across else options.fields.id if form.names else None,
+        digest=digest,
+        ids_across_files=form.names is None or is_across or (options.ids_across_files and fields.id is None),
     )
-    return LocalSource(record, body_bytes_max)
+    return LocalSource(record, body_bytes_max, other)
 
 
 def _read_by(fields: Fields, digest: str) -> str:
@@ -423,7 +508,7 @@ def _folder_sources(
     for path in found.files:
         try:
             for file in _unpacked(path, options, not_read, on_bytes):
-                sources.append(_file_source(file, options.fields, body_bytes_max, on_bytes))
+                sources.append(_file_source(file, options, body_bytes_max, on_bytes))
         except BadInput as error:
             not_read.add(path, str(error))
         except OSError as error:

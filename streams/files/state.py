@@ -147,12 +147,16 @@ class State(ScanReader):
         """Record the source, and return its record with the id of its pages.
 
         A finished source keeps its record. With `again`, or if all its pages were rejected, it gets a new run and a new
-        id.
+        id. The pages of each run have the same URLs. Raises OSError for a file that cannot be read.
         """
         found = source.record
         runs = [known for known in self.sources.values() if known.content == found.content]
+        if not runs:  # ids of a file that belong to none may do so without being asked
+            other = source.also_known_as
+            runs = [known for known in self.sources.values() if known.content == other and known.ids_across_files]
         latest = max(runs, key=lambda known: known.run, default=None)
         if latest is None:
+            source.settle_ids()
             record = found
         elif latest.finished and not again and not latest.rejected:
             # Its present path, which may have changed: reports read pages again.
@@ -160,10 +164,14 @@ class State(ScanReader):
             self._readable.clear()
         elif latest.finished:
             run = latest.run + 1
-            record = replace(found, run=run, id=digest_of(f"{found.content} run {run}".encode()))
+            name = digest_of(f"{latest.content} run {run}".encode())
+            record = replace(found, run=run, id=name, content=latest.content, **latest.reading)
         else:  # continues where it stopped; the file may have moved
-            record = replace(found, run=latest.run, id=latest.id)
+            record = replace(found, run=latest.run, id=latest.id, content=latest.content, **latest.reading)
             record.problems, record.problems_total = latest.problems, latest.problems_total
+        for known in runs:  # reports and copies read the pages of all runs, and the file may have moved
+            if known.id != record.id and known.path != found.path:
+                self.save_source(replace(known, path=found.path, size=found.size, mtime_ns=found.mtime_ns))
         source.record = record
         self.save_source(record)
         return record

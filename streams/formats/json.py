@@ -39,8 +39,10 @@ _TYPES: dict[type | None, str] = {
     type(None): "null",
 }
 #: What other programs call the id and the text of a document, tried in this order where `url` and `body` are missing.
-_IDS = ("id", "doc_id", "docid", "_id")
-_TEXTS = ("text", "content", "raw_content")
+IDS = ("id", "doc_id", "docid", "_id")
+_TEXTS = ("text", "content", "raw_content", "html")
+#: The field of the id of a file without ids: the number of the row, from 0, is its id. No field has this name.
+ROW = ""
 BODIES = ("body", "body_base64", "body_ref")
 
 
@@ -223,12 +225,12 @@ class Fields:
 def guessed(fields: Fields, names: Collection[str]) -> Fields:
     """Fills in the fields that are not set, from the field names of a file.
 
-    `url` and `body` take precedence. A field stays unset if no known name is present: `document_of` then reports what
-    is missing.
+    `url` and `body` take precedence; `streams.files.row_ids` looks whether the values of `url` are ids. Without a known
+    name, the number of the row is the id; the text stays unset, and `document_of` then reports that it is missing.
     """
     identity, text = fields.id, fields.text
-    if identity is None and "url" not in names:
-        identity = next((name for name in _IDS if name in names), None)
+    if identity is None and names and "url" not in names:
+        identity = next((name for name in IDS if name in names), ROW)
     if text is None and not any(name in names for name in BODIES):
         text = next((name for name in _TEXTS if name in names), None)
     return Fields(text, identity)
@@ -237,18 +239,31 @@ def guessed(fields: Fields, names: Collection[str]) -> Fields:
 def document_of(row: Mapping[str, Any], fields: Fields) -> Page:
     """Returns the page of a row. Besides its own fields, a row may have `content_type` and `fetched_at`.
 
-    Raises BadPage for a row without an id; a row without a text gives a page with a `problem`.
+    With ROW as the field of the id, the URL is that of the id "": the reader of the file knows the row's number. Raises
+    BadPage for a row without an id; a row without a text gives a page with a `problem`.
     """
     if not fields:
         return page_of(row)
-    id_field, text_field = fields.id or "url", fields.text or "body"
+    id_field, text_field = "url" if fields.id is None else fields.id, fields.text or "body"
     given, text, kind = row.get(id_field), row.get(text_field), row.get("content_type")
-    if given is None or given == "":
-        raise BadPage(f"no {id_field}")
-    if isinstance(given, bool) or not isinstance(given, str | int):
-        raise BadPage(f"{id_field} is neither text nor a whole number")
+    missing, wrong = no_id(id_field)
+    if id_field == ROW:
+        given = ""
+    elif given is None or given == "":
+        raise BadPage(missing)
+    elif isinstance(given, bool) or not isinstance(given, str | int):
+        raise BadPage(wrong)
     url = url_of_id(str(given))
+    if fields.text is None and (isinstance(text, dict) or (text is None and row.get("body_base64") is not None)):
+        return page_of(
+            {"url": url, **{name: row.get(name) for name in ("body", "body_base64", "content_type", "fetched_at")}}
+        )
     if not isinstance(text, str | bytes):
         return Page(url=url, body=b"", problem=f"{text_field} is no text" if text is not None else f"no {text_field}")
     kind = kind if isinstance(kind, str) else None
     return page_of({"url": url, "body": text, "content_type": kind, "fetched_at": row.get("fetched_at")})
+
+
+def no_id(field: str) -> tuple[str, str]:
+    """Returns the reasons of `document_of` for a row that has no id in this field."""
+    return f"no {field}", f"{field} is neither text nor a whole number"

@@ -27,7 +27,7 @@ from neardup.rules.key_families import SIMILARITY_BYTES, family_of
 from neardup.sharded.epochs import Sharding
 from neardup.sharded.shard import applied_to, owner_of
 from neardup.sketch.sketch import Sketch
-from neardup.urls import named_url, url_hash
+from neardup.urls import normalise_url, url_hash
 from neardup.wording import counted
 from streams.pipeline.folded_takedowns import takedowns_of
 from streams.pipeline.matcher import LOG_PROGRAM, PROGRAM, Matcher
@@ -173,12 +173,12 @@ def _file_bytes(store: RocksSnapshot) -> dict[str, int]:
 def of_url(opened: Opened, url: str) -> dict[str, Any]:
     """Returns the row, sketch and cluster of a URL. Raises BadInput if the index has none."""
     _refuse_one_shard(opened)
-    hashed = url_hash(named_url(url))
+    hashed = url_hash(normalise_url(url))
     (row,) = opened.store.get_many(Family.URLS, [hashed])
     if row is None:
         raise BadInput(f"{url}: the index has no row of this URL")
     held = decode_url(row)
-    values: dict[str, Any] = {"url": named_url(url), **held._asdict(), "standing": held.standing.value}
+    values: dict[str, Any] = {"url": normalise_url(url), **held._asdict(), "standing": held.standing.value}
     if held.live:
         values["cluster"] = of_cluster(opened, held.cluster)
         values["sketch"] = sketch_of(opened, held.page_id)

@@ -12,6 +12,7 @@ from neardup.errors import BadInput
 from neardup.limits import PLACE_BITS
 from neardup.page import Page
 from neardup.verdict import Coordinates
+from streams.files.documents import urls_named
 from streams.files.scan_reader import ScanReader, read_scan
 from streams.formats.message import decode_message
 from streams.state.directory import kept_policy
@@ -107,6 +108,10 @@ class Source(Protocol):
         """Return the rows in the partitions of this worker."""
         ...
 
+    def documents(self, given: str) -> Mapping[str, str]:
+        """Return the documents that an id, or FILE#ID, could mean: by URL, a name that no other has."""
+        ...
+
     def search(self, text: str) -> Facts:
         """Return the URLs in which a text occurs, in URL or title: see `streams.views.search`."""
         ...
@@ -143,7 +148,7 @@ class ScanSource:
         with read_scan(path) as state:
             self.decider: Decider = state.decider
             self.origin: Origin = ScanOrigin(state)
-            self._finished = [source.finished for source in state.sources.values()]
+            self._records = list(state.sources.values())
             closeness, log_time = closeness_to(state.decider), 0
             for verdict in state.verdicts():
                 log_time = max(log_time, int(verdict.get("fetched_at") or 0))
@@ -158,6 +163,9 @@ class ScanSource:
 
     own_rows = rows
 
+    def documents(self, given: str) -> Mapping[str, str]:
+        return urls_named(given, self._records)
+
     def search(self, text: str) -> Facts:
         return search_rows(map(orjson.dumps, self._rows.tables["urls"].values()), text)
 
@@ -171,7 +179,8 @@ class ScanSource:
 
     async def health(self) -> Facts:
         newest = max((row["at"] for row in self.rows("counts", EVERYTHING)), default=None)
-        return await asyncio.to_thread(of_scan, self.where, self._path, newest, self._finished)
+        finished = [record.finished for record in self._records]
+        return await asyncio.to_thread(of_scan, self.where, self._path, newest, finished)
 
     async def lag(self) -> dict[int, int] | None:
         return None

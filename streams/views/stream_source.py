@@ -22,6 +22,7 @@ from aiokafka.errors import IllegalStateError
 from faust.types import TP
 
 from neardup.decider import Decider
+from neardup.urls import id_of
 from streams.config.settings import Settings
 from streams.errors import BrokerError, TopicError, bad_input
 from streams.evaluation.label import LabelFile
@@ -236,6 +237,13 @@ class StreamSource:
         # Faust's own lookup serves one partition. Standby copies are left out.
         stores = [store for part, store in list(self._tables[table].data._dbs.items()) if part in mine]
         return [orjson.loads(value) for store in stores if (value := store.get(name)) is not None]
+
+    def documents(self, given: str) -> Mapping[str, str]:
+        """Search for the id: the stream does not know the files of its documents."""
+        if "://" in given:
+            return {}
+        urls = [str(item["url"]) for item in self.search(given)["items"]]
+        return {url: f"{given} ({url})" for url in urls if id_of(url) == given}
 
     def search(self, text: str) -> Facts:
         others = [self._peers.search(url, parts, text) for url, parts in self._others().items()]

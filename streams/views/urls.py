@@ -5,10 +5,10 @@ from dataclasses import replace
 
 from neardup.canonical import Member, choose
 from neardup.decider import Decider
-from neardup.errors import BadPage, NeardupError
+from neardup.errors import BadInput, BadPage, NeardupError
 from neardup.report import evidence_sentences
 from neardup.standing import standing_of
-from neardup.urls import name_of, normalise_url, url_of_id
+from neardup.urls import name_of, normalise_url, one_named, url_of_id
 from streams.views import comparing
 from streams.views.lists import Facts, Row, Verdict
 from streams.views.rows import cluster_id, cluster_of, url_of
@@ -19,7 +19,10 @@ URL_CHARS_MAX = 10_000
 
 
 def url(source: Source, required: str, decider: Decider) -> Facts | None:
-    """Return a URL's verdicts, or None without any. required: as a user types it."""
+    """Return a URL's verdicts, or None without any. required: as a user types it.
+
+    Raises BadInput for an id that several documents have.
+    """
     row = _row(source, required)
     if row is None:
         return None
@@ -45,11 +48,15 @@ def url(source: Source, required: str, decider: Decider) -> Facts | None:
 
 
 def _row(source: Source, required: str) -> Row | None:
-    for text in _spellings(required.strip()[:URL_CHARS_MAX]):
-        row = url_of(source.rows("urls", text))
+    """Returns the row of a URL or document. Raises BadInput for an id that several documents have."""
+    text = required.strip()[:URL_CHARS_MAX]
+    for each in _spellings(text):
+        row = url_of(source.rows("urls", each))
         if row is not None:
             return row
-    return None
+    named = dict(source.documents(text)) if text else {}
+    found = one_named(text, named, lambda each: bool(source.rows("urls", each)))
+    return None if found is None else url_of(source.rows("urls", found))
 
 
 def _spellings(text: str) -> list[str]:
@@ -97,7 +104,10 @@ def compare(source: Source, a: str, b: str, decider: Decider, *, shown: int) -> 
     """
     found = []
     for text in (a, b):
-        row = _row(source, text)
+        try:
+            row = _row(source, text)
+        except BadInput as error:
+            return str(error)
         if row is None:
             return f"No verdict about {text.strip()[:300]}"
         found.append(row)

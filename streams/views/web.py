@@ -205,7 +205,10 @@ class Views:
     async def _search_page(self, request: web.Request) -> web.StreamResponse:
         """Redirect to a URL or site of exactly this name, else list the URLs in which the text occurs."""
         text = request.query.get("text", "").strip()
-        url = await asyncio.to_thread(urls.url, self._source, text, self._decider) if text else None
+        try:
+            url = await asyncio.to_thread(urls.url, self._source, text, self._decider) if text else None
+        except BadInput:  # an id of several documents: all are listed
+            url = None
         if url is not None:
             raise web.HTTPSeeOther(f"url?url={quote(text, safe='')}")
         if text and not isinstance(await asyncio.to_thread(counts.site, self._source, text), str):
@@ -220,7 +223,10 @@ class Views:
 
     async def _url(self, request: web.Request) -> _Found:
         required = request.query.get("url", "")
-        found = await asyncio.to_thread(urls.url, self._source, required, self._decider)
+        try:
+            found = await asyncio.to_thread(urls.url, self._source, required, self._decider)
+        except BadInput as error:
+            return "url", None, str(error)
         return "url", found, f"No verdict about {required[:300]}"
 
     async def _listed(self, name: str, request: web.Request) -> _Found:

@@ -185,10 +185,11 @@ def test_bytes_and_times_in_parquet_are_bodies_and_dates(tmp_path: Path) -> None
 
 def test_damaged_parquet_and_missing_columns_are_reported(shell: Shell) -> None:
     file = parquet(shell.folder / "a.parquet", documents())
-    ended = shell("scan", "a.parquet")
+    ended = shell("scan", parquet(shell.folder / "other.parquet", documents(), "doc, text AS words").name)
     assert ended.code == 1
-    assert "--id-field" in ended.err
-    assert "doc, text" in ended.err
+    assert "--text-field" in ended.err
+    assert "doc, words" in ended.err
+    assert shell("scan", "a.parquet", "--id-field", "id").code == 1
     (shell.folder / "b.parquet").write_bytes(file.read_bytes()[:-20])
     ended = shell("scan", "b.parquet")
     assert ended.code == 1
@@ -238,10 +239,14 @@ def test_fields_that_other_programs_use_are_guessed(shell: Shell, form: str, nam
 
 
 def test_lines_without_a_known_field_are_refused_with_the_names_that_they_have(shell: Shell) -> None:
-    (shell.folder / "docs.jsonl").write_text("".join(json.dumps(row) + "\n" for row in documents()))
+    rows = [{"doc": row["doc"], "words": row["text"]} for row in documents()]
+    (shell.folder / "docs.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     ended = shell("scan", "docs.jsonl")
     assert ended.code == 1
-    assert "no field url for the id; --id-field names another one of: doc, text" in " ".join(ended.err.split())
+    assert "no field body for the text; --text-field names another one of: doc, words" in " ".join(ended.err.split())
+    ended = shell("scan", "docs.jsonl", "--id-field", "key", "--text-field", "words")
+    assert ended.code == 1
+    assert "no field key for the id; --id-field names another one of: doc, words" in " ".join(ended.err.split())
     assert not list((shell.folder / "neardup-state").glob("sources/*"))
 
 

@@ -61,6 +61,9 @@ class Held:
 
     own_rows = rows
 
+    def documents(self, given: str) -> dict[str, str]:
+        return {}
+
     def search(self, text: str) -> dict[str, Any]:
         return search_rows(map(orjson.dumps, self._rows.tables["urls"].values()), text)
 

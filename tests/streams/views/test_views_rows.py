@@ -49,6 +49,9 @@ class Partitioned:
 
     own_rows = rows
 
+    def documents(self, given: str) -> dict[str, str]:
+        return {}
+
     def search(self, text: str) -> dict[str, Any]:
         return joined([search_rows(map(orjson.dumps, part.tables["urls"].values()), text) for part in self._parts])
 
