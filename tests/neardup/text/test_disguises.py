@@ -1,5 +1,6 @@
 """Copies that look the same in a browser are exact duplicates."""
 
+import unicodedata
 from random import Random
 
 import pytest
@@ -41,6 +42,30 @@ def test_a_disguised_title_is_the_same_title(name):
     a, b = (Sketch(record) for record in sketch_pages([of("a", PLAIN), of("b", copy)], SCHEME))
     assert (a.titling, a.naming) == (b.titling, b.naming)
     assert b.title != a.title
+
+
+FORMS = {
+    "NFD": ("Tiếng Việt: phố cũ, été à Noël", unicodedata.normalize("NFD", "Tiếng Việt: phố cũ, été à Noël")),
+    "jamo": ("한국어 텍스트", unicodedata.normalize("NFD", "한국어 텍스트")),
+    "half-width kana": ("ガラスのパズル", "ｶﾞﾗｽのﾊﾟｽﾞﾙ"),
+    "vowel marks": ("المدينة القديمة", "الـْمَدِينَةُ القَديمَة"),
+    "Persian letters": ("كتاب جديد في إيران", "کتاب جدید فی ایران"),
+    "points": ("שלום עולם", "שָׁלוֹם עוֹלָם"),
+    "capitals": ("die straße, ὁ λόγος, ısı", "DIE STRASSE, Ὁ ΛΌΓΟΣ, ISI"),
+    "digits": ("page 2024", "page ٢٠٢٤"),
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_text_in_another_form_of_unicode_is_an_exact_duplicate(form):
+    pages = [
+        of(host, f"<title>{text}</title>" + "".join(f"<p>{text} {i} x{i}" for i in range(40)))
+        for host, text in zip(("original", "mirror"), FORMS[form], strict=True)
+    ]
+    with open_index(scheme=SCHEME) as index:
+        assert [one.verdict.value for one in index.add(pages)] == ["unique", "exact_duplicate"]
+    a, b = (Sketch(record) for record in sketch_pages(pages, SCHEME))
+    assert (a.titling, a.naming) == (b.titling, b.naming)
 
 
 def test_a_heading_is_found_behind_text_that_grows():
