@@ -95,6 +95,7 @@ def test_a_shard_that_lost_its_disk(line: ShardedLine) -> None:
     line.check()
 
 
+@pytest.mark.whole
 def test_a_takedown_reaches_the_shards(line: ShardedLine) -> None:
     line.publish(story())
     line.start("sketch")

@@ -19,6 +19,8 @@ from streams.roles.cut_over import cut_over
 from streams.roles.operator import forget
 from streams.state import inspect as look
 
+pytestmark = pytest.mark.whole
+
 RULE = {"decider_values": {"rule": "tape"}}
 
 
@@ -35,7 +37,6 @@ def holds(line: Line, url: str) -> bool:
     return True
 
 
-@pytest.mark.whole
 def test_behind_a_live_generation_that_judges_the_sketches_of_another_one(make: Make) -> None:
     """The walk of the README: another rule, cutover, then history anew. And the page is fetched anew after that."""
     pages = story(10)
@@ -64,7 +65,6 @@ def test_behind_a_live_generation_that_judges_the_sketches_of_another_one(make: 
     assert third.verdicts() == third.expected()
 
 
-@pytest.mark.whole
 def test_behind_one_that_went_live_while_it_was_filled_and_a_log_that_was_trimmed(make: Make) -> None:
     pages = story(10)
     line = live(make, pages, partitions=1)
@@ -85,7 +85,6 @@ def test_behind_one_that_went_live_while_it_was_filled_and_a_log_that_was_trimme
     assert control(line).read().known["third"].stage is Stage.CAUGHT_UP
 
 
-@pytest.mark.whole
 def test_it_is_not_caught_up_while_takedowns_cannot_be_read(make: Make) -> None:
     pages = story(6)
     line = live(make, pages, partitions=1)
@@ -137,7 +136,6 @@ def test_a_takedown_reaches_the_log_of_every_generation(make: Make) -> None:
     assert not holds(third, pages[1].url)
 
 
-@pytest.mark.whole
 def test_a_log_that_cannot_be_written_is_named_and_all_others_have_the_takedown(make: Make) -> None:
     line = live(make, story(6), partitions=1)
     others = [beside(line, name) for name in ("aside", "beyond")]
@@ -158,7 +156,6 @@ def test_a_log_that_cannot_be_written_is_named_and_all_others_have_the_takedown(
     assert [len(each.takedowns()) for each in (line, aside, beyond)] == [2, 2, 3]
 
 
-@pytest.mark.whole
 def test_one_that_was_cut_away_while_it_was_filled_has_still_to_be_filled(make: Make) -> None:
     line = live(make, story(6), partitions=1)
     third = beside(line, "third")

@@ -244,6 +244,7 @@ def test_many_verdicts_in_bounded_memory_and_a_small_file() -> None:
     assert len(markup.encode()) < 1_000_000
 
 
+@pytest.mark.whole
 @pytest.mark.slow
 def test_long_texts_make_no_long_report() -> None:
     crawl = MadeUpCrawl(80)

@@ -230,6 +230,7 @@ def test_a_directory_without_an_index_is_named(tmp_path: Path, shell: Shell) -> 
     assert (ended.code, "NEARDUP_ASK_TOKEN" in ended.err) == (2, True)
 
 
+@pytest.mark.whole
 def test_answer_of_an_index_with_shards_equals_adding(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """While the scan goes on, at any message of an epoch, whatever the shards have written to disk."""
     monkeypatch.setattr("streams.files.sketcher.MESSAGE_PAGES_MAX", 2)

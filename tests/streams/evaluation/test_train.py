@@ -48,6 +48,7 @@ def test_a_model_is_learned_measured_and_reported(shell: Shell, results: Path) -
     assert (shell.folder / "again.json").read_bytes() == (shell.folder / "model.json").read_bytes()
 
 
+@pytest.mark.whole
 @pytest.mark.slow
 def test_scoring_needs_nothing_that_learns(shell: Shell, results: Path) -> None:
     given = (str(results / "results.jsonl"), "--labels", str(results / "labels.jsonl"))
