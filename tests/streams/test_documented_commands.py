@@ -1,22 +1,22 @@
-"""The commands of the pages that need no broker run on a small crawl, block by block, in one folder."""
+"""The commands of all pages of the documentation run on a small crawl, page by page, but for those that need more."""
 
 import json
 import re
 import shlex
 from itertools import pairwise
-from pathlib import Path
 
 import pytest
 
 from tests.streams.archives import Sample, crawl, html, text, write_warc
 from tests.streams.shell import Shell, site
+from tests.test_documentation import NAMES, ROOT
 
 pytestmark = pytest.mark.whole
 
 pytest.importorskip("duckdb")
 
-ROOT = Path(__file__).parents[2]
-PAGES = (
+#: Pages whose commands build on those of the pages before them. All other pages of the documentation follow.
+FIRST = (
     "README.md",
     "streams/files/scan-a-crawl.md",
     "streams/history/export-and-index.md",
@@ -25,10 +25,12 @@ PAGES = (
     "neardup/evaluation/evaluate-and-label.md",
     "neardup/partition/partition-an-archive.md",
 )
-#: Commands that need a broker, a store, a browser or a person; other tests run those of the stream.
+ALL = (*FIRST, *(name for name in NAMES if name not in FIRST))
+#: Commands that need a broker, a store, a browser, a person, or results of queries; other tests run them.
 ELSEWHERE = re.compile(
-    r"s3://|topic:|neardup (topics|run|publish|verdicts|backfill|match|cutover|generations|audit|label|views)\b"
-    r"|replay --since|--audit|--verdicts -"
+    r"s3://|topic:|neardup (topics|run|publish|verdicts|backfill|match|cutover|generations?|audit|label|views)\b"
+    r"|neardup (sketch|judge|shard|ping|forget|canonical|ask|render|signals|train|dedupe-results|evaluate signals)\b"
+    r"|neardup (config )?seed\b|replay --since|--audit|--verdicts -|build/|texts\.parquet|walk-texts"
 )
 
 
@@ -60,7 +62,7 @@ def test_commands_of_the_pages_run(shell: Shell, monkeypatch: pytest.MonkeyPatch
     for name in ("labels.jsonl", "set-labels.jsonl"):
         (shell.folder / name).write_text("".join(json.dumps(pair) + "\n" for pair in pairs))
     ran = 0
-    for page in PAGES:
+    for page in ALL:
         for command in commands(page):
             ended = shell(*shlex.split(command)[1:])
             assert ended.code == 0, (page, command, ended)
