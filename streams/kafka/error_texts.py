@@ -12,7 +12,7 @@ _NO_COORDINATOR = (
     "the coordinator of a group or transaction is not available: bring the brokers back that hold the replicas of "
     "__consumer_offsets and __transaction_state"
 )
-_NOT_ALLOWED = "this user has no right to it: grant it (see the rights of each role in deploy/README.md)"
+_NOT_ALLOWED = "this user has no right to it: grant it (see the rights of each role in deploy/secure.md)"
 _REPLICAS = "fewer replicas are in sync than min.insync.replicas asks for: bring the missing brokers back"
 _CREDENTIALS = "the broker refuses the credentials: check user, password and mechanism (Kafka settings sasl.*)"
 _CLOCKS = (
