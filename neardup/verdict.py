@@ -80,7 +80,7 @@ class Verdict:
 
     Those are: `promoted`; `gone` of a takedown (`neardup forget`); and `exact_duplicate` or `near_duplicate` of a page
     that had represented its cluster until the former representative returned. Times are milliseconds since the epoch.
-    `evidence` has the numbers of the pair that decided; `neardup schema` describes them.
+    `evidence` has the numbers of the pair that decided; `neardup config schema` describes them.
     """
 
     verdict: Kind

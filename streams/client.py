@@ -51,9 +51,9 @@ the rows made from the verdicts: after a crash both are there or neither is.
 `(page_id, n)` identifies a verdict within one generation and one log, and ascends with time. The last line of that
 INSERT compares it, so an indexer that lost its positions and consumes everything again ends with the same table. The
 numbers of two generations cannot be compared: a generation that judges the same log again has the same `log` and the
-same page ids. Therefore the generation is part of the row's key. `neardup cutover` changes the live generation;
-LiveVerdicts follows it, and `batch.complete` marks when the rows of the live generation can be shown. Delete a
-generation's rows after `neardup generations remove`: a later generation may have the same name.
+same page ids. Therefore the generation is part of the row's key. `neardup generation cutover` changes the live
+generation; LiveVerdicts follows it, and `batch.complete` marks when the rows of the live generation can be shown.
+Delete a generation's rows after `neardup generation remove`: a later generation may have the same name.
 
 A verdict `gone` with the reason `taken down` (`neardup forget`) requires the index to delete the page's text.
 
@@ -470,12 +470,12 @@ class VerdictConsumer:
 class LiveVerdicts:
     """Yields the verdicts of the live generation. A context manager; not thread-safe.
 
-    It switches to another generation within LIVE_SECONDS after `neardup cutover`, between two batches. A generation's
-    verdicts are about all pages: it is consumed from its start when it becomes live for the first time, and from its
-    stored positions when it becomes live again. Keep a row for each (generation, URL), and show the rows of the
-    generation whose batch was `complete` last. The first complete batch after a start or a cut-over has no verdicts: it
-    comes even if nothing is left to consume, as after a cut-over back. VerdictConsumer can consume a generation into
-    the same rows and positions before it is live.
+    It switches to another generation within LIVE_SECONDS after `neardup generation cutover`, between two batches. A
+    generation's verdicts are about all pages: it is consumed from its start when it becomes live for the first time,
+    and from its stored positions when it becomes live again. Keep a row for each (generation, URL), and show the rows
+    of the generation whose batch was `complete` last. The first complete batch after a start or a cut-over has no
+    verdicts: it comes even if nothing is left to consume, as after a cut-over back. VerdictConsumer can consume a
+    generation into the same rows and positions before it is live.
     """
 
     def __init__(

@@ -14,7 +14,8 @@ NEW_GENERATION = (
 )
 #: Advice for a sketch log that no longer holds the records that an index needs.
 LOG_LOST = (
-    "restore a checkpoint that the log still covers into a new `state` folder (neardup checkpoints, neardup restore), "
+    "restore a checkpoint that the log still covers into a new `state` folder (neardup checkpoint list, neardup "
+    "checkpoint restore), "
     f"or {NEW_GENERATION}"
 )
 
@@ -40,8 +41,8 @@ def effects_again(required: int, begin: int) -> str:
         begin: of the sketch log; 0: whole, so that the judge can be built from its start.
     """
     checkpoint = (
-        f"restore for it the newest checkpoint that ends at message {required} or before (neardup checkpoints, neardup "
-        "restore --checkpoint NAME)"
+        f"restore for it the newest checkpoint that ends at message {required} or before (neardup checkpoint "
+        "list, neardup checkpoint restore --checkpoint NAME)"
     )
     if begin:
         source = f"{checkpoint}; where there is none, {NEW_GENERATION}"

@@ -8,12 +8,11 @@ import subprocess
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from streams.commands.app import all_commands
 from streams.config.settings import OPTIONS, PREFIX
+from tests.streams.command_lines import COMMANDS, options, parsed
 
 ROOT = Path(__file__).parents[1]
 #: Lines. Other pages have at most LINES_MAX.
@@ -40,7 +39,6 @@ def _pages() -> list[Path]:
 PAGES = _pages()
 NAMES = [page.relative_to(ROOT).as_posix() for page in PAGES]
 every_page = pytest.mark.parametrize("page", PAGES, ids=NAMES)
-COMMANDS = all_commands()
 
 
 def prose(text: str) -> str:
@@ -86,17 +84,12 @@ def test_a_page_calls_no_process_a_person(page: Path) -> None:
     assert MISLEADING.findall(page.read_text()) == []
 
 
-def _called(line: str) -> Iterator[tuple[str, Any, list[str]]]:
-    """The commands of this program in a line of a shell: name, command, arguments."""
+def _called(line: str) -> Iterator[list[str]]:
+    """The words of each command of this program in a line of a shell."""
     for part in re.split(r" (?:[|>]|2?>|&&) ", re.sub(r"\s+#.*", "", line.removeprefix("$ "))):
         words = shlex.split(re.sub(r"^(?:[A-Z_]+=\S+ )*", "", part).removesuffix("&"))
         if words[:1] == ["neardup"]:
-            yield _found(words[1:])
-
-
-def _found(words: list[str]) -> tuple[str, Any, list[str]]:
-    name = next(name for count in (2, 1) if (name := " ".join(words[:count])) in COMMANDS)
-    return name, COMMANDS[name], words[len(name.split()) :]
+            yield words[1:]
 
 
 @every_page
@@ -104,12 +97,11 @@ def test_the_program_takes_the_commands_of_a_page(page: Path) -> None:
     for line in blocks(page.read_text()):
         if not re.match(r"(\$ )?(\w+=\S+ )*neardup ", line):
             continue
-        for name, command, given in _called(line):
-            command.make_context(name, given, resilient_parsing=False)
+        for words in _called(line):
+            parsed(words)
 
 
-OPTIONS_OF_COMMANDS = {option for command in COMMANDS.values() for each in command.params for option in each.opts}
-OPTIONS_OF_COMMANDS |= {"--version", "--help"}
+OPTIONS_OF_COMMANDS = {"--version", "--install-completion"}.union(*map(options, COMMANDS))
 
 
 @every_page

@@ -7,7 +7,8 @@
 The table `fetched` holds the texts, as a crawler fills it. `standings` holds which of them each generation shows: a
 duplicate is hidden, the page that is promoted when the one shown goes comes in its place. What a batch of verdicts
 makes of it is written in one transaction with the consumer's position: killed anywhere, it goes on as if nothing had
-happened. After `neardup cutover` it finds what the generation shows that is live then, once it has read its verdicts.
+happened. After `neardup generation cutover` it finds what the generation shows that is live then, once it has read its
+verdicts.
 """
 
 import argparse

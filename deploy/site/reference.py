@@ -11,15 +11,14 @@ from typing import Annotated, Any, get_args, get_origin
 
 def commands() -> str:
     """The help of every command."""
-    from streams.commands.app import all_commands
+    from streams.commands.app import all_commands, help_of
 
     out = [
         "# Commands\n",
         "This is the text of `neardup COMMAND --help`. `make site` writes it as a manual page, too: `neardup.1`.\n",
     ]
-    for name, command in sorted(all_commands().items()):
-        context = command.make_context(f"neardup {name}", ["--help"], resilient_parsing=True, max_content_width=100)
-        out.append(f"## neardup {name}\n\n```text\n{command.get_help(context)}\n```\n")
+    for name in sorted(all_commands()):
+        out.append(f"## neardup {name}\n\n```text\n{help_of(name.split())}\n```\n")
     return "\n".join(out)
 
 
@@ -80,7 +79,9 @@ def verdict() -> str:
     out = [f"# Verdict\n\n{document['description']}\n\nKinds: {kinds}.\n", "## Fields\n", _fields(document)]
     for name in ("evidence", "representative", "coordinates"):
         out += [f"## Fields of {name}\n", _fields(document["$defs"][name])]
-    out.append(f"## JSON Schema\n\n`neardup schema` prints it.\n\n```json\n{json.dumps(document, indent=2)}\n```\n")
+    out.append(
+        f"## JSON Schema\n\n`neardup config schema` prints it.\n\n```json\n{json.dumps(document, indent=2)}\n```\n"
+    )
     return "\n".join(out)
 
 

@@ -383,8 +383,8 @@ def _refuse_strangers(path: Path) -> None:
 
 #: Advice for a damaged index. RocksDB's checksums find damage when it is read; a checkpoint may contain it, too.
 _DAMAGED = (
-    "it is damaged, or not of this version; set it aside: it comes from a checkpoint (neardup restore takes an older "
-    "one if the newest has the same damage), or is rebuilt from the log"
+    "it is damaged, or not of this version; set it aside: it comes from a checkpoint (neardup checkpoint restore takes "
+    "an older one if the newest has the same damage), or is rebuilt from the log"
 )
 
 #: Advice for an index whose directory vanished while it was open.

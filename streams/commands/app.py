@@ -1,101 +1,44 @@
-"""The list of commands by task, and the end of the process: exit codes and one-line errors."""
+"""The command line: `command` adds a command; `main` runs one, and ends the process with its exit code."""
 
 import errno
 import faulthandler
 import gc
+import inspect
+import io
 import os
 import sys
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
 from importlib import import_module
+from importlib.metadata import version as installed
+from itertools import count
 from typing import Any
 
-import click
+from cyclopts import App, CycloptsError, Group, Parameter
 
 from neardup.errors import InvariantBroken, NeardupError
-from streams.commands.options import COMMANDS, Command
 from streams.commands.output import complain
 from streams.errors import Interrupted, WrongUsage, how_to_install
-from streams.process.logs import is_logged, printable
+from streams.process.logs import is_logged
 
-#: Commands by the task of their user. A command's module has its name, with underscores, or stands in `_MODULES`.
-TASKS: Mapping[str, Mapping[str, str]] = {
-    "Find duplicates in files": {
-        "scan": "Judge the pages of files, each against all before it.",
-        "report": "Write a state directory as an HTML file.",
-        "explain": "Say why a page got its verdict.",
-        "compare": "Compare two files by every rule.",
-        "copy": "Write the pages of a scan without duplicates.",
-        "partition": "Divide a corpus into sets of similar pages.",
-    },
-    "Read verdicts": {
-        "views": "Serve verdicts, clusters and sites as web pages.",
-        "ask": "Answer what adding a page would give, over HTTP.",
-        "export": "Write verdicts as tables: Parquet, CSV, JSON lines.",
-        "verdicts": "Kafka: print verdicts as they come.",
-        "schema": "Print the JSON Schema of a verdict.",
-        "canonical": "Set the policy that chooses canonical pages.",
-        "forget": "Take pages down, in every fold of the log.",
-    },
-    "Run the stream on Kafka": {
-        "config": "Print every setting and its source.",
-        "seed": "Draw a secret seed, and write it to a file.",
-        "topics create": "Create the topics that are missing.",
-        "topics check": "Check the topics.",
-        "run": "Run sketcher and matcher in one process.",
-        "sketch": "Run a sketcher: pages in, sketches to the log.",
-        "match": "Run the matcher: the log in, verdicts out, exactly once.",
-        "shard": "Run some shards, which find candidates for a judge.",
-        "judge": "Run the judge of shards, in place of the matcher.",
-        "publish": "Publish the pages of files.",
-        "ping": "Send a page through the stream.",
-        "accept-gap": "Continue past pages that are missing.",
-        "skip-record": "Leave out what cannot be read.",
-    },
-    "Back up, replay, and judge history anew": {
-        "checkpoint": "Copy an index to where it can be restored from.",
-        "checkpoints": "List the checkpoints.",
-        "restore": "Make a state directory from a checkpoint.",
-        "replay": "Emit the verdicts of a part of the log again.",
-        "diff": "Compare two histories of verdicts.",
-        "backfill": "Kafka: judge history anew, beside the live run.",
-        "generations": "Kafka: list the generations, and which one is live.",
-        "generations remove": "Kafka: delete a generation's topics.",
-        "cutover": "Kafka: make another generation the live one.",
-    },
-    "Evaluate and tune": {
-        "label": "Label pairs of a crawl in a browser.",
-        "tune": "Propose numbers of the decider from labelled pairs.",
-        "audit": "Kafka: print the pairs that the matcher drew.",
-        "evaluate": "Make the tables of Henzinger 2006 over a crawl.",
-        "evaluate tlcs": "Measure trustable LCS as Huang 2008 did.",
-        "evaluate signals": "Measure signals and classifiers as Huffman 2007 did.",
-    },
-    "Deduplicate results of queries": {
-        "dedupe-results": "Group the results of queries by a learned model.",
-        "train": "Train a model from labelled pairs.",
-        "signals": "Print every signal of two files.",
-        "render": "Add bodies that a browser rendered to results.",
-    },
-}
-SHORT = {name: text for commands in TASKS.values() for name, text in commands.items()}
-#: Modules of the commands that share one with another command.
-_MODULES = {
-    "topics create": "topics",
-    "topics check": "topics",
-    "generations remove": "generations",
-    "cutover": "generations",
-    "audit": "verdicts",
-    "judge": "match",
-    "run": "match",
-    "skip-record": "accept_gap",
-    "checkpoint": "checkpoints",
-    "restore": "checkpoints",
-}
+#: The tasks by which `neardup --help` lists the commands, in their order.
+FILES, VERDICTS, STREAM, OPERATE, EVALUATE, RESULTS = (
+    Group(name, sort_key=number)
+    for number, name in enumerate(
+        (
+            "Find duplicates in files",
+            "Read verdicts",
+            "Run the stream on Kafka",
+            "Operate, back up, judge history again",
+            "Evaluate and label",
+            "Deduplicate results of queries",
+        )
+    )
+)
+#: Modules of the commands; importing them adds the commands.
+_MODULES = ("files", "verdicts", "serve", "configuration", "stream", "operate", "evaluation", "results")
 
 #: The end of `neardup --help`; the reference page of exit codes is made from it.
-EXIT_CODES = """\b
-Exit codes:
+EXIT_CODES = """Exit codes:
     0  done
     1  an error; the text says what to do
     2  wrong usage: an option, a setting, a path that is missing or not writable, a port in use; nothing was begun
@@ -122,102 +65,117 @@ EXTRAS = {
     "opentelemetry": "traces",
     "playwright": "render",
 }
+#: Columns of a help that is not printed to a terminal.
+HELP_COLUMNS = 100
 
 
-class Commands(click.Group):
-    """Commands of one word and of two, as `evaluate PATH` and `evaluate tlcs PATH`. Errors are printable."""
-
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(SHORT)
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> Command | None:
-        if cmd_name not in SHORT:
-            return None
-        import_module(f"streams.commands.{_MODULES.get(cmd_name, cmd_name.replace('-', '_').replace(' ', '_'))}")
-        found = COMMANDS[cmd_name]
-        found.short_help = SHORT[cmd_name]
-        return found
-
-    def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
-        name = " ".join(args[:2])
-        if len(args) > 1 and (found := self.get_command(ctx, name)):
-            return name, found, args[2:]
-        below = [known for known in SHORT if known.startswith(f"{args[0]} ")]
-        if below and args[0] not in SHORT and not ctx.resilient_parsing:
-            if {"-h", "--help"} & set(args[1:]):
-                click.echo("".join(f"neardup {known}  {SHORT[known]}\n" for known in below), nl=False)
-                ctx.exit()
-            ctx.fail(f"{args[0]}: name one of {', '.join(below)}")
-        return super().resolve_command(ctx, args)
-
-    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[Any]:
-        """Completes a word at a time: of `topics create`, `topics`, and then `create`."""
-        from click.shell_completion import CompletionItem
-
-        typed = [*ctx._protected_args, *ctx.args][:1]
-        if incomplete.startswith("-"):
-            return super().shell_complete(ctx, incomplete)
-        names = [name.split() for name in SHORT]
-        words = [name[len(typed)] for name in names if len(name) > len(typed) and name[: len(typed)] == typed]
-        return [CompletionItem(word) for word in dict.fromkeys(words) if word.startswith(incomplete)]
-
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        width = max(map(len, SHORT))
-        for task, commands in TASKS.items():
-            with formatter.section(task):
-                formatter.write_dl([(name.ljust(width), text) for name, text in commands.items()])
-
-    def make_context(self, *given: Any, **more: Any) -> click.Context:
-        with _printable_errors():
-            return super().make_context(*given, **more)
-
-    def invoke(self, ctx: click.Context) -> Any:
-        with _printable_errors():
-            return super().invoke(ctx)
+def _shown_default(value: Any) -> str | None:
+    return None if value in (None, (), "", False, True) else str(value)
 
 
-@contextmanager
-def _printable_errors() -> Iterator[None]:
-    """Messages of wrong usage repeat the arguments, which may hold names of files that a shell expanded."""
-    try:
-        yield
-    except click.ClickException as error:
-        error.message = printable(error.message)
-        raise
-
-
-def _print_version(ctx: click.Context, param: click.Parameter, value: bool) -> None:
-    if value:
-        from importlib.metadata import version
-
-        click.echo(f"neardup {version('neardup')}")
-        ctx.exit()
-
-
-app = Commands(
-    "neardup",
+app = App(
+    name="neardup",
     help="Find which pages of a crawl repeat earlier ones, with evidence for each verdict.",
-    epilog=EXIT_CODES,
-    no_args_is_help=True,
-    subcommand_metavar="COMMAND [ARGS]...",
-    params=[
-        click.Option(
-            ["--version"],
-            is_flag=True,
-            is_eager=True,
-            expose_value=False,
-            callback=_print_version,
-            help="Print the version.",
-        )
-    ],
-    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    help_epilogue=EXIT_CODES,
+    help_format="plaintext",
+    help_flags=["--help", "-h"],
+    version_flags=["--version"],
+    version=lambda: f"neardup {installed('neardup')}",
+    default_parameter=Parameter(negative="", show_default=_shown_default, show_env_var=True),
+    usage="Usage: neardup COMMAND [ARGS]...",
 )
+#: Commands of two words, by the first one.
+_PARENTS: dict[str, App] = {}
+#: Commands stand in the help in the order in which they are added.
+_ORDER = count()
+_Run = Callable[..., int | None]
 
 
-def all_commands() -> dict[str, Command]:
-    """Every command by its name; imports all their modules."""
-    context = click.Context(app, info_name="neardup")
-    return {name: found for name in SHORT if (found := app.get_command(context, name))}
+def command(task: Group, *examples: str, name: str = "", codes: str = "") -> Callable[[_Run], _Run]:
+    """A decorator: adds a function as a command, whose parameters are arguments and options.
+
+    Args:
+        examples: lines of the help.
+        name: by default that of the function, with hyphens. The first of two words is a `family`.
+        codes: text about exit codes or forms of input.
+    """
+
+    def add(run: _Run) -> _Run:
+        first, _, second = (name or run.__name__.replace("_", "-")).partition(" ")
+        text = "\n".join(["Examples:", *(f"  {example}" for example in examples), *(["", codes] if codes else [])])
+        given: dict[str, Any] = {"help": _flowing(run.__doc__), "help_epilogue": text, "help_format": "plaintext"}
+        if second:
+            _PARENTS[first].command(run, name=second, **given)
+        elif known := _PARENTS.get(first):
+            known.default(run)
+            known.help, known.help_epilogue = given["help"], text
+        else:
+            app.command(run, name=first, group=task, sort_key=next(_ORDER), **given)
+        return run
+
+    return add
+
+
+def _flowing(text: str | None) -> str:
+    """A docstring with each paragraph on one line, which the help folds to the terminal's width."""
+    return "\n\n".join(" ".join(each.split()) for each in inspect.cleandoc(text or "").split("\n\n"))
+
+
+def family(task: Group, name: str, help: str = "") -> None:
+    """Adds the first word of commands of two words. help: by default that of the command of this one word."""
+    _PARENTS[name] = App(
+        name=name,
+        help=help or None,
+        help_format="plaintext",
+        help_flags=["--help", "-h"],
+        version_flags=[],
+        help_epilogue="",
+        group=task,
+        sort_key=next(_ORDER),
+    )
+    app.command(_PARENTS[name])
+
+
+app.register_install_completion_command(help="Install completion of commands and options for this shell.")
+
+
+def load_commands() -> App:
+    """Imports the modules of all commands, and returns the application."""
+    for name in _MODULES:
+        import_module(f"streams.commands.{name}")
+    return app
+
+
+def all_commands() -> dict[str, App]:
+    """Every command by its name."""
+    load_commands()
+    found: dict[str, App] = {}
+    for first in _names(app):
+        one = app[first]
+        if one.default_command is not None:
+            found[first] = one
+        found.update({f"{first} {second}": one[second] for second in _names(one)})
+    return found
+
+
+def _names(one: App) -> list[str]:
+    return [name for name in one if not name.startswith("-")]
+
+
+def help_of(words: Sequence[str] = ()) -> str:
+    """The text of `neardup WORDS --help`."""
+    from rich.console import Console
+
+    out = io.StringIO()
+    load_commands().help_print(list(words), console=Console(file=out, width=HELP_COLUMNS))
+    return out.getvalue()
+
+
+def options_of(one: App) -> Iterator[tuple[tuple[str, ...], str]]:
+    """Arguments and options of a command: spellings, and help."""
+    for argument in one.assemble_argument_collection():
+        if argument.parse and argument.show:
+            yield argument.names, argument.parameter.help or ""
 
 
 #: Matching makes many small objects without cycles; collecting as often as Python does costs a fifth of its time.
@@ -228,10 +186,6 @@ def main() -> None:
     """Runs a command. Errors that the user can mend are one line, without a stack trace."""
     gc.set_threshold(*GC_THRESHOLDS)
     _report_fatal_signals()
-    if instruction := os.environ.get("_NEARDUP_COMPLETE"):
-        from click.shell_completion import shell_complete
-
-        sys.exit(shell_complete(app, {}, "neardup", "_NEARDUP_COMPLETE", instruction))
     sys.exit(_code(_run))
 
 
@@ -247,15 +201,16 @@ def _report_fatal_signals() -> None:
 
 def _run() -> int:
     try:
-        with app.make_context("neardup", sys.argv[1:]) as context:
-            app.invoke(context)
-    except click.exceptions.Exit as end:
-        return end.exit_code
-    except click.ClickException as error:
-        error.show()
-        return error.exit_code
+        code = load_commands()(
+            sys.argv[1:], exit_on_error=False, print_error=False, result_action="return_value", backend="asyncio"
+        )
+    except CycloptsError as error:
+        complain(str(error))
+        words = [word for word in (error.command_chain or ()) if word]
+        complain(f"`{' '.join(['neardup', *words])} --help` shows what is allowed")
+        return EXIT_USAGE
     sys.stdout.flush()
-    return 0
+    return code or 0
 
 
 def _code(run: Callable[[], int]) -> int:

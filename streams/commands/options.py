@@ -1,91 +1,303 @@
-"""Turns a dataclass into a command: its fields are the arguments and options, each with help, default and limits.
+"""Arguments and options that several commands share, and the settings of the stream as flags.
 
-    class Options(Json):
-        url: Annotated[str, Arg("URL", "The page.")]
-        page_id: Annotated[int | None, Opt("An earlier fetch of the URL.", metavar="ID")] = None
+A command is a function of `streams.commands.app`; cyclopts makes its arguments and options of its parameters:
 
-    @command("explain", "neardup explain https://a.example/page.html")
-    def explain(options: Options) -> int | None:
-        \"""Say why a page got its verdict.\"""
+    @command(FILES, "neardup report DIR --out report.html")
+    def report(state: State = STATE, *, out: Annotated[Path, Writes("The file.")] = Path("report.html")) -> None:
+        \"""Write a report of a scan as one HTML file.\"""
 
-The text of `--help` is the docstring of the function, the exit code what it returns. Commands share options by
-inheritance. A field `settings: Annotated[Settings, Flags(...)]` is made of flags, environment and file.
+The text of `--help` is the docstring, the exit code what the function returns. Options that belong together are fields
+of a dataclass that several commands take. Settings of the stream are flags of a `SettingFlags`, made from the table in
+`streams.config.settings`: one line there gives flag, variable, check, help and chart.
 """
 
 import math
 import os
-import types
+import re
+import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import KW_ONLY, MISSING, Field, dataclass, fields, is_dataclass
+from contextlib import contextmanager
+from dataclasses import dataclass, fields
+from datetime import datetime
 from pathlib import Path
-from typing import Any, Union, dataclass_transform, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
-import click
+from cyclopts import Group, Parameter
 
-from neardup.errors import NeardupError
-from streams.config.load import load
-from streams.config.settings import OPTIONS, Role
+from neardup.decider import ONLINE_RULES, Decider
+from neardup.errors import BadInput
+from neardup.scheme import Scheme
+from streams.config.load import decider_numbers, load
+from streams.config.settings import OPTIONS, Role, Settings
+from streams.config.sites import sites_of
 from streams.errors import WrongUsage
+from streams.files.input_formats import TABLES, TITLES
 
-#: The commands of the modules that were imported, by name.
-COMMANDS: dict[str, "Command"] = {}
+if TYPE_CHECKING:
+    from neardup.evaluation.pairs.truth import Editions
+    from streams.client import Start
+    from streams.files.not_read import NotRead
+    from streams.files.sources import ReadOptions
+
+Paths = str | Path | Sequence[str | Path]
+STATE = Path("neardup-state")
+CPUS = os.cpu_count() or 1
+#: Default of threads and processes that leave a processor to the main one.
+THREADS = max(1, CPUS - 1)
+SEED_MAX = (1 << 63) - 1
+_AGO = re.compile(r"(\d{1,9})([smhd])")
+_UNIT_MS = {"s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
+RULES = ", ".join(ONLINE_RULES)
 
 
-@dataclass_transform(kw_only_default=True, frozen_default=True)
-class Given:
-    """Base class of options: its subclasses are frozen dataclasses, made by keywords."""
-
-    def __init_subclass__(cls) -> None:
-        dataclass(frozen=True, kw_only=True)(cls)
-
-
-@dataclass(frozen=True)
-class Opt:
-    """An option, or an argument.
+def Opt(help: str, *names: str, check: Callable[[Any], None] | None = None, **more: Any) -> Parameter:
+    """An option or argument.
 
     Args:
-        flags: its spellings, separated by blanks, "--on/--off" for a pair; "": the name of the field. Of an argument:
-            the option that may stand for it.
-        low, high: limits of a number.
-        choices: the admitted values.
-        completes: values that a shell completes, if others are admitted, too.
-        parse: makes the value from text.
-        env: environment variable that is read if the option is missing.
-        check: called with the value, before the command runs; raises WrongUsage.
+        names: its spellings; by default the parameter's name.
+        check: called with the value, unless that is empty; raises WrongUsage.
     """
-
-    help: str
-    flags: str = ""
-    _: KW_ONLY
-    metavar: str = ""
-    low: float | None = None
-    high: float | None = None
-    choices: Sequence[str] = ()
-    completes: Sequence[str] = ()
-    parse: Callable[[str], Any] | None = None
-    env: str = ""
-    check: Callable[[Any], None] | None = None
-    shows_default: bool = True
-    is_argument: bool = False
+    validator = None if check is None else (lambda kind, value: None if value in (None, (), "") else check(value))
+    return Parameter(name=names or None, help=help, validator=validator, **more)
 
 
-def Arg(metavar: str, help: str, flags: str = "", **more: Any) -> Opt:
-    """An argument."""
-    return Opt(help, flags, metavar=metavar, is_argument=True, **more)
+def Number(help: str, *names: str, low: float, high: float | None = None, **more: Any) -> Parameter:
+    """An option of a finite number within limits."""
+    between = f"{low:g} or more" if high is None else f"from {low:g} to {high:g}"
+
+    def check(value: float) -> None:
+        if not math.isfinite(value) or value < low or (high is not None and value > high):
+            raise WrongUsage(f"{names[0] if names else 'a number'}: {value:g} is out of range: {between}")
+
+    return Opt(f"{help} [{between}]", *names, check=check, metavar="N", **more)
+
+
+def Reads(help: str, *names: str, **more: Any) -> Parameter:
+    """A file that must exist."""
+    return Opt(help, *names, check=must_exist, metavar=more.pop("metavar", "FILE"), **more)
+
+
+def Writes(help: str, *names: str) -> Parameter:
+    """A file that the command writes at its end."""
+    return Opt(help, *names, check=must_be_writable, metavar="FILE", allow_leading_hyphen=True)
+
+
+def Folder(help: str) -> Parameter:
+    """A folder that the command makes or writes to."""
+    return Opt(help, check=must_be_folder, metavar="DIR")
+
+
+def Many(help: str, *names: str, **more: Any) -> Parameter:
+    """An option that may be repeated."""
+    return Opt(f"{help} May be repeated.", *names, negative_iterable="", **more)
+
+
+def _each(given: Paths) -> list[str]:
+    return [str(given)] if isinstance(given, str | Path) else [str(one) for one in given]
+
+
+def must_exist(given: Paths) -> None:
+    """Raises WrongUsage for a path that does not exist or cannot be read. URLs and `-` are not checked."""
+    for path in _each(given):
+        if path == "-" or "://" in path:
+            continue
+        if not os.path.exists(path):
+            raise WrongUsage(f"{path}: no such {'option or ' * path.startswith('-')}file or folder")
+        if not os.access(path, os.R_OK):
+            raise WrongUsage(f"{path}: cannot be read: permission denied")
+
+
+def must_be_writable(given: Paths) -> None:
+    """Raises WrongUsage for a file that cannot be written; `-` is standard output."""
+    for path in (Path(one) for one in _each(given) if one != "-"):
+        folder = path.absolute().parent
+        if path.is_dir():
+            raise WrongUsage(f"{path}: is a folder; name a file")
+        if not folder.is_dir():
+            raise WrongUsage(f"{path}: cannot be written: there is no folder {folder}")
+        if not os.access(path if path.exists() else folder, os.W_OK):
+            raise WrongUsage(f"{path}: cannot be written: permission denied")
+
+
+def must_be_folder(given: Paths) -> None:
+    """Raises WrongUsage for a folder that could not be made or written to."""
+    for path in (Path(one).absolute() for one in _each(given)):
+        if path.exists() and not path.is_dir():
+            raise WrongUsage(f"{path}: is no folder; name a folder")
+        nearest = next(one for one in (path, *path.parents) if one.exists())
+        if not nearest.is_dir() or not os.access(nearest, os.W_OK | os.X_OK):
+            raise WrongUsage(f"{path}: cannot be written: permission denied")
+
+
+def must_be_state(state: Path) -> None:
+    """Raises WrongUsage for what is no state directory."""
+    if not (state / "scheme.json").is_file():
+        raise WrongUsage(f"{state} is no state directory; `neardup scan FILE --state {state}` makes one")
+
+
+def must_be_scan(state: Path) -> None:
+    """Raises WrongUsage for what is no state directory of a scan."""
+    must_be_state(state)
+    if not (state / "log").is_dir():
+        raise WrongUsage(f"{state} is the state directory of a matcher; name that of a scan")
 
 
 @dataclass(frozen=True)
-class Flags:
-    """Settings as flags.
+class Inputs:
+    """Inputs as local files. copies: folder for further copies. not_read: what of the inputs is not read, so far."""
 
-    names: of the settings. role: what `load` requires. connects: the role whose connection is tried before the command
-    runs. argument: the setting that an argument may name, "" for none.
+    paths: list[Path]
+    copies: Path
+    not_read: "NotRead"
+
+
+@contextmanager
+def inputs(given: Sequence[str | Path]) -> Iterator[Inputs]:
+    """Yields inputs as local files (`streams.files.fetching`); copies of remote ones are removed at the end."""
+    from streams.files.fetching import fetched
+    from streams.files.not_read import NotRead
+
+    not_read = NotRead()
+    with tempfile.TemporaryDirectory(prefix="neardup-inputs-") as folder:
+        yield Inputs(fetched(given, Path(folder), not_read), Path(folder), not_read)
+
+
+def parse_start(text: str, now_ms: int) -> "Start":
+    """`beginning`, `end`, a time ago (`30s`, `15m`, `2h`, `7d`), or a date and time (ISO 8601; local without a zone).
+
+    now_ms, and a time in the result: ms since the epoch. Raises WrongUsage.
     """
+    if text == "beginning":
+        return "beginning"
+    if text == "end":
+        return "end"
+    if ago := _AGO.fullmatch(text):
+        return max(0, now_ms - int(ago[1]) * _UNIT_MS[ago[2]])
+    try:
+        return max(0, int(datetime.fromisoformat(text).timestamp() * 1000))
+    except (ValueError, OverflowError, OSError):
+        raise WrongUsage(
+            f"{text[:40]!r} is no place to begin: beginning, end, a time ago as 15m, or a time as 2026-01-31T12:00"
+        ) from None
 
-    names: Sequence[str]
-    role: str = ""
-    connects: Role | None = None
-    argument: str = ""
+
+#: Inputs of commands that read pages. A name that begins with a hyphen may be `-`; `must_exist` refuses others.
+INPUTS = f"{TITLES}, folders of these or of HTML; URLs of files, as s3:// or https://; - for standard input."
+_INPUT: Mapping[str, Any] = {"check": must_exist, "allow_leading_hyphen": True}
+_RESULTS = "Results as JSON lines; or pages, as for scan."
+Pages = Annotated[str, Opt(INPUTS, "PATH", **_INPUT)]
+RequiredPages = Annotated[str, Opt(INPUTS, "PATH", required=True, **_INPUT)]
+Results = Annotated[Path, Opt(_RESULTS, "PATH", **_INPUT)]
+RequiredResults = Annotated[Path, Opt(_RESULTS, "PATH", required=True, **_INPUT)]
+#: The state directory of a scan, as an argument or as --state.
+State = Annotated[
+    Path,
+    Opt("The state directory of a scan.", "--state", check=must_be_state, metavar="DIR", env_var="NEARDUP_STATE"),
+]
+#: A state directory instead of files.
+InsteadState = Annotated[
+    Path | None, Opt("The state directory of a scan, instead of files.", "--state", check=must_be_state, metavar="DIR")
+]
+#: A scan's directory in place of the stream.
+OfScan = Annotated[
+    Path | None,
+    Opt("The state directory of a scan; by default the stream.", "--state", check=must_be_scan, metavar="DIR"),
+]
+Labels = Annotated[tuple[Path, ...], Many("File of labels of pairs.", "--labels", check=must_exist, metavar="FILE")]
+AsJson = Annotated[bool, Opt("Print JSON on standard output.", "--json")]
+Quiet = Annotated[bool, Opt("Print no progress and no summary.", "--quiet", "-q")]
+Threads = Annotated[int, Number("Threads of the kernels.", "--threads", low=1, high=256)]
+Workers = Annotated[int, Number("Processes.", "--workers", low=1, high=256)]
+ShardProcesses = Annotated[
+    int | None,
+    Number(
+        "Processes that run the shards, beside this one; 0: `neardup shard` runs them.",
+        "--shard-processes",
+        low=0,
+        high=256,
+    ),
+]
+Seed = Annotated[int, Number("Random seed of samples, splits and intervals.", "--seed", low=0, high=SEED_MAX)]
+Seeds = Annotated[int, Number("Cross-validations of each learner.", "--seeds", low=1, high=99)]
+Folds = Annotated[int, Number("Folds of each cross-validation.", "--folds", low=2, high=100)]
+Port = Annotated[int, Number("Port; 0: any free one.", "--port", low=0, high=65_535)]
+Host = Annotated[str, Opt("Address to serve at; a public one needs a token.", "--host")]
+HostNames = Annotated[tuple[str, ...], Many("Host name of a proxy in front.", "--name", metavar="HOST[:PORT]")]
+Numbers = Annotated[tuple[str, ...], Many("A number of the decider, as tape_min=0.8.", "--set", metavar="NAME=NUMBER")]
+BaseUrl = Annotated[str | None, Opt("URL of a folder of pages; file names are appended.", "--base-url", metavar="URL")]
+FollowLinks = Annotated[bool, Opt("Read files behind symbolic links out of a folder, too.", "--follow-links")]
+Adjudicator = Annotated[str, Opt("The labeller whose label counts where labels differ.", "--adjudicator")]
+Model = Annotated[
+    Path | None, Reads("Model by `neardup train`, which decides by the rule `signals`.", "--model", metavar="MODEL")
+]
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class Documents:
+    """How files are read as pages or documents."""
+
+    base_url: BaseUrl = None
+    follow_links: FollowLinks = False
+    id_field: Annotated[
+        str | None, Opt(f"{TABLES}: the field of a document's id, which need not be a URL.", metavar="NAME")
+    ] = None
+    text_field: Annotated[str | None, Opt(f"{TABLES}: the field of a document's text.", metavar="NAME")] = None
+    ids_across_files: Annotated[
+        bool, Opt("An id names one document in all files, as of a site that is crawled again; not one in each file.")
+    ] = False
+
+    def reading(self) -> "ReadOptions":
+        from streams.files.sources import ReadOptions
+        from streams.formats.json import Fields
+
+        fields = Fields(self.text_field, self.id_field)
+        return ReadOptions(self.base_url, self.follow_links, fields, ids_across_files=self.ids_across_files)
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class Truth:
+    """Natural truth: labels that follow from URLs."""
+
+    natural: Annotated[bool, Opt("Label pairs by their URLs: one path in several releases is one page.")] = False
+    releases: Annotated[
+        str | None, Opt("Regular expression of the release in a path; implies --natural.", metavar="REGEX")
+    ] = None
+    items: Annotated[Path | None, Reads("File of the items that pages are about; implies --natural.")] = None
+
+    def editions(self) -> "Editions | None":
+        """The source of items and editions. Raises WrongUsage for more than one."""
+        from streams.evaluation.evaluate import editions_of
+
+        return editions_of(self.releases, self.items, self.natural)
+
+
+READ_AS_USUAL, NO_TRUTH = Documents(), Truth()
+
+
+def rule_values(flag: str, name: str | None, others: Sequence[str] = ()) -> dict[str, Any]:
+    """The decider's fields that select a rule by its name; none for one of `others`. Raises WrongUsage."""
+    if not name or name in others:
+        return {}
+    if name not in ONLINE_RULES:
+        raise WrongUsage(f"{flag} {name}: must be one of {', '.join([*others, *ONLINE_RULES])}")
+    return {"rule": name}
+
+
+def decider_of(
+    rule: str | None = None, numbers: Sequence[str] = (), sites: Path | None = None
+) -> Callable[[Scheme], Decider] | None:
+    """What options require; None: what the state directory has. Raises WrongUsage."""
+    if rule is None and not numbers and sites is None:
+        return None
+    values = {**rule_values("--rule", rule), **decider_numbers(numbers)}
+    if sites is not None:
+        try:
+            values["sites"] = sites_of(sites)
+        except BadInput as error:
+            raise WrongUsage(f"--sites {error}") from None
+    return lambda scheme: Decider(scheme=scheme.digest, **values)
 
 
 #: Settings by the panel of the help that shows them.
@@ -111,258 +323,113 @@ PAGES = ("codec", "body_ref_prefixes", "message_bytes_max")
 SKETCHES = ("body_bytes_max",)
 DECIDER = PANELS["Decider"]
 SHARDS = PANELS["Shards"]
+CHECKPOINTS = PANELS["Checkpoints"]
 MONITORING = PANELS["Monitoring"][:-2]
 TRACING = PANELS["Monitoring"][-2:]
 SKETCH = (*TOPICS, *PAGES, *PANELS["Batches"], *SKETCHES, *MONITORING, *TRACING)
 MATCH = (
-    *(*TOPICS, *SKETCHES, *PANELS["Matching"], *PANELS["Checkpoints"], *DECIDER, *SHARDS),
+    *(*TOPICS, *SKETCHES, *PANELS["Matching"], *CHECKPOINTS, *DECIDER, *SHARDS),
     *(*PANELS["Audits and shadow rules"], *MONITORING, *TRACING),
 )
-#: What a shell completes for a metavar: names of files or of folders.
-_PATHS: Mapping[str, str] = {
-    **dict.fromkeys(("PATH", "FILE", "A", "B", "BEFORE", "AFTER", "LABELS", "MODEL", "RESULTS"), "file"),
-    "DIR": "dir",
-}
-#: Metavars of numbers; click adds their limits.
-_METAVARS: Mapping[Any, str] = {int: "N", float: "NUMBER"}
-#: Flags that take several values and are no single setting.
-_REPEATED = {
-    "set": ("NAME=NUMBER", "A number of the decider, as tape_min=0.8; see `neardup config`; may be repeated."),
-    "kafka": ("NAME=VALUE", "A librdkafka setting for all roles, or ROLE.NAME=VALUE for one; may be repeated."),
-}
-
-
-class Command(click.Command):
-    """A command of a dataclass of options."""
-
-    def __init__(
-        self, name: str, run: Callable[[Any], int | None], examples: Sequence[str], codes: str, instead: str
-    ) -> None:
-        self.run, self.instead = run, instead
-        self.options: type = get_type_hints(run)["options"]
-        self.specs = dict(_specs(self.options))
-        lines = ["\b", "Examples:", *(f"  {example}" for example in examples), "", codes]
-        params = [parameter for field, hint in self.specs.values() for parameter in _parameters(field, *hint)]
-        super().__init__(name, params=params, help=run.__doc__, epilog="\n".join(lines))
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        try:
-            return super().parse_args(ctx, args)
-        except click.UsageError as error:
-            if self.instead and error.message.startswith("Got unexpected extra argument"):
-                error.message += f". {self.instead}"
-            raise
-
-    def invoke(self, ctx: click.Context) -> None:
-        given, values = dict(ctx.params), {}
-        for name, (_, (_, spec)) in self.specs.items():
-            if isinstance(spec, Flags):
-                values[name] = _settings(spec, given)
-                continue
-            values[name] = given[name]
-            if spec.is_argument and (argument := given.get(f"{name}_argument")) is not None:
-                if ctx.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE:
-                    raise WrongUsage(f"{spec.metavar.strip('[]')} is given twice: {argument} and {spec.flags}")
-                values[name] = argument
-            if spec.check is not None and values[name] not in (None, (), ""):
-                spec.check(values[name])
-        if code := self.run(self.options(**values)):
-            ctx.exit(code)
-
-    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Writes arguments, options, and the panels of settings."""
-        panels: dict[str, list[tuple[str, str]]] = {"Arguments": [], "Options": [], **{title: [] for title in PANELS}}
-        for parameter in self.get_params(ctx):
-            if isinstance(parameter, Argument):
-                panels["Arguments"].append((parameter.make_metavar(ctx), parameter.help))
-            elif record := parameter.get_help_record(ctx):
-                panels[getattr(parameter, "panel", "Options")].append(record)
-        for title, records in panels.items():
-            if records:
-                with formatter.section(title):
-                    formatter.write_dl(records)
-
-
-class Argument(click.Argument):
-    """An argument with help."""
-
-    def __init__(self, *given: Any, help: str, **more: Any) -> None:
-        super().__init__(*given, **more)
-        self.help = help
-
-
-def command(
-    name: str, *examples: str, codes: str = "", instead: str = ""
-) -> Callable[[Callable[[Any], int | None]], Any]:
-    """A decorator: registers a function that takes `options`, a dataclass, and returns an exit code or None.
-
-    codes: text about exit codes. instead: advice to a user who gives an argument that the command does not take.
-    """
-
-    def decorate(run: Callable[[Any], int | None]) -> Callable[[Any], int | None]:
-        COMMANDS[name] = Command(name, run, examples, codes, instead)
-        return run
-
-    return decorate
-
-
-def _specs(options: type) -> Iterator[tuple[str, tuple[Field[Any], tuple[Any, Any]]]]:
-    """Fields with type and metadata: those of the class itself before those that it inherits."""
-    hints, known = get_type_hints(options, include_extras=True), {field.name: field for field in fields(options)}
-    for owner in (each for each in options.__mro__ if is_dataclass(each)):
-        for name in owner.__annotations__:
-            if field := known.pop(name, None):
-                kind, spec = get_args(hints[name])
-                yield name, (field, (kind, spec))
-
-
-def _parameters(field: Field[Any], kind: Any, spec: Any) -> Iterator[click.Parameter]:
-    if isinstance(spec, Flags):
-        yield from _of_settings(spec)
-        return
-    if get_origin(kind) in (Union, types.UnionType):
-        kind = get_args(kind)[0]
-    many = get_origin(kind) is tuple
-    kind = get_args(kind)[0] if many else kind
-    default = None if field.default in (MISSING, ()) else field.default
-    common: dict[str, Any] = {
-        "type": _type(kind, spec),
-        "metavar": spec.metavar or _METAVARS.get(kind),
-        "envvar": spec.env or None,
-    }
-    metavar = spec.metavar.strip("[].")
-    if spec.completes:
-        common["shell_complete"] = _completing(spec.completes)
-    elif metavar in _PATHS:
-        common["shell_complete"] = _completing_paths(_PATHS[metavar])
-    if spec.is_argument:
-        name = f"{field.name}_argument" if spec.flags else field.name
-        required = field.default is MISSING and not spec.flags
-        text = f"{spec.help} [or {spec.flags}]" if spec.flags else spec.help
-        given = {**common, "metavar": spec.metavar, "envvar": None}
-        yield Argument([name], help=text, nargs=-1 if many else 1, required=required, **given)
-        if not spec.flags:
-            return
-        common["metavar"] = metavar
-    names = spec.flags.split() or ["--" + field.name.replace("_", "-")]
-    if default is not None and not many:
-        common["default"] = default  # an explicit None would satisfy `required`
-    if kind is bool:
-        common |= {"is_flag": True, "type": None}
-    shown = spec.shows_default and default not in (None, "") and kind is not bool
-    yield click.Option(
-        [field.name, *names],
-        help=spec.help,
-        multiple=many,
-        required=field.default is MISSING and not spec.is_argument,
-        show_default=shown,
-        show_envvar=True,
-        **common,
-    )
-
-
-def _completing(words: Sequence[str]) -> Any:
-    return lambda context, parameter, incomplete: [word for word in words if word.startswith(incomplete)]
-
-
-def _completing_paths(kind: str) -> Any:
-    """kind: "file" or "dir"."""
-
-    def complete(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[Any]:
-        from click.shell_completion import CompletionItem
-
-        return [CompletionItem(incomplete, type=kind)]
-
-    return complete
-
-
-def _type(kind: Any, spec: Opt) -> Any:
-    if spec.parse is not None:
-        return _Parsed(spec.parse)
-    if spec.choices:
-        return click.Choice(spec.choices)
-    if spec.low is not None or spec.high is not None:
-        return click.IntRange(spec.low, spec.high) if kind is int else _FloatRange(spec.low, spec.high)
-    return _Parsed(Path) if kind is Path else kind
-
-
-class _FloatRange(click.FloatRange):
-    """A finite number within limits; click's own takes NaN."""
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        if not math.isfinite(number := super().convert(value, param, ctx)):
-            self.fail(f"{value} is no finite number.", param, ctx)
-        return number
-
-
-class _Parsed(click.ParamType):
-    """A value that a function makes of text."""
-
-    name = "value"
-
-    def __init__(self, parse: Callable[[str], Any]) -> None:
-        self._parse = parse
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        if not isinstance(value, str):
-            return value
-        try:
-            return self._parse(value)
-        except (ValueError, NeardupError) as error:
-            self.fail(str(error), param, ctx)
-
-
-def _of_settings(spec: Flags) -> Iterator[click.Parameter]:
-    if spec.argument:
-        option = OPTIONS[spec.argument]
-        yield Argument([f"{option.parameter}_argument"], help=f"{option.help} [or {option.flag}]", required=False,
-                       metavar="[DIR]", shell_complete=_completing_paths("dir"))  # fmt: skip
-    for name in (*spec.names, "kafka"):
-        if name in _REPEATED:
-            metavar, text = _REPEATED[name]
-            made = click.Option([name, f"--{name}"], metavar=metavar, help=text, multiple=True)
-        else:
-            option = OPTIONS[name]
-            allowed = option.kind.allowed
-            _, one_of, words = allowed.partition("one of ")
-            complete = _completing(words.split(", ")) if one_of else None
-            if allowed.startswith("a folder"):
-                complete = _completing_paths("dir")
-            elif "a file" in allowed:
-                complete = _completing_paths("file")
-            made = click.Option(
-                [option.parameter, option.flag], metavar="VALUE", help=option.usage, shell_complete=complete
-            )
-        made.panel = _PANEL_OF.get(name, "Options")  # type: ignore[attr-defined]
-        yield made
-    yield click.Option(
-        ["config", "--config"],
-        metavar="FILE",
-        help="File of settings, as TOML [NEARDUP_CONFIG]",
-        shell_complete=_completing_paths("file"),
-    )
-
-
-def _settings(spec: Flags, given: Mapping[str, Any]) -> Any:
-    parameters = [name if name in _REPEATED else OPTIONS[name].parameter for name in (*spec.names, "kafka")]
-    flags = {name: given[name] for name in (*parameters, "config")}
-    if spec.argument and (argument := given[f"{spec.argument}_argument"]) is not None:
-        if flags[spec.argument] is not None:
-            raise WrongUsage(f"DIR is given twice: {argument} and {OPTIONS[spec.argument].flag}")
-        flags[spec.argument] = argument
-    settings = load(os.environ, flags=flags, role=spec.role)
-    if spec.connects is not None:
-        from streams.roles.runtime import greet
-
-        greet(settings, spec.connects)
-    return settings
-
-
 #: Settings that stand first in the help, outside the panels.
 _FIRST = {"bootstrap", "generation", "state", "decider.rule", "set", "threads", "checkpoints", "metrics_port"}
-_PANEL_OF = {name: title for title, names in PANELS.items() for name in names if name not in _FIRST}
+_GROUPS = {title: Group(title, sort_key=number) for number, title in enumerate(PANELS, 10)}
+_GROUP_OF = {name: _GROUPS[title] for title, names in PANELS.items() for name in names if name not in _FIRST}
+#: Flags that take several values and are no single setting.
+_REPEATED = {
+    "set": ("NAME=NUMBER", "A number of the decider, as tape_min=0.8; see `neardup config`."),
+    "kafka": ("NAME=VALUE", "A librdkafka setting for all roles, or ROLE.NAME=VALUE for one."),
+}
 
 
-def values(options: Any, *without: str) -> dict[str, Any]:
-    """Fields of a dataclass of options by name, for a function that takes parameters of these names."""
-    return {field.name: getattr(options, field.name) for field in fields(options) if field.name not in without}
+class SettingFlags:
+    """Settings of the stream that were given as flags: the fields are those of `flags`. NONE: without any flag."""
+
+    NONE: ClassVar[Any]
+
+    def read(self, role: str = "", connects: Role | None = None, **arguments: str | Path | None) -> Settings:
+        """Joins flags, environment, file and defaults. Raises WrongUsage.
+
+        Args:
+            role: what `load` requires.
+            connects: the role whose connection is tried.
+            arguments: settings that the command takes as arguments; None: not given.
+        """
+        given = {each.name: getattr(self, each.name) for each in fields(self)}  # type: ignore[arg-type]
+        named = {name: None if value is None else str(value) for name, value in arguments.items()}
+        settings = load(os.environ, flags={**given, **named}, role=role)
+        if connects is not None:
+            from streams.roles.runtime import greet
+
+            greet(settings, connects)
+        return settings
+
+
+def flags(*names: str) -> Any:
+    """Makes a subclass of `SettingFlags` for these settings."""
+    spec: dict[str, Any] = {}
+    for name in dict.fromkeys((*names, "kafka")):
+        group: dict[str, Any] = {"group": _GROUP_OF[name]} if name in _GROUP_OF else {}
+        if name in _REPEATED:
+            metavar, text = _REPEATED[name]
+            spec[name] = Annotated[tuple[str, ...], Many(text, f"--{name}", metavar=metavar, **group)]
+        else:
+            option = OPTIONS[name]
+            usage = Opt(option.usage, option.flag, metavar="VALUE", allow_leading_hyphen=True, **group)
+            spec[option.parameter] = Annotated[str | None, usage]
+    spec["config"] = Annotated[str | None, Opt("File of settings, as TOML [NEARDUP_CONFIG]", metavar="FILE")]
+    values = {name: () if name in _REPEATED else None for name in spec}
+    made: Any = type("Flags", (SettingFlags,), {**values, "__annotations__": spec, "__module__": __name__})
+    made = Parameter(name="*")(dataclass(frozen=True, kw_only=True)(made))
+    made.NONE = made()
+    return made
+
+
+#: The settings that commands take as flags.
+if TYPE_CHECKING:  # classes that are made at run time are no types
+    NoFlags = SettingFlags
+    AllFlags = SettingFlags
+    ConnectionFlags = SettingFlags
+    VerdictFlags = SettingFlags
+    ForgetFlags = SettingFlags
+    SketchFlags = SettingFlags
+    MatchFlags = SettingFlags
+    RunFlags = SettingFlags
+    ShardFlags = SettingFlags
+    PublishFlags = SettingFlags
+    DecisionFlags = SettingFlags
+    CheckTopicFlags = SettingFlags
+    GenerationFlags = SettingFlags
+    RemoveFlags = SettingFlags
+    CheckpointFlags = SettingFlags
+    MakeCheckpointFlags = SettingFlags
+    ReplayFlags = SettingFlags
+    ViewsFlags = SettingFlags
+else:
+    NoFlags = flags()
+    AllFlags = flags(
+        *(name for name, option in OPTIONS.items() if not option.kind.secret and not option.flag.endswith("=")), "set"
+    )
+    ConnectionFlags = flags(*CONNECTION)
+    VerdictFlags = flags(*CONNECTION, "verdicts_topic")
+    ForgetFlags = flags(*CONNECTION, *TOPICS, *SKETCHES)
+    SketchFlags = flags(*SKETCH)
+    MatchFlags = flags(*MATCH)
+    RunFlags = flags(*SKETCH, *MATCH)
+    ShardFlags = flags(
+        *(*TOPICS, *SKETCHES, "state", "flush_ms", "threads", "message_bytes_max"),
+        *(*CHECKPOINTS, *DECIDER, *SHARDS, *MONITORING),
+    )
+    PublishFlags = flags(*CONNECTION, "pages_topic", *PAGES, *TRACING)
+    DecisionFlags = flags(*TOPICS)
+    CheckTopicFlags = flags(*TOPICS, *SHARDS, "codec")
+    GenerationFlags = flags(*CONNECTION, "pages_topic", "sketches_topic", "verdicts_topic")
+    RemoveFlags = flags(*CONNECTION, "rejected_topic", "sketches_topic", "verdicts_topic", *SHARDS[2:])
+    CheckpointFlags = flags("checkpoints")
+    MakeCheckpointFlags = flags("checkpoints", "checkpoints_kept")
+    ReplayFlags = flags(*TOPICS, "checkpoints", *SKETCHES, "threads", *DECIDER, *SHARDS[:2])
+    ViewsFlags = flags(
+        *(*CONNECTION, "views_state", "views_metrics", "verdicts_topic", "audit_topic", "sketches_of"),
+        *("sketches_topic", "pages_topic", "codec", "body_ref_prefixes", *DECIDER),
+        *(name for name in MONITORING if name != "hold_ms"),
+    )

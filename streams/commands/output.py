@@ -3,12 +3,10 @@
 import sys
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-
-import click
 
 from neardup.wording import counted
 from streams.config.settings import without_credentials
@@ -24,14 +22,19 @@ if TYPE_CHECKING:  # takes longer to import than most answers take
 PROBLEMS_SHOWN = 10
 
 
+def echo(text: str, *, err: bool = False) -> None:
+    """Prints a line."""
+    (sys.stderr if err else sys.stdout).write(f"{text}\n")
+
+
 def complain(text: str) -> None:
     """Prints lines to stderr. Names and URLs in it come from strangers, and may hold credentials."""
-    click.echo(f"neardup: {printable(without_credentials(text))}", err=True)
+    echo(f"neardup: {printable(without_credentials(text))}", err=True)
 
 
 def announce_serving(url: str) -> None:
     """Prints the address of a server of web pages to stderr."""
-    click.echo(f"neardup: serving {url}, end with Ctrl-C", err=True)
+    echo(f"neardup: serving {url}, end with Ctrl-C", err=True)
 
 
 def complain_of(problems: Sequence[str]) -> None:
@@ -62,6 +65,22 @@ def print_rich(*parts: Any) -> None:
     console = Console()
     for part in parts:
         console.print(part)
+
+
+def print_rows(rows: Sequence[Mapping[str, Any]], *, as_json: bool = False) -> None:
+    """Prints rows of the same names: a table on a terminal, lines with tabs in a pipe; or JSON."""
+    if as_json:
+        print_json(list(rows))
+    elif not sys.stdout.isatty():
+        for cells in [[*rows[0]], *([*row.values()] for row in rows)] if rows else []:
+            echo("\t".join(printable(str(cell)).replace("\t", " ") for cell in cells))
+    else:
+        from streams.process.terminal import safe, table_of
+
+        table = table_of(*(rows[0] if rows else ()))
+        for row in rows:
+            table.add_row(*(safe(str(cell)) for cell in row.values()))
+        print_rich(table)
 
 
 def show(result: Any, *, as_json: bool) -> None:
@@ -123,7 +142,7 @@ def show_evaluation(evaluation: Any, out: Path, *, as_json: bool) -> int:
             complain(f"{section.title}: {section.missing}")
     for note in evaluation.notes:
         complain(note)
-    click.echo(f"evaluation: {out / 'evaluation.html'}")
+    echo(f"evaluation: {out / 'evaluation.html'}")
     return code
 
 

@@ -1,79 +1,318 @@
-import sys
-from typing import Annotated
+"""Commands that read verdicts, and explain or compare them."""
 
-from streams.commands.options import CONNECTION, Flags, Given, Opt, command
-from streams.commands.shared import parse_start
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from neardup.wording import counted
+from streams.commands.app import FILES, OPERATE, VERDICTS, command
+from streams.commands.options import (
+    STATE,
+    AsJson,
+    ConnectionFlags,
+    Many,
+    Model,
+    Numbers,
+    Opt,
+    State,
+    VerdictFlags,
+    Writes,
+    decider_of,
+    must_be_state,
+    must_exist,
+    parse_start,
+)
+from streams.commands.output import announce_compiler, bar, complain, echo, print_json, print_rich, print_rows, show
 from streams.config.settings import Settings
 from streams.errors import WrongUsage
-from streams.process.shutdown import now_ms
 
 _COLUMNS = "page_id,verdict,score,url,because"
 
 
-class Tail(Given):
-    """Records of a topic from a point in time on."""
+@command(FILES, "neardup report DIR --out report.html")
+def report(state: State = STATE, *, out: Annotated[Path, Writes("The file to write.")] = Path("report.html")) -> None:
+    """Write a report of a scan as one HTML file.
 
-    start: Annotated[
-        str, Opt("Start: beginning, end, 15m (15 minutes ago), or 2026-01-31T12:00.", "--from", metavar="WHEN")
-    ] = "beginning"
-    follow: Annotated[bool, Opt("Wait for new verdicts, or end with the newest.", "--follow/--no-follow")] = True
+    Write a report of a scan as one HTML file: verdicts, charts, and samples with their evidence.
+    """
+    from streams.files.report import write_report
+    from streams.files.scan_reader import read_scan
 
-
-class Options(Tail):
-    sites: Annotated[
-        tuple[str, ...], Opt("Only this site with its subdomains; may be repeated.", "--site", metavar="SITE")
-    ] = ()
-    kinds: Annotated[tuple[str, ...], Opt("Only this kind of verdict; may be repeated.", "--kind", metavar="KIND")] = ()
-    columns: Annotated[str, Opt(f"Columns, of {_COLUMNS}.", metavar="NAME,NAME...")] = _COLUMNS
-    as_json: Annotated[bool, Opt("Print JSON lines instead of a table.", "--json")] = False
-    settings: Annotated[Settings, Flags((*CONNECTION, "verdicts_topic"), connects="verdicts")]
+    announce_compiler("sketching")
+    with read_scan(state) as opened:
+        write_report(opened, out)
+    echo(f"report: {out}")
 
 
 @command(
-    "verdicts",
+    FILES,
+    "neardup explain https://a.example/page.html DIR",
+    "neardup explain --rows --url https://a.example/page.html",
+    "neardup explain --rows --state DIR",
+)
+def explain(
+    url: Annotated[str | None, Opt("The page.", "--url", metavar="URL")] = None,
+    state: State = STATE,
+    *,
+    page_id: Annotated[
+        int | None, Opt("Page id of an earlier fetch; by default the latest verdict.", metavar="ID")
+    ] = None,
+    prefix: Annotated[
+        str | None, Opt("List the verdicts of the pages whose URLs begin with this.", metavar="PREFIX")
+    ] = None,
+    rows: Annotated[
+        bool, Opt("Print rows of the index instead: of the URL, the page or the cluster; or an overview.")
+    ] = False,
+    cluster: Annotated[int | None, Opt("With --rows: the cluster with this id.", metavar="ID")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Say why a page got its verdict.
+
+    Explain the verdict of a page, and the rejection of each candidate.
+
+    The page is judged again, with the index as it was when the page arrived. With --rows, print what the index of a
+    scan, a matcher, a judge or a shard holds: sizes, standings, hot keys, largest clusters; or one URL, page or
+    cluster. A process may be working in the directory: its last flush is read.
+    """
+    if rows:
+        _print_rows(state, url, page_id, cluster, as_json)
+        return
+    if (url is None) == (prefix is None):
+        raise WrongUsage("name a URL; or --prefix for the pages below it; or --rows for an overview of the index")
+    from streams.comparison.explain import explain_command, listed
+    from streams.files.scan_reader import read_scan
+
+    with read_scan(state) as opened:
+        if prefix is not None:
+            print_rows(listed(opened, prefix), as_json=as_json)
+            return
+        announce_compiler()
+        assert url is not None
+        with bar(shown=not as_json) as shown:
+            result = explain_command(opened, url, page_id=page_id, progress=shown.folded)
+        show(result, as_json=as_json)
+
+
+def _print_rows(state: Path, url: str | None, page_id: int | None, cluster: int | None, as_json: bool) -> None:
+    from streams.files.documents import indexed
+    from streams.files.scan_reader import read_sources
+    from streams.state import inspect
+
+    with ExitStack() as held:
+        opened = inspect.open_index(state, held)
+        if cluster is not None:
+            print_json(inspect.of_cluster(opened, cluster))
+        elif page_id is not None:
+            print_json(inspect.sketch_of(opened, page_id))
+        elif url is not None:
+            print_json(inspect.of_url(opened, indexed(url, read_sources(opened.path).values(), opened.store)))
+        else:
+            with bar(shown=not as_json) as progress:
+                found, text = inspect.overview(opened, lambda count: progress.phase(f"{count:,} rows", 0, 0))
+            if as_json:
+                print_json(text)
+            else:
+                print_rich(inspect.shown(found, text))
+
+
+@command(
+    FILES,
+    "neardup compare old.html new.html",
+    "neardup compare a.html b.html --a-url https://a.example/1/x --b-url https://a.example/2/x",
+    "neardup compare a.html b.html --state neardup-state",
+)
+def compare(
+    a: Annotated[Path, Opt("A file.", "A", check=must_exist)],
+    b: Annotated[Path, Opt("Another file.", "B", check=must_exist)],
+    /,
+    *,
+    a_url: Annotated[str | None, Opt("URL of A; rules use its site and host.", metavar="URL")] = None,
+    b_url: Annotated[str | None, Opt("URL of B.", metavar="URL")] = None,
+    numbers: Numbers = (),
+    model: Model = None,
+    state: Annotated[
+        Path | None, Opt("Use seed and decider of this state directory.", metavar="DIR", check=must_be_state)
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Compare two files by every rule.
+
+    Compare two files by every rule: numbers, decisions, evidence, and the differing words.
+
+    The hash seed is fixed, so the same files always give the same numbers. With --state, seed and numbers are those of
+    a scan.
+    """
+    make = decider_of(numbers=numbers)
+
+    from neardup.signals.model import read_model
+    from streams.comparison.compare import SCHEME, compare_command
+
+    announce_compiler()
+    scheme, decider = SCHEME, None
+    if state is not None:
+        from streams.files.scan_reader import read_scan
+
+        with read_scan(state) as opened:
+            scheme, decider = opened.scheme, opened.decider
+    made = compare_command(
+        a,
+        b,
+        a_url=a_url,
+        b_url=b_url,
+        scheme=scheme,
+        decider=make(scheme) if make else decider,
+        model=None if model is None else read_model(model),
+    )
+    show(made, as_json=as_json)
+
+
+def must_be_history(source: str) -> None:
+    """Raises WrongUsage for a path that does not exist; `topic:NAME` is not checked."""
+    if not source.startswith("topic:"):
+        must_exist(source)
+
+
+def must_be_web(address: str) -> None:
+    """Raises WrongUsage for an address that is no http(s) URL."""
+    if not address.startswith(("http://", "https://")):
+        raise WrongUsage(f"--views {address}: must begin with http:// or https://")
+
+
+History = Annotated[
+    str, Opt("The state directory of a scan, a file of JSON lines, or topic:NAME.", check=must_be_history)
+]
+
+
+def topics_of(settings: Settings) -> Callable[[str], Iterator[dict[str, Any]]]:
+    """Reads the verdicts of a topic; Kafka's client is imported when the first one is read."""
+
+    def topics(name: str) -> Iterator[dict[str, Any]]:
+        from streams.roles.print_verdicts import verdicts_of
+
+        return verdicts_of(settings)(name)
+
+    return topics
+
+
+@command(
+    VERDICTS,
+    "neardup export neardup-state --out urls.parquet",
+    "neardup export neardup-state --table clusters --out clusters.csv",
+    "neardup export topic:verdicts --out - | jq -r 'select(.shown).url'",
+)
+def export(
+    source: History,
+    *,
+    out: Annotated[
+        str,
+        Writes("The file to write; its name ends in .parquet, .csv or .jsonl; - for JSON lines on standard output."),
+    ],
+    table: Annotated[Literal["urls", "clusters", "verdicts"], Opt("The table.")] = "urls",
+    settings: ConnectionFlags = ConnectionFlags.NONE,
+) -> None:
+    """Write verdicts as a table: Parquet, CSV, JSON lines.
+
+    Write verdicts as a table: the standing of each URL, the clusters, or all verdicts.
+
+    Column `shown` is true for the URLs that an index should show. Later versions only add columns.
+    """
+    from streams.history.diff_command import history_of
+    from streams.history.export import TABLES, rows
+    from streams.history.tables import must_be_writable as must_be_table
+    from streams.history.tables import write_table
+
+    must_be_table(out)
+    history = history_of(source, topics_of(settings.read()))
+    with bar(shown=out != "-") as progress:
+        made = rows(table, history(), lambda read: progress.phase(counted(read, "verdict"), 0, 0))
+        count = write_table(made, TABLES[table], out)
+    complain(counted(count, "row"))
+
+
+@command(
+    OPERATE,
+    "neardup replay DIR --rule tape --out tape.jsonl",
+    "neardup diff DIR tape.jsonl --html diff.html",
+    "neardup diff topic:verdicts topic:verdicts.second --pages changed.parquet",
+)
+def diff(
+    before: History,
+    after: History,
+    /,
+    *,
+    html: Annotated[Path | None, Writes("Write a page with samples.")] = None,
+    views: Annotated[
+        str,
+        Opt("Address of views that have these pages; the page's samples link there.", metavar="URL", check=must_be_web),
+    ] = "",
+    pages: Annotated[str, Writes("Write all pages that changed; its name ends in .parquet, .csv or .jsonl.")] = "",
+    as_json: AsJson = False,
+    settings: ConnectionFlags = ConnectionFlags.NONE,
+) -> None:
+    """Compare the verdicts of two runs on the same pages.
+
+    Compare the verdicts of two runs on the same pages: counts by kind and site, and samples.
+
+    Pages are joined by their position in the input, so generations with other page ids can be compared. The page of
+    --html shows both verdicts of a sample in sentences, and with a state directory both texts.
+    """
+    from streams.history.diff_command import compare as run
+    from streams.history.diff_command import page, shown
+
+    topics = topics_of(settings.read())
+    with bar(shown=not as_json) as progress:
+        found = run(before, after, topics, lambda read: progress.phase(counted(read, "verdict"), 0, 0), pages=pages)
+    if html is not None:
+        html.write_text(page(found, before, after, views), encoding="utf-8")
+    if as_json:
+        print_json(found.to_json())
+    else:
+        print_rich(shown(found))
+
+
+From = Annotated[
+    str, Opt("Start: beginning, end, 15m (15 minutes ago), or 2026-01-31T12:00.", "--from", metavar="WHEN")
+]
+Follow = Annotated[bool, Opt("Wait for new verdicts, or end with the newest.", "--follow", negative="--no-follow")]
+
+
+@command(
+    VERDICTS,
     "neardup verdicts --kind unique --site a.example",
-    "neardup verdicts --no-follow --json",
-    instead="This command reads a topic of Kafka. For those of a scan: neardup export DIR --table verdicts --out "
+    "neardup verdicts --prefix https://a.example/news/ --no-follow --json",
+    codes="This command reads a topic of Kafka. For the verdicts of a scan: neardup export DIR --table verdicts --out "
     "verdicts.csv",
 )
-def verdicts(options: Options) -> None:
-    """Print verdicts as they come, committed ones only: a table, or in a pipe lines with tabs between."""
+def verdicts(
+    *,
+    start: From = "beginning",
+    follow: Follow = True,
+    sites: Annotated[tuple[str, ...], Many("Only this site with its subdomains.", "--site", metavar="SITE")] = (),
+    kinds: Annotated[tuple[str, ...], Many("Only this kind of verdict.", "--kind", metavar="KIND")] = (),
+    url: Annotated[str | None, Opt("Only this URL.", metavar="URL")] = None,
+    prefix: Annotated[str | None, Opt("Only URLs that begin with this.", metavar="PREFIX")] = None,
+    columns: Annotated[str, Opt(f"Columns, of {_COLUMNS}.", metavar="NAME,NAME...")] = _COLUMNS,
+    as_json: Annotated[bool, Opt("Print JSON lines instead of a table.", "--json")] = False,
+    settings: VerdictFlags = VerdictFlags.NONE,
+) -> None:
+    """Kafka: print verdicts as they come.
+
+    Print verdicts as they come, committed ones only: a table, or in a pipe lines with tabs between.
+    """
     from rich.console import Console
 
-    from streams.roles.print_verdicts import VerdictFilter, parse_columns, show
+    from streams.process.shutdown import now_ms
+    from streams.roles.print_verdicts import VerdictFilter, parse_columns
+    from streams.roles.print_verdicts import show as follow_topic
 
-    show(
-        options.settings,
+    follow_topic(
+        settings.read(connects="verdicts"),
         Console(),
-        json_out=sys.stdout.buffer if options.as_json else None,
-        start=parse_start(options.start, now_ms()),
-        verdict_filter=VerdictFilter.of(options.sites, options.kinds),
-        columns=parse_columns(options.columns),
-        follow=options.follow,
+        json_out=sys.stdout.buffer if as_json else None,
+        start=parse_start(start, now_ms()),
+        verdict_filter=VerdictFilter.of(sites, kinds, url=url, prefix=prefix),
+        columns=parse_columns(columns),
+        follow=follow,
     )
-
-
-class AuditOptions(Tail):
-    settings: Annotated[Settings, Flags((*CONNECTION, "audit_topic"))]
-
-
-@command(
-    "audit",
-    "neardup audit --audit-topic audit --no-follow > audit.jsonl",
-    "neardup evaluate crawl.warc.gz --audit audit.jsonl --labels labels.jsonl",
-)
-def audit(options: AuditOptions) -> None:
-    """Print the audit topic as JSON lines: pairs near the threshold, and disagreements of a shadow rule."""
-    settings = options.settings
-    if not settings.topics.audit:
-        raise WrongUsage("no audit topic: set NEARDUP_AUDIT_TOPIC or --audit-topic, as for the matcher")
-
-    from rich.console import Console
-
-    from streams.roles.print_verdicts import show
-    from streams.roles.runtime import greet
-
-    start = parse_start(options.start, now_ms())
-    greet(settings, "verdicts")
-    out = sys.stdout.buffer
-    show(settings, Console(), json_out=out, topic=settings.topics.audit, start=start, follow=options.follow)

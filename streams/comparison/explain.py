@@ -242,6 +242,20 @@ def explain_command(
     return Explanation(stored, trace, history, decider, _difference(state, stored, decider))
 
 
+def listed(state: ScanReader, prefix: str) -> list[dict[str, Any]]:
+    """The last verdict of each URL that begins with `prefix`, by URL, as rows of a table."""
+    latest = {verdict["url"]: verdict for verdict in state.verdicts() if verdict["url"].startswith(prefix)}
+    return [
+        {
+            "page_id": verdict["page_id"],
+            "verdict": verdict["verdict"],
+            "url": name_of(url),
+            "representative": name_of((verdict.get("representative") or {}).get("url", "")),
+        }
+        for url, verdict in sorted(latest.items())
+    ]
+
+
 def _difference(state: ScanReader, verdict: dict[str, Any], decider: Decider) -> tuple[CardSide, Draft] | None:
     shown = card(verdict, lambda place: state.read_page(Coordinates(**place)), decider)
     return None if shown.other is None or shown.draft is None else (shown.other, shown.draft)

@@ -1,4 +1,4 @@
-"""Implements `neardup tune`: proposes decider numbers from labelled pairs, and the verdicts they would change."""
+"""Implements `neardup evaluate --propose`: decider numbers from labelled pairs, and the verdicts they would change."""
 
 import shlex
 import tempfile
@@ -27,7 +27,7 @@ from streams.process.terminal import table_of
 
 @dataclass
 class Proposal:
-    """The result of `neardup tune`.
+    """A proposal of numbers.
 
     changed: verdicts of the scan that would differ; None without a scan or proposal.
     """

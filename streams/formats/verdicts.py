@@ -1,7 +1,7 @@
 """Decodes records of the `verdicts` topic. Errors name the position of a record that is not a verdict.
 
-The key is the URL, the value a JSON object as `neardup schema` describes it. There is no codec for Avro or Protobuf: no
-schema registry could be run to test one.
+The key is the URL, the value a JSON object as `neardup config schema` describes it. There is no codec for Avro or
+Protobuf: no schema registry could be run to test one.
 """
 
 from typing import Any

@@ -91,7 +91,9 @@ def bring_back(
         found: Checkpoint | None
         if name:
             if name not in store.names():
-                raise BadInput(f"there is no checkpoint {name[:80]!r} at {store.url}; `neardup checkpoints` lists them")
+                raise BadInput(
+                    f"there is no checkpoint {name[:80]!r} at {store.url}; `neardup checkpoint list` lists them"
+                )
             found = store.read(name)
             fits(found.manifest)
             restore(store, found, directory.path, progress)

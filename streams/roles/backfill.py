@@ -178,7 +178,7 @@ def _begun(
     if known.decider != decider:
         raise StateError(
             f"generation {name} was begun with decider {known.decider}, and {decider} is set: one generation is judged "
-            f"by one rule; set the former one, or remove the generation: neardup generations remove {name}",
+            f"by one rule; set the former one, or remove the generation: neardup generation remove {name}",
         )
     if known.archives != archives:
         raise StateError(
@@ -375,7 +375,7 @@ class _Watch:
         if known.filling:
             self._control.describe(known.in_stage(Stage.CAUGHT_UP))
         self.caught_up = True
-        ends, then = "follows the live topic", f"neardup cutover {name}"
+        ends, then = "follows the live topic", f"neardup generation cutover {name}"
         if self._options.once:
             ends = "ends: nothing judges its further pages"
             then = f"neardup backfill --generation {name} without --once, which serves it; beside it {then}"

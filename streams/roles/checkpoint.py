@@ -244,7 +244,7 @@ class Restoring:
             own = self._settings.generation, identity(self._log)
             newest = next((one.manifest.offset for one in store.usable() if one.manifest.line[:2] == own), 0)
             raise StateError(
-                f"{lacks}, and no checkpoint at {url} fits: see neardup checkpoints; {self._advice(topic, newest)}",
+                f"{lacks}, and no checkpoint at {url} fits: see neardup checkpoint list; {self._advice(topic, newest)}",
             )
         return False
 

@@ -37,7 +37,7 @@ def cut_over(
     admin = Admin(connect(settings, "topics"))
     own = settings_of(settings, recorded, name)
     if known is None and own.topics.verdicts not in admin.topics([own.topics.verdicts]):
-        raise BadInput(f"there is no generation {shown(name)}; neardup generations lists them")
+        raise BadInput(f"there is no generation {shown(name)}; neardup generation list lists them")
     if not force:
         _must_have_caught_up(own, admin, known)
         if name and (known is None or known.stage is not Stage.RETIRED):  # no client has read its verdicts yet
@@ -127,12 +127,13 @@ def _must_be_whole(settings: Settings, admin: Admin) -> None:
         if first := admin.offsets(log, "earliest")[0]:  # no checkpoint serves a replay with shards
             raise StateError(
                 f"{lost}. A replay with shards folds the log from its first message, and topic {log.name} begins at "
-                f"offset {first}: remove the generation (neardup generations remove {name}), keep verdicts for longer "
+                f"offset {first}: remove the generation (neardup generation remove {name}), keep verdicts for longer "
                 "(retention.ms of the topic), and backfill it again"
             )
     raise StateError(
         f"{lost}. Stop its {role}; write all its verdicts again, with the {role}'s other settings (neardup replay "
-        f"--generation {name}{judges} --to-topic {topic.name}); start its {role}; then neardup cutover {name} --force"
+        f"--generation {name}{judges} --to-topic {topic.name}); start its {role}; then neardup generation cutover "
+        f"{name} --force"
     )
 
 

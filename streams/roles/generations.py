@@ -178,7 +178,7 @@ def _watch(
 
 @dataclass(frozen=True, slots=True)
 class Described:
-    """One generation, as `neardup generations` lists it.
+    """One generation, as `neardup generation list` lists it.
 
     stage: `live`, or a Stage; "" if it is not recorded. pages_behind: records of `pages` that its sketchers
     (or those of the generation whose sketches it judges) have not read. messages_behind: of the log, not judged. None:
@@ -253,10 +253,12 @@ def removed(settings: Settings, name: str) -> list[str]:
     control = control_topic(settings, "topics")
     recorded = control.read()
     if name == recorded.live:
-        raise BadInput(f"generation {shown(name)} is live; first cut over to another one: neardup cutover NAME")
+        raise BadInput(
+            f"generation {shown(name)} is live; first cut over to another one: neardup generation cutover NAME"
+        )
     known = recorded.known.get(name)
     if known is None and name:
-        raise BadInput(f"there is no generation {shown(name)}; neardup generations lists them")
+        raise BadInput(f"there is no generation {shown(name)}; neardup generation list lists them")
     users = [other for other, each in recorded.known.items() if each.sketches_of == name]
     if users:
         raise BadInput(f"generation {shown(name)}: its sketches are judged by {', '.join(users)}; remove these first")

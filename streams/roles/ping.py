@@ -63,5 +63,6 @@ def _await_verdict(consumer: VerdictConsumer, url: str, began: float, timeout_s:
                 break
     raise NoVerdict(
         f"no verdict for {url} within {timeout_s:g} s: does a sketcher read the pages, and is the matcher ready? "
-        f"See their logs and /ready, of generation {shown(generation)}, `neardup generations`, `neardup topics check`"
+        f"See their logs and /ready, of generation {shown(generation)}, `neardup generation list`, `neardup topics "
+        "check`"
     )

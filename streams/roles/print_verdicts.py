@@ -10,8 +10,9 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from neardup.errors import BadPage
 from neardup.standing import DUPLICATES
-from neardup.urls import host_of
+from neardup.urls import host_of, named_url
 from neardup.verdict import Kind
 from streams.client import Start, Stored, VerdictConsumer
 from streams.config.settings import Settings
@@ -64,21 +65,32 @@ def parse_columns(text: str) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class VerdictFilter:
-    """Verdicts to show; empty: all. sites: registrable domains or hosts, with their subdomains."""
+    """Verdicts to show; empty: all. sites: registrable domains or hosts, with their subdomains. url: normalised."""
 
     sites: frozenset[str] = frozenset()
     kinds: frozenset[str] = frozenset()
+    url: str = ""
+    prefix: str = ""
 
     @classmethod
-    def of(cls, sites: Collection[str], kinds: Collection[str]) -> "VerdictFilter":
-        """Raises WrongUsage for a kind that does not exist."""
+    def of(
+        cls, sites: Collection[str], kinds: Collection[str], *, url: str | None = None, prefix: str | None = None
+    ) -> "VerdictFilter":
+        """Raises WrongUsage for a kind that does not exist, and for a URL that is none."""
         unknown = sorted(set(kinds) - {kind.value for kind in Kind})
         if unknown:
             raise WrongUsage(f"no verdict is called {unknown[0]!r}; there is {', '.join(Kind)}")
-        return cls(frozenset(site.lower().strip(".") for site in sites), frozenset(kinds))
+        try:
+            named = "" if url is None else named_url(url)
+        except BadPage as error:
+            raise WrongUsage(f"--url: {error}") from None
+        return cls(frozenset(site.lower().strip(".") for site in sites), frozenset(kinds), named, prefix or "")
 
     def takes(self, verdict: Mapping[str, Any]) -> bool:
         if self.kinds and verdict.get("verdict") not in self.kinds:
+            return False
+        url = str(verdict.get("url", ""))
+        if (self.url and url != self.url) or not url.startswith(self.prefix):
             return False
         return not self.sites or self._of_site(verdict)
 

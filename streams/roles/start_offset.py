@@ -32,12 +32,12 @@ def log_advice(matcher: Matcher) -> Iterator[None]:
     try:
         yield
     except SourceGap as error:
-        advice = f"if they are lost for good, accept it: neardup accept-gap {matcher.position}"
+        advice = f"if they are lost for good, accept it: neardup accept gap {matcher.position}"
         raise SourceGap(f"{error}; {advice}") from error
     except OtherVersion:
         raise
     except (CorruptRecord, WrongScheme) as error:
-        advice = f"restore the topic, or leave it out: neardup skip-record {matcher.position}"
+        advice = f"restore the topic, or leave it out: neardup accept record {matcher.position}"
         raise type(error)(f"{error}; {advice}") from error
 
 

@@ -14,9 +14,9 @@ import yaml
 from charts import CHART, KUBERNETES, MATRIX, documents, of, template
 from tools import Tool
 
-from streams.commands.app import all_commands
 from streams.config.load import load
 from streams.config.settings import OPTIONS
+from tests.streams.command_lines import parsed
 
 REPOSITORY = CHART.parents[1]
 
@@ -324,8 +324,8 @@ def test_a_backfill_fills_a_generation_and_arguments_of_one_start_are_given(tmp_
     (container,) = of(found, "StatefulSet", "-matcher")["spec"]["template"]["spec"]["containers"]
     state, store = "--state=/var/lib/neardup/state", "--checkpoints=s3://crawl/g2"
     assert container["args"] == ["backfill", state, store, "--shard-processes=0", "--sketches-of="]
-    understood = all_commands()["backfill"].make_context("backfill", container["args"][1:]).params
-    assert (understood["sketches_of"], understood["checkpoints"]) == ("", "s3://crawl/g2")
+    understood = parsed(container["args"])["settings"]
+    assert (understood.sketches_of, understood.checkpoints) == ("", "s3://crawl/g2")
     (shards,) = of(found, "StatefulSet", "-shards-0")["spec"]["template"]["spec"]["containers"]
     assert shards["args"] == ["shard", "--only", "0-0", "--sketches-of="]
 

@@ -42,7 +42,7 @@ def locked(*extras: str) -> set[str]:
 
 def test_lock_of_the_image_holds_the_extras_and_no_more() -> None:
     runtime = locked("kafka")
-    assert {"numba", "llvmlite", "confluent-kafka", "rocksdict", "rich", "click", "markupsafe"} <= runtime
+    assert {"numba", "llvmlite", "confluent-kafka", "rocksdict", "rich", "cyclopts", "markupsafe"} <= runtime
     assert not {"pytest", "ruff", "mypy", "scrapy", "aiohttp", "playwright", "hatchling"} & runtime
     assert locked("scrapy") == locked("kafka", "scrapy") >= runtime | {"scrapy", "twisted"}
     assert {"hatchling", "pathspec"} <= locked("--build")
@@ -209,7 +209,7 @@ def test_the_roles_run_in_it(image: Container, tmp_path: Path) -> None:
             for role, port in ports.items()
         }
         try:
-            pong = run(image, "ping", "--json", "--timeout", "120", environment=bootstrap)
+            pong = run(image, "topics", "check", "--page", "--json", "--timeout", "120", environment=bootstrap)
             assert pong.returncode == 0, pong.stderr
             assert json.loads(pong.stdout)["verdict"] == "unique"
             for role in ports:

@@ -269,4 +269,4 @@ def test_alerts_fire_when_their_fault_is_made(watched: tuple[Watched, str]) -> N
     assert matcher.poll() is None, "it holds"
     matcher.terminate()
     assert matcher.wait(60) == 1
-    assert "accept-gap" in prometheus.services.log("matcher").read_text().splitlines()[-1]
+    assert "accept gap" in prometheus.services.log("matcher").read_text().splitlines()[-1]

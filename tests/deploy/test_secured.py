@@ -198,7 +198,7 @@ def used(broker: Secured, given: Mapping[str, set[tuple[Right, str]]]) -> dict[s
     return found
 
 
-#: Rights that this test does not use: `neardup ping` only describes a control topic that is empty.
+#: Rights that this test does not use: `neardup topics check --page` only describes a control topic that is empty.
 IDLE = {"crawler": {("topic", "neardup.generations", "literal", "Read")}}
 
 
@@ -214,7 +214,9 @@ def test_the_line_needs_the_rights_that_are_documented_and_no_others(broker: Sec
         "matcher": users.start("matcher", "match", certificate=True),
     }
     try:
-        code, result = users.run("crawler", "ping", "--json", "--timeout", str(PATIENCE_SECONDS), certificate=True)
+        code, result = users.run(
+            "crawler", "topics", "check", "--page", "--json", "--timeout", str(PATIENCE_SECONDS), certificate=True
+        )
         assert code == 0, result
         # Another sketcher reads the scheme that the log began with, and a matcher without its index the last verdicts;
         # a page that cannot be read goes its own way.
@@ -252,7 +254,7 @@ def test_the_line_needs_the_rights_that_are_documented_and_no_others(broker: Sec
 
     # No log may contain passwords, the seed or the token, also where they are wrong.
     (tmp_path / "matcher.password").write_text("not-what-it-should-be")
-    code, result = users.run("matcher", "ping", "--timeout", "5")
+    code, result = users.run("matcher", "topics", "check", "--page", "--timeout", "5")
     assert code == 1
     assert "uthentication" in result, result
     code, result = users.run("indexer", "sketch")

@@ -59,7 +59,7 @@ class Typist:
         return None
 
     def generations(self) -> dict[str, dict[str, Any]]:
-        return {row["name"]: row for row in json.loads(self._shell("generations", "--json").out)}
+        return {row["name"]: row for row in json.loads(self._shell("generation", "list", "--json").out)}
 
     def kill(self, name: str) -> None:
         process = self.behind.pop(name)

@@ -157,7 +157,7 @@ def test_a_generation_with_trimmed_verdicts_is_refused_and_the_advice_makes_it_w
     assert last_rows(other) == whole  # for an index without page ids, which keeps the last verdict of each URL
     again = replay_stream(own, Stretch(), topic=topic)
     assert (again.verdicts, again.present) == (0, done.verdicts + done.present)
-    assert "neardup cutover second --force" in str(refused.value)
+    assert "neardup generation cutover second --force" in str(refused.value)
     cut_over(line.settings, "second", force=True)
     monkeypatch.chdir(tmp_path)
     assert example(line)() == whole

@@ -69,7 +69,7 @@ def test_a_lost_disk_without_a_good_checkpoint_is_refused_and_nothing_is_judged(
 
 @pytest.mark.whole
 def test_a_restored_checkpoint_that_retention_has_overtaken(line: Line) -> None:
-    """An old one, by hand: a newer one takes its place. Where none is set the error names `neardup restore`."""
+    """An old one, by hand: a newer one takes its place. Where none is set the error names `checkpoint restore`."""
     line.stop()
     wanted, store = line.expected(), CheckpointStore(line.settings.checkpoints)
     oldest, newest = list(store.usable())[-1], next(store.usable())

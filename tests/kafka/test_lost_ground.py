@@ -251,7 +251,7 @@ def test_retention_overtakes_the_sketcher(make: Make) -> None:
     line.start("sketch")
     error = matcher.refused()
     assert f"records {lost} to {lost + 2} are missing" in error
-    at = int(error.rpartition("accept it: neardup accept-gap ")[2])
+    at = int(error.rpartition("accept it: neardup accept gap ")[2])
     assert f"SourceGap: the message at offset {at} " in error
     assert "SourceGap" in line.start("match").refused()
     decide(line.settings, Decision.ACCEPT_GAP, at)

@@ -72,7 +72,7 @@ def test_a_poison_message_is_refused_by_its_offset_and_skipped_on_demand(make: M
     error = matcher.refused()
 
     assert f"CorruptRecord: the message at offset {poison} of the sketch log" in error
-    assert f"leave it out: neardup skip-record {poison}" in error
+    assert f"leave it out: neardup accept record {poison}" in error
     line.publish(story(6))
     assert "CorruptRecord" in line.start("match").refused()
     decide(line.settings, Decision.SKIP_RECORD, poison)
@@ -104,7 +104,7 @@ def test_a_newer_programs_decider_in_the_log_is_not_advised_to_be_left_out(make:
     text = f"OtherVersion: the message at offset {word} of the sketch log: written by a newer version of neardup"
     assert text in error
     assert "echo_min" in error
-    assert "skip-record" not in error
+    assert "accept record" not in error
 
 
 @pytest.mark.whole

@@ -83,7 +83,7 @@ def test_retention_overtakes_it_and_its_advice_is_followed(make: Make, kind: str
     line.reset("sketch", line.names.pages, lost + 3)
     error = start().refused()
     assert f"records {lost} to {lost + 2} are missing" in error
-    decide(line.settings, Decision.ACCEPT_GAP, int(error.rpartition("accept it: neardup accept-gap ")[2]))
+    decide(line.settings, Decision.ACCEPT_GAP, int(error.rpartition("accept it: neardup accept gap ")[2]))
     start()
     line.lose(lost, lost + 3)
     line.check()

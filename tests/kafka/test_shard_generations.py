@@ -146,7 +146,7 @@ def test_verdicts_that_retention_removed_are_replayed_before_the_cutover(make: M
     replay_stream(own, Stretch(), topic=topic)
     assert four.verdicts() == verdicts
     line.delete_before(line.names.sketches, 0, 1)
-    with pytest.raises(StateError, match=r"at offset 1: remove the generation \(neardup generations remove four"):
+    with pytest.raises(StateError, match=r"at offset 1: remove the generation \(neardup generation remove four"):
         cut_over(four.settings, "four")
     cut_over(four.settings, "four", force=True)
 

@@ -16,7 +16,7 @@ from confluent_kafka import Producer
 from rich.console import Console
 
 from neardup.errors import BadInput
-from streams.commands.shared import parse_start
+from streams.commands.options import parse_start
 from streams.config.settings import Settings, Topics
 from streams.kafka import Admin, topics
 from streams.kafka.topics import Sizes

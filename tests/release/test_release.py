@@ -129,7 +129,9 @@ def test_installed_wheel_runs(built: dict[str, Path], project: dict[str, Any], t
         [sys.executable, "-c", where], env=environment, cwd=tmp_path, capture_output=True, text=True
     )
     assert result.stdout.count(str(place)) == 2, "the source tree is tested instead"
-    schema = subprocess.run([*script, "schema"], env=environment, cwd=tmp_path, capture_output=True, text=True)
+    schema = subprocess.run(
+        [*script, "config", "schema"], env=environment, cwd=tmp_path, capture_output=True, text=True
+    )
     assert '"$schema"' in schema.stdout, "a file of the package is read"
 
 

@@ -269,9 +269,9 @@ def test_help_has_examples(shell: Shell, command: tuple[str, ...]) -> None:
     ended = shell(*command, "--help")
     assert ended.code == 0
     if command:
-        assert any(line.startswith("    neardup " + command[0]) for line in ended.out.splitlines())
+        assert any(line.startswith("  neardup " + command[0]) for line in ended.out.splitlines())
     else:
-        assert "..." not in ended.out.partition("Commands:")[2], "a command's line is cut"
+        assert "..." not in ended.out.partition("Commands")[2], "a command's line is cut"
 
 
 def test_the_version_is_reported(shell: Shell) -> None:
@@ -316,8 +316,9 @@ def test_a_role_without_a_seed_says_how_to_give_one(shell: Shell) -> None:
 
 @pytest.mark.parametrize(
     "command",
-    [("verdicts",), ("topics", "check"), ("ping",), ("publish", "a.jsonl"), ("audit", "--audit-topic", "a"),
-     ("accept-gap", "3"), ("replay",), ("diff", "topic:a", "topic:b"), ("export", "topic:a", "--out", "-")],
+    [("verdicts",), ("topics", "check"), ("topics", "check", "--page"), ("publish", "a.jsonl"),
+     ("label", "a.jsonl", "--labels", "l.jsonl", "--audit", "topic:a"),
+     ("accept", "gap", "3"), ("replay",), ("diff", "topic:a", "topic:b"), ("export", "topic:a", "--out", "-")],
 )  # fmt: skip
 def test_an_address_without_a_broker_is_reported(
     shell: Shell, monkeypatch: pytest.MonkeyPatch, command: tuple[str, ...]
@@ -335,15 +336,15 @@ def test_an_address_without_a_broker_is_reported(
 
 
 def test_a_seed_is_drawn_once_and_is_its_owners(shell: Shell) -> None:
-    result = shell("seed", "seed")
+    result = shell("config", "seed", "seed")
     text = Path("seed").read_text()
     assert result.code == 0, result.err
     assert text.strip() not in result.out + result.err
     assert Path("seed").stat().st_mode & 0o777 == 0o600
     assert load({"NEARDUP_SEED_FILE": "seed"}).seed == int(text, 0)
-    again = shell("seed", "seed")
+    again = shell("config", "seed", "seed")
     assert (again.code, "exists already" in again.err, Path("seed").read_text()) == (2, True, text)
-    assert "cannot write no/such/seed" in shell("seed", "no/such/seed").err
+    assert "cannot write no/such/seed" in shell("config", "seed", "no/such/seed").err
 
 
 def test_the_package_is_the_command() -> None:
@@ -410,8 +411,8 @@ def test_config_shows_flag_and_variable_of_each_setting(shell: Shell) -> None:
 def test_help_of_a_role_has_its_settings_in_groups(shell: Shell) -> None:
     for role in ("sketch", "match", "run"):
         output = shell(role, "--help").out
-        titles = re.findall(r"(?m)^(\S.*):$", output)
-        assert titles[:2] == ["Options", "Connection and topics"]
+        titles = re.findall(r"(?m)^╭─ (.+?) ─+╮$", output)
+        assert titles[:2] == ["Parameters", "Connection and topics"]
         assert "Monitoring" in titles
-        assert output.index("--bootstrap") < output.index("Connection and topics:") < output.index("--pages-topic")
+        assert output.index("--bootstrap") < output.index("Connection and topics ") < output.index("--pages-topic")
         assert ("Decider" in titles) == (role != "sketch")

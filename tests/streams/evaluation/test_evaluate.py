@@ -20,7 +20,7 @@ from neardup.evaluation.pairs.runs import run_of
 from neardup.evaluation.pairs.sampling import draw
 from neardup.evaluation.sections import by_name
 from neardup.scheme import Scheme
-from streams.commands.shared import SEED_MAX
+from streams.commands.options import SEED_MAX
 from streams.evaluation.evaluate import SCHEME, _read_run, evaluate_command, open_crawl
 from streams.evaluation.label import LabelFile, label_command
 from streams.files.scan import scan

@@ -1,4 +1,4 @@
-"""`neardup tune` on a scan's directory and on files: a proposal, what it would change, and nothing changed by it."""
+"""`neardup evaluate --propose`: a proposal, what it would change, and nothing changed by it."""
 
 import json
 import re
@@ -77,8 +77,8 @@ def test_printed_flags_give_the_reported_result(
     labels: Path, state: Path, site: Path, shell: Shell, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("NEARDUP_SEED", "3")
-    made = shell("tune", str(labels), "--state", str(state), "--json")
-    output = json.loads(made.out)
+    made = shell("evaluate", "--state", str(state), "--labels", str(labels), "--propose", "--json")
+    output = json.loads(made.out)["proposal"]
     assert output["holds"]
     again = shell(
         *("scan", str(site), "--base-url", BASE, "--state", str(state.parent / "other"), "--rule", "tape", "-q"),
@@ -98,7 +98,7 @@ def test_files_are_enough(labels: Path, site: Path) -> None:
 
 @pytest.mark.slow
 def test_a_person_reads_it(labels: Path, state: Path, shell: Shell) -> None:
-    made = shell("tune", str(labels), "--state", str(state))
+    made = shell("evaluate", "--state", str(state), "--labels", str(labels), "--propose")
     assert made.code == 0, made.err
     text = re.sub(r"\s+", " ", made.out)
     assert "on the other pairs" in text

@@ -243,7 +243,7 @@ WORKING = [
     ("explain", "https://a.example/page0.html", "STATE"),
     ("replay", "STATE", "--out", "-"),
     ("explain", "--rows", "--state", "STATE"),
-    ("checkpoint", "STATE", "--checkpoints", "copies"),
+    ("checkpoint", "make", "STATE", "--checkpoints", "copies"),
 ]
 
 
@@ -302,12 +302,12 @@ def test_a_checkpoint_of_a_scan_with_shards_goes_on(shell: Shell, tmp_path: Path
     with opened(tmp_path / "state") as state:
         scan([archive], state)
         before = lines(state)
-    assert shell("checkpoint", "state", "--checkpoints", "copies").code == 0
+    assert shell("checkpoint", "make", "state", "--checkpoints", "copies").code == 0
     shutil.copy(tmp_path / "state" / "scheme.json", tmp_path)
     shutil.rmtree(tmp_path / "state")
     (tmp_path / "state").mkdir()
     shutil.move(tmp_path / "scheme.json", tmp_path / "state")
-    ended = shell("restore", "state", "--checkpoints", "copies")
+    ended = shell("checkpoint", "restore", "state", "--checkpoints", "copies")
     assert ended.code == 0, ended.err
     with opened(tmp_path / "state") as state:
         assert lines(state) == before

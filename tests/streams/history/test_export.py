@@ -145,7 +145,7 @@ def test_documents_are_named_by_their_ids(shell: Shell) -> None:
     ("arguments", "about"),
     [
         (["--out", "x.txt"], "must end in .parquet, .csv, .jsonl"),
-        (["--out", "x.csv", "--table", "pages"], "is not one of 'urls', 'clusters', 'verdicts'"),
+        (["--out", "x.csv", "--table", "pages"], 'Choose from: "urls", "clusters", "verdicts"'),
         (["--out", "no/such/folder/x.csv"], "there is no folder"),
     ],
 )

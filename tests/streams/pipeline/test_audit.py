@@ -197,12 +197,6 @@ def test_numbers_of_the_shadow() -> None:
     assert open_audit(Decider(scheme=""), warn=pytest.fail) is None
 
 
-def test_an_audit_topic_must_be_named(shell: Shell) -> None:
-    ended = shell("audit", "--no-follow")
-    assert (ended.code, ended.err.count("\n")) == (2, 1)
-    assert "--audit-topic" in ended.err
-
-
 # On the stream.
 
 

@@ -62,9 +62,9 @@ class Line:
 
     def follow(self, text: str) -> None:
         """The action of an operator who reads the error."""
-        (command, offset), *more = re.findall(r"neardup (skip-record|accept-gap) (\d+)", text)
+        (command, offset), *more = re.findall(r"neardup accept (record|gap) (\d+)", text)
         assert not more
-        decision = Decision(command.replace("-", "_"))
+        decision = Decision.SKIP_RECORD if command == "record" else Decision.ACCEPT_GAP
         self.log.append(encode_control(Control(bytes.fromhex(SCHEME.digest), decision, int(offset))))
 
     def judged(self) -> list[int]:

@@ -248,14 +248,14 @@ def test_checkpoints_of_before_are_stale_and_go(tmp_path: Path, shell: Shell) ->
     shell("scan", str(tmp_path / "a.warc"), "--state", where)
     at = ("--state", where, "--checkpoints", kept)
     for _ in range(2):
-        assert shell("checkpoint", *at).code == 0
+        assert shell("checkpoint", "make", *at).code == 0
         shell("scan", str(tmp_path / "a.warc"), "--state", where, "--again")
     store = CheckpointStore(kept)
     before = list(store.usable())
     assert [row["stale"] for row in describe(before)] == [False, False]
     shell("forget", PAGE, "--state", where)
     shell("forget", COPY, "--state", where)
-    assert shell("checkpoint", *at).code == 0
+    assert shell("checkpoint", "make", *at).code == 0
     (left,) = store.usable()
     assert left.manifest.takedowns_to == left.manifest.offset
     assert describe([left, *before])[1]["stale"]

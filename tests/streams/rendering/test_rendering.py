@@ -357,7 +357,7 @@ def test_rendered_results_are_read_by_commands(shell: Shell) -> None:
 
 def test_impossible_rendering_is_reported(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
     write(shell.folder / "results.jsonl", [one("http://a.example/", "x")])
-    for reason, *usage in (("is not one of", "--network", "all"), ("--private is for", "--private")):
+    for reason, *usage in (("Choose from", "--network", "all"), ("--private is for", "--private")):
         ended = shell("render", "results.jsonl", *usage)
         assert ended.code == 2
         assert reason in ended.err

@@ -109,15 +109,15 @@ ADVICE: Mapping[str, Act] = {
     r"(?P<topic>\S+)|begin another generation\b.*); then, or to continue without them, start once with "
     "--accept-lost-verdicts": _tell_again,
     r"restore a checkpoint that the log still covers into a new `state` folder "
-    r"\(neardup checkpoints, neardup restore\), or begin another generation": _restore,
+    r"\(neardup checkpoint list, neardup checkpoint restore\), or begin another generation": _restore,
     r"committed with decider (?P<held>\w+) from .*; set the former one, or begin": _set_decider,
     r"was made with decider (?P<held>\w+), .*; set the former one, or begin": _set_decider,
     r"were made with decider (?P<held>\w+), .*; set the former one: a replay repeats": _set_decider,
     r"name the `state` folder that belongs to them, or begin another generation": _next_generation,
     r"set what belongs together, or begin another generation": _next_generation,
     r"begin another generation: neardup backfill --generation NAME --read-pages": _next_generation,
-    r"if they are lost for good, accept .*: neardup accept-gap (\d+)": _say(Decision.ACCEPT_GAP),
-    r"restore the topic, or leave it out: neardup skip-record (\d+)": _say(Decision.SKIP_RECORD),
+    r"if they are lost for good, accept .*: neardup accept gap (\d+)": _say(Decision.ACCEPT_GAP),
+    r"restore the topic, or leave it out: neardup accept record (\d+)": _say(Decision.SKIP_RECORD),
     r"stop all sketchers and set the group's offset: kafka-consumer-groups.sh --bootstrap-server \S+ --group "
     r"(?P<group>\S+) --topic (?P<topic>\S+):(?P<partition>\d+) --reset-offsets --to-offset (?P<offset>\d+) --execute"
     r"; the matcher then names what is missing": _set_offset,

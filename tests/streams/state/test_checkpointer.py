@@ -274,24 +274,24 @@ def test_a_scan_comes_back_and_goes_on(shell: Shell, tmp_path: Path, monkeypatch
     path = scanned(tmp_path)
     before = everything(path)
     kept = str(tmp_path / "kept")
-    assert "new files" in shell("checkpoint", "--state", str(path), "--checkpoints", kept).out
-    assert shell("checkpoint", "--state", str(path), "--checkpoints", kept).out.count(" 0 bytes copied") <= 1
-    rows = json.loads(shell("checkpoints", "--checkpoints", kept, "--json").out)
+    assert "new files" in shell("checkpoint", "make", "--state", str(path), "--checkpoints", kept).out
+    assert shell("checkpoint", "make", "--state", str(path), "--checkpoints", kept).out.count(" 0 bytes copied") <= 1
+    rows = json.loads(shell("checkpoint", "list", "--checkpoints", kept, "--json").out)
     assert rows[0]["offset"] > 0
-    assert "offset" in shell("checkpoints", "--checkpoints", kept).out
+    assert "offset" in shell("checkpoint", "list", "--checkpoints", kept).out
     shutil.rmtree(path)
-    result = shell("restore", "--state", str(path), "--checkpoints", kept, "--checkpoint", "2")
+    result = shell("checkpoint", "restore", "--state", str(path), "--checkpoints", kept, "--checkpoint", "2")
     assert "there is no checkpoint '2'" in result.err
-    result = shell("restore", "--state", str(path), "--checkpoints", kept)
+    result = shell("checkpoint", "restore", "--state", str(path), "--checkpoints", kept)
     assert (result.code, "NEARDUP_SEED" in result.err) == (1, True), "the seed is in no checkpoint"
     monkeypatch.setenv("NEARDUP_SEED", "8")
-    result = shell("restore", "--state", str(path), "--checkpoints", kept)
+    result = shell("checkpoint", "restore", "--state", str(path), "--checkpoints", kept)
     assert (result.code, "set the seed" in result.err) == (1, True)
     monkeypatch.setenv("NEARDUP_SEED", "7")
-    result = shell("restore", "--state", str(path), "--checkpoints", kept)
+    result = shell("checkpoint", "restore", "--state", str(path), "--checkpoints", kept)
     assert (result.code, "is restored" in result.out) == (0, True), result.err
     assert everything(path) == before
-    result = shell("restore", "--state", str(path), "--checkpoints", kept)
+    result = shell("checkpoint", "restore", "--state", str(path), "--checkpoints", kept)
     assert (result.code, "has an index" in result.err) == (1, True)
     with State.open(path) as opened:
         scan([write_warc(tmp_path / "b.warc", crawl(12))], opened)
@@ -302,10 +302,10 @@ def test_a_scan_comes_back_and_goes_on(shell: Shell, tmp_path: Path, monkeypatch
 @pytest.mark.parametrize(
     ("command", "words"),
     [
-        (["checkpoint"], "neardup-state is no state directory"),
-        (["checkpoint", "--checkpoints", "kept", "--state", "nothing"], "nothing is no state directory"),
-        (["restore", "--checkpoints", "kept", "--state", "new"], "kept: no such file or folder"),
-        (["checkpoints", "--checkpoints", "gs3://x/y"], "gs3"),
+        (["checkpoint", "make"], "neardup-state is no state directory"),
+        (["checkpoint", "make", "--checkpoints", "kept", "--state", "nothing"], "nothing is no state directory"),
+        (["checkpoint", "restore", "--checkpoints", "kept", "--state", "new"], "kept: no such file or folder"),
+        (["checkpoint", "list", "--checkpoints", "gs3://x/y"], "gs3"),
     ],
 )
 def test_bad_checkpoint_commands_are_refused(shell: Shell, command: list[str], words: str) -> None:
