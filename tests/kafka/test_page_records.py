@@ -28,12 +28,18 @@ class Record:
     def headers(self) -> list[tuple[str, bytes | None]]:
         return list(self._record.headers)
 
+    def partition(self) -> int:
+        return 0
+
+    def offset(self) -> int:
+        return 5
+
 
 PAGES = [
     Page(URL, b"<p>plain", "text/html; charset=utf-8", 1_700_000_000_123),
     Page(URL, "<p>grün".encode(), "text/html", None),
-    Page(URL, b"\xff\xfe\x00binary\r\n\r\n" + bytes(range(256)), "image/png", 0),
-    Page(URL, b"", "", 1),
+    Page(URL, b"\xff\xfe\x00binary\r\n\r\n" + bytes(range(256)), "image/png", 1_000_000_000_000),
+    Page(URL, b"", "", 1_000_000_000_001),
     Page(URL, b"\xef\xbb\xbfmark", "text/plain", 1_700_000_000_000),
     Page(URL, b"oops", "text/html", 1_700_000_000_000, 203),
     Page(URL, None),
