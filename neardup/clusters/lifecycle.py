@@ -74,7 +74,7 @@ class Lifecycle:
         return digests.one_page(self._overlay, i)
 
     def rehearse(self, i: int) -> None:
-        """Runs `live`, and reads what the verdict would need. Used with an overlay that is discarded afterwards."""
+        """Applies a record, and reads the rows that its verdict needs. The caller discards the overlay afterwards."""
         self.apply(i)
         row = self._overlay.urls.get(self._pages.url_hashes[i])
         if row is not None:

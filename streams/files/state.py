@@ -113,8 +113,8 @@ class State(ScanReader):
             decider: makes the decider for the scheme; by default the directory's own, or the default rule.
             new_decider: if the directory has another decider, this one decides from here on.
             shards: number of processes that run shards. A new directory then has shards, one for each process
-                (`shards.new_sharding`). With 0, a directory with shards runs them in this process. No verdict depends
-                on it.
+                (`scan_shards.new_sharding`). With 0, a directory with shards runs them in this process. No verdict
+                depends on this number.
 
         Raises StateError if the directory is in use, cannot be written, belongs to a matcher on Kafka, or was made with
         another scheme or decider; CorruptRecord if its log is damaged.

@@ -127,7 +127,7 @@ class LoggedTakedown:
 def forget_stream(settings: Settings, takedown: Takedown) -> LoggedTakedown:
     """Writes the takedown into the logs of all generations, and counts the verdicts of the settings' matcher.
 
-    Raises as `streams.roles.forget`.
+    Raises the errors of `forget`.
     """
     greet(settings, "match")
     consumer = None
