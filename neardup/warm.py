@@ -28,7 +28,6 @@ from neardup.fold import fold
 from neardup.index.memory import MemoryStore
 from neardup.kernels import KEPT, PLAIN, kernel_cache, key_table, postings
 from neardup.kernels.batch import sketch_batch
-from neardup.kernels.gb18030 import gb18030
 from neardup.kernels.html import extract
 from neardup.kernels.pairs import score_pairs
 from neardup.kernels.sniffing import sniff
@@ -44,7 +43,6 @@ from neardup.sharded.epochs import Sharding
 from neardup.sharded.window import Window
 from neardup.sketch.layout import HEADER, SKETCH_VERSION, RecordKind
 from neardup.sketch.make_sketches import sketch_pages
-from neardup.text.decoding import decode
 from neardup.text.one_page_tokens import words
 from neardup.wording import counted
 
@@ -56,7 +54,7 @@ ALL: tuple[Need, ...] = (*SCANNING, "sharding", "texts")
 #: 2023. Other processors took up to twice as long.
 _SECONDS: Mapping[Need, Mapping[Any, float]] = {
     "sketching": {find_hosts: 1.1, hash_spans: 0.2, sniff: 0.4, sketch_batch: 17.0},
-    "texts": {extract: 5.0, tokenise: 3.2, gb18030: 0.3},
+    "texts": {extract: 5.0, tokenise: 3.2},
     "judging": {
         score_pairs: 7.1,
         postings.load: 0.3,
@@ -207,7 +205,6 @@ def _sketching() -> list[bytes]:
 
 def _texts() -> None:
     words(_TEXT.encode())
-    decode(_TEXT.encode("gb18030"), "text/html; charset=gb18030")
 
 
 #: Module and name of a kernel, and the types of arguments that it is called with.

@@ -6,18 +6,17 @@ import numpy as np
 
 from neardup.kernels import lean_kernel
 from neardup.kernels.bits import below, ones, word_at
-from neardup.kernels.blake2b import blake2b
 from neardup.kernels.facts import HEADING_END, HEADING_START, TITLE_END, TITLE_START
 from neardup.kernels.html import extract
 from neardup.kernels.record import FLAGS, HOST_WORDS, OPAQUE_MODE, OWN_URL, TRUNCATED, write_record, write_title
-from neardup.kernels.sketch import DIGEST, TOKENS_MAX, sketch_tokens
+from neardup.kernels.sketch import TOKENS_MAX, sketch_tokens
 from neardup.kernels.tokens import tokenise
 from neardup.kernels.windows import find_byte
 from neardup.kernels.writing import BLOCK
 
 U64 = np.uint64
 U8 = np.uint8
-#: Kinds of bodies for `sketch_batch`. The first two are modes of `extract`; an opaque body only gets a digest.
+#: Kinds of bodies for `sketch_batch`. The first two are modes of `extract`; OPAQUE: the header has the digest.
 HTML, PLAIN, OPAQUE, NOTHING = 0, 1, OPAQUE_MODE, 3
 
 
@@ -96,9 +95,6 @@ def record_of(batch, page, tokens, n, heading, text, title_bytes, shape, work, s
     url = (batch.urls, batch.url_ends[page - 1] if page > 0 else np.int64(0), batch.url_ends[page])
     given = (space.host, many, shape, work, words, numbers)
     end, printed = sketch_tokens(tokens, n, heading, text, url, *given, batch.out, at + header)
-    if batch.modes[page] == OPAQUE and batch.ends[page] > batch.starts[page]:
-        body = (batch.buffer, batch.starts[page], batch.ends[page])
-        words[DIGEST], words[DIGEST + 1] = blake2b(*body, shape.opaque, shape.body, space.state)
     end = write_record(batch, page, shape, space, at, end, title_bytes, words, numbers, work.article)
     if printed:
         batch.out[at + shape.header[FLAGS]] |= U8(OWN_URL)

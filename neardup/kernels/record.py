@@ -4,7 +4,6 @@ import numpy as np
 
 from neardup.kernels import lean_kernel
 from neardup.kernels.bits import word_at
-from neardup.kernels.blake2b import blake2b
 from neardup.kernels.composition import compose, has_mark
 from neardup.kernels.facts import BASE_START, CANONICAL_END, CANONICAL_START, LANG_END, LANG_START
 from neardup.kernels.fingerprint import fingerprint
@@ -40,13 +39,13 @@ U8 = np.uint8
 
 #: Header fields that this module writes. `Shape.header` holds their offsets in a record, in this order.
 FIELDS = (
-    *("size", "url_hash", "site", "hen_site", "tail", "titling", "naming", "place", "digest", "head", "supershingles"),
+    *("size", "site", "hen_site", "tail", "titling", "naming", "place", "digest", "head", "supershingles"),
     *("simhash", "wide", "logtf", *NUMBER_FIELDS),
     *("url_bytes", "site_bytes", "title_bytes", "canonical_bytes", "lang_bytes", "reason_bytes", "flags"),
 )
-_SIZE, _URL_HASH, _SITE, _HEN_SITE, _TAIL, _TITLING, _NAMING, _PLACE = 0, 1, 2, 3, 4, 5, 6, 7
-_DIGEST, _HEAD = 8, 9
-_NUMBERS = 14
+_SIZE, _SITE, _HEN_SITE, _TAIL, _TITLING, _NAMING, _PLACE = 0, 1, 2, 3, 4, 5, 6
+_DIGEST, _HEAD = 7, 8
+_NUMBERS = 13
 _TEXTS = _NUMBERS + len(NUMBER_FIELDS)
 FLAGS = _TEXTS + 6
 #: Bytes of each field of NUMBER_FIELDS.
@@ -237,15 +236,11 @@ def write_record(batch, page, shape, space, at, end, title_bytes, words, numbers
         _put(out, at + places[_TEXTS + text], U64(end - before), 2)
 
     _put(out, at + places[_SIZE], U64(end - at), 4)
-    no_key = shape.opaque[:0]  # an empty key of the same type as other keys, so that `blake2b` is compiled once
-    first, second = blake2b(batch.urls, url_start, url_end, no_key, shape.person, space.state)
-    _put(out, at + places[_URL_HASH], first, 8)
-    _put(out, at + places[_URL_HASH] + 8, second, 8)
     _copy(batch.hosts, host, host + 8, out, at + places[_SITE])
     _copy(batch.hosts, host + 8, host + 16, out, at + places[_HEN_SITE])
     # the names that the page gives itself, in title, heading and URL
     line, key = space.line, shape.names
-    _put(out, at + places[_TITLING], _titling(space.title, title_bytes, shape.points, line, space.state, key), 8)
+    _put(out, at + places[_TITLING], _titling(space.title, title_bytes, shape.points, line, space.cluster, key), 8)
     _put(out, at + places[_NAMING], words[NAMING], 8)
     start = _write_decimal(words[NAMING], line, 0)
     line[start] = U8(0x20)
@@ -255,8 +250,9 @@ def write_record(batch, page, shape, space, at, end, title_bytes, words, numbers
     _put(out, at + places[_TAIL], fingerprint(line, start + 1, stop, key), 8)
     _put(out, at + places[_PLACE], fingerprint(line, 0, segment, key), 8)
     # the sketch: words and numbers have the order of their fields
-    _put(out, at + places[_DIGEST], words[DIGEST], 8)
-    _put(out, at + places[_DIGEST] + 8, words[DIGEST + 1], 8)
+    if batch.modes[page] != OPAQUE_MODE:  # the header of an opaque page has the digest of its body
+        _put(out, at + places[_DIGEST], words[DIGEST], 8)
+        _put(out, at + places[_DIGEST] + 8, words[DIGEST + 1], 8)
     _put(out, at + places[_HEAD], words[HEAD], 8)
     for w in range(HEAD + 1, WORDS - 1):
         _put(out, at + places[_HEAD + 1] + 8 * (w - HEAD - 1), words[w], 8)

@@ -27,15 +27,12 @@ class Shape(NamedTuple):
 
     token: Any  # [12] key of token fingerprints
     digest: Any  # [2] seeds
-    opaque: Any  # [2] key of the digest of an opaque body
     shingle: Any  # [k] odd factors
     multiplier: Any  # [m / 4, padded to 8] odd
     chains: Any  # [3] seeds: supershingles, wide supershingles, head
     offsets: Any  # [8] of the words of a projection
     weights: Any  # [256] by occurrences: log-tf
     names: Any  # [12] key of fingerprints of titles and URLs
-    person: Any  # [2] of the hash of a URL
-    body: Any  # [2] of the digest of an opaque body, as person
     header: Any  # int64: offsets in a record, see `neardup.kernels.record.FIELDS`
     limits: Any  # int64[16]: see TOKENS_MAX and the constants beside it
     points: Any  # uint32: the table of `neardup.text.unicode`
@@ -93,7 +90,7 @@ class PageSpace(NamedTuple):
     host: Any  # uint64: tokens of a host
     title: Any  # uint8[title_bytes_max]
     line: Any  # uint8: a title, or site and URL
-    state: Any  # uint64[40] of a hash
+    cluster: Any  # uint64[CLUSTER_POINTS] of `neardup.kernels.composition`
     words: Any  # uint64[WORDS]
     numbers: Any  # int64[NUMBERS]
 

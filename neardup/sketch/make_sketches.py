@@ -1,5 +1,6 @@
 """Makes sketch records of pages, in batches over threads."""
 
+import hashlib
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
@@ -21,7 +22,7 @@ from neardup.sketch.shape import LANG_BYTES_MAX, record_bytes_max, shape_of, spa
 from neardup.text.decoding import decode_into
 from neardup.text.one_page_html import unescape_value
 from neardup.text.tables import tables
-from neardup.urls import normalise_url
+from neardup.urls import normalise_url, url_hash
 from neardup.verdict import Coordinates
 
 #: Bytes that one call of the kernel takes, and pages: what a core's own cache holds. A larger page goes alone.
@@ -109,6 +110,8 @@ def _sketch_part(
     for i, j in _calls(bodies):
         batch, cut_pages = decode_into(whole, bodies[i:j], content_types[i:j], i, most)
         headers["flags"][cut_pages] = _TRUNCATED
+        for page in (np.flatnonzero(batch.modes[i:j] == batches.OPAQUE) + i).tolist():
+            headers["digest"][page] = np.void(_opaque_digest(bodies[page] or b"", scheme))
         with space_for(int((batch.ends[i:j] - batch.starts[i:j]).max()), scheme) as space:
             out = space.out(named.bytes_of(i, j) + (j - i) * record_bytes_max(scheme))
             batch = batch._replace(out=out)
@@ -126,6 +129,9 @@ def _headers(
     h = np.zeros(len(pages), dtype=HEADER)
     h["version"] = SKETCH_VERSION
     h["kind"] = named.kinds
+    urls, ends = named.urls[0].tobytes(), named.urls[1].tolist()
+    hashes = [url_hash(urls[start:end]) for start, end in pairwise([0, *ends])]
+    h["url_hash"] = np.frombuffer(b"".join(hashes), dtype="V16")
     h["score"] = [score_code(page.score) for page in pages]
     h["log_time"] = [min(max(time, 0), _INT64[1]) for time in times]
     h["fetched_at"] = [
@@ -138,6 +144,14 @@ def _headers(
         h["offset"] = [one.offset for one in coordinates]
         h["position"] = [one.position for one in coordinates]
     return h
+
+
+def _opaque_digest(body: bytes, scheme: Scheme) -> bytes:
+    """Computes the digest of an opaque body, keyed by the seed; all zero for an empty body, which equals no other."""
+    if not body:
+        return bytes(16)
+    key = scheme.constants("opaque", 2).tobytes()
+    return hashlib.blake2b(body, digest_size=16, key=key, person=b"neardup-body").digest()
 
 
 def _batch(named: Addresses, headers: npt.NDArray[np.void]) -> batches.Batch:

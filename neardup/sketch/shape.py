@@ -7,6 +7,7 @@ import numpy.typing as npt
 
 from neardup import installed
 from neardup.errors import BadInput
+from neardup.kernels.composition import CLUSTER_POINTS
 from neardup.kernels.fingerprint import KEY_WORDS
 from neardup.kernels.html import text_bytes_needed
 from neardup.kernels.lanes import LANES
@@ -60,15 +61,12 @@ def shape_of(scheme: Scheme) -> Shape:
     return Shape(
         token=scheme.constants("token", KEY_WORDS),
         digest=scheme.constants("digest", 2),
-        opaque=scheme.constants("opaque", 2),
         shingle=scheme.constants("shingle", scheme.shingle_tokens) | one,
         multiplier=scheme.constants("minvalue multiplier", products) | one,
         chains=scheme.constants("chain", 3),
         offsets=scheme.constants("simhash", 8),
         weights=np.array(LOG_WEIGHTS, dtype=np.uint64),
         names=scheme.constants("names", KEY_WORDS),
-        person=np.frombuffer(b"neardup-url".ljust(16, b"\0"), dtype=np.uint64),
-        body=np.frombuffer(b"neardup-body".ljust(16, b"\0"), dtype=np.uint64),
         header=np.array([field_at(name) for name in FIELDS], dtype=np.int64),
         limits=np.array(limits, dtype=np.int64),
         points=unicode.table(),
@@ -219,7 +217,7 @@ def _page_space(page_bytes: int, tokens: int, title_bytes: int) -> PageSpace:
         host=np.empty(_HOST_TOKENS_MAX, dtype=np.uint64),
         title=np.empty(title_bytes, dtype=np.uint8),
         line=np.empty(_LINE_BYTES, dtype=np.uint8),
-        state=np.empty(40, dtype=np.uint64),
+        cluster=np.empty(CLUSTER_POINTS, dtype=np.uint64),
         words=np.empty(WORDS, dtype=np.uint64),
         numbers=np.empty(NUMBERS, dtype=np.int64),
     )

@@ -15,7 +15,6 @@ import numpy.typing as npt
 from neardup.installed import WIDE, codec_of
 from neardup.kernels import batch as batches
 from neardup.kernels import sniffing
-from neardup.kernels.gb18030 import QUADS, gb18030
 from neardup.kernels.html import PADDING_BYTES
 from neardup.limits import BODY_BYTES_MAX
 from neardup.text.charset import DAMAGED_SHARE, FEW, charset_of, of_content_type
@@ -214,7 +213,7 @@ def _fails(body: bytes, charset: str) -> bool:
         return False
     start = _BEYOND_ASCII.search(body)
     at = start.start() if start and charset != "iso-2022-jp" else 0
-    text = b"".join(_pieces(body[at : at + _CLAIM_SAMPLE], charset, 4 * _CLAIM_SAMPLE)).decode("utf-8", "replace")
+    text = b"".join(_pieces(body[at : at + _CLAIM_SAMPLE], charset)).decode("utf-8", "replace")
     damaged = text[:-1].count("\ufffd")  # the sample may end within a character
     return damaged > FEW and damaged * DAMAGED_SHARE > len(text) - len(text.encode("ascii", "ignore"))
 
@@ -224,7 +223,7 @@ def _transcode(body: bytes, charset: str, bytes_max: int) -> tuple[bytes, bool]:
     if charset == "utf-8" or (charset != "iso-2022-jp" and not charset.startswith("utf-16") and body.isascii()):
         return body, False
     parts, left = [], bytes_max
-    for utf8 in _pieces(body, charset, bytes_max):
+    for utf8 in _pieces(body, charset):
         if len(utf8) > left:
             while left > 0 and utf8[left] & 0xC0 == 0x80:  # within a character
                 left -= 1
@@ -235,12 +234,8 @@ def _transcode(body: bytes, charset: str, bytes_max: int) -> tuple[bytes, bool]:
     return b"".join(parts), False
 
 
-def _pieces(body: bytes, charset: str, bytes_max: int) -> Iterator[bytes]:
+def _pieces(body: bytes, charset: str) -> Iterator[bytes]:
     """The body as UTF-8 in pieces, so that little more is transcoded than is used."""
-    if charset in ("gbk", "gb18030"):
-        out = np.empty(min(3 * len(body), bytes_max) + 4, np.uint8)
-        yield out[: gb18030(np.frombuffer(body, np.uint8), *_characters_of_gb18030(), out)].tobytes()
-        return
     table = _table(charset)
     decoder = None if table or charset.startswith("utf-16") else codec_of(charset).incrementaldecoder
     stateful = decoder("replace") if decoder else None
@@ -265,22 +260,6 @@ def _pieces(body: bytes, charset: str, bytes_max: int) -> Iterator[bytes]:
             text = _from_utf16(body[at:end], charset)
         yield text.encode("utf-8", "replace")
         at = end
-
-
-@lru_cache(maxsize=1)
-def _characters_of_gb18030() -> tuple[npt.NDArray[np.uint16], npt.NDArray[np.uint16]]:
-    """Tables of Python's codec for `gb18030`: code points of the characters of two and of four bytes."""
-
-    def point(*code: int) -> int:
-        try:
-            return ord(bytes(code).decode("gb18030"))
-        except UnicodeDecodeError:
-            return 0 if len(code) == 2 else 0xFFFD
-
-    digits = range(0x30, 0x3A)
-    quads = (point(a, b, c, d) for a in range(0x81, 0x85) for b in digits for c in range(0x81, 0xFF) for d in digits)
-    pairs = [point(lead, trail) if trail > 0x39 else 0 for lead in range(0x81, 0xFF) for trail in range(256)]
-    return np.array(pairs, np.uint16), np.fromiter(quads, np.uint16, QUADS)
 
 
 @lru_cache(maxsize=64)

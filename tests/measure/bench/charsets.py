@@ -22,7 +22,7 @@ from neardup.sketch.make_sketches import sketch_pages
 from tests.measure.bench.documents import documentation_page
 from tests.measure.bench.table import Row
 
-TIME_MAX, MEMORY_MAX = 4.0, 8.0
+TIME_MAX, MEMORY_MAX = 6.0, 8.0
 _REPEATS = 3
 _ORDINARY = "documentation pages in UTF-8"
 _SHOWN = 5

@@ -10,12 +10,12 @@ from collections.abc import Sequence
 
 import numba
 
-from neardup.kernels import blake2b, kernel_cache, names, pairs
+from neardup.kernels import kernel_cache, names, pairs
 from neardup.warm import Need, warm
 
 #: Functions that many kernels call. Another type of one argument, for instance `U8(1) | U8(2)`, which numba takes for
 #: uint64, compiles them again.
-SHARED = (blake2b.blake2b, names.write_name, pairs._differs, pairs._own_name, pairs._has)
+SHARED = (names.write_name, pairs._differs, pairs._own_name, pairs._has)
 #: Two processes with half of the kernels each.
 HALVES: dict[str, tuple[Need, ...]] = {"pages": ("sketching", "texts"), "pairs": ("judging",)}
 

@@ -10,7 +10,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from neardup.errors import BadPage
-from neardup.kernels.blake2b import blake2b
 from neardup.kernels.fingerprint import KEY_WORDS
 from neardup.kernels.record import write_title
 from neardup.kernels.urls import find_hosts, is_plain, write_end
@@ -100,16 +99,6 @@ def test_how_urls_end(url):
 def test_references_that_need_no_resolving(reference, url):
     if is_plain(texts([reference.encode()])[0], 0, len(reference)):
         assert _resolve(url, "", reference, 2048) == reference
-
-
-@pytest.mark.parametrize("size", [0, 1, 8, 127, 128, 129, 256, 300])
-@pytest.mark.parametrize("key", [b"", b"sixteen bytes of", bytes(range(64))])
-def test_blake2b_is_the_librarys(size, key):
-    data = bytes(i * 7 % 251 for i in range(size))
-    given = (np.frombuffer(key, np.uint64), np.frombuffer(b"neardup-url".ljust(16, b"\0"), np.uint64))
-    words = blake2b(np.frombuffer(data + bytes(8), np.uint8), 0, size, *given, np.empty(40, np.uint64))
-    expected = hashlib.blake2b(data, digest_size=16, key=key, person=b"neardup-url").digest()
-    assert np.array(words, np.uint64).tobytes() == expected
 
 
 def title_of(data, room=600):

@@ -448,22 +448,8 @@ def test_a_body_is_transcoded_in_pieces_up_to_a_bound(body: bytes, charset: str,
     utf8.decode()
 
 
-OF_GB18030 = [0x0A, 0x30, 0x39, 0x40, 0x7F, 0x80, 0x81, 0x84, 0x85, 0x8F, 0x90, 0xA1, 0xE3, 0xFE, 0xFF]
-
-
-@pytest.mark.slow
-@pytest.mark.kernel
-@settings(max_examples=3 * EXAMPLES, deadline=None)
-@given(st.lists(st.sampled_from(OF_GB18030) | st.integers(0, 255), max_size=16).map(bytes))
-def test_gb18030_is_pythons(body: bytes) -> None:
-    """U+FFFD for each byte that is no part of a character, and one for what is cut at the end."""
-    assert decoding._transcode(body, "gb18030", 99)[0] == body.decode("gb18030", "replace").encode()
-
-
-@pytest.mark.kernel
-def test_gb18030_has_every_character() -> None:
-    points = range(0x80, 0x3000) if JIT_OFF else [*range(0x80, 0xD800), *range(0xE000, 0x110000, 7)]
-    text = "".join(map(chr, points))
+def test_gbk_has_every_character_of_gb18030() -> None:
+    text = "".join(map(chr, [*range(0x80, 0xD800), *range(0xE000, 0x110000, 7)]))
     assert decoding._transcode(text.encode("gb18030"), "gbk", 1 << 24) == (text.encode(), False)
 
 
