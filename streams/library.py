@@ -1,4 +1,11 @@
-"""The library: `open_index` opens an index in memory, or the state directory of a scan, and adds pages to it."""
+"""The library: `open_index` opens an index in memory or the state directory of a scan; `add` judges and adds pages.
+
+The examples of the docstrings share these pages:
+
+    >>> from neardup import Page, Scheme, open_index
+    >>> text = b"<title>Wool</title><p>" + b" ".join(b"word%d" % i for i in range(300))
+    >>> pages = [Page("https://a.example/", text), Page("https://b.example/", text + b" 9:41")]
+"""
 
 import os
 import threading
@@ -31,29 +38,43 @@ from streams.ports import Range
 
 
 class Cluster(NamedTuple):
-    """A cluster as it is now. members: the other live URLs, in the order in which they joined."""
+    """A cluster as it is now: a page and its duplicates."""
 
+    #: The page id of the founder; it never changes.
     id: int
+    #: The URL that represents the cluster.
     representative: str
+    #: The other live URLs, in the order in which they joined.
     members: tuple[str, ...]
 
 
 class Deduplicator:
-    """Judges pages in the order given, each against the earlier ones that share a key with it.
+    """An open index: judges pages in their order, each against the earlier pages that share a key with it.
 
-    Threads may share it: one call at a time runs, so pages that several threads add are judged in the order in which
-    their calls begin. A child that `fork` made of the process may only query an index in memory.
+    `open_index` makes it. `scheme` is the scheme of the index, `decider` its rule with all numbers. To change a number,
+    close the index and open it with `decider=replace(index.decider, tape_min=0.9)` (`dataclasses.replace`) and
+    `new_decider=True`.
 
-    `scheme` is the scheme of the index, `decider` its rule with all numbers; `open_index` sets both. To change a
-    number, close the index and open it with `decider=replace(index.decider, tape_min=0.9)` and `new_decider=True`
-    (`dataclasses.replace`).
+    On disk, `add` writes the sketches of its pages to the state directory and syncs the file, so the pages that `add`
+    has judged survive a crash.
 
-    On disk, `add` writes the sketches of its pages to the state directory and syncs them: pages that `add` has judged
-    survive a crash.
+    Threads may share an index. One call runs at a time, so pages of several threads are judged in the order in which
+    the calls begin. A child process that `fork` made may query an index in memory, and do nothing else.
+
+    Example:
+        >>> with open_index(scheme=Scheme(seed=7)) as index:
+        ...     print([verdict.verdict.value for verdict in index.add(pages)])
+        ['unique', 'near_duplicate']
     """
 
     def __init__(self, scheme: Scheme, holder: State | Matcher, store: Store) -> None:
-        """holder: a state directory, or the matcher of an index in memory. `open_index` makes it."""
+        """Call `open_index` instead.
+
+        Args:
+            scheme: the scheme of the index.
+            holder: the open state directory, or the matcher of an index in memory.
+            store: the rows of the index.
+        """
         self.scheme, self._store = scheme, store
         self._holder = holder
         self._closed, self._process = False, os.getpid()
@@ -70,14 +91,34 @@ class Deduplicator:
         return self._holder.matcher if isinstance(self._holder, State) else self._holder
 
     def add(self, pages: Iterable[Page], *, threads: int = 1) -> list[Verdict]:
-        """Return the verdict on each page, in their order, each followed by those that the page caused on others.
+        """Judge pages, add them to the index, and return their verdicts in the order of the pages.
 
-        threads: number of threads that sketch the pages and read the index.
-        The list is longer than the pages if there are such (`promoted`); a page's own verdict has n = 0. Splitting
-        pages into calls changes page ids, and nothing else of a verdict. Larger calls are faster (hundreds of pages),
-        and hold all their pages in memory: see `stream`. A page that cannot be read is `rejected` with a reason.
-        Raises TypeError for what is no `Page`; StateError if the index is closed, in the child of a fork, or if the
-        directory cannot be written: then no page of the call is added, and the call can be repeated.
+        A page can change the verdict on other pages, for example when the representative of a cluster is gone. Such
+        verdicts (`promoted` and others) follow the page's own verdict, so the list may be longer than `pages`. The
+        page's own verdict has `n == 0`.
+
+        A page that cannot be read gets the verdict `rejected` with a reason. Splitting the pages into several calls
+        changes page ids, and nothing else of a verdict. Calls with hundreds of pages are faster than calls with one.
+
+        Args:
+            pages: the pages, in the order of the crawl. The call holds all of them in memory: see `stream`.
+            threads: number of threads that sketch the pages and read the index.
+
+        Raises:
+            TypeError: if an element of `pages` is not a `Page`.
+            StateError: if the index is closed, if this process is a child made by `fork`, or if the directory cannot
+                be written. No page of the call is added, and the call can be repeated.
+
+        Example:
+            >>> with open_index(scheme=Scheme(seed=7)) as index:
+            ...     for verdict in index.add(pages):
+            ...         print(verdict.verdict, verdict.url, verdict.evidence.get("score"))
+            ...     for verdict in index.add([Page("https://a.example/", None)]):  # the page is gone
+            ...         print(verdict.n, verdict.verdict, verdict.url)
+            unique https://a.example/ None
+            near_duplicate https://b.example/ 0.9934
+            0 gone https://a.example/
+            1 promoted https://b.example/
         """
         if isinstance(pages, Page):
             raise TypeError("add takes pages in a list: add([page])")
@@ -93,21 +134,66 @@ class Deduplicator:
             return list(prepared.verdicts)
 
     def stream(self, pages: Iterable[Page], *, threads: int = 1) -> Iterator[Verdict]:
-        """Yield what `add` returns, holding 512 pages in memory at a time."""
+        """Judge and add pages as `add` does, and yield the verdicts. Holds 512 pages in memory at a time.
+
+        A caller that stops early has added all pages of the last 512.
+
+        Args:
+            pages: the pages, in the order of the crawl; a generator is read 512 pages at a time.
+            threads: number of threads that sketch the pages and read the index.
+
+        Raises:
+            TypeError: if an element of `pages` is not a `Page`.
+            StateError: as `add`; the pages of earlier batches stay in the index.
+
+        Example:
+            >>> with open_index(scheme=Scheme(seed=7)) as index:
+            ...     print(sum(verdict.verdict == "unique" for verdict in index.stream(iter(pages))))
+            1
+        """
         rest = iter(pages)
         while batch := list(islice(rest, MESSAGE_PAGES_MAX)):
             yield from self.add(batch, threads=threads)
 
     def query(self, page: Page) -> Verdict:
-        """Return the page's own verdict, as `add` would give it; the index does not change."""
+        """Return the verdict that `add` would give the page. The index does not change.
+
+        Verdicts that the page would cause on other pages are left out.
+
+        Args:
+            page: the page to judge.
+
+        Raises:
+            TypeError: if `page` is not a `Page`.
+            StateError: if the index is closed, or an index on disk in a child process made by `fork`.
+
+        Example:
+            >>> with open_index(scheme=Scheme(seed=7)) as index:
+            ...     _ = index.add(pages[:1])
+            ...     print(index.query(pages[1]).verdict, index.cluster("https://b.example/"))
+            near_duplicate None
+        """
         with self._alone():
             return self._judged([page], 1)[1].verdicts[0]
 
     def cluster(self, url: str) -> Cluster | None:
-        """Return the cluster of a URL; None if the index does not hold it, or if it is gone.
+        """Return the cluster of a URL as it is now; None if the index does not hold the URL or the URL is gone.
 
-        url: or an id, or FILE#ID where documents of several files that a scan added have it. A page without duplicates
-        is alone in its cluster. Raises NeardupError for what is no URL, or an id of several documents.
+        A page without duplicates is alone in its cluster.
+
+        Args:
+            url: URL of the page, or id of a document. If a scan added documents of several files with one id, the name
+                is `FILE#ID`.
+
+        Raises:
+            NeardupError: if `url` is not a URL, or is the id of several documents.
+            StateError: if the index is closed.
+
+        Example:
+            >>> with open_index(scheme=Scheme(seed=7)) as index:
+            ...     _ = index.add(pages)
+            ...     print(index.cluster("https://b.example/"))
+            Cluster(id=0, representative='https://a.example/', members=('https://b.example/',))
         """
         with self._alone():
             return self._cluster(url)
@@ -129,7 +215,7 @@ class Deduplicator:
         return Cluster(held.cluster, representative, tuple(members))
 
     def _judged(self, pages: Sequence[Page], threads: int) -> tuple[list[bytes], Prepared]:
-        """Messages of these pages, and what they lead to. Nothing is written."""
+        """Return the messages of these pages, and their verdicts with the changes of the index. Writes nothing."""
         for page in pages:
             if not isinstance(page, Page):
                 raise TypeError(f"a page must be a neardup.Page(url, body), not {type(page).__name__}: {page!r:.80}")
@@ -156,17 +242,27 @@ class Deduplicator:
         return messages, matcher.prepare(list(enumerate(messages, matcher.next_offset)))
 
     def flush(self) -> None:
-        """Write the index to disk, so that opening it after a crash does not fold the log."""
+        """Write the index to disk, so that opening the directory after a crash does not fold the log again.
+
+        Raises:
+            StateError: if the index is closed, if this process is a child made by `fork`, or if the directory cannot
+                be written.
+        """
         with self._alone(writing=True):
             if isinstance(self._holder, State):
                 self._holder.flush()
 
     @contextmanager
     def _alone(self, *, writing: bool = False) -> Iterator[None]:
-        """Runs the block alone among the threads of this process.
+        """Run a block alone among the threads of this process.
 
-        Raises StateError if the index is closed, and where the block's effect would be lost: a child of a fork has a
-        copy of the index, and of RocksDB without its threads.
+        A child made by `fork` has a copy of the index, and a copy of RocksDB without its threads.
+
+        Args:
+            writing: whether the block changes the index.
+
+        Raises:
+            StateError: if the index is closed, or if the effect of the block would be lost in a child process.
         """
         if os.getpid() != self._process and (writing or isinstance(self._holder, State)):
             raise StateError(
@@ -183,7 +279,10 @@ class Deduplicator:
         return f"<neardup.Deduplicator: {place}, rule {self.decider.rule}>"
 
     def close(self) -> None:
-        """Flush, and unlock the directory. Closing twice is harmless, and in the child of a fork it does nothing."""
+        """Flush the index and unlock the directory.
+
+        Closing twice is harmless. In a child process made by `fork` the call does nothing.
+        """
         if os.getpid() != self._process:
             return
         with self._locks.setdefault(os.getpid(), threading.RLock()):
@@ -206,19 +305,32 @@ def open_index(
     decider: Decider | None = None,
     new_decider: bool = False,
 ) -> Deduplicator:
-    """Open the state directory `path`, an empty one if missing; with None, an index in memory.
+    """Open an index in memory, or the state directory `path`. A missing directory is created.
 
-    `neardup scan --state path` and this function open the same directories.
+    `neardup scan --state PATH` opens the same directories. Use the result in a `with` statement, or call `close`.
 
     Args:
-        scheme: by default the directory's, or a new one with a random seed. A directory keeps its first scheme.
-        rule: name of a rule, to be used with its default numbers; ignored if there is a `decider`.
-        decider: by default `rule` with its own thresholds; without either, the directory's, or the rule `verified`.
-        new_decider: if the directory has a decider with other thresholds, this one decides from here on. A rule that
-            keeps other keys needs a new directory.
+        path: the state directory. None: an index in memory, which is lost with the process.
+        scheme: parameters of the sketches. By default the scheme of the directory, or a new one with a random seed. A
+            directory keeps its first scheme.
+        rule: name of a rule, which is used with its default numbers. Ignored if `decider` is given.
+        decider: a rule with all its numbers. By default the decider of the directory, else the rule `verified`.
+        new_decider: if the directory has another decider, `decider` decides from here on; earlier verdicts stay. A
+            rule with other index keys needs a new directory.
 
-    Raises BadInput for an unknown rule; StateError if the directory has another scheme or decider, is in use, belongs
-    to `neardup match`, has shards, or cannot be written; CorruptRecord if its log is damaged.
+    Returns:
+        The open index.
+
+    Raises:
+        BadInput: if no rule has the name `rule`.
+        StateError: if `decider` belongs to another scheme, or if the directory has another scheme or decider, is in use
+            by another process, belongs to `neardup match`, has shards, or cannot be written.
+        CorruptRecord: if the log of the directory is damaged.
+
+    Example:
+        >>> with open_index(scheme=Scheme(seed=7), rule="tape") as index:
+        ...     print(index, [verdict.verdict.value for verdict in index.add(pages)])
+        <neardup.Deduplicator: in memory, rule tape> ['unique', 'near_duplicate']
     """
     required = decider.rule if decider else rule
     if required is not None and required not in RULES:

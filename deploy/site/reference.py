@@ -205,8 +205,21 @@ def _signature(found: Any, wide: int = 88) -> str:
 
 
 def _text(doc: str | None) -> str:
-    """A docstring as Markdown; what is indented in it stays as it is."""
-    return re.sub(r"<([A-Za-z/])", r"&lt;\1", inspect.cleandoc(doc or ""))
+    """A docstring as Markdown: its arguments and errors become lists, and other indented lines stay as they are."""
+    lines, section = [], ""
+    for line in re.sub(r"<([A-Za-z/])", r"&lt;\1", inspect.cleandoc(doc or "")).splitlines():
+        if head := re.fullmatch(r"(Args|Raises|Returns|Example):", line):
+            section = head[1]
+            lines += [f"**{section}**", ""]
+            continue
+        if line and not line.startswith(" "):
+            section = ""
+        if section in ("Args", "Raises"):
+            line = f"* {line[4:]}" if re.match(r" {4}\S", line) else line[2:]
+        elif section == "Returns":
+            line = line[4:]
+        lines.append(line)
+    return "\n".join(lines)
 
 
 def _value(value: Any, *, secret: bool = False) -> str:
