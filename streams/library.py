@@ -29,12 +29,12 @@ from neardup.sketch.header import Header
 from neardup.sketch.make_sketches import sketch_pages
 from neardup.urls import named_url, url_hash
 from neardup.verdict import Coordinates, Verdict
-from streams.files.scan_reader import LIBRARY
-from streams.files.state import State
 from streams.formats.message import as_first
 from streams.pipeline.matcher import Matcher, Prepared
 from streams.pipeline.packing import pack
 from streams.ports import Range
+from streams.state.scan_directory import State
+from streams.state.scan_reader import LIBRARY
 
 
 class Cluster(NamedTuple):

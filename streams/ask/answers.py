@@ -1,7 +1,7 @@
 """The index of a state directory that another process may have open: what adding a page would give.
 
 A scan's shards are read likewise. Their rows on disk are never newer than those of the judge's last flush
-(`streams.files.scan_shards`). The later effects are in the scan's logs. They are applied in memory here, up to the
+(`streams.state.scan_shards`). The later effects are in the scan's logs. They are applied in memory here, up to the
 stable view of the message that the judge expects.
 """
 
@@ -28,10 +28,10 @@ from neardup.sharded.messages import Candidates, Effects
 from neardup.sharded.shard import Question, applied_to
 from neardup.sketch.make_sketches import sketch_pages
 from neardup.verdict import Verdict
-from streams.files.scan_shards import records_of
-from streams.files.segments import read_frames
 from streams.pipeline.matcher import Matcher, folded_to
 from streams.state.directory import ONE_MATCHER, kept_decider, kept_scheme, shard_folder
+from streams.state.scan_shards import records_of
+from streams.state.segments import read_frames
 
 #: Between two looks for a newer flush.
 CATCH_UP_S = 1.0

@@ -21,10 +21,10 @@ from streams.batch.reading import sources_of
 from streams.batch.workers import WorkStopped
 from streams.batch.workspace import PartitionWorkspace
 from streams.files.not_read import NotRead
-from streams.files.scan import Progress as Where
-from streams.files.scan import scan
-from streams.files.state import State
 from streams.ports import Progress
+from streams.scan.scan import Progress as Where
+from streams.scan.scan import scan
+from streams.state.scan_directory import State
 
 #: Its seed is fixed, so the same files give the same sets.
 SCHEME = Scheme(seed=FIXED_SEED)

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from neardup.errors import StateError
-from streams.state.locked_folder import lock_directory, state_errors, whole_file, write_whole
+from streams.process.disk import lock_directory, state_errors, whole_file, write_whole
 
 RESULTS = ("sets.jsonl", "documents.parquet", "pairs.parquet", "summary.json", "report.html")
 _NAMES = {"lock", "plan.json", "work", *RESULTS}

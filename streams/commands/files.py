@@ -48,7 +48,7 @@ from streams.errors import WrongUsage
 
 if TYPE_CHECKING:
     from streams.batch.partition_results import Summary
-    from streams.files.scan import ScanResult
+    from streams.scan.scan import ScanResult
 
 METHODS = ("tlcs", "cosine")
 
@@ -113,12 +113,12 @@ def scan(
     scheme, decider = _scheme(), decider_of(rule, numbers, sites)
 
     from streams.commands.scan_summary import sizes, state_line, summary
-    from streams.files.report import write_report
-    from streams.files.scan import scan as run
-    from streams.files.state import State as OpenState
     from streams.pipeline.audit import open_audit
     from streams.pipeline.audit import shadow_numbers as numbers_of
     from streams.process.open_files import raise_open_files
+    from streams.scan.report import write_report
+    from streams.scan.scan import scan as run
+    from streams.state.scan_directory import State as OpenState
 
     raise_open_files()
     shadowed = numbers_of(shadow_numbers)
@@ -217,8 +217,8 @@ def copy(
     if keep is not None and drop_clusters:
         raise WrongUsage("--keep and --drop-clusters exclude each other; choose one")
 
-    from streams.files.state import State as OpenState
     from streams.history.copying import KEPT_BY, Selection, copy_command
+    from streams.state.scan_directory import State as OpenState
 
     try:
         policy = policy_of(keep or "", KEPT_BY)

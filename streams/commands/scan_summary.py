@@ -9,9 +9,9 @@ from rich.text import Text
 from neardup.report.evidence_sentences import KINDS
 from neardup.rules import why_refused
 from neardup.wording import counted
-from streams.files.scan import ScanResult
 from streams.files.sources import left_out_text, times_text
 from streams.process.terminal import safe, table_of
+from streams.scan.scan import ScanResult
 
 SITES_SHOWN, PROBLEMS_SHOWN, REASONS_SHOWN = 10, 10, 5
 

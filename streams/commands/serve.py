@@ -236,7 +236,7 @@ def forget(
     promoted: int | None
     if state is not None:
         from neardup.sketch.takedown_hashes import of_url
-        from streams.files.state import State
+        from streams.state.scan_directory import State
 
         with State.open(state) as opened:
             done = opened.forget(takedown if id is None else of_url(opened.url_of(id)))

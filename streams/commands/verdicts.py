@@ -37,8 +37,8 @@ def report(state: State = STATE, *, out: Annotated[Path, Writes("The file to wri
 
     Write a report of a scan as one HTML file: verdicts, charts, and samples with their evidence.
     """
-    from streams.files.report import write_report
-    from streams.files.scan_reader import read_scan
+    from streams.scan.report import write_report
+    from streams.state.scan_reader import read_scan
 
     announce_compiler("sketching")
     with read_scan(state) as opened:
@@ -82,7 +82,7 @@ def explain(
     if (url is None) == (prefix is None):
         raise WrongUsage("name a URL; or --prefix for the pages below it; or --rows for an overview of the index")
     from streams.comparison.explain import explain_command, listed
-    from streams.files.scan_reader import read_scan
+    from streams.state.scan_reader import read_scan
 
     with read_scan(state) as opened:
         if prefix is not None:
@@ -97,8 +97,8 @@ def explain(
 
 def _print_rows(state: Path, url: str | None, page_id: int | None, cluster: int | None, as_json: bool) -> None:
     from streams.files.documents import indexed
-    from streams.files.scan_reader import read_sources
     from streams.state import inspect
+    from streams.state.scan_reader import read_sources
 
     with ExitStack() as held:
         opened = inspect.open_index(state, held)
@@ -152,7 +152,7 @@ def compare(
     announce_compiler()
     scheme, decider = SCHEME, None
     if state is not None:
-        from streams.files.scan_reader import read_scan
+        from streams.state.scan_reader import read_scan
 
         with read_scan(state) as opened:
             scheme, decider = opened.scheme, opened.decider

@@ -21,11 +21,11 @@ from neardup.rules import why_refused
 from neardup.urls import name_of, one_named
 from neardup.verdict import TAKEN_DOWN, Coordinates
 from streams.files.documents import urls_named
-from streams.files.scan_reader import ScanReader
-from streams.files.scan_shards import ShardsOfFold
 from streams.pipeline.folded_takedowns import is_named, without
 from streams.pipeline.matcher import Matcher
 from streams.process.terminal import folded
+from streams.state.scan_reader import ScanReader
+from streams.state.scan_shards import ShardsOfFold
 
 #: Verdicts about the URL that are listed, the latest.
 HISTORY_MAX = 20

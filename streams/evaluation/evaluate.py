@@ -26,10 +26,10 @@ from neardup.scheme import FIXED_SEED, Scheme
 from neardup.sketch.make_sketches import sketch_pages
 from streams.errors import WrongUsage, bad_input
 from streams.files.not_read import NotRead
-from streams.files.scan_reader import ScanReader, read_scan
 from streams.files.sources import LocalSource, ReadOptions, SourceRecord, open_all
 from streams.formats.message import Message, decode_entry
 from streams.ports import Progress, silent
+from streams.state.scan_reader import ScanReader, read_scan
 
 #: Fixed, so that two evaluations of the same files give the same figures.
 SCHEME = Scheme(seed=FIXED_SEED)

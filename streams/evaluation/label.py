@@ -32,9 +32,9 @@ from streams.config.settings import LABEL_PORT
 from streams.errors import bad_input
 from streams.evaluation.evaluate import check_crawl, open_crawl
 from streams.ports import Progress, silent
+from streams.process.disk import lock
 from streams.process.shutdown import now_ms
 from streams.process.web_server import body_in_time, hosts_of, listen, refuse_foreign, serve
-from streams.state.locked_folder import lock
 
 #: Parts of the input that cannot be read, of which the user is warned.
 UNREAD_SHOWN = 10

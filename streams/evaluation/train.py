@@ -31,8 +31,8 @@ from streams.batch.workers import Workers
 from streams.errors import WrongUsage
 from streams.evaluation.examples import examples_of, labelled
 from streams.ports import Progress, silent
+from streams.process.disk import write_whole
 from streams.process.shutdown import stopped_by_signals
-from streams.state.locked_folder import write_whole
 
 #: Name of the set of sketch signals in --signals.
 SKETCHES = "sketches"

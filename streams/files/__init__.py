@@ -1,1 +1,1 @@
-"""The scan: sources, log segments, state directory."""
+"""Input: formats of files, folders and remote copies, as pages with their coordinates."""

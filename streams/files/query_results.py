@@ -30,7 +30,7 @@ from streams.files.sources import ReadOptions, open_all
 from streams.formats.compressed import SUFFIXES as COMPRESSIONS
 from streams.formats.compressed import compression_of
 from streams.formats.json import decode_line, encode
-from streams.state.locked_folder import whole_file
+from streams.process.disk import whole_file
 
 LINE_BYTES_MAX = 64_000_000
 #: Results of one query are compared with each other.

@@ -15,7 +15,7 @@ from typing import IO
 from neardup.errors import BadInput
 from streams.files.input_formats import FORMATS
 from streams.files.not_read import NotRead, is_by_product, why_not_read
-from streams.state.locked_folder import whole_file
+from streams.process.disk import whole_file
 
 _PIECE_BYTES = 1 << 20
 #: Largest ratio of unpacked to packed size of a member; archives in a WACZ are compressed already.

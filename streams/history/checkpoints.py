@@ -10,13 +10,13 @@ from neardup.index.rocks import RocksStore
 from neardup.scheme import VERSION, Scheme
 from neardup.sharded.shard import owner_of
 from streams.errors import SET_THE_SCHEME
-from streams.files.state import State
 from streams.pipeline.matcher import Matcher
 from streams.state.checkpoint_store import CheckpointStore, Copied, Progress
 from streams.state.checkpointer import make_image, manifest_of
 from streams.state.directory import SCAN_NAMES, SHARD_NAMES, Directory, LogNames, log_names
 from streams.state.manifest import Checkpoint, Manifest
 from streams.state.restore import restore, restore_newest
+from streams.state.scan_directory import State
 
 
 def make(state: Path, store: CheckpointStore, *, keep: int, progress: Progress = lambda done, total: None) -> Copied:

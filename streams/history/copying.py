@@ -27,14 +27,14 @@ from streams.errors import WrongUsage, bad_input, how_to_install
 from streams.files.exchanges import with_methods
 from streams.files.input_formats import JSON_LINES
 from streams.files.sources import LocalSource, SourceRecord, line_max, unchanged
-from streams.files.state import State
 from streams.formats.json import encode
 from streams.formats.no_page import NoPage
 from streams.formats.warc import WarcRecord, contained_page_of
 from streams.history.export import TABLES, Verdict, rows
 from streams.history.scratch import scratch_table
 from streams.ports import Progress, silent
-from streams.state.locked_folder import whole_file
+from streams.process.disk import whole_file
+from streams.state.scan_directory import State
 
 _COLUMNS = {name: number for number, name in enumerate(TABLES["urls"])}
 _SCHEMA = """

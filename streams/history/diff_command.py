@@ -23,10 +23,10 @@ from neardup.report.samples import Card, card
 from neardup.urls import name_of
 from neardup.verdict import Coordinates
 from neardup.wording import counted
-from streams.files.scan_reader import ScanReader, read_scan
 from streams.history.diff import CHANGED, Diff, History, Sample, Verdict, diff
 from streams.history.tables import must_be_writable, write_table
 from streams.process.terminal import safe, table_of
+from streams.state.scan_reader import ScanReader, read_scan
 
 SITES_SHOWN = 10
 #: Prefix that distinguishes a topic from a file.

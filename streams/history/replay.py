@@ -22,10 +22,10 @@ from neardup.index.rocks import RocksStore
 from neardup.sketch.layout import HEADER
 from neardup.verdict import Verdict
 from streams.errors import PositionLost, WrongUsage
-from streams.files.scan_reader import ScanReader
-from streams.files.scan_shards import ShardsOfFold
 from streams.formats.message import Message, decode_entry, is_control
 from streams.pipeline.matcher import FOLD_BYTES_MAX, Matcher
+from streams.state.scan_reader import ScanReader
+from streams.state.scan_shards import ShardsOfFold
 
 #: Most messages of a batch, as in the live matcher by default. No verdict depends on it.
 BATCH_MESSAGES_MAX = 16

@@ -11,7 +11,7 @@ import orjson
 
 from neardup.errors import BadInput
 from streams.errors import WrongUsage, bad_input, how_to_install
-from streams.state.locked_folder import whole_file
+from streams.process.disk import whole_file
 
 Row = tuple[Any, ...]
 FORMATS = (".parquet", ".csv", ".jsonl")

@@ -12,8 +12,6 @@ from pathlib import Path
 
 from neardup.errors import BadInput
 from streams.config.settings import Settings
-from streams.files.archive_time import ArchiveTime
-from streams.files.archives import ARCHIVES_MAX, SketchedArchives, messages_of
 from streams.files.fetching import fetched
 from streams.files.not_read import NotRead
 from streams.files.sources import LocalSource, ReadOptions, open_all, times_text
@@ -24,6 +22,8 @@ from streams.pipeline.accounting import Mark
 from streams.pipeline.matcher import Matcher
 from streams.process import logs
 from streams.roles.runtime import WAIT_SECONDS, Runtime, connect
+from streams.scan.archive_time import ArchiveTime
+from streams.scan.archives import ARCHIVES_MAX, SketchedArchives, messages_of
 from streams.state.directory import MatcherDirectory, log_names
 
 _log = logs.get("backfill")

@@ -40,13 +40,13 @@ from streams.pipeline.matcher import FOLD_BYTES_MAX, Matcher, Prepared
 from streams.pipeline.shard_answers import AnsweredLog
 from streams.ports import LogFollower
 from streams.process import logs
+from streams.process.disk import free_bytes
 from streams.process.shutdown import now_ms
 from streams.roles import checkpoint
 from streams.roles.checkpoint import RoleCheckpoints
 from streams.roles.runtime import WAIT_SECONDS, Runtime, Silence
 from streams.roles.start_offset import log_advice
 from streams.state.checkpointer import CopyableIndex
-from streams.state.locked_folder import free_bytes
 
 _log = logs.get("match")
 

@@ -15,12 +15,12 @@ from streams.client import PageProducer
 from streams.config.settings import Settings
 from streams.errors import RecordTooLarge
 from streams.files.not_read import NotRead
-from streams.files.scan import Progress
 from streams.files.sources import BY_DEFAULT, LocalSource, ReadOptions, open_all
 from streams.formats.bodies import BodyFolder
 from streams.ports import SourcedPage
 from streams.process.shutdown import stopped_by_signals
 from streams.roles.runtime import connect, traces_of
+from streams.scan.scan import Progress
 
 #: Problems kept with their text; all are counted.
 PROBLEMS_MAX = 100

@@ -25,6 +25,7 @@ from streams.kafka.topics import Sizes, require
 from streams.pipeline.effects import EffectsReader
 from streams.pipeline.shared_log import SharedLog, decode_message
 from streams.process import logs
+from streams.process.disk import free_bytes
 from streams.process.shutdown import now_ms
 from streams.roles import checkpoint
 from streams.roles.checkpoint import Restoring, RoleCheckpoints, identity
@@ -33,7 +34,6 @@ from streams.roles.runtime import STOP_SECONDS_MAX, Runtime, Silence, connect
 from streams.roles.shard import ShardRole
 from streams.roles.sketch import check_scheme
 from streams.state.directory import Directory, LogNames, MatcherDirectory, keep_log_names, log_names
-from streams.state.locked_folder import free_bytes
 from streams.state.restore import remove_index
 
 _log = logs.get("shard")

@@ -1,1 +1,1 @@
-"""State directories and their checkpoints."""
+"""State directories of scan, library and matcher, and their checkpoints."""

@@ -27,7 +27,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from neardup.errors import CorruptRecord, StateError
-from streams.state.locked_folder import sync
+from streams.process.disk import sync
 from streams.state.manifest import PIECE_BYTES, Checkpoint, Manifest, StoredFile, digest_of, digest_of_file
 from streams.state.remote_folder import FULL, RemoteFolder
 

@@ -8,7 +8,7 @@
     inputs/         a scan's copies of remote input (`streams.files.fetching`); may be deleted
 
 A matcher has no more: its log and its verdicts are topics. A scan and the library have both here, see
-`streams.files.state`.
+`streams.state.scan_directory`.
 """
 
 from collections.abc import Callable, Collection
@@ -25,7 +25,7 @@ from neardup.index.column_families import Family, Store
 from neardup.scheme import Scheme
 from streams.errors import SET_THE_SCHEME
 from streams.pipeline.matcher import folded_to
-from streams.state.locked_folder import lock_directory, state_error, state_errors, write_whole
+from streams.process.disk import lock_directory, state_error, state_errors, write_whole
 
 if TYPE_CHECKING:
     from neardup.index.rocks import RocksStore
@@ -42,7 +42,7 @@ _POLICY = "canonical.json"
 _NAMES = frozenset({"lock", "scheme.json", "decider.json", _POLICY, "index", "inputs"})
 #: Further names in the directory of a scan.
 SCAN_NAMES = ("log", "verdicts", "sources")
-#: Further names in that of a scan with shards (`streams.files.scan_shards`).
+#: Further names in that of a scan with shards (`streams.state.scan_shards`).
 SHARD_NAMES = ("effects", "shards")
 
 

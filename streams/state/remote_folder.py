@@ -13,7 +13,7 @@ from typing import BinaryIO
 import fsspec
 
 from neardup.errors import BadInput, CorruptRecord, StateError
-from streams.state.locked_folder import sync
+from streams.process.disk import sync
 from streams.state.manifest import PIECE_BYTES
 
 #: Attempts to store a file whose temporary file another process removes.

@@ -6,8 +6,8 @@ from contextlib import suppress
 from pathlib import Path
 
 from neardup.errors import CorruptRecord, StateError
+from streams.process.disk import state_errors, sync
 from streams.state.checkpoint_store import CheckpointStore, Progress
-from streams.state.locked_folder import state_errors, sync
 from streams.state.manifest import Checkpoint, Manifest
 
 _RESTORING = "restoring"

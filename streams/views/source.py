@@ -13,9 +13,9 @@ from neardup.limits import PLACE_BITS
 from neardup.page import Page
 from neardup.verdict import Coordinates
 from streams.files.documents import urls_named
-from streams.files.scan_reader import ScanReader, read_scan
 from streams.formats.message import decode_message
 from streams.state.directory import kept_policy
+from streams.state.scan_reader import ScanReader, read_scan
 from streams.views.audits import Audits, NoAudits
 from streams.views.health import of_scan
 from streams.views.lists import Facts, Row, closeness_to

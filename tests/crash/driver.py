@@ -22,14 +22,15 @@ from neardup.decider import Decider
 from neardup.index.column_families import Family
 from neardup.index.rocks import RocksStore
 from neardup.sharded.epochs import Sharding
-from streams.files import scan as scanning
-from streams.files import sketcher, state
-from streams.files.scan import Progress, scan
-from streams.files.scan_shards import DeferredStore, ScanShards
-from streams.files.segments import SegmentLog
-from streams.files.sketcher import Sketcher
 from streams.files.sources import ReadOptions
-from streams.files.state import State, VerdictLog
+from streams.scan import scan as scanning
+from streams.scan import sketcher
+from streams.scan.scan import Progress, scan
+from streams.scan.sketcher import Sketcher
+from streams.state import scan_directory
+from streams.state.scan_directory import State, VerdictLog
+from streams.state.scan_shards import DeferredStore, ScanShards
+from streams.state.segments import SegmentLog
 from tests.processes import die_with_parent
 from tests.streams.archives import SCHEME, crawl, write_folder, write_json_lines, write_warc
 from tests.whole import chosen, count
@@ -225,7 +226,7 @@ def main(mode: str, seed: int, folder: Path) -> None:
         for step in OF_SHARDS:
             del STEPS[step]
     sketcher.MESSAGE_PAGES_MAX = sketcher.POLL_PAGES_MAX = MESSAGE_PAGES
-    state.FLUSH_MESSAGES = scanning.FLUSH_MESSAGES = 5
+    scan_directory.FLUSH_MESSAGES = scanning.FLUSH_MESSAGES = 5
     paths = archives(folder / "archives")
     with State.open(None) as throw_away:
         scan(paths, throw_away)  # compiles or loads the kernels before anything is forked

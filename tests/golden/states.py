@@ -14,8 +14,8 @@ from pathlib import Path
 from neardup.index.column_families import Family
 from neardup.scheme import Scheme
 from neardup.sketch.takedown_hashes import of_url
-from streams.files.scan import scan
-from streams.files.state import State
+from streams.scan.scan import scan
+from streams.state.scan_directory import State
 from tests.streams.archives import crawl, write_warc
 
 FOLDER = Path(__file__).with_name("states")

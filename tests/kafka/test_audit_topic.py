@@ -18,12 +18,12 @@ from neardup.index.memory import MemoryStore
 from neardup.limits import PLACE_BITS
 from neardup.shadow import Counts
 from streams.config.load import load
-from streams.files.scan_shards import ShardsOfFold
 from streams.formats.message import encode_message
 from streams.kafka import Admin, topics
 from streams.pipeline.audit import open_audit
 from streams.pipeline.matcher import Matcher
 from streams.roles.print_verdicts import show
+from streams.state.scan_shards import ShardsOfFold
 
 STRICT = {"tape_min": 0.999, "two_sites_tape_min": 0.999, "short_tape_min": 0.999}
 

@@ -19,12 +19,12 @@ from streams.client import NotDelivered, PageProducer
 from streams.config.settings import Settings, Topics
 from streams.errors import TopicError
 from streams.files.not_read import NotRead
-from streams.files.scan import Progress
 from streams.files.sources import ReadOptions, open_sources
 from streams.kafka import Admin, topics
 from streams.kafka.topics import Sizes
 from streams.roles import publish as module
 from streams.roles.publish import publish
+from streams.scan.scan import Progress
 from tests.streams import archives
 from tests.streams.archives import Sample
 

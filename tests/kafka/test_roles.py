@@ -9,7 +9,7 @@ from line import Make, story
 from roles import STEPS
 
 from neardup.errors import StateError
-from streams.files.state import State
+from streams.state.scan_directory import State
 
 
 def test_pages_become_verdicts(make: Make) -> None:

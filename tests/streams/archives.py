@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from neardup.scheme import Scheme
-from streams.files import sketcher
-from streams.files.state import State
+from streams.scan import sketcher
+from streams.state.scan_directory import State
 
 SCHEME = Scheme(seed=7)
 WORDS = [

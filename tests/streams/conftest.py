@@ -8,7 +8,7 @@ from tests import forked
 from tests.streams.shell import Shell
 
 #: Modules that start processes by `get_context`.
-STARTING = ("streams.files.scan_shards", "streams.files.archives")
+STARTING = ("streams.state.scan_shards", "streams.scan.archives")
 for each in (*STARTING, "tests.warmed"):
     forked.preload(each)
 

@@ -9,8 +9,8 @@ from neardup.index.column_families import Family, Store
 from neardup.index.memory import MemoryStore
 from neardup.index.rows import decode_cluster, decode_member, decode_url, id_key
 from neardup.scheme import Scheme
-from streams.files.scan import scan
-from streams.files.state import State
+from streams.scan.scan import scan
+from streams.state.scan_directory import State
 from tests.streams.archives import crawl, write_warc
 from tests.streams.contradictions import Inspection, inspect
 

@@ -33,10 +33,10 @@ from neardup.errors import BadPage, NeardupError
 from neardup.index.column_families import Store, Writes
 from neardup.index.memory import MemoryStore
 from neardup.index.rocks import RocksStore
-from streams.files.scan import scan
-from streams.files.state import State, VerdictLog
 from streams.pipeline.matcher import Matcher
+from streams.scan.scan import scan
 from streams.state.directory import Directory
+from streams.state.scan_directory import State, VerdictLog
 
 SCHEME = Scheme(seed=7)
 
@@ -454,7 +454,7 @@ index.close()
 
 
 def test_without_fcntl_an_index_is_in_memory_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("streams.state.locked_folder.fcntl", None)
+    monkeypatch.setattr("streams.process.disk.fcntl", None)
     with open_index() as index:
         assert kinds(index.add([page(1)])) == ["unique"]
     with pytest.raises(StateError, match="lacks fcntl"):

@@ -14,16 +14,16 @@ from neardup.decider import Decider
 from neardup.index.rocks import RocksStore
 from neardup.limits import PLACE_BITS
 from neardup.scheme import Scheme
-from streams.files.archive_time import ArchiveTime
-from streams.files.archives import SketchedArchives, messages_of
 from streams.files.not_read import NotRead
-from streams.files.sketcher import Sketcher
 from streams.files.sources import LocalSource, open_sources
 from streams.formats.message import Message, encode_message
 from streams.pipeline import batch_fold
 from streams.pipeline.accounting import Mark
 from streams.pipeline.matcher import FOLD_BYTES_MAX, Matcher
 from streams.ports import Range
+from streams.scan.archive_time import ArchiveTime
+from streams.scan.archives import SketchedArchives, messages_of
+from streams.scan.sketcher import Sketcher
 from streams.state.checkpoint_store import CheckpointStore, Copied
 from streams.state.checkpointer import make_image, manifest_of
 from streams.state.manifest import Manifest

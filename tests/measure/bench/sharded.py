@@ -30,10 +30,10 @@ from neardup.sharded.messages import Candidates, Effects
 from neardup.sharded.shard import Question, Shard
 from neardup.sketch.layout import field_at
 from streams.commands.app import GC_THRESHOLDS
-from streams.files.segments import SegmentLog
 from streams.formats.message import Message, decode_entry, encode_message
 from streams.pipeline.matcher import Matcher
 from streams.ports import Range
+from streams.state.segments import SegmentLog
 from tests.measure.bench.generated import Log, stream
 
 _MESSAGE_PAGES = 512

@@ -48,9 +48,9 @@ from streams.client import PageProducer  # noqa: E402
 from streams.config.settings import Settings, Topics  # noqa: E402
 from streams.files import sources  # noqa: E402
 from streams.files.not_read import NotRead  # noqa: E402
-from streams.files.scan import scan  # noqa: E402
-from streams.files.state import State  # noqa: E402
 from streams.kafka.reader import TopicReader  # noqa: E402
+from streams.scan.scan import scan  # noqa: E402
+from streams.state.scan_directory import State  # noqa: E402
 from tests.streams.archives import http, record  # noqa: E402
 
 PAGE_WORDS = 7_000

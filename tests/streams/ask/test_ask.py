@@ -25,11 +25,11 @@ from neardup.page import Page
 from neardup.sketch.make_sketches import sketch_pages
 from streams.ask import answers, http_service
 from streams.ask.answers import IndexSnapshot
-from streams.files.scan import scan
-from streams.files.state import State
 from streams.formats.message import Message, encode_message
 from streams.ports import Range
 from streams.process import web_server
+from streams.scan.scan import scan
+from streams.state.scan_directory import State
 from tests.streams.archives import SCHEME, html, text
 from tests.streams.sharded.lockstep import lockstep
 from tests.streams.shell import Shell
@@ -233,8 +233,8 @@ def test_a_directory_without_an_index_is_named(tmp_path: Path, shell: Shell) -> 
 @pytest.mark.whole
 def test_answer_of_an_index_with_shards_equals_adding(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """While the scan goes on, at any message of an epoch, whatever the shards have written to disk."""
-    monkeypatch.setattr("streams.files.sketcher.MESSAGE_PAGES_MAX", 2)
-    monkeypatch.setattr("streams.files.sketcher.POLL_PAGES_MAX", 2)
+    monkeypatch.setattr("streams.scan.sketcher.MESSAGE_PAGES_MAX", 2)
+    monkeypatch.setattr("streams.scan.sketcher.POLL_PAGES_MAX", 2)
     asked = [
         page(3),
         page(3, " and three more words"),

@@ -16,9 +16,9 @@ import pytest
 from streams.commands import app as cli
 from streams.config.load import load
 from streams.config.settings import OPTIONS
-from streams.files import scan as scanning
-from streams.files.state import State
 from streams.process import watchdog
+from streams.scan import scan as scanning
+from streams.state.scan_directory import State
 from tests.streams.shell import Shell, site, words
 
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from streams.files.state import State
 from streams.process.memory_limits import limits, out_of_memory
+from streams.state.scan_directory import State
 from tests.streams.archives import crawl, write_warc
 
 MAIN = "from streams.commands import main; main()"

@@ -14,7 +14,7 @@ from neardup.scheme import Scheme
 from neardup.signals.model import Branch, Leaf, Model
 from streams.comparison.compare import SCHEME, Comparison, compare_command
 from streams.comparison.explain import explain_command
-from streams.files.state import State
+from streams.state.scan_directory import State
 from tests.streams.shell import Shell, site
 
 #: What is compared by where nothing else is asked for.

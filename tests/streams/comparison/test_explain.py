@@ -14,10 +14,10 @@ from rich.console import Console
 from neardup.errors import BadInput, InvariantBroken
 from neardup.scheme import Scheme
 from streams.comparison.explain import Explanation, explain_command
-from streams.files.report import write_report
-from streams.files.scan import scan
 from streams.files.sources import ReadOptions
-from streams.files.state import State
+from streams.scan.report import write_report
+from streams.scan.scan import scan
+from streams.state.scan_directory import State
 from tests.streams.archives import Sample, html, text, write_folder
 
 BASE = "http://a.example/"

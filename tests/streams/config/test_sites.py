@@ -8,7 +8,7 @@ from neardup.decider import SiteOverride
 from neardup.errors import BadInput
 from streams.config.load import load
 from streams.config.sites import FILE_BYTES_MAX, sites_of
-from streams.files.state import State
+from streams.state.scan_directory import State
 from tests.streams.shell import Shell, site
 
 TOML = '["A.example"]\nnever_merge = true\n\n["shop.example"]\ntape_min = 0.9\n'

@@ -23,9 +23,9 @@ from neardup.scheme import Scheme
 from streams.commands.options import SEED_MAX
 from streams.evaluation.evaluate import SCHEME, _read_run, evaluate_command, open_crawl
 from streams.evaluation.label import LabelFile, label_command
-from streams.files.scan import scan
 from streams.files.sources import ReadOptions
-from streams.files.state import State
+from streams.scan.scan import scan
+from streams.state.scan_directory import State
 from tests.neardup.evaluation.crawl import manual
 from tests.streams.shell import Shell
 

@@ -11,9 +11,9 @@ from neardup.errors import BadInput
 from neardup.scheme import Scheme
 from streams.evaluation.evaluate import evaluate_command
 from streams.evaluation.tune import tune_command
-from streams.files.scan import scan
 from streams.files.sources import ReadOptions
-from streams.files.state import State
+from streams.scan.scan import scan
+from streams.state.scan_directory import State
 from tests.neardup.evaluation.crawl import manual
 from tests.streams.shell import Shell
 

@@ -10,9 +10,9 @@ import pytest
 from streams.files import exchanges
 from streams.files.exchanges import HELD_RECORDS_MAX, REQUESTS_MAX, with_methods
 from streams.files.not_read import NotRead
-from streams.files.scan import Progress, scan
 from streams.files.sources import LocalSource, left_out_text, open_sources
 from streams.formats.warc import WarcRecord
+from streams.scan.scan import Progress, scan
 from tests.streams.archives import html, http, opened, record, small_messages, text, verdicts_in
 
 URL = "http://a.example/1"

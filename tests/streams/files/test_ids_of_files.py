@@ -12,8 +12,8 @@ from neardup.urls import id_of, url_of_id
 from streams.files import row_ids
 from streams.files.not_read import NotRead
 from streams.files.sources import ReadOptions, SourceRecord, open_sources
-from streams.files.state import State
 from streams.formats.json import ROW, Fields
+from streams.state.scan_directory import State
 from streams.views import urls
 from streams.views.source import ScanSource
 from tests.streams.shell import Shell, words

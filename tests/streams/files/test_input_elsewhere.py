@@ -17,9 +17,9 @@ import pytest
 from neardup.errors import BadInput
 from streams.files.fetching import fetched
 from streams.files.not_read import NotRead
-from streams.files.scan import scan
 from streams.files.sources import LocalSource, ReadOptions, open_sources
 from streams.formats.json import Fields
+from streams.scan.scan import scan
 from tests.streams.archives import crawl, opened, verdicts_in, write_json_lines, write_warc
 from tests.streams.shell import Shell, words
 

@@ -9,8 +9,8 @@ import duckdb
 import pytest
 from fastwarc.warc import ArchiveIterator, WarcRecordType
 
-from streams.files.scan import scan
-from streams.files.state import State
+from streams.scan.scan import scan
+from streams.state.scan_directory import State
 from tests.streams.archives import Sample, crawl, html, http, record, text, write_json_lines, write_warc
 from tests.streams.shell import Shell, words
 

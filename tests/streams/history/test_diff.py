@@ -14,10 +14,10 @@ import pytest
 from neardup.decider import Decider
 from neardup.errors import BadInput
 from neardup.scheme import Scheme
-from streams.files.scan import scan
-from streams.files.state import State
 from streams.history.diff import CHANGED, SAMPLES, Change, diff
 from streams.history.diff_command import changed_rows
+from streams.scan.scan import scan
+from streams.state.scan_directory import State
 from tests.streams.archives import crawl, write_warc
 from tests.streams.shell import Shell
 

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from neardup.scheme import Scheme
-from streams.files.scan import scan
-from streams.files.state import State
 from streams.history.export import SHOWN, TABLES, rows
+from streams.scan.scan import scan
+from streams.state.scan_directory import State
 from tests.streams.archives import crawl, write_warc
 from tests.streams.shell import Shell, words
 from tests.streams.views.random_verdicts import random_verdicts

@@ -16,11 +16,11 @@ from neardup.scheme import Scheme
 from neardup.sketch.header import Header
 from neardup.verdict import Verdict
 from streams.errors import PositionLost
-from streams.files.scan import scan
-from streams.files.state import State
 from streams.formats.message import NewDecider, decode_message, encode_control
 from streams.history.replay import Present, Stretch, log_time_of, replay_scan, replayed
 from streams.pipeline.matcher import Matcher
+from streams.scan.scan import scan
+from streams.state.scan_directory import State
 from tests.streams.archives import crawl, small_messages, write_warc
 from tests.streams.shell import Shell
 

@@ -18,13 +18,13 @@ from neardup.index.column_families import Family
 from neardup.shadow import Auditor, Counts
 from streams.config.settings import Settings
 from streams.evaluation.evaluate import evaluate_command, open_crawl
-from streams.files.scan import ScanResult, scan
 from streams.files.sources import ReadOptions
-from streams.files.state import State
 from streams.pipeline.audit import Audit, AuditFile, open_audit, shadow_numbers
 from streams.pipeline.matcher import folded_to
 from streams.roles.match import MatchRole
 from streams.roles.runtime import Runtime
+from streams.scan.scan import ScanResult, scan
+from streams.state.scan_directory import State
 from tests.quiet import quiet_runtime
 from tests.streams.archives import SCHEME, WORDS, Sample, html, verdicts_in, write_folder
 from tests.streams.scripted import Broker, ForgetfulStore, ScriptedLog, Transactions

@@ -21,14 +21,14 @@ from neardup.index.column_families import Family
 from neardup.index.rocks import RocksStore
 from neardup.scheme import Scheme
 from streams.config.settings import Settings
-from streams.files.scan import scan
-from streams.files.state import State
 from streams.roles.checkpoint import Restoring, identity
 from streams.roles.runtime import serving
+from streams.scan.scan import scan
 from streams.state.checkpoint_store import CheckpointStore
 from streams.state.checkpointer import IMAGE, Checkpointer, make_image
 from streams.state.manifest import Manifest
 from streams.state.restore import restore, restore_newest
+from streams.state.scan_directory import State
 from tests.quiet import quiet_runtime
 from tests.streams.archives import crawl, write_warc
 from tests.streams.shell import Shell

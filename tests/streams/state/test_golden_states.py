@@ -11,9 +11,9 @@ import pytest
 
 from neardup.index.column_families import Family
 from neardup.scheme import Scheme
-from streams.files.state import State
 from streams.formats.message import Forget, Message, decode_entry
 from streams.state import inspect as look
+from streams.state.scan_directory import State
 from tests.golden import states
 from tests.streams import contradictions
 from tests.streams.archives import crawl, write_warc

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from neardup.scheme import Scheme
-from streams.files.scan import scan
-from streams.files.state import State
+from streams.scan.scan import scan
+from streams.state.scan_directory import State
 from tests.streams.archives import crawl, write_warc
 from tests.streams.shell import Shell
 

@@ -16,10 +16,10 @@ from neardup.errors import BadInput, CorruptRecord, OtherVersion, StateError
 from neardup.index.column_families import Family
 from neardup.scheme import Scheme
 from neardup.verdict import Coordinates
-from streams.files.scan import scan
-from streams.files.state import State
 from streams.formats.message import decode_message, encode_message
 from streams.pipeline.matcher import LOG_PROGRAM
+from streams.scan.scan import scan
+from streams.state.scan_directory import State
 from tests.streams.archives import crawl, write_folder, write_warc
 
 SCHEME = Scheme(seed=7)

@@ -10,11 +10,11 @@ from neardup.index.rows import decode_url
 from neardup.scheme import Scheme
 from neardup.sketch.takedown_hashes import Takedown
 from neardup.verdict import Coordinates
-from streams.files.archive_time import ArchiveTime
-from streams.files.sketcher import Sketcher
-from streams.files.state import State
 from streams.formats.message import decode_message
 from streams.ports import SourcedPage
+from streams.scan.archive_time import ArchiveTime
+from streams.scan.sketcher import Sketcher
+from streams.state.scan_directory import State
 from tests.streams.contradictions import Inspection, inspect
 from tests.streams.year.crawl import Fetch
 from tests.streams.year.model import Model

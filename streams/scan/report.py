@@ -7,9 +7,9 @@ from neardup.index.posting_rows import is_hot
 from neardup.report import HotKey, ReportInfo, SourceInfo, build_report
 from neardup.rules.key_families import SIMILARITY_BYTES, family_of
 from neardup.verdict import Coordinates
-from streams.files.scan_reader import ScanReader
+from streams.process.disk import state_errors
 from streams.process.shutdown import now_ms
-from streams.state.locked_folder import state_errors
+from streams.state.scan_reader import ScanReader
 
 HOT_KEYS_MAX = 1000
 

@@ -25,13 +25,13 @@ from neardup.errors import BadInput, NeardupError
 from neardup.limits import MESSAGE_BYTES_MAX, MESSAGE_PAGES_MAX
 from neardup.scheme import Scheme
 from neardup.sketch.layout import field_at
-from streams.files.archive_time import DATES, ArchiveTime
 from streams.files.sources import LocalSource, SourceRecord
 from streams.formats.message import ANY_LOG, Message, encode_message
 from streams.pipeline.accounting import Mark
 from streams.pipeline.packing import full_message
 from streams.pipeline.sketching import contained_sketches
 from streams.ports import Range, SourcedPage
+from streams.scan.archive_time import DATES, ArchiveTime
 
 _BATCH_PAGES = 128
 _BATCH_BYTES = 8 << 20

@@ -9,14 +9,14 @@ import pytest
 from neardup.errors import BadInput
 from neardup.limits import DAY_MS
 from neardup.sketch.header import Header
-from streams.files import scan as scanning
-from streams.files.archive_time import ArchiveTime
-from streams.files.archives import ReaderLost, SketchedArchives, SketchedPage
 from streams.files.not_read import NotRead
-from streams.files.scan import Progress, scan
 from streams.files.sources import LocalSource, open_sources
-from streams.files.state import State
 from streams.pipeline.accounting import Mark
+from streams.scan import scan as scanning
+from streams.scan.archive_time import ArchiveTime
+from streams.scan.archives import ReaderLost, SketchedArchives, SketchedPage
+from streams.scan.scan import Progress, scan
+from streams.state.scan_directory import State
 from tests.streams.archives import SCHEME, Sample, crawl, write_warc
 
 

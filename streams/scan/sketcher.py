@@ -13,12 +13,12 @@ from itertools import chain, islice
 
 from neardup.limits import MESSAGE_PAGES_MAX
 from neardup.scheme import Scheme
-from streams.files.archive_time import DATES, ArchiveTime
-from streams.files.archives import SketchedPage, messages_of
-from streams.files.segments import SegmentLog
 from streams.formats.message import as_first
 from streams.pipeline.sketching import contained_sketches
 from streams.ports import SourcedPage
+from streams.scan.archive_time import DATES, ArchiveTime
+from streams.scan.archives import SketchedPage, messages_of
+from streams.state.segments import SegmentLog
 
 POLL_PAGES_MAX = MESSAGE_PAGES_MAX
 #: Bytes of bodies in memory at once. A batch ends after the page that exceeds it.

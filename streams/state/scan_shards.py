@@ -33,9 +33,9 @@ from neardup.index.memory import MemoryStore
 from neardup.sharded.epochs import Sharding
 from neardup.sharded.messages import Candidates, Effects
 from neardup.sharded.shard import Question, Shard
-from streams.files.segments import SegmentLog
 from streams.formats.message import Message, decode_entry
-from streams.state.locked_folder import state_error, state_errors
+from streams.process.disk import state_error, state_errors
+from streams.state.segments import SegmentLog
 
 #: The epoch E of a new state directory with shards.
 _EPOCH = 16

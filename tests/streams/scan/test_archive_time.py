@@ -10,12 +10,12 @@ import pytest
 from neardup.decider import Decider
 from neardup.limits import DAY_MS
 from neardup.sketch.header import Header
-from streams.files import sketcher
-from streams.files.archive_time import DATES, MAJORITY, STEP_MS, ArchiveTime
-from streams.files.scan import Progress, scan
-from streams.files.state import State
 from streams.formats.message import Message, decode_entry
 from streams.pipeline import batch_fold
+from streams.scan import sketcher
+from streams.scan.archive_time import DATES, MAJORITY, STEP_MS, ArchiveTime
+from streams.scan.scan import Progress, scan
+from streams.state.scan_directory import State
 from tests.streams.archives import SCHEME, Sample, html, text, write_json_lines, write_warc
 
 Y1970, Y2020, Y2024, Y2099 = 0, 1_577_836_800_000, 1_704_067_200_000, 4_070_908_800_000

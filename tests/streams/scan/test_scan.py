@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from neardup.report.verdict_counts import ReportTally
-from streams.files import archives, sketcher
-from streams.files import scan as scanning
-from streams.files.scan import Progress, scan
 from streams.files.sources import ReadOptions
 from streams.formats import message
+from streams.scan import archives, sketcher
+from streams.scan import scan as scanning
+from streams.scan.scan import Progress, scan
 from tests.streams.archives import (
     Sample,
     crawl,

@@ -12,13 +12,13 @@ import pytest
 from neardup.clusters.batch_verdicts import BatchVerdicts
 from neardup.errors import BadInput, InvariantBroken, StateError
 from neardup.fold import fold
-from streams.files import sketcher
-from streams.files.scan import Progress, scan
-from streams.files.state import VerdictLog
 from streams.formats.compressed import Stream
 from streams.pipeline import batch_fold
+from streams.process.disk import written_alone
 from streams.process.shutdown import stopped_by_signals
-from streams.state.locked_folder import written_alone
+from streams.scan import sketcher
+from streams.scan.scan import Progress, scan
+from streams.state.scan_directory import VerdictLog
 from tests.streams.archives import crawl, opened, records, small_messages, verdicts_in, write_folder, write_warc
 
 

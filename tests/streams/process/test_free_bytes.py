@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from neardup.errors import StateError
-from streams.state.locked_folder import free_bytes
+from streams.process.disk import free_bytes
 
 
 def test_a_directory_that_is_gone_is_named(tmp_path: Path) -> None:

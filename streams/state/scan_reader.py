@@ -19,13 +19,13 @@ from neardup.scheme import Scheme
 from neardup.sketch.takedown_hashes import Takedown
 from neardup.verdict import Coordinates, Verdict
 from streams.files.documents import indexed
-from streams.files.segments import read_frames
 from streams.files.sources import LocalSource, SourceRecord, unchanged
 from streams.formats.message import decode_verdicts, verdict_lines
 from streams.pipeline.folded_takedowns import takedowns_of, without
 from streams.pipeline.matcher import Matcher
+from streams.process.disk import state_errors
 from streams.state.directory import SCAN_NAMES, kept_decider, kept_scheme
-from streams.state.locked_folder import state_errors
+from streams.state.segments import read_frames
 
 #: Source of pages that `neardup.open_index` added; offset: their ordinal in this directory.
 LIBRARY = "0" * 32
@@ -202,7 +202,7 @@ def read_scan(path: Path) -> Iterator[ScanReader]:
     Raises StateError, CorruptRecord.
     """
     if not (path / "index" / "CURRENT").exists():
-        from streams.files.state import State
+        from streams.state.scan_directory import State
 
         State.open(path).close()
     with ExitStack() as held:

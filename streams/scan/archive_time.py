@@ -23,8 +23,8 @@ from collections.abc import Iterable, Sequence
 
 from neardup.limits import DAY_MS
 from neardup.sketch.header import Header
-from streams.files.segments import SegmentLog
 from streams.formats.message import Message, decode_entry
+from streams.state.segments import SegmentLog
 
 DATES = 63
 MAJORITY = DATES // 2 + 1

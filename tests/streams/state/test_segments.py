@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from neardup.errors import CorruptRecord, StateError
-from streams.files.segments import MAGIC, SegmentLog
+from streams.state.segments import MAGIC, SegmentLog
 
 PAYLOADS = [bytes([i]) * (i * 37 % 200) for i in range(40)]
 

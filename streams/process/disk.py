@@ -1,4 +1,4 @@
-"""A directory locked by one process: lock, atomic file writes, and advice for errors of the disk."""
+"""Files on the disk: locks, atomic writes, and advice for errors."""
 
 import errno
 import os

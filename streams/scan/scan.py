@@ -25,19 +25,19 @@ from neardup.report.evidence_sentences import reason_kind
 from neardup.standing import DUPLICATES
 from neardup.urls import ID_SCHEME
 from neardup.verdict import Kind
-from streams.files.archive_time import ArchiveTime
-from streams.files.archives import ARCHIVES_MAX, SketchedArchives, messages_of
 from streams.files.fetching import fetched
 from streams.files.not_read import NotRead
-from streams.files.sketcher import Sketcher
 from streams.files.sources import BY_DEFAULT, LocalSource, ReadOptions, SourceRecord, open_all
-from streams.files.state import FLUSH_MESSAGES, State
 from streams.formats.message import MANY_SOURCES, verdict_lines, verdicts_source
 from streams.pipeline.accounting import Mark
 from streams.pipeline.audit import Audit
 from streams.ports import SourcedPage
+from streams.process.disk import state_error, state_errors, written_alone
 from streams.process.shutdown import stopped_by_signals
-from streams.state.locked_folder import state_error, state_errors, written_alone
+from streams.scan.archive_time import ArchiveTime
+from streams.scan.archives import ARCHIVES_MAX, SketchedArchives, messages_of
+from streams.scan.sketcher import Sketcher
+from streams.state.scan_directory import FLUSH_MESSAGES, State
 
 #: Messages between the two threads: 0.9 MB each.
 QUEUE_MESSAGES = 4
@@ -187,7 +187,7 @@ def scan(
         again: also scan finished sources.
         threads: of the kernels; with `merge`, processes.
         audit: an observer; it changes no verdict and no stored byte.
-        merge: read all sources side by side, in the order of fetch times (`streams.files.archives`).
+        merge: read all sources side by side, in the order of fetch times (`streams.scan.archives`).
 
     SIGINT and SIGTERM end the scan after the current message; the same call continues. Raises BadInput for paths that
     are no sources, and if `out` or `written` is one of them, before anything is changed; StateError if state or `out`

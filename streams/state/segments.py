@@ -16,7 +16,7 @@ from typing import BinaryIO
 import xxhash
 
 from neardup.errors import CorruptRecord
-from streams.state.locked_folder import state_error, state_errors, sync
+from streams.process.disk import state_error, state_errors, sync
 
 MAGIC = b"neardup segment 1\n"
 _FRAME = struct.Struct("<IQQ")

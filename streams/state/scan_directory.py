@@ -3,10 +3,10 @@
 Besides the files of every state directory (`streams.state.directory`; the index may be deleted, and is then folded from
 the log):
 
-    log/            the sketch log, `streams.files.segments`: all else can be rebuilt from it
+    log/            the sketch log, `streams.state.segments`: all else can be rebuilt from it
     verdicts/       the verdicts: one frame per message of the log, at the same offset
     sources/        one file per source: path, digest, options, finished or not
-    effects/, shards/   with shards only, `streams.files.scan_shards`
+    effects/, shards/   with shards only, `streams.state.scan_shards`
 
 Opening recovers from a crash: it cuts torn tails and the verdicts of messages that the store does not have, and folds
 the rest of the log.
@@ -31,9 +31,6 @@ from neardup.scheme import Scheme
 from neardup.sharded.epochs import Sharding
 from neardup.sketch.takedown_hashes import Takedown
 from neardup.verdict import Verdict
-from streams.files.scan_reader import ScanReader, read_sources, refuse_the_streams
-from streams.files.scan_shards import AHEAD, ScanShards, new_sharding
-from streams.files.segments import SegmentLog
 from streams.files.sources import LocalSource, SourceRecord, digest_of
 from streams.formats.message import (
     MANY_SOURCES,
@@ -45,8 +42,11 @@ from streams.formats.message import (
 from streams.pipeline.control_records import decider_changes_in, describe_change, incompatibility
 from streams.pipeline.folded_takedowns import FoldedTakedown, takedowns_of
 from streams.pipeline.matcher import Matcher, Prepared, folded_to
+from streams.process.disk import state_errors
 from streams.state.directory import SCAN_NAMES, SHARD_NAMES, Directory
-from streams.state.locked_folder import state_errors
+from streams.state.scan_reader import ScanReader, read_sources, refuse_the_streams
+from streams.state.scan_shards import AHEAD, ScanShards, new_sharding
+from streams.state.segments import SegmentLog
 
 #: Messages between two flushes of the store: at most so many are folded again after a crash.
 FLUSH_MESSAGES = 64

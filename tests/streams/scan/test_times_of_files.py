@@ -8,8 +8,8 @@ import duckdb
 import pytest
 
 from streams.commands.scan_summary import summary
-from streams.files.scan import ScanResult, scan
 from streams.files.sources import times_text
+from streams.scan.scan import ScanResult, scan
 from tests.streams.archives import http, opened, record, verdicts_in
 from tests.streams.shell import words
 

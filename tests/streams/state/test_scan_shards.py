@@ -17,13 +17,13 @@ from neardup.scheme import Scheme
 from neardup.sharded.messages import EffectKind, Effects
 from neardup.verdict import Disagreement
 from streams.comparison.explain import explain_command
-from streams.files.scan import Progress, scan
-from streams.files.scan_shards import ShardProcess, new_sharding
-from streams.files.state import State
 from streams.formats.message import verdict_lines
 from streams.history.replay import Stretch, replay_scan
 from streams.library import open_index
 from streams.pipeline.audit import open_audit
+from streams.scan.scan import Progress, scan
+from streams.state.scan_directory import State
+from streams.state.scan_shards import ShardProcess, new_sharding
 from tests import whole
 from tests.streams.archives import SCHEME, crawl, write_json_lines, write_warc
 from tests.streams.sharded.lockstep import Lockstep, lockstep
@@ -41,10 +41,10 @@ def opened(path: Path, shards: int = 2, epoch: int = 2, processes: int = 0) -> S
 @pytest.fixture
 def archive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, forking: None) -> Path:
     """Pages for a scan, whose shards are forked; those of `test_the_command` are started as for a user."""
-    monkeypatch.setattr("streams.files.sketcher.MESSAGE_PAGES_MAX", 3)
-    monkeypatch.setattr("streams.files.sketcher.POLL_PAGES_MAX", 3)
-    monkeypatch.setattr("streams.files.state.FLUSH_MESSAGES", 5)
-    monkeypatch.setattr("streams.files.scan.FLUSH_MESSAGES", 5)
+    monkeypatch.setattr("streams.scan.sketcher.MESSAGE_PAGES_MAX", 3)
+    monkeypatch.setattr("streams.scan.sketcher.POLL_PAGES_MAX", 3)
+    monkeypatch.setattr("streams.state.scan_directory.FLUSH_MESSAGES", 5)
+    monkeypatch.setattr("streams.scan.scan.FLUSH_MESSAGES", 5)
     return write_warc(tmp_path / "a.warc.gz", crawl(40))
 
 
@@ -141,7 +141,7 @@ def test_a_frozen_shard_ends_the_scan_which_names_it(
         assert pid is not None
 
         def stop() -> None:
-            monkeypatch.setattr("streams.files.scan_shards.SILENT_S", 6.0)
+            monkeypatch.setattr("streams.state.scan_shards.SILENT_S", 6.0)
             os.kill(pid, signal.SIGSTOP)
 
         with pytest.raises(StateError, match=rf"process of shards 1 \(pid {pid}\) did nothing .* run the same command"):

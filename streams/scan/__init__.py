@@ -1,0 +1,1 @@
+"""The scan: files through sketcher and matcher in one process."""
