@@ -18,14 +18,12 @@ RULE_NAMES = (*ONLINE_RULES, "signals")
 
 @dataclass(frozen=True)
 class SiteOverride:
-    """Numbers of one registrable domain: a value of `Decider.sites`, whose keys are the domains.
+    """Numbers of one registrable domain: a value of `Decider.sites`, whose keys are the domains."""
 
-    never_merge: only exact duplicates count for its pages.
-    tape_min: least tape score of all its near-duplicates. It raises `tape_min`, `two_sites_tape_min`, `short_tape_min`
-        and `strict_tape_min` of the decider and lowers none.
-    """
-
+    #: Whether pages of the site have exact duplicates only.
     never_merge: bool = False
+    #: Least tape score of the site's near-duplicates, 0 to 1. It raises `tape_min`, `two_sites_tape_min`,
+    #: `short_tape_min` and `strict_tape_min` of the decider, and lowers none of them.
     tape_min: float | None = None
 
 
@@ -54,10 +52,12 @@ Share = Annotated[float, (0, 1)]
 class Decider:
     """Every number that can change a verdict. Frozen; named by `digest`.
 
-    Scores are shares (0 to 1), c_* are agreeing bits of 384, b_min equal supershingles of 6. `neardup config` lists
-    the numbers, with their meaning and limits. Raises ValueError for a number beyond its limits.
+    Scores are shares from 0 to 1. Names with `c_` are agreeing bits of 384, `b_min` is equal supershingles of 6.
+    `neardup config` lists the numbers with their meaning and limits. `dataclasses.replace(decider, tape_min=0.9)`
+    changes a number.
 
-    `dataclasses.replace(decider, tape_min=0.9)` changes a number.
+    Raises:
+        ValueError: if a number is beyond its limits.
     """
 
     # The annotation of a field has its limits, what it shapes, and its help text; settings, `--help` and `neardup
@@ -190,10 +190,15 @@ class Decider:
 
     @classmethod
     def from_json(cls, text: str, where: str = "the decider") -> "Decider":
-        """Read a decider. where: origin of the text, for errors.
+        """Read a decider.
 
-        Raises OtherVersion for numbers, a rule or a rule version that this program does not know, ValueError for a text
-        that is not a decider.
+        Args:
+            text: the JSON of `to_json`.
+            where: origin of the text, which errors name.
+
+        Raises:
+            OtherVersion: if this program does not know a number, the rule or the rule version of the text.
+            ValueError: if the text is not a decider.
         """
         values = json.loads(text)
         values = read(cls, values, where)
@@ -209,11 +214,15 @@ class Decider:
 
 
 class Number(NamedTuple):
-    """The annotation of a field of the decider. limits: () for fields that are neither whole numbers nor shares."""
+    """The annotation of a field of the decider."""
 
+    #: Type of the value.
     kind: type
+    #: Least and greatest value; empty if the field is neither a whole number nor a share.
     limits: tuple[int, ...]
+    #: What the number shapes.
     shapes: Shapes
+    #: One sentence for `--help` and the reference.
     help: str
 
 
@@ -229,5 +238,5 @@ def numbers() -> Mapping[str, Number]:
 
 
 def shaping(*shapes: Shapes) -> list[str]:
-    """The names of all fields that shape one of the given things."""
+    """Return the names of the fields that shape one of `shapes`."""
     return [name for name, number in numbers().items() if number.shapes in shapes]

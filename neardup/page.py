@@ -16,20 +16,28 @@ class Page:
     """One fetch of one URL.
 
     Args:
-        url: as the crawler gave it; of a document with an id: `url_of_id(id)`. Surrogates that stand for bytes
-            (`bytes.decode("utf-8", "surrogateescape")`) are percent-encoded.
-        body: bytes as fetched; None if the page is gone (a tombstone), whether or not the index has the URL.
-        content_type: value of the header; may be empty: then a body with tags is HTML.
-        fetched_at: ms since the epoch, or what `neardup.fetch_times` reads as such, which is then replaced by the ms:
-            seconds, a date as text, a `datetime`. None: the greatest one of the pages that the index judged before.
-        status: HTTP status; 404 and 410 mean gone.
-        truncated: the crawler cut the body at its own limit of length; the verdict says so.
-        score: the crawler's score, 0 to 1, for canonical policies (`neardup.canonical`); it affects no verdict.
-        problem: why the source could not read the page; such a page is rejected.
-        time_read_as: unit or form of the given `fetched_at` if it was neither ms nor a date, else "". Set by the page.
+        url: URL as the crawler fetched it. For a document with an id, use `url_of_id(id)`. Surrogates that stand for
+            bytes (`bytes.decode("utf-8", "surrogateescape")`) are percent-encoded.
+        body: bytes as fetched. None: the page is gone (a tombstone), whether or not the index has the URL.
+        content_type: value of the HTTP header. If it is empty, a body with tags is HTML.
+        fetched_at: fetch time in milliseconds since 1970. Seconds, a date as text and a `datetime` are converted to
+            milliseconds (`neardup.fetch_times`). None: the greatest fetch time of the pages that the index judged
+            before.
+        status: HTTP status; 404 and 410 mean that the page is gone.
+        problem: reason why the source could not read the page. A page with a reason is rejected.
+        score: the crawler's score of the page, 0 to 1, for canonical policies (`neardup.canonical`). It changes no
+            verdict.
+        truncated: whether the crawler cut the body at its own limit of length. The verdict repeats it.
+        time_read_as: unit or form of the given `fetched_at` if it was neither milliseconds nor a date, else empty.
+            The constructor sets it.
 
-    Raises TypeError for a field of another type, such as a body of text or a status "200"; BadPage for an invalid
-    score or fetch time.
+    Raises:
+        TypeError: if a field has another type, such as a body of type `str` or a status `"200"`.
+        BadPage: if the score or the fetch time is invalid.
+
+    Example:
+        >>> Page("https://a.example/", b"<p>Hello", fetched_at="2026-01-01T00:00:00Z").fetched_at
+        1767225600000
     """
 
     url: str
@@ -64,14 +72,18 @@ class Page:
             object.__setattr__(self, "time_read_as", found.read_as)
 
     def dated(self, ms: int) -> "Page":
-        """Returns the page with another fetch time, which is not read: a time of a file may be any."""
+        """Return the page with another fetch time.
+
+        Args:
+            ms: fetch time in milliseconds since 1970. It is not checked, because the time of a file may be any number.
+        """
         page = replace(self, fetched_at=None)
         object.__setattr__(page, "fetched_at", ms)
         return page
 
 
 _NONE = type(None)
-#: Field, types, and what it must be, in words.
+#: Name of a field, its types, and the phrase for errors.
 _REQUIRED: tuple[tuple[str, tuple[type, ...], str], ...] = (
     ("url", (str,), "a str"),
     ("body", (bytes, _NONE), "bytes (encode text as UTF-8), or None for a page that is gone"),

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 #: Seed of commands that store no sketches, so that two runs over the same files agree. "neardup" in ASCII.
 FIXED_SEED = 0x6E656172647570
-#: The way in which this program reads a page: which of its text is shown, and how tokens are folded.
+#: Version of the way in which this program reads a page: which text is shown, and how tokens are folded.
 #: 2: text of shadow roots, of CDATA and of feeds counts; the forms of Unicode of one text give the same tokens;
 #: a charset that the bytes contradict is none; URLs keep routes, and bytes that are not UTF-8.
 VERSION = 2
@@ -34,15 +34,22 @@ class Scheme:
     The numbers without a description are those of the papers (Henzinger 2006, section 2) or of the default rule.
 
     Args:
-        version: see `VERSION`. Sketches of an earlier one are compared and replayed, and no page is sketched by it.
-        seed: 64-bit secret of a deployment. It makes it hard to build a page that collides with another page.
+        seed: secret number of a deployment, 0 to 2^64 - 1. Without the seed it is hard to build a page that collides
+            with another page.
+        version: version of the scheme, see `VERSION`. This program compares and replays sketches of an earlier version,
+            and sketches no page with it.
         body_bytes_max: bytes of a body that are sketched. A longer body, also as UTF-8, is marked truncated.
-        tokens_max: tokens of a page that are sketched. A page with more is marked truncated.
-        article_tape_bytes_max: size of the tape of a page's article; 0: sketches have none.
-        own_url_words_max: number of printed words of the page's own URL that tapes leave out.
-        public_suffixes, charsets, charset_detection: the installed data, see `neardup.installed`.
+        tokens_max: number of tokens of a page that are sketched. A page with more tokens is marked truncated.
+        article_tape_bytes_max: bytes of the tape of a page's article; 0: sketches have no such tape.
+        own_url_words_max: number of words that tapes leave out because the page prints its own URL with them.
+        public_suffixes, charsets, charset_detection: versions of installed data, see `neardup.installed`.
 
-    Raises BadInput for a seed that is no 64-bit number.
+    Raises:
+        BadInput: if the seed is not a 64-bit number.
+
+    Example:
+        >>> Scheme(seed=7).digest == Scheme(seed=7).digest != Scheme(seed=8).digest
+        True
     """
 
     # A parameter that is added after the first release uses `neardup.digested_json.later`, so that no digest changes.
@@ -79,12 +86,12 @@ class Scheme:
 
     @classmethod
     def new(cls) -> Scheme:
-        """Returns the default scheme with a new random seed."""
+        """Return the default scheme with a new random seed."""
         return cls(seed=secrets.randbits(64))
 
     @cached_property
     def digest(self) -> str:
-        """32 hex digits that name the scheme. They depend on the seed and do not reveal it."""
+        """The name of the scheme: 32 hex digits, which depend on the seed and do not reveal the seed."""
         text = json.dumps(written(self), sort_keys=True, separators=(",", ":"))
         return hashlib.blake2b(text.encode(), digest_size=16, person=b"neardup-scheme").hexdigest()
 
@@ -93,20 +100,33 @@ class Scheme:
 
     @classmethod
     def from_json(cls, text: str, where: str = "the scheme") -> Scheme:
-        """Reads a scheme. where: names the text in errors.
+        """Read a scheme.
 
-        Raises OtherVersion for parameters that this program does not know, ValueError for invalid JSON or fields.
+        Args:
+            text: the JSON of `to_json`.
+            where: origin of the text, which errors name.
+
+        Raises:
+            OtherVersion: if this program does not know a parameter of the text.
+            ValueError: if the JSON or a field is invalid.
         """
         return cls(**read(cls, json.loads(text), where))
 
     def constants(self, what: str, count: int) -> npt.NDArray[np.uint64]:
-        """Returns pseudo-random words for one use, uint64[count], by (seed, what) alone: the same on any machine."""
+        """Return pseudo-random words for one use, uint64[count].
+
+        The words are a function of seed and use, so they are the same on every machine.
+
+        Args:
+            what: name of the use.
+            count: number of words.
+        """
         return constants(self.seed, what, count)
 
 
 @lru_cache(maxsize=64)
 def constants(seed: int, what: str, count: int) -> npt.NDArray[np.uint64]:
-    """Returns what `Scheme.constants` returns for a scheme with this seed."""
+    """Return what `Scheme.constants` returns for a scheme with the seed `seed`."""
     import numpy as np  # slow to import, and not needed for the other methods
 
     start = int.from_bytes(hashlib.blake2b(what.encode(), digest_size=8).digest(), "little") ^ (seed & _MASK)

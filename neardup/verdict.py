@@ -23,8 +23,9 @@ def schema() -> str:
 class Kind(StrEnum):
     """The kind of a verdict. Values are persisted and published: they never change.
 
-    A search index hides `exact_duplicate` and `near_duplicate`, and drops `gone`. Of `unchanged`, `edited`,
-    `stale`, and of `rejected` for a URL that was judged before, the field `standing` has the verdict that holds.
+    A search index hides pages with `exact_duplicate` and `near_duplicate`, and drops pages with `gone`. For
+    `unchanged`, `edited`, `stale`, and for `rejected` of a URL that was judged before, `Verdict.standing` has the
+    verdict that is in force.
     """
 
     UNIQUE = "unique"
@@ -51,36 +52,42 @@ class Disagreement(StrEnum):
 
 @dataclass(slots=True)
 class Coordinates:
-    """Where a page was read: the source (32 hex digits: topic id, or digest of a file), partition, offset, position.
+    """Where a page was read."""
 
-    offset is the ordinal of the record in its source; position is the byte at which a file's record starts, or the
-    ordinal of the file in a folder's sorted list.
-    """
-
+    #: 32 hex digits: the id of a topic, or the digest of a file.
     source: str = "0" * 32
+    #: Number of the topic's partition.
     partition: int = 0
+    #: Ordinal of the record in its source.
     offset: int = 0
+    #: Byte at which the record starts in its file, or ordinal of the file in the sorted list of its folder.
     position: int = 0
 
 
 @dataclass(slots=True)
 class Representative:
-    """The page that represents a cluster: the first of it, against which its duplicates were verified."""
+    """The page that represents a cluster: the first page, against which the duplicates were verified."""
 
+    #: Position of the page in the log.
     page_id: int
+    #: URL of the page.
     url: str
+    #: Fetch time in milliseconds since 1970.
     fetched_at: int
+    #: Where the page was read.
     coordinates: Coordinates
 
 
 @dataclass(slots=True)
 class Verdict:
-    """One verdict. Its id is (page_id, n). n is 0 for the page's own verdict, and counts from 1 for verdicts on other
-    pages that the page, or an operator's takedown, causes.
+    """One verdict. `(page_id, n)` identifies it.
 
-    Those are: `promoted`; `gone` of a takedown (`neardup forget`); and `exact_duplicate` or `near_duplicate` of a page
-    that had represented its cluster until the former representative returned. Times are milliseconds since the epoch.
-    `evidence` has the numbers of the pair that decided; `neardup config schema` describes them.
+    `n` is 0 for the page's own verdict. From 1 on it counts the verdicts on other pages that the page, or a takedown
+    of an operator, causes: `promoted`; `gone` of a takedown (`neardup forget`); and `exact_duplicate` or
+    `near_duplicate` of a page that represented its cluster until the former representative returned.
+
+    Times are milliseconds since 1970. `evidence` has the numbers of the pair that decided; `neardup config schema`
+    describes them.
     """
 
     verdict: Kind
@@ -114,7 +121,7 @@ class Verdict:
     generation: str | None = None  # the generation that judged; None if it has no name
 
     def to_json(self) -> bytes:
-        """Returns one line of JSON without the newline: fields in a fixed order, without empty ones."""
+        """Return the verdict as one line of JSON without newline: fields in a fixed order, without empty fields."""
         out: dict[str, Any] = {
             name: value
             for name, value in zip(_FIELDS, (VERDICT_VERSION, *_values(self)), strict=True)
@@ -123,12 +130,12 @@ class Verdict:
         return orjson.dumps(out)
 
     def to_dict(self) -> dict[str, Any]:
-        """Returns the fields of `to_json` as plain values: strings, numbers, lists and dictionaries."""
+        """Return the fields of `to_json` as plain values: strings, numbers, lists and dictionaries."""
         value: dict[str, Any] = orjson.loads(self.to_json())
         return value
 
     def _repr_html_(self) -> str:
-        """Renders the verdict as a table for notebooks. All text from pages is escaped."""
+        """Render the verdict as a table for notebooks. All text of pages is escaped."""
         fields = self.to_dict()
         evidence = fields.pop("evidence", {})
         shown = {name: fields[name] for name in _SHOWN if fields.get(name) is not None}
@@ -147,7 +154,7 @@ _SHOWN = (
 
 
 def _cell(value: Any) -> str:
-    """Renders a value as HTML; of a page its URL. Marks that change the reading direction end with the cell."""
+    """Render a value as HTML; for a page, its URL. The cell isolates marks that change the reading direction."""
     text = value["url"] if isinstance(value, dict) and "url" in value else value
     text = text if isinstance(text, str) else orjson.dumps(text).decode()
     return f'<bdi dir="auto">{escape(text)}</bdi>'

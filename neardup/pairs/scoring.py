@@ -30,13 +30,29 @@ Arrays = tuple[np.ndarray, ...]
 
 
 def compare(a: Sketch, b: Sketch) -> Pair:
-    """Compute the numbers of a pair. a: the new page; b: the candidate.
+    """Compute the numbers of a pair of pages.
 
-    It decides nothing: `neardup.rules.rule_of(decider).decide(pair, decider)` does.
+    The numbers decide nothing: `neardup.rules.rule_of(decider).decide(pair, decider)` makes a ruling of them.
 
-    Raises TypeError for what is no sketch, BadInput for sketches of two schemes: their `Sketch.scheme` differ, or both
-    are of one site and their `site_fingerprint` differ. Sketches of two sites without a scheme are not checked: then
-    numbers of two schemes are meaningless.
+    Args:
+        a: sketch of the new page.
+        b: sketch of the candidate, an earlier page.
+
+    Raises:
+        TypeError: if an argument is not a `Sketch`.
+        BadInput: if the sketches belong to two schemes, that is if `Sketch.scheme` differs, or if `site_fingerprint`
+            differs between two pages of one site. Two sketches without scheme, of two sites, are not checked: the
+            numbers are meaningless if the schemes differ.
+
+    Example:
+        >>> from neardup import Page, Scheme, Sketch, compare, sketch_pages
+        >>> text = b" ".join(b"word%d" % i for i in range(300))
+        >>> pages = [Page("https://a.example/", text), Page("https://b.example/", text + b" 9:41")]
+        >>> scheme = Scheme(seed=7)
+        >>> a, b = (Sketch(record, scheme) for record in sketch_pages(pages, scheme))
+        >>> pair = compare(a, b)
+        >>> pair.b_similarity, round(pair.tape_score, 4)  # equal supershingles of six, and the tape score
+        (6, 0.9934)
     """
     for sketch in (a, b):
         if not isinstance(sketch, Sketch):
@@ -51,7 +67,7 @@ def compare(a: Sketch, b: Sketch) -> Pair:
 
 
 def compare_records(a: bytes, others: Sequence[bytes]) -> list[Pair]:
-    """Compute the numbers of `a` with each of the other records, in their order; see `PairScorer`."""
+    """Compute the numbers of the record `a` with each record of `others`, in the order of `others`."""
     scorer, records = PairScorer(), [*others, a]
     scorer.add(len(others), range(len(others)), records.__getitem__)
     return list(map(pair_of, scorer.numbers()))

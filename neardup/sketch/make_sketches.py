@@ -44,16 +44,25 @@ def sketch_pages(
     log_times: Sequence[int] | None = None,
     threads: int = 1,
 ) -> list[bytes]:
-    """Return one record a page, in their order; `Sketch(record, scheme)` reads a record.
+    """Return one record for each page, in the order of the pages. `Sketch(record, scheme)` reads a record.
 
-    How pages are grouped into calls changes no byte of a record.
+    Splitting the pages into several calls changes no byte of a record. No content of a page raises an error:
 
-    A page whose `problem` is set, whose URL is not absolute, or whose status is neither 404 nor 410 nor 2xx gives a
-    REJECTED record with the reason; so does a status of NO_PAGE_STATUSES (206 and others). 404, 410, and a null body
-    with a status of 2xx give a TOMBSTONE. Of a body over the scheme's body_bytes_max only the first part is sketched.
-    coordinates and log_times (ms): one a page; a page without `fetched_at` takes its log time. threads: how many share
-    the batch, by bytes. Never raises for what a page holds;
-    raises BadInput for a scheme that does not fit the record's layout, TypeError for what is no `Page`.
+    * A page whose `problem` is set, whose URL is not absolute, or whose status is neither 404 nor 410 nor 2xx gives a
+      REJECTED record with the reason. So does a status of NO_PAGE_STATUSES (206 and others).
+    * Status 404 or 410, and a null body with a status of 2xx, give a TOMBSTONE.
+    * Of a body over `Scheme.body_bytes_max` only the first part is sketched.
+
+    Args:
+        pages: the pages.
+        scheme: parameters of the sketches.
+        coordinates: where each page was read, one for each page.
+        log_times: log time of each page in milliseconds, which replaces a missing `Page.fetched_at`.
+        threads: number of threads that share the batch, by bytes.
+
+    Raises:
+        TypeError: if an element of `pages` is not a `Page`.
+        BadInput: if the scheme does not fit the layout of a record.
     """
     if isinstance(pages, Page):
         raise TypeError("sketch_pages takes pages in a list: sketch_pages([page], scheme)")

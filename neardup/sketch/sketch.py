@@ -86,10 +86,15 @@ class Sketch(RecordTexts):
     __slots__ = ("_header", "_starts", "record", "scheme")
 
     def __init__(self, record: bytes, scheme: Scheme | None = None) -> None:
-        """Checks and opens a record.
+        """Check and open a record.
 
-        scheme: the scheme that made it, if known; `compare` refuses sketches of two schemes. Raises CorruptRecord for
-        an unknown version or a wrong length, BadInput for a record of another seed.
+        Args:
+            record: a record of `sketch_pages`.
+            scheme: the scheme that made the record, if it is known. `compare` refuses sketches of two schemes.
+
+        Raises:
+            CorruptRecord: if the version of the record is unknown or its length is wrong.
+            BadInput: if the record was made with another seed than that of `scheme`.
         """
         self.scheme = scheme
         if len(record) < HEADER.itemsize or record[0] != SKETCH_VERSION:

@@ -1,29 +1,34 @@
 """The examples in docstrings of the library run, and print what they show."""
 
 import doctest
+from types import ModuleType
 
 import pytest
 
+from neardup import page, scheme
+from neardup.pairs import scoring
 from streams import library
 
 
-def named(test: doctest.DocTest) -> str:
-    return test.name.removeprefix("streams.library").lstrip(".") or "module"
+def examples_of(module: ModuleType) -> list[doctest.DocTest]:
+    """The examples of a module. Those of its own docstring come first in all others."""
+    found = [test for test in doctest.DocTestFinder().find(module) if test.examples]
+    shared = [example for test in found if test.name == module.__name__ for example in test.examples]
+    for test in found:
+        test.examples[:0] = [] if test.name == module.__name__ else shared
+    return found
 
 
-EXAMPLES = [test for test in doctest.DocTestFinder().find(library) if test.examples]
-#: What the module's docstring defines for all examples.
-SHARED = next(test for test in EXAMPLES if named(test) == "module").docstring
+EXAMPLES = [test for module in (library, page, scheme, scoring) for test in examples_of(module)]
 
 
-@pytest.mark.parametrize("example", EXAMPLES, ids=map(named, EXAMPLES))
-def test_an_example_of_the_library_prints_what_it_shows(example: doctest.DocTest) -> None:
-    exec("".join(line.source for line in doctest.DocTestParser().get_examples(SHARED or "")), example.globs)
-    runner = doctest.DocTestRunner(optionflags=doctest.REPORT_NDIFF)
+@pytest.mark.parametrize("example", EXAMPLES, ids=[test.name for test in EXAMPLES])
+def test_an_example_of_a_docstring_prints_what_it_shows(example: doctest.DocTest) -> None:
     printed: list[str] = []
-    assert runner.run(example, out=printed.append).failed == 0, "".join(printed)
+    result = doctest.DocTestRunner(optionflags=doctest.REPORT_NDIFF).run(example, out=printed.append)
+    assert result.failed == 0, "".join(printed)
 
 
 def test_each_call_of_the_library_has_an_example() -> None:
     calls = {"open_index", *(f"Deduplicator.{name}" for name in ("add", "stream", "query", "cluster"))}
-    assert calls <= set(map(named, EXAMPLES))
+    assert {f"streams.library.{call}" for call in calls} <= {test.name for test in EXAMPLES}
