@@ -7,22 +7,29 @@ never_merge = true             # nothing but exact copies
 tape_min = 0.9                 # a closer match than others
 """
 
-import math
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import orjson
+from msgspec import Meta, Struct
 
 from neardup.decider import SiteOverride
 from neardup.errors import BadInput
+from neardup.typed_json import typed
 from neardup.urls import site_of
 from streams.errors import bad_input
 
-_WISHES = ("never_merge", "tape_min")
 #: Enough for some 100,000 sites; each verdict looks up two of them.
 FILE_BYTES_MAX = 10_000_000
+
+
+class _Numbers(Struct, forbid_unknown_fields=True):
+    """The numbers of a site."""
+
+    never_merge: bool = False
+    tape_min: Annotated[float, Meta(ge=0, le=1)] | None = None
 
 
 def sites_of(raw: Any) -> dict[str, SiteOverride]:
@@ -43,16 +50,13 @@ def _site(name: str, required: Any) -> tuple[str, SiteOverride]:
     site = name.lower()
     if site_of(site) != site:
         raise BadInput(f"site {name[:100]!r} is no registrable domain, as example.com or example.co.uk are")
-    if not isinstance(required, Mapping) or not set(required) <= set(_WISHES):
-        raise BadInput(f'site {site}: there is {", ".join(_WISHES)}; TOML wants quotes: ["example.com"]')
-    never, least = required.get("never_merge", False), required.get("tape_min")
-    if not isinstance(never, bool):
-        raise BadInput(f"site {site}: never_merge is true or false")
-    if least is None:
-        return site, SiteOverride(never)
-    if isinstance(least, bool) or not isinstance(least, int | float) or not (math.isfinite(least) and 0 <= least <= 1):
-        raise BadInput(f"site {site}: tape_min is a number from 0 to 1")
-    return site, SiteOverride(never, float(least))
+    try:
+        numbers = typed(required, _Numbers)
+    except ValueError as error:
+        known = ", ".join(_Numbers.__struct_fields__)
+        hint = f'; there is {known}, and TOML needs quotes: ["example.com"]'
+        raise BadInput(f"site {site}: {error}{hint}") from error
+    return site, SiteOverride(numbers.never_merge, numbers.tape_min)
 
 
 def _tables(path: Path) -> Any:
@@ -61,7 +65,7 @@ def _tables(path: Path) -> Any:
         text = file.read(FILE_BYTES_MAX + 1)
     if len(text) > FILE_BYTES_MAX:
         raise BadInput(f"{path}: more than {FILE_BYTES_MAX:,} bytes")
-    try:
+    try:  # not by `tolerant_json`: a number that is NaN is a mistake here, and not a missing value
         return orjson.loads(text) if text.lstrip().startswith(b"{") else tomllib.loads(text.decode())
     except ValueError as error:  # JSONDecodeError, TOMLDecodeError, bad UTF-8
         raise BadInput(f"{path}: neither JSON nor TOML: {error}") from error

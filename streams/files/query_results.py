@@ -8,21 +8,21 @@ the time that fetching and rendering the page took; the crawler and `neardup ren
 """
 
 import base64
-import binascii
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Annotated, BinaryIO
 
 import orjson
+from msgspec import Meta, Struct
 
 from neardup.errors import BadInput, BadPage
 from neardup.evaluation.pairs.labels import lines_of
 from neardup.limits import BODY_BYTES_MAX
 from neardup.page import Page
 from neardup.signals.pages import Body, Result
-from neardup.tolerant_json import loads
+from neardup.typed_json import decode
 from neardup.urls import normalise_url
 from streams.errors import bad_input
 from streams.files.not_read import NotRead
@@ -57,15 +57,43 @@ class Line:
         return Result(self.page.url, body, rendered, self.query, self.lang)
 
 
+_Milliseconds = Annotated[float, Meta(ge=0, le=MS_MAX)]
+
+
+class _Base64(Struct):
+    base64: str
+
+    def decoded(self) -> bytes:
+        """Raises ValueError."""
+        try:
+            return base64.b64decode(self.base64, validate=True)
+        except ValueError as error:
+            raise ValueError(f"rendered is not base64: {error}") from error
+
+
+class _Fields(Struct):
+    """The fields of a line that a page has not."""
+
+    query: str | None = None
+    rendered: str | _Base64 | None = None
+    lang: str | None = None
+    fetch_ms: _Milliseconds | None = None
+    render_ms: _Milliseconds | None = None
+
+
 def decode_result(line: bytes) -> Line:
     """Raises BadPage for a line that is no result."""
     page = decode_line(line)
     if page.problem or page.body is None:
         raise BadPage(page.problem or _GONE)
-    value = loads(line)
-    query, lang = (_text(value, name) for name in ("query", "lang"))
-    times = (_milliseconds(value, name) for name in ("fetch_ms", "render_ms"))
-    return Line(_normal(page), query, _rendered(value.get("rendered")), lang, *times)
+    try:
+        own = decode(line, _Fields)
+        rendered = own.rendered.decoded() if isinstance(own.rendered, _Base64) else own.rendered
+    except ValueError as error:
+        raise BadPage(str(error)) from error
+    if isinstance(rendered, str):
+        rendered = rendered.encode("utf-8", "replace")
+    return Line(_normal(page), own.query or "", rendered, own.lang or "", own.fetch_ms, own.render_ms)
 
 
 def encode_result(line: Line, **more: object) -> bytes:
@@ -81,33 +109,6 @@ def encode_result(line: Line, **more: object) -> bytes:
 
 def _normal(page: Page) -> Page:
     return Page(normalise_url(page.url), page.body, page.content_type)
-
-
-def _text(value: dict[str, Any], name: str) -> str:
-    found = value.get(name)
-    if found is not None and not isinstance(found, str):
-        raise BadPage(f"{name} is no text")
-    return found or ""
-
-
-def _milliseconds(value: dict[str, Any], name: str) -> float | None:
-    found = value.get(name)
-    if found is None:
-        return None
-    if isinstance(found, bool) or not isinstance(found, int | float) or not 0 <= found <= MS_MAX:
-        raise BadPage(f"{name} is no number of milliseconds")
-    return float(found)
-
-
-def _rendered(value: Any) -> bytes | None:
-    if value is None:
-        return None
-    if isinstance(value, str):
-        return value.encode("utf-8", "replace")
-    try:
-        return base64.b64decode(value["base64"], validate=True)
-    except (TypeError, KeyError, binascii.Error, ValueError):
-        raise BadPage("rendered is neither text, nor an object with base64, nor null") from None
 
 
 class ResultFile:

@@ -23,8 +23,10 @@ import io
 import os
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from neardup.errors import CorruptRecord, StateError
 from streams.process.disk import sync

@@ -3,19 +3,21 @@
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from io import BufferedReader
 from typing import Any
 
+from msgspec import Struct, to_builtins
+
 from neardup.errors import CorruptRecord
+from neardup.typed_json import decode
 
 MANIFEST_VERSION = 1
 #: Bytes read and copied at a time.
 PIECE_BYTES = 1 << 20
 
 
-@dataclass(frozen=True, slots=True)
-class StoredFile:
+class StoredFile(Struct, frozen=True, forbid_unknown_fields=True):
     """One file of a checkpoint: its path in the state directory, its size in bytes, its BLAKE2b in hex."""
 
     name: str
@@ -23,8 +25,13 @@ class StoredFile:
     digest: str
 
 
-@dataclass(frozen=True, slots=True)
-class Manifest:
+class _Version(Struct):
+    """What every version of a manifest has."""
+
+    version: int
+
+
+class Manifest(Struct, frozen=True, forbid_unknown_fields=True):
     """The identity of a checkpoint.
 
     offset: of the message to fold next. log_time: ms since the epoch, of the last page folded. log: identity of the
@@ -58,18 +65,16 @@ class Manifest:
         return sum(file.size for file in self.files)
 
     def to_json(self) -> bytes:
-        return json.dumps(asdict(self), sort_keys=True, separators=(",", ":")).encode()
+        return json.dumps(to_builtins(self), sort_keys=True, separators=(",", ":")).encode()
 
     @classmethod
     def from_json(cls, data: bytes, where: str) -> "Manifest":
         """Raises CorruptRecord that names `where`."""
         try:
-            value = json.loads(data)
-            if value["version"] != MANIFEST_VERSION:
-                raise CorruptRecord(f"{where} has version {value['version']}; this program reads {MANIFEST_VERSION}")
-            files = tuple(StoredFile(**file) for file in value.pop("files"))
-            return cls(**value, files=files)
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            if (version := decode(data, _Version).version) != MANIFEST_VERSION:
+                raise CorruptRecord(f"{where} has version {version}; this program reads {MANIFEST_VERSION}")
+            return decode(data, cls)
+        except ValueError as error:
             raise CorruptRecord(f"{where} is no manifest of a checkpoint: {error}") from error
 
 
@@ -85,7 +90,7 @@ def describe(checkpoints: Sequence[Checkpoint]) -> list[Mapping[str, Any]]:
     """Return one JSON row per checkpoint, with the number of its files."""
     rows: list[Mapping[str, Any]] = []
     for one in checkpoints:
-        row = asdict(one.manifest)
+        row = to_builtins(one.manifest)
         row["files"] = len(one.manifest.files)
         row["stale"] = any(one.manifest.is_stale(other.manifest) for other in checkpoints)
         rows.append({"name": one.name, **row, "bytes": one.manifest.size})

@@ -94,7 +94,7 @@ def test_unreadable_results_are_reported_and_others_grouped(shell: Shell) -> Non
     assert ended.code == 3
     assert len(groups(ended.out)) == 2
     assert "results.jsonl:8: not JSON" in ended.err
-    assert "rendered is neither text" in ended.err
+    assert "rendered is an integer, and text or an object is required" in ended.err
     assert ended.err.count("results.jsonl:") == 5
 
 

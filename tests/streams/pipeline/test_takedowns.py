@@ -5,12 +5,12 @@ import random
 import shutil
 from collections.abc import Iterator
 from contextlib import ExitStack
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import orjson
 import pytest
+from msgspec.structs import replace
 
 from neardup.decider import Decider
 from neardup.errors import BadInput, CorruptRecord

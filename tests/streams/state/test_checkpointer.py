@@ -7,13 +7,13 @@ import random
 import shutil
 import threading
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, BinaryIO
 from uuid import uuid4
 
 import pytest
+from msgspec.structs import replace
 
 from neardup.decider import Decider
 from neardup.errors import BadInput, CorruptRecord, StateError
