@@ -114,7 +114,13 @@ _WAIT_SECONDS = 0.2
 
 
 class NotDelivered(NeardupError):
-    """Pages that Kafka did not acknowledge: publish them again. failures: (URL, reason), FAILURES_MAX at most."""
+    """Pages that Kafka did not acknowledge: publish them again.
+
+    Args:
+        topic: topic of the pages.
+        failures: URL and reason of the failed pages, FAILURES_MAX at most.
+        total: number of all failed pages.
+    """
 
     def __init__(self, topic: str, failures: list[tuple[str, str]], total: int) -> None:
         self.failures = failures
@@ -124,10 +130,10 @@ class NotDelivered(NeardupError):
 
 
 class PageProducer:
-    """Publishes pages: each once, those of one URL in the order of the calls. A context manager; not thread-safe.
+    """Publishes each page once, and the pages of one URL in the order of the calls. A context manager; not thread-safe.
 
-    Publishing is asynchronous; `flush`, or leaving the block, waits until Kafka has all pages. A later call raises
-    NotDelivered for pages that could not be delivered, before it does its own work.
+    Publishing is asynchronous. `flush`, or leaving the block, waits until Kafka has all pages. If a page could not be
+    delivered, the next call raises NotDelivered before it does its own work.
     """
 
     def __init__(
@@ -144,16 +150,26 @@ class PageProducer:
         on_error: Callable[[str, str], None] | None = None,
         traces: Traces | None = None,
     ) -> None:
-        """Raises TopicError without the topic, BrokerError when Kafka does not answer, BadInput for bad settings.
+        """Connect to Kafka and find the topic.
 
         Args:
-            codec: the sketchers' codec.
-            bodies: folder for bodies too large for a record, under one of the sketchers' `body_ref_prefixes`.
-            kafka: librdkafka settings (TLS, SASL).
-            record_bytes_max: by default the topic's limit; reading it needs the right to describe its settings.
-            delivery_s: time after which an unacknowledged page has failed.
-            on_error: called with URL and reason of each failed page, instead of NotDelivered.
-            traces: makes a span of each traced page and sends its context along.
+            bootstrap: addresses of brokers, `HOST:PORT,...`.
+            topic: topic of the pages.
+            codec: codec of the records, which must be that of the sketchers: `raw`, `json` or `warc`.
+            bodies: folder or fsspec URL for bodies too large for a record, below one of the `body_ref_prefixes` of the
+                sketchers.
+            kafka: settings of librdkafka (TLS, SASL).
+            record_bytes_max: greatest size of a record in bytes. By default the limit of the topic, whose reading needs
+                the right to describe the settings of the topic.
+            buffer_bytes: bytes of unacknowledged records beyond which `publish` waits.
+            delivery_s: seconds after which an unacknowledged page has failed.
+            on_error: function that receives URL and reason of each failed page. Without it, calls raise NotDelivered.
+            traces: makes a span for each traced page, and sends the context of the span with the record.
+
+        Raises:
+            TopicError: if the topic is missing.
+            BrokerError: if Kafka does not answer.
+            BadInput: if a setting is invalid.
         """
         check_codec(codec)
         self.topic = topic
@@ -196,38 +212,52 @@ class PageProducer:
         score: float | None = None,
         truncated: bool = False,
     ) -> None:
-        """Publish one fetch. Waits while the buffer is full.
+        """Publish one fetch. Wait while the buffer is full.
 
-        Publish answers to GET alone, and none whose connection was lost: they would replace the page. A program that
-        writes records itself and knows neither sets the headers `http-method` and `truncated` (`streams.formats.raw`).
+        Publish answers to GET alone. Publish no answer whose connection was lost: it would replace the page. A program
+        that writes records itself can mark such answers by the headers `http-method` and `truncated`
+        (`streams.formats.raw`).
 
         Args:
-            content_type: the HTTP header, with its charset.
-            fetched_at: ms since the epoch, or what else `neardup.fetch_times` reads: seconds as of `time.time()`, a
-                datetime with a time zone, a date as text; by default the time of arrival at Kafka.
-            status: of HTTP. 404 and 410 mean that the page is gone; the sketchers reject others than 2xx, and those
-                that bring no page or a part of it (204, 205, 206, 207, 208, 226).
-            score: the crawler's own, 0 to 1, for the choice of canonical pages (`neardup canonical`); not with the
-                codec `warc`.
-            truncated: the crawler cut the body at its own limit of length; the verdict says so.
+            url: URL that served the page.
+            body: bytes as fetched.
+            content_type: value of the HTTP header, with its charset.
+            fetched_at: fetch time in milliseconds since 1970, or another form that `neardup.fetch_times` reads: seconds
+                as of `time.time()`, a datetime with a time zone, a date as text. By default the time of arrival at
+                Kafka.
+            status: HTTP status. 404 and 410 mean that the page is gone. The sketchers reject a status outside 2xx, and
+                a status without a whole page (204, 205, 206, 207, 208, 226).
+            score: the crawler's score of the page, 0 to 1, for the choice of canonical pages (`neardup canonical`). The
+                codec `warc` has no score.
+            truncated: whether the crawler cut the body at its own limit of length. The verdict repeats it.
 
-        Raises RecordTooLarge, BadInput and BadPage for this page; NotDelivered, BrokerError for earlier ones.
+        Raises:
+            RecordTooLarge, BadInput, BadPage: if this page cannot be published.
+            NotDelivered, BrokerError: if an earlier page was not delivered.
         """
         self.send(Page(url, bytes(body), content_type, _ms(fetched_at), status, score=score, truncated=truncated))
 
     def gone(self, url: str, *, fetched_at: float | str | datetime | None = None) -> None:
-        """Publish that the page no longer exists. Raises as `publish`."""
+        """Publish that the page no longer exists.
+
+        Args:
+            url: URL of the page.
+            fetched_at: time of the answer, in a form of `publish`.
+
+        Raises:
+            NeardupError: the errors of `publish`.
+        """
         self.send(Page(url, None, fetched_at=_ms(fetched_at)))
 
     def send(self, page: Page) -> None:
-        """`publish` for a Page."""
+        """Publish a Page as `publish` does."""
         self.poll()
         with self._traced(self._record(page), page.url) as record:
             while not self._accepted(record):
                 self._writer.poll(0.1)
 
     def offer(self, page: Page) -> bool:
-        """Publish without waiting; return False if the buffer is full."""
+        """Publish a Page without waiting. Return False if the buffer is full: the page was not published."""
         self.poll()
         with self._traced(self._record(page), page.url) as record:
             return self._accepted(record)
@@ -251,16 +281,25 @@ class PageProducer:
         return True
 
     def poll(self) -> int:
-        """Handle acknowledgements without waiting; return the number of unacknowledged pages.
+        """Handle acknowledgements without waiting. Return the number of unacknowledged pages.
 
-        Needed only if no other method is called for long. Raises NotDelivered, BrokerError.
+        A caller needs it only if it calls no other method for long.
+
+        Raises:
+            NotDelivered: if a page was not delivered.
+            BrokerError: if Kafka reports an error that ends the producer.
         """
         left = self._writer.poll()
         self._raise_failures()
         return left
 
     def flush(self) -> None:
-        """Wait until Kafka has every page. Raises NotDelivered, BrokerError."""
+        """Wait until Kafka has every page.
+
+        Raises:
+            NotDelivered: if a page was not delivered.
+            BrokerError: if Kafka reports an error that ends the producer.
+        """
         self._writer.flush()
         self._raise_failures()
 
@@ -307,13 +346,13 @@ class PositionStore(Protocol):
     """Stores the positions of a consumer of verdicts."""
 
     def load(self) -> Mapping[str, int]:
-        """Return the stored `VerdictBatch.positions`, each name with its newest number; empty at first."""
+        """Return the stored `VerdictBatch.positions`: each name with its newest number. Empty at first."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """Positions at hand; by default none."""
+    """A store of positions that the caller holds in memory; by default no positions."""
 
     positions: Mapping[str, int] = field(default_factory=dict)
 
@@ -323,15 +362,17 @@ class Stored:
 
 @dataclass(frozen=True, slots=True)
 class VerdictBatch:
-    """Some verdicts, with the positions behind them."""
+    """Some verdicts, with the positions behind the last of them."""
 
-    #: JSON objects as published; those of one URL in order.
+    #: The verdicts as published JSON objects. Verdicts of one URL are in order.
     verdicts: list[dict[str, Any]]
-    #: To be stored in one transaction with the rows made from the verdicts. It has all names, not only this batch's.
+    #: The positions to store in one transaction with the rows made from the verdicts. Contains the names of all
+    #: partitions, also of partitions without a verdict in this batch.
     positions: dict[str, int]
-    #: LiveVerdicts: generation of the verdicts.
+    #: Generation of the verdicts, if LiveVerdicts yielded the batch.
     generation: str = ""
-    #: LiveVerdicts: the generation is consumed up to the end that its topic had at the switch, so it can be shown.
+    #: Whether LiveVerdicts has consumed the generation up to the end that its topic had at the switch, so that an index
+    #: can show the generation.
     complete: bool = False
 
 
@@ -353,10 +394,21 @@ class VerdictConsumer:
         partitions: list[int] | None = None,
         kafka: Mapping[str, Setting] | None = None,
     ) -> None:
-        """start: for an empty store; a number is a time, ms since the epoch. partitions: by default all.
+        """Connect to Kafka and begin at the stored positions.
 
-        Raises TopicError if the topic is missing or the positions belong to another one (it was recreated),
-        PositionLost if verdicts were deleted before they were consumed, BrokerError, BadInput.
+        Args:
+            bootstrap: addresses of brokers, `HOST:PORT,...`.
+            store: store of the consumer's positions.
+            topic: topic of the verdicts.
+            start: where to begin if the store is empty. A number is a time in milliseconds since 1970.
+            partitions: numbers of the partitions to consume. By default all.
+            kafka: settings of librdkafka (TLS, SASL).
+
+        Raises:
+            TopicError: if the topic is missing, or if the positions belong to another topic because it was recreated.
+            PositionLost: if Kafka deleted verdicts before they were consumed.
+            BrokerError: if Kafka does not answer.
+            BadInput: if a setting or a partition is invalid.
         """
         self._connection = Connection(bootstrap, kafka or {})
         self._only = None if partitions is None else frozenset(partitions)
@@ -382,8 +434,17 @@ class VerdictConsumer:
     ) -> Iterator[VerdictBatch]:
         """Yield batches of 1 to `count` verdicts.
 
-        follow: wait for further verdicts; else end with those committed at the call. wait_s: end after this time
-        without a verdict. Raises PositionLost, TopicError, BrokerError, CorruptRecord.
+        Args:
+            follow: whether to wait for further verdicts. Otherwise the last batch ends with the verdicts that are
+                committed at the call.
+            count: greatest number of verdicts of a batch.
+            wait_s: seconds without a verdict after which the call ends. None: never.
+
+        Raises:
+            PositionLost: if Kafka deleted verdicts before they were consumed.
+            TopicError: if the topic was deleted or recreated.
+            BrokerError: if Kafka reports an error.
+            CorruptRecord: if a record is no verdict.
         """
         ends = {} if follow else self.ends()
         last = time.monotonic()
@@ -470,12 +531,15 @@ class VerdictConsumer:
 class LiveVerdicts:
     """Yields the verdicts of the live generation. A context manager; not thread-safe.
 
-    It switches to another generation within LIVE_SECONDS after `neardup generation cutover`, between two batches. A
-    generation's verdicts are about all pages: it is consumed from its start when it becomes live for the first time,
-    and from its stored positions when it becomes live again. Keep a row for each (generation, URL), and show the rows
-    of the generation whose batch was `complete` last. The first complete batch after a start or a cut-over has no
-    verdicts: it comes even if nothing is left to consume, as after a cut-over back. VerdictConsumer can consume a
-    generation into the same rows and positions before it is live.
+    After `neardup generation cutover`, LiveVerdicts switches to the other generation within LIVE_SECONDS, between two
+    batches. The verdicts of a generation are about all pages. So LiveVerdicts consumes a generation from its start when
+    the generation becomes live for the first time, and from the stored positions when the generation becomes live
+    again.
+
+    Keep a row for each (generation, URL), and show the rows of the generation whose batch was `complete` last. The
+    first complete batch after a start or a cut-over has no verdicts. LiveVerdicts yields it even if no verdict is left
+    to consume, for example after a cut-over back. VerdictConsumer can consume a generation into the same rows and
+    positions before the generation is live.
     """
 
     def __init__(
@@ -489,14 +553,22 @@ class LiveVerdicts:
         start: Start = "beginning",
         kafka: Mapping[str, Setting] | None = None,
     ) -> None:
-        """Raises as VerdictConsumer, and CorruptRecord for an unreadable control topic.
+        """Connect to Kafka, find the live generation, and begin at its stored positions.
 
-        Positions of topics that belong to no generation, such as a recreated one, are kept but not used.
+        Positions of topics that belong to no generation, for example of a recreated topic, are kept and not used.
 
         Args:
-            topic: of the unnamed generation, with the prefix.
-            group, prefix: the roles' `group` and `topic_prefix`.
-            start: for an empty store.
+            bootstrap: addresses of brokers, `HOST:PORT,...`.
+            store: store of the consumer's positions.
+            topic: topic of the verdicts of the unnamed generation, with its prefix.
+            group: setting `group` of the roles.
+            prefix: setting `topic_prefix` of the roles.
+            start: where to begin if the store is empty. A number is a time in milliseconds since 1970.
+            kafka: settings of librdkafka (TLS, SASL).
+
+        Raises:
+            NeardupError: the errors of VerdictConsumer.
+            CorruptRecord: if the control topic cannot be read.
         """
         self._bootstrap, self._topic, self._kafka = bootstrap, topic, kafka
         connection = Connection(bootstrap, kafka or {})
@@ -515,7 +587,10 @@ class LiveVerdicts:
     def batches(
         self, *, follow: bool = True, count: int = 1_000, wait_s: float | None = None
     ) -> Iterator[VerdictBatch]:
-        """Yield batches of up to `count` verdicts of one generation. Arguments and errors as of VerdictConsumer."""
+        """Yield batches of up to `count` verdicts of one generation.
+
+        Arguments and errors are those of `VerdictConsumer.batches`.
+        """
         last = time.monotonic()
         while True:
             if self._newly_complete():
