@@ -77,7 +77,7 @@ from neardup.standing import duplicate_of
 from streams.errors import BrokerError, NoAnswer, RecordTooLarge, TopicError
 from streams.formats.bodies import BodyFolder
 from streams.formats.codecs import check_codec, fitting
-from streams.formats.verdicts import decode_verdict
+from streams.formats.verdict_records import decode_verdict
 from streams.kafka import Admin, Connection, ControlReader, ControlTopic, TopicReader, Writer
 from streams.kafka.connection import TRY_SECONDS_MAX, Setting, log
 from streams.ports import Outgoing

@@ -39,7 +39,7 @@ CORE = (
     "tests/neardup/text/",
     "tests/streams/config/",
     "tests/streams/formats/",
-    "tests/streams/history/test_replay.py",
+    "tests/streams/verdicts/test_replay.py",
     "tests/streams/pipeline/",
     "tests/streams/roles/test_schedules.py",
     "tests/streams/state/",

@@ -168,6 +168,6 @@ def test_names_in_pages_exist() -> None:
 
 def test_a_name_that_does_not_exist_is_found() -> None:
     wrong = "`posted.keeps_the_same`, `streams.roles.forget`, `streams/none.py`, `Matcher.no_such`, `none.py`"
-    right = "`neardup.open_index`, `streams.roles.operator`, `tests/oracle`, `Decider.tape_min`, `urls.owner_of(url)`"
+    right = "`neardup.open_index`, `streams.operate.cut_over`, `tests/oracle`, `Decider.tape_min`, `urls.owner_of(url)`"
     assert missing(wrong, ROOT) == [*re.findall(r"`([\w.]+)`", wrong), "streams/none.py"]
     assert missing(right, ROOT) == []

@@ -37,8 +37,8 @@ from streams.commands.scan_summary import KINDS
 from streams.config.settings import Settings
 from streams.kafka import Admin, Connection, topics
 from streams.kafka.topics import Sizes
-from streams.roles.print_verdicts import table
-from streams.roles.publish import Published, publish
+from streams.operate.publish import Published, publish
+from streams.verdicts.print_verdicts import table
 
 # isort: split
 from demo import pack

@@ -100,7 +100,7 @@ def _type(what: Mapping[str, Any]) -> str:
 
 def export_tables() -> str:
     """The columns of the tables that `neardup export` writes."""
-    from streams.history.export import COLUMNS, TABLES
+    from streams.verdicts.export import COLUMNS, TABLES
 
     rows = [
         (f"`{name}`", ", ".join(f"`{table}`" for table in TABLES if name in TABLES[table]), kind, meaning)

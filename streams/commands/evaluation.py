@@ -83,7 +83,7 @@ def _audit_files(audits: Sequence[str], settings: SettingFlags) -> Iterator[list
                 continue
             from rich.console import Console
 
-            from streams.roles.print_verdicts import show
+            from streams.verdicts.print_verdicts import show
 
             files.append(Path(folder, f"{number}.jsonl"))
             with files[-1].open("wb") as out:

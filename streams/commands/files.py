@@ -217,8 +217,8 @@ def copy(
     if keep is not None and drop_clusters:
         raise WrongUsage("--keep and --drop-clusters exclude each other; choose one")
 
-    from streams.history.copying import KEPT_BY, Selection, copy_command
     from streams.state.scan_directory import State as OpenState
+    from streams.verdicts.copying import KEPT_BY, Selection, copy_command
 
     try:
         policy = policy_of(keep or "", KEPT_BY)

@@ -66,7 +66,7 @@ def create_topics(
     given = settings.read(connects="topics")
 
     from streams.kafka.topics import Sizes, create
-    from streams.roles.generations import control_topic
+    from streams.roles.own_generation import control_topic
 
     sizes = Sizes(
         partitions=partitions, shards=max(1, given.shards), replicas=replicas, compact_verdicts=compact_verdicts
@@ -109,7 +109,7 @@ def check_topics(
         return 0
 
     from streams.kafka.topics import Sizes, check
-    from streams.roles.generations import control_topic
+    from streams.roles.own_generation import control_topic
 
     problems = [str(each) for each in check(_admin(given), given.topics, Sizes(shards=max(1, given.shards)))]
     problems += filter(None, [control_topic(given, "topics").problem()])
@@ -123,7 +123,7 @@ def check_topics(
 
 
 def _send_page(settings: Settings, timeout: float, as_json: bool) -> None:
-    from streams.roles.ping import ping
+    from streams.operate.ping import ping
 
     named = settings.origins.get("generation", "").startswith("flag")
     pong = ping(settings, timeout_s=timeout, generation=settings.generation if named else None)
@@ -173,7 +173,7 @@ def accept_record(offset: Offset, /, *, settings: DecisionFlags = DecisionFlags.
 
 def _decide(decision: str, offset: int, settings: Settings) -> None:
     from streams.formats.message import Decision
-    from streams.roles.operator import decide
+    from streams.operate.operator_decisions import decide
 
     at = decide(settings, Decision(decision), offset)
     echo(f"written at offset {at}; start the matcher again")
@@ -185,7 +185,8 @@ def list_generations(*, as_json: AsJson = False, settings: GenerationFlags = Gen
 
     The list has stage, lag, scheme and decider of each. In a pipe the columns have tabs between them.
     """
-    from streams.roles.generations import described, shown
+    from streams.operate.generations import described
+    from streams.roles.own_generation import shown
 
     rows = described(settings.read(connects="topics"))
     if as_json:
@@ -229,7 +230,7 @@ def cut_over_generation(
     It refuses a generation that has not caught up, one whose roles have fallen behind, one whose matcher does not run,
     and one that was never live and lost verdicts to retention.
     """
-    from streams.roles.cut_over import cut_over
+    from streams.operate.cut_over import cut_over
 
     given = settings.read(connects="topics")
     before = cut_over(given, name, force=force, warn=lambda text: complain(f"warning: {text}"))
@@ -243,7 +244,7 @@ def remove_generation(name: GenerationName, /, *, settings: RemoveFlags = Remove
     Stop its roles first, and delete its state directory afterwards. The command refuses the live generation, and one
     whose sketches another one judges.
     """
-    from streams.roles.generations import removed
+    from streams.operate.generations import removed
 
     gone = removed(settings.read(connects="topics"), name)
     echo(f"generation {quote(name)} is removed: {', '.join(gone)}")
@@ -382,7 +383,7 @@ def replay(
         raise WrongUsage("--to-topic is for the stream, and excludes --out: choose one")
     times = _instant(since), _instant(until)
 
-    from streams.history.replay import Stretch, replay_scan
+    from streams.verdicts.replay import Stretch, replay_scan
 
     stretch = Stretch(start, stop, *times)
     announce_compiler("sketching", "judging")
@@ -395,7 +396,7 @@ def replay(
                 other = given.decider(opened.scheme) if given.decider_values else None
                 done = replay_scan(opened, stretch, file, shown.folded, decider=other)
         else:
-            from streams.roles.replay import replay_stream
+            from streams.verdicts.replay_stream import replay_stream
 
             to_file = None if to_topic else file
             done = replay_stream(given, stretch, out=to_file, topic=to_topic or "", progress=shown.folded)

@@ -57,9 +57,9 @@ def dedupe_results(
     import orjson
 
     from neardup.signals.model import read_model
-    from streams.comparison.dedupe_results import DedupeCounts
-    from streams.comparison.dedupe_results import dedupe_results as lines_of
-    from streams.files.query_results import result_file
+    from streams.results.dedupe_results import DedupeCounts
+    from streams.results.dedupe_results import dedupe_results as lines_of
+    from streams.results.query_results import result_file
 
     announce_compiler(quiet=quiet)
     learned = read_model(model)
@@ -161,7 +161,7 @@ def signals(
     Print every signal of two files as Huffman 2007 defines them, and the decision of a model.
     """
     from neardup.signals.model import read_model
-    from streams.comparison.signals import PairPage, signals_command
+    from streams.results.signals_of_files import PairPage, signals_command
 
     announce_compiler()
     pages = PairPage(a, a_url, a_rendered), PairPage(b, b_url, b_rendered)
@@ -202,8 +202,8 @@ def render(
     if private and network != "site":
         raise WrongUsage("--private is for --network site")
 
-    from streams.rendering.network import Network
-    from streams.rendering.render_results import render_command
+    from streams.results.render_network import Network
+    from streams.results.render_results import render_command
 
     with bar(shown=not quiet) as shown:
         tally = render_command(

@@ -185,7 +185,7 @@ def canonical(
     except BadInput as error:
         raise WrongUsage(str(error)) from None
     if state is None:
-        from streams.roles.generations import hold_stream
+        from streams.operate.generations import hold_stream
 
         held = hold_stream(settings.read(), text)
     else:
@@ -242,7 +242,7 @@ def forget(
             done = opened.forget(takedown if id is None else of_url(opened.url_of(id)))
         result, pages, promoted, lines = done.to_json(), done.pages, done.promoted, []
     else:
-        from streams.roles.operator import forget_stream
+        from streams.operate.operator_decisions import forget_stream
 
         try:
             written = forget_stream(given, takedown)

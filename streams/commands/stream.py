@@ -224,7 +224,7 @@ def publish(
 
     from neardup.report import visible
     from streams.files.sources import left_out_text
-    from streams.roles.publish import publish as put
+    from streams.operate.publish import publish as put
 
     with inputs(paths) as files, bar(shown=not as_json) as shown:
         done = put(

@@ -81,8 +81,8 @@ def explain(
         return
     if (url is None) == (prefix is None):
         raise WrongUsage("name a URL; or --prefix for the pages below it; or --rows for an overview of the index")
-    from streams.comparison.explain import explain_command, listed
     from streams.state.scan_reader import read_scan
+    from streams.verdicts.explain import explain_command, listed
 
     with read_scan(state) as opened:
         if prefix is not None:
@@ -147,7 +147,7 @@ def compare(
     make = decider_of(numbers=numbers)
 
     from neardup.signals.model import read_model
-    from streams.comparison.compare import SCHEME, compare_command
+    from streams.verdicts.compare import SCHEME, compare_command
 
     announce_compiler()
     scheme, decider = SCHEME, None
@@ -189,7 +189,7 @@ def topics_of(settings: Settings) -> Callable[[str], Iterator[dict[str, Any]]]:
     """Reads the verdicts of a topic; Kafka's client is imported when the first one is read."""
 
     def topics(name: str) -> Iterator[dict[str, Any]]:
-        from streams.roles.print_verdicts import verdicts_of
+        from streams.verdicts.print_verdicts import verdicts_of
 
         return verdicts_of(settings)(name)
 
@@ -218,10 +218,10 @@ def export(
 
     Column `shown` is true for the URLs that an index should show. Later versions only add columns.
     """
-    from streams.history.diff_command import history_of
-    from streams.history.export import TABLES, rows
-    from streams.history.tables import must_be_writable as must_be_table
-    from streams.history.tables import write_table
+    from streams.verdicts.diff_command import history_of
+    from streams.verdicts.export import TABLES, rows
+    from streams.verdicts.tables import must_be_writable as must_be_table
+    from streams.verdicts.tables import write_table
 
     must_be_table(out)
     history = history_of(source, topics_of(settings.read()))
@@ -258,8 +258,8 @@ def diff(
     Pages are joined by their position in the input, so generations with other page ids can be compared. The page of
     --html shows both verdicts of a sample in sentences, and with a state directory both texts.
     """
-    from streams.history.diff_command import compare as run
-    from streams.history.diff_command import page, shown
+    from streams.verdicts.diff_command import compare as run
+    from streams.verdicts.diff_command import page, shown
 
     topics = topics_of(settings.read())
     with bar(shown=not as_json) as progress:
@@ -304,8 +304,8 @@ def verdicts(
     from rich.console import Console
 
     from streams.process.shutdown import now_ms
-    from streams.roles.print_verdicts import VerdictFilter, parse_columns
-    from streams.roles.print_verdicts import show as follow_topic
+    from streams.verdicts.print_verdicts import VerdictFilter, parse_columns
+    from streams.verdicts.print_verdicts import show as follow_topic
 
     follow_topic(
         settings.read(connects="verdicts"),

@@ -23,11 +23,11 @@ from neardup.signals.table import SIGNALS, signals_of
 from neardup.sketch.layout import RecordKind
 from neardup.sketch.make_sketches import sketch_pages
 from neardup.sketch.sketch import Sketch
-from streams.comparison.compare import SCHEME
 from streams.errors import WrongUsage
 from streams.evaluation.evaluate import natural_labels, open_crawl
-from streams.files.query_results import Line, read_results
 from streams.ports import Progress
+from streams.results.query_results import Line, read_results
+from streams.verdicts.compare import SCHEME
 
 #: Pairs on which the cost of signals is measured.
 COST_PAIRS = 50

@@ -15,10 +15,10 @@ from neardup.evaluation.report import HUFFMAN, Evaluation, make_folder, write
 from neardup.rules import rules_for
 from neardup.signals.learning import FOLDS, LEARNERS, SEEDS, require_learners
 from neardup.wording import counted
-from streams.comparison.compare import SCHEME, pair_of_pages
 from streams.evaluation.examples import Labelled, examples_of, groups_of, labelled, signal_costs
 from streams.evaluation.train import over_processes
 from streams.ports import Progress, silent
+from streams.verdicts.compare import SCHEME, pair_of_pages
 
 
 def evaluate_signals(

@@ -17,12 +17,12 @@ from neardup.evaluation.pairs.study import score
 from neardup.evaluation.tuning import Tuning, setting_text, tune
 from neardup.wording import counted
 from streams.evaluation.evaluate import open_crawl
-from streams.history import diff_command as diff
-from streams.history.diff import Diff
-from streams.history.replay import Stretch, replay_scan
 from streams.ports import Progress, silent
 from streams.process.terminal import table_of
 from streams.state.scan_reader import read_scan
+from streams.verdicts import diff_command as diff
+from streams.verdicts.diff import Diff
+from streams.verdicts.replay import Stretch, replay_scan
 
 
 @dataclass

@@ -1,6 +1,6 @@
 """Connects the roles to Kafka. No other module chooses the adapters of a role."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack, closing
 from functools import partial
 from pathlib import Path
@@ -10,7 +10,7 @@ from neardup.errors import BadInput, CorruptRecord, StateError
 from streams.config.settings import Settings
 from streams.errors import EFFECTS_GONE, NEW_GENERATION, Fenced, Stopped, Unsettled
 from streams.formats.pieces import decode_piece
-from streams.formats.verdicts import decode_verdict
+from streams.formats.verdict_records import decode_verdict
 from streams.kafka import Admin, Connection, KafkaLog, KafkaPages, KafkaTopic, KafkaVerdicts, Writer
 from streams.kafka.assignment import Assignment
 from streams.kafka.reader import TopicReader
@@ -22,8 +22,8 @@ from streams.ports import Record, SketchLog, TopicIds
 from streams.process import logs
 from streams.process.shutdown import now_ms
 from streams.roles.checkpoint import Restoring, RoleCheckpoints, identity
-from streams.roles.generations import generation_served
 from streams.roles.matcher_start import HeldEffects, MatcherPorts, StartOptions, start_matcher
+from streams.roles.own_generation import generation_served
 from streams.roles.runtime import STOP_SECONDS_MAX, Runtime, connect
 from streams.roles.sketch import SketchRole, check_scheme
 from streams.roles.standby import stand_by
@@ -192,7 +192,7 @@ def _match(settings: Settings, runtime: Runtime, new_decider: bool, accept_lost_
             messages_from=lambda start: messages_from(settings, start, runtime),
             verdicts=verdicts,
             newest_verdicts=lambda: newest_verdicts(settings, runtime),
-            write_control=lambda record: _write_control(settings, record),
+            write_control=lambda record: write_control(settings, names.sketches, [record]),
             effects=lambda: held_effects(settings, runtime),
         )
         leader = None
@@ -268,8 +268,10 @@ def messages_from(settings: Settings, start: int, runtime: Runtime | None = None
             yield from log.messages(start)
 
 
-def _write_control(settings: Settings, record: bytes) -> int:
-    with closing(Writer(connect(settings, "match"), settings.topics.sketches)) as writer:
-        writer.send(record)
+def write_control(settings: Settings, topic: str, records: Sequence[bytes]) -> int:
+    """Appends control records to a log. Returns the offset of the last one. Raises BrokerError, TopicError."""
+    with closing(Writer(connect(settings, "match"), topic)) as writer:
+        for record in records:
+            writer.send(record)
         writer.flush()
         return writer.last_offset

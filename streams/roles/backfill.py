@@ -15,16 +15,17 @@ continue once the generation is live.
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import partial
 from importlib.metadata import version
 
 from neardup.errors import BadInput, CorruptRecord, NeardupError, StateError
+from neardup.sketch.takedown_hashes import Takedown
 from streams.config.settings import Settings
 from streams.formats.codecs import fetch_time
-from streams.formats.message import decode_entry
+from streams.formats.message import Forget, decode_entry, encode_control
 from streams.kafka import (
     Admin,
     Connection,
@@ -39,10 +40,9 @@ from streams.kafka import (
 from streams.kafka.topics import Sizes, compacted, create
 from streams.process import logs
 from streams.process.shutdown import now_ms
-from streams.roles.adapters import run_matcher, run_sketcher
+from streams.roles.adapters import run_matcher, run_sketcher, write_control
 from streams.roles.archives import ArchivesRole, known_of, open_archives
-from streams.roles.generations import check_own, settings_of, shown
-from streams.roles.operator import repeat_takedowns
+from streams.roles.own_generation import check_own, settings_of, shown
 from streams.roles.runtime import STOP_SECONDS_MAX, Runtime, connect, connect_before
 from streams.roles.single_process import run_single_process, shards_beside
 
@@ -258,6 +258,19 @@ def _sizes(admin: Admin, settings: Settings, recorded: Generations) -> Sizes:
         verdicts_retention_ms=kept.get(live.verdicts, sizes.verdicts_retention_ms),
         compact_verdicts=compacted(admin, live.verdicts),
     )
+
+
+def repeat_takedowns(settings: Settings, takedowns: Sequence[Takedown]) -> int:
+    """Writes takedowns into the settings' log alone. Returns the offset behind them, or the log's end.
+
+    Raises BrokerError, TopicError.
+    """
+    topic = settings.topics.sketches
+    if takedowns:
+        scheme = bytes.fromhex(settings.scheme().digest)
+        return write_control(settings, topic, [encode_control(Forget(scheme, takedown)) for takedown in takedowns]) + 1
+    with closing(KafkaLog(connect(settings, "match"), topic)) as log:
+        return log.end()
 
 
 class _Watch:

@@ -29,7 +29,7 @@ from streams.process.disk import free_bytes
 from streams.process.shutdown import now_ms
 from streams.roles import checkpoint
 from streams.roles.checkpoint import Restoring, RoleCheckpoints, identity
-from streams.roles.generations import generation_served
+from streams.roles.own_generation import generation_served
 from streams.roles.runtime import STOP_SECONDS_MAX, Runtime, Silence, connect
 from streams.roles.shard import ShardRole
 from streams.roles.sketch import check_scheme

@@ -20,7 +20,7 @@ from neardup.report.samples import page_text, page_there
 from neardup.sketch.layout import RecordKind
 from neardup.sketch.sketch import Sketch
 from neardup.verdict import Coordinates
-from streams.comparison.compare import decision_text, rule_results, veto_names
+from streams.verdicts.compare import decision_text, rule_results, veto_names
 from streams.views.lists import Facts, Row
 from streams.views.rows import JUDGEMENTS
 from streams.views.source import Origin

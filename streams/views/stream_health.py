@@ -16,7 +16,7 @@ from neardup.errors import NeardupError
 from streams.config.settings import Settings
 from streams.kafka import Admin, KafkaTopic
 from streams.kafka.reader import behind
-from streams.roles.generations import described_by, sketchers_of
+from streams.operate.generations import described_by, sketchers_of
 from streams.views.lists import Facts
 from streams.views.peers import Peers, get
 from streams.views.stream_topics import ControlView, short_connection

@@ -38,7 +38,6 @@ from streams.files.exchanges import with_methods
 from streams.files.fetching import fetched
 from streams.files.jsonl_and_parquet import Lines, ParquetRows, columns_named, fitted, names_of_lines
 from streams.files.not_read import NotRead
-from streams.files.query_results import decode_result
 from streams.files.sources import open_sources
 from streams.files.warc_reader import WarcReader
 from streams.formats import bodies as formats_bodies
@@ -48,14 +47,15 @@ from streams.formats.compressed import Damaged, decode_body
 from streams.formats.http_answer import read_answer
 from streams.formats.json import Fields
 from streams.formats.message import decode_entry, decode_verdicts
-from streams.formats.verdicts import decode_object
+from streams.formats.verdict_records import decode_object
 from streams.formats.warc import page_of
-from streams.history.diff import diff
-from streams.history.diff_command import history_of
 from streams.kafka.control_topic import _content_of as generations_of
 from streams.pipeline import batch_fold
 from streams.pipeline.matcher import Matcher
+from streams.results.query_results import decode_result
 from streams.state.manifest import Manifest
+from streams.verdicts.diff import diff
+from streams.verdicts.diff_command import history_of
 from tests.fuzz.requests import http_request, label_request
 from tests.streams.scripted import ScriptedRecord
 

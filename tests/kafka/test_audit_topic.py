@@ -22,8 +22,8 @@ from streams.formats.message import encode_message
 from streams.kafka import Admin, topics
 from streams.pipeline.audit import open_audit
 from streams.pipeline.matcher import Matcher
-from streams.roles.print_verdicts import show
 from streams.state.scan_shards import ShardsOfFold
+from streams.verdicts.print_verdicts import show
 
 STRICT = {"tape_min": 0.999, "two_sites_tape_min": 0.999, "short_tape_min": 0.999}
 

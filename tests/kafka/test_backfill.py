@@ -22,13 +22,13 @@ from streams.config.settings import Topics
 from streams.files.not_read import NotRead
 from streams.files.sources import open_sources
 from streams.formats.codecs import fetch_time
-from streams.history.diff import diff
-from streams.history.replay import Stretch
 from streams.kafka import ControlTopic, KafkaPages, MergedPages, Stage, topics
-from streams.roles.cut_over import cut_over
-from streams.roles.operator import forget
-from streams.roles.replay import replay_stream
+from streams.operate.cut_over import cut_over
+from streams.operate.operator_decisions import forget
 from streams.state import inspect as look
+from streams.verdicts.diff import diff
+from streams.verdicts.replay import Stretch
+from streams.verdicts.replay_stream import replay_stream
 from tests.streams.archives import crawl, write_warc
 
 

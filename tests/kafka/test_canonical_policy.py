@@ -14,7 +14,8 @@ from neardup.errors import BadInput
 from streams.client import LiveVerdicts
 from streams.config.settings import Settings, Topics
 from streams.kafka import Admin, Connection
-from streams.roles.generations import control_topic, hold_stream
+from streams.operate.generations import hold_stream
+from streams.roles.own_generation import control_topic
 from tests.streams.views.random_verdicts import random_verdicts
 
 pytestmark = pytest.mark.whole

@@ -8,8 +8,8 @@ from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, C
 from line import Line, Make, story
 
 from streams.client import VerdictConsumer
-from streams.history.export import TABLES, rows
 from streams.kafka import topics
+from streams.verdicts.export import TABLES, rows
 
 
 class Everything:

@@ -16,10 +16,11 @@ from streams.client import LiveVerdicts
 from streams.errors import NoVerdict
 from streams.kafka import ControlTopic, Stage
 from streams.kafka.assignment import Assignment
-from streams.roles import cut_over as cut_over_module
-from streams.roles.cut_over import cut_over
-from streams.roles.generations import described, presence_of, removed
-from streams.roles.ping import ping
+from streams.operate import cut_over as cut_over_module
+from streams.operate.cut_over import cut_over
+from streams.operate.generations import described, removed
+from streams.operate.ping import ping
+from streams.roles.own_generation import presence_of
 
 
 class Reader:

@@ -1,4 +1,4 @@
-"""The commands of `streams/history/replay-and-backfill.md`, typed line by line, on a running stream."""
+"""The commands of `streams/verdicts/replay-and-backfill.md`, typed line by line, on a running stream."""
 
 import json
 import re

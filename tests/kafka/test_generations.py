@@ -10,7 +10,7 @@ from roles import Role
 
 from streams.config.settings import Topics
 from streams.kafka import topics
-from streams.roles.cut_over import cut_over
+from streams.operate.cut_over import cut_over
 
 
 def second(line: Line, **settings: object) -> Line:

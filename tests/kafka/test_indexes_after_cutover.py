@@ -19,13 +19,13 @@ from neardup.errors import StateError
 from streams import client
 from streams.client import duplicate_of
 from streams.errors import TopicError
-from streams.history.replay import Stretch
 from streams.kafka import Writer
 from streams.kafka.reader import TopicReader
-from streams.roles import replay as replay_module
-from streams.roles.cut_over import cut_over
-from streams.roles.generations import presence_of
-from streams.roles.replay import replay_stream
+from streams.operate.cut_over import cut_over
+from streams.roles.own_generation import presence_of
+from streams.verdicts import replay_stream as replay_module
+from streams.verdicts.replay import Stretch
+from streams.verdicts.replay_stream import replay_stream
 
 pytestmark = pytest.mark.whole
 

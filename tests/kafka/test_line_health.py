@@ -8,7 +8,7 @@ from line import Make
 
 from neardup.page import Page
 from streams.kafka import Generation, Stage
-from streams.roles.generations import control_topic
+from streams.roles.own_generation import control_topic
 from streams.views import stream_topics as controlling
 from streams.views.health import of_stream
 from streams.views.peers import Peers

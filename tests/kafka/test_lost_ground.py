@@ -12,7 +12,7 @@ from line import SOON, Make, story
 from roles import full_disk
 
 from streams.formats.message import Decision
-from streams.roles.operator import decide
+from streams.operate.operator_decisions import decide
 
 # The state directory.
 

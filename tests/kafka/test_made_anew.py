@@ -15,10 +15,10 @@ from roles import freeze
 
 from neardup.page import Page
 from streams.errors import NEW_GENERATION
-from streams.history.replay import Stretch
 from streams.kafka import topics
-from streams.roles.replay import replay_stream
 from streams.roles.start_offset import ACCEPT_LOST
+from streams.verdicts.replay import Stretch
+from streams.verdicts.replay_stream import replay_stream
 
 #: A frozen sketcher keeps its partitions.
 PATIENT = {"kafka_values": {"sketch.session.timeout.ms": "300000"}}

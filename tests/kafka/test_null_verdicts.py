@@ -11,8 +11,8 @@ from test_backfill import live
 
 from neardup.errors import CorruptRecord
 from streams.client import VerdictConsumer
-from streams.history.diff_command import history_of
-from streams.roles.print_verdicts import verdicts_of
+from streams.verdicts.diff_command import history_of
+from streams.verdicts.print_verdicts import verdicts_of
 from tests import whole
 
 

@@ -6,7 +6,7 @@ from line import Make
 
 from streams.config.settings import Settings
 from streams.errors import NoVerdict, TopicError
-from streams.roles.ping import ping
+from streams.operate.ping import ping
 
 
 def test_a_page_comes_back_as_a_verdict_and_is_taken_back(make: Make) -> None:

@@ -12,12 +12,12 @@ from neardup.digested_json import later
 from neardup.errors import CorruptRecord
 from neardup.page import Page
 from streams.formats.message import Decision, Message, NewDecider, encode_control, encode_message
-from streams.history.diff_command import compare
 from streams.kafka import Writer
+from streams.operate.operator_decisions import decide
 from streams.ports import Range
 from streams.roles.adapters import newest_verdicts
-from streams.roles.operator import decide
-from streams.roles.print_verdicts import verdicts_of
+from streams.verdicts.diff_command import compare
+from streams.verdicts.print_verdicts import verdicts_of
 
 
 def test_a_poison_page_is_rejected_and_kept(make: Make) -> None:

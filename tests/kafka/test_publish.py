@@ -22,8 +22,8 @@ from streams.files.not_read import NotRead
 from streams.files.sources import ReadOptions, open_sources
 from streams.kafka import Admin, topics
 from streams.kafka.topics import Sizes
-from streams.roles import publish as module
-from streams.roles.publish import publish
+from streams.operate import publish as module
+from streams.operate.publish import publish
 from streams.scan.scan import Progress
 from tests.streams import archives
 from tests.streams.archives import Sample

@@ -15,11 +15,11 @@ from neardup.errors import StateError
 from neardup.limits import PLACE_BITS
 from streams.errors import PositionLost, TopicError
 from streams.formats.message import NewDecider
-from streams.history.replay import Stretch
 from streams.kafka.reader import TopicReader
-from streams.roles.replay import replay_stream
 from streams.state.checkpoint_store import CheckpointStore
 from streams.state.manifest import Checkpoint
+from streams.verdicts.replay import Stretch
+from streams.verdicts.replay_stream import replay_stream
 
 
 @pytest.fixture

@@ -21,7 +21,7 @@ from test_standby import follows, pair, started
 from neardup.page import Page
 from streams.formats.message import Decision
 from streams.kafka import Writer
-from streams.roles.operator import decide
+from streams.operate.operator_decisions import decide
 from streams.state.checkpoint_store import CheckpointStore
 
 pytestmark = pytest.mark.whole

@@ -14,12 +14,12 @@ from neardup.errors import StateError
 from neardup.index.column_families import Family
 from streams.ask.answers import IndexSnapshot
 from streams.history.checkpoints import bring_back, make
-from streams.history.replay import Stretch
-from streams.roles.replay import replay_stream
 from streams.roles.shard_process import shard_checkpoints, shard_state
 from streams.state.checkpoint_store import CheckpointStore
 from streams.state.inspect import open_index, overview, sketch_of
 from streams.state.scan_directory import State
+from streams.verdicts.replay import Stretch
+from streams.verdicts.replay_stream import replay_stream
 from tests.streams import contradictions
 
 pytestmark = pytest.mark.whole

@@ -15,11 +15,11 @@ from test_backfill import beside, control, live
 from test_cutover import Reader, ids
 
 from neardup.errors import StateError
-from streams.history.replay import Stretch
 from streams.kafka import Stage
-from streams.roles.cut_over import cut_over
-from streams.roles.generations import removed
-from streams.roles.replay import replay_stream
+from streams.operate.cut_over import cut_over
+from streams.operate.generations import removed
+from streams.verdicts.replay import Stretch
+from streams.verdicts.replay_stream import replay_stream
 
 pytestmark = pytest.mark.whole
 

@@ -19,7 +19,7 @@ from sharded_line import EPOCH, SHARDS, ShardedLine
 from neardup.index.column_families import Family
 from neardup.index.rocks import RocksStore
 from neardup.sketch.takedown_hashes import of_url
-from streams.roles.operator import forget
+from streams.operate.operator_decisions import forget
 from streams.roles.shard_process import shard_state
 
 

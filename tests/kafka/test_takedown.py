@@ -13,7 +13,7 @@ from line import Line, Make, story
 from neardup.errors import BadInput
 from neardup.sketch.takedown_hashes import of_prefix, of_url
 from streams.errors import WrongScheme
-from streams.roles.operator import forget, forget_stream
+from streams.operate.operator_decisions import forget, forget_stream
 from streams.state import inspect as look
 from streams.state.checkpoint_store import CheckpointStore
 from tests import whole
@@ -152,6 +152,6 @@ def test_forget_says_how_many_pages_and_an_index_drops_them(
     nothing = forget_stream(line.settings, of_url("http://nobody.example/"))
     assert (nothing.pages, nothing.promoted) == (0, 0)
     line.check()
-    monkeypatch.setattr("streams.roles.operator.MATCHER_SECONDS_MAX", 0.5)
+    monkeypatch.setattr("streams.operate.operator_decisions.MATCHER_SECONDS_MAX", 0.5)
     assert forget_stream(line.settings, of_url(over)).pages is None  # no matcher runs
     index.db.close()

@@ -15,8 +15,8 @@ from streams.errors import BrokerError
 from streams.formats.message import Forget, encode_control
 from streams.kafka import Generation, Stage, TopicReader, Writer
 from streams.kafka.topics import Sizes, create
-from streams.roles.cut_over import cut_over
-from streams.roles.operator import forget
+from streams.operate.cut_over import cut_over
+from streams.operate.operator_decisions import forget
 from streams.state import inspect as look
 
 pytestmark = pytest.mark.whole

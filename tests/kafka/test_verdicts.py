@@ -20,7 +20,7 @@ from streams.commands.options import parse_start
 from streams.config.settings import Settings, Topics
 from streams.kafka import Admin, topics
 from streams.kafka.topics import Sizes
-from streams.roles.print_verdicts import COLUMNS, VerdictFilter, line, parse_columns, show, table, tail
+from streams.verdicts.print_verdicts import COLUMNS, VerdictFilter, line, parse_columns, show, table, tail
 from tests import processes
 
 NOW = 1_700_000_000_000
@@ -199,7 +199,7 @@ FOLLOW = """
 import sys
 from rich.console import Console
 from streams.config.settings import Settings
-from streams.roles.print_verdicts import show
+from streams.verdicts.print_verdicts import show
 count = show(Settings(bootstrap=sys.argv[1], verdicts_topic=sys.argv[2]), Console(), json_out=sys.stdout.buffer)
 print("ended", count > 0)
 """

@@ -19,8 +19,8 @@ pytest.importorskip("duckdb")
 FIRST = (
     "README.md",
     "streams/files/scan-a-crawl.md",
-    "streams/history/export-and-index.md",
-    "streams/history/replay-and-backfill.md",
+    "streams/verdicts/export-and-index.md",
+    "streams/verdicts/replay-and-backfill.md",
     "neardup/rules/tune-the-rule.md",
     "neardup/evaluation/evaluate-and-label.md",
     "neardup/partition/partition-an-archive.md",

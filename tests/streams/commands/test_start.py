@@ -63,7 +63,7 @@ for command in sys.argv[1:]:
 import streams.client
 found = {"numba", "numpy", "rocksdict"} & set(sys.modules)
 assert not found, f"a client of the stream imported {found}"
-import streams.roles.generations, streams.roles.ping
+import streams.roles.own_generation, streams.operate.ping
 found = {"numba", "rocksdict"} & set(sys.modules)
 assert not found, f"a command that only connects imported {found}"
 """

@@ -4,7 +4,7 @@ import pytest
 
 from neardup.errors import CorruptRecord
 from neardup.verdict import Coordinates, Kind, Verdict
-from streams.formats.verdicts import decode_verdict
+from streams.formats.verdict_records import decode_verdict
 
 VERDICT = Verdict(Kind.UNIQUE, 1, 0, "http://a.example/", 5, Coordinates(), "5" * 32, "d" * 32).to_json()
 

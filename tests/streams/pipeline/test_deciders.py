@@ -14,12 +14,12 @@ from neardup.errors import CorruptRecord, InvariantBroken, StateError
 from neardup.index.column_families import Family
 from neardup.index.memory import MemoryStore
 from neardup.scheme import Scheme
-from streams.comparison.explain import explain_command
 from streams.formats.message import Control, Decision, NewDecider, decode_entry, encode_control
 from streams.pipeline.control_records import decider_at, decider_changes_in, describe_change, incompatibility
 from streams.pipeline.matcher import Matcher
 from streams.scan.scan import scan
 from streams.state.scan_directory import State
+from streams.verdicts.explain import explain_command
 from tests.streams.archives import Sample, html, text, write_warc
 
 SCHEME = Scheme(seed=7)

@@ -17,10 +17,7 @@ from neardup.errors import BadInput, CorruptRecord
 from neardup.index.column_families import Family
 from neardup.index.memory import MemoryStore
 from neardup.sketch.takedown_hashes import Takedown, of_prefix, of_site, of_url
-from streams.comparison.explain import explain_command
 from streams.formats.message import Forget, decode_entry, decode_verdicts, encode_control
-from streams.history.export import DUPLICATES, TABLES, rows
-from streams.history.replay import Stretch, replay_scan
 from streams.pipeline.folded_takedowns import takedowns_of, without
 from streams.pipeline.matcher import Matcher
 from streams.scan.scan import scan
@@ -28,6 +25,9 @@ from streams.state import inspect as look
 from streams.state.checkpoint_store import CheckpointStore
 from streams.state.manifest import describe
 from streams.state.scan_directory import State
+from streams.verdicts.explain import explain_command
+from streams.verdicts.export import DUPLICATES, TABLES, rows
+from streams.verdicts.replay import Stretch, replay_scan
 from tests.streams import contradictions
 from tests.streams.archives import crawl, opened, small_messages, write_warc
 from tests.streams.shell import Shell

@@ -11,12 +11,12 @@ from neardup.errors import InvariantBroken, NeardupError
 from neardup.index.memory import MemoryStore
 from neardup.sketch.takedown_hashes import of_prefix, of_site, of_url
 from streams.formats.message import Forget, NewDecider, encode_control
-from streams.history.replay import Present, Stretch, replayed
 from streams.pipeline.control_records import OperatorDecisions, decider_changes_in
 from streams.pipeline.matcher import Matcher, folded_to
 from streams.roles.match import MatchRole
 from streams.roles.matcher_start import MatcherPorts, StartOptions, start_matcher
 from streams.roles.start_offset import VerdictsEnd, check_replay, log_advice, verdicts_end
+from streams.verdicts.replay import Present, Stretch, replayed
 from tests.streams.scripted import ScriptedLog, ScriptedTopic, Transactions
 from tests.streams.simulation.checkpoints import JoinedCheckpoints
 from tests.streams.simulation.folder import Disk, Folder

@@ -16,14 +16,14 @@ from neardup.errors import StateError
 from neardup.scheme import Scheme
 from neardup.sharded.messages import EffectKind, Effects
 from neardup.verdict import Disagreement
-from streams.comparison.explain import explain_command
 from streams.formats.message import verdict_lines
-from streams.history.replay import Stretch, replay_scan
 from streams.library import open_index
 from streams.pipeline.audit import open_audit
 from streams.scan.scan import Progress, scan
 from streams.state.scan_directory import State
 from streams.state.scan_shards import ShardProcess, new_sharding
+from streams.verdicts.explain import explain_command
+from streams.verdicts.replay import Stretch, replay_scan
 from tests import whole
 from tests.streams.archives import SCHEME, crawl, write_json_lines, write_warc
 from tests.streams.sharded.lockstep import Lockstep, lockstep

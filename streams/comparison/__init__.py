@@ -1,1 +1,0 @@
-"""Puts two pages side by side: rules, signals, evidence, differences."""

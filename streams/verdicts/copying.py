@@ -1,0 +1,386 @@
+"""`neardup copy`: writes the sources of a scan without duplicates, as WARC, JSON lines or Parquet.
+
+By default the copy holds, of the last fetches of all URLs, those that an index shows.
+"""
+
+import base64
+import gzip
+import hashlib
+import os
+import sqlite3
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, field
+from itertools import groupby
+from pathlib import Path
+from typing import BinaryIO, NamedTuple
+from uuid import NAMESPACE_URL, uuid5
+
+from neardup.canonical import CRITERIA, Criterion, Member, choose
+from neardup.errors import BadInput
+from neardup.page import Page
+from neardup.standing import DUPLICATES
+from neardup.urls import normalise_url
+from neardup.verdict import Kind
+from neardup.wording import counted
+from streams.errors import WrongUsage, bad_input, how_to_install
+from streams.files.exchanges import with_methods
+from streams.files.input_formats import JSON_LINES
+from streams.files.sources import LocalSource, SourceRecord, line_max, unchanged
+from streams.formats.json import encode
+from streams.formats.no_page import NoPage
+from streams.formats.warc import WarcRecord, contained_page_of
+from streams.ports import Progress, silent
+from streams.process.disk import whole_file
+from streams.state.scan_directory import State
+from streams.verdicts.export import TABLES, Verdict, rows
+from streams.verdicts.scratch import scratch_table
+
+_COLUMNS = {name: number for number, name in enumerate(TABLES["urls"])}
+_SCHEMA = """
+CREATE TABLE pages (source TEXT, "offset" INT, kept INT, copy_of TEXT, cluster INT, url TEXT, site TEXT, fetched_at INT,
+    length INT, PRIMARY KEY (source, "offset")) WITHOUT ROWID;
+CREATE TABLE fetches (url TEXT PRIMARY KEY, first INT, rel_canonical TEXT, score REAL) WITHOUT ROWID;
+CREATE TABLE written (url TEXT PRIMARY KEY, digest TEXT, date TEXT) WITHOUT ROWID;
+"""
+_READ = ("source", "offset", "shown", "verdict", "representative", "cluster", "url", "site", "fetched_at")
+_PUT_FETCH = """
+INSERT INTO fetches VALUES (?, ?, ?, ?) ON CONFLICT (url) DO UPDATE SET first = min(first, excluded.first),
+    rel_canonical = excluded.rel_canonical, score = excluded.score
+"""
+#: The criterion that `CRITERIA` lacks: the length of a page is in its source, not in its verdict.
+LONGEST = "longest"
+KEPT_BY = (*CRITERIA, LONGEST)
+#: Yields (source, offset, bytes of the body) of pages.
+Lengths = Callable[[], Iterable[tuple[str, int, int]]]
+FORMATS = (".warc", ".warc.gz", ".jsonl", ".parquet")
+#: A record is copied as a whole, in memory.
+_RECORD_BYTES_MAX = 1 << 30
+_IDENTICAL = "http://netpreserve.org/warc/1.1/revisit/identical-payload-digest"
+
+
+class Written(NamedTuple):
+    """A page that a copy holds. digest: of its payload. date: its WARC-Date."""
+
+    digest: str
+    date: str
+
+
+class CopySelection:
+    """The pages of the verdicts, and those that the copy holds so far."""
+
+    def __init__(self, table: sqlite3.Connection) -> None:
+        self._table = table
+
+    def drop_clusters(self) -> None:
+        """Keeps no page of a cluster of two or more pages."""
+        self._table.execute(
+            "UPDATE pages SET kept = 0, copy_of = NULL WHERE cluster IN"
+            " (SELECT cluster FROM pages GROUP BY cluster HAVING count(*) > 1)"
+        )
+
+    def choose(self, policy: Sequence[str], lengths: Lengths) -> None:
+        """Keeps the page of each cluster that a policy prefers. policy: names of KEPT_BY."""
+        self._table.execute("BEGIN")
+        if LONGEST in policy:
+            put = 'UPDATE pages SET length = ? WHERE source = ? AND "offset" = ?'
+            self._table.executemany(put, ((length, source, offset) for source, offset, length in lengths()))
+        found = self._table.execute(
+            "SELECT cluster, url, first, site, rel_canonical, score, fetched_at, length"
+            " FROM pages JOIN fetches USING (url) WHERE cluster NOT NULL ORDER BY cluster"
+        )
+        kept: list[tuple[str, int]] = []
+        for cluster, some in groupby(found, key=lambda row: int(row[0])):
+            members: list[Member] = []
+            sizes: dict[str, int] = {}
+            for _, url, first, site, rel, score, fetched_at, length in some:
+                members.append(Member(url, first, site or "", rel, score, fetched_at))
+                sizes[url] = length or 0
+            choice = choose(members, policy, {**CRITERIA, LONGEST: _longest(sizes)})
+            if choice is not None and len(members) > 1:
+                kept.append((choice.url, cluster))
+        # Which pages are exact copies of the chosen one is decided where their bytes are read.
+        self._table.executemany(
+            "UPDATE pages SET kept = (url = ?1), copy_of = iif(url = ?1, NULL, ?1) WHERE cluster = ?2", kept
+        )
+        self._table.execute("COMMIT")
+
+    def of(self, source: str) -> Iterator[tuple[int, bool, str | None]]:
+        """Yields (offset, whether it is kept, URL of the page that it may copy exactly), by offset.
+
+        Pages that are neither, such as former fetches, are left out.
+        """
+        yield from self._table.execute(
+            'SELECT "offset", kept, copy_of FROM pages WHERE source = ? AND (kept OR copy_of NOT NULL)'
+            ' ORDER BY "offset"',
+            (source,),
+        )
+
+    def add_written(self, url: str, page: Written) -> None:
+        """Records that the copy holds a page."""
+        self._table.execute("REPLACE INTO written VALUES (?, ?, ?)", (url, *page))
+
+    def written(self, url: str) -> Written | None:
+        """Returns the page of a URL that the copy holds so far."""
+        found = self._table.execute("SELECT digest, date FROM written WHERE url = ?", (url,)).fetchone()
+        return Written(*found) if found else None
+
+
+@contextmanager
+def copy_selection(verdicts: Iterable[Verdict], progress: Callable[[int], None]) -> Iterator[CopySelection]:
+    """Reads all verdicts. progress: gets the number read. Raises BadInput for lines that are no verdicts."""
+    columns = [_COLUMNS[name] for name in _READ]
+    with scratch_table(_SCHEMA) as table:
+        table.execute("BEGIN")
+        for row in rows("urls", _with_fetches(verdicts, table), progress):
+            source, offset, shown, verdict, representative, cluster, *page = (row[column] for column in columns)
+            copy_of = representative if verdict == Kind.EXACT_DUPLICATE.value else None
+            cluster = cluster if verdict == Kind.UNIQUE.value or verdict in DUPLICATES else None
+            values = (source, offset, shown, copy_of, cluster, *page)
+            table.execute("REPLACE INTO pages VALUES (?, ?, ?, ?, ?, ?, ?, ?, NULL)", values)
+        table.execute("CREATE INDEX clusters ON pages (cluster)")
+        table.execute("COMMIT")
+        yield CopySelection(table)
+
+
+def _with_fetches(verdicts: Iterable[Verdict], table: sqlite3.Connection) -> Iterator[Verdict]:
+    for verdict in verdicts:
+        yield verdict  # first: its reader refuses lines that are no verdicts
+        if not verdict["n"]:
+            fetch = (verdict["url"], verdict["page_id"], verdict.get("rel_canonical"), verdict.get("score"))
+            table.execute(_PUT_FETCH, fetch)
+
+
+def _longest(bytes_of: Mapping[str, int]) -> Criterion:
+    return Criterion("it is the longest", lambda members: [-bytes_of[member.url] for member in members])
+
+
+@dataclass(frozen=True)
+class Selection:
+    """Which pages a copy holds.
+
+    sources: paths as the scan was given them; empty: all. policy: names of KEPT_BY that choose the
+    page of a cluster; empty: the representative. drop_clusters: leave out all pages of clusters of two or more.
+    """
+
+    sources: Sequence[str] = ()
+    policy: Sequence[str] = ()
+    drop_clusters: bool = False
+
+
+_SHOWN = Selection()
+
+
+@dataclass
+class CopyCounts:
+    """kept: pages. revisits: records of pages with the payload of another. left_out: other pages. unfinished: paths of
+    sources whose scan has not ended; no page of theirs is copied.
+    """
+
+    kept: int = 0
+    revisits: int = 0
+    left_out: int = 0
+    unfinished: list[str] = field(default_factory=list)
+
+
+def copy_command(state: State, out: Path, given: Selection = _SHOWN, progress: Progress = silent) -> CopyCounts:
+    """Writes the pages that an index shows, or that `given` selects, to one file, whole or not at all.
+
+    WARC to WARC: records as they are, and a revisit record for each page whose payload equals that of an earlier kept
+    page. Of records that are no pages, only warcinfo is kept. JSON lines: lines as they are; pages of other sources in
+    the form that `neardup scan` reads. Parquet to Parquet: rows as they are. Raises WrongUsage for sources that do not
+    fit `out` or are unknown, BadInput for sources that are gone or have changed.
+    """
+    suffix = next((one for one in FORMATS if out.name.endswith(one)), None)
+    if suffix is None:
+        raise WrongUsage(f"--out {out}: the name must end in {', '.join(FORMATS)}")
+    every = [record for record in state.sources.values() if record.finished]
+    sources = _selected(every, given.sources)
+    _must_fit(sources, suffix)
+    done = CopyCounts(unfinished=sorted(record.path for record in state.sources.values() if not record.finished))
+    try:
+        with (
+            copy_selection(state.verdicts(), lambda read: progress(counted(read, "verdict"), 0, 0)) as selection,
+            whole_file(out) as fresh,
+        ):
+            if given.drop_clusters:
+                selection.drop_clusters()
+            elif given.policy:
+                selection.choose(given.policy, lambda: _lengths(every, state, progress))
+            if suffix == ".parquet":
+                _copy_rows(sources, selection, fresh, done)
+            else:
+                with fresh.open("wb") as target:
+                    file = _GzipMembers(target) if suffix == ".warc.gz" else target
+                    for number, record in enumerate(sources):
+                        progress("copy", number, len(sources))
+                        how = _copy_warc if suffix.startswith(".warc") else _copy_lines
+                        how(record, state, selection, file, done)
+    except OSError as error:
+        raise BadInput(f"{error.filename or out}: {error.strerror or error}") from error
+    done.left_out = sum(record.pages for record in sources) - done.kept - done.revisits
+    return done
+
+
+def _selected(sources: list[SourceRecord], paths: Sequence[str]) -> list[SourceRecord]:
+    required = {os.path.abspath(path) for path in paths}
+    found = [record for record in sources if not required or os.path.abspath(record.path) in required]
+    if missing := required - {os.path.abspath(record.path) for record in found}:
+        known = ", ".join(record.path for record in sources[:10])
+        raise WrongUsage(f"--only {min(missing)}: the scan has no such source; it has {known}")
+    return found
+
+
+def _lengths(sources: list[SourceRecord], state: State, progress: Progress) -> Iterator[tuple[str, int, int]]:
+    for number, record in enumerate(sources):
+        progress("lengths", number, len(sources))
+        _must_be_unchanged(record)
+        for offset, sourced in enumerate(LocalSource(record, state.scheme.body_bytes_max).read()):
+            yield record.id, offset, len(sourced.page.body or b"")
+
+
+def _must_fit(sources: list[SourceRecord], suffix: str) -> None:
+    for record in sources:
+        if suffix not in (JSON_LINES if record.format is None else record.format.copies_to):
+            raise WrongUsage(
+                f"{record.path}: is no {suffix[1:]} file, so it cannot be copied into one; an --out that ends in "
+                ".jsonl takes pages of all sources"
+            )
+        _must_be_unchanged(record)
+
+
+def _must_be_unchanged(record: SourceRecord) -> None:
+    with bad_input(f"{record.path}: cannot be read any more"):
+        same = unchanged(record) if record.format is not None else True
+    if not same:
+        raise BadInput(f"{record.path}: has changed since it was scanned")
+
+
+class _GzipMembers:
+    """A gzip file with a member for each record, as archives have them."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+
+    def write(self, data: bytes) -> None:
+        self._file.write(gzip.compress(data, mtime=0))
+
+
+_Output = BinaryIO | _GzipMembers
+
+
+def _fates(record: SourceRecord, selection: CopySelection) -> Callable[[int], tuple[bool, str | None]]:
+    """Returns a function of a page's offset: whether it is kept, and the page that it copies. Offsets ascend."""
+    selected = selection.of(record.id)
+    nearest = next(selected, None)
+
+    def fate(offset: int) -> tuple[bool, str | None]:
+        nonlocal nearest
+        while nearest is not None and nearest[0] < offset:
+            nearest = next(selected, None)
+        return (bool(nearest[1]), nearest[2]) if nearest is not None and nearest[0] == offset else (False, None)
+
+    return fate
+
+
+def _copy_lines(record: SourceRecord, state: State, selection: CopySelection, out: _Output, done: CopyCounts) -> None:
+    fate = _fates(record, selection)
+    for offset, (line, page) in enumerate(_lines_of(record, state)):
+        if not fate(offset)[0]:
+            continue
+        done.kept += 1
+        if line is None:
+            line = encode(page, page.url.encode(), False, "").value or b""
+        out.write(line + b"\n")
+
+
+def _lines_of(record: SourceRecord, state: State) -> Iterator[tuple[bytes | None, Page]]:
+    """Yields each page, with its line if the source is a table that has one."""
+    bound = state.scheme.body_bytes_max
+    if record.format is not None and record.format.rows is not None:
+        rows = record.format.rows(Path(record.path), record.fields, line_max(bound))
+        for page, _ in rows.read(0):
+            yield rows.line, page
+        return
+    for sourced in LocalSource(record, bound).read():
+        yield None, sourced.page
+
+
+def _copy_warc(record: SourceRecord, state: State, selection: CopySelection, out: _Output, done: CopyCounts) -> None:
+    fate, offset = _fates(record, selection), 0
+    form = record.format
+    assert form is not None
+    assert form.records is not None  # `_must_fit` refuses other sources
+    reader = form.records(Path(record.path), _RECORD_BYTES_MAX)
+    with closing(reader.stream):
+        for one, method in with_methods(reader.records()):
+            bound = state.scheme.body_bytes_max
+            page = contained_page_of(one, bound, converted=form.converted, file=record.path, method=method)
+            if isinstance(page, NoPage):
+                if one.headers.get("warc-type", "").lower() == "warcinfo":
+                    out.write(_record(one.headers, one.content))
+                continue
+            kept, copy_of = fate(offset)
+            offset += 1
+            if not kept and copy_of is None:
+                continue
+            if len(one.content) >= _RECORD_BYTES_MAX:
+                raise BadInput(f"{record.path}: byte {one.position}: a record of more than {_RECORD_BYTES_MAX:,} bytes")
+            written = Written(_payload_digest(one), one.headers.get("warc-date", ""))
+            if kept:
+                out.write(_record(one.headers, one.content))
+                selection.add_written(normalise_url(page.url, state.scheme.url_bytes_max), written)
+                done.kept += 1
+            elif (held := selection.written(copy_of or "")) is not None and held.digest == written.digest:
+                out.write(_revisit(one, copy_of or "", held))
+                done.revisits += 1
+
+
+def _payload_digest(record: WarcRecord) -> str:
+    """Digest of the bytes behind the HTTP header. The record's own digest field may be wrong."""
+    http = record.headers.get("content-type", "").lower().startswith("application/http")
+    payload = record.content.partition(b"\r\n\r\n")[2] if http else record.content
+    return "sha1:" + base64.b32encode(hashlib.sha1(payload, usedforsecurity=False).digest()).decode()
+
+
+def _revisit(record: WarcRecord, url: str, held: Written) -> bytes:
+    """A revisit record: this page had the payload of another one. Its HTTP header is kept (ISO 28500, 6.7)."""
+    http = record.headers.get("content-type", "").lower().startswith("application/http")
+    head = record.content.partition(b"\r\n\r\n")[0] + b"\r\n\r\n" if http else b""
+    headers = dict(record.headers)
+    name = uuid5(NAMESPACE_URL, f"{headers.get('warc-record-id', '')} {headers.get('warc-target-uri', '')} {url}")
+    headers |= {
+        "warc-type": "revisit",
+        "warc-record-id": f"<urn:uuid:{name}>",
+        "warc-profile": _IDENTICAL,
+        "warc-refers-to-target-uri": url,
+        "warc-refers-to-date": held.date,
+        "warc-payload-digest": held.digest,
+    }
+    headers.pop("warc-block-digest", None)
+    return _record(headers, head)
+
+
+def _record(headers: dict[str, str], content: bytes) -> bytes:
+    """A record with these fields and the length of the content."""
+    fields = headers | {"content-length": str(len(content))}
+    lines = "".join(f"{_name(name)}: {value}\r\n" for name, value in fields.items())
+    return b"WARC/1.1\r\n" + lines.encode("utf-8", "replace") + b"\r\n" + content + b"\r\n\r\n"
+
+
+def _name(field: str) -> str:
+    parts = ["WARC" if part == "warc" else part.upper() if part in ("id", "uri", "ip") else part.capitalize()
+             for part in field.split("-")]  # fmt: skip
+    return "-".join(parts)
+
+
+def _copy_rows(sources: list[SourceRecord], selection: CopySelection, out: Path, done: CopyCounts) -> None:
+    try:
+        from streams.formats.parquet import ParquetDamaged, copy_rows
+    except ImportError as error:
+        raise BadInput(f"Parquet is written by DuckDB: {how_to_install('batch')}") from error
+    kept = [(Path(one.path), (offset for offset, shown, _ in selection.of(one.id) if shown)) for one in sources]
+    try:
+        done.kept = copy_rows(kept, out)
+    except ParquetDamaged as error:
+        raise BadInput(f"{out}: {error}") from error

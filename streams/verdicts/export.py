@@ -1,0 +1,223 @@
+"""Exports verdicts as three tables: one row per URL with its standing, per cluster, and per verdict.
+
+Columns are only ever added, so readers that use their names keep working. Times are milliseconds since the epoch. Rows
+have a fixed order. Memory does not grow with the pages, which are kept in an SQLite file.
+"""
+
+import sqlite3
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, Literal
+
+from neardup.errors import BadInput
+from neardup.standing import DUPLICATES, SHOWN, standing_of
+from neardup.urls import id_of
+from neardup.verdict import TAKEN_DOWN
+from streams.verdicts.scratch import scratch_table
+
+Verdict = Mapping[str, Any]
+Row = tuple[Any, ...]
+Name = Literal["urls", "clusters", "verdicts"]
+
+#: Columns: their types in SQL's words, and what they hold.
+COLUMNS: Mapping[str, tuple[str, str]] = {
+    "url": ("VARCHAR", "the URL of the page, normalised"),
+    "shown": ("BOOLEAN", "whether an index should show the URL"),
+    "verdict": (
+        "VARCHAR",
+        "the kind of this verdict; in the table `urls` that of the verdict in force",
+    ),
+    "site": ("VARCHAR", "the registrable domain"),
+    "cluster": ("BIGINT", "the id of its cluster: the page id of the cluster's founder"),
+    "representative": (
+        "VARCHAR",
+        "of a duplicate: the URL that represents its cluster; in the table `verdicts` as it was then",
+    ),
+    "canonical": ("VARCHAR", "the URL of the cluster that an index should show, by its last verdict"),
+    "content_of": ("VARCHAR", "the URL of the earlier page with the same main content (`same_content`)"),
+    "title": ("VARCHAR", "the title"),
+    "lang": ("VARCHAR", "the language that the page names"),
+    "reason": ("VARCHAR", "why the page was rejected or is gone"),
+    "last": ("VARCHAR", "the kind of the URL's last verdict, for example `unchanged`"),
+    "page_id": ("BIGINT", "the position of the fetch in the sketch log; earlier is smaller"),
+    "n": (
+        "INTEGER",
+        "0: the verdict on the fetched page; from 1: one that the fetch caused on another page",
+    ),
+    "fetched_at": ("BIGINT", "the time of the fetch, in ms since 1970"),
+    "source": ("VARCHAR", "the file or topic of the page, by its digest or id"),
+    "partition": ("INTEGER", "the partition of the topic; 0 for files"),
+    "offset": ("BIGINT", "the offset of the record in the topic, or its number in its source"),
+    "position": ("BIGINT", "the byte at which the record starts in its file, or the number of the file in its folder"),
+    "kept_apart": ("VARCHAR", "the step of the rule that keeps the page apart from the similar page `alike`"),
+    "alike": ("VARCHAR", "the URL of that page"),
+    "id": ("VARCHAR", "the id of a document that was given by id instead of URL"),
+    "representative_id": ("VARCHAR", "the id of the representative, likewise"),
+    "size": ("INTEGER", "the number of live URLs of the cluster; clusters of one URL are left out"),
+    "members": ("VARCHAR[]", "these URLs, the oldest verdict first"),
+    "ids": ("VARCHAR[]", "the ids of documents, in the order of `members`"),
+    "standing": ("VARCHAR", "the kind in force after this verdict, where the verdict does not change it"),
+    "cluster_size": ("INTEGER", "the number of live URLs of the cluster after this verdict"),
+    "revision": ("BIGINT", "the number of changes of the cluster so far"),
+    "by": ("VARCHAR", "the step of the rule that decided"),
+    "thin": ("BOOLEAN", "whether the page has fewer tokens than `thin_tokens`, so that only exact copies count"),
+    "opaque": ("BOOLEAN", "whether the page is neither HTML nor text"),
+    "truncated": ("BOOLEAN", "whether a limit cut the body"),
+    "scheme": ("VARCHAR", "the digest of the parameters of the sketch"),
+    "decider": ("VARCHAR", "the digest of the numbers that decided"),
+}
+_PLACE = ("source", "partition", "offset", "position")
+_APART = ("kept_apart", "alike", "id", "representative_id")
+#: Names of the columns of each table. Columns are only ever added, at the end.
+_NAMES: Mapping[Name, tuple[str, ...]] = {
+    "urls": (
+        *("url", "shown", "verdict", "site", "cluster", "representative", "canonical", "content_of", "title", "lang"),
+        *("reason", "last", "page_id", "n", "fetched_at", *_PLACE, *_APART),
+    ),
+    "clusters": ("cluster", "size", "canonical", "representative", "members", "ids"),
+    "verdicts": (
+        *("page_id", "n", "verdict", "url", "site", "title", "lang", "reason", "standing", "cluster", "cluster_size"),
+        *("revision", "representative", "canonical", "content_of", "by", "fetched_at", "thin", "opaque", "truncated"),
+        *(*_PLACE, "scheme", "decider", *_APART),
+    ),
+}
+#: Columns of each table with their types.
+TABLES: Mapping[Name, Mapping[str, str]] = {
+    table: {name: COLUMNS[name][0] for name in names} for table, names in _NAMES.items()
+}
+
+_ROWS = 10_000
+
+
+def rows(name: Name, verdicts: Iterable[Verdict], progress: Callable[[int], None] = lambda read: None) -> Iterator[Row]:
+    """A table's rows, values in the order of its columns. progress: verdicts read. Raises BadInput for other lines."""
+    if name == "verdicts":
+        return _flat(verdicts, progress)
+    return _standing(name, verdicts, progress)
+
+
+def _flat(verdicts: Iterable[Verdict], progress: Callable[[int], None]) -> Iterator[Row]:
+    for read, verdict in enumerate(verdicts, 1):
+        if read % _ROWS == 0:
+            progress(read)
+        try:
+            held, evidence = verdict.get("standing") or {}, verdict.get("evidence") or {}
+            yield (
+                *(verdict[field] for field in ("page_id", "n", "verdict", "url")),
+                *(verdict.get(field) for field in ("site", "title", "lang", "reason")),
+                held.get("verdict"),
+                standing_of(verdict).cluster,
+                *(verdict.get(field) for field in ("cluster_size", "revision")),
+                _url_of(verdict.get("representative")),
+                verdict.get("canonical"),
+                _url_of(verdict.get("content_of")),
+                evidence.get("by"),
+                verdict["fetched_at"],
+                *(bool(verdict.get(field)) for field in ("thin", "opaque", "truncated")),
+                *(verdict["coordinates"][field] for field in _PLACE),
+                *(verdict[field] for field in ("scheme", "decider")),
+                *_apart(verdict),
+                *map(id_of, (verdict["url"], _url_of(verdict.get("representative")))),
+            )
+        except (KeyError, TypeError, AttributeError) as error:
+            raise BadInput(f"not a verdict of neardup: {str(verdict)[:200]}") from error
+
+
+def _standing(name: Name, verdicts: Iterable[Verdict], progress: Callable[[int], None]) -> Iterator[Row]:
+    with scratch_table(_SCHEMA) as table:
+        _fill(table, verdicts, progress)
+        yield from _urls(table) if name == "urls" else _clusters(table)
+
+
+# The latest verdict of each URL; the canonical URL and the representative of each cluster's latest verdict.
+_SCHEMA = """
+CREATE TABLE urls (url TEXT PRIMARY KEY, page_id INT, n INT, last TEXT, verdict TEXT, site TEXT, cluster INT,
+    representative TEXT, content_of TEXT, title TEXT, lang TEXT, reason TEXT, fetched_at INT,
+    source TEXT, "partition" INT, "offset" INT, position INT, kept_apart TEXT, alike TEXT) WITHOUT ROWID;
+CREATE TABLE clusters (cluster INTEGER PRIMARY KEY, page_id INT, n INT, canonical TEXT, representative TEXT);
+"""
+_PUT_URL = f"""
+INSERT INTO urls VALUES ({", ".join("?" * 19)}) ON CONFLICT (url) DO UPDATE SET page_id = excluded.page_id,
+    n = excluded.n, last = excluded.last, verdict = excluded.verdict, site = excluded.site, cluster = excluded.cluster,
+    representative = excluded.representative, content_of = excluded.content_of,
+    title = iif(excluded.reason = '{TAKEN_DOWN}', NULL, coalesce(excluded.title, title)),
+    lang = iif(excluded.reason = '{TAKEN_DOWN}', NULL, coalesce(excluded.lang, lang)), reason = excluded.reason,
+    fetched_at = excluded.fetched_at, source = excluded.source, "partition" = excluded."partition",
+    "offset" = excluded."offset", position = excluded.position, kept_apart = excluded.kept_apart,
+    alike = excluded.alike
+WHERE (excluded.page_id, excluded.n) > (page_id, n)
+"""
+_PUT_CLUSTER = """
+INSERT INTO clusters VALUES (?, ?, ?, ?, ?) ON CONFLICT (cluster) DO UPDATE SET page_id = excluded.page_id,
+    n = excluded.n, canonical = excluded.canonical, representative = coalesce(excluded.representative, representative)
+    WHERE (excluded.page_id, excluded.n) > (page_id, n)
+"""
+
+
+def _fill(table: sqlite3.Connection, verdicts: Iterable[Verdict], progress: Callable[[int], None]) -> None:
+    table.execute("BEGIN")
+    for read, verdict in enumerate(verdicts, 1):
+        if read % _ROWS == 0:
+            progress(read)
+        try:
+            kind, at = str(verdict["verdict"]), (int(verdict["page_id"]), int(verdict["n"]))
+            standing = standing_of(verdict)
+            place = [verdict["coordinates"][field] for field in _PLACE]
+            texts = [verdict.get(field) for field in ("title", "lang", "reason")]
+            table.execute(
+                _PUT_URL,
+                (
+                    *(verdict["url"], *at, kind, standing.kind, verdict.get("site"), standing.cluster),
+                    *(_url_of(standing.representative), _url_of(standing.content_of)),
+                    *(*texts, verdict["fetched_at"], *place),
+                    *_apart(verdict),
+                ),
+            )
+            if verdict.get("canonical") is not None:
+                shown = verdict["url"] if standing.shown else _url_of(standing.representative)
+                table.execute(_PUT_CLUSTER, (standing.cluster, *at, verdict["canonical"], shown))
+        except (KeyError, TypeError, AttributeError, ValueError, sqlite3.Error) as error:
+            raise BadInput(f"not a verdict of neardup: {str(verdict)[:200]}") from error
+    table.execute("COMMIT")
+
+
+def _urls(table: sqlite3.Connection) -> Iterator[Row]:
+    for row in table.execute(
+        f"SELECT url, verdict IN {SHOWN}, verdict, site, cluster, iif(verdict IN {DUPLICATES},"
+        " coalesce(clusters.representative, urls.representative), urls.representative), clusters.canonical, content_of,"
+        " title, lang, reason, last, urls.page_id, urls.n, fetched_at, source, partition, offset, position,"
+        " kept_apart, alike"
+        " FROM urls LEFT JOIN clusters USING (cluster) ORDER BY url"
+    ):
+        yield row[0], bool(row[1]), *row[2:], id_of(row[0]), id_of(row[5])
+
+
+def _clusters(table: sqlite3.Connection) -> Iterator[Row]:
+    members: list[tuple[Any, ...]] = []
+    for row in table.execute(
+        f"SELECT cluster, url, verdict, clusters.canonical FROM urls LEFT JOIN clusters USING (cluster)"
+        f" WHERE cluster IS NOT NULL AND verdict IN {(*SHOWN, *DUPLICATES)} ORDER BY cluster, urls.page_id, urls.n, url"
+    ):
+        if members and members[0][0] != row[0]:
+            yield from _cluster_row(members)
+            members = []
+        members.append(row)
+    yield from _cluster_row(members)
+
+
+def _cluster_row(members: list[tuple[Any, ...]]) -> Iterator[Row]:
+    if len(members) > 1:
+        standing = next((url for _, url, verdict, _ in members if verdict in SHOWN), None)
+        ids = [id_of(url) for _, url, _, _ in members]
+        urls = [url for _, url, _, _ in members]
+        yield members[0][0], len(members), members[0][3], standing, urls, ids if any(ids) else None
+
+
+def _apart(verdict: Verdict) -> tuple[str | None, str | None]:
+    """Return the step that keeps the page apart from a similar one, and that page's URL."""
+    evidence = verdict.get("evidence") or {}
+    return (evidence["kept_apart"], _url_of(evidence["nearest"])) if evidence.get("kept_apart") else (None, None)
+
+
+def _url_of(page: Any) -> str | None:
+    """URL of a page that a verdict refers to, if it is known: `standing` names some by their page ids alone."""
+    return page["url"] if isinstance(page, Mapping) and page["url"] != TAKEN_DOWN else None
