@@ -14,6 +14,8 @@ from streams.files.warc_reader import WarcReader
 
 #: Of a record's first line. URLs are far shorter.
 LINE_BYTES_MAX = 64 << 10
+#: Of a version block: two lines; and how far its length may be wrong.
+VERSION_BLOCK_BYTES_MAX, _MISCOUNTED_MAX = 64 << 10, 4
 _LENGTH_DIGITS_MAX = 18
 _DATE = re.compile(rb"\d{14}(?:\d{3})?|\d{12}")
 _ADDRESS = re.compile(rb"[0-9A-Fa-f.:]{1,45}|-")
@@ -42,7 +44,20 @@ class ArcReader(WarcReader):
                 return None
         headers = headers_of(bytes(stream.buffer[:end]), stream.position)
         stream.take(end + 1 if headers else 0)  # else the next record may start behind this line
+        if headers and headers["warc-type"] == "warcinfo":
+            self._measure_version_block(headers)
         return headers
+
+    def _measure_version_block(self, headers: dict[str, str]) -> None:
+        """Corrects a length that some writers miscount by a few bytes: it would cut the next record's URL."""
+        length = int(headers["content-length"])
+        if length > VERSION_BLOCK_BYTES_MAX:
+            return
+        self.stream.want(length + self.start_bytes_max)
+        begin = max(0, length - _MISCOUNTED_MAX)
+        found = self.start.search(self.stream.buffer, begin, length + self.start_bytes_max)
+        if found and abs(found.start() - length) <= _MISCOUNTED_MAX:
+            headers["content-length"] = str(found.start())
 
 
 def headers_of(line: bytes, position: int) -> dict[str, str] | None:

@@ -118,6 +118,25 @@ def test_an_arc_file_holds_the_pages_of_its_records(tmp_path: Path, name: str, v
     assert [page.fetched_at for page in pages] == [one.ms // 1000 * 1000 for one in samples]
 
 
+@pytest.mark.parametrize("wrong", [-2, -1, 1, 2])
+@pytest.mark.parametrize("packed", [False, True])
+def test_an_arc_version_block_of_a_miscounted_length_costs_no_page(tmp_path: Path, wrong: int, packed: bool) -> None:
+    samples = crawl(3)[:3]
+    first, *rest = arc(samples)
+    head, _, block = first.partition(b"\n")
+    length = int(head.split()[-1]) + wrong
+    data = head.rpartition(b" ")[0] + b" %d\n" % length + block + b"".join(rest)
+    (tmp_path / "a.arc.gz").write_bytes(gzip.compress(data) if packed else data)
+    assert [page.url for page in pages_of(tmp_path / "a.arc.gz")] == [
+        page.url for page in pages_of(_good_arc(tmp_path, samples))
+    ]
+
+
+def _good_arc(folder: Path, samples: list[Sample]) -> Path:
+    (folder / "good.arc").write_bytes(b"".join(arc(samples)))
+    return folder / "good.arc"
+
+
 def test_arc_records_that_are_no_pages_and_urls_with_spaces(tmp_path: Path) -> None:
     answer = http(b"<p>x")
     parts = [
