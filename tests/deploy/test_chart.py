@@ -116,7 +116,7 @@ def test_settings_of_pods_are_understood(tmp_path: Path, name: str) -> None:
         if role in ROLES.values():
             assert settings.decider_values == values.get("decider", {})
             assert settings.metrics_port == 9464
-        sharded = role in ROLES.values() or "topics" in spec["containers"][0].get("args", ())
+        sharded = role in ROLES.values() or "create" in spec["containers"][0].get("args", ())
         assert settings.shards == (values.get("shards", {}).get("count", 0) if sharded else 0)
         copies = values.get("matcher", {}).get("checkpoints", {})
         if role in ("match", "shard") and copies:

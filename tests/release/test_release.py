@@ -135,35 +135,6 @@ def test_installed_wheel_runs(built: dict[str, Path], project: dict[str, Any], t
     assert '"$schema"' in schema.stdout, "a file of the package is read"
 
 
-# A shell that completes a command as a person's does: the function that the script defines is called on a line.
-COMPLETING = """
-source <(_NEARDUP_COMPLETE=bash_source "$@")
-complete -p neardup >/dev/null
-neardup() {{ "${{PROGRAM[@]}}" "$@"; }}
-COMP_WORDS=({words})
-COMP_CWORD={place}
-_neardup_completion {program}
-printf '%s\\n' "${{COMPREPLY[@]}}"
-"""
-
-
-def completed(words: str, program: str) -> set[str]:
-    place = len(words.split(" ")) - 1
-    text = COMPLETING.format(words=words, place=place, program=program)
-    result = subprocess.run(["bash", "-c", text, "bash", program], capture_output=True, text=True, timeout=120)
-    assert result.returncode == 0, result.stderr
-    return set(result.stdout.split())
-
-
-@pytest.mark.slow
-def test_a_shell_completes_commands_and_options() -> None:
-    program = str(Path(sys.executable).parent / "neardup")
-    assert completed("neardup che", program) == {"checkpoint", "checkpoints"}
-    assert completed("neardup topics ", program) >= {"create", "check"}
-    assert "--bootstrap" in completed("neardup topics create --boot", program)
-    assert completed("neardup nonsense", program) == set()
-
-
 def test_workflow_runs_check_and_test_on_each_python_and_test_all_each_night() -> None:
     yaml = pytest.importorskip("yaml")
     (path,) = (REPOSITORY / ".github" / "workflows").glob("*.yaml")

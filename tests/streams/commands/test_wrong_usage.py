@@ -4,6 +4,7 @@ import json
 import socket
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -142,3 +143,9 @@ def test_a_shell_completes_commands_and_options(shell_name: str) -> None:
     script = load_commands().generate_completion(shell=shell_name)  # type: ignore[arg-type]
     for word in ("explain", "checkpoint", "restore", "--bootstrap", "--merge", "stars"):
         assert word in script
+
+
+def test_bash_takes_the_completion_script(tmp_path: Path) -> None:
+    (tmp_path / "script").write_text(load_commands().generate_completion(shell="bash"))
+    command = ["bash", "-c", 'source "$0" && complete -p neardup', tmp_path / "script"]
+    assert subprocess.run(command, capture_output=True, text=True, check=True).stdout.endswith(" neardup\n")
