@@ -16,9 +16,11 @@ _NEUTRAL = "neutral"
 
 
 def later(default: _Value, *, neutral: _Value) -> _Value:
-    """Declares a field added after the first release.
+    """Declare a field that was added after the first release.
 
-    default: for new deciders; neutral: never changes once released.
+    Args:
+        default: value of the field in a new object.
+        neutral: value with which the program behaves as before the field existed. It never changes after a release.
     """
     value: _Value = dataclasses.field(default=default, metadata={_NEUTRAL: neutral})
     return value
@@ -46,11 +48,16 @@ def written(value: Any) -> Any:
 
 
 def read(kind: type, values: Any, where: str) -> dict[str, Any]:
-    """Reads the values of all fields of a dataclass. values: from `written`, through JSON; where: their origin, for
-    errors.
+    """Return the values of all fields of a dataclass.
 
-    Raises OtherVersion for a field that this program does not know, ValueError unless all fields of the first release
-    are there.
+    Args:
+        kind: the dataclass.
+        values: result of `written`, parsed from JSON.
+        where: origin of the values, which errors name.
+
+    Raises:
+        OtherVersion: if this program does not know a field of the values.
+        ValueError: if the values lack a field of the first release.
     """
     if not isinstance(values, dict):
         raise ValueError(f"not an object of JSON, but {type(values).__name__}")

@@ -68,9 +68,11 @@ class Trace:
 class Outcome:
     """The result of folding a batch. Nothing is written yet.
 
-    verdicts: in the order of the batch; promotions after the page that caused them. writes: one atomic change. scored:
-    number of scored candidates, in all and by page. cut: pages with more candidates than are scored. hot_turned: number
-    of keys that turned hot.
+    verdicts: verdicts in the order of the batch; a promotion follows the page that caused it.
+    writes: changes of rows, which the caller writes as one atomic batch.
+    scored, scored_by_page: number of scored candidates, in total and for each page.
+    cut: number of pages with more candidates than are scored.
+    hot_turned: number of keys that turned hot.
     """
 
     verdicts: BatchVerdicts = field(default_factory=BatchVerdicts)
@@ -116,9 +118,9 @@ def fold(
 
     Args:
         batch: (page id, sketch record) with ascending page ids, all greater than those in the store.
-        trace: called once for each page, in order, after the batch is judged.
-        keep_compared: return the compared pages in the outcome. Changes nothing else.
-        emit: if False, compute no verdicts. Used when refolding messages whose verdicts are already committed.
+        trace: function that receives a trace for each page, in order, after the batch is judged.
+        keep_compared: whether the outcome contains the compared pages. Changes nothing else.
+        emit: whether to compute verdicts. False when messages are folded again whose verdicts are committed.
         threads: number of threads that read and score.
         make_reads: replaces `Reads` if candidates come from shards.
 

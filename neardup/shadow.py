@@ -40,9 +40,12 @@ class Stratum(StrEnum):
 
 @dataclass
 class Counts:
-    """pages: pages with candidates.
+    """Counts of a shadow rule and of an audit.
 
-    pairs: their candidates. drawn: pairs sampled for audit; left_out: those beyond the limits.
+    pages: number of pages with candidates.
+    pairs: number of candidates of these pages.
+    drawn: number of pairs that were sampled for audit.
+    left_out: number of pairs that were not sampled because of the limits.
     """
 
     pages: int = 0

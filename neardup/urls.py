@@ -141,7 +141,7 @@ def hen_site(host: str) -> str:
     """Returns the site as Henzinger 2006, section 1, defines it: a host of at most one dot, or else without its first
     label.
 
-    An IP address is its own site (ours). host: as from `host_of`.
+    An IP address is its own site (ours). host: result of `host_of`.
     """
     host = host.removesuffix(".")
     if host.count(".") <= 1 or _is_ip(host):
@@ -154,7 +154,7 @@ def site_of(host: str) -> str:
     """Returns the registrable domain by the bundled public suffix list; an IP address or a host without one is its own
     site.
 
-    host: as from `host_of`. Domains under privately run suffixes (`someone.github.io`) are sites of their own.
+    host: result of `host_of`. Domains under privately run suffixes (`someone.github.io`) are sites of their own.
     """
     host = host.removesuffix(".")
     if _is_ip(host):
@@ -297,13 +297,13 @@ def url_of_id(given: str, file: str = "", row: int | None = None) -> str:
 
 
 def ids_named(given: str, files: Mapping[str, Sequence[str]]) -> list[tuple[str, str]]:
-    """Returns what a person may mean by an id: (id with its file, URL) of each document that could have it.
+    """Return the documents that an id may name: for each, the id with its file, and the URL.
 
     An id of a file is also named FILE#ID, where FILE is the path or the name of the file.
 
     Args:
         given: a URL, an id, or FILE#ID.
-        files: by path, the names under which `url_of_id` knows ids of the file.
+        files: names under which `url_of_id` knows the ids of a file, by the path of the file.
     """
     if "://" in given:
         return [(given, given)]

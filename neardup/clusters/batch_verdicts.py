@@ -9,7 +9,11 @@ from neardup.verdict import Kind, Verdict
 
 
 class PlainPage(NamedTuple):
-    """What counts need of a plain page. source: of its coordinates; site: "" without one."""
+    """What counts need of a plain page.
+
+    source: source of the page's coordinates.
+    site: site of the page; empty if it has none.
+    """
 
     kind: Kind
     page_id: int
@@ -23,9 +27,9 @@ _Plain = tuple[PageFields, int, Joined | None]
 
 
 class BatchVerdicts(Sequence[Verdict]):
-    """Verdicts in order. Those on plain pages, most of all, are made only when they are read one by one.
+    """The verdicts of a batch in order. Verdicts on plain pages, the most frequent, are made when a caller reads them.
 
-    log, generation: of all verdicts, once `name_origin` was called.
+    log, generation: log and generation of all verdicts; None before `name_origin` was called.
     """
 
     def __init__(self, verdicts: Iterable[Verdict] = ()) -> None:

@@ -38,7 +38,7 @@ class CandidateChoice(NamedTuple):
 
 
 class ComparedPage(NamedTuple):
-    """A page with its candidates. headers: of the candidates, in order."""
+    """A page with its candidates. headers: headers of the candidates, in the order of the choice."""
 
     page_id: int
     header: Header

@@ -63,9 +63,14 @@ def _siblings(search: Search) -> Evidence:
 
 
 def of_none(overlay: Overlay, lang: str, search: Search) -> Evidence:
-    """Evidence of a page that repeats no other: the number of candidates, and the step that rejected the nearest.
+    """Return the evidence of a page without duplicates: number of candidates, and the step that refused the nearest.
 
-    kept_apart: that step, if the texts alone are similar enough. lang: the page's.
+    The field `kept_apart` names this step if the texts alone are similar enough for a duplicate.
+
+    Args:
+        overlay: the rows of the batch.
+        lang: language of the page.
+        search: result of the search for the page's best candidate.
     """
     out: dict[str, Any] = {"candidates": len(search.candidates)}
     if search.candidates:

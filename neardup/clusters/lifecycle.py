@@ -206,7 +206,7 @@ class Lifecycle:
         return held
 
     def _and_promoted(self, judged: Judged, i: int, cluster_id: int | None) -> Judged:
-        """Appends the verdict `promoted`. cluster_id: of the cluster with a new representative, if any."""
+        """Append the verdict `promoted`. cluster_id: id of the cluster that has a new representative, or None."""
         if cluster_id is not None and self._builder is not None:
             judged.verdicts.append(self._builder.promoted(i, len(judged.verdicts), cluster_id))
         return judged

@@ -83,7 +83,15 @@ def read_targets(overlay: Overlay, store: Reader, page_ids: Collection[int]) -> 
 
 
 def join(overlay: Overlay, i: int, target: Target, row: ClusterRow, standing: Kind) -> ClusterRow:
-    """Makes a page of the batch a member. row: of the cluster, as it is now. Returns its new row."""
+    """Make a page of the batch a member of a cluster. Return the new row of the cluster.
+
+    Args:
+        overlay: the rows of the batch.
+        i: position of the page in the batch.
+        target: the cluster, and the ruling on the page.
+        row: present row of the cluster.
+        standing: verdict of the member that is in force.
+    """
     pages = overlay.pages
     page_id, hashed = pages.page_ids[i], pages.url_hashes[i]
     key = target.key

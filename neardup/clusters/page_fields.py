@@ -66,7 +66,13 @@ class PageFields:
         return self.verdict(kind, i, cluster, proof, representative=representative, cut=cut)
 
     def line(self, i: int, joined: Joined | None, log: str | None, generation: str | None) -> bytes:
-        """`plain` as JSON, in a third of the time. log, generation: of the verdict."""
+        """Return the verdict of `plain` as JSON, in a third of the time.
+
+        Args:
+            i: position of the page in the batch.
+            joined: cluster that the page joins, or None.
+            log, generation: log and generation that the verdict names.
+        """
         record, page_id = self._records[i], self._page_ids[i]
         (source, fetched_at, partition, offset, position, thin, opaque, truncated, score, *starts) = self._columns[i]
         at_url, at_site, at_title, at_canonical, at_lang, at_reason = starts

@@ -32,11 +32,11 @@ class Founders:
     no list leads to candidates. Its rows and its verdict then depend on the page alone. They are made as columns, and
     each run of plain founders is put at its turn.
 
-    plain: for each page, by position, whether it is one.
+    plain: whether each page is a plain founder, bool[pages] by position in the batch.
     """
 
     def __init__(self, overlay: Overlay) -> None:
-        """overlay: without any effect of the batch."""
+        """overlay: the rows before any effect of the batch."""
         self._overlay = overlay
         self.plain = _are_plain(overlay)
         at = np.nonzero(np.array(self.plain, dtype=np.bool_))[0]
@@ -138,7 +138,13 @@ class Members:
     """
 
     def __init__(self, overlay: Overlay, fields: PageFields | None, families: best_candidate.Families) -> None:
-        """overlay: without any effect of the batch. fields: None: make no verdicts. families: `families_ahead`."""
+        """Choose the pages.
+
+        Args:
+            overlay: the rows before any effect of the batch.
+            fields: fields of the verdicts; None: make no verdicts.
+            families: result of `families_ahead`.
+        """
         self._overlay, self._fields, self._families = overlay, fields, families
         self._plans = _plans(overlay)
 

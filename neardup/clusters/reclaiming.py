@@ -25,9 +25,10 @@ _NO_DIGEST = bytes(16)
 
 
 class Claim(NamedTuple):
-    """A cluster that a page of the batch may take over. since: as in its note; 0 if another page founded the cluster.
+    """A cluster that a page of the batch may take over.
 
-    pair, ruling: of the page and the cluster's founding sketch.
+    since: `Note.since` of the page's note; 0 if another page founded the cluster.
+    pair, ruling: numbers and ruling of the page and the cluster's founding sketch.
     """
 
     cluster: int
@@ -72,7 +73,7 @@ def _least(overlay: Overlay, row: UrlRow, notes: list[Note]) -> Note:
 
 
 def claim(overlay: Overlay, i: int, notes: tuple[Note, ...]) -> Claim | None:
-    """Returns the cluster that a page of the batch with an unknown URL may take over. notes: from `notes_of`."""
+    """Return the cluster that a page of the batch with an unknown URL may take over. notes: result of `notes_of`."""
     for note in notes:
         row = overlay.clusters.get(id_key(note.cluster))
         if row is not None and (found := _verified(overlay, i, note, note.cluster, row)) is not None:

@@ -16,7 +16,7 @@ class VerdictBuilder:
     """Makes the verdicts of a batch, with clusters as they are now. `i` is the position of a page in the batch."""
 
     def __init__(self, overlay: Overlay, fields: PageFields) -> None:
-        """fields: of the batch's pages."""
+        """fields: fields of the pages of the batch."""
         self._overlay, self._fields = overlay, fields
         self._page_ids, self._verdict, self.lang = overlay.pages.page_ids, fields.verdict, fields.lang
 
@@ -43,8 +43,13 @@ class VerdictBuilder:
         return self._verdict(kind, i, state, proof, representative=representative, cut=cut)
 
     def stands(self, kind: Kind, i: int, row: UrlRow | None, proof: Evidence | None = None) -> Verdict:
-        """A record after which its URL keeps its cluster. row: of the URL, if known; proof: of the checks that were
-        needed.
+        """Return the verdict on a record after which the URL keeps its cluster.
+
+        Args:
+            kind: kind of the verdict.
+            i: position of the record in the batch.
+            row: row of the URL, if the URL is known.
+            proof: evidence of the checks that were needed.
         """
         standing, cluster = None, _NO_CLUSTER
         if row is not None:
@@ -80,9 +85,14 @@ def promoted(overlay: Overlay, cluster_id: int, cause: int, n: int) -> Verdict:
 
 
 def taken_down(header: Header, decider: Decider, cause: int) -> Verdict:
-    """A page that a takedown removed. The verdict's number is set later. header: of its sketch; cause: page id.
+    """Return the verdict on a page that a takedown removed. The caller sets the number of the verdict.
 
     The verdict contains the URL, by which consumers find their row, and no other data of the page.
+
+    Args:
+        header: header of the page's sketch.
+        decider: the decider that the verdict names.
+        cause: page id of the takedown.
     """
     return Verdict(
         *(Kind.GONE, cause, 0, header.url, header.fetched_at, header.coordinates, decider.scheme, decider.digest),

@@ -75,7 +75,8 @@ class FamilySize(NamedTuple):
 class RocksStore:
     """`neardup.index.column_families.Store` in a directory. One process at a time; readers in other threads are fine.
 
-    cache_bytes: for blocks that were read. write_bytes: held in memory before a flush. Neither changes any result.
+    cache_bytes: size of the cache of blocks. write_bytes: bytes of changes in memory before a flush. No result depends
+    on these two numbers.
     """
 
     def __init__(self, path: Path, *, cache_bytes: int = 256 << 20, write_bytes: int = 128 << 20) -> None:

@@ -59,9 +59,11 @@ NOTES_MAX = 4
 class Note(NamedTuple):
     """A cluster that a URL represented before.
 
-    since: the cluster's `promoted` at that time; the earlier of two representatives has the smaller one. left: log time
-    at which it ceased, ms. shown: for how long it had represented the cluster, ms. digest, naming, simhash: of its last
-    content there, as in the header of its sketch; digest: zeros for none.
+    since: `ClusterRow.promoted` at that time; the earlier of two representatives has the smaller number.
+    left: log time in ms at which the URL ceased to represent the cluster.
+    shown: time in ms for which the URL represented the cluster.
+    digest, naming, simhash: fields of the header of the URL's last sketch in the cluster. digest: zeros if the sketch
+        has none.
     """
 
     cluster: int
@@ -77,12 +79,15 @@ _NOTE = struct.Struct(">QQqq16sQ48s")
 
 
 class UrlRow(NamedTuple):
-    """The row of a URL. page_id: its latest fetch that was not unchanged, stale or rejected.
+    """The row of a URL.
 
-    member: page id at joining its cluster; 0 for a representative. For a `gone` URL cluster and member are 0 and mean
-    nothing. standing: of a member as last verified (`neardup.clusters.membership.standing_of`). newest: greatest
-    clamped fetch time; seen: log time, both ms. notes: see `neardup.clusters.reclaiming`, the oldest first; only a row
-    of format 2 has them.
+    page_id: page id of the latest fetch that was not unchanged, stale or rejected.
+    cluster: id of the URL's cluster; 0 without meaning if the URL is gone.
+    member: page id with which the URL joined the cluster; 0 for a representative, and if the URL is gone.
+    standing: verdict of a member at its last verification (`neardup.clusters.membership.standing_of`).
+    newest: greatest clamped fetch time, ms. seen: log time of the last record, ms.
+    notes: clusters that the URL represented before, the oldest first (`neardup.clusters.reclaiming`); only a row of
+        format 2 has notes.
     """
 
     page_id: int
@@ -144,13 +149,17 @@ def seen_of(row: bytes) -> int:
 
 
 class ClusterRow(NamedTuple):
-    """A representative and the size of its cluster. founding: page id of the sketch against which members are verified.
+    """A representative and the size of its cluster.
 
-    url_hash and current: the representative's URL and its current page id (other than founding once edited). size: live
-    pages, the representative included. content_of: founding page id of the representative with the same main content,
-    or NO_PAGE. named_canonical: URL hash of its rel=canonical; zeros without one, or if it is the page's own.
-    canonical: that URL while it belongs to a live member, else empty. promoted: member id of the last promoted page, 0
-    without any: all members have greater ones; only a row of format 2 has it.
+    founding: page id of the sketch against which members are verified.
+    url_hash: hash of the representative's URL.
+    current: page id of the representative; differs from `founding` after an edit.
+    size: number of live pages, the representative included.
+    content_of: founding page id of the representative with the same main content, or NO_PAGE.
+    named_canonical: URL hash of the representative's rel=canonical; zeros if the page names none or its own URL.
+    canonical: URL of rel=canonical while the URL belongs to a live member, else empty.
+    promoted: member id of the last promoted page, less than that of all members; 0 without a promotion. Only a row of
+        format 2 has this field.
     """
 
     founding: int
@@ -258,10 +267,13 @@ def more_prefix(digest: bytes) -> bytes:
 
 
 class DigestRow(NamedTuple):
-    """The live pages of one digest. live: their number; pages: the oldest, ascending.
+    """The live pages of one digest.
 
-    rest: page id whose sketch row holds the part that all sketches of this digest share, or NO_PAGE. refs: number of
-    rows that use it, including that one. check: XXH3 of the shared part.
+    live: number of live pages.
+    pages: page ids of the oldest live pages, ascending.
+    rest: page id of the sketch row that holds the part which all sketches of the digest share, or NO_PAGE.
+    refs: number of rows that use the shared part, the row of `rest` included.
+    check: XXH3 of the shared part.
     """
 
     live: int

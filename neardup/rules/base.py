@@ -29,8 +29,8 @@ class Ruling(NamedTuple):
     by: the step that accepted the pair, or the name under which a step refused it (`Rule.refusals`).
     rank: orders accepted candidates, greatest first; ties go to the smallest page id.
     score: the number that the step compared with its threshold, in the unit of the step.
-    demand: that threshold. A veto refuses a pair at any score; its score and demand are those of the tapes, so a
-        refused pair may have a score above the demand.
+    demand: threshold of the step. A veto refuses a pair at any score, and its score and demand are those of the tapes.
+        So a refused pair may have a score above the demand.
     """
 
     kind: Kind | None
@@ -86,9 +86,9 @@ class Decide(Protocol):
 class Step:
     """One step of a rule that is a list of steps: the first step that returns a ruling decides.
 
-    ask: returns a ruling, or None to pass the pair to the next step. No step changes the pair.
-    words: a sentence that describes the step to users.
-    refusals: by the `by` of each of the step's refusals, its description.
+    ask: function that returns a ruling, or None to pass the pair to the next step. No step changes the pair.
+    words: sentence that describes the step to users.
+    refusals: descriptions of the step's refusals, by `Ruling.by`.
     """
 
     name: str
@@ -115,22 +115,24 @@ def decide_by(steps: Sequence[Step]) -> Decide:
 class Rule:
     """One rule, defined in its own file; `neardup.rules` has all of them by name.
 
-    posts: the keys that a page posts and probes. A rule with other keys needs a new generation.
-    possible: bool[pairs], False only where `decide` refuses the pair, whatever its sites' numbers and its siblings are.
-        A cheap bound, which excludes nearly all candidates of a template.
-    nearness: the score that orders rejected candidates, float64[pairs]; also accepts a single Pair.
+    decide: function that returns the ruling on a pair.
+    posts: function that returns the keys which a page posts and probes. A rule with other keys needs a new generation.
+    possible: function that returns bool[pairs], False only where `decide` refuses the pair, whatever the numbers of the
+        pair's sites and its siblings are. A cheap bound, which excludes nearly all candidates of a template.
+    nearness: function that returns the score which orders rejected candidates, float64[pairs]. It accepts a single
+        Pair, too.
 
     Texts for users:
-    refusals: by the `by` of each ruling without a kind, its description.
-    sentences: describe the rule's own numbers in the evidence.
-    in_short: a pair's numbers, and the thresholds, as two short texts.
-    evidence: the fields that a verdict has about a pair.
-    drawn: thresholds by evidence field, for charts.
+    refusals: descriptions of rulings without a kind, by `Ruling.by`.
+    sentences: function that describes the rule's own numbers in the evidence.
+    in_short: function that returns the numbers of a pair, and their thresholds, as two short texts.
+    evidence: function that returns the fields of a verdict about a pair.
+    drawn: function that returns thresholds by evidence field, for charts.
 
-    one_page: whether two pages of one digest are one page; arguments are their headers.
-    kept_apart: whether the texts of a refused pair are similar enough for a duplicate, so that only a veto or a higher
-        demand kept the pages apart.
-    steps: the steps of a rule that is a list of steps, else empty.
+    one_page: function that tells from two headers whether two pages of one digest are one page.
+    kept_apart: function that tells whether the texts of a refused pair are similar enough for a duplicate, so that only
+        a veto or a higher demand kept the pages apart.
+    steps: steps of a rule that is a list of steps, else empty.
     reads_tapes: whether thin pages and pages of very different lengths are excluded from the candidates.
     counts_siblings: whether the index keeps rows of names.
     """
@@ -208,7 +210,12 @@ def score_and_demand(score: float, demand: float) -> tuple[str, str]:
 
 
 def similarities(evidence: Evidence, needed: str = "") -> list[str]:
-    """The sentence about algorithms B and C. needed: their thresholds as text; empty if the rule has none."""
+    """Return the sentence about algorithms B and C.
+
+    Args:
+        evidence: fields of a verdict about a pair.
+        needed: thresholds of the two algorithms as text; empty if the rule has none.
+    """
     b, c = evidence.get("b_similarity"), evidence.get("c_similarity")
     if b is None or c is None or evidence.get("by") == "digest":
         return []

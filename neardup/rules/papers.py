@@ -17,9 +17,15 @@ from neardup.verdict import Kind
 
 
 def _rule_of_one_number(name: str, number: str, needed: str, family: KeyFamily, refusal: str, **texts: Any) -> Rule:
-    """A rule that compares one number of a pair with one of the decider's. refusal: of a pair below it, in words.
+    """Return a rule that compares one number of a pair with one number of the decider.
 
-    number, needed: fields of `Pair` and of `Decider`. texts: those for users, see `Rule`.
+    Args:
+        name: name of the rule.
+        number: field of `Pair` with the number.
+        needed: field of `Decider` with the threshold.
+        family: family of the keys that a page posts.
+        refusal: description of the refusal of a pair below the threshold.
+        texts: texts for users, as fields of `Rule`.
     """
     score, demand = attrgetter(number), attrgetter(needed)
 

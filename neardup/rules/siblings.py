@@ -35,12 +35,12 @@ class Traits(NamedTuple):
 class Siblings(NamedTuple):
     """Counts of the pages of one owner and one naming; see `neardup.sketch.layout.HEADER`.
 
-    others: pages with another tail (end of the URL) than the first page.
-    alike: pages with its tail, the first page included.
-    retitled, moved: pages with another titling, with another place than the first page.
-    tail, titling, place: those of the first page.
+    others: number of pages with another tail (end of the URL) than the first page.
+    alike: number of pages with the tail of the first page, the first page included.
+    retitled, moved: numbers of pages with another titling, and with another place, than the first page.
+    tail, titling, place: traits of the first page.
 
-    The URLs of releases and languages of one page have one tail; those of different pages of a template do not.
+    The URLs of releases and languages of one page have one tail. The URLs of different pages of a template do not.
     """
 
     others: int = 0

@@ -191,7 +191,13 @@ def sentences(evidence: Evidence, decider: Decider) -> list[str]:
 
 
 def sentences_of(evidence: Evidence, decider: Decider, refusals: dict[str, Refusal]) -> list[str]:
-    """Sentences about the score and the demand in the evidence. refusals: of the rule."""
+    """Return the sentences about the score and the demand in the evidence.
+
+    Args:
+        evidence: fields of a verdict about a pair.
+        decider: the rule with its numbers.
+        refusals: descriptions of the rule's refusals, by `Ruling.by`.
+    """
     by, score, demand = str(evidence.get("by", "")), evidence.get("score"), evidence.get("demand")
     if score is None or demand is None or by in ("digest", "never_merge"):
         return similarities(evidence)

@@ -69,7 +69,12 @@ class SearchOverlay:
         return known[page_id]
 
     def with_others(self, gathered: dict[int, Gathered], page_ids: Sequence[int]) -> dict[int, Gathered]:
-        """Adds the candidates of pages that the batch's lists do not have: none here. gathered: by these lists."""
+        """Add the candidates of pages that the lists of the batch do not contain: none here.
+
+        Args:
+            gathered: candidates by the lists of the batch.
+            page_ids: ids of the pages.
+        """
         return gathered
 
     def is_as_read(self, page_id: int) -> bool:

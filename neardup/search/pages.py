@@ -30,14 +30,25 @@ Records = Sequence[tuple[int, bytes]]
 
 
 class Pages(Mapping[int, Header]):
-    """Pages of a batch by page id, in their order. Lists have one entry for each page, by its position.
+    """Pages of a batch by page id, in order. Lists and arrays have one entry for each page, by its position.
 
-    ids int64[pages], page_ids: the same as a list; headers HEADER[pages]; records: bytes of each; kinds: values of
-    RecordKind. url_hashes, digest_keys (b"" for none): keys of the rows of each; named bool[pages]: see
-    `Header.named`. counted: values of `Traits`, which are counted under its naming; sites: fingerprints. log_times,
-    newest: log time, and the fetch time that counts, ms. names_canonical: whether it has a rel=canonical. id_keys: page
-    ids as keys. starts: of the records' sections, int64[pages] each; middles: what `neardup.index.sketch_rows` takes.
-    Raises CorruptRecord for other bytes than records, InvariantBroken unless page ids ascend, from 0 to PAGE_ID_MAX.
+    ids, page_ids: page ids as int64[pages], and as a list.
+    headers: headers of the records, HEADER[pages].
+    records: bytes of the records.
+    kinds: kinds of the records, values of RecordKind.
+    url_hashes, digest_keys: keys of the rows of URL and digest; b"" without a digest.
+    named: `Header.named`, bool[pages].
+    counted: values of `Traits`, which are counted under the naming of the page.
+    sites: fingerprints of the sites.
+    log_times, newest: log time, and the fetch time that counts, both ms.
+    names_canonical: whether the page has a rel=canonical.
+    id_keys: page ids as keys of rows.
+    starts: starts of the records' sections, int64[pages] for each section.
+    middles: middle parts of the records, for `neardup.index.sketch_rows`.
+
+    Raises:
+        CorruptRecord: if the bytes are not records.
+        InvariantBroken: if page ids do not ascend, or lie outside 0 to PAGE_ID_MAX.
     """
 
     def __init__(self, batch: Records) -> None:

@@ -239,9 +239,11 @@ class Lists:
         return not self.posted.first[numbers].all()
 
     def gather_many(self, page_ids: Sequence[int], posts: Sequence[bool]) -> dict[int, Gathered]:
-        """What `gather` gives for those pages that have candidates, as far as lists were read. Changes no list.
+        """Return the results of `gather` for the pages with candidates, as far as lists were read. Changes no list.
 
-        posts: for each page whether it is posted before the next one looks.
+        Args:
+            page_ids: ids of the pages, in order.
+            posts: whether each page is posted before the next page is searched.
         """
         self._settle()
         posted = self.posted
@@ -275,9 +277,9 @@ class Lists:
         }
 
     def keys_shared(self, pairs: Sequence[tuple[int, int]]) -> np.ndarray:
-        """bool[pairs, keys of a page]: whether the second page is posted under this key of the first.
+        """Return whether the second page of each pair is posted under each key of the first, bool[pairs, keys].
 
-        pairs: of a page of the batch, which posts any, and another.
+        pairs: page ids of a page of the batch, which posts keys, and of another page.
         """
         self._settle()
         posted = self.posted

@@ -31,14 +31,20 @@ def answer(
     threads: int = 1,
     make_reads: Callable[[], BatchReads] | None = None,
 ) -> Candidates:
-    """Finds and scores the candidates of a message's pages in the lists of `store`, and the sketches that follow URLs.
-
-    Raises CorruptRecord.
+    """Find and score the candidates of a message's pages in the lists of `store`, and the sketches that follow URLs.
 
     Args:
-        offset: of the message.
-        pages: (page id, record) of its pages, without tombstones and rejected records.
-        make_reads: returns reads of these pages without any row; by default they are made of `pages`.
+        sharding: numbers of shards and of messages of an epoch.
+        shard: number of the shard.
+        offset: offset of the message in the log.
+        pages: page id and record of each page of the message, without tombstones and rejected records.
+        store: rows of the shard.
+        decider: the rule with its numbers.
+        threads: number of threads that read and score.
+        make_reads: function that returns reads of these pages without any row. By default reads are made of `pages`.
+
+    Raises:
+        CorruptRecord: if a row or a record cannot be decoded.
     """
     reads = BatchReads(Pages(pages), decider, threads) if make_reads is None else make_reads()
     overlay = SearchOverlay(reads, decider)

@@ -49,15 +49,19 @@ def changes(
     decider: Decider,
     is_own: Callable[[int], bool],
 ) -> Writes:
-    """Returns the changes of one shard's rows that effects require. Pure.
+    """Return the changes of one shard's rows that effects require. Pure.
 
     Args:
-        items: effects in the order of the log. Those of other shards' pages are ignored.
-        records: by page id, the records of all own pages that the items keep. Records of older pages that the items
-            post are in the store.
-        is_own: whether a page id belongs to the shard.
+        items: effects in the order of the log. Effects on pages of other shards are ignored.
+        records: records of all pages of the shard that the items keep, by page id. The store has the records of older
+            pages that the items post.
+        store: rows of the shard.
+        decider: the rule with its numbers.
+        is_own: function that tells whether a page id belongs to the shard.
 
-    Raises InvariantBroken, CorruptRecord.
+    Raises:
+        InvariantBroken: if an effect contradicts the rows.
+        CorruptRecord: if a row cannot be decoded.
     """
     own = [item for item in items if item[0] == _LEAVE or is_own(item[1])]
     fresh = sorted({page_id for kind, page_id, _ in own if kind in (_KEEP, _POST) and page_id in records})

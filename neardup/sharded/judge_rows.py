@@ -36,7 +36,7 @@ def slim(record: bytes) -> bytes:
 
 
 def slim_all(pages: Pages, headers: np.ndarray) -> list[bytes]:
-    """`slim` of all records of any kind. headers: their `slim_headers`."""
+    """Return `slim` of all records of any kind. headers: result of `slim_headers` for these records."""
     starts, ends = pages.starts[RecordSection.URL], pages.starts[RecordSection.ARTICLE]
     heads: list[bytes] = headers.view(HEADER_BYTES).tolist()
     texts = zip(heads, pages.records, starts.tolist(), ends.tolist(), strict=True)
@@ -100,7 +100,7 @@ class JudgeReads(Reads):
 
     Args:
         alone: page ids of the message that share no key with another page of the window.
-        records: of all pages of the window, by page id, the pages of the message included.
+        records: records of all pages of the window, by page id, the pages of the message included.
         first: smallest page id of the window.
         retired: page ids from before the window that represented a cluster, and no longer do.
     """

@@ -52,7 +52,7 @@ class Question:
     """A message of the log that shards answer with candidates; decoded once for all shards of a process."""
 
     def __init__(self, offset: int, records: Sequence[bytes]) -> None:
-        """records: of the message; empty for a control record."""
+        """offset: offset of the message in the log. records: records of the message; empty for a control record."""
         self.offset = offset
         first, headers = offset << PLACE_BITS, headers_of_valid(records)
         if headers is not None:
@@ -104,10 +104,13 @@ class Shard:
         self._records: dict[int, bytes] = {}  # of own pages of unapplied messages
 
     def read(self, offset: int, records: Sequence[bytes]) -> None:
-        """Accepts the next message of the log. Its offset need not follow directly on the last one.
+        """Accept the next message of the log.
 
-        Messages before `log_position` are ignored. After a restart pass the log from `effects_position` on.
-        records: of the message; empty for a control record.
+        Messages before `log_position` are ignored. After a restart, pass the log from `effects_position` on.
+
+        Args:
+            offset: offset of the message, which need not follow directly on the offset of the last message.
+            records: records of the message; empty for a control record.
         """
         self.take(Question(offset, records))
 

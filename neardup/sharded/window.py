@@ -78,7 +78,7 @@ class Window:
         self._lists.note(effects)
 
     def reads(self, answers: Sequence[Candidates]) -> MakeReads:
-        """Returns a function that makes the reads of the current message. answers: of all shards."""
+        """Return a function that makes the reads of the current message. answers: answers of all shards."""
         lists, first = self._lists, self.start << PLACE_BITS
         return lambda pages, decider, threads: JudgeReads(
             pages, decider, threads, lists.alone, answers, lists.records, first, self.retired

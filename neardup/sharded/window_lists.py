@@ -144,7 +144,12 @@ class WindowLists:
         return [held[name] if name in held else self._row_of_one(name, page_id) for name, page_id in pairs]
 
     def _row_of_one(self, name: bytes, page_id: int) -> bytes | None:
-        """The list of a key without a written row. page_id: of the first page of the window that has the key."""
+        """Return the list of a key without a written row.
+
+        Args:
+            name: the key.
+            page_id: id of the first page of the window that has the key.
+        """
         if page_id not in self._posted_alone and not (page_id in self._in_message and page_id in self.alone):
             return None
         header = self._headers.get(page_id)

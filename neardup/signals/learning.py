@@ -162,7 +162,7 @@ def measured(predicted: Truth, scores: npt.NDArray[np.float64], truth: Truth) ->
 
 @dataclass(frozen=True)
 class LearningOutcome:
-    """The paper's figure for a set of signals. runs: by learner, one run per seed, ordered by F."""
+    """The paper's figure for a set of signals. runs: runs of each learner, one for each seed, ordered by F."""
 
     runs: dict[str, list[CrossValidation]]
 

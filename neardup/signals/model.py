@@ -6,8 +6,8 @@
      "rules": [[{"signal": "mcd_fetched", "at_most": 0.31}, {"signal": "same_domain", "above": 0.5}], ...],
      "idf": {"documents": ..., "terms": {...}}, "measured": {...}, "versions": {...}}
 
-by: which of the two decides. A leaf counts the training pairs that reached it. A pair is a duplicate by rules if it
-fulfils all conditions of at least one rule. measured and versions are for people.
+by: whether the tree or the rules decide. A leaf counts the training pairs that reached the leaf. A pair is a duplicate
+by rules if the pair fulfils all conditions of at least one rule. measured and versions are for people.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -192,7 +192,10 @@ def read_model(path: Path) -> Model:
 
 
 def model_of(data: bytes | str, where: str) -> Model:
-    """Parses a model from JSON. where: its file or source, for errors. Raises like `read_model`."""
+    """Parse a model from JSON. where: file or other source of the model, which errors name.
+
+    Raises the errors of `read_model`.
+    """
     try:
         value = orjson.loads(data)
     except orjson.JSONDecodeError as error:

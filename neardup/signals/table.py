@@ -48,7 +48,12 @@ def body_length_distance(a: int, b: int) -> float:
 
 
 class Signal(NamedTuple):
-    """A signal. name: as in models. group: F, R, FS, RS, or "" for none. of: computes its value, about 0 to 1."""
+    """A signal.
+
+    name: name of the signal in models.
+    group: group of the signal (F, R, FS, RS), or empty.
+    of: function that computes the value of two results, about 0 to 1.
+    """
 
     name: str
     group: str

@@ -37,9 +37,10 @@ Texts = tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]]
 
 @dataclass(slots=True)
 class Addresses:
-    """Addresses of a batch of pages. Kinds are values of RecordKind.
+    """Addresses of a batch of pages.
 
-    hosts: for each page five words (fingerprints of its site and of Henzinger's site, lengths of host and site, number
+    kinds: kinds of the records, values of RecordKind.
+    hosts: for each page, five words (fingerprints of its site and of Henzinger's site, lengths of host and site, number
     of the host's tokens), then tokens, host and site.
     """
 

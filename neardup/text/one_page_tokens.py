@@ -44,7 +44,7 @@ class Tokens:
 
 
 def tokens_of(extracted: Extracted, seed: int = 0, tokens_max: int | None = None) -> Tokens:
-    """Tokens of an extracted page, on copies: `extracted` stays as it is. tokens_max: of a scheme."""
+    """Return the tokens of an extracted page, which stays unchanged. tokens_max: `Scheme.tokens_max`, or no limit."""
     text, room = extracted.text.copy(), tokens_needed(extracted.n_text)
     room = room if tokens_max is None else min(room, tokens_max)
     fp = np.empty(max(room, CLUSTER_POINTS), np.uint64)
