@@ -267,7 +267,7 @@ def _store(settings: Settings, *, made: bool = False) -> "CheckpointStore":
 @command(OPERATE, "neardup checkpoint list --checkpoints s3://bucket/neardup", name="checkpoint list")
 def list_checkpoints(*, as_json: AsJson = False, settings: CheckpointFlags = CheckpointFlags.NONE) -> None:
     """List the checkpoints, newest first."""
-    from streams.state.manifest import describe
+    from streams.state.checkpoint_manifest import describe
 
     rows = describe(list(_store(settings.read()).usable(complain)))
     if as_json:
@@ -291,7 +291,7 @@ def make_checkpoint(state: OfIndex = STATE, *, settings: MakeCheckpointFlags = M
     given = settings.read()
     store = _store(given, made=True)
 
-    from streams.history.checkpoints import make
+    from streams.state.checkpoint_make import make
 
     with bar(shown=True) as shown:
         done = make(state, store, keep=given.checkpoints_kept, progress=partial(shown.phase, "copying"))
@@ -319,7 +319,7 @@ def restore_checkpoint(
     given = settings.read()
     store = _store(given)
 
-    from streams.history.checkpoints import bring_back
+    from streams.state.checkpoint_restore import bring_back
 
     with bar(shown=True) as shown:
         found = bring_back(

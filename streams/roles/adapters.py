@@ -21,13 +21,15 @@ from streams.pipeline.shard_answers import AnsweredLog
 from streams.ports import Record, SketchLog, TopicIds
 from streams.process import logs
 from streams.process.shutdown import now_ms
-from streams.roles.checkpoint import Restoring, RoleCheckpoints, identity
 from streams.roles.matcher_start import HeldEffects, MatcherPorts, StartOptions, start_matcher
 from streams.roles.own_generation import generation_served
 from streams.roles.runtime import STOP_SECONDS_MAX, Runtime, connect
 from streams.roles.sketch import SketchRole, check_scheme
 from streams.roles.standby import stand_by
 from streams.roles.start_offset import VerdictsEnd, verdicts_end
+from streams.state.checkpoint_make import identity
+from streams.state.checkpoint_restore import Restoring
+from streams.state.checkpoint_role import RoleCheckpoints
 from streams.state.directory import MatcherDirectory
 
 _log = logs.get("match")
@@ -154,7 +156,8 @@ def _match(settings: Settings, runtime: Runtime, new_decider: bool, accept_lost_
             settings,
             log,
             options.decider,
-            runtime,
+            runtime.stop,
+            runtime.health.role("match"),
             lambda: standby and bool(admin.members(leaders)),
             begin=lambda: (begin_of_window(log.first_offset(), options.decider.epoch), names.sketches),
         )

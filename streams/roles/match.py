@@ -42,11 +42,10 @@ from streams.ports import LogFollower
 from streams.process import logs
 from streams.process.disk import free_bytes
 from streams.process.shutdown import now_ms
-from streams.roles import checkpoint
-from streams.roles.checkpoint import RoleCheckpoints
 from streams.roles.runtime import WAIT_SECONDS, Runtime, Silence
 from streams.roles.start_offset import log_advice
-from streams.state.checkpointer import CopyableIndex
+from streams.state.checkpoint_make import CopyableIndex
+from streams.state.checkpoint_role import RoleCheckpoints, report_checkpoints
 
 _log = logs.get("match")
 
@@ -182,7 +181,7 @@ class MatchRole:
         self._flush_when_due()  # (5)
         if self._checkpoints is not None and isinstance(self._store, CopyableIndex):
             self._checkpoints.look(self.matcher, self._store)
-            checkpoint.report(self._metrics, [self._checkpoints])
+            report_checkpoints(self._metrics, [self._checkpoints])
         self._report_health()
         return bool(messages)
 

@@ -27,10 +27,10 @@ from streams.pipeline.control_records import (
 from streams.pipeline.matcher import Matcher, folded_to
 from streams.ports import Committed, SketchLog, TopicIds
 from streams.process import logs
-from streams.roles.checkpoint import RoleCheckpoints
 from streams.roles.match import MatchRole
 from streams.roles.runtime import Runtime
 from streams.roles.start_offset import StartState, VerdictsEnd, resume_at
+from streams.state.checkpoint_role import RoleCheckpoints
 from streams.state.directory import LogNames, MatcherDirectory, keep_log_names, log_names
 
 _log = logs.get("match")

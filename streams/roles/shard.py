@@ -27,8 +27,8 @@ from streams.formats.pieces import pieces_of
 from streams.kafka.shard_answers import AnswerWriter
 from streams.pipeline.effects import EffectsReader
 from streams.pipeline.shared_log import LogView
-from streams.roles.checkpoint import RoleCheckpoints
 from streams.roles.runtime import Runtime
+from streams.state.checkpoint_role import RoleCheckpoints
 
 #: Messages of the log that are read together; each has 1 MB at most.
 _MESSAGES = 16
@@ -40,7 +40,7 @@ _PATIENCE_SECONDS = 4.0
 
 
 class FoldedShard:
-    """The positions of a shard's rows, for checkpoints; implements `streams.state.checkpointer.Folded`."""
+    """The positions of a shard's rows, for checkpoints; implements `streams.state.checkpoint_make.Folded`."""
 
     def __init__(self, shard: Shard, store: Store) -> None:
         self.decider = shard.decider

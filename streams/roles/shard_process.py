@@ -27,14 +27,14 @@ from streams.pipeline.shared_log import SharedLog, decode_message
 from streams.process import logs
 from streams.process.disk import free_bytes
 from streams.process.shutdown import now_ms
-from streams.roles import checkpoint
-from streams.roles.checkpoint import Restoring, RoleCheckpoints, identity
 from streams.roles.own_generation import generation_served
 from streams.roles.runtime import STOP_SECONDS_MAX, Runtime, Silence, connect
 from streams.roles.shard import ShardRole
 from streams.roles.sketch import check_scheme
+from streams.state.checkpoint_make import identity
+from streams.state.checkpoint_restore import Restoring, remove_index
+from streams.state.checkpoint_role import RoleCheckpoints, report_checkpoints
 from streams.state.directory import Directory, LogNames, MatcherDirectory, keep_log_names, log_names
-from streams.state.restore import remove_index
 
 _log = logs.get("shard")
 
@@ -253,14 +253,14 @@ class _RunningShards:
             settings,
             log,
             self._decider,
-            self._runtime,
+            self._runtime.stop,
+            self._runtime.health.role("shard"),
             url=shard_checkpoints(settings, number),
             position=applied_to,
             begin=partial(self._begin, log),
             newest=newest,
             behind_max=settings.checkpoint_messages,
             advice=partial(self._advice, log),
-            role="shard",
         )
 
     def _advice(self, log: KafkaLog, topic: str, newest: int) -> str:
@@ -398,7 +398,7 @@ class _RunningShards:
             metrics.shard_lag.labels(str(number)).set(lag)
         if self._runtime.steady_s() - self._gauged >= _GAUGES_SECONDS:
             self._gauged = self._runtime.steady_s()
-            checkpoint.report(metrics, [role.checkpoints for role in roles if role.checkpoints is not None])
+            report_checkpoints(metrics, [role.checkpoints for role in roles if role.checkpoints is not None])
             free = [free_bytes(shard_state(self._settings, role.number)) for role in roles]
             if free:
                 metrics.state_free.set(min(free))

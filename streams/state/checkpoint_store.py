@@ -30,8 +30,8 @@ from msgspec.structs import replace
 
 from neardup.errors import CorruptRecord, StateError
 from streams.process.disk import sync
-from streams.state.manifest import PIECE_BYTES, Checkpoint, Manifest, StoredFile, digest_of, digest_of_file
-from streams.state.remote_folder import FULL, RemoteFolder
+from streams.state.checkpoint_folder import FULL, RemoteFolder
+from streams.state.checkpoint_manifest import PIECE_BYTES, Checkpoint, Manifest, StoredFile, digest_of, digest_of_file
 
 _FILES, _MANIFESTS, _DAMAGED = "files", "checkpoints", "damaged"
 #: `prune` removes files by manifests that were read at most so long ago.

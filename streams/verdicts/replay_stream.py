@@ -16,9 +16,9 @@ from streams.formats.verdict_records import decode_verdict
 from streams.pipeline.control_records import decider_changes_in
 from streams.pipeline.matcher import folded_to
 from streams.process import logs
+from streams.state.checkpoint_manifest import Checkpoint
 from streams.state.checkpoint_store import CheckpointStore
 from streams.state.directory import kept_decider
-from streams.state.manifest import Checkpoint
 from streams.verdicts.replay import Present, Progress, Replayed, Stretch, replayed, scratch_store, shards_of_fold
 
 if TYPE_CHECKING:
@@ -166,7 +166,7 @@ def _before(settings: Settings, log: "KafkaLog", stretch: Stretch, state: Path) 
     """
     if not settings.checkpoints:
         return None
-    from streams.roles.checkpoint import identity
+    from streams.state.checkpoint_make import identity
 
     store, required = (
         CheckpointStore(settings.checkpoints),

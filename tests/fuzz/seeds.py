@@ -30,7 +30,7 @@ from streams.formats.message import (
 )
 from streams.formats.warc import encode
 from streams.ports import Range
-from streams.state.manifest import Manifest, StoredFile
+from streams.state.checkpoint_manifest import Manifest, StoredFile
 from tests.fuzz.targets import DECIDER, SCHEME, SOURCE, TARGETS
 
 _HTML = (

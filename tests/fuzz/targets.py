@@ -53,7 +53,7 @@ from streams.kafka.control_topic import _content_of as generations_of
 from streams.pipeline import batch_fold
 from streams.pipeline.matcher import Matcher
 from streams.results.query_results import decode_result
-from streams.state.manifest import Manifest
+from streams.state.checkpoint_manifest import Manifest
 from streams.verdicts.diff import diff
 from streams.verdicts.diff_command import history_of
 from tests.fuzz.requests import http_request, label_request

@@ -10,8 +10,8 @@ from broker import eventually
 from line import Line, Make, story
 from test_backfill import beside, in_log, merged
 
-from streams.history.checkpoints import bring_back
 from streams.roles.adapters import run_matcher
+from streams.state.checkpoint_restore import bring_back
 from streams.state.checkpoint_store import CheckpointStore
 from tests import whole
 from tests.quiet import quiet_runtime

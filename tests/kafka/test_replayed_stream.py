@@ -16,8 +16,8 @@ from neardup.limits import PLACE_BITS
 from streams.errors import PositionLost, TopicError
 from streams.formats.message import NewDecider
 from streams.kafka.reader import TopicReader
+from streams.state.checkpoint_manifest import Checkpoint
 from streams.state.checkpoint_store import CheckpointStore
-from streams.state.manifest import Checkpoint
 from streams.verdicts.replay import Stretch
 from streams.verdicts.replay_stream import replay_stream
 

@@ -16,10 +16,10 @@ from neardup.index.column_families import Family
 from neardup.index.rocks import RocksStore
 from neardup.sharded.epochs import Sharding
 from neardup.sketch.takedown_hashes import of_url
-from streams.history.checkpoints import bring_back
 from streams.operate.operator_decisions import forget
 from streams.pipeline.matcher import folded_to
 from streams.roles.shard_process import shard_checkpoints, shard_state
+from streams.state.checkpoint_restore import bring_back
 from streams.state.checkpoint_store import CheckpointStore
 
 

@@ -13,8 +13,9 @@ from sharded_line import ShardedLine
 from neardup.errors import StateError
 from neardup.index.column_families import Family
 from streams.ask.answers import IndexSnapshot
-from streams.history.checkpoints import bring_back, make
 from streams.roles.shard_process import shard_checkpoints, shard_state
+from streams.state.checkpoint_make import make
+from streams.state.checkpoint_restore import bring_back
 from streams.state.checkpoint_store import CheckpointStore
 from streams.state.inspect import open_index, overview, sketch_of
 from streams.state.scan_directory import State

@@ -24,9 +24,9 @@ from streams.ports import Range
 from streams.scan.archive_time import ArchiveTime
 from streams.scan.archives import SketchedArchives, messages_of
 from streams.scan.sketcher import Sketcher
+from streams.state.checkpoint_make import make_image, manifest_of
+from streams.state.checkpoint_manifest import Manifest
 from streams.state.checkpoint_store import CheckpointStore, Copied
-from streams.state.checkpointer import make_image, manifest_of
-from streams.state.manifest import Manifest
 from tests.measure.bench.documents import documentation_page
 from tests.measure.bench.generated import Log, changed, fill, mixed
 from tests.measure.bench.store_rows import THREADS, enough_room, settle

@@ -22,8 +22,8 @@ from streams.pipeline.folded_takedowns import takedowns_of, without
 from streams.pipeline.matcher import Matcher
 from streams.scan.scan import scan
 from streams.state import inspect as look
+from streams.state.checkpoint_manifest import describe
 from streams.state.checkpoint_store import CheckpointStore
-from streams.state.manifest import describe
 from streams.state.scan_directory import State
 from streams.verdicts.explain import explain_command
 from streams.verdicts.export import DUPLICATES, TABLES, rows

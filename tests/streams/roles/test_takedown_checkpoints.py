@@ -12,9 +12,8 @@ from neardup.errors import StateError
 from neardup.index.column_families import Family
 from neardup.index.rocks import RocksStore
 from streams.config.settings import Settings
-from streams.roles.checkpoint import RoleCheckpoints
+from streams.state.checkpoint_role import RETRY_SECONDS, RoleCheckpoints
 from streams.state.checkpoint_store import CheckpointStore
-from streams.state.checkpointer import RETRY_SECONDS
 
 EVERY = 5_000
 

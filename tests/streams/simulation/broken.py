@@ -20,8 +20,8 @@ from streams.pipeline.batch_fold import BatchFold
 from streams.positions import Positions
 from streams.roles import matcher_start, standby, start_offset
 from streams.roles.match import MatchRole
+from streams.state.checkpoint_manifest import Checkpoint, Manifest, StoredFile
 from streams.state.checkpoint_store import CheckpointStore
-from streams.state.manifest import Checkpoint, Manifest, StoredFile
 from tests.streams.scripted import ScriptedWriter
 from tests.streams.simulation import run
 

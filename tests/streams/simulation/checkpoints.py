@@ -8,10 +8,11 @@ from pathlib import Path
 
 from neardup.decider import Decider
 from streams.config.settings import Settings
-from streams.roles.checkpoint import Restoring, RoleCheckpoints, identity
 from streams.roles.runtime import Runtime
+from streams.state.checkpoint_make import CopyableIndex, Folded, identity
+from streams.state.checkpoint_restore import Restoring
+from streams.state.checkpoint_role import RoleCheckpoints
 from streams.state.checkpoint_store import CheckpointStore
-from streams.state.checkpointer import CopyableIndex, Folded
 from tests.streams.scripted import ScriptedLog
 from tests.streams.simulation.folder import Folder
 
@@ -63,7 +64,7 @@ class Checkpoints:
         return JoinedCheckpoints(
             settings,
             folder.image,
-            identity(log),  # type: ignore[arg-type]
+            identity(log),
             lambda: 0,
             steady_s=runtime.steady_s,
         )
@@ -72,7 +73,7 @@ class Checkpoints:
         self, settings: Settings, folder: Folder, log: ScriptedLog, decider: Decider, runtime: Runtime, active: bool
     ) -> bool:
         """What `MatcherDirectory` does before it opens an index; whether a checkpoint was restored."""
-        restoring = Restoring(settings, log, decider, runtime, lambda: active)  # type: ignore[arg-type]
+        restoring = Restoring(settings, log, decider, runtime.stop, runtime.health.role("match"), lambda: active)
         state = self._state() if self.used else self._root
         if not folder.is_empty:
             if not restoring.outlived(folder.store):

@@ -12,9 +12,9 @@ from typing import Any, BinaryIO
 import pytest
 
 from neardup.errors import StateError
+from streams.state.checkpoint_manifest import Manifest
+from streams.state.checkpoint_restore import restore_newest
 from streams.state.checkpoint_store import CheckpointStore
-from streams.state.manifest import Manifest
-from streams.state.restore import restore_newest
 
 
 def manifest(offset: int) -> Manifest:

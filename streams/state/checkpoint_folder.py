@@ -14,7 +14,7 @@ import fsspec
 
 from neardup.errors import BadInput, CorruptRecord, StateError
 from streams.process.disk import sync
-from streams.state.manifest import PIECE_BYTES
+from streams.state.checkpoint_manifest import PIECE_BYTES
 
 #: Attempts to store a file whose temporary file another process removes.
 _TRIES = 3

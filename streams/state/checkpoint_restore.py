@@ -1,132 +1,196 @@
-"""Checkpoints of a matcher or a shard: when they are made, and which ones its log admits."""
+"""Restores a state directory from a checkpoint: by hand, and at the start of a matcher or a shard."""
 
-import time
-from collections.abc import Callable, Sequence
+import shutil
+import threading
+from collections.abc import Callable
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
 from neardup.decider import Decider
-from neardup.errors import NeardupError, StateError
+from neardup.errors import BadInput, CorruptRecord, NeardupError, StateError
 from neardup.index.column_families import Store
+from neardup.scheme import VERSION, Scheme
 from streams.config.settings import Settings
-from streams.errors import NEW_GENERATION
-from streams.kafka import KafkaLog
+from streams.errors import NEW_GENERATION, SET_THE_SCHEME
 from streams.pipeline.matcher import folded_to
+from streams.ports import SketchLog
 from streams.process import logs
-from streams.process.metrics import Metrics
-from streams.roles.runtime import Runtime
-from streams.state.checkpoint_store import CheckpointStore, Copied
-from streams.state.checkpointer import Checkpointer, CopyableIndex, Folded, manifest_of
-from streams.state.directory import log_names
-from streams.state.manifest import Manifest
-from streams.state.restore import restore_newest
+from streams.process.disk import state_errors, sync
+from streams.process.health import RoleHealth
+from streams.state.checkpoint_make import identity
+from streams.state.checkpoint_manifest import Checkpoint, Manifest
+from streams.state.checkpoint_store import CheckpointStore, Progress
+from streams.state.directory import SCAN_NAMES, SHARD_NAMES, Directory, log_names
 
 _log = logs.get("match")
 
 #: Finds the first offset of the log from which an index can be continued, and the topic that begins there.
 Begin = Callable[[], tuple[int, str]]
 
+_RESTORING = "restoring"
+#: An index that a checkpoint takes the place of, until that is done.
+_OUTLIVED = "outlived"
 #: Between two searches of a standby for a checkpoint that fits.
 _LOOK_SECONDS = 2.0
 
 
-def identity(log: KafkaLog) -> str:
-    """Names a sketch log by cluster and topic id; offsets of another log are void in it."""
-    return f"{log.cluster_id}/{log.topic.id.hex()}"
+def restore_newest(
+    store: CheckpointStore,
+    state: Path,
+    fits: Callable[[Manifest], str],
+    warn: Callable[[str], None] = lambda text: None,
+    progress: Progress = lambda done, total: None,
+    *,
+    replace: bool = False,
+    tried: set[str] | None = None,
+) -> Checkpoint | None:
+    """Restores the newest good checkpoint that fits into `state`. Returns None if there is none.
 
+    Args:
+        tried: names of checkpoints to pass over; gets those that this call passes over.
+        fits: returns why a checkpoint cannot be used here, or "".
+        warn: called with each checkpoint that is passed over, and the reason.
+        replace: as for `restore`.
 
-class RoleCheckpoints:
-    """Makes checkpoints beside a role, which calls `look` after each round. A failure never stops the role.
-
-    newest: offset of the newest checkpoint, 0 without any. behind: messages that it lacks, in intervals. made_ms: when
-    this process made it, None if it made none. bytes: copied so far. failed: why the last attempt failed, "" if it did
-    not.
+    If a checkpoint is damaged, or its writer removes it meanwhile, the newest other one is used. Raises StateError.
     """
+    tried = set() if tried is None else tried
+    while True:
+        checkpoint = _untried(store, tried, fits, warn)
+        if checkpoint is None:
+            return None
+        try:
+            restore(store, checkpoint, state, progress, replace=replace)
+        except CorruptRecord as error:
+            warn(f"{error}; another checkpoint is tried")
+        else:
+            return checkpoint
 
-    def __init__(
-        self,
-        settings: Settings,
-        state: Path,
-        log: str,
-        now_ms: Callable[[], int],
-        *,
-        url: str = "",
-        steady_s: Callable[[], float] = time.monotonic,
-    ) -> None:
-        """url: of the store; by default that of the settings. Raises BadInput for a URL of an unknown scheme."""
-        self._log_identity, self._now_ms = log, now_ms
-        self._generation, self._state = settings.generation, str(state)
-        self._every = settings.checkpoint_messages
-        self.failed = ""
-        self.made_ms: int | None = None
-        self.bytes = 0
-        self.behind = 0.0
-        self.newest, self._searched = 0, False
-        self._store = CheckpointStore(url or settings.checkpoints)
-        keep = settings.checkpoints_kept
-        self._maker = Checkpointer(self._store, state, every=self._every, keep=keep, done=self._made, steady_s=steady_s)
-        self._maker.read(self._search)
-        if self._maker.failed:
-            self.failed = self._maker.failed
-            _log.error("goes on without checkpoints, and tries again", reason=self.failed)
 
-    def _search(self) -> None:
-        """Finds the newest existing checkpoint of this log. Raises StateError if the store does not answer."""
-        required = self._generation, self._log_identity
-        found = self._store.usable(_log.warning)
-        offsets = (one.manifest.offset for one in found if one.manifest.line[:2] == required)
-        self.newest, self._searched = max(self.newest, next(offsets, 0)), True
+def _untried(
+    store: CheckpointStore, tried: set[str], fits: Callable[[Manifest], str], warn: Callable[[str], None]
+) -> Checkpoint | None:
+    """Returns the newest checkpoint that fits and was not tried. Adds it, and those that do not fit, to `tried`."""
 
-    def look(self, folded: Folded, store: CopyableIndex) -> None:
-        """Reports the result of the last checkpoint, and begins one if one is due, or a takedown followed the last one.
+    def warn_once(text: str) -> None:
+        if text not in tried:
+            tried.add(text)
+            warn(text)
 
-        A takedown is settled once a prune behind it has succeeded in this process, because a killed process may have
-        left checkpoints, or files of them, that hold the pages. So each start with a takedown in its index prunes.
-        """
-        maker = self._maker
-        if maker.failed != self.failed and not maker.busy:
-            self.failed = maker.failed
-            if maker.failed:
-                _log.error("no checkpoint was made, or old ones were not removed", reason=maker.failed)
-        if not self._searched and maker.may_retry:
-            maker.read_aside(self._search)
-        self.behind = max(0, folded.next_offset - self.newest) / self._every
-        owed = maker.owes(folded.takedowns_to)
-        if maker.due(folded.next_offset) or (owed and self.newest < folded.takedowns_to):
-            maker.begin(store, manifest_of(folded, self._log_identity, self._generation))
-        elif owed:
-            maker.prune(self.newest)
+    for checkpoint in store.usable(warn_once):
+        if checkpoint.name in tried:
+            continue
+        tried.add(checkpoint.name)
+        reason = fits(checkpoint.manifest)
+        if not reason:
+            return checkpoint
+        warn(f"checkpoint {checkpoint.name} is passed over: {reason}")
+    return None
 
-    def _made(self, copied: Copied, seconds: float) -> None:
-        self.newest = int(copied.checkpoint.partition("-")[0])
-        self.made_ms = self._now_ms()
-        self.bytes += copied.bytes
-        _log.info(
-            "checkpoint made",
-            state=self._state,
-            checkpoint=copied.checkpoint,
-            copied_files=copied.files,
-            copied_bytes=copied.bytes,
-            bytes=copied.of_bytes,
-            seconds=round(seconds, 3),
+
+def restore(
+    store: CheckpointStore,
+    checkpoint: Checkpoint,
+    state: Path,
+    progress: Progress = lambda done, total: None,
+    *,
+    replace: bool = False,
+) -> None:
+    """Restores a checkpoint into `state`. The index is moved there last, so a crash leaves none.
+
+    replace: remove an existing index once the copy is complete. Raises StateError if there is an index and it may not
+    be replaced, CorruptRecord for damage.
+    """
+    if (state / "index").exists() and not replace:
+        raise StateError(f"{state} has an index; name another directory, or move that index away")
+    place, outlived = state / _RESTORING, state / _OUTLIVED
+    shutil.rmtree(place, ignore_errors=True)
+    shutil.rmtree(outlived, ignore_errors=True)
+    store.restore(checkpoint, place, progress)
+    try:
+        if (state / "index").exists():
+            (state / "index").rename(outlived)  # at once: half an index would be opened as one
+        for entry in sorted(place.iterdir(), key=lambda entry: entry.name == "index"):
+            with suppress(FileNotFoundError):
+                _remove(state / entry.name)
+            entry.rename(state / entry.name)
+        place.rmdir()
+        sync(state)
+        shutil.rmtree(outlived, ignore_errors=True)
+    except OSError as error:
+        raise StateError(f"cannot restore into {state}: {error.strerror or error}") from error
+
+
+def remove_index(state: Path) -> None:
+    """Removes an index, which the log can build again. A crash leaves it whole, or none. Raises StateError."""
+    outlived = state / _OUTLIVED
+    with state_errors("remove", state / "index"):
+        shutil.rmtree(outlived, ignore_errors=True)
+        (state / "index").rename(outlived)
+        shutil.rmtree(outlived)
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir():
+        shutil.rmtree(path)
+    else:
+        path.unlink()
+
+
+def bring_back(
+    state: Path,
+    store: CheckpointStore,
+    *,
+    name: str = "",
+    seed: int | None = None,
+    warn: Callable[[str], None] = lambda text: None,
+    progress: Progress = lambda done, total: None,
+) -> Checkpoint:
+    """Restores the newest good checkpoint, or the one called `name`, into the directory `state`.
+
+    seed: of the deployment, if the directory lacks it; a checkpoint never holds it. warn: called for each damaged
+    checkpoint that is skipped. Raises BadInput if there is none, or it is of another seed; StateError for a directory
+    with an index; CorruptRecord if the named one is damaged.
+    """
+    with ExitStack() as held:
+        directory = Directory(state, held, more=(_RESTORING, *SCAN_NAMES, *SHARD_NAMES))
+        kept = directory.scheme()
+
+        def fits(manifest: Manifest) -> str:
+            scheme = kept or _scheme_of(manifest, seed)
+            if scheme.digest != manifest.scheme:
+                raise BadInput(
+                    f"the checkpoint of offset {manifest.offset} is of scheme {manifest.scheme}, and the seed at hand "
+                    f"makes {scheme.digest}; {SET_THE_SCHEME} that it was made with"
+                )
+            return ""
+
+        found: Checkpoint | None
+        if name:
+            if name not in store.names():
+                raise BadInput(
+                    f"there is no checkpoint {name[:80]!r} at {store.url}; `neardup checkpoint list` lists them"
+                )
+            found = store.read(name)
+            fits(found.manifest)
+            restore(store, found, directory.path, progress)
+        else:
+            found = restore_newest(store, directory.path, fits, warn, progress)
+        if found is None:
+            raise BadInput(f"no good checkpoint lies at {store.url}")
+        if kept is None:
+            directory.keep(_scheme_of(found.manifest, seed))
+        return found
+
+
+def _scheme_of(manifest: Manifest, seed: int | None) -> Scheme:
+    if seed is None:
+        raise BadInput(
+            "a checkpoint does not hold the secret seed, and this directory has none: set NEARDUP_SEED or "
+            f"NEARDUP_SEED_FILE (of scheme {manifest.scheme})"
         )
-
-    def close(self, seconds: float) -> None:
-        """Waits at most `seconds` for a checkpoint that is being copied."""
-        self._maker.wait(seconds)
-
-
-def report(metrics: Metrics, each: Sequence[RoleCheckpoints]) -> None:
-    """Set the gauges of checkpoints. each: of the roles of this process; the worst one counts."""
-    metrics.checkpoint_failed.set(any(one.failed for one in each))
-    metrics.checkpoint_behind.set(max((one.behind for one in each), default=0))
-    times = [one.made_ms for one in each]
-    made = [time_ms for time_ms in times if time_ms is not None]
-    if made and len(made) == len(each):
-        metrics.checkpoint_offset.set(min(one.newest for one in each))
-        metrics.checkpoint_time.set(min(made) / 1000)
-    for one in each:
-        copied, one.bytes = one.bytes, 0
-        metrics.checkpoint_bytes.inc(copied)
+    versions = (Scheme(seed=seed, version=version) for version in range(1, VERSION + 1))
+    return next((scheme for scheme in versions if scheme.digest == manifest.scheme), Scheme(seed=seed))
 
 
 class Restoring:
@@ -140,9 +204,10 @@ class Restoring:
     def __init__(
         self,
         settings: Settings,
-        log: KafkaLog,
+        log: SketchLog,
         decider: Decider,
-        runtime: Runtime,
+        stop: threading.Event,
+        health: RoleHealth,
         active: Callable[[], bool] = lambda: False,
         *,
         url: str = "",
@@ -151,10 +216,11 @@ class Restoring:
         newest: int | None = None,
         behind_max: int | None = None,
         advice: Callable[[str, int], str] = lambda topic, newest: NEW_GENERATION,
-        role: str = "match",
     ) -> None:
         """
         Args:
+            stop: ends a wait for a checkpoint.
+            health: of the role; it shows the wait and the progress.
             url: of the checkpoints; by default that of the settings.
             position: returns the offset that an index was folded to.
             begin: the first offset at which an index that can be continued may end, and the topic that limits it; by
@@ -164,14 +230,12 @@ class Restoring:
                 may return to a process that has an old index of it. By default an index is not replaced for that.
             advice: called with the topic whose begin is behind all checkpoints, and the offset of the newest one, 0
                 without any.
-            role: for health.
         """
         self._settings, self._log, self._decider = settings, log, decider
-        self._stop, self._active = runtime.stop, active
+        self._stop, self._health, self._active = stop, health, active
         self._url, self._position = url or settings.checkpoints, position
         self._newest, self._behind_max, self._advice = newest, behind_max, advice
         self._begin = begin or (lambda: (log.first_offset(), settings.topics.sketches))
-        self._health = runtime.health.role(role)
 
     def outlived(self, store: Store) -> bool:
         """Whether an index of this log and generation, or an empty one, is too new, lags far behind the newest

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from neardup.errors import CorruptRecord
-from streams.state.manifest import Manifest, StoredFile
+from streams.state.checkpoint_manifest import Manifest, StoredFile
 
 FILE = {"name": "index/a", "size": 3, "digest": "ab"}
 GOOD = {

@@ -14,11 +14,12 @@ from neardup.decider import Decider
 from neardup.errors import StateError
 from neardup.index.rocks import RocksStore
 from streams.config.settings import Settings
-from streams.roles.checkpoint import Restoring, RoleCheckpoints, identity, report
-from streams.state import remote_folder
+from streams.state import checkpoint_folder
+from streams.state.checkpoint_make import identity
+from streams.state.checkpoint_manifest import Manifest
+from streams.state.checkpoint_restore import Restoring
+from streams.state.checkpoint_role import RETRY_SECONDS, RoleCheckpoints, report_checkpoints
 from streams.state.checkpoint_store import CheckpointStore
-from streams.state.checkpointer import RETRY_SECONDS
-from streams.state.manifest import Manifest
 from tests.quiet import quiet_runtime
 
 
@@ -73,7 +74,7 @@ def test_store_that_never_connects_is_waited_for_a_limited_time(
 ) -> None:
     held = threading.Event()
     monkeypatch.setattr(server, "held", held)
-    monkeypatch.setattr(remote_folder, "CONNECT_SECONDS_MAX", 0.01)
+    monkeypatch.setattr(checkpoint_folder, "CONNECT_SECONDS_MAX", 0.01)
     store = CheckpointStore("connected://host/kept")
     with pytest.raises(StateError, match=r"no connection within 0\.01 s"):
         store.names()
@@ -85,7 +86,7 @@ def test_store_away_at_the_start_of_a_matcher_is_read_later(server: type[Connect
     now = [0.0]
     made = RoleCheckpoints(settings, tmp_path, "log", lambda: 0, steady_s=lambda: now[0])
     assert "Connection refused" in made.failed
-    report(runtime.metrics, [made])
+    report_checkpoints(runtime.metrics, [made])
     assert runtime.metrics.checkpoint_failed._value.get() == 1
     index = RocksStore(tmp_path / "index")
     folded: Any = SimpleNamespace(next_offset=9, log_time=1, takedowns_to=0, decider=Decider("5" * 32))
@@ -123,8 +124,8 @@ def test_restore_from_a_store_that_is_away(server: type[Connected], tmp_path: Pa
     runtime = quiet_runtime(settings := Settings(bootstrap="", checkpoints="connected://host/kept"))
     decider = Decider("5" * 32)
     whole: Any = Log(0)
-    assert not Restoring(settings, whole, decider, runtime).restore(tmp_path)
+    assert not Restoring(settings, whole, decider, runtime.stop, runtime.health.role("match")).restore(tmp_path)
     cut: Any = Log(5)
     with pytest.raises(StateError, match="Connection refused; mend that and try again, nothing is lost"):
-        Restoring(settings, cut, decider, runtime).restore(tmp_path)
+        Restoring(settings, cut, decider, runtime.stop, runtime.health.role("match")).restore(tmp_path)
     assert identity(whole) == identity(cut)

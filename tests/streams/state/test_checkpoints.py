@@ -21,13 +21,13 @@ from neardup.index.column_families import Family
 from neardup.index.rocks import RocksStore
 from neardup.scheme import Scheme
 from streams.config.settings import Settings
-from streams.roles.checkpoint import Restoring, identity
 from streams.roles.runtime import serving
 from streams.scan.scan import scan
+from streams.state.checkpoint_make import IMAGE, identity, make_image
+from streams.state.checkpoint_manifest import Manifest
+from streams.state.checkpoint_restore import Restoring, restore, restore_newest
+from streams.state.checkpoint_role import Checkpointer
 from streams.state.checkpoint_store import CheckpointStore
-from streams.state.checkpointer import IMAGE, Checkpointer, make_image
-from streams.state.manifest import Manifest
-from streams.state.restore import restore, restore_newest
 from streams.state.scan_directory import State
 from tests.quiet import quiet_runtime
 from tests.streams.archives import crawl, write_warc
@@ -374,7 +374,8 @@ def test_a_generation_starts_from_no_other_ones(state: Path, tmp_path: Path) -> 
         fresh = tmp_path / f"fresh{generation}"
         fresh.mkdir()
         settings = Settings(bootstrap="", generation=generation, checkpoints=str(tmp_path / "kept"))
-        Restoring(settings, Log(), decider, quiet_runtime(settings)).restore(fresh)
+        runtime = quiet_runtime(settings)
+        Restoring(settings, Log(), decider, runtime.stop, runtime.health.role("match")).restore(fresh)
         assert (fresh / "index").exists() is there
 
 

@@ -1,1 +1,0 @@
-"""Past verdicts: replays, exports, copies, and differences between two sets of verdicts."""
