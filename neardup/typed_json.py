@@ -26,8 +26,11 @@ _TYPES = {
     "null": "null",
 }
 _GIVEN = {**_TYPES, "float": "a fraction"}
-_EXPECTED = re.compile(r"Expected `(?P<kinds>[^`]+)`(?:(?P<bound> (?:>=|<=) [^,]+)|, got `(?P<given>[^`]+)`)")
-_BOUNDS = {">=": "of at least", "<=": "of at most"}
+_EXPECTED = re.compile(
+    r"Expected `(?P<kinds>[^`]+)`(?:, got `(?P<given>[^`]+)`"
+    r"|(?: of (?P<length>length))? (?P<sign>>=|<=) (?P<bound>\S+))"
+)
+_SIGNS = {">=": "at least", "<=": "at most"}
 
 
 def decode(text: bytes, kind: type[T]) -> T:
@@ -56,10 +59,12 @@ def _sentence(message: str) -> str:
         subject = field or "the value"
         kinds = [_TYPES.get(kind, kind) for kind in found["kinds"].split(" | ") if kind != "null"]
         required = " or ".join(kinds)
-        if found["bound"]:
-            sign, bound = found["bound"].split()
-            shown = f"{int(float(bound)):,}" if float(bound).is_integer() else bound
-            return f"{subject} is out of range: {required} {_BOUNDS[sign]} {shown} is required"
+        if found["sign"]:
+            bound = float(found["bound"])
+            least = f"{_SIGNS[found['sign']]} {int(bound) if bound.is_integer() else bound:,}"
+            if found["length"]:
+                return f"{subject} has a length out of range: {required} of a length of {least} is required"
+            return f"{subject} is out of range: {required} of {least} is required"
         return f"{subject} is {_GIVEN.get(found['given'], found['given'])}, and {required} is required"
     name = reason.partition("`")[2].partition("`")[0]
     path = f"{field}.{name}" if field else name

@@ -18,12 +18,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import orjson
+from msgspec import Struct
 
 from neardup.errors import BadPage
 from neardup.fetch_times import is_readable, read_time
 from neardup.limits import GONE_STATUSES
 from neardup.page import Page
 from neardup.tolerant_json import loads
+from neardup.typed_json import typed
 from neardup.urls import url_of_id
 from streams.formats.bodies import Bodies
 from streams.formats.no_page import TRUNCATIONS, no_page
@@ -140,32 +142,39 @@ def page_of(value: Mapping[str, Any]) -> Page:
     if not isinstance(url, str) or not url:
         raise BadPage("no url")
     try:
-        status, body = _typed(value, "http_status", int), _body(value)
+        fields, body = _typed(value), _body(value)
         truncated = str(value.get("truncated", ""))
         truncated = truncated if truncated in TRUNCATIONS else ""  # other programs mean other things by this name
-        if why := no_page(_typed(value, "http_method", str) or "", truncated, empty=body == b""):
+        if why := no_page(fields.http_method or "", truncated, empty=body == b""):
             raise BadPage(why)
         return Page(
             url=url,
             body=body,
-            content_type=_typed(value, "content_type", str) or "",
+            content_type=fields.content_type or "",
             fetched_at=_fetched_at(value),
-            status=200 if status is None else status,
-            score=_score(value),
+            status=200 if fields.http_status is None else fields.http_status,
+            score=fields.score,
             truncated=bool(truncated),
         )
     except BadPage as error:
         return Page(url=url, body=b"", problem=str(error))
 
 
-def _typed(value: Mapping[str, Any], name: str, kind: type) -> Any:
-    """Returns the field, or None if it is absent or null. Raises BadPage for another type."""
-    found = value.get(name)
-    if found is None:
-        return None
-    if not isinstance(found, kind) or isinstance(found, bool):
-        raise BadPage(f"{name} is {_TYPES.get(type(found), type(found).__name__)}, and {_TYPES[kind]} is required")
-    return found
+class _Typed(Struct):
+    """The fields of a page that have one type. Others are read by `_body` and `neardup.fetch_times`."""
+
+    http_status: int | None = None
+    http_method: str | None = None
+    content_type: str | None = None
+    score: float | None = None
+
+
+def _typed(value: Mapping[str, Any]) -> _Typed:
+    """Raises BadPage that names a field of another type."""
+    try:
+        return typed(value, _Typed)
+    except ValueError as error:
+        raise BadPage(str(error)) from error
 
 
 def _fetched_at(value: Mapping[str, Any]) -> Any:
@@ -176,15 +185,6 @@ def _fetched_at(value: Mapping[str, Any]) -> Any:
     if not is_readable(found):
         read_time(found)
     return found
-
-
-def _score(value: Mapping[str, Any]) -> float | None:
-    found = value.get("score")
-    if found is None:
-        return None
-    if not isinstance(found, int | float) or isinstance(found, bool):
-        raise BadPage("score is not a number from 0 to 1")
-    return float(found)
 
 
 def _body(value: Mapping[str, Any]) -> bytes | None:

@@ -17,13 +17,14 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from itertools import combinations
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Annotated, Any, BinaryIO
 
 import orjson
+from msgspec import Meta, Struct
 
 from neardup.errors import BadInput, BadPage
 from neardup.report.reasons import Reason
-from neardup.tolerant_json import loads
+from neardup.typed_json import decode
 from neardup.urls import named_url
 
 LABEL_VERSION = 1
@@ -100,49 +101,55 @@ def label_of(a: str, b: str, label: Judgement, **more: Any) -> Label:
     return Label(first, second, label, **more)
 
 
+class _Version(Struct):
+    """What the lines of every version have."""
+
+    version: int = LABEL_VERSION
+
+
+_Text = Annotated[str, Meta(min_length=1)]
+
+
+class _Side(Struct):
+    url: _Text
+
+
+class _Line(Struct):
+    """A line of a file of labels. A side may be a plain URL."""
+
+    a: _Text | _Side
+    b: _Text | _Side
+    label: str
+    reasons: list[str] | None = None
+    labeller: str | None = None
+    labelled_at: int | None = None
+    sample: str | None = None
+
+
 def parse_label(line: bytes) -> Label:
     """Parses a line. Raises BadInput for an invalid one."""
     try:
-        value = loads(line)
-    except orjson.JSONDecodeError as error:
-        raise BadInput(f"not JSON: {error}") from error
-    if not isinstance(value, dict):
-        raise BadInput(f"not a JSON object but a {type(value).__name__}")
-    if value.get("version", LABEL_VERSION) != LABEL_VERSION:
-        raise BadInput(f"version {value['version']!r}; this program reads version {LABEL_VERSION}")
-    urls = [_url(value.get(name)) for name in "ab"]
+        if (version := decode(line, _Version).version) != LABEL_VERSION:
+            raise BadInput(f"version {version}; this program reads version {LABEL_VERSION}")
+        given = decode(line, _Line)
+    except ValueError as error:
+        raise BadInput(str(error)) from error
     try:
-        label = Judgement(str(value.get("label")))
+        label = Judgement(given.label)
     except ValueError:
-        raise BadInput(f"label {value.get('label')!r}: there is {', '.join(Judgement)}") from None
-    at = value.get("labelled_at")
-    if at is not None and (not isinstance(at, int) or isinstance(at, bool)):
-        raise BadInput("labelled_at must be a whole number of milliseconds")
-    labeller, sample = value.get("labeller") or "", value.get("sample") or ""
-    if not isinstance(labeller, str) or not isinstance(sample, str):
-        raise BadInput("labeller and sample must be texts")
-    more = {"reasons": _reasons(value, label), "labeller": labeller, "labelled_at": at, "sample": sample}
-    return label_of(urls[0], urls[1], label, **more)
+        raise BadInput(f"label {given.label!r}: there is {', '.join(Judgement)}") from None
+    a, b = (side if isinstance(side, str) else side.url for side in (given.a, given.b))
+    more = {"labeller": given.labeller or "", "labelled_at": given.labelled_at, "sample": given.sample or ""}
+    return label_of(a, b, label, reasons=_reasons(given.reasons or [], label), **more)
 
 
-def _reasons(value: dict[str, Any], label: Judgement) -> tuple[Reason, ...]:
+def _reasons(reasons: Sequence[str], label: Judgement) -> tuple[Reason, ...]:
     """Returns the reasons of a label, each once. Raises BadInput for one that does not fit; any fits `withdrawn`."""
-    reasons = value.get("reasons") or []
-    if not isinstance(reasons, list) or not all(isinstance(reason, str) for reason in reasons):
-        raise BadInput("reasons must be a list of texts")
     fitting = REASONS.get(label, tuple(Reason))
     strange = [reason for reason in reasons if reason not in fitting]
     if strange:
         raise BadInput(f"reason {strange[0]!r}: with {label} there is {', '.join(fitting)}")
     return tuple(map(Reason, dict.fromkeys(reasons)))
-
-
-def _url(side: Any) -> str:
-    """Returns the URL of a side, which is {"url": ...} or a plain text. Raises BadInput for anything else."""
-    url = side.get("url") if isinstance(side, dict) else side
-    if not isinstance(url, str) or not url:
-        raise BadInput("a and b must be objects with a url")
-    return url
 
 
 def lines_of(file: BinaryIO, bytes_max: int) -> Iterator[bytes]:

@@ -10,13 +10,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-import orjson
+from msgspec import Struct
 
 from neardup.errors import BadInput
 from neardup.evaluation.pairs.corpus import Corpus
 from neardup.evaluation.pairs.graphs import Graph
 from neardup.evaluation.pairs.levels import C_LEVELS, COMBINED_CUTOFF, c_level_name
 from neardup.kernels import joins
+from neardup.typed_json import decode
 
 RULES: dict[str, str] = {
     "B": "all B-similar pairs",
@@ -62,6 +63,17 @@ def draw(
     return [drawn for _, _, drawn in sorted(out)]
 
 
+class _Document(Struct):
+    url: str
+
+
+class _Set(Struct):
+    """A line of `sets.jsonl`."""
+
+    representative: _Document
+    members: list[_Document]
+
+
 def draw_of_sets(file: Path, corpus: Corpus, count: int, seed: int) -> list[Drawn]:
     """Samples pairs of the sets of a partition: a document, then another one of its set, both uniformly.
 
@@ -70,14 +82,17 @@ def draw_of_sets(file: Path, corpus: Corpus, count: int, seed: int) -> list[Draw
     sets: list[list[int]] = []
     try:
         with file.open("rb") as lines:
-            for line in lines:
-                one = orjson.loads(line)
-                urls = [document["url"] for document in (one["representative"], *one["members"])]
+            for number, line in enumerate(lines, 1):
+                try:
+                    one = decode(line, _Set)
+                except ValueError as error:
+                    raise BadInput(f"{file}:{number}: no set of a partition: {error}") from error
+                urls = [document.url for document in (one.representative, *one.members)]
                 pages = sorted({page for url in urls if (page := corpus.find(url)) is not None})
                 if len(pages) > 1:
                     sets.append(pages)
-    except (OSError, ValueError, TypeError, KeyError) as error:
-        raise BadInput(f"cannot read the sets {file}: {error}") from error
+    except OSError as error:
+        raise BadInput(f"cannot read the sets {file}: {error.strerror}") from error
     if not sets:
         raise BadInput(f"no set of {file} has two different pages of this crawl")
     random = np.random.default_rng(seed)

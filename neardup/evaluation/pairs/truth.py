@@ -20,10 +20,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from pathlib import Path
-from typing import Protocol
+from typing import Annotated, Protocol
 from urllib.parse import urlsplit
 
 import numpy as np
+from msgspec import Meta, Struct
 
 from neardup.errors import BadInput, BadPage
 from neardup.evaluation.pairs.corpus import Corpus
@@ -32,7 +33,7 @@ from neardup.evaluation.pairs.labels import LINE_BYTES_MAX, Judgement, Label, jo
 from neardup.evaluation.pairs.texts import Texts
 from neardup.kernels import joins
 from neardup.report.reasons import Reason
-from neardup.tolerant_json import loads
+from neardup.typed_json import decode
 from neardup.urls import named_url
 
 RATIO_MIN = 0.75
@@ -112,16 +113,24 @@ class Items:
         return self.items.get(url, ("", ""))
 
 
+_Text = Annotated[str, Meta(min_length=1)]
+
+
+class _Item(Struct):
+    """A line of a file of items."""
+
+    url: _Text
+    item: _Text
+    edition: str = ""
+
+
 def _item(line: bytes, place: str) -> tuple[str, tuple[str, str]]:
     try:
         if len(line) > LINE_BYTES_MAX:
             raise ValueError(f"a line of more than {LINE_BYTES_MAX} bytes")
-        value = loads(line)
-        url, item, edition = value["url"], value["item"], value.get("edition", "")
-        if not isinstance(item, str) or not item or not isinstance(edition, str):
-            raise ValueError("item and edition must be texts, and item not empty")
-        return named_url(url), (item, edition)
-    except (ValueError, TypeError, KeyError, AttributeError, BadPage) as error:
+        given = decode(line, _Item)
+        return named_url(given.url), (given.item, given.edition)
+    except (ValueError, BadPage) as error:
         raise BadInput(f'{place}: a line is {{"url": ..., "item": ...}}: {error}') from error
 
 

@@ -44,24 +44,34 @@ def test_a_label_survives_its_line() -> None:
     ("line", "expected"),
     [
         (b"nonsense", "not JSON"),
-        (b"[]", "not a JSON object"),
+        (b"[]", "the value is an array, and an object is required"),
         (b'{"version": 2}', "version 2"),
-        (b'{"a": 1, "b": {"url": "http://b.example/"}, "label": "correct"}', "objects with a url"),
+        (b'{"version": "1"}', "version is text, and an integer is required"),
+        (b'{"a": {"url": 1}, "b": {}, "label": "correct"}', r"a\.url is an integer, and text is required"),
+        (b'{"a": "http://a.example/", "b": {}, "label": "correct"}', r"b\.url is missing"),
+        (b'{"a": "", "b": "http://b.example/", "label": "correct"}', "a has a length out of range"),
+        (b'{"a": 1, "b": {"url": "http://b.example/"}, "label": "correct"}', "a is an integer, and text or an object"),
         (b'{"a": {"url": "://b"}, "b": {"url": "http://b.example/"}, "label": "correct"}', "not an absolute URL"),
         (b'{"a": {"url": "http://b.example"}, "b": {"url": "http://b.example/"}, "label": "correct"}', "with itself"),
         (b'{"a": "http://a.example/", "b": "http://b.example/", "label": "yes"}', "correct, incorrect, undecided"),
-        (b'{"a": "http://a.example/", "b": "http://b.example/"}', "label 'None'|label None"),
+        (b'{"a": "http://a.example/", "b": "http://b.example/"}', "label is missing"),
         (b'{"a": "http://a.example/", "b": "http://b.example/", "label": "correct", "reasons": ["x"]}', "reason 'x'"),
-        (b'{"a": "http://a.example/", "b": "http://b.example/", "label": "correct", "reasons": "x"}', "list of texts"),
+        (
+            b'{"a": "http://a.example/", "b": "http://b.example/", "label": "correct", "reasons": "x"}',
+            "reasons is text, and an array",
+        ),
         (
             b'{"a": "http://a.example/", "b": "http://b.example/", "label": "correct", "reasons": ["main_item"]}',
             "reason 'main_item': with correct there is session_id",
         ),
         (
             b'{"a": "http://a.example/", "b": "http://b.example/", "label": "correct", "labelled_at": "x"}',
-            "whole number",
+            "labelled_at is text, and an integer is required",
         ),
-        (b'{"a": "http://a.example/", "b": "http://b.example/", "label": "correct", "labeller": 5}', "must be texts"),
+        (
+            b'{"a": "http://a.example/", "b": "http://b.example/", "label": "correct", "labeller": 5}',
+            "labeller is an integer, and text",
+        ),
     ],
 )
 def test_bad_label_is_named_with_its_line(line: bytes, expected: str, tmp_path: Path) -> None:

@@ -62,9 +62,16 @@ def test_pairs_of_sets_are_of_one_set_and_drawn_by_document(drawn_from, tmp_path
         pair = {corpus.urls[one.a], corpus.urls[one.b]}
         assert one.sample == "sets"
         assert pair <= set(small) or pair <= set(large)
-    for text in ("", "{}\n", "no json\n"):
+    good = json.dumps(rows[0]) + "\n"
+    wrong = {
+        "": "no set of",
+        "{}\n": r"sets\.jsonl:1: .*representative is missing",
+        good + "no json\n": r"sets\.jsonl:2: .*not JSON",
+        good + '{"representative": {"url": "x"}, "members": ["y"]}': r":2: .*members\[0\] is text, and an object",
+    }
+    for text, message in wrong.items():
         file.write_text(text)
-        with pytest.raises(BadInput, match="sets"):
+        with pytest.raises(BadInput, match=message):
             draw_of_sets(file, corpus, 6, seed=1)
 
 

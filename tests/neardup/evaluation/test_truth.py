@@ -127,9 +127,10 @@ def test_a_file_of_items_is_believed_and_editions_are_compared(tmp_path: Path) -
     [
         ("", "names no page"),
         ("{", "items.jsonl:1"),
-        ('{"url": "https://a.example/"}', "items.jsonl:1.*item"),
+        ('{"url": "https://a.example/"}', "items.jsonl:1.*item is missing"),
+        ('{"url": "https://a.example/", "item": 7}', "item is an integer, and text is required"),
         ('{"url": "://nowhere", "item": "x"}', "items.jsonl:1"),
-        ('{"url": "https://a.example/", "item": ""}', "not empty"),
+        ('{"url": "https://a.example/", "item": ""}', "item has a length out of range"),
         ('{"url": "https://a.example/", "item": "x"}\n{"url": "https://a.example", "item": "y"}', ":2.*another item"),
     ],
 )

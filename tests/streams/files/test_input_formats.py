@@ -219,7 +219,7 @@ def test_fields_of_a_table_are_those_of_json_lines(tmp_path: Path) -> None:
         (404, 1_577_836_800_000, None),
         (200, 1_577_836_800_000, 0.5),
     ]
-    assert "score is not a number" in pages[2].problem
+    assert "score is text, and a number is required" in pages[2].problem
 
 
 def test_a_row_that_cannot_be_read_costs_no_other(tmp_path: Path) -> None:
