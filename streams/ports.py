@@ -23,7 +23,7 @@ def silent(phase: str, done: int, total: int) -> None:
 
 @dataclass(frozen=True, slots=True)
 class SourcedPage:
-    """One page of an archive. date: of the page, or else of its file, ms since the epoch."""
+    """One page of an archive. date: date of the page, or of its file if the page has none, ms since 1970."""
 
     page: Page
     coordinates: Coordinates
@@ -53,7 +53,7 @@ class TopicIds:
 
     @classmethod
     def of(cls, source: str, sink: str) -> "TopicIds":
-        """source, sink: in hex."""
+        """Return the ids of two topics. source, sink: hex digits of the ids."""
         return cls(bytes.fromhex(source), bytes.fromhex(sink))
 
 
@@ -61,8 +61,8 @@ class TopicIds:
 class Committed:
     """A committed position.
 
-    topic_ids: None for a position set by hand, which belongs to the present topics. first: of a matcher, digest of the
-    decider at the log's start.
+    topic_ids: topics of the position; None for a position set by hand, which belongs to the present topics.
+    first: digest of a matcher's decider at the start of the log.
     """
 
     offset: int

@@ -37,8 +37,11 @@ _COUNTS = {"pages": "pages with candidates", "pairs": "their candidates"} | {
 class AuditPair(NamedTuple):
     """One sampled pair.
 
-    a, b: normalised URLs, a the earlier page. sample: a key of SAMPLES. live, shadow: (kind, step); shadow None without
-    a shadow rule. numbers: B-similarity, C-similarity, tape score. page_ids: of a and b; -1: unknown.
+    a, b: normalised URLs; a is the URL of the earlier page.
+    sample: a key of SAMPLES.
+    live, shadow: kind and step of the two rulings; `shadow` is None without a shadow rule.
+    numbers: B-similarity, C-similarity and tape score.
+    page_ids: page ids of a and b; -1 for an unknown page id.
     """
 
     a: str

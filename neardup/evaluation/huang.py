@@ -87,7 +87,7 @@ class Exhausted:
 
     documents: per drawn document, (near, rotations) of each other text that is near or shares a signature with it.
     rotations: least number of rotations at which both texts have a common signature; _NEVER if they have none.
-    seconds: of all comparisons. signing: seconds per document.
+    seconds: time of all comparisons in seconds. signing: seconds per document for its signatures.
     """
 
     texts: int
@@ -304,7 +304,13 @@ def _seconds(pairs: Sequence[TextPair], window: int, clock: Clock) -> float:
 
 
 def system_section(systems: Mapping[str, SystemSets], items: Mapping[str, str], sites: Mapping[str, str]) -> Section:
-    """Measures table 1: the systems compared. items: by URL, if known; sites: by URL."""
+    """Measure table 1, the comparison of systems.
+
+    Args:
+        systems: sets of each system, by name.
+        items: item of each URL whose item is known.
+        sites: site of each URL.
+    """
     section = Section(
         "systems",
         "Table 1: the three systems",

@@ -33,7 +33,10 @@ _ALPHA_MAX = 12.0
 
 @dataclass(frozen=True)
 class PowerLaw:
-    """P(degree = d) proportional to d ** -alpha for d >= d_min. nodes: of degree >= d_min. distance: KS, 0 to 1."""
+    """P(degree = d) proportional to d ** -alpha for d >= d_min.
+
+    nodes: number of nodes of degree >= d_min. distance: Kolmogorov-Smirnov distance, 0 to 1.
+    """
 
     alpha: float
     error: float

@@ -40,7 +40,7 @@ from neardup.wording import counted
 
 
 class Paper(NamedTuple):
-    """The paper that an evaluation repeats. title: of the page. source: a sentence about the paper's figures."""
+    """The paper that an evaluation repeats. title: title of the page. source: sentence about the paper's figures."""
 
     title: str
     source: str
@@ -67,8 +67,8 @@ HUANG = Paper(
 class Evaluation:
     """The result of an evaluation.
 
-    counts: of the corpus. answer: a summary in sentences. notes: caveats of the figures. fetched: sentences on the
-    origin of the corpus. unread: number of places of the input that could not be read.
+    counts: counts of the corpus. answer: a summary in sentences. notes: caveats of the figures. fetched: sentences on
+    the origin of the corpus. unread: number of places of the input that could not be read.
     """
 
     sections: list[Section]

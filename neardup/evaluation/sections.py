@@ -27,7 +27,11 @@ text, count, share, number = (partial(_columns, kind) for kind in _KINDS)
 
 @dataclass(frozen=True)
 class ResultTable:
-    """One table. name: for files. columns: name -> kind; a name that begins with "paper" has the paper's figures."""
+    """One table.
+
+    name: name of the table in names of files.
+    columns: kind of each column; a column whose name begins with "paper" has the paper's figures.
+    """
 
     name: str
     caption: str
@@ -58,7 +62,7 @@ class ResultTable:
 
 @dataclass(frozen=True)
 class Plot:
-    """One plot and its data. svg: for the page; standalone files get a style sheet of their own."""
+    """One plot and its data. svg: picture for the page; standalone files get a style sheet of their own."""
 
     name: str
     caption: str

@@ -60,7 +60,7 @@ def tuned_names() -> list[str]:
 class Tuned:
     """One proposed change. low, high: range of the best value in 95 of 100 resamplings of S1.
 
-    gain: of F1 on S1, with 95% interval; overstated, since S1 was used to choose.
+    gain: gain of F1 on S1, with 95% interval. It is overstated, because the change was chosen on S1.
     """
 
     name: str
@@ -73,9 +73,10 @@ class Tuned:
 
 @dataclass
 class Tuning:
-    """The result of tuning. now, then, gain: on S2, of the current and the proposed decider, and the gain of F1.
+    """The result of tuning.
 
-    changes: in the order of choice. effective: numbers that change any ruling on S1, improving it or not.
+    now, then: figures of the current and of the proposed decider on S2. gain: gain of F1 on S2.
+    changes: changes in the order of choice. effective: numbers that change any ruling on S1, for better or worse.
     """
 
     decider: Decider

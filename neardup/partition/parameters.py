@@ -21,7 +21,7 @@ COMPARED_BYTES_MAX = 20_000
 class Parameters:
     """The numbers that shape the sets, in the order of the steps in README.md, each with its least and greatest value.
 
-    method: what decides a pair. main_content: whether menus and footers are removed first.
+    method: method that decides a pair. main_content: whether menus and footers are removed first.
     """
 
     method: Method = "tlcs"

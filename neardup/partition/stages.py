@@ -25,7 +25,7 @@ _INT64 = "<i8"
 class Signed(NamedTuple):
     """One document as the relations store it.
 
-    kind: 0 a page, 1 its URL is gone. quality: of the page, see `quality_of`.
+    kind: 0 for a page, 1 if the URL is gone. quality: quality of the page, see `quality_of`.
     digest_high, digest_low: int64 halves of the text's digest, 0 for an empty text.
     high, low: int64 halves of the signatures. text: the compared text.
     """

@@ -61,7 +61,7 @@ def text_words(text: str, chars_max: int = TEXT_CHARS_MAX) -> Text:
 class TextChange(NamedTuple):
     """One change: words [a0, a1) of one text correspond to words [b0, b1) of the other; one range may be empty.
 
-    coarse: not aligned inside; words in both ranges are not changes.
+    coarse: whether the words inside the ranges are not aligned; then words in both ranges are no changes.
     """
 
     a0: int
@@ -73,9 +73,9 @@ class TextChange(NamedTuple):
 
 @dataclass(slots=True)
 class Difference:
-    """The differences of two texts. changes: in order.
+    """The differences of two texts.
 
-    removed, added: counts of words only in the first, second text.
+    changes: changes in order. removed, added: numbers of words only in the first, and only in the second text.
     """
 
     left: Text

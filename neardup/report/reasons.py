@@ -90,7 +90,10 @@ _RANDOM = re.compile(r"(?=[a-z]*\d)(?=\d*[a-z])[0-9a-z]{8,}\Z|[0-9a-f]{12,}\Z|\d
 
 @dataclass(frozen=True)
 class Draft:
-    """A draft. kind: of the pair. kinds: distinct kinds of its changes, in order. changes: their number."""
+    """A draft of a reason.
+
+    kind: kind of the pair. kinds: distinct kinds of the pair's changes, in order. changes: number of changes.
+    """
 
     kind: Reason
     kinds: tuple[Reason, ...]

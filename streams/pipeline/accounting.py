@@ -132,7 +132,7 @@ def _all_read(records: Sequence[bytes], spans: Mapping[Key, Range]) -> list[Coun
 
 
 def _count(found: Account, records: Sequence[CountedRecord], starts: Mapping[Key, int]) -> None:
-    """Adds records that were read together. starts: by source partition the first offset that counts."""
+    """Add records that were read together. starts: first offset that counts, by source partition."""
     newest: dict[Key, int] = {}
     for number, record in enumerate(records):
         key = record.source, record.partition

@@ -100,7 +100,7 @@ class BatchFold:
         self._pending += pages
 
     def take_down(self, takedown: Takedown, offset: int) -> Removed:
-        """offset: of the control record."""
+        """Remove the pages of a takedown. offset: offset of its control record."""
         index, cause = self._layered(), page_id(offset, 0)
         removed = take_down(
             takedown,

@@ -24,8 +24,8 @@ _LOCATION = ("fetched_at", "coordinates")
 class FoldedTakedown:
     """A takedown that was folded, and its effect.
 
-    offset: of its control record. log_time: ms since the epoch, there. pages: URLs removed. promoted: clusters that
-    another page took over.
+    offset: offset of the control record. log_time: log time of the record, ms since 1970. pages: number of removed
+    URLs. promoted: number of clusters that another page took over.
     """
 
     offset: int

@@ -87,9 +87,12 @@ Decided = Callable[[Decision, int], bool]
 class Prepared:
     """The result of folding some messages; nothing is emitted or written yet.
 
-    pages: those judged, in order. decider: in force after the messages. decider_change: the last message, if it names
-    another decider. dropped, duplicates, accepted, skipped: sums of `Account`. foreign: messages meant for
-    another log. controls: other control records with their offsets. expired: URLs dropped for their age.
+    pages: judged pages, in order.
+    decider: decider in force after the messages. decider_change: the last message, if it names another decider.
+    dropped, duplicates, accepted, skipped: sums of `Account`.
+    foreign: number of messages meant for another log.
+    controls: other control records with their offsets.
+    expired: number of URLs that were dropped for their age.
     """
 
     outcome: Outcome
@@ -118,7 +121,7 @@ class Prepared:
         return self.outcome.verdicts
 
     def add_pages(self, offset: int, pages: list[CountedRecord]) -> None:
-        """offset: of their message."""
+        """Add judged pages. offset: offset of the message of the pages."""
         self.pages += pages
         self.log_time = max([self.log_time, *(page.log_time for page in pages)])
         if pages:
@@ -134,12 +137,17 @@ class Prepared:
 class Matcher:
     """Folds messages into one store.
 
-    next_offset: of the next message. position: offset of the message being folded, for error messages. log_time: ms
-    since the epoch. emitted_to: offset after the last message that had verdicts. takedowns_to: offset after the last
-    takedown, 0 without any; older checkpoints still hold the pages. decider: the one at next_offset. log_program:
-    version of the program that began the log, "" if unknown. threads: threads that share a batch. heartbeat: called
-    repeatedly during long work. audit: called by `step`; the caller of `prepare` passes on the outcome itself.
-    shards: of a judge, used by `step`.
+    next_offset: offset of the next message.
+    position: offset of the message being folded, for errors.
+    log_time: log time, ms since 1970.
+    emitted_to: offset after the last message that had verdicts.
+    takedowns_to: offset after the last takedown; 0 without a takedown. Older checkpoints still contain the pages.
+    decider: decider at next_offset.
+    log_program: version of the program that began the log; empty if it is unknown.
+    threads: number of threads that share a batch.
+    heartbeat: function that is called repeatedly during long work.
+    audit: function that `step` calls with the compared pages; a caller of `prepare` passes them on itself.
+    shards: shards of a judge, which `step` uses.
     """
 
     def __init__(
@@ -154,17 +162,22 @@ class Matcher:
         log: str | None = None,
         generation: str = "",
     ) -> None:
-        """Raises StateError if the store was folded with another scheme or decider, OtherVersion if a later version
-        began its log.
+        """Continue an index, or begin one in an empty store.
 
         Args:
-            decider: in force at the first message of the log. A decider in the store takes precedence.
-            sink: receives the verdicts of `step`.
-            decided: finds the operator's decisions; by default there are none.
-            follows_changes: whether control records change the decider. False when another generation's log is judged
-                anew.
-            log: the log's topic id, for verdicts; None for a state directory's own log.
-            generation: for verdicts.
+            store: rows of the index.
+            decider: decider in force at the first message of the log. A decider in the store takes precedence.
+            sink: consumer of the verdicts of `step`.
+            decided: function that finds the operator's decisions; by default there are none.
+            threads: number of threads that share a batch.
+            follows_changes: whether control records change the decider. False if the log of another generation is
+                judged again.
+            log: topic id of the log, which verdicts name; None for the log of a state directory.
+            generation: name of the generation, which verdicts name.
+
+        Raises:
+            StateError: if the store was folded with another scheme or decider.
+            OtherVersion: if a later version of the program began the log.
         """
         self._store = store
         self._sink = sink
@@ -238,12 +251,18 @@ class Matcher:
     def prepare(
         self, messages: Sequence[tuple[int, bytes]], *, emit: bool = True, answers: Sequence[Candidates] = ()
     ) -> Prepared:
-        """Fold (offset, message) pairs without writing. Offsets ascend from `next_offset` on and may leave some out.
+        """Fold messages without writing.
 
-        A message that names another decider must be the last. emit: if False, make no verdicts; used when refolding
-        messages whose verdicts are committed. answers: of all shards, to the one message, if the decider names shards.
-        Raises CorruptRecord for an unreadable message, WrongScheme, SourceGap, each unless the operator decided to let
-        it pass; InvariantBroken.
+        Args:
+            messages: offset and bytes of each message. Offsets ascend from `next_offset` on and may have gaps. A
+                message that names another decider must be the last.
+            emit: whether to make verdicts. False when messages are folded again whose verdicts are committed.
+            answers: answers of all shards to the one message, if the decider names shards.
+
+        Raises:
+            CorruptRecord, WrongScheme, SourceGap: if a message cannot be read, belongs to another scheme, or follows
+                missing pages; each unless the operator accepted it.
+            InvariantBroken: if the index contradicts itself.
         """
         entries = []
         next_offset = self.next_offset
@@ -344,7 +363,7 @@ class Matcher:
     def query(self, record: bytes, answers: Sequence[Candidates] = ()) -> Verdict:
         """Return the verdict that a message of this one sketch would give. Changes nothing.
 
-        answers: of all shards, to that message at `next_offset`, if the decider names shards.
+        answers: answers of all shards to a message at `next_offset`, if the decider names shards.
         """
         store, make_reads = self._judged_over(self.next_offset, answers)
         batch = [(page_id(self.next_offset, 0), record)]
@@ -353,9 +372,12 @@ class Matcher:
     def _judged_over(
         self, offset: int, answers: Sequence[Candidates], pages: Records | None = None
     ) -> tuple[Reader, MakeReads]:
-        """What the message at `offset` is judged over. pages: its own; None: it is a query, and no message of the log.
+        """Return the rows over which the message at `offset` is judged: without a window, those of the store.
 
-        Without a window that is the store, whatever the message.
+        Args:
+            offset: offset of the message.
+            answers: answers of all shards to the message.
+            pages: pages of the message; None if it is a query, and no message of the log.
         """
         if self.window is None:
             return self._store, Reads
@@ -380,7 +402,7 @@ class Matcher:
             self.takedowns_to = prepared.takedowns[-1].offset + 1
 
     def _sweep_when_due(self, work: BatchFold, prepared: Prepared, offset: int, pages: int) -> None:
-        """pages: of the message at the offset."""
+        """Expire old pages if it is time. pages: number of pages of the message at the offset."""
         prepared.sweep = prepared.sweep._replace(pages=prepared.sweep.pages + pages)
         if prepared.sweep.pages >= batch_fold.PAGES_BETWEEN:
             prepared.sweep, removed = work.sweep(prepared.sweep, offset, prepared.log_time)

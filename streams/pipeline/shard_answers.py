@@ -28,8 +28,8 @@ _AHEAD_MIN = 64
 class _Shard:
     """The answers of one partition that are kept.
 
-    position: of the next record. dropped: position of the first record that was dropped because it was too far ahead.
-    dropped_least: the earliest message of the dropped records.
+    position: position of the next record. dropped: position of the first record that was dropped because it was too far
+    ahead. dropped_least: offset of the earliest message of the dropped records.
     """
 
     def __init__(self, position: int) -> None:
@@ -62,12 +62,13 @@ class Lockstep:
     answer, answers too far ahead are dropped, and read again once they are near.
 
     Args:
-        source: the topic, at any position.
-        starts: by partition the position at which reading starts; a position of `positions` of an earlier run, or the
-            partition's begin.
-        first: the first message whose answers are required.
-        ahead_max: kept answers of a partition. Shards are at most two epochs ahead of the judge; three epochs are kept.
-        is_own: whether an answer is one of the judge's shards.
+        source: reader of the topic, at any position.
+        starts: position at which the reading of each partition starts: a position of `positions` of an earlier run, or
+            the begin of the partition.
+        first: offset of the first message whose answers are required.
+        ahead_max: greatest number of kept answers of a partition. Shards are at most two epochs ahead of the judge;
+            three epochs are kept.
+        is_own: function that tells whether an answer comes from a shard of the judge.
     """
 
     def __init__(
@@ -107,9 +108,9 @@ class Lockstep:
         return sorted(number for number, shard in self._shards.items() if self._lacks(shard))
 
     def describe(self, known: Mapping[int, str] = MappingProxyType({})) -> str:
-        """Name the awaited shards, and what to do if their answers were lost; "" if none is awaited.
+        """Name the awaited shards, and what to do if their answers were lost. Empty if no shard is awaited.
 
-        known: by shard, what its heartbeats tell.
+        known: state of each shard by its heartbeats.
         """
         lacking = self.awaited()
         if not lacking:
@@ -231,9 +232,12 @@ class AnsweredLog:
     ) -> None:
         """
         Args:
-            topic_id: of the topic `candidates`, which is `source`.
-            store: the judge's; `keep_positions` writes into it.
-            beats: heartbeats of the shards; without them `awaits` says less.
+            log: the sketch log.
+            source: reader of the topic `candidates`.
+            topic_id: id of the topic `candidates`.
+            store: rows of the judge, which `keep_positions` writes.
+            decider: decider of the judge.
+            beats: heartbeats of the shards; without heartbeats `awaits` has fewer details.
         """
         self._log, self._source, self._topic_id, self._store = log, source, topic_id, store
         self.sharding, self._decider = Sharding.of(decider), decider.digest

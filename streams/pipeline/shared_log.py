@@ -28,7 +28,8 @@ _KEPT_BYTES_MAX = 64 << 20
 class LogMessage:
     """One message of the log, decoded. A message that the judge skips or rejects has no pages.
 
-    size: in bytes. pages: number of its sketches. log_time: of its last page in ms, None without pages.
+    size: bytes of the message. pages: number of sketches of the message. log_time: log time of its last page in ms;
+    None without pages.
     """
 
     offset: int
@@ -139,7 +140,7 @@ class SharedLog:
 
 
 class LogView:
-    """The log as one shard reads it. position: of the next message."""
+    """The log as one shard reads it. position: position of the next message."""
 
     def __init__(self, shared: SharedLog, position: int) -> None:
         self.position = position

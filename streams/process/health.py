@@ -39,7 +39,7 @@ class RoleHealth:
     def turned(self, awaits: str = "") -> None:
         """Records a turn of the loop, with or without work. Call it also in every wait that may exceed stall_ms.
 
-        awaits: what the loop waits for; until the next turn the role is not ready for this reason.
+        awaits: reason for which the loop waits; until the next turn the role is not ready for this reason.
         """
         self._turned = self._steady_ms()
         self._awaits = awaits

@@ -38,9 +38,10 @@ _REASON_CHARS_MAX = 500
 
 @dataclass(frozen=True, slots=True)
 class Restarts:
-    """Restarts of this process so far. in_a_row: 0 if the last one was long ago. at_s: monotonic time of the last one.
+    """Restarts of this process so far.
 
-    reason: of the last one.
+    in_a_row: number of recent restarts; 0 if the last restart was long ago.
+    at_s: monotonic time of the last restart, seconds. reason: reason of the last restart.
     """
 
     total: int = 0

@@ -26,7 +26,7 @@ BODY_SECONDS_MAX = 20.0
 def listen(host: str, port: int, token: str | None, setting: str = "NEARDUP_VIEWS_TOKEN(_FILE)") -> socket.socket:
     """Return a bound socket. Raises BadInput; also for an address that other machines reach, if there is no token.
 
-    setting: that holds the token.
+    setting: name of the setting with the token, for errors.
     """
     if host not in LOOPBACK and token is None:
         raise WrongUsage(f"--host {host}: others could read the pages; set {setting}")
@@ -51,7 +51,7 @@ def authority(sock: socket.socket) -> str:
 
 
 def hosts_of(sock: socket.socket, names: Collection[str] = ()) -> frozenset[str]:
-    """Return the values of Host that a server accepts. names: of proxies in front, with port."""
+    """Return the values of Host that a server accepts. names: host names of proxies in front, with port."""
     port = sock.getsockname()[1]
     return frozenset((authority(sock), f"127.0.0.1:{port}", f"localhost:{port}", *names))
 

@@ -43,11 +43,19 @@ MakePages = Callable[[Connection, KafkaTopic], KafkaPages]
 
 
 def run_sketcher(settings: Settings, runtime: Runtime, *, reader: MakePages | None = None) -> None:
-    """Reads pages and writes sketches until it is stopped.
+    """Read pages and write sketches until the runtime is stopped. Restarting is always safe.
 
-    reader: by default a member of the consumer group. Raises TopicError if its topics are missing or misconfigured,
-    WrongScheme if the log is of another scheme, BadInput for a generation that judges another one's sketches,
-    StateError for a generation with other settings, and what SketchRole.run raises. Restarting is always safe.
+    Args:
+        settings: settings of the role.
+        runtime: stop request, health and metrics of the process.
+        reader: function that makes the reader of pages; by default a member of the consumer group.
+
+    Raises:
+        TopicError: if a topic is missing or misconfigured.
+        WrongScheme: if the log is of another scheme.
+        BadInput: if the generation judges the sketches of another generation.
+        StateError: if the generation has other settings.
+        NeardupError: the errors of SketchRole.run.
     """
     if settings.judges_anew:
         raise BadInput(
@@ -221,9 +229,13 @@ def _audit_of(settings: Settings, decider: Decider) -> Audit | None:
 
 
 def begin_of_window(begin: int, epoch: int) -> int:
-    """The first offset from which an index can be continued: a judge reads the log again from two epochs before.
+    """Return the first offset from which an index can be continued.
 
-    begin: of the log. epoch: 0 for a matcher.
+    A judge reads the log again from two epochs before its offset.
+
+    Args:
+        begin: first offset of the log.
+        epoch: number of messages of an epoch; 0 for a matcher.
     """
     return begin + 2 * epoch if begin else 0
 

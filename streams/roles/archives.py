@@ -69,7 +69,11 @@ def known_of(sources: Sequence[LocalSource], settings: Settings) -> tuple[dict[s
 
 
 class ArchivesRole:
-    """bytes_done, bytes_total: of the archives. done: all sketches are acknowledged."""
+    """Reads archives and writes their sketches.
+
+    bytes_done, bytes_total: bytes of the archives that were read, and all bytes. done: whether the log has acknowledged
+    all sketches.
+    """
 
     def __init__(
         self, sources: Sequence[LocalSource], known: tuple[Mapping[str, Mark], int], settings: Settings, rate: float

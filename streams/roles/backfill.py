@@ -86,9 +86,13 @@ class BackfillProgress:
 
 @dataclass(frozen=True, slots=True)
 class BackfillOptions:
-    """rate: most pages per second; 0: no limit. once: end at the present end instead of following the live topic.
-    read_pages: read pages even if existing sketches fit. archives: paths and URLs to read before the pages.
-    shard_processes: see `streams.roles.single_process.shards_beside`.
+    """Options of a backfill.
+
+    rate: greatest number of pages per second; 0: no limit.
+    once: whether to end at the present end of the topic instead of following it.
+    read_pages: whether to read pages even if existing sketches fit.
+    archives: paths and URLs of archives to read before the pages.
+    shard_processes: number of processes for shards, see `streams.roles.single_process.shards_beside`.
     """
 
     rate: float = 0.0
@@ -105,15 +109,21 @@ def run_backfill(
     *,
     shown: Shown | None = None,
 ) -> bool:
-    """Fills `settings.generation` until it is stopped or, with `once`, has caught up.
+    """Fill `settings.generation` until the runtime is stopped or, with `once`, the generation has caught up.
 
     Args:
-        settings: of the new generation: its scheme, decider and state directory.
-        shown: shows the progress; by default the log does.
+        settings: settings of the new generation, with its scheme, decider and state directory.
+        options: options of the backfill.
+        runtime: stop request, health and metrics of the process.
+        shown: display of the progress; by default the log has it.
 
-    Returns whether the generation has caught up; without `once`, also if an earlier call has. Raises BadInput for a
-    generation that is live, or exists, and was not begun by a backfill; StateError if it was begun with another scheme
-    or decider; and what the roles raise.
+    Returns:
+        Whether the generation has caught up; without `once`, also if an earlier call has caught up.
+
+    Raises:
+        BadInput: if the generation is live or exists, and no backfill began it.
+        StateError: if the generation was begun with another scheme or decider.
+        NeardupError: the errors of the roles.
     """
     sources = open_archives(options.archives, settings) if settings.generation else []
     archived = tuple(source.record.id for source in sources)

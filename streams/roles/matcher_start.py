@@ -65,8 +65,9 @@ class HeldEffects(NamedTuple):
 class StartOptions:
     """Decisions of the operator for one start.
 
-    decider: of the settings. new_decider: `decider` replaces that of the log from here on. accept_lost: continue
-    although emitted verdicts are missing from their topic.
+    decider: decider of the settings.
+    new_decider: whether `decider` replaces the decider of the log from here on.
+    accept_lost: whether to continue although emitted verdicts are missing from their topic.
     """
 
     decider: Decider
@@ -157,8 +158,13 @@ def start_matcher(
 def _must_begin_early(held: HeldEffects, known_id: str, needed: int, topic: str) -> None:
     """Raises StateError if the topic was recreated while a judge ran, which has written effects into it since.
 
-    Then it lacks those before them, which each shard needs at its next start. known_id: of the topic at the last start
-    of the judge; "" if unknown. needed: the message from which on a judge keeps effects.
+    Then the topic lacks earlier effects, which each shard needs at its next start.
+
+    Args:
+        held: effects that the topic has.
+        known_id: id of the topic at the last start of the judge; empty if it is unknown.
+        needed: offset of the message from which on a judge keeps effects.
+        topic: name of the topic.
     """
     if known_id not in ("", held.topic_id) and held.end and held.first > needed:
         raise StateError(
@@ -217,7 +223,7 @@ def check_generation(store: Store, generation: str, state: str) -> None:
 
 
 def bind(ports: MatcherPorts, store: Store, generation: str, effects_id: str = "") -> None:
-    """Writes the topics that an index belongs to into it. effects_id: of a judge's effects, if known."""
+    """Write the topics of an index into the index. effects_id: topic id of a judge's effects; empty if unknown."""
     ids = ports.verdicts.topic_ids
     keep_log_names(store, LogNames(ports.log.cluster_id, ids.source.hex(), generation, ids.sink.hex(), effects_id))
 

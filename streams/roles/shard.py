@@ -106,7 +106,7 @@ class ShardRole:
     def round(self, wait_s: float = 0.0) -> bool:
         """One round; False if nothing was answered or applied. Raises PositionLost, TopicError, BrokerError.
 
-        wait_s: for a message, or for effects.
+        wait_s: longest wait for a message or for effects, seconds.
         """
         self.answer(wait_s)
         return self.settle()

@@ -69,17 +69,21 @@ def run_shards(
     shards: Sequence[int] | None = None,
     answer_from: int | None = None,
 ) -> None:
-    """Runs some shards, which answer the sketch log, until the runtime is stopped.
+    """Run some shards, which answer the sketch log, until the runtime is stopped.
 
     A restart is always safe, also on another machine, with or without the state directory.
 
-    Raises TopicError, StateError, and what ShardRole.round raises.
-
     Args:
-        shards: their numbers, from 0 to those of the settings; by default those that Kafka assigns to this process,
-            among all processes that ask for it.
-        answer_from: offset of a message whose answer was lost, set by the operator, to answer the log from there again.
-            A shard whose index is too new for that restores a checkpoint, or builds its index from the log's start.
+        settings: settings of the role.
+        runtime: stop request, health and metrics of the process.
+        shards: numbers of the shards. By default Kafka assigns shards to this process, among all processes that run
+            without numbers.
+        answer_from: offset of a message whose answer was lost. The shards answer the log again from there. A shard
+            whose index is too new for that restores a checkpoint, or builds its index from the start of the log.
+
+    Raises:
+        TopicError, StateError: if topics or the state directory do not fit the settings.
+        NeardupError: the errors of ShardRole.round.
     """
     names = settings.topics
     with ExitStack() as held:
@@ -294,7 +298,7 @@ class _RunningShards:
     def check_topics(self, at_once: bool = False) -> None:
         """Raises TopicError if the log, the effects or the answers were deleted or recreated.
 
-        at_once: by default it looks once a second.
+        at_once: whether to check now; by default the topics are checked once a second.
         """
         if at_once or self._runtime.steady_s() - self._checked >= _TOPICS_SECONDS:
             self._silence.check(self._must_be_the_same)
@@ -369,7 +373,9 @@ class _RunningShards:
     def round(self, wait_s: float = 0.0) -> bool:
         """One round of each shard; False if no shard had anything to do. Reports health and metrics.
 
-        No shard waits for the acknowledgements of another one. wait_s: of the first shard, for anything to do.
+        No shard waits for the acknowledgements of another shard.
+
+        wait_s: longest wait of the first shard for something to do, seconds.
         """
         self.check_topics()
         health, metrics = self._runtime.health.role("shard"), self._runtime.metrics

@@ -86,11 +86,15 @@ def verdicts_end(
 class StartState:
     """Index, log and verdicts at a start.
 
-    log, verdicts, state: names of the topics and of the directory. topic_ids: the topics' present ids. store: next
-    offset of the index, 0 for a new one. needed: offset of the first message that the index requires: the start of a
-    judge's window, else `store`. store_emitted: offset after the last message in the index that had verdicts.
-    store_topic_ids: the topics that the index belongs to, None for a new one. committed: None if never committed, or
-    expired. begin, end: of the log.
+    log, verdicts, state: names of the topics and of the directory.
+    topic_ids: present ids of the topics.
+    store: next offset of the index; 0 for a new index.
+    needed: offset of the first message that the index requires: the start of a judge's window, else `store`.
+    store_emitted: offset after the last message in the index that had verdicts.
+    store_topic_ids: ids of the topics to which the index belongs; None for a new index.
+    committed: committed position; None if no position was committed, or if it has expired.
+    begin, end: first offset of the log, and offset after its last message.
+    newest: end of the topic of verdicts.
     """
 
     log: str
@@ -108,10 +112,13 @@ class StartState:
 
 
 def resume_at(found: StartState, *, scheme: str, first: str, decider: str, accept_lost: bool = False) -> int:
-    """Returns the offset before which all verdicts are committed. Raises StateError, TopicError or PositionLost.
+    """Return the offset before which all verdicts are committed. Raises StateError, TopicError or PositionLost.
 
-    scheme: of this run. first, decider: digests of this run's decider at the log's start and at the last verdict.
-    accept_lost: emitted verdicts that are missing stay missing, by the operator's decision.
+    Args:
+        found: index, log and verdicts at the start.
+        scheme: digest of this run's scheme.
+        first, decider: digests of this run's decider at the start of the log, and at the last verdict.
+        accept_lost: whether the operator accepts that emitted verdicts are missing.
     """
     _check_log(found)
     if found.needed < found.begin:  # before the other checks: control records may be gone, too
@@ -159,8 +166,13 @@ def check_replay(
 ) -> None:
     """Raises StateError unless a replay with this log and decider repeats the committed verdicts.
 
-    log: its topic id. matcher: before it folds; a checkpoint names its decider at its offset. changes: from that offset
-    on; retention may have removed earlier ones.
+    Args:
+        log: topic id of the log.
+        first: decider at the start of the log.
+        matcher: matcher before it folds; the matcher of a checkpoint has the decider of its offset.
+        changes: changes of the decider from that offset on; retention may have removed earlier changes.
+        newest: end of the topic of verdicts.
+        known: committed position, if there is one.
     """
     logs = set(newest.logs)
     held = []

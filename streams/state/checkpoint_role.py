@@ -168,7 +168,19 @@ class RoleCheckpoints:
         url: str = "",
         steady_s: Callable[[], float] = time.monotonic,
     ) -> None:
-        """url: of the store; by default that of the settings. Raises BadInput for a URL of an unknown scheme."""
+        """Open the store of checkpoints.
+
+        Args:
+            settings: settings of the role.
+            state: state directory of the role.
+            log: topic id of the log.
+            now_ms: clock, ms since 1970.
+            url: URL of the store; by default the URL of the settings.
+            steady_s: monotonic clock, seconds.
+
+        Raises:
+            BadInput: if the scheme of the URL is unknown.
+        """
         self._log_identity, self._now_ms = log, now_ms
         self._generation, self._state = settings.generation, str(state)
         self._every = settings.checkpoint_messages
@@ -232,7 +244,7 @@ class RoleCheckpoints:
 
 
 def report_checkpoints(metrics: Metrics, each: Sequence[RoleCheckpoints]) -> None:
-    """Set the gauges of checkpoints. each: of the roles of this process; the worst one counts."""
+    """Set the gauges of checkpoints. each: checkpoints of each role of this process; the worst of them counts."""
     metrics.checkpoint_failed.set(any(one.failed for one in each))
     metrics.checkpoint_behind.set(max((one.behind for one in each), default=0))
     times = [one.made_ms for one in each]

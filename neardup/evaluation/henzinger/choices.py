@@ -228,8 +228,11 @@ def _ranges(least: int) -> tuple[list[slice], list[slice]]:
 def _shares(pairs: _Counts, labelled: _Counts, correct: _Counts, *, merge: bool) -> _Numbers:
     """Estimates the share of correct pairs per level, 0 for a level without pairs; NaN for too few labels.
 
-    pairs: of the whole graph. labelled, correct: those that represent them. merge: merge levels with too few labelled
-    pairs with the next, the last ones with those before, so that a rare level does not prevent the whole estimate.
+    Args:
+        pairs: number of pairs of the whole graph per level.
+        labelled, correct: numbers of labelled pairs, and of correct labelled pairs, per level.
+        merge: whether levels with too few labelled pairs are merged with the next level, and the last levels with the
+            level before, so that a rare level does not prevent the whole estimate.
     """
 
     def enough(group: list[int]) -> bool:

@@ -15,7 +15,7 @@ _DECIDED = (Judgement.CORRECT, Judgement.INCORRECT)
 def judges_section(labels: Sequence[Label], joined: LabelledPairs) -> Section | None:
     """Measures each judge as a classifier, and their agreement. None for fewer than two judges.
 
-    labels: of every judge. joined: the final label of each pair.
+    labels: labels of every judge. joined: final label of each pair.
     """
     section = agreement(labels)
     if section is None:

@@ -39,7 +39,7 @@ _CRITERIA = {"judgements": JUDGEMENTS, "reasons": REASONS, "meanings": MEANINGS,
 
 @dataclass
 class PairSide:
-    """One page of the pair. whole: its text, cut."""
+    """One page of the pair. whole: text of the page, cut at the limit."""
 
     url: str
     site: str

@@ -32,9 +32,11 @@ class LabellerProgress:
 
 
 class Labelling:
-    """A round. pairs: in display order. labels: existing labels in order, one per pair and labeller.
+    """A round of labelling.
 
-    append: writes a line of JSON, newline included, and returns when it is durable.
+    pairs: pairs in the order of display.
+    labels: existing labels in order, one for each pair and labeller.
+    append: function that writes a line of JSON, newline included, and returns when the line is durable.
     """
 
     def __init__(

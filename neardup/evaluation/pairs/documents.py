@@ -10,7 +10,7 @@ from neardup.urls import id_of, ids_named, one_named
 
 
 class Documents:
-    """The documents of a crawl. files: by path, the names of the file in the URLs of its ids."""
+    """The documents of a crawl. files: names of a file in the URLs of its ids, by the path of the file."""
 
     def __init__(self, urls: Iterable[str], files: Mapping[str, Sequence[str]]) -> None:
         self._urls, self._files = set(urls), files
@@ -22,7 +22,7 @@ class Documents:
     def url(self, url: str) -> str:
         """Returns the URL of the document that an id names; any other URL unchanged.
 
-        url: as `named_url` makes it of a URL, an id or FILE#ID. Raises BadInput for an id of several documents.
+        url: result of `named_url` for a URL, an id or FILE#ID. Raises BadInput for an id of several documents.
         """
         given = id_of(url)
         if given is None or url in self._urls:

@@ -36,10 +36,12 @@ class Merge(NamedTuple):
 
 @dataclass
 class CrawlRun:
-    """The verdicts of a run. name: in tables. kinds: count of each verdict. merges: in the order of the verdicts.
+    """The verdicts of a run.
 
-    clusters: URL -> its final cluster. Pages of one cluster count as duplicates of each other, since an index shows one
-    of them. exact: URLs whose last content was an exact duplicate. unreadable: number of invalid lines in a file.
+    name: name of the run in tables. kinds: count of each verdict. merges: merges in the order of the verdicts.
+    clusters: final cluster of each URL. Pages of one cluster count as duplicates of each other, since an index shows
+        one page of the cluster.
+    exact: URLs whose last content was an exact duplicate. unreadable: number of invalid lines in a file.
     """
 
     name: str

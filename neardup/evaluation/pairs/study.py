@@ -30,9 +30,10 @@ NO_LABELS = "No labelled pair is in this crawl: label some with `neardup label`,
 
 
 class LabelledStudy:
-    """Labelled pairs with levels of similarity. decider: thresholds of algorithms B and C. seed: of samples.
+    """Labelled pairs with levels of similarity.
 
-    numbers: of each labelled pair, with b_similarity and c_similarity; None if unknown.
+    decider: thresholds of algorithms B and C. seed: seed of the samples.
+    numbers: numbers of each labelled pair, with b_similarity and c_similarity; None if they are unknown.
     graph_words: text for the pairs of algorithm {} in captions.
     """
 
@@ -145,8 +146,8 @@ class CrawlStudy(LabelledStudy):
         b, c: graphs at the thresholds of algorithms B and C.
         wide: counts of all pairs down to a lower C-similarity; None if the corpus is too large.
         labels: pairs with one judgement each.
-        seed: of every random choice.
-        differences_max: most pairs whose term difference is computed by reading the pages again.
+        seed: seed of every random choice.
+        differences_max: greatest number of pairs whose term difference is computed by reading the pages again.
         run, editions: verdicts of the crawl and items of its pages, if known.
     """
 
