@@ -47,8 +47,8 @@ def sketch(*, settings: SketchFlags = SketchFlags.NONE) -> None:
     """
     given = settings.read("sketch")
 
-    from streams.roles.adapters import run_sketcher
     from streams.roles.runtime import serving
+    from streams.roles.sketch_role import run_sketcher
 
     with serving(given, "sketch") as runtime:
         run_sketcher(given, runtime)
@@ -97,7 +97,7 @@ def judge(
 
 
 def _judge(settings: Settings, **decisions: bool) -> None:
-    from streams.roles.adapters import run_matcher
+    from streams.roles.match_start import run_matcher
     from streams.roles.runtime import serving
 
     with serving(settings, "match") as runtime:

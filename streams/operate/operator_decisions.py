@@ -13,10 +13,9 @@ from streams.config.settings import Settings
 from streams.errors import BrokerError
 from streams.formats.message import Control, Decision, Forget, decode_entry, encode_control
 from streams.kafka import Admin, KafkaLog
-from streams.roles.adapters import write_control
 from streams.roles.own_generation import control_topic, settings_of, shown
-from streams.roles.runtime import connect, greet
-from streams.roles.sketch import check_scheme
+from streams.roles.runtime import connect, greet, write_control
+from streams.roles.sketch_role import check_scheme
 
 #: Longest wait for the matcher to reach the takedown, which counts the pages.
 MATCHER_SECONDS_MAX = 10.0

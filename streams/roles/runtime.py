@@ -3,8 +3,8 @@
 import math
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -12,7 +12,7 @@ from neardup.errors import CorruptRecord, NeardupError, StateError
 from streams.config.settings import FETCHED_KB_MAX, Role, Settings
 from streams.errors import BrokerError, PositionLost, SourceGap, Stopped, TopicError, WrongScheme
 from streams.formats.message import own_version
-from streams.kafka import Connection
+from streams.kafka import Connection, KafkaLog, Writer
 from streams.process import logs
 from streams.process.health import Health, HealthServer
 from streams.process.memory_limits import limits
@@ -201,6 +201,22 @@ def connect_before(settings: Settings, role: Role, runtime: Runtime) -> Connecti
     return replace(
         connect(settings, role), stop=runtime.stop, heartbeat=_Heartbeat(lambda awaits: None, runtime.steady_s)
     )
+
+
+def messages_from(settings: Settings, start: int, runtime: Runtime | None = None) -> Iterable[tuple[int, bytes]]:
+    """Yields the log's messages from an offset to its present end."""
+    with closing(KafkaLog(connect(settings, "match", runtime, reading=True), settings.topics.sketches)) as log:
+        if start < log.end():
+            yield from log.messages(start)
+
+
+def write_control(settings: Settings, topic: str, records: Sequence[bytes]) -> int:
+    """Appends control records to a log. Returns the offset of the last one. Raises BrokerError, TopicError."""
+    with closing(Writer(connect(settings, "match"), topic)) as writer:
+        for record in records:
+            writer.send(record)
+        writer.flush()
+        return writer.last_offset
 
 
 class _Heartbeat:

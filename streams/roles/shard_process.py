@@ -29,8 +29,8 @@ from streams.process.disk import free_bytes
 from streams.process.shutdown import now_ms
 from streams.roles.own_generation import generation_served
 from streams.roles.runtime import STOP_SECONDS_MAX, Runtime, Silence, connect
-from streams.roles.shard import ShardRole
-from streams.roles.sketch import check_scheme
+from streams.roles.shard_role import ShardRole
+from streams.roles.sketch_role import check_scheme
 from streams.state.checkpoint_make import identity
 from streams.state.checkpoint_restore import Restoring, remove_index
 from streams.state.checkpoint_role import RoleCheckpoints, report_checkpoints

@@ -26,9 +26,10 @@ from streams.process.health import Health
 from streams.process.metrics import Metrics
 from streams.process.restart import Restarts, starts_again
 from streams.process.shutdown import signalled, steady_ms
-from streams.roles.adapters import run_matcher, run_sketcher
+from streams.roles.match_start import run_matcher
 from streams.roles.runtime import END_SECONDS_MAX, STOP_SECONDS_MAX, WAIT_SECONDS, Runtime
 from streams.roles.shard_process import run_shards
+from streams.roles.sketch_role import run_sketcher
 
 _log = logs.get("shard")
 _run_log = logs.get("run")

@@ -51,11 +51,10 @@ def replay_stream(
     scheme or decider than the log, or a matcher writes to the topic; TopicError, BrokerError, RecordTooLarge.
     """
     from streams.kafka import Admin, KafkaLog, Writer  # a scan's replay needs no Kafka client
-    from streams.roles.adapters import messages_from, newest_verdicts
-    from streams.roles.match import new_matcher
+    from streams.roles.match_role import new_matcher
+    from streams.roles.match_start_checks import check_replay, log_advice, newest_verdicts
     from streams.roles.own_generation import control_topic, settings_of
-    from streams.roles.runtime import connect, greet
-    from streams.roles.start_offset import check_replay, log_advice
+    from streams.roles.runtime import connect, greet, messages_from
 
     greet(settings, "match")
     settings = settings_of(settings, control_topic(settings, "match").read(), settings.generation)

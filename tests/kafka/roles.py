@@ -29,14 +29,14 @@ from streams.config.settings import Settings
 from streams.kafka import KafkaPages, KafkaVerdicts, MergedPages, Writer
 from streams.process.watchdog import EXIT_CODE
 from streams.roles import backfill
-from streams.roles.adapters import run_matcher, run_sketcher
 from streams.roles.backfill import BackfillOptions, run_backfill
-from streams.roles.match import MatchRole
+from streams.roles.match_role import MatchRole
+from streams.roles.match_start import run_matcher
 from streams.roles.runtime import Runtime, serving
-from streams.roles.shard import ShardRole
 from streams.roles.shard_process import run_shards
+from streams.roles.shard_role import ShardRole
 from streams.roles.single_process import run_single_process
-from streams.roles.sketch import SketchRole
+from streams.roles.sketch_role import SketchRole, run_sketcher
 from streams.state.checkpoint_store import CheckpointStore
 from tests import forked
 from tests.crash.driver import die, dying

@@ -10,7 +10,7 @@ from broker import eventually
 from line import Line, Make, story
 from test_backfill import beside, in_log, merged
 
-from streams.roles.adapters import run_matcher
+from streams.roles.match_start import run_matcher
 from streams.state.checkpoint_restore import bring_back
 from streams.state.checkpoint_store import CheckpointStore
 from tests import whole

@@ -16,7 +16,7 @@ from roles import freeze
 from neardup.page import Page
 from streams.errors import NEW_GENERATION
 from streams.kafka import topics
-from streams.roles.start_offset import ACCEPT_LOST
+from streams.roles.match_start_checks import ACCEPT_LOST
 from streams.verdicts.replay import Stretch
 from streams.verdicts.replay_stream import replay_stream
 

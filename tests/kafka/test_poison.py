@@ -15,7 +15,7 @@ from streams.formats.message import Decision, Message, NewDecider, encode_contro
 from streams.kafka import Writer
 from streams.operate.operator_decisions import decide
 from streams.ports import Range
-from streams.roles.adapters import newest_verdicts
+from streams.roles.match_start_checks import newest_verdicts
 from streams.verdicts.diff_command import compare
 from streams.verdicts.print_verdicts import verdicts_of
 

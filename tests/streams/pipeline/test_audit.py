@@ -21,7 +21,7 @@ from streams.evaluation.evaluate import evaluate_command, open_crawl
 from streams.files.sources import ReadOptions
 from streams.pipeline.audit import Audit, AuditFile, open_audit, shadow_numbers
 from streams.pipeline.matcher import folded_to
-from streams.roles.match import MatchRole
+from streams.roles.match_role import MatchRole
 from streams.roles.runtime import Runtime
 from streams.scan.scan import ScanResult, scan
 from streams.state.scan_directory import State

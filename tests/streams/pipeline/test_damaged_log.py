@@ -16,7 +16,7 @@ from streams.config.settings import Settings
 from streams.errors import SourceGap
 from streams.formats.message import Control, Decision, Message, encode_control, encode_message
 from streams.ports import Range
-from streams.roles.match import MatchRole
+from streams.roles.match_role import MatchRole
 from tests.quiet import quiet_runtime
 from tests.streams.scripted import Broker, ForgetfulStore, ScriptedLog, Transactions
 from tests.streams.simulation.ground import DECIDER, SAMPLES

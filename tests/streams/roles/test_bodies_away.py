@@ -13,7 +13,7 @@ from neardup.sketch.header import Header
 from streams.config.settings import Settings
 from streams.errors import BodiesAway
 from streams.formats.message import decode_entry
-from streams.roles.sketch import SketchRole
+from streams.roles.sketch_role import SketchRole
 from tests.quiet import quiet_runtime
 from tests.streams.scripted import Broker, ScriptedPages, ScriptedWriter
 

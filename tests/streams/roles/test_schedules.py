@@ -13,7 +13,7 @@ from neardup.sketch.make_sketches import sketch_pages
 from neardup.verdict import Coordinates
 from streams.config.settings import Settings
 from streams.pipeline.matcher import Matcher
-from streams.roles.sketch import SketchRole
+from streams.roles.sketch_role import SketchRole
 from tests.quiet import quiet_runtime
 from tests.streams.scripted import Broker, ForgetfulStore, ScriptedPages, ScriptedTopic, ScriptedWriter
 from tests.streams.simulation.broken import BROKEN, Broken

@@ -18,8 +18,8 @@ from streams.formats.message import Message
 from streams.pipeline import accounting, matcher
 from streams.pipeline.batch_fold import BatchFold
 from streams.positions import Positions
-from streams.roles import matcher_start, standby, start_offset
-from streams.roles.match import MatchRole
+from streams.roles import match_start, match_start_checks
+from streams.roles.match_role import MatchRole
 from streams.state.checkpoint_manifest import Checkpoint, Manifest, StoredFile
 from streams.state.checkpoint_store import CheckpointStore
 from tests.streams.scripted import ScriptedWriter
@@ -110,24 +110,26 @@ def a_failed_transaction_is_repeated_by_its_producer(patch: pytest.MonkeyPatch) 
 
 def a_start_believes_the_index_alone(patch: pytest.MonkeyPatch) -> None:
     """Emits verdicts again whose index was not flushed."""
-    resume_at = start_offset.resume_at
+    resume_at = match_start_checks.resume_at
 
-    def believing(found: start_offset.StartState, **how: Any) -> int:
+    def believing(found: match_start_checks.StartState, **how: Any) -> int:
         return min(found.store, resume_at(found, **how))
 
-    patch.setattr(matcher_start, "resume_at", believing)
+    patch.setattr(match_start, "resume_at", believing)
 
 
 def another_log_is_taken_for_the_one_before(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(start_offset, "_check_log", lambda found: None)
+    patch.setattr(match_start_checks, "_check_log", lambda found: None)
 
 
 def another_topic_of_verdicts_is_taken_for_the_one_before(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(start_offset, "_committed", lambda found, lost: found.committed.offset if found.committed else 0)
+    patch.setattr(
+        match_start_checks, "_committed", lambda found, lost: found.committed.offset if found.committed else 0
+    )
 
 
 def an_expired_place_is_a_new_line(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(start_offset, "_recovered", lambda found, lost: 0)
+    patch.setattr(match_start_checks, "_recovered", lambda found, lost: 0)
 
 
 def a_takedown_is_passed_over_where_its_verdicts_are_out(patch: pytest.MonkeyPatch) -> None:
@@ -151,12 +153,12 @@ def a_takedown_is_folded_before_the_pages_of_its_batch(patch: pytest.MonkeyPatch
 
 
 def a_standby_folds_what_is_not_committed(patch: pytest.MonkeyPatch) -> None:
-    fold = standby._fold
-    patch.setattr(standby, "_fold", lambda ports, matcher, upto, over: fold(ports, matcher, upto + 1, over))
+    fold = match_start._fold
+    patch.setattr(match_start, "_fold", lambda ports, matcher, upto, over: fold(ports, matcher, upto + 1, over))
 
 
 def a_standby_passes_takedowns_over(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(standby, "through_first_control", lambda messages: messages)
+    patch.setattr(match_start, "through_first_control", lambda messages: messages)
 
 
 def a_damaged_checkpoint_is_restored(patch: pytest.MonkeyPatch) -> None:

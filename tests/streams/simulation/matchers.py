@@ -13,9 +13,16 @@ from neardup.sketch.takedown_hashes import of_prefix, of_site, of_url
 from streams.formats.message import Forget, NewDecider, encode_control
 from streams.pipeline.control_records import OperatorDecisions, decider_changes_in
 from streams.pipeline.matcher import Matcher, folded_to
-from streams.roles.match import MatchRole
-from streams.roles.matcher_start import MatcherPorts, StartOptions, start_matcher
-from streams.roles.start_offset import VerdictsEnd, check_replay, log_advice, verdicts_end
+from streams.roles.match_role import MatchRole
+from streams.roles.match_start import start_matcher
+from streams.roles.match_start_checks import (
+    MatcherPorts,
+    StartOptions,
+    VerdictsEnd,
+    check_replay,
+    log_advice,
+    verdicts_end,
+)
 from streams.verdicts.replay import Present, Stretch, replayed
 from tests.streams.scripted import ScriptedLog, ScriptedTopic, Transactions
 from tests.streams.simulation.checkpoints import JoinedCheckpoints

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from streams.pipeline.packing import pack
-from streams.roles import sketch
+from streams.roles import sketch_role
 from tests.streams.simulation.oracle import check
 from tests.streams.simulation.schedule import Step, play, settle
 from tests.streams.simulation.world import World
@@ -62,13 +62,13 @@ def simulated(
     seed: int, steps: Sequence[Step], made: list[World] | None = None, say: Callable[[str], None] = lambda text: None
 ) -> World:
     """Plays it, lets it settle, checks everything. Raises Wrong, and whatever the roles should never raise."""
-    held, quiet = sketch.pack, logging.root.manager.disable
+    held, quiet = sketch_role.pack, logging.root.manager.disable
     logging.disable(logging.CRITICAL)  # what goes wrong is the world's business
     world = World(seed)
     world.report = say
     if made is not None:
         made.append(world)
-    sketch.pack = partial(pack, pages_max=world.pages_max)
+    sketch_role.pack = partial(pack, pages_max=world.pages_max)
     try:
         play(world, steps)
         world.chance = random.Random(f"settle {seed}")
@@ -76,7 +76,7 @@ def simulated(
         check(world)
     finally:
         world.checkpoints.close()
-        sketch.pack = held
+        sketch_role.pack = held
         logging.disable(quiet)
     return world
 

@@ -49,14 +49,14 @@ from streams.pipeline.shared_log import SharedLog, decode_message
 from streams.process.health import Health
 from streams.process.metrics import Metrics
 from streams.process.shutdown import steady_ms
-from streams.roles import match as match_module
-from streams.roles import matcher_start
-from streams.roles import shard as role_module
-from streams.roles.match import MatchRole
-from streams.roles.matcher_start import HeldEffects, MatcherPorts, StartOptions, start_matcher
+from streams.roles import match_role as match_module
+from streams.roles import match_start
+from streams.roles import shard_role as role_module
+from streams.roles.match_role import MatchRole
+from streams.roles.match_start import start_matcher
+from streams.roles.match_start_checks import HeldEffects, MatcherPorts, StartOptions, VerdictsEnd, verdicts_end
 from streams.roles.runtime import Runtime
-from streams.roles.shard import ShardRole
-from streams.roles.start_offset import VerdictsEnd, verdicts_end
+from streams.roles.shard_role import ShardRole
 from tests.streams.scripted import Broker, ScriptedLog, ScriptedRecord, ScriptedWriter, Transactions
 from tests.streams.simulation.folder import Disk, Folder
 
@@ -209,7 +209,7 @@ def made_up() -> Iterator[None]:
         mock.patch.object(shard_module, "changes", made_up_changes),
         mock.patch.object(shard_module, "_is_page", any_is_page),
         mock.patch.object(match_module, "Matcher", MadeUpMatcher),
-        mock.patch.object(matcher_start, "Matcher", MadeUpMatcher),
+        mock.patch.object(match_start, "Matcher", MadeUpMatcher),
         mock.patch.object(match_module, "pieces_of", small),
         mock.patch.object(role_module, "pieces_of", small),
     ):

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from neardup.errors import InvariantBroken, NeardupError
-from streams.roles.sketch import SketchRole, check_scheme
+from streams.roles.sketch_role import SketchRole, check_scheme
 from tests.streams.scripted import ScriptedPages, ScriptedPartition, ScriptedWriter
 from tests.streams.simulation.ground import Crash, Ground
 from tests.streams.simulation.ledger import SCHEME

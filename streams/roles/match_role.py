@@ -42,8 +42,8 @@ from streams.ports import LogFollower
 from streams.process import logs
 from streams.process.disk import free_bytes
 from streams.process.shutdown import now_ms
+from streams.roles.match_start_checks import log_advice
 from streams.roles.runtime import WAIT_SECONDS, Runtime, Silence
-from streams.roles.start_offset import log_advice
 from streams.state.checkpoint_make import CopyableIndex
 from streams.state.checkpoint_role import RoleCheckpoints, report_checkpoints
 

@@ -12,18 +12,18 @@ are no transactions: an open one of a dead sketcher would block the one partitio
 """
 
 from collections import deque
-from collections.abc import Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, ExitStack, closing, nullcontext
 from dataclasses import dataclass
 
-from neardup.errors import CorruptRecord
+from neardup.errors import BadInput, CorruptRecord, StateError
 from neardup.fetch_times import UNDATED
 from neardup.page import Page
 from neardup.scheme import Scheme
 from neardup.sketch.header import Header
 from neardup.sketch.layout import RecordKind
 from neardup.verdict import Coordinates
-from streams.config.settings import BATCH_BYTES
+from streams.config.settings import BATCH_BYTES, Settings
 from streams.errors import (
     NEW_GENERATION,
     SET_THE_SCHEME,
@@ -35,12 +35,14 @@ from streams.errors import (
 from streams.formats.bodies import Bodies
 from streams.formats.codecs import Codec, unreadable
 from streams.formats.message import as_first, decode_entry
-from streams.kafka import KafkaPages, Writer
+from streams.kafka import Admin, Connection, KafkaLog, KafkaPages, KafkaTopic, Writer
+from streams.kafka.topics import require
 from streams.pipeline.packing import pack
 from streams.pipeline.sketching import contained_sketches
 from streams.ports import Range, Record
 from streams.process import logs
-from streams.roles.runtime import STOP_SECONDS_MAX, WAIT_SECONDS, Runtime, Silence
+from streams.roles.own_generation import generation_served
+from streams.roles.runtime import STOP_SECONDS_MAX, WAIT_SECONDS, Runtime, Silence, connect
 
 _log = logs.get("sketch")
 _LOG_APPEND_TIME = 2
@@ -52,6 +54,10 @@ _BODY_TRIES_MAX = 8
 _ACKNOWLEDGE_SECONDS = 0.02
 #: Between two checks of an idle sketcher for a recreated topic, which may have no record at its position.
 _IDLE_SECONDS = 5.0
+
+
+#: Makes the reader of `pages` from the connection and the sketch log.
+MakePages = Callable[[Connection, KafkaTopic], KafkaPages]
 
 
 @dataclass(frozen=True, slots=True)
@@ -301,3 +307,59 @@ def check_scheme(topic: str, message: tuple[int, bytes] | None, scheme: Scheme) 
             f"topic {topic} holds sketches of scheme {held} (offset {offset}), and {scheme.digest} is set: "
             f"their pages would never meet; {SET_THE_SCHEME} that the log was begun with, or {NEW_GENERATION}"
         )
+
+
+def run_sketcher(settings: Settings, runtime: Runtime, *, reader: MakePages | None = None) -> None:
+    """Read pages and write sketches until the runtime is stopped. Restarting is always safe.
+
+    Args:
+        settings: settings of the role.
+        runtime: stop request, health and metrics of the process.
+        reader: function that makes the reader of pages; by default a member of the consumer group.
+
+    Raises:
+        TopicError: if a topic is missing or misconfigured.
+        WrongScheme: if the log is of another scheme.
+        BadInput: if the generation judges the sketches of another generation.
+        StateError: if the generation has other settings.
+        NeardupError: the errors of SketchRole.run.
+    """
+    if settings.judges_anew:
+        raise BadInput(
+            f"generation {settings.generation!r} judges the sketches of {settings.sketches_of!r}: it has no "
+            "sketchers of its own; run `neardup match` alone, or leave sketches_of out"
+        )
+    scheme = settings.scheme()
+    names = settings.topics
+    connection = connect(settings, "sketch", runtime)
+    admin = Admin(connection)
+    require(admin, names, names.pages, names.rejected, names.sketches)
+    with ExitStack() as held:
+        known = held.enter_context(generation_served(settings, "sketch", runtime))
+        if known is not None and known.filling and reader is None:
+            raise StateError(
+                f"generation {known.name} is still being filled by a backfill, which reads pages in the order of their "
+                f"fetch times and repeats all takedowns; continue it: neardup backfill --generation {known.name}, with "
+                "the options that it was begun with"
+            )
+        sketches = KafkaLog(connection, names.sketches)
+        with closing(sketches):
+            newest, empty = sketches.last().get(0), not sketches.end()
+        last = None if newest is None else (newest.offset(), newest.value() or b"")
+        check_scheme(names.sketches, last, scheme)
+        log = Writer(
+            connection,
+            names.sketches,
+            message_bytes_max=settings.message_bytes_max,
+            gapless=True,
+            linger_ms=0,  # a message is a batch of pages already
+        )
+        held.callback(log.close)
+        limit = int(admin.settings(names.rejected)["max.message.bytes"])
+        rejected = Writer(connection, names.rejected, message_bytes_max=limit)
+        held.callback(rejected.close)
+        reading = connect(settings, "sketch", runtime, reading=True)
+        make = reader or (lambda reading, log: KafkaPages(reading, names.pages, settings.group_of("sketch"), log))
+        pages = make(reading, sketches.topic)
+        held.callback(pages.close)
+        SketchRole(pages, log, rejected, scheme, runtime, first=empty).run()

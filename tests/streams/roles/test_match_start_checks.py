@@ -8,7 +8,7 @@ import pytest
 from neardup.errors import StateError
 from streams.errors import PositionLost, TopicError
 from streams.ports import Committed, TopicIds
-from streams.roles.start_offset import LastVerdict, StartState, VerdictsEnd, resume_at
+from streams.roles.match_start_checks import LastVerdict, StartState, VerdictsEnd, resume_at
 
 LOG, VERDICTS, OTHER = b"l" * 16, b"v" * 16, b"o" * 16
 IDS = TopicIds(LOG, VERDICTS)

@@ -1,4 +1,4 @@
-"""Finds the offset at which a matcher continues, or the reason why it must not start.
+"""What a start of a matcher reads and compares: the offset at which it continues, or why it must not start.
 
 Offsets are of the sketch log, always of the next message: `begin <= store <= committed <= end` if all is well. Messages
 from store to committed are folded without emitting, because their verdicts are committed. Later messages are judged
@@ -9,36 +9,36 @@ directory or group it is found. An offset committed for a deleted verdicts' topi
 offset without topic ids was set by hand, and is valid.
 """
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from neardup.decider import Decider
 from neardup.errors import CorruptRecord, OtherVersion, StateError
+from neardup.index.column_families import Store
 from neardup.limits import PLACE_BITS
-from streams.errors import LOG_LOST, NEW_GENERATION, PositionLost, SourceGap, TopicError, WrongScheme
-from streams.pipeline.control_records import DeciderChanges, decider_at
-from streams.pipeline.matcher import Matcher
-from streams.ports import Committed, TopicIds
+from streams.config.settings import Settings
+from streams.errors import EFFECTS_GONE, LOG_LOST, NEW_GENERATION, PositionLost, SourceGap, TopicError, WrongScheme
+from streams.formats.pieces import decode_piece
+from streams.formats.verdict_records import decode_verdict
+from streams.kafka import KafkaLog, KafkaVerdicts
+from streams.kafka.reader import TopicReader
+from streams.pipeline.control_records import (
+    DeciderChanges,
+    LogFrom,
+    decider_at,
+    decider_changes_in,
+    describe_change,
+    incompatibility,
+)
+from streams.pipeline.matcher import Matcher, folded_to
+from streams.ports import Committed, Record, SketchLog, TopicIds
+from streams.roles.runtime import Runtime, connect
+from streams.state.directory import LogNames, keep_log_names, log_names
 
 #: The flag of `neardup match` that continues without them.
 ACCEPT_LOST = "--accept-lost-verdicts"
-
-
-@contextmanager
-def log_advice(matcher: Matcher) -> Iterator[None]:
-    """Adds to an error about a message of the log the command by which an operator continues behind it."""
-    try:
-        yield
-    except SourceGap as error:
-        advice = f"if they are lost for good, accept it: neardup accept gap {matcher.position}"
-        raise SourceGap(f"{error}; {advice}") from error
-    except OtherVersion:
-        raise
-    except (CorruptRecord, WrongScheme) as error:
-        advice = f"restore the topic, or leave it out: neardup accept record {matcher.position}"
-        raise type(error)(f"{error}; {advice}") from error
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +65,68 @@ class VerdictsEnd:
     emptied: bool = False
 
 
+class HeldEffects(NamedTuple):
+    """The topic of effects. first: message of its first record. end: offset behind the message of its last one."""
+
+    topic_id: str = ""
+    first: int = 0
+    end: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class MatcherPorts:
+    """The matcher's connections.
+
+    messages_from: yields the log's messages from an offset to its present end. newest_verdicts: reads the end of the
+    verdicts' topic. write_control: appends a control record to the log and returns its offset. effects: looks at the
+    topic of effects, for a judge.
+    """
+
+    log: SketchLog
+    messages_from: LogFrom
+    verdicts: KafkaVerdicts
+    newest_verdicts: Callable[[], VerdictsEnd]
+    write_control: Callable[[bytes], int]
+    effects: Callable[[], HeldEffects] = HeldEffects
+
+
+@dataclass(frozen=True, slots=True)
+class StartOptions:
+    """Decisions of the operator for one start.
+
+    decider: decider of the settings.
+    new_decider: whether `decider` replaces the decider of the log from here on.
+    accept_lost: whether to continue although emitted verdicts are missing from their topic.
+    """
+
+    decider: Decider
+    new_decider: bool = False
+    accept_lost: bool = False
+
+
+def newest_verdicts(settings: Settings, runtime: Runtime | None = None) -> VerdictsEnd:
+    """Reads the end of the verdicts' topic. Raises BrokerError, TopicError, or CorruptRecord if it is no verdict."""
+    topic = settings.topics.verdicts
+    nulls: dict[int, int] = {}  # offset of the newest null record, by partition
+
+    def is_verdict(record: Record) -> bool:
+        if record.value() is None:
+            nulls[record.partition()] = max(record.offset(), nulls.get(record.partition(), -1))
+        return record.value() is not None
+
+    with closing(TopicReader(connect(settings, "match", runtime, reading=True), topic, committed_only=True)) as end:
+        found, begins = end.last(is_verdict), end.first_offsets()
+    try:
+        newest = {
+            partition: decode_verdict(record.value(), topic, partition, record.offset(), ("scheme", "decider"))
+            for partition, record in found.items()
+        }
+    except CorruptRecord as error:
+        raise CorruptRecord(f"{error}; the last verdict behind it cannot be known: {NEW_GENERATION}") from error
+    deleted = any(partition not in found or offset > found[partition].offset() for partition, offset in nulls.items())
+    return verdicts_end(newest, begins, deleted)
+
+
 def verdicts_end(
     verdicts: Mapping[int, Mapping[str, Any]], begins: Mapping[int, int], deleted: bool = False
 ) -> VerdictsEnd:
@@ -80,6 +142,19 @@ def verdicts_end(
     log, offset = str(last.get("log", "")), int(last["page_id"]) >> PLACE_BITS
     logs = frozenset(str(verdict.get("log", "")) for verdict in verdicts.values())
     return VerdictsEnd(LastVerdict(offset + 1, log, last["scheme"], last["decider"]), logs, emptied)
+
+
+def held_effects(settings: Settings, runtime: Runtime | None = None) -> HeldEffects:
+    """Looks at the topic of effects. Raises BrokerError, TopicError, or CorruptRecord for what is no effect."""
+    topic = settings.topics.effects
+    connection = connect(settings, "match", runtime, reading=True)
+    with closing(KafkaLog(connection, topic, committed_only=True, gone=EFFECTS_GONE)) as log:
+        first, newest, topic_id = log.first(), log.last().get(0), log.topic.id.hex()
+    if first is None or newest is None:
+        return HeldEffects(topic_id)
+    began = decode_piece(first[1], f"the first record of topic {topic}")
+    end = decode_piece(newest.value() or b"", f"the last record of topic {topic}").offset + 1
+    return HeldEffects(topic_id, began.offset + bool(began.number), end)
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,40 +236,6 @@ def resume_at(found: StartState, *, scheme: str, first: str, decider: str, accep
     return committed
 
 
-def check_replay(
-    log: str, first: Decider, matcher: Matcher, changes: DeciderChanges, newest: VerdictsEnd, known: Committed | None
-) -> None:
-    """Raises StateError unless a replay with this log and decider repeats the committed verdicts.
-
-    Args:
-        log: topic id of the log.
-        first: decider at the start of the log.
-        matcher: matcher before it folds; the matcher of a checkpoint has the decider of its offset.
-        changes: changes of the decider from that offset on; retention may have removed earlier changes.
-        newest: end of the topic of verdicts.
-        known: committed position, if there is one.
-    """
-    logs = set(newest.logs)
-    held = []
-    if known is not None and known.topic_ids is not None and known.offset:
-        logs.add(known.topic_ids.source.hex())
-        held.append(("decider", known.first, first.digest))
-    if logs - {log}:
-        raise StateError(
-            f"the committed verdicts are of the log of topic id {min(logs - {log})}, and it has {log}: it was deleted "
-            f"and recreated, and holds none of their pages; {NEW_GENERATION}"
-        )
-    if newest.last is not None and newest.last.next_offset >= matcher.next_offset:
-        then = decider_at(matcher.decider, changes, newest.last.next_offset)
-        held += [("scheme", newest.last.scheme, then.scheme), ("decider", newest.last.decider, then.digest)]
-    for what, was, now in held:
-        if was != now:
-            raise StateError(
-                f"the committed verdicts were made with {what} {was}, and {now} is set; set the former one: a replay "
-                "repeats the committed verdicts"
-            )
-
-
 def _check_log(found: StartState) -> None:
     """Raises StateError if index, commit or verdicts belong to another log."""
     now = found.topic_ids.source.hex()
@@ -268,3 +309,95 @@ def _advice(found: StartState, start: int, stop: int) -> str:
         else NEW_GENERATION
     )
     return f"to restore them, {again}; then, or to continue without them, start once with {ACCEPT_LOST}"
+
+
+def decider_changes(ports: MatcherPorts, store: Store, settings: Settings) -> DeciderChanges:
+    """Changes of the decider in the part of the log that the index lacks.
+
+    A generation that judges another one's sketches has one decider: it ignores them.
+    """
+    if settings.judges_anew:
+        return ()
+    return decider_changes_in(ports.messages_from(max(folded_to(store), ports.log.first_offset())))
+
+
+def check_generation(store: Store, generation: str, state: str) -> None:
+    """Raises StateError for an index of another generation."""
+    held = log_names(store)
+    if held is not None and held.generation != generation:
+        raise StateError(
+            f"the index in {state} is of generation {held.generation or '(unnamed)'}, and {generation or '(unnamed)'} "
+            "is set: each has a `state` folder of its own; name that of this one",
+        )
+
+
+def bind(ports: MatcherPorts, store: Store, generation: str, effects_id: str = "") -> None:
+    """Write the topics of an index into the index. effects_id: topic id of a judge's effects; empty if unknown."""
+    ids = ports.verdicts.topic_ids
+    keep_log_names(store, LogNames(ports.log.cluster_id, ids.source.hex(), generation, ids.sink.hex(), effects_id))
+
+
+def refusal(options: StartOptions, held: Decider, settings: Settings) -> str:
+    """Why the matcher must not start at a log whose newest decider is `held`, with advice; "" if it may."""
+    required = options.decider
+    if required.digest == held.digest:
+        return ""
+    reason = incompatibility(held, required)
+    if settings.judges_anew:
+        reason = "this generation judges another one's sketches by one rule from their start on"
+    if options.new_decider and not reason:
+        return ""
+    advice = f"{reason}: {NEW_GENERATION}" if reason else "add --new-decider: it decides from here on"
+    return (
+        f"topic {settings.topics.sketches} is decided by rule {held.rule} (decider {held.digest}), and {required.rule} "
+        f"({required.digest}) is set ({describe_change(held, required)}); set the former one, or {advice}"
+    )
+
+
+def check_replay(
+    log: str, first: Decider, matcher: Matcher, changes: DeciderChanges, newest: VerdictsEnd, known: Committed | None
+) -> None:
+    """Raises StateError unless a replay with this log and decider repeats the committed verdicts.
+
+    Args:
+        log: topic id of the log.
+        first: decider at the start of the log.
+        matcher: matcher before it folds; the matcher of a checkpoint has the decider of its offset.
+        changes: changes of the decider from that offset on; retention may have removed earlier changes.
+        newest: end of the topic of verdicts.
+        known: committed position, if there is one.
+    """
+    logs = set(newest.logs)
+    held = []
+    if known is not None and known.topic_ids is not None and known.offset:
+        logs.add(known.topic_ids.source.hex())
+        held.append(("decider", known.first, first.digest))
+    if logs - {log}:
+        raise StateError(
+            f"the committed verdicts are of the log of topic id {min(logs - {log})}, and it has {log}: it was deleted "
+            f"and recreated, and holds none of their pages; {NEW_GENERATION}"
+        )
+    if newest.last is not None and newest.last.next_offset >= matcher.next_offset:
+        then = decider_at(matcher.decider, changes, newest.last.next_offset)
+        held += [("scheme", newest.last.scheme, then.scheme), ("decider", newest.last.decider, then.digest)]
+    for what, was, now in held:
+        if was != now:
+            raise StateError(
+                f"the committed verdicts were made with {what} {was}, and {now} is set; set the former one: a replay "
+                "repeats the committed verdicts"
+            )
+
+
+@contextmanager
+def log_advice(matcher: Matcher) -> Iterator[None]:
+    """Adds to an error about a message of the log the command by which an operator continues behind it."""
+    try:
+        yield
+    except SourceGap as error:
+        advice = f"if they are lost for good, accept it: neardup accept gap {matcher.position}"
+        raise SourceGap(f"{error}; {advice}") from error
+    except OtherVersion:
+        raise
+    except (CorruptRecord, WrongScheme) as error:
+        advice = f"restore the topic, or leave it out: neardup accept record {matcher.position}"
+        raise type(error)(f"{error}; {advice}") from error

@@ -1,0 +1,490 @@
+"""Starts a matcher on Kafka, and starts it again after a failed transaction.
+
+A start has these steps, in this order, each with its function below:
+
+1. `_match` checks the topics, opens the state directory (or restores it from a checkpoint), and connects the ports.
+2. `stand_by` of a standby: folds committed messages without emitting, until the active matcher is gone.
+3. `start_matcher` fences other matchers, compares index, log and verdicts (`match_start_checks`), and returns the role
+   that continues at the offset found (`match_role`).
+"""
+
+from collections.abc import Callable
+from contextlib import ExitStack
+from functools import partial
+from pathlib import Path
+
+from neardup.decider import Decider
+from neardup.errors import StateError
+from neardup.sharded.epochs import Sharding
+from neardup.sharded.window import Window
+from streams.config.settings import Settings
+from streams.errors import Fenced, PositionLost, Stopped, Unsettled
+from streams.formats.message import NewDecider, encode_control
+from streams.formats.pieces import pieces_of
+from streams.kafka import Admin, KafkaLog, KafkaVerdicts
+from streams.kafka.assignment import Assignment
+from streams.kafka.shard_answers import KafkaAnswers, ShardBeats
+from streams.kafka.topics import Sizes, require
+from streams.pipeline.audit import Audit, open_audit, shadow_numbers
+from streams.pipeline.control_records import decider_at, describe_change, through_first_control
+from streams.pipeline.matcher import FOLD_BYTES_MAX, Matcher, folded_to
+from streams.pipeline.shard_answers import AnsweredLog
+from streams.ports import Committed, SketchLog, TopicIds
+from streams.process import logs
+from streams.process.shutdown import now_ms
+from streams.roles.match_role import MatchRole, answers_to, new_matcher
+from streams.roles.match_start_checks import (
+    HeldEffects,
+    MatcherPorts,
+    StartOptions,
+    StartState,
+    VerdictsEnd,
+    bind,
+    check_generation,
+    decider_changes,
+    held_effects,
+    newest_verdicts,
+    refusal,
+    resume_at,
+)
+from streams.roles.own_generation import generation_served
+from streams.roles.runtime import (
+    STOP_SECONDS_MAX,
+    WAIT_SECONDS,
+    Runtime,
+    Silence,
+    connect,
+    messages_from,
+    write_control,
+)
+from streams.roles.sketch_role import check_scheme
+from streams.state.checkpoint_make import identity
+from streams.state.checkpoint_restore import Restoring
+from streams.state.checkpoint_role import RoleCheckpoints
+from streams.state.directory import MatcherDirectory, log_names
+
+_log = logs.get("match")
+
+#: Starts of a matcher in a row, after failed transactions, without a commit. The process ends at the last one.
+FAILED_STARTS_MAX = 4
+
+#: Messages of one poll of a standby.
+_MESSAGES = 16
+
+#: Seconds between two checks of the topics' ids.
+_TOPICS_SECONDS = 5.0
+
+
+def run_matcher(
+    settings: Settings,
+    runtime: Runtime,
+    *,
+    new_decider: bool = False,
+    accept_lost_verdicts: bool = False,
+    standby: bool = False,
+) -> None:
+    """Judges the sketch log until it is stopped.
+
+    Args:
+        new_decider: replace the log's decider by that of the settings.
+        accept_lost_verdicts: continue although emitted verdicts are missing from their topic.
+        standby: wait while another matcher with this option is active.
+
+    Raises what MatchRole.run raises, TopicError if its topics are missing or misconfigured, WrongScheme for a log of
+    another scheme, and StateError or PositionLost if state, log and verdicts contradict each other.
+    """
+    failed = 0  # starts in a row that committed nothing
+    while True:
+        try:
+            return _match(settings, runtime, new_decider, accept_lost_verdicts, standby)
+        except (Fenced, Unsettled) as error:
+            # A silent broker may cause both: it also forgets the members of the standbys' group. A fenced matcher
+            # without standbys ends: a restart would fence the matcher that has taken over.
+            if isinstance(error, Fenced) and not standby:
+                raise
+            if runtime.stop.is_set():
+                raise Stopped(f"stopped in a transaction: {error}") from error
+            if isinstance(error, Unsettled):
+                failed = 0 if error.commits else failed + 1
+                if failed >= FAILED_STARTS_MAX:
+                    raise Unsettled(
+                        f"{error}; {failed} starts in a row committed nothing: ending the process"
+                    ) from error
+                runtime.metrics.restarts["match", "abort"].inc()
+            _log.warning("starts again", reason=str(error))
+            new_decider = accept_lost_verdicts = False  # an operator's decision is for one start
+
+
+def _match(settings: Settings, runtime: Runtime, new_decider: bool, accept_lost_verdicts: bool, standby: bool) -> None:
+    """Runs a matcher from one start until it is stopped or fenced."""
+    scheme = settings.scheme()
+    options = StartOptions(settings.decider(scheme), new_decider, accept_lost_verdicts)
+    names = settings.topics
+    with ExitStack() as held:
+        held.enter_context(generation_served(settings, "match", runtime))
+        audit = _audit_of(settings, options.decider)
+        if audit is not None:
+            held.callback(audit.close)
+        admin = Admin(connect(settings, "match", runtime))
+        between = (names.candidates, names.effects)
+        required = filter(None, (names.sketches, names.verdicts, names.audit, *between))
+        require(admin, names, *required, sizes=Sizes(shards=options.decider.shards))
+        log = KafkaLog(connect(settings, "match", runtime, reading=True), names.sketches)
+        held.callback(log.close)
+        # Checked first: another seed also makes another decider and another index, and the directory keeps them. The
+        # first message counts: the fold reports a later one of another scheme when it reaches it.
+        check_scheme(names.sketches, log.first(), scheme)
+        if runtime.traces is not None:
+            log.hear = runtime.traces.hear
+        leaders = f"{settings.group_of('match')}:lead"
+        restoring = Restoring(
+            settings,
+            log,
+            options.decider,
+            runtime.stop,
+            runtime.health.role("match"),
+            lambda: standby and bool(admin.members(leaders)),
+            begin=lambda: (begin_of_window(log.first_offset(), options.decider.epoch), names.sketches),
+        )
+        directory = MatcherDirectory(
+            Path(settings.state), scheme, restore=restoring.restore, outlived=restoring.outlived
+        )
+        held.callback(directory.close)
+        verdicts = KafkaVerdicts(
+            connect(settings, "match", runtime),
+            names.verdicts,
+            log_topic=names.sketches,
+            audit_topic=names.audit,
+            effects_topic=names.effects,
+            group=settings.group_of("match"),
+            transactional_id=settings.transactional_id,
+            topic_ids=TopicIds(log.topic.id, admin.topic(names.verdicts).id),
+            transaction_timeout_ms=settings.transaction_timeout_ms,
+            deadline_s=settings.transaction_deadline_ms / 1000,
+            message_bytes_max=settings.message_bytes_max,
+        )
+        held.callback(verdicts.close)
+        checkpoints = None
+        if settings.checkpoints:
+            checkpoints = RoleCheckpoints(settings, directory.path, identity(log), now_ms)
+            held.callback(checkpoints.close, STOP_SECONDS_MAX / 2)
+        followed: SketchLog = log
+        if settings.is_sharded:
+            answers = KafkaAnswers(connect(settings, "match", runtime, reading=True), names.candidates)
+            held.callback(answers.close)
+            beats = ShardBeats(connect(settings, "match", reading=True), answers.topic, settings.group_of("shard"))
+            held.callback(beats.close)
+            followed = AnsweredLog(log, answers, answers.topic.id, directory.store, options.decider, beats)
+        ports = MatcherPorts(
+            log=followed,
+            messages_from=lambda start: messages_from(settings, start, runtime),
+            verdicts=verdicts,
+            newest_verdicts=lambda: newest_verdicts(settings, runtime),
+            write_control=lambda record: write_control(settings, names.sketches, [record]),
+            effects=lambda: held_effects(settings, runtime),
+        )
+        leader = None
+        if standby:
+            leader = Assignment(connect(settings, "match", runtime), names.sketches, leaders)
+            held.callback(leader.close)
+            committed = partial(admin.committed, settings.group_of("match"), names.sketches, 0)
+            stand_by(ports, directory, options, runtime, leader, committed)
+            if runtime.stop.is_set():
+                return
+        start_matcher(ports, directory, options, runtime, audit=audit, checkpoints=checkpoints, leader=leader).run()
+
+
+def _audit_of(settings: Settings, decider: Decider) -> Audit | None:
+    return open_audit(
+        decider,
+        topic=settings.audit_topic,
+        rate=settings.audit_rate,
+        shadow=settings.shadow or None,
+        numbers=shadow_numbers([text for text in settings.shadow_set.split(",") if text.strip()]),
+        warn=lambda text: _log.warning(text),
+    )
+
+
+def begin_of_window(begin: int, epoch: int) -> int:
+    """Return the first offset from which an index can be continued.
+
+    A judge reads the log again from two epochs before its offset.
+
+    Args:
+        begin: first offset of the log.
+        epoch: number of messages of an epoch; 0 for a matcher.
+    """
+    return begin + 2 * epoch if begin else 0
+
+
+def stand_by(
+    ports: MatcherPorts,
+    directory: MatcherDirectory,
+    options: StartOptions,
+    runtime: Runtime,
+    leader: Assignment,
+    committed: Callable[[], Committed | None],
+) -> None:
+    """Folds committed messages without emitting. Returns when this matcher leads, or is stopped.
+
+    In a loop, a standby (1) asks for the committed offset; (2) folds the log up to it, and no further, because later
+    messages are not decided yet; (3) asks whether it leads now. Once it leads, it starts like any matcher: it fences
+    the other one and folds the few messages that it lacks. After a crash it folds its index forward from the log. The
+    transactional id is what prevents two active matchers: one that was only slow is fenced at its next commit, and
+    ends.
+
+    A standby is ready only if it could start. In each round it checks what `start_matcher` would refuse; health names
+    the reason. It folds on meanwhile, because an operator may repair the cause at the active matcher.
+
+    committed: returns the committed offset without waiting, possibly an older one. Raises StateError for an index of
+    other topics or another decider, TopicError if a topic was recreated, PositionLost if retention has overtaken the
+    index, and what folding raises.
+    """
+    health, stop = runtime.health.role("match"), runtime.stop
+    check_generation(directory.store, runtime.settings.generation, str(directory.path))
+    matcher: Matcher | None = None
+    silence, checked = Silence(_log), runtime.steady_s()
+    warned = ""
+    while not stop.is_set() and not leader.look(WAIT_SECONDS):  # (3)
+        health.turned()
+        known = committed()  # (1)
+        if runtime.steady_s() - checked >= _TOPICS_SECONDS:
+            silence.check(ports.log.check, ports.verdicts.check)
+            checked = runtime.steady_s()
+        why = silence.reason or _not_to_take_over(ports, directory, options, runtime, known, matcher)
+        if why:
+            health.not_ready(why)
+        else:
+            health.ready(f"stands by: folded to offset {folded_to(directory.store)}")
+        if why and why != warned:
+            _log.warning("could not take over", reason=why)
+        warned = why
+        if (
+            known is None
+            or known.topic_ids != ports.verdicts.topic_ids
+            or known.offset < max(1, folded_to(directory.store))
+        ):
+            continue
+        try:
+            if matcher is None:
+                matcher = _standby_matcher(ports, directory, options, runtime, known)
+                _log.info("stands by", store=matcher.next_offset, committed=known.offset)
+            _fold(ports, matcher, known.offset, lambda: stop.is_set() or leader.look())  # (2)
+        except PositionLost as error:
+            raise PositionLost(
+                f"topic {runtime.settings.topics.sketches} no longer holds offset {folded_to(directory.store)}, which "
+                f"the index in {directory.path} needs: retention has overtaken this standby; start it again: it takes "
+                "a newer checkpoint of the active matcher"
+            ) from error
+    if not stop.is_set():
+        _log.info("takes over", store=folded_to(directory.store))
+
+
+def _not_to_take_over(
+    ports: MatcherPorts,
+    directory: MatcherDirectory,
+    options: StartOptions,
+    runtime: Runtime,
+    known: Committed | None,
+    matcher: Matcher | None,
+) -> str:
+    """Why this matcher could not start now; "" if nothing is known before the active one is fenced."""
+    ids, topics, store = ports.verdicts.topic_ids, runtime.settings.topics, folded_to(directory.store)
+    if known is not None and known.topic_ids is not None and known.offset and known.topic_ids != ids:
+        held = known.topic_ids
+        topic, was, now = (
+            (topics.verdicts, held.sink, ids.sink)
+            if held.source == ids.source
+            else (topics.sketches, held.source, ids.source)
+        )
+        return (
+            f"verdicts are committed for topic {topic} of id {was.hex()}, and it has {now.hex()}: it was recreated; "
+            "the log of the active matcher names what to do"
+        )
+    if known is not None and known.topic_ids == ids and store > known.offset:
+        return (
+            f"the index in {directory.path} was folded up to offset {store} of topic {topics.sketches}, and verdicts "
+            f"are committed up to {known.offset} only: offsets were reset; the log of the active matcher names what to "
+            "do"
+        )
+    return "" if matcher is None else refusal(options, matcher.decider, runtime.settings)
+
+
+def _standby_matcher(
+    ports: MatcherPorts, directory: MatcherDirectory, options: StartOptions, runtime: Runtime, known: Committed
+) -> Matcher:
+    store, settings, ids = directory.store, runtime.settings, ports.verdicts.topic_ids
+    held = log_names(store)
+    # A recreated verdicts' topic is no obstacle: the active matcher has settled that, as its offset shows.
+    if folded_to(store) and (held is None or held.topic_id != ids.source.hex()):
+        raise StateError(f"the index in {directory.path} is of another log: name another directory")
+    changes = decider_changes(ports, store, settings)
+    first = directory.first_decider(changes[0][1].before if changes else options.decider)
+    if known.first != first.digest and folded_to(store):
+        raise StateError(
+            f"the index in {directory.path} was folded by decider {first.digest} from the log's start on, and topic "
+            f"{settings.topics.sketches} is decided by {known.first}: the index is of another history: name another "
+            "directory"
+        )
+    if known.first != first.digest:
+        raise StateError(
+            f"topic {settings.topics.sketches} is decided by {known.first} from its start on, and this matcher was to "
+            f"stand by with {first.digest}: give it the rule and numbers of the active one"
+        )
+    bind(ports, store, settings.generation)
+    matcher = new_matcher(settings, store, first, ports.messages_from, ids.source)
+    matcher.heartbeat = runtime.health.role("match").turned
+    ports.log.follow(matcher.next_offset)
+    return matcher
+
+
+def _fold(ports: MatcherPorts, matcher: Matcher, upto: int, over: Callable[[], bool]) -> None:
+    """Folds the log's messages before an offset, until `over` is true."""
+    while ports.log.position() < upto and not over():
+        matcher.heartbeat()
+        found = ports.log.poll(_MESSAGES, bytes_max=FOLD_BYTES_MAX, wait_s=WAIT_SECONDS)
+        mine = [(offset, data) for offset, data in found if offset < upto]
+        left = mine
+        while left:
+            some = through_first_control(left)
+            matcher.apply(matcher.prepare(some, emit=False, answers=answers_to(some, ports.log)))
+            left = left[len(some) :]
+        if len(mine) < len(found):
+            ports.log.follow(matcher.next_offset)  # the verdicts of the rest are not committed yet
+            return
+
+
+def start_matcher(
+    ports: MatcherPorts,
+    directory: MatcherDirectory,
+    options: StartOptions,
+    runtime: Runtime,
+    *,
+    audit: Audit | None = None,
+    checkpoints: RoleCheckpoints | None = None,
+    leader: Assignment | None = None,
+) -> MatchRole:
+    """Returns a matcher that continues where index and log allow. Raises as run_matcher.
+
+    (1) Fence other matchers; (2) read changes of the decider from the log; (3) compare index, log and verdicts; (4)
+    commit the offset with the topic ids, if it is not committed so; (5) write the topic ids into the index; (6) of a
+    judge: write effects that their topic has lost, and the topic's id into the index.
+    """
+    log, verdicts, store, topic_ids = ports.log, ports.verdicts, directory.store, ports.verdicts.topic_ids
+    topics, generation = runtime.settings.topics, runtime.settings.generation
+    check_generation(store, generation, str(directory.path))
+    verdicts.init()  # (1)
+    changes = decider_changes(ports, store, runtime.settings)  # (2)
+    first = directory.first_decider(changes[0][1].before if changes else options.decider)
+    verdicts.first = first.digest
+    matcher = Matcher(store, first)
+    known = verdicts.committed()
+    is_vouched = known is not None and known.topic_ids is not None and matcher.next_offset >= known.offset > 0
+    newest = VerdictsEnd() if is_vouched else ports.newest_verdicts()
+    names = log_names(store)
+    found = StartState(
+        log=topics.sketches,
+        verdicts=topics.verdicts,
+        state=str(directory.path),
+        topic_ids=topic_ids,
+        store=matcher.next_offset,
+        needed=matcher.next_offset if matcher.window is None else matcher.window.restore_from,
+        store_emitted=matcher.emitted_to,
+        store_topic_ids=TopicIds.of(names.topic_id, names.verdicts_id) if names else None,
+        committed=known,
+        begin=log.first_offset(),
+        end=log.end(),
+        newest=newest,
+    )
+    then = decider_at(matcher.decider, changes, newest.last.next_offset if newest.last else 0)
+    at = resume_at(  # (3)
+        found, scheme=first.scheme, first=first.digest, decider=then.digest, accept_lost=options.accept_lost
+    )
+    _log.info("resumes", store=found.store, committed=at, log_begin=found.begin, log_end=found.end)
+    if known != Committed(at, topic_ids, first.digest):
+        verdicts.commit([], at)  # (4)
+    effects_id = names.effects_id if names else ""
+    if found.store_topic_ids != topic_ids:
+        bind(ports, store, generation, effects_id)  # (5)
+    effects_to = 0
+    if matcher.window is not None:
+        held = ports.effects()
+        needed = Sharding.of(matcher.decider).stable_to(max(0, at - 1))
+        _must_begin_early(held, effects_id, needed, topics.effects)
+        effects_to = held.end
+        if effects_to < matcher.next_offset:
+            effects_to = _write_lost_effects(ports, matcher, matcher.window, effects_to, at, topics.effects)  # (6)
+        if held.topic_id != effects_id:
+            bind(ports, store, generation, held.topic_id)
+    role = MatchRole(
+        log,
+        ports.messages_from,
+        verdicts,
+        store,
+        first,
+        at,
+        runtime,
+        audit=audit,
+        checkpoints=checkpoints,
+        leader=leader,
+        effects_to=effects_to,
+    )
+    _settle_decider(options, decider_at(role.matcher.decider, changes, log.end()), runtime.settings, ports)
+    log.follow(role.matcher.next_offset)
+    return role
+
+
+def _must_begin_early(held: HeldEffects, known_id: str, needed: int, topic: str) -> None:
+    """Raises StateError if the topic was recreated while a judge ran, which has written effects into it since.
+
+    Then the topic lacks earlier effects, which each shard needs at its next start.
+
+    Args:
+        held: effects that the topic has.
+        known_id: id of the topic at the last start of the judge; empty if it is unknown.
+        needed: offset of the message from which on a judge keeps effects.
+        topic: name of the topic.
+    """
+    if known_id not in ("", held.topic_id) and held.end and held.first > needed:
+        raise StateError(
+            f"topic {topic} was deleted and recreated while the judge ran: it begins with the effects of message "
+            f"{held.first}, and shards need those from message {needed} on. {_AGAIN}"
+        )
+
+
+#: Advice where effects cannot be appended to their topic.
+_AGAIN = (
+    "Stop judge and shards, delete the topic and create it again (neardup topics create), and start them: the judge "
+    "writes the effects that it keeps, and a shard that needs earlier ones says what to do"
+)
+
+
+def _write_lost_effects(
+    ports: MatcherPorts, matcher: Matcher, window: Window, effects_to: int, committed: int, topic: str
+) -> int:
+    """Writes the effects of judged messages that their topic has lost, as far as the judge keeps them.
+
+    The judge keeps those of two epochs. A shard that has answered the last judged message needs no earlier ones; one
+    with older rows stops, and says what to do. Returns the offset behind the last message whose effects are in the
+    topic. Raises StateError if effects would be missing in its middle.
+    """
+    kept = window.kept_effects(effects_to)
+    if effects_to and (not kept or kept[0].offset > effects_to):
+        raise StateError(
+            f"topic {topic} has the effects of messages before {effects_to}, and the judge has judged those before "
+            f"{matcher.next_offset}: those between are lost. {_AGAIN}"
+        )
+    _log.warning("writes lost effects again", topic=topic, messages=len(kept), before=matcher.next_offset)
+    ports.verdicts.commit(
+        (), committed, effects=[piece for each in kept for piece in pieces_of(each.offset, each.encode())]
+    )
+    return matcher.next_offset
+
+
+def _settle_decider(options: StartOptions, held: Decider, settings: Settings, ports: MatcherPorts) -> None:
+    """Writes the change to the given decider to the log. Raises StateError if the change is refused."""
+    if refused := refusal(options, held, settings):
+        raise StateError(refused)
+    if options.decider.digest != held.digest:
+        offset = ports.write_control(encode_control(NewDecider(held, options.decider)))
+        _log.info("a new decider is written into the log", offset=offset, change=describe_change(held, options.decider))
