@@ -22,8 +22,11 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
 
+from msgspec import Struct
+from msgspec.structs import asdict
+
+from neardup.typed_json import decode
 from streams.process.watchdog import instead_of_end
 
 #: Environment variable that a start leaves to the next one. Without the prefix of settings.
@@ -36,8 +39,7 @@ _WAIT_SECONDS_MAX = 60.0
 _REASON_CHARS_MAX = 500
 
 
-@dataclass(frozen=True, slots=True)
-class Restarts:
+class Restarts(Struct, frozen=True, forbid_unknown_fields=True):
     """Restarts of this process so far.
 
     in_a_row: number of recent restarts; 0 if the last restart was long ago.
@@ -53,8 +55,8 @@ class Restarts:
     def taken(cls) -> "Restarts":
         """Those that the former start left, which are removed from the environment."""
         try:
-            return cls(**json.loads(os.environ.pop(_VARIABLE, "{}")))
-        except (ValueError, TypeError):  # set by hand
+            return decode(os.fsencode(os.environ.pop(_VARIABLE, "{}")), cls)
+        except ValueError:  # set by hand
             return cls()
 
     def next(self, reason: str, now_s: float) -> "Restarts":

@@ -99,6 +99,6 @@ def test_the_row_of_restarts_is_left_to_the_next_start(monkeypatch: pytest.Monke
 
 
 def test_a_variable_that_is_not_ours_is_ignored(monkeypatch: pytest.MonkeyPatch) -> None:
-    for text in ("", "7", "[]", '{"total": 1, "other": 2}'):
+    for text in ("", "7", "[]", '{"total": 1, "other": 2}', '{"at_s": "soon"}', '{"in_a_row": 1.5}', "\udcff"):
         monkeypatch.setenv("_NEARDUP_RESTARTS", text)
         assert Restarts.taken() == Restarts()
