@@ -38,7 +38,8 @@ def effects_again(required: int, begin: int) -> str:
     rows behind the required message it never writes these effects.
 
     Args:
-        begin: of the sketch log; 0: whole, so that the judge can be built from its start.
+        required: offset of the first message whose effects are required.
+        begin: first offset of the sketch log; 0: the log is whole, so that the judge can fold it from its start.
     """
     checkpoint = (
         f"restore for it the newest checkpoint that ends at message {required} or before (neardup checkpoint "

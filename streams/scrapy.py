@@ -158,7 +158,7 @@ class PublishMiddleware:
 
 
 class _AskClient:
-    """Asks the service of `neardup ask`. url: with its path, /ask."""
+    """Sends questions to the service of `neardup ask`. url: URL of the service, with the path /ask."""
 
     def __init__(self, url: str, token: str | None, seconds: float) -> None:
         self._url, self._seconds = url, seconds

@@ -39,8 +39,10 @@ CATCH_UP_S = 1.0
 
 @dataclass(frozen=True, slots=True)
 class AskAnswer:
-    """verdict: what adding the page would give. messages, log_time: of the log that the index had folded; log_time in
-    ms since the epoch. age_s: since that was flushed.
+    """The answer to a question.
+
+    verdict: verdict that adding the page would give. messages: number of messages of the log that the index had folded.
+    log_time: log time after these messages, ms since 1970. age_s: seconds since the index was flushed.
     """
 
     verdict: Verdict

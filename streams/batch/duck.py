@@ -34,7 +34,7 @@ _DOCS = (1 << DOC_BITS) - 1
 
 @dataclass
 class Part:
-    """The result of signing one chunk of pages. columns: of `documents` and of `signatures`. refused: (URL, reason)."""
+    """The result of signing one chunk of pages. refused: URL and reason of each refused page."""
 
     documents: dict[str, Any]
     signatures: dict[str, Any]
@@ -257,7 +257,7 @@ class SampledPair(NamedTuple):
 def sampled_pairs(workspace: Path, most: int) -> list[SampledPair]:
     """Samples compared pairs in two strata: up to `most` near-duplicates and as many others.
 
-    Ordered by hash, so the sample is always the same. workspace: of a partition that kept its tables.
+    Ordered by hash, so the sample is always the same. workspace: folder of a partition that kept its tables.
     """
     rows = _query(workspace, _SAMPLED.format(pairs=_STRATA), [most])
     return [SampledPair(a, b, bool(near), *more, *texts) for _, a, b, near, *more, texts in _read(workspace, rows)]

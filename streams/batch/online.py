@@ -77,7 +77,7 @@ def partition_online(
 def clusters_of(state: State) -> dict[int, tuple[str, dict[str, dict[str, Any]]]]:
     """Returns the clusters of URLs after all verdicts of a state: (representative, URL -> its latest verdict).
 
-    representative: from the newest verdict that names one; "" if none does.
+    representative: representative of the newest verdict that names one; empty if no verdict names one.
     """
     members: dict[int, dict[str, dict[str, Any]]] = {}
     shown: dict[int, str] = {}

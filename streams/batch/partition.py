@@ -33,7 +33,7 @@ VERSION = 1
 
 @dataclass(frozen=True)
 class PartitionOptions:
-    """Options besides the parameters. memory_mb: of all processes together."""
+    """Options besides the parameters. memory_mb: memory of all processes together, MB."""
 
     out: Path
     kind: str = "transitive"

@@ -25,9 +25,9 @@ class Summary:
     """The summary of a partition, for people and machines.
 
     in_sets: documents in sets of two or more. sizes: size -> number of sets.
-    largest: (URL of the representative, size). reasons: of refused pages, the most frequent first.
-    fields_taken: fields used as ids and texts, for files with field names of their own. passed_over: files that hold no
-    pages by their names.
+    largest: URL of the representative and size of the largest sets. reasons: counts of the reasons of refused pages,
+    the most frequent first. fields_taken: fields used as ids and texts, for files with field names of their own.
+    passed_over: files whose names say that they contain no pages.
     """
 
     sets: int = 0

@@ -138,7 +138,7 @@ CODECS = ("raw", "json", "warc")
 class Topics(NamedTuple):
     """The topics of one generation; all but `pages` carry its name.
 
-    audit: of a matcher that has an audit topic. candidates, effects: between shards and judge.
+    audit: topic of sampled pairs; empty without an audit. candidates, effects: topics between shards and judge.
     """
 
     pages: str = "pages"
@@ -410,7 +410,7 @@ _TOKEN_CHARS_MIN = 8
 
 
 def without_credentials(text: str, *, queries: bool = False) -> str:
-    """Hides user and password in URLs. queries: also values of queries, which may be tokens."""
+    """Hide user and password in URLs. queries: whether to hide values of queries, too, which may be tokens."""
     text = _USER.sub(f"{HIDDEN}@", text)
     return _QUERY.sub(rf"\1{HIDDEN}", text) if queries else text
 
@@ -436,7 +436,7 @@ FLAGS_OF_DECIDER = ("decider.rule", "decider.sites")
 
 @dataclass(frozen=True)
 class Option:
-    """One setting for the command line. parameter: its key in the flags of `load`."""
+    """One setting for the command line. parameter: key of the setting in the flags of `load`."""
 
     name: str
     kind: ValueKind

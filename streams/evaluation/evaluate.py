@@ -214,11 +214,11 @@ def evaluate_command(
         verdicts: file of the run's verdicts, "-" for standard input; without paths and state, only the run is
         evaluated.
         labels: files of labels.
-        natural: also label by natural truth.
+        natural: whether to label by natural truth, too.
         releases: regular expression of the release in a path; implies natural.
         items: file of the items that pages are about; implies natural.
         labels_out: file for all labels used, including those by natural truth.
-        seed: of samples, splits and intervals.
+        seed: seed of samples, splits and intervals.
         audits: files of `neardup scan --audit` or of the matcher, for a section of their own.
     """
     if not 0 < ratio_min <= 1:

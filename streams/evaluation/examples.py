@@ -41,11 +41,11 @@ _HELD_MAX = 200
 class Labelled:
     """Labelled pairs of results.
 
-    pairs: the two results of each decided pair; of a common query if both pages have one.
-    same: per pair, whether its results are duplicates.
-    idf: from all pages that were read.
-    labels: joined to the pages. given: the labels of each labeller.
-    problems: of the input. pages: number of URLs that were read.
+    pairs: the two results of each decided pair, of a common query if both pages have one.
+    same: whether the results of each pair are duplicates.
+    idf: table of terms of all pages that were read.
+    labels: labels joined to the pages. given: labels of each labeller.
+    problems: problems of the input. pages: number of URLs that were read.
     """
 
     pairs: list[tuple[Line, Line]] = field(default_factory=list)

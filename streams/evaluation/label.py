@@ -42,7 +42,10 @@ _Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
 class LabelFile:
-    """A file of labels to which only this process appends. labels: those read at the start. messages: repairs made."""
+    """A file of labels to which only this process appends.
+
+    labels: labels that the file had at the start. messages: sentences about repairs of the file.
+    """
 
     def __init__(self, path: Path) -> None:
         """Opens or creates the file. Raises BadInput if it is not writable, in use, or has an invalid line."""
@@ -285,13 +288,13 @@ def label_command(
     Raises BadInput before reading pages.
 
     Args:
-        labels: file that labels are appended to.
-        rule, count, by, seed: as in `neardup.evaluation.pairs.sampling.draw`.
+        labels: file to which labels are appended.
+        rule, count, by, seed: arguments of `neardup.evaluation.pairs.sampling.draw`.
         audits: files of an audit; at most `count` of their pairs are shown instead.
         sets: `sets.jsonl` of a partition, from whose sets `count` pairs are drawn instead.
-        port: 0 for any free port.
-        ready: called with the address once the server answers.
-        warn: called with messages for the operator.
+        port: port of the server; 0 for any free port.
+        ready: function that receives the address once the server answers.
+        warn: function that receives messages for the operator.
     """
     check(rule, count, by)
     audit = read_audits(audits) if audits else None

@@ -63,7 +63,7 @@ class ArcReader(WarcReader):
 def headers_of(line: bytes, position: int) -> dict[str, str] | None:
     """The fields of a WARC record, from the first line of a record of ARC; None for another line.
 
-    position: of the record; two records with one URL and date get different ids.
+    position: position of the record; two records with one URL and date get different ids.
     """
     tokens = line.rstrip(b"\r").split(b" ")
     length = tokens[-1]
@@ -90,7 +90,7 @@ def headers_of(line: bytes, position: int) -> dict[str, str] | None:
 
 
 def _date(digits: str) -> str:
-    """The date as in WARC, "" if there is no such date. digits: to the minute, the second, or the millisecond."""
+    """Return the date in the form of WARC, or "" for no date. digits: date to the minute, second or millisecond."""
     try:
         moment = datetime.strptime(digits[:14].ljust(14, "0"), "%Y%m%d%H%M%S").replace(tzinfo=UTC)
     except ValueError:

@@ -36,7 +36,10 @@ _GIVEN_BACK_ROWS_MAX = 4
 
 
 class CsvRows:
-    """The rows of a CSV file. bytes_read: of the file, as stored. row_max: greatest size of a row in bytes."""
+    """The rows of a CSV file.
+
+    bytes_read: bytes of the stored file that were read. row_max: greatest size of a row in bytes.
+    """
 
     def __init__(self, path: Path, fields: Fields, row_max: int) -> None:
         self.bytes_read = 0

@@ -54,7 +54,7 @@ class _Exchanges:
     requests_first: bool | None = None
 
     def take(self, held: _Held, number: int) -> None:
-        """Pairs a record with those before it. number: of the record, for one without an id."""
+        """Pair a record with earlier records. number: number of the record, which names a record without id."""
         headers = held.record.headers
         kind = headers.get("warc-type", "").lower()
         if kind == "request":

@@ -27,7 +27,10 @@ JSON_LINES = (".jsonl",)
 
 
 class Rows(Protocol):
-    """A reader of a table. bytes_read: of the file, as stored. line: the last row as a line of JSON, if it has one."""
+    """A reader of a table.
+
+    bytes_read: bytes of the stored file that were read. line: last row as a line of JSON, if the format has lines.
+    """
 
     bytes_read: int
 
@@ -43,19 +46,21 @@ class InputFormat:
     """A format of input files: an archive (`records`) or a table (`rows`, `names`).
 
     Args:
-        kind: name in the records of a state directory; never changes.
-        title: name for users.
-        suffixes: of file names, in lower case, with those of compressed files.
-        starts: whether a file that begins with these bytes (decompressed, without leading white space) has the format.
-        kind_of: the kind of a file, where its content decides between kinds with the same suffixes.
+        kind: name of the format in the records of a state directory; it never changes.
+        title: name of the format for users.
+        suffixes: suffixes of file names in lower case, also of compressed files.
+        starts: function that tells whether a file with these first bytes (decompressed, without leading white space)
+            has the format.
+        kind_of: function that returns the kind of a file, if its content decides between kinds with the same suffixes.
         records: reader of an archive.
-        converted: conversion records are pages.
-        rows: reader of a table, of its path, the fields of id and text, and the greatest size of a row in bytes.
-        names: names of a table's fields, of its path and the greatest size of a row.
-        hint: what an error about a table's fields adds.
-        needs_text: a table without a field of texts is refused.
-        ordinals: positions are numbers of rows, not bytes of the file.
-        asset: such files often belong to the pages beside them.
+        converted: whether conversion records are pages.
+        rows: function that makes a reader of a table from its path, the fields of id and text, and the greatest size of
+            a row in bytes.
+        names: function that returns the names of a table's fields from its path and the greatest size of a row.
+        hint: advice that an error about a table's fields adds.
+        needs_text: whether a table without a field of texts is refused.
+        ordinals: whether positions are numbers of rows, and not bytes of the file.
+        asset: whether such files often belong to the pages beside them.
         copies_to: suffixes of the files into which `copy` writes pages of this format.
     """
 

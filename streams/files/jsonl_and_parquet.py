@@ -37,8 +37,10 @@ def next_line(stream: Stream, bound: int) -> bytes | None:
 
 
 class Lines:
-    """JSON lines. bytes_read: of the file, as stored. line: the last line that was read. line_max: greatest size of a
-    line in bytes; a longer one is rejected.
+    """The rows of a file of JSON lines.
+
+    bytes_read: bytes of the stored file that were read. line: last line that was read. line_max: greatest size of a
+    line in bytes; a longer line is rejected.
     """
 
     line: bytes | None
@@ -107,8 +109,8 @@ class ParquetRows:
 def fitted(path: Path, names: Sequence[str], fields: Fields, *, needs_text: bool, hint: str = "") -> Fields:
     """The fields of a file's ids and texts. Fields that are not given are guessed from the names in the file.
 
-    names: of the file's fields. Without any, each row is rejected later. needs_text: a file with `url` alone is
-    refused. hint: what the error adds. Raises BadInput for a file without such fields.
+    names: names of the file's fields. Without names, each row is rejected later. needs_text: whether a file with `url`
+    alone is refused. hint: advice that the error adds. Raises BadInput for a file without such fields.
     """
     found = guessed(fields, names)
     texts = (found.text,) if found.text else BODIES

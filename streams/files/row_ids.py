@@ -30,9 +30,10 @@ Repeat = tuple[int, int]
 class RowIds:
     """The ids of a file's rows.
 
-    id: the field, ROW for the number of the row, None for `url`. repeats: rows with the id of an earlier row, and with
-    another text; at most REPEATS_MAX. refused: which fields are no ids, and why, in words. problem: whether ids of the
-    file are refused since their texts differ.
+    id: name of the field; ROW for the number of the row, None for `url`.
+    repeats: rows with the id of an earlier row and with another text, at most REPEATS_MAX.
+    refused: sentence about the fields that are no ids, with the reason.
+    problem: whether ids of the file are refused because their texts differ.
     """
 
     id: str | None
@@ -66,9 +67,9 @@ def ids_of_rows(fields: Fields, names: Sequence[str], read: Reader) -> RowIds:
     be fetched twice.
 
     Args:
-        fields: as required, None for those to be guessed.
-        names: of the file's fields.
-        read: reads the file.
+        fields: required fields; None for a field to be guessed.
+        names: names of the file's fields.
+        read: function that reads the file.
     """
     if fields.id is not None:
         candidates = [fields.id]

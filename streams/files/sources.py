@@ -170,7 +170,7 @@ class LocalSource:
         self.left_out: Counter[str] = Counter()
 
     def read(self, offset: int = 0, position: int | None = None) -> Iterator[SourcedPage]:
-        """Yields pages from ordinal `offset` on. position: of the page before `offset`, where reading begins.
+        """Yield pages from ordinal `offset` on. position: position of the page before `offset`, where reading begins.
 
         Raises OSError if the file itself cannot be read. `date` is the page's, or else the file's. Archives are read
         from their start: an answer may depend on a request before it, and all records left out are counted.

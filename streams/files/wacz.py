@@ -95,7 +95,10 @@ def _archives_of(path: Path, packed: zipfile.ZipFile, not_read: NotRead) -> list
 
 
 def _must_be_of_their_size(path: Path, members: Sequence[zipfile.ZipInfo], size: int) -> None:
-    """Raises BadInput if members unpack to far more than the file's size. size: of the file; members may overlap."""
+    """Raise BadInput if members unpack to far more than the file's size.
+
+    size: size of the file in bytes; members may overlap.
+    """
     if (total := sum(member.file_size for member in members)) > _EXPANDS_MAX * size:
         raise BadInput(f"{path}: its archives would unpack to {total:,} bytes")
 

@@ -145,7 +145,10 @@ class Bodies:
 
 @dataclass(frozen=True)
 class _Prefix:
-    """An allowed prefix. url: as configured; plain: without credentials; secrets: texts that no error may contain."""
+    """An allowed prefix.
+
+    url: configured URL. plain: URL without credentials. secrets: texts that no error may contain.
+    """
 
     url: str
     plain: str

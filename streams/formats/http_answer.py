@@ -35,9 +35,9 @@ _RANGE = re.compile(r"bytes\s+0-(\d{1,18})/(\d{1,18})\s*", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True)
 class HttpAnswer:
-    """An answer. body: as it is in the record; `decoded` undoes its encodings.
+    """An HTTP answer. body: stored body, whose encodings `decoded` undoes.
 
-    cut: the reader did not read the whole record.
+    cut: whether the reader did not read the whole record.
     """
 
     status: int

@@ -74,7 +74,7 @@ def fetched_at(value: bytes) -> int | None:
 
 
 def encode(page: Page, key: bytes, gone: bool, reference: str) -> Outgoing:
-    """Encodes a page. gone: it is a tombstone; reference: URL of its body, or ""."""
+    """Encode a page. gone: whether the page is a tombstone. reference: URL of its body, or ""."""
     fields: dict[str, object] = {"url": key.decode(), "http_status": page.status}
     if page.fetched_at is not None:
         fields["fetched_at"] = page.fetched_at

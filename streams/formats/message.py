@@ -52,10 +52,12 @@ _VERSION = re.compile(r"\d{1,6}\.\d{1,6}[0-9A-Za-z.+-]{0,50}")
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One message of the sketch log. scheme: the 16 bytes of the scheme's digest.
+    """One message of the sketch log.
 
-    log: topic id of the log that it was meant for, or ANY_LOG. A message for a topic that was deleted and recreated
-    does not count in the new topic. program: in the first message the version that began the log, else "".
+    scheme: 16 bytes, the digest of the scheme.
+    log: topic id of the log for which the message was meant, or ANY_LOG. A message for a topic that was deleted and
+        recreated does not count in the new topic.
+    program: version of the program that began the log, in the first message; else "".
     """
 
     scheme: bytes
@@ -178,7 +180,7 @@ class Decision(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Control:
-    """An operator's decision, in the log, so that each fold repeats it. offset: of the message that it settles."""
+    """An operator's decision in the log, which each fold repeats. offset: offset of the message that it settles."""
 
     scheme: bytes
     decision: Decision

@@ -15,7 +15,7 @@ TRUNCATIONS = ("length", "time", "disconnect", "unspecified")
 
 @dataclass(frozen=True, slots=True)
 class NoPage:
-    """A record that is no page. kind: by which such records are counted; one of few values, whatever records hold."""
+    """A record that is no page. kind: kind for counts; one of few values, whatever the record contains."""
 
     kind: str
 
@@ -27,9 +27,9 @@ def no_page(method: str = "", truncated: str = "", *, empty: bool = False) -> st
     of time, a lost connection or an unknown cause, any part of the page may be missing.
 
     Args:
-        method: of the request; "" if it is not known, which counts as GET.
-        truncated: as WARC-Truncated; "" for a whole body.
-        empty: nothing of the body is there.
+        method: method of the request; "" if it is not known, which counts as GET.
+        truncated: value of WARC-Truncated; "" for a whole body.
+        empty: whether the body is empty.
     """
     name = method.strip().upper()
     if name not in ("", "GET"):

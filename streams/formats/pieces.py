@@ -26,7 +26,11 @@ _HEAD = struct.Struct("<BBHHHQQ")
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """offset: of the log's message. number: from 0 to count - 1. digest: of the whole payload. data: this part."""
+    """One part of a payload.
+
+    offset: offset of the message in the log. number: number of the part, 0 to count - 1. digest: digest of the whole
+    payload. data: bytes of the part.
+    """
 
     offset: int
     number: int

@@ -71,7 +71,7 @@ def _time(text: bytes | None) -> Any:
 
 
 def encode(page: Page, key: bytes, gone: bool, reference: str) -> Outgoing:
-    """Encodes a page. gone: it is a tombstone; reference: URL of its body, or ""."""
+    """Encode a page. gone: whether the page is a tombstone. reference: URL of its body, or ""."""
     headers = [("http-status", b"%d" % page.status)]
     if page.fetched_at is not None:
         headers.append(("fetched-at", b"%d" % page.fetched_at))

@@ -38,7 +38,10 @@ def decode_verdict(
 
 
 def decode_object(value: bytes | None, topic: str, partition: int, offset: int, what: str) -> dict[str, Any]:
-    """Decodes any JSON object. what: its name in errors. Raises CorruptRecord with topic, partition and offset."""
+    """Decode any JSON object. what: name of the object in errors.
+
+    Raises CorruptRecord with topic, partition and offset.
+    """
     try:
         found = orjson.loads(value or b"")
     except orjson.JSONDecodeError as error:

@@ -81,7 +81,10 @@ def fetched_at(value: bytes) -> int | None:
 
 
 def encode(page: Page, key: bytes, gone: bool, reference: str) -> Outgoing:
-    """Encodes a page. gone: it is a tombstone. Raises BadInput for values that a WARC record cannot express."""
+    """Encode a page. gone: whether the page is a tombstone.
+
+    Raises BadInput for values that a WARC record cannot express.
+    """
     if reference:
         raise BadInput(f"{page.url}: the warc codec has no references to bodies; use raw or json")
     if any(ord(char) < 0x20 for char in page.url + page.content_type):
@@ -165,7 +168,7 @@ def page_of(record: WarcRecord, body_bytes_max: int, *, converted: bool = False,
 
 
 def _http_page(record: WarcRecord, page: Page, truncated: str, bound: int) -> Page | NoPage:
-    """Returns the page of an HTTP answer. page: its URL and fetch time."""
+    """Return the page of an HTTP answer. page: page with the URL and the fetch time of the answer."""
     try:
         # Whatever else its reader kept: a scan and a copy must find the same pages.
         content = record.content[: bound + CONTENT_SLACK_BYTES]
@@ -201,7 +204,7 @@ def _other_scheme(url: str) -> str:
 def contained_page_of(
     record: WarcRecord, body_bytes_max: int, *, converted: bool, file: object, method: str = ""
 ) -> Page | NoPage:
-    """`page_of` for readers of files: a defect of a decoder gives a rejected page. file: its name in the log line."""
+    """Return `page_of` for readers of files: a defect of a decoder gives a rejected page. file: name in log lines."""
     url = record.headers.get("warc-target-uri", "")
     return contained(
         lambda: page_of(record, body_bytes_max, converted=converted, method=method),

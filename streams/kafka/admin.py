@@ -50,7 +50,10 @@ class KafkaTopic:
 
 @dataclass(frozen=True)
 class GroupMember:
-    """A member of a consumer group. partitions: its partitions of the topic, ascending. host: as the broker sees it."""
+    """A member of a consumer group.
+
+    partitions: partitions of the topic that the member has, ascending. host: address that the broker sees.
+    """
 
     client_id: str
     host: str

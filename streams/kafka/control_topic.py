@@ -47,11 +47,14 @@ class Stage(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Generation:
-    """A generation. scheme, decider: digests. sketches_of: the generation whose sketches it judges; None: its own.
+    """A generation.
 
-    archives: files that it read before `pages`. created_ms, staged_ms: times of its creation and of its stage, in ms
-    since the epoch. version: of the program that made it. takedowns_at: offset of its own log after the takedowns that
-    its backfill has repeated; None: not yet.
+    scheme, decider: digests of scheme and decider.
+    sketches_of: generation whose sketches are judged; None: the generation's own sketches.
+    archives: files that the backfill read before `pages`.
+    created_ms, staged_ms: times of the creation and of the stage, ms since 1970.
+    version: version of the program that made the generation.
+    takedowns_at: offset of the generation's log after the takedowns that its backfill has repeated; None: not yet.
     """
 
     name: str

@@ -293,10 +293,10 @@ class TopicReader(TopicClient):
         """The newest record of each partition that has one. Replaces the assignment.
 
         Args:
-            counts: selects records.
-            begins: by partition, the offset of the first record that may be returned; by default all partitions.
+            counts: function that selects records.
+            begins: offset of the first record that may be returned, by partition; by default all partitions.
             back: number of offsets to read at first.
-            within_s: raises NoAnswer after this time.
+            within_s: seconds after which the call raises NoAnswer.
         """
         newest: dict[int, Record] = {}
         begins, ends = self.first_offsets() if begins is None else begins, self.ends()

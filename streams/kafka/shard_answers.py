@@ -59,7 +59,7 @@ _BEAT_SECONDS_MAX = 2.0
 
 
 def beats_of(group: str) -> str:
-    """The group whose offsets are the heartbeats of shards. group: that of the shards."""
+    """Return the group whose offsets are the heartbeats of shards. group: consumer group of the shards."""
     return f"{group}:beats"
 
 
@@ -72,7 +72,7 @@ class ShardBeats:
     """
 
     def __init__(self, connection: Connection, topic: KafkaTopic, group: str) -> None:
-        """topic: `candidates`. group: that of the shards."""
+        """topic: the topic `candidates`. group: consumer group of the shards."""
         self._topic = topic
         fixed: dict[str, Setting] = {
             "group.id": f"{group}:beats",

@@ -16,9 +16,11 @@ VERDICT_BYTES_MIN = 262_144
 class Sizes:
     """Settings of topics that differ between deployments; times in ms, -1: for ever.
 
-    sketches_retention_ms must cover three intervals between checkpoints, from which an index is rebuilt. replicas: of
-    new topics; with three, a write is acknowledged once two have it. compact_verdicts: a new topic of verdicts keeps
-    the newest verdict of each URL for ever, and no other (see COMPACTED). shards: number of virtual shards.
+    sketches_retention_ms: must cover three intervals between checkpoints, from which an index is rebuilt.
+    replicas: number of replicas of new topics; with three, a write is acknowledged once two replicas have it.
+    compact_verdicts: whether a new topic of verdicts keeps the newest verdict of each URL for ever, and no other
+        verdict (see COMPACTED).
+    shards: number of virtual shards.
     """
 
     partitions: int = 8
@@ -47,7 +49,10 @@ class Problem:
 
 @dataclass(frozen=True, slots=True)
 class _Need:
-    """A needed setting. value: of a new topic. suits: whether the value of an existing topic is sufficient."""
+    """A needed setting.
+
+    value: value for a new topic. suits: function that tells whether the value of an existing topic is sufficient.
+    """
 
     setting: str
     value: str
@@ -109,7 +114,7 @@ class _Plan:
 
 
 def _plans(names: Topics, sizes: Sizes, log_retention_ms: int) -> tuple[_Plan, ...]:
-    """log_retention_ms: of the sketch log as it is."""
+    """Return the plans of all topics. log_retention_ms: present retention of the sketch log."""
 
     def plan(name: str, partitions: int, *needs: _Need, fixed: str = "") -> _Plan:
         return _Plan(name, partitions, fixed, (*needs, _NO_UNCLEAN))

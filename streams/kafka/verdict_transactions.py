@@ -75,9 +75,10 @@ class KafkaVerdicts:
         deadline_s: float = 90.0,
         message_bytes_max: int = 1_000_000,
     ) -> None:
-        """topic_ids: stored with the committed offset; `check` compares the topic with its sink.
+        """Make the producer of verdicts.
 
-        deadline_s: for each of init, committed and commit; the process ends if a call hangs beyond it.
+        topic_ids: ids that are stored with the committed offset; `check` compares the topic with `TopicIds.sink`.
+        deadline_s: time limit of a call of init, committed or commit, seconds; the process ends if a call hangs longer.
         """
         self.topic = topic
         self.transactional_id = transactional_id

@@ -16,9 +16,9 @@ from streams.kafka.stranded import Stranded
 class Writer:
     """An idempotent producer to one topic: each record once, each partition in the order of `send`.
 
-    sent, acknowledged: records so far.
-    gapless: for the sketch log. If a record fails, all later ones fail, too, so the log always has a prefix of this
-    writer's records. librdkafka must not give up a record after its own timeout and send the next one.
+    sent, acknowledged: numbers of records so far.
+    gapless: whether all later records fail if a record fails. Then the sketch log always has a prefix of this writer's
+    records: librdkafka must not give up a record after its own timeout and send the next record.
     Not thread-safe.
     """
 
@@ -33,10 +33,12 @@ class Writer:
         delivery_s: float = 120.0,
         on_failure: Callable[[bytes, str], None] | None = None,
     ) -> None:
-        """message_bytes_max: of a record with its headers. delivery_s: time limit of an acknowledgement.
+        """Make the producer.
 
-        on_failure: called with key and reason of each record that was not written within `delivery_s`; the others
-        continue. Without it the first failure ends the writer.
+        message_bytes_max: greatest size of a record with its headers, bytes.
+        delivery_s: time limit of an acknowledgement, seconds.
+        on_failure: function that receives key and reason of each record that was not written within `delivery_s`; other
+            records continue. Without this function the first failure ends the writer.
         """
         self.topic = topic
         self.sent = self.acknowledged = self.failed = 0

@@ -32,10 +32,10 @@ STEP_MS = DAY_MS
 
 
 class ArchiveTime:
-    """log_time: of the log so far, ms since the epoch; 0 of an empty log."""
+    """The log time of archives. log_time: log time so far, ms since 1970; 0 for an empty log."""
 
     def __init__(self, log_time: int = 0, dates: Iterable[int] = ()) -> None:
-        """dates: of the last DATES pages of the log, in their order."""
+        """dates: dates of the last DATES pages of the log, in the order of the log."""
         self.log_time = log_time
         self._dates = deque(dates, maxlen=DATES)
 
@@ -58,12 +58,12 @@ class ArchiveTime:
         return bool(self._dates) or self.log_time > 0
 
     def begin(self, dates: Sequence[int]) -> None:
-        """Begins a log. dates: of its first DATES pages, or of all pages of its first archive."""
+        """Begin a log. dates: dates of its first DATES pages, or of all pages of its first archive."""
         if dates and not self.begun:
             self.log_time = sorted(dates)[(len(dates) - 1) // 2]
 
     def date(self, date: int, *, of_file: bool) -> int:
-        """The date that counts for the next page. of_file: it is that of the page's file, which is not the page's."""
+        """Return the date that counts for the next page. of_file: whether `date` is the date of the page's file."""
         return max(self.log_time, date) if of_file else date
 
     def advance(self, date: int) -> int:

@@ -60,8 +60,8 @@ class SketchedPage:
 class _ArchiveBatch:
     """Message of a process: pages in order, their keys (time, number of the archive), and problems of the archives.
 
-    times: of all pages so far, as `LocalSource.times`. The last message has no pages, and has the counts of the
-    records that the archives left out.
+    times: `LocalSource.times` of all pages so far. The last message has no pages, and has the counts of the records
+    that the archives left out.
     """
 
     keys: list[tuple[int, int]]
@@ -73,10 +73,10 @@ class _ArchiveBatch:
 
 
 class SketchedArchives:
-    """Iterate it once. A context manager: its processes end with it.
+    """The sketched pages of archives: an iterable for one pass, and a context manager that ends the processes.
 
-    bytes_read, bytes_total: as stored. problems: (id of the archive, text) of unreadable parts so far. left_out: counts
-    by kind of the records that are no pages, once all archives are read.
+    bytes_read, bytes_total: bytes of the stored archives. problems: id of the archive and text of each unreadable part
+    so far. left_out: counts of records that are no pages, by kind, once all archives are read.
     """
 
     def __init__(

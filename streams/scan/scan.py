@@ -75,16 +75,22 @@ class SiteCount:
 class ScanResult:
     """Result of a scan.
 
-    pages: read and judged by this scan. bytes: read from the sources, as stored. counts: verdicts by kind, with the
-    `promoted` ones, which are no pages. sites: by duplicates, then pages. reasons: of rejections, the most frequent
-    first. left_out: records of archives that are no pages, by kind. kept_apart: unique pages with a similar earlier
-    page, by the step that refused it, the most frequent first. sources: ids (32 hex digits) of all named sources.
-    fields_taken: guessed fields of ids and texts, per file. skipped: paths of sources that were finished before, or
-    named twice. passed_over: files of folders that hold no pages by their names, as a number with suffixes. problems:
-    files of the inputs that are not read; then unreadable parts of the sources that ended, also in earlier scans, up to
-    PROBLEMS_MAX per source, of problems_total. interrupted: by a signal. audit: counts of the shadow rule and of the
-    pairs drawn; empty without an audit. times: pages of this run by how their fetch times were read, as
-    `LocalSource.times`.
+    pages: number of pages that this scan judged. bytes: bytes of the stored sources that were read.
+    counts: number of verdicts by kind, also of `promoted`, which are no pages.
+    sites: counts of sites, ordered by duplicates, then pages.
+    reasons: counts of the reasons of rejections, the most frequent first.
+    left_out: counts of records of archives that are no pages, by kind.
+    kept_apart: counts of unique pages with a similar earlier page, by the step that refused the pair, the most frequent
+        first.
+    sources: ids (32 hex digits) of all named sources.
+    fields_taken: guessed fields of ids and texts of each file.
+    skipped: paths of sources that were finished before, or named twice.
+    passed_over: number and suffixes of files of folders whose names say that they contain no pages.
+    problems: files of the inputs that are not read; then unreadable parts of the sources that ended, also in earlier
+        scans, PROBLEMS_MAX per source at most. problems_total: number of all problems.
+    interrupted: whether a signal ended the scan.
+    audit: counts of the shadow rule and of the sampled pairs; empty without an audit.
+    times: counts of this run's pages by the form of their fetch times, as `LocalSource.times`.
     """
 
     pages: int = 0
@@ -184,10 +190,10 @@ def scan(
             directory.
         out: file for the verdicts of these sources as JSON lines, emptied first; `-` for standard output.
         written: other files that the caller writes.
-        again: also scan finished sources.
-        threads: of the kernels; with `merge`, processes.
-        audit: an observer; it changes no verdict and no stored byte.
-        merge: read all sources side by side, in the order of fetch times (`streams.scan.archives`).
+        again: whether to scan finished sources again.
+        threads: number of threads of the kernels; with `merge`, number of processes.
+        audit: observer, which changes no verdict and no stored byte.
+        merge: whether to read all sources side by side, in the order of fetch times (`streams.scan.archives`).
 
     SIGINT and SIGTERM end the scan after the current message; the same call continues. Raises BadInput for paths that
     are no sources, and if `out` or `written` is one of them, before anything is changed; StateError if state or `out`

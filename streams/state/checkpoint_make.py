@@ -56,8 +56,8 @@ def make_image(state: Path, store: CopyableIndex, more: Sequence[Path] = ()) -> 
 class Folded(Protocol):
     """What an index was folded from: a `Matcher`, or a shard's.
 
-    next_offset: of the message to fold next. log_time: of the last page folded, in ms. takedowns_to: offset behind the
-    last takedown that it has folded, 0 without any.
+    next_offset: offset of the message to fold next. log_time: log time of the last folded page, ms. takedowns_to:
+    offset after the last folded takedown; 0 without a takedown.
     """
 
     @property

@@ -34,9 +34,11 @@ class _Version(Struct):
 class Manifest(Struct, frozen=True, forbid_unknown_fields=True):
     """The identity of a checkpoint.
 
-    offset: of the message to fold next. log_time: ms since the epoch, of the last page folded. log: identity of the
-    sketch log (Kafka: cluster and topic id; a scan: empty). program: version that made it. takedowns_to: the offset
-    after the last takedown that it has folded, 0 if there was none. generation: "" for a scan's.
+    offset: offset of the message to fold next. log_time: log time of the last folded page, ms since 1970.
+    log: identity of the sketch log (Kafka: cluster and topic id; a scan: empty).
+    program: version of the program that made the checkpoint.
+    takedowns_to: offset after the last folded takedown; 0 without a takedown.
+    generation: name of the generation; empty for a scan.
     """
 
     offset: int

@@ -47,12 +47,16 @@ def restore_newest(
     """Restores the newest good checkpoint that fits into `state`. Returns None if there is none.
 
     Args:
-        tried: names of checkpoints to pass over; gets those that this call passes over.
-        fits: returns why a checkpoint cannot be used here, or "".
-        warn: called with each checkpoint that is passed over, and the reason.
-        replace: as for `restore`.
+        store: store of checkpoints.
+        state: state directory.
+        fits: function that returns why a checkpoint cannot be used here, or "".
+        warn: function that receives a sentence about each checkpoint that is passed over.
+        progress: function that receives the copied bytes and all bytes.
+        replace: argument of `restore`.
+        tried: names of checkpoints to pass over. The call adds the names of checkpoints that it passes over.
 
-    If a checkpoint is damaged, or its writer removes it meanwhile, the newest other one is used. Raises StateError.
+    If a checkpoint is damaged, or its writer removes it meanwhile, the newest other checkpoint is used. Raises
+    StateError.
     """
     tried = set() if tried is None else tried
     while True:
@@ -148,9 +152,18 @@ def bring_back(
 ) -> Checkpoint:
     """Restores the newest good checkpoint, or the one called `name`, into the directory `state`.
 
-    seed: of the deployment, if the directory lacks it; a checkpoint never holds it. warn: called for each damaged
-    checkpoint that is skipped. Raises BadInput if there is none, or it is of another seed; StateError for a directory
-    with an index; CorruptRecord if the named one is damaged.
+    Args:
+        state: state directory.
+        store: store of checkpoints.
+        name: name of a checkpoint; by default the newest good one.
+        seed: seed of the deployment, if the directory lacks it. A checkpoint never contains the seed.
+        warn: function that receives a sentence about each damaged checkpoint that is skipped.
+        progress: function that receives the copied bytes and all bytes.
+
+    Raises:
+        BadInput: if there is no checkpoint, or if the checkpoint belongs to another seed.
+        StateError: if the directory has an index.
+        CorruptRecord: if the named checkpoint is damaged.
     """
     with ExitStack() as held:
         directory = Directory(state, held, more=(_RESTORING, *SCAN_NAMES, *SHARD_NAMES))
@@ -220,16 +233,18 @@ class Restoring:
         """
         Args:
             stop: ends a wait for a checkpoint.
-            health: of the role; it shows the wait and the progress.
-            url: of the checkpoints; by default that of the settings.
-            position: returns the offset that an index was folded to.
-            begin: the first offset at which an index that can be continued may end, and the topic that limits it; by
-                default the log's start.
-            newest: greatest offset of an index that serves; by default the log's end.
-            behind_max: messages by which an index may lag behind the newest checkpoint before it is replaced: a shard
-                may return to a process that has an old index of it. By default an index is not replaced for that.
-            advice: called with the topic whose begin is behind all checkpoints, and the offset of the newest one, 0
-                without any.
+            health: health of the role, which shows the wait and the progress.
+            active: function that tells whether the role is active, and not a standby.
+            url: URL of the store of checkpoints; by default the URL of the settings.
+            position: function that returns the offset to which an index was folded.
+            begin: first offset at which an index that can be continued may end, and the topic that limits it; by
+                default the start of the log.
+            newest: greatest offset of an index that serves; by default the end of the log.
+            behind_max: number of messages by which an index may lag behind the newest checkpoint before the index is
+                replaced: a shard may return to a process with an old index of the shard. By default no index is
+                replaced for that reason.
+            advice: function that returns advice for the topic whose begin is behind all checkpoints, and the offset of
+                the newest checkpoint; 0 without a checkpoint.
         """
         self._settings, self._log, self._decider = settings, log, decider
         self._stop, self._health, self._active = stop, health, active

@@ -121,7 +121,7 @@ class CheckpointStore(RemoteFolder):
         manifest: Manifest,
         progress: Progress = lambda done, total: None,
     ) -> Copied:
-        """Copy `folder`, which must not change meanwhile, and then the manifest. manifest: without files.
+        """Copy `folder`, which must not change meanwhile, and then the manifest. manifest: manifest without files.
 
         Steps: (1) copy the files that the store lacks, each under its digest; (2) write the manifest; (3) copy files
         that another writer has removed meanwhile. A crash in 1 leaves files that no manifest names; after 2 the

@@ -198,7 +198,8 @@ class LogNames(NamedTuple):
 
     The index of a scan or of the library has none of them: its log lies in the same directory.
 
-    topic_id: of the log, in hex, as verdicts_id, which the index of a shard lacks. effects_id: for a judge.
+    topic_id, verdicts_id: topic ids of log and verdicts in hex; the index of a shard has no `verdicts_id`.
+    effects_id: topic id of the effects, for a judge.
     """
 
     cluster_id: str = ""

@@ -45,9 +45,10 @@ Progress = Callable[[int], None]
 class Inspection:
     """Counts of an index.
 
-    rows, bytes: by column family, keys and values, before compression. standing: URLs by standing; a member's is that
-    of its last verification. keys: rows of the `keys` family by kind of key; hot: those of them that are hot. largest:
-    the clusters with the most pages, (pages, cluster id).
+    rows, bytes: number of rows, and bytes of keys and values before compression, by column family.
+    standing: number of URLs by standing; a member has the standing of its last verification.
+    keys, hot: numbers of rows, and of hot rows, of the `keys` family by kind of key.
+    largest: number of pages and id of the clusters with the most pages.
     """
 
     rows: Counter[str] = field(default_factory=Counter)
@@ -64,7 +65,10 @@ class Inspection:
 
 
 def inspect(store: Store, progress: Progress = lambda rows: None, *, of_shard: bool = False) -> Inspection:
-    """Reads the whole index. of_shard: its rows of URLs have another form. Raises CorruptRecord with family and key."""
+    """Read the whole index. of_shard: whether a shard wrote the rows of URLs, in their other form.
+
+    Raises CorruptRecord with family and key.
+    """
     found, read = Inspection(), 0
     for family in Family:
         name, rows = family.name.lower(), iter(store.scan(family))

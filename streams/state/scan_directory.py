@@ -109,8 +109,10 @@ class State(ScanReader):
         """Opens the directory `path`, which is created if it is missing; with None, a state in memory.
 
         Args:
-            scheme: by default the directory's own, or a new one with a random seed.
-            decider: makes the decider for the scheme; by default the directory's own, or the default rule.
+            path: the state directory; None: a state in memory.
+            scheme: parameters of the sketches; by default the scheme of the directory, or a new one with a random seed.
+            decider: function that makes the decider for the scheme; by default the decider of the directory, or the
+                default rule.
             new_decider: if the directory has another decider, this one decides from here on.
             shards: number of processes that run shards. A new directory then has shards, one for each process
                 (`scan_shards.new_sharding`). With 0, a directory with shards runs them in this process. No verdict

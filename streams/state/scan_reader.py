@@ -41,8 +41,9 @@ class Frames(Protocol):
 class ScanReader:
     """What can be read of a state directory.
 
-    sources: by id (32 hex digits), in the order of their names. first_decider: the decider at the log's start. store:
-    the index. log, verdict_frames: messages of sketches, and the verdicts of each message at the same offset.
+    sources: sources by id (32 hex digits), in the order of their names.
+    first_decider: decider at the start of the log. store: rows of the index.
+    log, verdict_frames: messages of sketches, and the verdicts of each message at the same offset.
     """
 
     path: Path

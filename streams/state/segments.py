@@ -174,7 +174,8 @@ class SegmentLog:
 def read_frames(directory: Path, start: int, stop: int) -> Iterator[tuple[int, bytes]]:
     """Yields (offset, payload) of frames of a log that another process may be writing. Changes nothing.
 
-    stop: at most the log's durable end. Raises CorruptRecord with file, byte and offset.
+    stop: offset before which reading ends, at most the durable end of the log. Raises CorruptRecord with file, byte and
+    offset.
     """
     starts = sorted(int(p.stem) for p in directory.glob("*.segment"))
     if start >= stop:

@@ -30,7 +30,11 @@ PASSAGES_SHOWN, PASSAGES_MAX = 12, 500
 
 @dataclass(slots=True)
 class _Side:
-    """One page. fetch: its verdict, or a verdict's entry about it. missing: why sketch or text are unavailable."""
+    """One page.
+
+    fetch: verdict on the page, or the entry of another verdict about the page. missing: reasons why sketch or text are
+    unavailable.
+    """
 
     fetch: Mapping[str, Any]
     record: bytes | None = None

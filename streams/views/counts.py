@@ -236,7 +236,7 @@ def _rejected(source: Source, reason: str) -> list[Facts]:
 
 
 def paged(name: str, items: Sequence[Any], page: int) -> Facts:
-    """page: from 1 on."""
+    """Return one page of a list. page: number of the page, from 1 on."""
     pages = max(1, -(-len(items) // ITEMS_SHOWN))
     page = min(page, pages)
     return {name: list(items[(page - 1) * ITEMS_SHOWN : page * ITEMS_SHOWN]), "page": page, "pages": pages}

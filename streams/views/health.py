@@ -27,8 +27,8 @@ def of_stream(
 ) -> Facts:
     """Return the facts of the stream's page.
 
-    kafka: `StreamHealth.kafka_facts`; None with a problem. workers: of the views. roles: by their metrics. applied_ms:
-    emit time of the newest applied verdict, ms since the epoch.
+    kafka: result of `StreamHealth.kafka_facts`; None with a problem. workers: workers of the views. roles: facts of the
+    roles by their metrics. applied_ms: emit time of the newest applied verdict, ms since 1970.
     """
     kafka = kafka or _NO_KAFKA
     assigned = {partition for worker in workers for partition in worker["lag"] or ()}

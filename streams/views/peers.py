@@ -40,7 +40,10 @@ class Signer:
         self._key = hashlib.scrypt(token.encode(), salt=b"neardup views: workers", n=1 << 14, r=8, p=1, dklen=32)
 
     def header(self, host: str, path: str) -> str:
-        """Return the Authorization header of a request now. host: with its port; path: with its query."""
+        """Return the Authorization header of a request now.
+
+        host: host with its port. path: path with its query.
+        """
         now = int(time.time())
         return f"{SCHEME} {now}:{self._signature(host, path, now)}"
 
@@ -63,7 +66,7 @@ class Peers:
         self._signer = None if token is None else Signer(token)
 
     def others(self, held: Mapping[str, Collection[int]]) -> dict[str, Collection[int]]:
-        """Return the other workers with their partitions. held: of Faust's assignor."""
+        """Return the other workers with their partitions. held: partitions by worker, from Faust's assignor."""
         return {url: parts for url, parts in held.items() if parts and url.rstrip("/") != self._own}
 
     def rows(self, url: str, parts: Collection[int], table: str, key: str) -> Sequence[Row]:
@@ -97,7 +100,7 @@ class Peers:
 
 
 def own_address(sock: socket.socket, address: str | None) -> str:
-    """Return the URL by which other workers reach this one. address: as configured; by default the socket's.
+    """Return the URL by which other workers reach this one. address: configured address; by default the socket's.
 
     Raises BadInput unless it is an HTTP URL without a path.
     """
@@ -115,8 +118,8 @@ def own_address(sock: socket.socket, address: str | None) -> str:
 def get(url: str, *, seconds_max: float, bytes_max: int, headers: Mapping[str, str]) -> bytes:
     """Return the body of a 200 response. Redirects are not followed: they could name any host.
 
-    seconds_max: for the whole response, however slowly it arrives. Raises OSError, HTTPException, and ValueError for
-    another status and for a response that is too long or too slow.
+    seconds_max: time limit of the whole response, however slowly it arrives. Raises OSError, HTTPException, and
+    ValueError for another status and for a response that is too long or too slow.
     """
     parts, deadline = urlsplit(url), time.monotonic() + seconds_max
     kind = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection

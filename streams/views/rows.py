@@ -175,12 +175,12 @@ def _span_row(row: Row | None, kind: str, unit: str, number: int) -> Row:
 
 
 def day_key(site: str, day: int) -> str:
-    """day: since the epoch. Names of sites contain no line feed."""
+    """Return the key of a site's day. day: days since 1970. Names of sites contain no line feed."""
     return f"{site}\n{day}"
 
 
 def block_key(site: str, block: int) -> str:
-    """block: of BLOCK_DAYS days, since the epoch."""
+    """Return the key of a site's block of BLOCK_DAYS days. block: number of the block since 1970."""
     return f"{site}\n\n{block}"
 
 

@@ -21,7 +21,7 @@ _ID = f'"{ID_SCHEME}'.encode()
 
 
 class Query(NamedTuple):
-    """text: to be found in URL or title, folded. site, kind: "" for any."""
+    """A query. text: folded text to find in URL or title. site, kind: site and kind of the results; "" for any."""
 
     text: str
     site: str

@@ -145,7 +145,10 @@ class StreamHealth:
     async def workers(
         self, own: Callable[[], Awaitable[Mapping[str, Any]]], others: Mapping[str, Collection[int]]
     ) -> list[Facts]:
-        """Return the workers with their partitions, this one first. own: its own figures. others: partitions by URL."""
+        """Return the workers with their partitions, this worker first.
+
+        own: function that returns the figures of this worker. others: partitions of the other workers by URL.
+        """
         requests = [
             self._worker(url, partial(asyncio.to_thread, self._peers.own, url, parts)) for url, parts in others.items()
         ]

@@ -19,7 +19,7 @@ URL_CHARS_MAX = 10_000
 
 
 def url(source: Source, required: str, decider: Decider) -> Facts | None:
-    """Return a URL's verdicts, or None without any. required: as a user types it.
+    """Return the verdicts on a URL, or None without a verdict. required: URL or id as a user types it.
 
     Raises BadInput for an id that several documents have.
     """
@@ -164,7 +164,8 @@ def _chosen(
 ) -> tuple[str | None, Facts | None]:
     """Return the canonical URL of a cluster and the reason.
 
-    named: by the newest verdict. rows: of the present members. problem: why the policy is unknown.
+    named: canonical URL of the newest verdict. rows: rows of the present members. problem: reason why the policy is
+    unknown.
     """
     members = [_candidate(row) for row in rows]
     choice = choose(members, policy) if policy else None
