@@ -4,14 +4,24 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import log
-from typing import Any
+from typing import Annotated, Any
+
+from msgspec import Meta, Struct
 
 from neardup.errors import BadInput
+from neardup.typed_json import typed
 
 #: Terms of a ranked list (ours).
 TOP_TERMS = 30
 #: Terms kept in a table, so that a model stays a file that people can open.
 TERMS_MAX = 50_000
+
+
+class _Table(Struct):
+    """A table as JSON."""
+
+    documents: Annotated[int, Meta(ge=0)]
+    terms: dict[str, int]
 
 
 @dataclass(frozen=True)
@@ -53,15 +63,12 @@ class Idf:
     def from_json(cls, value: Any, where: str) -> "Idf":
         """Reads a table. Raises BadInput for anything else."""
         try:
-            documents, terms = (
-                int(value["documents"]),
-                {str(term): int(count) for term, count in value["terms"].items()},
-            )
-        except (TypeError, KeyError, ValueError, AttributeError):
-            raise BadInput(f'{where}: "idf" is not a table of documents and terms') from None
-        if documents < 0 or any(not 0 < count <= documents for count in terms.values()):
+            table = typed(value, _Table)
+        except ValueError as error:
+            raise BadInput(f'{where}: "idf" is not a table of documents and terms: {error}') from error
+        if any(not 0 < count <= table.documents for count in table.terms.values()):
             raise BadInput(f'{where}: "idf" has a term whose count is not between 1 and the number of documents')
-        return cls(documents, terms)
+        return cls(table.documents, table.terms)
 
 
 def tfidf_distance(a: Sequence[str], b: Sequence[str]) -> float:

@@ -97,7 +97,9 @@ def broken() -> list[tuple[str, object]]:
         ("is not a list of at most", changed("rules", 0, to={})),
         ("has neither", changed("rules", 0, 0, to={"signal": "mcd"})),
         ("by 'luck'", changed("by", to="luck")),
-        ('"idf"', changed("idf", to=[])),
+        ('"idf" is not a table', changed("idf", to=[])),
+        ("documents is text, and an integer is required", changed("idf", "documents", to="9")),
+        ("terms is a fraction, and an integer is required", changed("idf", "terms", "wool", to=1.5)),
         ("number of documents", changed("idf", "terms", "wool", to=10)),
         ("is not an object", changed("measured", to=[])),
     ]
