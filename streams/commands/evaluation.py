@@ -295,7 +295,7 @@ def evaluate_tlcs(
 
     Measure trustable LCS as Huang 2008 did: signatures, windows, slopes, steps, three systems, kinds of errors.
     """
-    from streams.evaluation.tlcs import evaluate_tlcs as run
+    from streams.evaluation.evaluate_tlcs import evaluate_tlcs as run
 
     announce_compiler()
     with bar(shown=not as_json) as shown:
@@ -348,7 +348,7 @@ def evaluate_signals(
     judged = (*paths, *judge)
     if not judged:
         raise WrongUsage("no pages: name files of them, by PATH or --judge")
-    from streams.evaluation.signals import evaluate_signals as run
+    from streams.evaluation.evaluate_signals import evaluate_signals as run
 
     announce_compiler()
     with bar(shown=not as_json) as shown:

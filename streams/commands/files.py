@@ -47,7 +47,7 @@ from streams.config.settings import OPTIONS
 from streams.errors import WrongUsage
 
 if TYPE_CHECKING:
-    from streams.batch.partition_results import Summary
+    from streams.partition.partition_results import Summary
     from streams.scan.scan import ScanResult
 
 METHODS = ("tlcs", "cosine")
@@ -278,11 +278,11 @@ def partition(
         raise WrongUsage(f"--method {method} makes stars, with its default numbers")
 
     from neardup.partition.parameters import Parameters, with_numbers
-    from streams.batch.online import partition_online
-    from streams.batch.partition import PartitionOptions, partition_command
-    from streams.batch.workers import WorkStopped
     from streams.files.fetching import fetched, forget, inputs_of
     from streams.files.not_read import NotRead
+    from streams.partition.online import partition_online
+    from streams.partition.partition_command import PartitionOptions, partition_command
+    from streams.partition.workers import WorkStopped
 
     try:
         parameters = with_numbers(
@@ -343,7 +343,7 @@ def _print_summary(made: "Summary", out: Path) -> None:
     """Prints counts, the largest sets and problems."""
     from rich.console import Console
 
-    from neardup.report.partition import unsigned
+    from neardup.report.partition_report import unsigned
     from neardup.urls import name_of
     from streams.process.terminal import safe, table_of
 

@@ -27,9 +27,9 @@ from neardup.signals.learning import (
 from neardup.signals.model import Model
 from neardup.signals.of_sketches import OF_SKETCHES
 from neardup.signals.table import SETS, SIGNALS
-from streams.batch.workers import Workers
 from streams.errors import WrongUsage
 from streams.evaluation.examples import examples_of, labelled
+from streams.partition.workers import Workers
 from streams.ports import Progress, silent
 from streams.process.disk import write_whole
 from streams.process.shutdown import stopped_by_signals

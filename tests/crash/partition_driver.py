@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import Any
 
 from neardup.partition import Parameters, compare
-from streams.batch import duck, reading
-from streams.batch.partition import PartitionOptions, partition_command
-from streams.batch.workspace import PartitionWorkspace
-from tests.streams.batch.corpora import items, sentences, write
+from streams.partition import duck, reading
+from streams.partition.partition_command import PartitionOptions, partition_command
+from streams.partition.workspace import PartitionWorkspace
+from tests.streams.partition.corpora import items, sentences, write
 from tests.whole import count
 
 #: A partition that is killed again and again must still end: each start gets further, or the driver gives up.

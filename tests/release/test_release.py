@@ -181,7 +181,7 @@ import importlib, pkgutil, neardup, streams
 count = 0
 for package in (neardup, streams):
     for module in pkgutil.walk_packages(package.__path__, package.__name__ + "."):
-        if module.name != "streams.batch.spark":
+        if module.name != "streams.partition.spark":
             importlib.import_module(module.name)
             count += 1
 print(count)

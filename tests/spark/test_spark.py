@@ -7,10 +7,10 @@ import duckdb
 import pytest
 
 from neardup.partition import Parameters
-from streams.batch.partition import PartitionOptions, partition_command
 from streams.files.sources import ReadOptions
+from streams.partition.partition_command import PartitionOptions, partition_command
 from tests.streams.archives import Sample, write_folder
-from tests.streams.batch.corpora import entry, items, page, sentences, write
+from tests.streams.partition.corpora import entry, items, page, sentences, write
 
 pytestmark = pytest.mark.whole
 

@@ -10,7 +10,7 @@ from neardup.evaluation.huang import SystemSets, system_section
 from neardup.evaluation.sections import ResultTable, share, text
 from streams.commands.output import print_table
 from tests.measure.gate.results import write_results
-from tests.streams.batch.corpora import items, write
+from tests.streams.partition.corpora import items, write
 from tests.streams.shell import Shell
 
 FEW = ("--seeds", "1", "--folds", "2", "--workers", "1")

@@ -7,7 +7,7 @@ import pytest
 
 from streams.files.fetching import fetched, inputs_of
 from streams.files.not_read import NotRead
-from tests.streams.batch.corpora import items, read, write
+from tests.streams.partition.corpora import items, read, write
 from tests.streams.shell import Shell
 
 

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from tests.streams.batch.corpora import items, write
+from tests.streams.partition.corpora import items, write
 from tests.streams.shell import Shell
 
 

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from neardup.report.partition import partition_report
-from streams.batch.partition_results import Summary
-from streams.batch.steps import PartitionCounts
-from tests.streams.batch.corpora import edited, entry, items, page, sentences, write
+from neardup.report.partition_report import partition_report
+from streams.partition.partition_results import Summary
+from streams.partition.steps import PartitionCounts
+from tests.streams.partition.corpora import edited, entry, items, page, sentences, write
 from tests.streams.shell import Shell
 
 HOSTILE = '"><script>alert(1)</script>'

@@ -10,11 +10,11 @@ import orjson
 
 from neardup.partition import plan
 from neardup.urls import id_of
-from streams.batch.reading import place_of
-from streams.batch.steps import Engine, PartitionCounts
-from streams.batch.workspace import PartitionWorkspace
 from streams.files.not_read import NotRead
 from streams.files.sources import LocalSource
+from streams.partition.reading import place_of
+from streams.partition.steps import Engine, PartitionCounts
+from streams.partition.workspace import PartitionWorkspace
 
 COLUMNS: dict[str, str] = {"transitive": "family", "stars": "star"}
 LARGEST = 20

@@ -16,13 +16,13 @@ import pytest
 from neardup.errors import BadInput, StateError
 from neardup.partition import Parameters
 from neardup.signals.model import Branch, Leaf, Model
-from streams.batch import duck, reading
-from streams.batch.partition import PartitionOptions, partition_command
-from streams.batch.partition_results import Summary
-from streams.batch.workers import WorkStopped
 from streams.files.sources import ReadOptions
+from streams.partition import duck, reading
+from streams.partition.partition_command import PartitionOptions, partition_command
+from streams.partition.partition_results import Summary
+from streams.partition.workers import WorkStopped
 from tests.streams.archives import Sample, write_folder, write_warc
-from tests.streams.batch.corpora import edited, entry, items, page, read, sentences, write
+from tests.streams.partition.corpora import edited, entry, items, page, read, sentences, write
 from tests.streams.shell import Shell
 
 

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from neardup.partition.parameters import Parameters
-from streams.batch.partition import PartitionOptions, partition_command
-from tests.streams.batch.corpora import edited, entry, page, read, sentences, write
+from streams.partition.partition_command import PartitionOptions, partition_command
+from tests.streams.partition.corpora import edited, entry, page, read, sentences, write
 from tests.whole import count
 
 GUIDES = Path(__file__).parents[4] / "shared" / "data" / "installation_guide_9arch_19lang.tar.xz"

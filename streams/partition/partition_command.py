@@ -14,14 +14,14 @@ import orjson
 from neardup.errors import BadInput
 from neardup.partition.parameters import Parameters
 from neardup.partition.stages import make_ready
-from neardup.report.partition import partition_report
-from streams.batch.partition_results import Summary, write_results
-from streams.batch.reading import read_places, sources_of
-from streams.batch.steps import Engine, run
-from streams.batch.workers import Workers, WorkStopped
-from streams.batch.workspace import PartitionWorkspace
+from neardup.report.partition_report import partition_report
 from streams.files.not_read import NotRead
 from streams.files.sources import BY_DEFAULT, LocalSource, ReadOptions
+from streams.partition.partition_results import Summary, write_results
+from streams.partition.reading import read_places, sources_of
+from streams.partition.steps import Engine, run
+from streams.partition.workers import Workers, WorkStopped
+from streams.partition.workspace import PartitionWorkspace
 from streams.ports import Progress, silent
 from streams.process.shutdown import now_ms, stopped_by_signals
 
@@ -113,7 +113,7 @@ def _engine(
 ) -> Iterator[Engine]:
     """Starts DuckDB with processes, or Spark. Both are optional dependencies, imported only when used."""
     if options.master:
-        from streams.batch.spark import SparkEngine, session
+        from streams.partition.spark import SparkEngine, session
 
         spark = session(options.master)
         on_spark = SparkEngine(spark, workspace, sources, parameters, progress, stop)
@@ -129,7 +129,7 @@ def _engine(
             on_spark.close()
             spark.stop()
         return
-    from streams.batch.duck import DuckEngine
+    from streams.partition.duck import DuckEngine
 
     with Workers(options.workers, stop) as workers:
         engine = DuckEngine(

@@ -15,10 +15,10 @@ from neardup.evaluation.pairs.labels import read_labels
 from neardup.evaluation.pairs.truth import Editions, Items
 from neardup.evaluation.report import HUANG, Evaluation, make_folder, write
 from neardup.partition.parameters import Parameters
-from streams.batch.duck import SampledPair, documents_of, sampled_documents, sampled_pairs, sampled_texts
-from streams.batch.online import partition_online
-from streams.batch.partition import PartitionOptions, partition_command
 from streams.files.sources import ReadOptions
+from streams.partition.duck import SampledPair, documents_of, sampled_documents, sampled_pairs, sampled_texts
+from streams.partition.online import partition_online
+from streams.partition.partition_command import PartitionOptions, partition_command
 from streams.ports import Progress, silent
 
 #: The sample whose texts are all compared: most texts, and comparisons for each of the `pairs` pairs.

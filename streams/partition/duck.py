@@ -20,10 +20,10 @@ from neardup.page import Page
 from neardup.partition.parameters import Parameters
 from neardup.partition.plan import DOC_BITS
 from neardup.partition.stages import SMALL, Compared, Refused, Signed, judge, sign
-from streams.batch.reading import Chunk, ReadMark, chunks
-from streams.batch.workers import Workers
-from streams.batch.workspace import PartitionWorkspace
 from streams.files.sources import LocalSource
+from streams.partition.reading import Chunk, ReadMark, chunks
+from streams.partition.workers import Workers
+from streams.partition.workspace import PartitionWorkspace
 from streams.ports import Progress
 
 #: Pairs per task of a process: a few seconds of work at most.

@@ -20,10 +20,10 @@ from neardup.limits import BODY_BYTES_MAX
 from neardup.partition.parameters import Parameters
 from neardup.partition.plan import DOC_BITS
 from neardup.partition.stages import SMALL, Compared, Refused, Signed, judge, sign
-from streams.batch.reading import ReadMark, chunks_of
-from streams.batch.workers import WorkStopped
-from streams.batch.workspace import PartitionWorkspace
 from streams.files.sources import LocalSource, SourceRecord
+from streams.partition.reading import ReadMark, chunks_of
+from streams.partition.workers import WorkStopped
+from streams.partition.workspace import PartitionWorkspace
 from streams.ports import Progress
 
 _DOCS = 1 << DOC_BITS

@@ -15,12 +15,12 @@ import orjson
 from neardup.decider import Decider
 from neardup.scheme import FIXED_SEED, Scheme
 from neardup.standing import standing_of
-from streams.batch.partition import PartitionOptions, finish, plan_of
-from streams.batch.partition_results import Summary, named, summed_up
-from streams.batch.reading import sources_of
-from streams.batch.workers import WorkStopped
-from streams.batch.workspace import PartitionWorkspace
 from streams.files.not_read import NotRead
+from streams.partition.partition_command import PartitionOptions, finish, plan_of
+from streams.partition.partition_results import Summary, named, summed_up
+from streams.partition.reading import sources_of
+from streams.partition.workers import WorkStopped
+from streams.partition.workspace import PartitionWorkspace
 from streams.ports import Progress
 from streams.scan.scan import Progress as Where
 from streams.scan.scan import scan
