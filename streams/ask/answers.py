@@ -5,8 +5,6 @@ A scan's shards are read likewise. Their rows on disk are never newer than those
 stable view of the message that the judge expects.
 """
 
-import shutil
-import tempfile
 import threading
 import time
 from collections.abc import Iterable, Sequence
@@ -29,10 +27,15 @@ from neardup.sharded.shard import Question, applied_to
 from neardup.sketch.make_sketches import sketch_pages
 from neardup.verdict import Verdict
 from streams.pipeline.matcher import Matcher, folded_to
-from streams.state.directory import ONE_MATCHER, kept_decider, kept_scheme, shard_folder
+from streams.state.directory import kept_both, kept_decider, shard_folder, snapshot
 from streams.state.scan_shards import records_of
 from streams.state.segments import read_frames
 
+#: What to do where a command does not serve a generation with shards.
+_ONE_MATCHER = (
+    "for that, judge the same sketches by one matcher in another generation (neardup backfill --generation NAME "
+    "--shards 0 --sketches-of GENERATION), and name its `generation` and `state`"
+)
 #: Between two looks for a newer flush.
 CATCH_UP_S = 1.0
 
@@ -66,34 +69,28 @@ class IndexSnapshot:
         """Raises StateError: no state directory, no index, or the index of a judge on Kafka."""
         self._lock = threading.Lock()
         self._held = ExitStack()
-        scheme = kept_scheme(directory)
-        if scheme is None:
-            raise StateError(f"{directory} holds no scheme.json; name a state directory")
-        self.scheme = scheme
-        self._first_decider = kept_decider(directory) or Decider(self.scheme.digest)
+        self.scheme, self._first_decider = kept_both(directory)
         if self._first_decider.epoch and not (directory / "log").is_dir():
             raise StateError(
                 f"{directory} belongs to a judge on Kafka, whose shards are elsewhere, each at a message of its own; "
-                f"{ONE_MATCHER}"
+                f"{_ONE_MATCHER}"
             )
-        scratch = Path(self._held.enter_context(tempfile.TemporaryDirectory(prefix="neardup-ask-")))
         try:
-            self._open(directory / "index", scratch)
+            self._open(directory / "index")
         except BaseException:
             self._held.close()
             raise
 
-    def _open(self, path: Path, scratch: Path) -> None:
+    def _open(self, path: Path) -> None:
         identity = self._identities(path)
         self._shards: ShardSnapshots | None = None
         self._store_held = self._held.enter_context(ExitStack())
         decider = self._first_decider
         if decider.epoch:
-            self._shards = ShardSnapshots(path.parent, decider, scratch)
+            self._shards = ShardSnapshots(path.parent, decider)
             self._store_held.callback(self._shards.close)
-        self._store = RocksSnapshot(path, scratch)
-        self._store_held.callback(self._store.close)
-        self._scratch, self._identity = scratch, identity
+        self._store = snapshot(path, self._store_held)
+        self._identity = identity
         self._read_progress()
 
     def _identities(self, path: Path) -> list[tuple[int, int, int] | None]:
@@ -119,7 +116,7 @@ class IndexSnapshot:
             self._caught_up = time.monotonic()
         else:
             self._store_held.close()
-            self._open(self._store.path, self._scratch)
+            self._open(self._store.path)
 
     def query(self, page: Page) -> AskAnswer:
         """Return the verdict that adding the page would give. Raises StateError."""
@@ -144,7 +141,11 @@ def index_files(directory: Path) -> list[Path]:
     """The files that stand in a state directory once its index can be opened, as far as they can be named now."""
     decider = kept_decider(directory)
     shards = range(decider.shards if decider is not None and decider.epoch and (directory / "log").is_dir() else 0)
-    return [directory / "scheme.json", *(one / "CURRENT" for one in _indexes(directory, shards))]
+    return [
+        directory / "scheme.json",
+        directory / "decider.json",
+        *(one / "CURRENT" for one in _indexes(directory, shards)),
+    ]
 
 
 def _indexes(directory: Path, shards: Iterable[int]) -> list[Path]:
@@ -163,18 +164,15 @@ def _identity(index: Path) -> tuple[int, int, int] | None:
 class ShardSnapshots:
     """All shards of a state directory, and the log from which they and the window of the judge are brought up."""
 
-    def __init__(self, directory: Path, decider: Decider, scratch: Path) -> None:
-        """scratch: a folder of its own for RocksDB's logs. Raises StateError: a shard has no index."""
+    def __init__(self, directory: Path, decider: Decider) -> None:
+        """Raises StateError: a shard has no index."""
         self._directory, self._decider, self._sharding = directory, decider, Sharding.of(decider)
         self._held = ExitStack()
         self._shards: list[_Snapshot] = []
         try:
             for number in range(decider.shards):
-                own = scratch / f"shard-{number}"
-                own.mkdir()
-                self._held.callback(shutil.rmtree, own, ignore_errors=True)
-                store = RocksSnapshot(shard_folder(directory, number), own, cache_bytes=(256 << 20) // decider.shards)
-                self._held.callback(store.close)
+                cache_bytes = (256 << 20) // decider.shards
+                store = snapshot(shard_folder(directory, number), self._held, cache_bytes=cache_bytes)
                 self._shards.append(_Snapshot(number, store))
         except BaseException:
             self.close()

@@ -24,7 +24,7 @@ from streams.process import logs
 from streams.roles.runtime import WAIT_SECONDS, Runtime, connect
 from streams.scan.archive_time import ArchiveTime
 from streams.scan.archives import ARCHIVES_MAX, SketchedArchives, messages_of
-from streams.state.directory import MatcherDirectory, log_names
+from streams.state.matcher_directory import MatcherDirectory, log_names
 
 _log = logs.get("backfill")
 _PROBLEMS_LOGGED_MAX = 20

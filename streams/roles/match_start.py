@@ -61,7 +61,7 @@ from streams.roles.sketch_role import check_scheme
 from streams.state.checkpoint_make import identity
 from streams.state.checkpoint_restore import Restoring
 from streams.state.checkpoint_role import RoleCheckpoints
-from streams.state.directory import MatcherDirectory, log_names
+from streams.state.matcher_directory import MatcherDirectory, log_names
 
 _log = logs.get("match")
 

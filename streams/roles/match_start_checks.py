@@ -35,7 +35,7 @@ from streams.pipeline.control_records import (
 from streams.pipeline.matcher import Matcher, folded_to
 from streams.ports import Committed, Record, SketchLog, TopicIds
 from streams.roles.runtime import Runtime, connect
-from streams.state.directory import LogNames, keep_log_names, log_names
+from streams.state.matcher_directory import LogNames, keep_log_names, log_names
 
 #: The flag of `neardup match` that continues without them.
 ACCEPT_LOST = "--accept-lost-verdicts"

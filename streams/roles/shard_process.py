@@ -34,7 +34,8 @@ from streams.roles.sketch_role import check_scheme
 from streams.state.checkpoint_make import identity
 from streams.state.checkpoint_restore import Restoring, remove_index
 from streams.state.checkpoint_role import RoleCheckpoints, report_checkpoints
-from streams.state.directory import Directory, LogNames, MatcherDirectory, keep_log_names, log_names
+from streams.state.directory import Directory
+from streams.state.matcher_directory import LogNames, MatcherDirectory, keep_log_names, log_names
 
 _log = logs.get("shard")
 
@@ -459,8 +460,7 @@ def _is_answered(connection: Connection, topic: str, shard: int, message: int, i
 def _remove_if_outdated(state: Path, restoring: Restoring) -> None:
     """Raises StateError, InUse."""
     with ExitStack() as held:
-        Directory(state, held)
-        with closing(RocksStore(state / "index")) as store:
+        with closing(Directory(state, held).open_index()) as store:
             outdated = restoring.lags(applied_to(store))
         if outdated:
             remove_index(state)

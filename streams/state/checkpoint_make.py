@@ -18,7 +18,8 @@ from streams.pipeline.matcher import Matcher
 from streams.ports import SketchLog
 from streams.state.checkpoint_manifest import Manifest
 from streams.state.checkpoint_store import CheckpointStore, Copied, Progress
-from streams.state.directory import SCAN_NAMES, Directory, LogNames, log_names
+from streams.state.directory import SCAN_NAMES, Directory
+from streams.state.matcher_directory import LogNames, log_names
 
 #: The image that is being copied lies here, in the state directory; what a crash left of one goes at the next.
 IMAGE = "checkpoint"
@@ -95,15 +96,12 @@ def make(state: Path, store: CheckpointStore, *, keep: int, progress: Progress =
 
     Raises StateError if the directory is in use or no state.
     """
-    from neardup.index.rocks import RocksStore  # RocksDB is loaded only when it is used
-
     if (state / "log").is_dir():
         from streams.state.scan_directory import State  # with all readers of input, which no role needs
 
         with State.open(state) as opened:
             opened.flush()
-            if not isinstance(opened.store, RocksStore):
-                raise StateError(f"{state} is kept in memory alone")
+            assert isinstance(opened.store, CopyableIndex), "a state in memory has no directory"
             names = (*SCAN_NAMES, "effects") if opened.decider.epoch else SCAN_NAMES  # shards are rebuilt from them
             more = tuple(opened.path / name for name in names)
             image = make_image(opened.path, opened.store, more)
@@ -113,8 +111,7 @@ def make(state: Path, store: CheckpointStore, *, keep: int, progress: Progress =
         decider = directory.decider()
         if decider is None or not (state / "index").exists():
             raise StateError(f"{state} holds no index to copy")
-        index = RocksStore(directory.path / "index")
-        held.callback(index.close)
+        index = directory.open_index()
         if owner := owner_of(index):
             raise StateError(
                 f"{state} has the index of shard {owner}: a running shard makes checkpoints itself where `checkpoints` "

@@ -20,14 +20,14 @@ from streams.process.health import RoleHealth
 from streams.state.checkpoint_make import identity
 from streams.state.checkpoint_manifest import Checkpoint, Manifest
 from streams.state.checkpoint_store import CheckpointStore, Progress
-from streams.state.directory import SCAN_NAMES, SHARD_NAMES, Directory, log_names
+from streams.state.directory import RESTORING, Directory
+from streams.state.matcher_directory import log_names
 
 _log = logs.get("match")
 
 #: Finds the first offset of the log from which an index can be continued, and the topic that begins there.
 Begin = Callable[[], tuple[int, str]]
 
-_RESTORING = "restoring"
 #: An index that a checkpoint takes the place of, until that is done.
 _OUTLIVED = "outlived"
 #: Between two searches of a standby for a checkpoint that fits.
@@ -107,7 +107,7 @@ def restore(
     """
     if (state / "index").exists() and not replace:
         raise StateError(f"{state} has an index; name another directory, or move that index away")
-    place, outlived = state / _RESTORING, state / _OUTLIVED
+    place, outlived = state / RESTORING, state / _OUTLIVED
     shutil.rmtree(place, ignore_errors=True)
     shutil.rmtree(outlived, ignore_errors=True)
     store.restore(checkpoint, place, progress)
@@ -166,7 +166,7 @@ def bring_back(
         CorruptRecord: if the named checkpoint is damaged.
     """
     with ExitStack() as held:
-        directory = Directory(state, held, more=(_RESTORING, *SCAN_NAMES, *SHARD_NAMES))
+        directory = Directory(state, held)
         kept = directory.scheme()
 
         def fits(manifest: Manifest) -> str:

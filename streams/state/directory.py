@@ -11,65 +11,107 @@ A matcher has no more: its log and its verdicts are topics. A scan and the libra
 `streams.state.scan_directory`.
 """
 
-from collections.abc import Callable, Collection
+import tempfile
+from collections.abc import Callable
 from contextlib import ExitStack
+from enum import Enum
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import orjson
 
 from neardup.canonical import policy_of, policy_text
 from neardup.decider import Decider
 from neardup.errors import BadInput, CorruptRecord, StateError
-from neardup.index.column_families import Family, Store
 from neardup.scheme import Scheme
-from streams.errors import SET_THE_SCHEME
-from streams.pipeline.matcher import folded_to
 from streams.process.disk import lock_directory, state_error, state_errors, write_whole
 
 if TYPE_CHECKING:
-    from neardup.index.rocks import RocksStore
-
-#: What to do where a command does not serve a generation with shards.
-ONE_MATCHER = (
-    "for that, judge the same sketches by one matcher in another generation (neardup backfill --generation NAME "
-    "--shards 0 --sketches-of GENERATION), and name its `generation` and `state`"
-)
+    from neardup.index.rocks import RocksSnapshot, RocksStore
 
 _Kept = TypeVar("_Kept", Scheme, Decider)
 #: The policy for canonical pages of a scan. No verdict depends on it: a new one needs neither a fold nor the lock.
 _POLICY = "canonical.json"
-_NAMES = frozenset({"lock", "scheme.json", "decider.json", _POLICY, "index", "inputs"})
 #: Further names in the directory of a scan.
 SCAN_NAMES = ("log", "verdicts", "sources")
 #: Further names in that of a scan with shards (`streams.state.scan_shards`).
 SHARD_NAMES = ("effects", "shards")
+#: A checkpoint that is being restored (`streams.state.checkpoint_restore`).
+RESTORING = "restoring"
+_NAMES = frozenset(
+    {"lock", "scheme.json", "decider.json", _POLICY, "index", "inputs", RESTORING, *SCAN_NAMES, *SHARD_NAMES}
+)
 
 
-def shard_folder(path: Path, number: int) -> Path:
-    """The index of a shard in the state directory of a scan."""
-    return path / "shards" / str(number)
+class Run(Enum):
+    """What a state directory belongs to: a scan or a library, or a matcher or a shard of the stream."""
+
+    SCAN = "scan"
+    STREAM = "stream"
+
+
+def refuse_other(path: Path, run: Run) -> None:
+    """Raises StateError for a directory of the other run. A directory without scheme and log belongs to none."""
+    is_scan = any((path / name).exists() for name in SCAN_NAMES)
+    if run is Run.STREAM and is_scan:
+        raise StateError(f"{path} belongs to `neardup scan`; name another directory for the stream")
+    if run is Run.SCAN and not is_scan and (path / "scheme.json").exists():
+        raise StateError(
+            f"{path} belongs to `neardup match`, whose log and verdicts are topics of Kafka (see: neardup verdicts); "
+            "name a directory of `neardup scan`"
+        )
 
 
 class Directory:
-    """A locked directory, and the files that name its scheme and decider."""
+    """A locked directory: its scheme, its first decider, and its index."""
 
-    def __init__(self, path: Path, held: ExitStack, *, more: Collection[str] = ()) -> None:
+    def __init__(self, path: Path, held: ExitStack, run: Run | None = None) -> None:
         """Creates the directory if it is missing, and locks it until `held` is closed.
 
-        more: names that may lie in it besides those above. Raises StateError: in use, not writable, or not a state
-        directory.
+        run: what it must belong to, if it is not new; None: either. Raises StateError: in use, not writable, not a
+        state directory, or one of the other run.
         """
         self.path = path.absolute()
-        lock_directory(self.path, _NAMES | set(more), held)
+        self._held = held
+        lock_directory(self.path, _NAMES, held)
+        if run is not None:
+            refuse_other(self.path, run)
 
     def scheme(self) -> Scheme | None:
         """Returns the scheme with which it was made; None if there is none. Raises StateError, CorruptRecord."""
         return kept_scheme(self.path)
 
+    def scheme_for(self, required: Scheme | None, way_out: str) -> Scheme:
+        """Returns the scheme with which it was made; a new directory keeps `required`, or one with a random seed.
+
+        way_out: advice if it was made with another scheme than `required`; that raises StateError.
+        """
+        held = self.scheme()
+        if held is None:
+            return self.keep(required or Scheme.new())
+        if required is not None and required.digest != held.digest:
+            raise StateError(
+                f"{self.path} was made with scheme {held.digest}, and {required.digest} is asked for: their sketches "
+                f"cannot be compared; {way_out}",
+            )
+        return held
+
     def decider(self) -> Decider | None:
-        """Returns the decider with which it was made; None if there is none. Raises StateError, CorruptRecord."""
-        return _kept(self.path / "decider.json", "decider", Decider.from_json)
+        """Returns the decider at the log's start; None if there is none. Raises StateError, CorruptRecord."""
+        return kept_decider(self.path)
+
+    def first_decider(self, required: Callable[[], Decider], *, begun: bool) -> Decider:
+        """Returns the decider at the log's start; until the log is begun, it is the required one, which is kept."""
+        held = self.decider() if begun else None
+        return held or self.keep(required())
+
+    def open_index(self) -> "RocksStore":
+        """Opens the index, an empty one if it is missing, until the directory is unlocked. Raises StateError."""
+        from neardup.index.rocks import RocksStore  # RocksDB is loaded only when it is used
+
+        store = RocksStore(self.path / "index")
+        self._held.callback(store.close)
+        return store
 
     def keep(self, made: _Kept) -> _Kept:
         """Writes a scheme or a decider atomically, and returns it. Raises StateError."""
@@ -84,13 +126,6 @@ class Directory:
         file = self.path / name
         with state_errors("write", file):
             write_whole(file, text, mode)
-
-    def other_scheme(self, held: Scheme, required: Scheme, way_out: str) -> StateError:
-        """The error about another scheme than the directory's. way_out: advice."""
-        return StateError(
-            f"{self.path} was made with scheme {held.digest}, and {required.digest} is asked for: their sketches "
-            f"cannot be compared; {way_out}",
-        )
 
 
 def _kept(file: Path, what: str, read: Callable[[str, str], _Kept]) -> _Kept | None:
@@ -110,11 +145,37 @@ def kept_scheme(path: Path) -> Scheme | None:
 
 
 def kept_decider(path: Path) -> Decider | None:
-    """Returns the decider at the log's start of a directory that may be in use; None if there is none."""
-    try:
-        return Decider.from_json((path / "decider.json").read_text())
-    except (OSError, ValueError, TypeError, KeyError):
-        return None
+    """Returns the decider at the log's start of a directory that may be in use; None if there is none.
+
+    Raises StateError, CorruptRecord.
+    """
+    return _kept(path / "decider.json", "decider", Decider.from_json)
+
+
+def kept_both(path: Path) -> tuple[Scheme, Decider]:
+    """Returns both, for a reader of a directory that may be in use. Raises StateError, also if one is missing."""
+    scheme, first = kept_scheme(path), kept_decider(path)
+    if scheme is None or first is None:
+        raise StateError(f"{path} lacks scheme.json or decider.json; name a state directory, or restore them")
+    return scheme, first
+
+
+def shard_folder(path: Path, number: int) -> Path:
+    """The index of a shard in the state directory of a scan."""
+    return path / "shards" / str(number)
+
+
+def snapshot(index: Path, held: ExitStack, *, cache_bytes: int = 256 << 20) -> "RocksSnapshot":
+    """Opens an index, which its process may have open, as that last flushed it, until `held` is closed.
+
+    Raises StateError.
+    """
+    from neardup.index.rocks import RocksSnapshot  # RocksDB is loaded only when it is used
+
+    scratch = Path(held.enter_context(tempfile.TemporaryDirectory(prefix="neardup-read-", ignore_cleanup_errors=True)))
+    store = RocksSnapshot(index, scratch, cache_bytes=cache_bytes)
+    held.callback(store.close)
+    return store
 
 
 def kept_policy(path: Path) -> tuple[str, ...]:
@@ -135,90 +196,3 @@ def keep_policy(path: Path, policy: tuple[str, ...]) -> None:
     file = path / _POLICY
     with state_errors("write", file):
         write_whole(file, orjson.dumps({"policy": policy_text(policy)}).decode(), 0o644)
-
-
-class MatcherDirectory:
-    """The matcher's open directory; `store` is in it."""
-
-    store: "RocksStore"
-
-    def __init__(
-        self,
-        path: Path,
-        scheme: Scheme,
-        *,
-        restore: Callable[[Path], object] = lambda path: None,
-        outlived: Callable[["RocksStore"], bool] = lambda store: False,
-    ) -> None:
-        """Creates the directory if it is missing, and opens its store.
-
-        restore: called to restore an index if there is none, or if the log lacks messages that it needs. Raises
-        StateError: in use, of another scheme, or not a state directory; and what `restore` raises.
-        """
-        self._held = ExitStack()
-        try:
-            self._directory = Directory(path, self._held, more=SCAN_NAMES)
-            self.path = self._directory.path
-            if (self.path / "log").exists():
-                raise StateError(
-                    f"{self.path} belongs to `neardup scan`; name another directory for the stream",
-                )
-            held = self._directory.scheme() or self._directory.keep(scheme)
-            if held.digest != scheme.digest:
-                way_out = (
-                    f"{SET_THE_SCHEME} that it was begun with, or begin another generation, with a directory of its own"
-                )
-                raise self._directory.other_scheme(held, scheme, way_out)
-            from neardup.index.rocks import RocksStore  # RocksDB is loaded only when it is used
-
-            if not (self.path / "index").exists():
-                restore(self.path)
-            self.store = RocksStore(self.path / "index")
-            if outlived(self.store):
-                self.store.close()
-                restore(self.path)
-                self.store = RocksStore(self.path / "index")
-            self._held.callback(self.store.close)
-        except BaseException:
-            self.close()
-            raise
-
-    def close(self) -> None:
-        """Flushes the store and unlocks the directory. May be called twice."""
-        self._held.close()
-
-    def first_decider(self, decider: Decider) -> Decider:
-        """Returns the decider at the log's start; `decider` if nothing is folded yet. Raises StateError."""
-        held = self._directory.decider() if folded_to(self.store) else None
-        return held or self._directory.keep(decider)
-
-
-class LogNames(NamedTuple):
-    """The log that an index was folded from on Kafka, and its generation: rows of the META family, named as the fields.
-
-    The index of a scan or of the library has none of them: its log lies in the same directory.
-
-    topic_id, verdicts_id: topic ids of log and verdicts in hex; the index of a shard has no `verdicts_id`.
-    effects_id: topic id of the effects, for a judge.
-    """
-
-    cluster_id: str = ""
-    topic_id: str = ""
-    generation: str = ""
-    verdicts_id: str = ""
-    effects_id: str = ""
-
-
-_KEYS = [name.encode() for name in LogNames._fields]
-
-
-def log_names(store: Store) -> LogNames | None:
-    """Return the names in an index; None for a new one, and for that of a scan."""
-    rows = store.get_many(Family.META, _KEYS)
-    return LogNames(*((row or b"").decode() for row in rows)) if any(row is not None for row in rows) else None
-
-
-def keep_log_names(store: Store, names: LogNames) -> None:
-    """Write the names into an index, durably."""
-    store.write({Family.META: {key: name.encode() for key, name in zip(_KEYS, names, strict=True)}})
-    store.flush()

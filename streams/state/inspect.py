@@ -3,8 +3,6 @@
 Rows are read in their order, in bounded memory: an index of ten million pages takes minutes, not gigabytes.
 """
 
-import shutil
-import tempfile
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
@@ -32,7 +30,7 @@ from neardup.wording import counted
 from streams.pipeline.folded_takedowns import takedowns_of
 from streams.pipeline.matcher import LOG_PROGRAM, PROGRAM, Matcher
 from streams.process.terminal import table_of
-from streams.state.directory import kept_decider, shard_folder
+from streams.state.directory import kept_decider, shard_folder, snapshot
 
 MEMBERS_SHOWN, LARGEST_SHOWN = 50, 10
 _BATCH = 1024
@@ -126,21 +124,13 @@ def open_index(path: Path, held: ExitStack) -> Opened:
     first = kept_decider(path)
     if first is None:
         raise StateError(f"{path / 'decider.json'} is missing; restore it")
-    store = _store(path / "index", held)
+    store = snapshot(path / "index", held)
     if owner := owner_of(store):
         return Opened(path.absolute(), store, first, applied_to(store), {}, owner)
     folders = {number: shard_folder(path, number) for number in range(first.shards if first.epoch else 0)}
-    shards = {number: _store(folder, held) for number, folder in folders.items() if folder.is_dir()}
+    shards = {number: snapshot(folder, held) for number, folder in folders.items() if folder.is_dir()}
     matcher = Matcher(store, first)
     return Opened(path.absolute(), store, matcher.decider, matcher.next_offset, shards, "")
-
-
-def _store(folder: Path, held: ExitStack) -> RocksSnapshot:
-    scratch = Path(tempfile.mkdtemp(prefix="neardup-rows-"))
-    held.callback(shutil.rmtree, scratch, ignore_errors=True)
-    store = RocksSnapshot(folder, scratch)
-    held.callback(store.close)
-    return store
 
 
 def overview(opened: Opened, progress: Progress) -> tuple[Inspection, dict[str, Any]]:

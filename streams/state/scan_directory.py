@@ -43,8 +43,8 @@ from streams.pipeline.control_records import decider_changes_in, describe_change
 from streams.pipeline.folded_takedowns import FoldedTakedown, takedowns_of
 from streams.pipeline.matcher import Matcher, Prepared, folded_to
 from streams.process.disk import state_errors
-from streams.state.directory import SCAN_NAMES, SHARD_NAMES, Directory
-from streams.state.scan_reader import ScanReader, read_sources, refuse_the_streams
+from streams.state.directory import Directory, Run
+from streams.state.scan_reader import ScanReader, read_sources
 from streams.state.scan_shards import AHEAD, ScanShards, new_sharding
 from streams.state.segments import SegmentLog
 
@@ -128,8 +128,7 @@ class State(ScanReader):
         else:
             state = cls(path.absolute(), in_memory=False)
         try:
-            state._directory = Directory(state.path, state._held, more=(*SCAN_NAMES, *SHARD_NAMES))
-            refuse_the_streams(state.path)
+            state._directory = Directory(state.path, state._held, Run.SCAN)
             state._processes = shards
             state._load(scheme, decider)
             state._recover()
@@ -299,26 +298,22 @@ class State(ScanReader):
         self.sources.update(read_sources(path))
 
     def _load_scheme(self, required: Scheme | None) -> Scheme:
-        held = self._directory.scheme()
-        if held is None and self.log.end():
-            file = self.path / "scheme.json"
+        file = self.path / "scheme.json"
+        if self.log.end() and not file.exists():
             raise StateError(f"{file} is missing, and without its seed {self.path} cannot go on; restore it")
-        if held is None:
-            return self._directory.keep(required or Scheme.new())
-        if required is not None and required.digest != held.digest:
-            way_out = "use another directory, or leave the seed and the scheme's options out"
-            raise self._directory.other_scheme(held, required, way_out)
-        return held
+        return self._directory.scheme_for(
+            required, "use another directory, or leave the seed and the scheme's options out"
+        )
 
     def _load_decider(self, make: Callable[[Scheme], Decider] | None) -> Decider:
-        held = self._directory.decider()
-        if held is not None and (make is None or self.log.end()):
-            return held
-        required = make(self.scheme) if make else Decider(scheme=self.scheme.digest)
-        if self._processes and not required.epoch and not self.log.end():
-            required = replace(required, **new_sharding(self._processes)._asdict())
-        words = decider_changes_in(self.log.read())
-        return self._directory.keep(words[0][1].before if words else required)
+        def required() -> Decider:
+            decider = make(self.scheme) if make else Decider(scheme=self.scheme.digest)
+            if self._processes and not decider.epoch and not self.log.end():
+                decider = replace(decider, **new_sharding(self._processes)._asdict())
+            changes = decider_changes_in(self.log.read())
+            return changes[0][1].before if changes else decider
+
+        return self._directory.first_decider(required, begun=make is None or self.log.end() > 0)
 
     def _decide_by(self, required: Decider, new_decider: bool) -> None:
         held = self.decider
@@ -367,12 +362,10 @@ class State(ScanReader):
         store: Store
         if self._in_memory:
             store = MemoryStore()
+            self._held.callback(store.close)
         else:
-            from neardup.index.rocks import RocksStore  # RocksDB is loaded only when it is used
-
-            store = RocksStore(self.path / "index")
+            store = self._directory.open_index()
         # The store must not be durable ahead of the verdicts.
-        self._held.callback(store.close)
         self._held.callback(self.verdict_log.log.sync)
         if self.effects_log is not None:
             self._held.callback(self.effects_log.sync)

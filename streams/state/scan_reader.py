@@ -1,8 +1,6 @@
 """Reads the state directory of a scan, also while another process scans into it."""
 
 import json
-import shutil
-import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -11,7 +9,7 @@ from typing import Any, Protocol
 import orjson
 
 from neardup.decider import Decider
-from neardup.errors import BadInput, CorruptRecord, StateError
+from neardup.errors import BadInput, CorruptRecord
 from neardup.index.column_families import Store
 from neardup.limits import PLACE_BITS
 from neardup.page import Page
@@ -24,7 +22,7 @@ from streams.formats.message import decode_verdicts, verdict_lines
 from streams.pipeline.folded_takedowns import takedowns_of, without
 from streams.pipeline.matcher import Matcher
 from streams.process.disk import state_errors
-from streams.state.directory import SCAN_NAMES, kept_decider, kept_scheme
+from streams.state.directory import Run, kept_both, refuse_other, snapshot
 from streams.state.segments import read_frames
 
 #: Source of pages that `neardup.open_index` added; offset: their ordinal in this directory.
@@ -145,15 +143,6 @@ def read_sources(path: Path) -> dict[str, SourceRecord]:
     return found
 
 
-def refuse_the_streams(path: Path) -> None:
-    """Raises StateError for a directory of `neardup match`: it has no log, scans do."""
-    if (path / "scheme.json").exists() and not any((path / name).exists() for name in SCAN_NAMES):
-        raise StateError(
-            f"{path} belongs to `neardup match`, whose log and verdicts are topics of Kafka (see: neardup verdicts); "
-            "name a directory of `neardup scan`"
-        )
-
-
 class _FlushedFrames:
     """The frames of a log up to the messages that the index has, for a log that another process may be writing."""
 
@@ -172,18 +161,11 @@ class FlushedScan(ScanReader):
 
     def __init__(self, path: Path, held: ExitStack) -> None:
         """held: closes it. Raises StateError: no state directory of a scan, or no index."""
-        from neardup.index.rocks import RocksSnapshot  # RocksDB is loaded only when it is used
-
         super().__init__()
         self.path = path.absolute()
-        refuse_the_streams(self.path)
-        scheme, first = kept_scheme(self.path), kept_decider(self.path)
-        if scheme is None or first is None:
-            raise StateError(f"{self.path} lacks scheme.json or decider.json; name a state directory, or restore them")
-        scratch = Path(tempfile.mkdtemp(prefix="neardup-read-"))
-        held.callback(shutil.rmtree, scratch, ignore_errors=True)
-        store = RocksSnapshot(self.path / "index", scratch)
-        held.callback(store.close)
+        refuse_other(self.path, Run.SCAN)
+        scheme, first = kept_both(self.path)
+        store = snapshot(self.path / "index", held)
         matcher = Matcher(store, first)
         self.scheme, self.first_decider, self.store = scheme, first, store
         self._decider, end = matcher.decider, matcher.next_offset

@@ -11,7 +11,7 @@ import pytest
 from neardup import warm
 from neardup.decider import Decider
 from neardup.scheme import Scheme
-from streams.state.directory import MatcherDirectory
+from streams.state.matcher_directory import MatcherDirectory
 from tests.streams.shell import Shell, site
 
 

@@ -57,7 +57,7 @@ class Disk(ForgetfulStore):
 
 @dataclass
 class Folder:
-    """A state folder: `streams.state.directory.MatcherDirectory` without files.
+    """A state folder: `streams.state.matcher_directory.MatcherDirectory` without files.
 
     image: where its checkpoints are made.
     """
