@@ -380,7 +380,8 @@ def flags(*names: str) -> Any:
     spec["config"] = Annotated[str | None, Opt("File of settings, as TOML [NEARDUP_CONFIG]", metavar="FILE")]
     values = {name: () if name in _REPEATED else None for name in spec}
     made: Any = type("Flags", (SettingFlags,), {**values, "__annotations__": spec, "__module__": __name__})
-    made = Parameter(name="*")(dataclass(frozen=True, kw_only=True)(made))
+    # Neither comparison nor representation: making them for all settings would take a part of each start.
+    made = Parameter(name="*")(dataclass(kw_only=True, eq=False, repr=False)(made))
     made.NONE = made()
     return made
 
