@@ -81,7 +81,7 @@ app = App(
     help_flags=["--help", "-h"],
     version_flags=["--version"],
     version=lambda: f"neardup {installed('neardup')}",
-    default_parameter=Parameter(negative="", show_default=_shown_default, show_env_var=True),
+    default_parameter=Parameter(negative="", allow_repeating=True, show_default=_shown_default, show_env_var=True),
     usage="Usage: neardup COMMAND [ARGS]...",
 )
 #: Commands of two words, by the first one.

@@ -68,3 +68,10 @@ def test_the_list_of_exit_codes_is_whole() -> None:
     used |= set(constants.split(", "))
     assert {"1", "2", "3", "75", "130"} <= used
     assert used | {"0", "134", "137", "143"} == set(listed)
+
+
+def test_the_last_of_repeated_options_counts_and_lists_collect_all() -> None:
+    words = "match --group a --group b --set tape_min=.8 --set b_min=3 --standby --standby"
+    found = parsed(words.split())
+    assert (found["settings"].group, found["settings"].set) == ("b", ("tape_min=.8", "b_min=3"))
+    assert found["standby"] is True
