@@ -2,7 +2,6 @@
 
 values.schema.json     lets Helm reject unknown keys and invalid values
 files/kafka.json       librdkafka settings that are secret or reserved
-README.md              the table of values, between its two marks
 Chart.yaml             both versions, from pyproject.toml
 
     python deploy/chart.py            # writes the files
@@ -25,7 +24,6 @@ import yaml
 from streams.config.settings import OPTIONS, RESERVED, SECRET, Option
 
 CHART = Path(__file__).resolve().parents[1] / "helm" / "neardup"
-BEGIN, END = "<!-- values -->", "<!-- end of values -->"
 
 #: Settings that the chart derives from other values.
 OWN = {
@@ -146,7 +144,7 @@ def schema(text: str) -> str:
 
 
 def table(text: str) -> str:
-    """Return the values as rows of Markdown."""
+    """Return the values as rows of Markdown, for the site."""
     rows = ["| value | default | |", "|---|---|---|"]
     for value, leaf in values(text):
         if leaf:
@@ -160,14 +158,10 @@ def written() -> dict[Path, str]:
     text = (CHART / "values.yaml").read_text()
     version = tomllib.loads((CHART.parents[1] / "pyproject.toml").read_text())["project"]["version"]
     chart = re.sub(r"(?m)^(version|appVersion): .*$", rf"\1: {version}", (CHART / "Chart.yaml").read_text())
-    readme = (CHART / "README.md").read_text()
-    before, _, rest = readme.partition(BEGIN)
-    _, _, after = rest.partition(END)
     return {
         CHART / "Chart.yaml": chart,
         CHART / "values.schema.json": schema(text),
         CHART / "files" / "kafka.json": json.dumps({"secret": SECRET, "reserved": RESERVED}, indent=2) + "\n",
-        CHART / "README.md": f"{before}{BEGIN}\n{table(text)}\n{END}{after}",
     }
 
 

@@ -70,6 +70,7 @@ GROUPS: Sequence[tuple[str, Sequence[Entry]]] = (
             Entry("Commands", "commands.html"),
             Entry("Exit codes", "exit-codes.html"),
             Entry("Settings", "settings.html"),
+            Entry("Chart values", "chart-values.html"),
             Entry("Decider", "decider.html"),
             Entry("Verdict", "verdict.html"),
             Entry("Export tables", "export-tables.html"),

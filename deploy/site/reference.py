@@ -51,6 +51,13 @@ def settings() -> str:
     )
 
 
+def chart_values() -> str:
+    """Every value of the Helm chart."""
+    from deploy.chart import CHART, table
+
+    return f"# Chart values\n\n{table((CHART / 'values.yaml').read_text())}\n"
+
+
 def decider() -> str:
     """Every number that can change a verdict."""
     from neardup.decider import Decider, SiteOverride
@@ -123,7 +130,7 @@ def formats() -> str:
         "json": "Codec json",
         "warc": "Codec warc",
         "bodies": "Bodies outside Kafka",
-        "verdicts": "Records of verdicts",
+        "verdict_records": "Records of verdicts",
         "message": "Messages of the sketch log",
     }
     out = ["# Formats\n"]
@@ -240,6 +247,7 @@ PAGES: Mapping[str, Callable[[], str]] = {
     "commands.html": commands,
     "exit-codes.html": exit_codes,
     "settings.html": settings,
+    "chart-values.html": chart_values,
     "decider.html": decider,
     "verdict.html": verdict,
     "export-tables.html": export_tables,
