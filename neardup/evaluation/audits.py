@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from neardup.errors import BadInput, BadPage
-from neardup.evaluation.pairs.corpus import Corpus
-from neardup.evaluation.pairs.labels import LINE_BYTES_MAX, Judgement, Label, lines_at
-from neardup.evaluation.pairs.sampling import Drawn
+from neardup.evaluation.corpus import Corpus
+from neardup.evaluation.labels import LINE_BYTES_MAX, Judgement, Label, lines_at
+from neardup.evaluation.sampling import Drawn
 from neardup.evaluation.sections import Cell, ResultTable, Section, count, ratio, share, text
 from neardup.shadow import AUDIT_VERSION, Stratum
 from neardup.tolerant_json import loads

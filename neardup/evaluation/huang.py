@@ -18,8 +18,8 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from statistics import fmean
 
-from neardup.evaluation.pairs.labels import Judgement, Label
-from neardup.evaluation.pairs.measures import mean_share
+from neardup.evaluation.labels import Judgement, Label
+from neardup.evaluation.measures import mean_share
 from neardup.evaluation.sections import Cell, ResultTable, Section, count, figure, number, ratio, share, text
 from neardup.partition.parameters import ROTATIONS_MAX, Parameters
 from neardup.partition.signatures import signatures_of

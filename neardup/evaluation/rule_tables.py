@@ -5,11 +5,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from neardup.evaluation.pairs.labels import Judgement
-from neardup.evaluation.pairs.measures import Measured, measure
-from neardup.evaluation.pairs.runs import CrawlRun
-from neardup.evaluation.pairs.study import NO_LABELS, CrawlStudy, LabelledStudy, Mask
+from neardup.evaluation.labels import Judgement
+from neardup.evaluation.measures import Measured, measure
+from neardup.evaluation.runs import CrawlRun
 from neardup.evaluation.sections import Cell, ResultTable, Section, count, share, text
+from neardup.evaluation.study import NO_LABELS, CrawlStudy, LabelledStudy, Mask
 from neardup.rules import rules_for
 from neardup.rules.posted_keys import similarity_keys
 from neardup.sketch.header import Header

@@ -7,23 +7,22 @@ import numpy as np
 
 from neardup.decider import Decider
 from neardup.errors import BadPage
-from neardup.evaluation.henzinger import published
-from neardup.evaluation.henzinger.label_tables import (
+from neardup.evaluation import henzinger_published as published
+from neardup.evaluation.henzinger_label_tables import (
     b_judged,
     c_judged,
     kinds_of_difference,
     reasons_of_undecided,
     worst_sites,
 )
-from neardup.evaluation.henzinger.pairs_tables import hosts_section
-from neardup.evaluation.pairs import levels
-from neardup.evaluation.pairs.labels import Judgement, LabelledPairs
-from neardup.evaluation.pairs.measures import measure
-from neardup.evaluation.pairs.runs import CrawlRun, Merge
-from neardup.evaluation.pairs.study import LabelledStudy
-from neardup.evaluation.pairs.truth import Editions
+from neardup.evaluation.henzinger_pairs_tables import hosts_section
+from neardup.evaluation.labels import Judgement, LabelledPairs
+from neardup.evaluation.measures import measure
 from neardup.evaluation.rule_tables import RUN_TEXT, not_measured, rules_table, run_row, sites
+from neardup.evaluation.runs import CrawlRun, Merge
 from neardup.evaluation.sections import Cell, ResultTable, Section, count, number, ratio, share, text
+from neardup.evaluation.study import LabelledStudy
+from neardup.evaluation.truth import Editions
 from neardup.urls import normalise_url
 from neardup.verdict import Kind
 
@@ -183,11 +182,15 @@ def _levels(run: CrawlRun) -> Section:
     for level in range(7):
         here = [merge for merge in with_evidence if merge.b_similarity == level]
         c = [merge.c_similarity or 0 for merge in here]
-        n, of_c, one_site = len(here), sum(bits >= levels.C_MIN for bits in c), sum(merge.same_site for merge in here)
+        n, of_c, one_site = (
+            len(here),
+            sum(bits >= published.C_MIN for bits in c),
+            sum(merge.same_site for merge in here),
+        )
         shares = [ratio(n, len(with_evidence)), ratio(one_site, n), ratio(sum(c), n), ratio(of_c, n)]
         rows.append([str(level), n, *shares, published.b_share(level)])
     columns = text("B-similarity") | count("pairs") | share("share", "of them on one site")
-    columns |= number("mean C-similarity") | share(f"share of C-similarity {levels.C_MIN} or more")
+    columns |= number("mean C-similarity") | share(f"share of C-similarity {published.C_MIN} or more")
     columns |= share("paper (share of its B pairs)")
     table = ResultTable("2-b-similarity", "Near-duplicates by B-similarity", columns, rows)
     about = "The pairs that the run merged: a page and the page that it was verified against."

@@ -18,9 +18,9 @@ import numpy.typing as npt
 
 from neardup.decider import Decider, Shapes, numbers, shaping
 from neardup.errors import BadInput
-from neardup.evaluation.pairs.labels import Judgement, LabelledPairs
-from neardup.evaluation.pairs.measures import Interval, Measured, measure
-from neardup.evaluation.pairs.study import Mask, groups_of
+from neardup.evaluation.labels import Judgement, LabelledPairs
+from neardup.evaluation.measures import Interval, Measured, measure
+from neardup.evaluation.study import Mask, groups_of
 from neardup.pairs.pair import Pair
 from neardup.rules import rule_of
 from neardup.verdict import Kind

@@ -61,7 +61,7 @@ class Card:
             self.passages = passages(self.difference)
 
     def labels(self) -> list[str]:
-        """Returns two alternative lines for a label file (`neardup.evaluation.pairs.labels`): duplicate, not duplicate.
+        """Returns two alternative lines for a label file (`neardup.evaluation.labels`): duplicate, not duplicate.
 
         Empty without two URLs.
         """

@@ -34,7 +34,7 @@ from streams.errors import WrongUsage
 from streams.files.input_formats import TABLES, TITLES
 
 if TYPE_CHECKING:
-    from neardup.evaluation.pairs.truth import Editions
+    from neardup.evaluation.truth import Editions
     from streams.client import Start
     from streams.files.not_read import NotRead
     from streams.files.sources import ReadOptions

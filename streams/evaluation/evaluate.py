@@ -10,18 +10,27 @@ from pathlib import Path
 from neardup.decider import Decider
 from neardup.errors import BadInput
 from neardup.evaluation.audits import audit_section, read_audits
-from neardup.evaluation.henzinger.label_tables import agreement
-from neardup.evaluation.pairs.corpus import PAGES_MAX, Corpus, corpus_of
-from neardup.evaluation.pairs.documents import Documents
-from neardup.evaluation.pairs.graphs import ALL_PAIRS_PAGES_MAX, Graph, b_graph, c_graph, c_graph_of_all
-from neardup.evaluation.pairs.labels import Label, join_labels, lines_of, read_labels, united
-from neardup.evaluation.pairs.runs import LINE_BYTES_MAX, CrawlRun, read_run, run_of, stream
-from neardup.evaluation.pairs.study import CrawlStudy
-from neardup.evaluation.pairs.texts import Texts
-from neardup.evaluation.pairs.truth import LABELLER, RATIO_MIN, Editions, Items, NaturalTruth, Releases, beside, thinned
-from neardup.evaluation.report import Evaluation, evaluate_run, make_folder, write
-from neardup.evaluation.report import evaluate as evaluate_study
+from neardup.evaluation.corpus import PAGES_MAX, Corpus, corpus_of
+from neardup.evaluation.corpus_texts import Texts
+from neardup.evaluation.evaluation_report import Evaluation, evaluate_run, make_folder, write
+from neardup.evaluation.evaluation_report import evaluate as evaluate_study
+from neardup.evaluation.graphs import ALL_PAIRS_PAGES_MAX, Graph, b_graph, c_graph, c_graph_of_all
+from neardup.evaluation.henzinger_label_tables import agreement
+from neardup.evaluation.labels import Label, join_labels, lines_of, read_labels, united
 from neardup.evaluation.run_tables import RunPages, RunStudy
+from neardup.evaluation.runs import LINE_BYTES_MAX, CrawlRun, read_run, run_of, stream
+from neardup.evaluation.study import CrawlStudy
+from neardup.evaluation.truth import (
+    LABELLER,
+    RATIO_MIN,
+    Documents,
+    Editions,
+    Items,
+    NaturalTruth,
+    Releases,
+    beside,
+    thinned,
+)
 from neardup.scheme import FIXED_SEED, Scheme
 from neardup.sketch.make_sketches import sketch_pages
 from streams.errors import WrongUsage, bad_input
@@ -152,7 +161,7 @@ def natural_labels(
     """Labels by natural truth: pairs of the graphs, pairs that the run merged, pairs of one item, and others.
 
     Each label names the sample of its pair. The run's own pairs are included to find merges that no graph contains.
-    given: labels by people, which take precedence; see `neardup.evaluation.pairs.truth.beside`.
+    given: labels by people, which take precedence; see `neardup.evaluation.truth.beside`.
     """
     truth = NaturalTruth(crawl.corpus, crawl.texts, editions, ratio_min)
     if isinstance(editions, Items):

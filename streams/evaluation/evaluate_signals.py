@@ -7,11 +7,11 @@ from pathlib import Path
 import numpy as np
 
 from neardup.decider import Decider
+from neardup.evaluation.corpus import CorpusCounts
+from neardup.evaluation.evaluation_report import HUFFMAN, Evaluation, make_folder, write
 from neardup.evaluation.huffman import SignalStudy, grouped_section, signal_sections, transfer_section
-from neardup.evaluation.labelling.judges import judges_section
-from neardup.evaluation.pairs.corpus import CorpusCounts
-from neardup.evaluation.pairs.truth import Editions
-from neardup.evaluation.report import HUFFMAN, Evaluation, make_folder, write
+from neardup.evaluation.labelling_judges import judges_section
+from neardup.evaluation.truth import Editions
 from neardup.rules import rules_for
 from neardup.signals.learning import FOLDS, LEARNERS, SEEDS, require_learners
 from neardup.wording import counted

@@ -10,10 +10,10 @@ from time import process_time
 import orjson
 
 from neardup.evaluation import huang
-from neardup.evaluation.pairs.corpus import CorpusCounts
-from neardup.evaluation.pairs.labels import read_labels
-from neardup.evaluation.pairs.truth import Editions, Items
-from neardup.evaluation.report import HUANG, Evaluation, make_folder, write
+from neardup.evaluation.corpus import CorpusCounts
+from neardup.evaluation.evaluation_report import HUANG, Evaluation, make_folder, write
+from neardup.evaluation.labels import read_labels
+from neardup.evaluation.truth import Editions, Items
 from neardup.partition.parameters import Parameters
 from streams.files.sources import ReadOptions
 from streams.partition.duck import SampledPair, documents_of, sampled_documents, sampled_pairs, sampled_texts

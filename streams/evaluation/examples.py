@@ -10,10 +10,10 @@ from time import process_time
 import numpy as np
 
 from neardup.errors import BadInput
+from neardup.evaluation.graphs import b_graph, c_graph
 from neardup.evaluation.huffman import SignalCost, StepTimes
-from neardup.evaluation.pairs.graphs import b_graph, c_graph
-from neardup.evaluation.pairs.labels import Judgement, Label, LabelledPairs, join_labels, read_labels
-from neardup.evaluation.pairs.truth import RATIO_MIN, Editions
+from neardup.evaluation.labels import Judgement, Label, LabelledPairs, join_labels, read_labels
+from neardup.evaluation.truth import RATIO_MIN, Editions
 from neardup.pairs.components import components
 from neardup.pairs.scoring import compare
 from neardup.signals.idf import Idf

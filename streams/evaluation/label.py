@@ -3,7 +3,7 @@
 The views are plain aiohttp handlers that another application can mount under a prefix. A request must name an expected
 host, so foreign names that resolve to this machine are rejected. A form must carry this process's token and come from
 the page itself. Pages are shown as text, and in frames where no script runs and nothing is loaded
-(`neardup.evaluation.labelling.visitor`).
+(`neardup.evaluation.labelling_visitor`).
 """
 
 import asyncio
@@ -20,14 +20,14 @@ from aiohttp import web
 from multidict import MultiDictProxy
 
 from neardup.errors import BadInput, NeardupError
+from neardup.evaluation import labelling_visitor
 from neardup.evaluation.audits import drawn_of, read_audits
-from neardup.evaluation.labelling import visitor
-from neardup.evaluation.labelling.page import HEADERS, asset, home_html, pair_html, pair_view
-from neardup.evaluation.labelling.rounds import Labelling, checked_name
-from neardup.evaluation.pairs.graphs import b_graph, c_graph
-from neardup.evaluation.pairs.labels import Label, parse_label, read_labels
-from neardup.evaluation.pairs.sampling import check, draw, draw_of_sets
-from neardup.evaluation.pairs.texts import Texts
+from neardup.evaluation.corpus_texts import Texts
+from neardup.evaluation.graphs import b_graph, c_graph
+from neardup.evaluation.labelling_page import HEADERS, asset, home_html, pair_html, pair_view
+from neardup.evaluation.labelling_rounds import Labelling, checked_name
+from neardup.evaluation.labels import Label, parse_label, read_labels
+from neardup.evaluation.sampling import check, draw, draw_of_sets
 from streams.config.settings import LABEL_PORT
 from streams.errors import bad_input
 from streams.evaluation.evaluate import check_crawl, open_crawl
@@ -130,7 +130,7 @@ class LabelViews:
         return {
             ("GET", ""): self._guarded(self._home),
             ("GET", "pair"): self._guarded(self._pair),
-            ("GET", "page"): self._guarded(self._visited, visitor.HEADERS),
+            ("GET", "page"): self._guarded(self._visited, labelling_visitor.HEADERS),
             ("POST", "label"): self._guarded(self._label),
             ("POST", "undo"): self._guarded(self._undo),
             ("GET", "label.css"): asset,
@@ -180,7 +180,7 @@ class LabelViews:
             pair = self._labelling.pairs[place]
             async with self._lock:
                 page = pair.a if side == "left" else pair.b
-                kind, body = await asyncio.to_thread(visitor.visitor_page, self._texts, page)
+                kind, body = await asyncio.to_thread(labelling_visitor.visitor_page, self._texts, page)
         except NeardupError as error:
             raise web.HTTPNotFound(text=str(error)) from error
         return web.Response(body=body, content_type=kind, charset="utf-8")
@@ -289,7 +289,7 @@ def label_command(
 
     Args:
         labels: file to which labels are appended.
-        rule, count, by, seed: arguments of `neardup.evaluation.pairs.sampling.draw`.
+        rule, count, by, seed: arguments of `neardup.evaluation.sampling.draw`.
         audits: files of an audit; at most `count` of their pairs are shown instead.
         sets: `sets.jsonl` of a partition, from whose sets `count` pairs are drawn instead.
         port: port of the server; 0 for any free port.

@@ -8,7 +8,7 @@ from typing import Any
 
 import orjson
 
-from neardup.evaluation.pairs.truth import Editions
+from neardup.evaluation.truth import Editions
 from neardup.signals.idf import Idf
 from neardup.signals.learning import (
     FOLDS,

@@ -11,9 +11,9 @@ from rich.console import Group
 from rich.text import Text
 
 from neardup.errors import BadInput
-from neardup.evaluation.pairs.labels import join_labels, read_labels
-from neardup.evaluation.pairs.measures import Interval
-from neardup.evaluation.pairs.study import score
+from neardup.evaluation.labels import join_labels, read_labels
+from neardup.evaluation.measures import Interval
+from neardup.evaluation.study import score
 from neardup.evaluation.tuning import Tuning, setting_text, tune
 from neardup.wording import counted
 from streams.evaluation.evaluate import open_crawl

@@ -18,7 +18,7 @@ import orjson
 from msgspec import Meta, Struct
 
 from neardup.errors import BadInput, BadPage
-from neardup.evaluation.pairs.labels import lines_of
+from neardup.evaluation.labels import lines_of
 from neardup.limits import BODY_BYTES_MAX
 from neardup.page import Page
 from neardup.signals.pages import Body, Result

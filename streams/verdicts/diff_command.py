@@ -16,7 +16,7 @@ from rich.text import Text
 
 from neardup.decider import ONLINE_RULES, Decider
 from neardup.errors import BadInput
-from neardup.evaluation.pairs.runs import LINE_BYTES_MAX
+from neardup.evaluation.runs import LINE_BYTES_MAX
 from neardup.report import environment
 from neardup.report.evidence_sentences import KINDS, kept_apart, sentences, short
 from neardup.report.samples import Card, card

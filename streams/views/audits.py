@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 from neardup.errors import BadInput
 from neardup.evaluation.audits import SAMPLES, AuditPair, audited, read_audits
-from neardup.evaluation.pairs.labels import LINE_BYTES_MAX, Label
+from neardup.evaluation.labels import LINE_BYTES_MAX, Label
 from streams.views.lists import CHARS_KEPT, Facts
 
 PAIRS_KEPT = 1_000

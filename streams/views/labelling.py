@@ -12,10 +12,10 @@ from aiohttp import web
 
 from neardup.errors import BadInput, NeardupError
 from neardup.evaluation.audits import AuditPair, AuditRecords, drawn_of
-from neardup.evaluation.labelling.rounds import Labelling
-from neardup.evaluation.pairs.corpus import corpus_of
-from neardup.evaluation.pairs.labels import Label
-from neardup.evaluation.pairs.texts import Texts
+from neardup.evaluation.corpus import corpus_of
+from neardup.evaluation.corpus_texts import Texts
+from neardup.evaluation.labelling_rounds import Labelling
+from neardup.evaluation.labels import Label
 from neardup.scheme import Scheme
 from streams.evaluation.label import LabelFile, LabelViews
 from streams.views.rows import url_of

@@ -8,7 +8,7 @@ from typing import Any
 from markupsafe import Markup
 
 from neardup.evaluation.audits import SAMPLES
-from neardup.evaluation.labelling.criteria import NAMES
+from neardup.evaluation.labelling_criteria import NAMES
 from neardup.report import environment, evidence_sentences
 from neardup.report.plots import BOTTOM, HEIGHT, LEFT, RIGHT, TOP, WIDTH, Drawing, compact, ticks
 from neardup.report.samples import instant

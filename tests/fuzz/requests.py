@@ -8,9 +8,9 @@ from urllib.parse import quote_from_bytes
 
 from aiohttp import web
 
-from neardup.evaluation.labelling.rounds import Labelling
-from neardup.evaluation.pairs.graphs import b_graph, c_graph
-from neardup.evaluation.pairs.sampling import draw
+from neardup.evaluation.graphs import b_graph, c_graph
+from neardup.evaluation.labelling_rounds import Labelling
+from neardup.evaluation.sampling import draw
 from streams.evaluation.label import LabelViews
 from streams.views.web import Views
 from tests.neardup.evaluation.crawl import crawl_of, manual

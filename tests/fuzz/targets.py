@@ -18,8 +18,8 @@ import xxhash
 
 from neardup.decider import Decider
 from neardup.errors import BadInput, BadPage, CorruptRecord, OtherVersion
-from neardup.evaluation.pairs.labels import read_labels
-from neardup.evaluation.pairs.runs import read_run
+from neardup.evaluation.labels import read_labels
+from neardup.evaluation.runs import read_run
 from neardup.fold import fold
 from neardup.index import naming_rows, rows
 from neardup.index.memory import MemoryStore

@@ -15,7 +15,7 @@ from test_views import Worker
 
 from neardup.errors import NeardupError
 from neardup.evaluation.audits import read_audits
-from neardup.evaluation.pairs.labels import read_labels
+from neardup.evaluation.labels import read_labels
 from streams.views import stream_topics
 from streams.views.stream_topics import TopicAudits
 from tests.streams.views.test_views_audits import line as audit_line

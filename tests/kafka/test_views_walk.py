@@ -15,7 +15,7 @@ from line import Line, Make
 from roles import Role
 from test_views import Worker
 
-from neardup.evaluation.pairs.labels import read_labels
+from neardup.evaluation.labels import read_labels
 from neardup.page import Page
 from streams.config.settings import Topics
 from streams.kafka import Writer, topics

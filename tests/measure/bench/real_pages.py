@@ -6,9 +6,9 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from neardup.evaluation.pairs.difference import common_ratio, ratio_at_most
-from neardup.evaluation.pairs.texts import page_tokens
-from neardup.evaluation.pairs.truth import RATIO_MIN, Releases
+from neardup.evaluation.corpus_texts import page_tokens
+from neardup.evaluation.text_difference import common_ratio, ratio_at_most
+from neardup.evaluation.truth import RATIO_MIN, Releases
 from neardup.page import Page
 from neardup.scheme import Scheme
 from neardup.sketch.header import Header

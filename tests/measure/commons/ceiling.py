@@ -8,7 +8,7 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.model_selection import StratifiedKFold, cross_val_predict
 
 from neardup.decider import Decider
-from neardup.evaluation.pairs.difference import common_ratio
+from neardup.evaluation.text_difference import common_ratio
 from neardup.page import Page
 from neardup.pairs.scoring import compare_records
 from neardup.rules import rule_of

@@ -24,7 +24,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from neardup.evaluation.pairs.difference import common_ratio, ratio_at_most
+from neardup.evaluation.text_difference import common_ratio, ratio_at_most
 from neardup.kernels import writing
 from neardup.text.decoding import decode
 from neardup.text.one_page_html import extract_page, title_of

@@ -3,7 +3,7 @@
     python -m tests.measure.gate.corpora FOLDER build/corpora
 
 FOLDER holds the archives, or what they unpack to. Each set is cut in two that share no page: thresholds may be looked
-at on the tuned half, figures are of the other. The oracle of natural truth is `neardup.evaluation.pairs.truth`, with
+at on the tuned half, figures are of the other. The oracle of natural truth is `neardup.evaluation.truth`, with
 its limits: the same path in two editions is one item if the LCS ratio of the full token sequences is at least .75;
 other paths are other items. So pages of the guides that some languages have untranslated count as other items though
 their texts are equal. Written are each half's pages, items and whole evaluation, and corpora.md, a table of all rules.

@@ -6,18 +6,18 @@ from pathlib import Path
 import pytest
 
 from neardup.decider import Decider
-from neardup.evaluation.henzinger.choice_tables import combined_section
-from neardup.evaluation.henzinger.label_tables import b_judged, c_judged
-from neardup.evaluation.henzinger.pairs_tables import between_section
-from neardup.evaluation.pairs.corpus import corpus_of
-from neardup.evaluation.pairs.graphs import b_graph, c_graph
-from neardup.evaluation.pairs.labels import join_labels
-from neardup.evaluation.pairs.runs import stream
-from neardup.evaluation.pairs.study import CrawlStudy
-from neardup.evaluation.pairs.texts import Texts
-from neardup.evaluation.pairs.truth import Items
+from neardup.evaluation.corpus import corpus_of
+from neardup.evaluation.corpus_texts import Texts
+from neardup.evaluation.graphs import b_graph, c_graph
+from neardup.evaluation.henzinger_choice_tables import combined_section
+from neardup.evaluation.henzinger_label_tables import b_judged, c_judged
+from neardup.evaluation.henzinger_pairs_tables import between_section
+from neardup.evaluation.labels import join_labels
 from neardup.evaluation.rule_tables import rules_section
+from neardup.evaluation.runs import stream
 from neardup.evaluation.sections import by_name
+from neardup.evaluation.study import CrawlStudy
+from neardup.evaluation.truth import Items
 from neardup.page import Page
 from neardup.scheme import Scheme
 from neardup.sketch.make_sketches import sketch_pages

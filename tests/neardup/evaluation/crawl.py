@@ -6,11 +6,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from neardup.decider import Decider
-from neardup.evaluation.pairs.corpus import Corpus, corpus_of
-from neardup.evaluation.pairs.graphs import b_graph, c_graph, c_graph_of_all
-from neardup.evaluation.pairs.labels import Label, join_labels
-from neardup.evaluation.pairs.study import CrawlStudy
-from neardup.evaluation.pairs.texts import Texts
+from neardup.evaluation.corpus import Corpus, corpus_of
+from neardup.evaluation.corpus_texts import Texts
+from neardup.evaluation.graphs import b_graph, c_graph, c_graph_of_all
+from neardup.evaluation.labels import Label, join_labels
+from neardup.evaluation.study import CrawlStudy
 from neardup.page import Page
 from neardup.scheme import Scheme
 from neardup.sketch.make_sketches import sketch_pages

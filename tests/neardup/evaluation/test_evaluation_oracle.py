@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from neardup.evaluation.pairs.labels import read_labels
-from neardup.evaluation.pairs.runs import stream
-from neardup.evaluation.pairs.sampling import draw
-from neardup.evaluation.report import evaluate
+from neardup.evaluation.evaluation_report import evaluate
+from neardup.evaluation.labels import read_labels
+from neardup.evaluation.runs import stream
+from neardup.evaluation.sampling import draw
 from neardup.evaluation.sections import by_name
 from neardup.kernels.joins import chosen
 from neardup.page import Page

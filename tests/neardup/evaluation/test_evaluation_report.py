@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from neardup.errors import BadInput
-from neardup.evaluation.pairs.labels import Judgement, Label, label_of
-from neardup.evaluation.pairs.runs import stream
-from neardup.evaluation.report import Evaluation, Paper, evaluate, to_html, write
+from neardup.evaluation.evaluation_report import Evaluation, Paper, evaluate, to_html, write
+from neardup.evaluation.labels import Judgement, Label, label_of
+from neardup.evaluation.runs import stream
 from neardup.evaluation.sections import ResultTable, by_name, shown
 from neardup.report.plots import Axes, Series, plot, standalone
 from neardup.report.reasons import Reason
@@ -114,7 +114,7 @@ def test_only_pairs_drawn_from_a_graph_stand_for_it(crawl: Crawl) -> None:
 
 
 def test_far_pairs_are_those_over_two_hundred_terms(crawl: Crawl) -> None:
-    from neardup.evaluation.henzinger.label_tables import far_apart
+    from neardup.evaluation.henzinger_label_tables import far_apart
 
     study = crawl.study(labels_of(crawl))
     table = far_apart(study, least=3).tables[0]

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from neardup.errors import BadInput
-from neardup.evaluation.pairs.corpus import Corpus, CorpusCounts
-from neardup.evaluation.pairs.graphs import Graph, b_graph, blocks, c_graph, c_graph_of_all
+from neardup.evaluation.corpus import Corpus, CorpusCounts
+from neardup.evaluation.graphs import Graph, b_graph, blocks, c_graph, c_graph_of_all
 from tests.neardup.evaluation.crawl import crawl_of, manual, page, words
 
 pytestmark = [pytest.mark.kernel, pytest.mark.filterwarnings("ignore:overflow")]

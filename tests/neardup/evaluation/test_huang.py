@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from neardup.evaluation import huang
-from neardup.evaluation.pairs.labels import Judgement, label_of
+from neardup.evaluation.labels import Judgement, label_of
 from neardup.evaluation.sections import shown
 from tests.oracle.lcs import lcs
 

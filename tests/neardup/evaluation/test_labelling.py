@@ -3,11 +3,11 @@
 import pytest
 
 from neardup.errors import BadInput
-from neardup.evaluation.labelling.page import pair_view
-from neardup.evaluation.labelling.rounds import Labelling, checked_name
-from neardup.evaluation.pairs.graphs import b_graph, c_graph
-from neardup.evaluation.pairs.labels import Label, current, parse_label
-from neardup.evaluation.pairs.sampling import Drawn, draw
+from neardup.evaluation.graphs import b_graph, c_graph
+from neardup.evaluation.labelling_page import pair_view
+from neardup.evaluation.labelling_rounds import Labelling, checked_name
+from neardup.evaluation.labels import Label, current, parse_label
+from neardup.evaluation.sampling import Drawn, draw
 from tests.neardup.evaluation.crawl import Crawl, crawl_of, manual, page, words
 
 

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from neardup.errors import BadInput
-from neardup.evaluation.labelling.judges import judges_section
-from neardup.evaluation.pairs.labels import (
+from neardup.evaluation.labelling_judges import judges_section
+from neardup.evaluation.labels import (
     REASONS,
     Judgement,
     Label,

@@ -5,12 +5,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from neardup.evaluation.henzinger.choices import Cutoff, EqualCorrect, _equal, _knee, curve, equal_correct, find_knee
-from neardup.evaluation.henzinger.variants import best_threshold
-from neardup.evaluation.pairs.graphs import c_graph_of_all
-from neardup.evaluation.pairs.labels import Judgement, Label, label_of
-from neardup.evaluation.pairs.measures import mean_share, measure
-from neardup.evaluation.pairs.sampling import SAME_SITE, TWO_SITES, draw
+from neardup.evaluation.graphs import c_graph_of_all
+from neardup.evaluation.henzinger_choices import Cutoff, EqualCorrect, _equal, _knee, curve, equal_correct, find_knee
+from neardup.evaluation.henzinger_variants import best_threshold
+from neardup.evaluation.labels import Judgement, Label, label_of
+from neardup.evaluation.measures import mean_share, measure
+from neardup.evaluation.sampling import SAME_SITE, TWO_SITES, draw
 from tests.neardup.evaluation.crawl import crawl_of, manual
 
 

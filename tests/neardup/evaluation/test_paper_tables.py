@@ -10,19 +10,19 @@ import numpy as np
 import pytest
 
 import neardup
+from neardup.evaluation import henzinger_pairs_tables
 from neardup.evaluation import sections as sections_module
-from neardup.evaluation.henzinger import pairs_tables
-from neardup.evaluation.henzinger.choice_tables import combined_section
-from neardup.evaluation.henzinger.choices import find_knee
-from neardup.evaluation.henzinger.label_tables import worst_sites
-from neardup.evaluation.henzinger.pairs_tables import graph_section, hosts_section, levels_section
-from neardup.evaluation.pairs.labels import Judgement, Label, join_labels, label_of
-from neardup.evaluation.pairs.runs import CrawlRun, stream
-from neardup.evaluation.pairs.study import CrawlStudy
-from neardup.evaluation.report import answer
+from neardup.evaluation.evaluation_report import answer
+from neardup.evaluation.henzinger_choice_tables import combined_section
+from neardup.evaluation.henzinger_choices import find_knee
+from neardup.evaluation.henzinger_label_tables import worst_sites
+from neardup.evaluation.henzinger_pairs_tables import graph_section, hosts_section, levels_section
+from neardup.evaluation.labels import Judgement, Label, join_labels, label_of
 from neardup.evaluation.rule_tables import rules_section
 from neardup.evaluation.run_tables import RunPages, RunStudy, run_section, run_sections
+from neardup.evaluation.runs import CrawlRun, stream
 from neardup.evaluation.sections import Cell, ResultTable, by_name
+from neardup.evaluation.study import CrawlStudy
 from neardup.report.plots import Axes, Series, plot
 from neardup.report.reasons import Reason
 from neardup.urls import host_of
@@ -186,7 +186,7 @@ def test_the_last_range_of_c_similarities_is_as_wide_as_the_others(monkeypatch: 
     for low, step in ((352, 4), (301, 8), (384, 4)):
         joint = np.zeros((7, 385), np.int64)
         joint[2, low:] = 1  # as many pairs of each similarity
-        assert pairs_tables._c_for_b(joint, 2)
+        assert henzinger_pairs_tables._c_for_b(joint, 2)
         x, shares = zip(*seen.pop().points, strict=True)
         assert x[-1] == 384 - (step - 1) / 2
         assert {right - left for left, right in pairwise(x)} <= {step}
@@ -202,7 +202,7 @@ def test_the_90_percent_point_is_the_least_size_that_nine_of_ten_do_not_exceed()
         (list(range(11, 0, -1)), 10),
         ([2] * 9 + [500], 2),
     ):
-        assert pairs_tables.point_of(sizes, 90) == point
+        assert henzinger_pairs_tables.point_of(sizes, 90) == point
 
 
 def test_term_differences_stand_on_an_axis_of_terms(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -213,7 +213,7 @@ def test_term_differences_stand_on_an_axis_of_terms(monkeypatch: pytest.MonkeyPa
         return plot(title, series, axes)
 
     monkeypatch.setattr(sections_module, "plot", plotted)
-    (made,) = pairs_tables._histogram("B", [1, 2, 2, 3, 4, 199, 200, 201, 5000])
+    (made,) = henzinger_pairs_tables._histogram("B", [1, 2, 2, 3, 4, 199, 200, 201, 5000])
     ((series, axes),) = seen
     assert axes.x == "term difference"
     assert axes.x_range == (0, 201)

@@ -7,12 +7,12 @@ import pytest
 
 from neardup.decider import Decider
 from neardup.errors import BadInput
-from neardup.evaluation.pairs.labels import Judgement, join_labels, label_of
-from neardup.evaluation.pairs.runs import CrawlRun, read_run, run_of, stream
-from neardup.evaluation.pairs.truth import Items
-from neardup.evaluation.report import evaluate, evaluate_run
+from neardup.evaluation.evaluation_report import evaluate, evaluate_run
+from neardup.evaluation.labels import Judgement, join_labels, label_of
 from neardup.evaluation.run_tables import RunPages, RunStudy, run_section
+from neardup.evaluation.runs import CrawlRun, read_run, run_of, stream
 from neardup.evaluation.sections import by_name
+from neardup.evaluation.truth import Items
 from tests.neardup.evaluation.crawl import SCHEME, crawl_of, manual
 
 

@@ -6,9 +6,9 @@ from collections import Counter
 import pytest
 
 from neardup.errors import BadInput
-from neardup.evaluation.pairs.graphs import b_graph, c_graph
-from neardup.evaluation.pairs.sampling import RULES, Drawn, draw, draw_of_sets
-from neardup.evaluation.pairs.truth import thinned
+from neardup.evaluation.graphs import b_graph, c_graph
+from neardup.evaluation.sampling import RULES, Drawn, draw, draw_of_sets
+from neardup.evaluation.truth import thinned
 from tests.neardup.evaluation.crawl import crawl_of, manual
 
 

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from neardup.errors import BadInput
-from neardup.evaluation.pairs.labels import Judgement
-from neardup.evaluation.pairs.truth import Items, NaturalTruth, Releases
+from neardup.evaluation.labels import Judgement
+from neardup.evaluation.truth import Items, NaturalTruth, Releases
 from tests.measure.layouts import LAYOUTS
 from tests.neardup.evaluation.crawl import crawl_of, manual, page, words
 

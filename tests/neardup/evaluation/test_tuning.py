@@ -8,8 +8,8 @@ import pytest
 
 from neardup.decider import Decider
 from neardup.errors import BadInput
-from neardup.evaluation.pairs.labels import Judgement, Label, LabelledPairs
-from neardup.evaluation.pairs.study import groups_of
+from neardup.evaluation.labels import Judgement, Label, LabelledPairs
+from neardup.evaluation.study import groups_of
 from neardup.evaluation.tuning import Tuning, _first_half, tried_values, tune, tuned_names
 from neardup.pairs.pair import Pair
 from tests.neardup.pairs.some_pairs import SAME

@@ -8,9 +8,9 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from neardup.evaluation.henzinger.variants import B, C, ablation_section, as_set, chosen_tokens, jaccard
-from neardup.evaluation.pairs.labels import Judgement, label_of
-from neardup.evaluation.pairs.texts import page_tokens
+from neardup.evaluation.corpus_texts import page_tokens
+from neardup.evaluation.henzinger_variants import B, C, ablation_section, as_set, chosen_tokens, jaccard
+from neardup.evaluation.labels import Judgement, label_of
 from neardup.scheme import Scheme
 from neardup.sketch.make_sketches import sketch_pages
 from neardup.sketch.sketch import Sketch

@@ -14,7 +14,7 @@ from markupsafe import Markup
 
 from neardup.decider import Decider
 from neardup.errors import BadInput
-from neardup.evaluation.pairs.labels import Judgement, parse_label
+from neardup.evaluation.labels import Judgement, parse_label
 from neardup.page import Page
 from neardup.report import HotKey, ReportInfo, SourceInfo, build_report, visible
 from neardup.report.evidence_sentences import GLOSSARY, KINDS, key_name, percent, sentences

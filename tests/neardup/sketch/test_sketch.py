@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from neardup.errors import BadInput, BadPage, CorruptRecord
-from neardup.evaluation.pairs.texts import page_tokens
+from neardup.evaluation.corpus_texts import page_tokens
 from neardup.page import Page
 from neardup.scheme import Scheme
 from neardup.sketch.layout import HEADER, RecordKind

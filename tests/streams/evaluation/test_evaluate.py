@@ -13,11 +13,11 @@ import pytest
 
 from neardup.decider import Decider
 from neardup.errors import BadInput
-from neardup.evaluation.labelling.rounds import Labelling
-from neardup.evaluation.pairs.graphs import b_graph, c_graph
-from neardup.evaluation.pairs.labels import Judgement, label_of, read_labels
-from neardup.evaluation.pairs.runs import run_of
-from neardup.evaluation.pairs.sampling import draw
+from neardup.evaluation.graphs import b_graph, c_graph
+from neardup.evaluation.labelling_rounds import Labelling
+from neardup.evaluation.labels import Judgement, label_of, read_labels
+from neardup.evaluation.runs import run_of
+from neardup.evaluation.sampling import draw
 from neardup.evaluation.sections import by_name
 from neardup.scheme import Scheme
 from streams.commands.options import SEED_MAX

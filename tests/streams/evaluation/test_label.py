@@ -20,11 +20,11 @@ pytest.importorskip("aiohttp", reason="aiohttp is not installed")
 from aiohttp import web
 
 from neardup.errors import BadInput
-from neardup.evaluation.labelling.criteria import JUDGEMENTS, KEYS, MEANINGS, NAMES, TAKEN
-from neardup.evaluation.labelling.rounds import Labelling
-from neardup.evaluation.pairs.graphs import b_graph, c_graph
-from neardup.evaluation.pairs.labels import REASONS, Judgement, read_labels
-from neardup.evaluation.pairs.sampling import draw
+from neardup.evaluation.graphs import b_graph, c_graph
+from neardup.evaluation.labelling_criteria import JUDGEMENTS, KEYS, MEANINGS, NAMES, TAKEN
+from neardup.evaluation.labelling_rounds import Labelling
+from neardup.evaluation.labels import REASONS, Judgement, read_labels
+from neardup.evaluation.sampling import draw
 from neardup.page import Page
 from neardup.report.reasons import Reason
 from streams.evaluation.label import LabelFile, LabelViews, label_command

@@ -8,10 +8,10 @@ import pytest
 
 pytest.importorskip("aiohttp", reason="aiohttp is not installed")
 
-from neardup.evaluation.labelling.page import pair_html, pair_view
-from neardup.evaluation.labelling.rounds import Labelling
-from neardup.evaluation.pairs.graphs import b_graph, c_graph
-from neardup.evaluation.pairs.sampling import draw
+from neardup.evaluation.graphs import b_graph, c_graph
+from neardup.evaluation.labelling_page import pair_html, pair_view
+from neardup.evaluation.labelling_rounds import Labelling
+from neardup.evaluation.sampling import draw
 from neardup.urls import url_of_id
 from streams.views.source import ScanSource
 from tests.neardup.evaluation.crawl import crawl_of

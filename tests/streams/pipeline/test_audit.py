@@ -13,7 +13,7 @@ import pytest
 from neardup.decider import Decider
 from neardup.errors import BadInput
 from neardup.evaluation.audits import AuditPair, audit_section, drawn_of, read_audits
-from neardup.evaluation.pairs.labels import Judgement, label_of
+from neardup.evaluation.labels import Judgement, label_of
 from neardup.index.column_families import Family
 from neardup.shadow import Auditor, Counts
 from streams.config.settings import Settings

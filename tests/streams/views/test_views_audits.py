@@ -14,7 +14,7 @@ pytest.importorskip("aiohttp", reason="aiohttp is not installed")
 
 from neardup.errors import BadInput
 from neardup.evaluation.audits import audit_section, read_audits
-from neardup.evaluation.pairs.labels import read_labels
+from neardup.evaluation.labels import read_labels
 from streams.evaluation.label import LabelFile
 from streams.views import audits
 from streams.views.audits import AuditedPairs, audits_of

@@ -25,12 +25,12 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from neardup.evaluation.pairs.graphs import Graph
-from neardup.evaluation.pairs.labels import Judgement
-from neardup.evaluation.pairs.levels import C_LEVELS, C_MIN
-from neardup.evaluation.pairs.sampling import SAME_SITE, TWO_SITES
-from neardup.evaluation.pairs.study import CrawlStudy, Mask
+from neardup.evaluation.graphs import Graph
+from neardup.evaluation.henzinger_published import C_LEVELS, C_MIN
+from neardup.evaluation.labels import Judgement
+from neardup.evaluation.sampling import SAME_SITE, TWO_SITES
 from neardup.evaluation.sections import ratio
+from neardup.evaluation.study import CrawlStudy, Mask
 
 #: A precision over fewer pairs is noise.
 KEPT_MIN = 10

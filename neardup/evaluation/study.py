@@ -9,12 +9,12 @@ import numpy as np
 import numpy.typing as npt
 
 from neardup.decider import Decider
-from neardup.evaluation.pairs.corpus import Corpus
-from neardup.evaluation.pairs.graphs import Graph
-from neardup.evaluation.pairs.labels import Judgement, LabelledPairs
-from neardup.evaluation.pairs.runs import CrawlRun
-from neardup.evaluation.pairs.texts import Texts
-from neardup.evaluation.pairs.truth import Editions
+from neardup.evaluation.corpus import Corpus
+from neardup.evaluation.corpus_texts import Texts
+from neardup.evaluation.graphs import Graph
+from neardup.evaluation.labels import Judgement, LabelledPairs
+from neardup.evaluation.runs import CrawlRun
+from neardup.evaluation.truth import Editions
 from neardup.kernels import joins
 from neardup.pairs.components import components
 from neardup.pairs.pair import Pair

@@ -27,14 +27,14 @@ import numpy as np
 from msgspec import Meta, Struct
 
 from neardup.errors import BadInput, BadPage
-from neardup.evaluation.pairs.corpus import Corpus
-from neardup.evaluation.pairs.difference import ratio_at_most
-from neardup.evaluation.pairs.labels import LINE_BYTES_MAX, Judgement, Label, join_labels, label_of, lines_at, united
-from neardup.evaluation.pairs.texts import Texts
+from neardup.evaluation.corpus import Corpus
+from neardup.evaluation.corpus_texts import Texts
+from neardup.evaluation.labels import LINE_BYTES_MAX, Judgement, Label, join_labels, label_of, lines_at, united
+from neardup.evaluation.text_difference import ratio_at_most
 from neardup.kernels import joins
 from neardup.report.reasons import Reason
 from neardup.typed_json import decode
-from neardup.urls import named_url
+from neardup.urls import id_of, ids_named, named_url, one_named
 
 RATIO_MIN = 0.75
 #: Most pages of one item that are paired: a provider of parked domains may have thousands.
@@ -241,3 +241,51 @@ def thinned(pairs: Iterable[tuple[int, int]], count: int, seed: int) -> list[tup
     ranks = joins.ranks(table[:, 0], table[:, 1], np.uint64(seed & ((1 << 64) - 1)))
     kept = np.sort(np.argsort(ranks, kind="stable")[:count])
     return [(a, b) for a, b in table[kept].tolist()]
+
+
+class Documents:
+    """The documents of a crawl, which labels and items name by their ids: the id of a file's row names one of many.
+
+    files: names of a file in the URLs of its ids, by the path of the file.
+    """
+
+    def __init__(self, urls: Iterable[str], files: Mapping[str, Sequence[str]]) -> None:
+        self._urls, self._files = set(urls), files
+        self._by_id: dict[str, list[str]] = {}
+        for url in self._urls:
+            if (given := id_of(url)) is not None:
+                self._by_id.setdefault(given, []).append(url)
+
+    def url(self, url: str) -> str:
+        """Returns the URL of the document that an id names; any other URL unchanged.
+
+        url: result of `named_url` for a URL, an id or FILE#ID. Raises BadInput for an id of several documents.
+        """
+        given = id_of(url)
+        if given is None or url in self._urls:
+            return url
+        named = {found: name for name, found in ids_named(given, self._files)}
+        for found in sorted(self._by_id.get(given, ())):
+            named.setdefault(found, found)
+        return one_named(given, named, self._urls.__contains__) or url
+
+    def labels(self, labels: Iterable[Label]) -> list[Label]:
+        """Returns labels with the URLs of their documents. Raises BadInput for an id of several documents."""
+        out = []
+        for label in labels:
+            a, b = sorted((self.url(label.a), self.url(label.b)))
+            out.append(label if (a, b) == label.pair else replace(label, a=a, b=b))
+        return out
+
+    def editions(self, editions: Editions) -> Editions:
+        """Returns items with the URLs of their documents, other editions unchanged.
+
+        Raises BadInput for an id of several documents, and for a document of two items.
+        """
+        if not isinstance(editions, Items):
+            return editions
+        items: dict[str, tuple[str, str]] = {}
+        for url, item in editions.items.items():
+            if items.setdefault(self.url(url), item) != item:
+                raise BadInput(f"{id_of(url) or url}: the items name two of one document")
+        return Items(items)

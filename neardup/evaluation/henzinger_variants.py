@@ -13,12 +13,12 @@ from typing import Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from neardup.evaluation.pairs.labels import Judgement
-from neardup.evaluation.pairs.measures import measure
-from neardup.evaluation.pairs.study import CrawlStudy, Mask
-from neardup.evaluation.pairs.texts import PageTokens
+from neardup.evaluation.corpus_texts import PageTokens
+from neardup.evaluation.labels import Judgement
+from neardup.evaluation.measures import measure
 from neardup.evaluation.rule_tables import MEASURES, measures, not_measured, sites
 from neardup.evaluation.sections import Cell, ResultTable, Section, count, number, share, text
+from neardup.evaluation.study import CrawlStudy, Mask
 from neardup.kernels.lanes import LANES
 from neardup.scheme import Scheme
 from neardup.sketch import one_page_shingling as shingling

@@ -6,12 +6,9 @@ from statistics import mean, median
 
 import numpy as np
 
+from neardup.evaluation import henzinger_published as published
 from neardup.evaluation import powerlaw
-from neardup.evaluation.henzinger import published
-from neardup.evaluation.pairs import levels
-from neardup.evaluation.pairs.graphs import MISSED_AT_12, Graph
-from neardup.evaluation.pairs.study import CrawlStudy
-from neardup.evaluation.pairs.truth import thinned
+from neardup.evaluation.graphs import MISSED_AT_12, Graph
 from neardup.evaluation.powerlaw import law_note, law_rows, log_log
 from neardup.evaluation.sections import (
     Cell,
@@ -25,6 +22,8 @@ from neardup.evaluation.sections import (
     share,
     text,
 )
+from neardup.evaluation.study import CrawlStudy
+from neardup.evaluation.truth import thinned
 from neardup.report.plots import Axes, Series
 from neardup.urls import host_of
 
@@ -88,7 +87,7 @@ def levels_section(study: CrawlStudy) -> Section:
     by_b, by_c = study.b.joint.sum(axis=2), study.c.joint.sum(axis=1)
     b: _ByLevel = {level: (by_b[:, level], published.b_share(level)) for level in range(study.b.least, 7)}
     # the paper's shares are of all pairs from C_MIN on; a run's own threshold may lie above it
-    whole = study.c.least == levels.C_MIN
+    whole = study.c.least == published.C_MIN
     c: _ByLevel = {
         f"{low}-{high}": (by_c[:, low : high + 1].sum(axis=1), published.c_share(*theirs) if whole else None)
         for (low, high), theirs in _c_ranges(study.c)
@@ -102,7 +101,7 @@ def levels_section(study: CrawlStudy) -> Section:
 
 def _c_ranges(graph: Graph) -> list[tuple[tuple[int, int], tuple[int, int]]]:
     """Returns the paper's ranges of C-similarity that a graph reaches: (from its least C-similarity on, whole)."""
-    return [((max(low, graph.least), high), (low, high)) for low, high in levels.C_LEVELS if high >= graph.least]
+    return [((max(low, graph.least), high), (low, high)) for low, high in published.C_LEVELS if high >= graph.least]
 
 
 def _levels(graph: Graph, by_level: _ByLevel, beside: Mapping[str, published.PaperRow]) -> ResultTable:

@@ -5,15 +5,14 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from neardup.evaluation.henzinger import published
-from neardup.evaluation.henzinger.pairs_tables import FAR, most
-from neardup.evaluation.pairs import levels
-from neardup.evaluation.pairs.corpus import Corpus
-from neardup.evaluation.pairs.graphs import Graph
-from neardup.evaluation.pairs.labels import Judgement, Label, kappa
-from neardup.evaluation.pairs.study import NO_LABELS, CrawlStudy, LabelledStudy, Mask
+from neardup.evaluation import henzinger_published as published
+from neardup.evaluation.corpus import Corpus
+from neardup.evaluation.graphs import Graph
+from neardup.evaluation.henzinger_pairs_tables import FAR, most
+from neardup.evaluation.labels import Judgement, Label, kappa
 from neardup.evaluation.rule_tables import sites
 from neardup.evaluation.sections import Cell, ResultTable, Section, count, ratio, share, text
+from neardup.evaluation.study import NO_LABELS, CrawlStudy, LabelledStudy, Mask
 from neardup.report.reasons import Reason
 
 _JUDGED = ("correct", "not correct", "undecided", "(forms)", "correct with forms")
@@ -32,7 +31,7 @@ def b_judged(study: LabelledStudy) -> Section:
 def c_judged(study: LabelledStudy) -> Section:
     """Builds table 4: algorithm C, judged."""
     c = study.c_similarity
-    rows = {levels.c_level_name(low, high): (c >= low) & (c <= high) for low, high in levels.C_LEVELS}
+    rows = {published.c_level_name(low, high): (c >= low) & (c <= high) for low, high in published.C_LEVELS}
     return _graph_judged(study, "4", "C", study.of_c, rows, published.C_ROWS)
 
 
@@ -90,7 +89,11 @@ def drawn_evenly(study: LabelledStudy, name: str) -> str:
 
 
 def judged_table(
-    study: LabelledStudy, name: str, caption: str, masks: Mapping[str, Mask], beside: Mapping[str, published.PaperRow]
+    study: LabelledStudy,
+    name: str,
+    caption: str,
+    masks: Mapping[str, Mask],
+    beside: Mapping[str, published.PaperRow],
 ) -> ResultTable:
     """Tabulates shares of the judgements for each mask, with the paper's row of the same name.
 

@@ -12,9 +12,9 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from neardup.errors import BadInput
-from neardup.evaluation.pairs.corpus import Corpus
-from neardup.evaluation.pairs.labels import REASONS, Judgement, Label, kappa, label_of, united
-from neardup.evaluation.pairs.sampling import Drawn
+from neardup.evaluation.corpus import Corpus
+from neardup.evaluation.labels import REASONS, Judgement, Label, kappa, label_of, united
+from neardup.evaluation.sampling import Drawn
 from neardup.report.reasons import Reason
 
 LABELLER_CHARS_MAX = 60
@@ -134,7 +134,7 @@ class Labelling:
         return LabellerProgress(labeller, len(own), len(self.pairs), dict(counts), next(reversed(own), None))
 
     def agreement(self) -> dict[tuple[str, str], tuple[int, float | None]]:
-        """Computes Cohen's kappa of every two labellers, see `neardup.evaluation.pairs.labels.kappa`."""
+        """Computes Cohen's kappa of every two labellers, see `neardup.evaluation.labels.kappa`."""
         return kappa([label for own in self._by_labeller.values() for label in own.values()])
 
     def disagreed(self) -> list[int]:

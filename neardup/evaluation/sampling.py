@@ -13,9 +13,9 @@ import numpy.typing as npt
 from msgspec import Struct
 
 from neardup.errors import BadInput
-from neardup.evaluation.pairs.corpus import Corpus
-from neardup.evaluation.pairs.graphs import Graph
-from neardup.evaluation.pairs.levels import C_LEVELS, COMBINED_CUTOFF, c_level_name
+from neardup.evaluation.corpus import Corpus
+from neardup.evaluation.graphs import Graph
+from neardup.evaluation.henzinger_published import C_LEVELS, COMBINED_CUTOFF, c_level_name
 from neardup.kernels import joins
 from neardup.typed_json import decode
 

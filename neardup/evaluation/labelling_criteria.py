@@ -3,7 +3,7 @@
 Henzinger 2006, sections 3.1 to 3.4.
 """
 
-from neardup.evaluation.pairs.labels import REASONS, Judgement
+from neardup.evaluation.labels import REASONS, Judgement
 from neardup.report.reasons import Reason
 
 JUDGEMENTS: dict[Judgement, str] = {

@@ -8,8 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from neardup.errors import BadInput, NeardupError
-from neardup.evaluation.pairs.corpus import Corpus
-from neardup.evaluation.pairs.difference import common_tokens
+from neardup.evaluation.corpus import Corpus
+from neardup.evaluation.text_difference import common_tokens
 from neardup.page import Page
 from neardup.scheme import Scheme
 from neardup.sketch.content import article, main_content
@@ -112,7 +112,7 @@ class Texts:
         return sizes[0], sizes[1], common
 
     def ratio(self, a: int, b: int) -> float | None:
-        """Computes `neardup.evaluation.pairs.difference.common_ratio` of two pages, None as in `common`."""
+        """Computes `neardup.evaluation.text_difference.common_ratio` of two pages, None as in `common`."""
         found = self.common(a, b)
         if found is None:
             return None

@@ -5,10 +5,10 @@ from dataclasses import dataclass, field
 from importlib import resources
 
 from neardup.errors import NeardupError
-from neardup.evaluation.labelling.criteria import JUDGEMENTS, KEYS, MEANINGS, NAMES
-from neardup.evaluation.labelling.rounds import Labelling
-from neardup.evaluation.pairs.labels import REASONS
-from neardup.evaluation.pairs.texts import Texts
+from neardup.evaluation.corpus_texts import Texts
+from neardup.evaluation.labelling_criteria import JUDGEMENTS, KEYS, MEANINGS, NAMES
+from neardup.evaluation.labelling_rounds import Labelling
+from neardup.evaluation.labels import REASONS
 from neardup.report import environment
 from neardup.report.differ import TEXT_CHARS_MAX, Difference, Text, compare_texts, marks, text_words
 from neardup.report.passages import PASSAGES_MAX, Passages, clipped, passages
@@ -33,7 +33,7 @@ HEADERS: Mapping[str, str] = {
     "Cache-Control": "no-store",
 }
 
-_templates = environment("neardup.evaluation.labelling")
+_templates = environment("neardup.evaluation")
 _CRITERIA = {"judgements": JUDGEMENTS, "reasons": REASONS, "meanings": MEANINGS, "names": NAMES, "keys": KEYS}
 
 
@@ -148,7 +148,7 @@ def home_html(labelling: Labelling, prefix: str, problem: str = "", done: str = 
 
 def asset(name: str) -> tuple[str, str]:
     """Returns (content type, text) of `label.css` or `label.js`."""
-    here = resources.files("neardup.evaluation.labelling")
+    here = resources.files("neardup.evaluation")
     if name == "label.js":
         return "text/javascript", here.joinpath(name).read_text(encoding="utf-8")
     style = resources.files("neardup.report").joinpath("report.css").read_text(encoding="utf-8")

@@ -3,7 +3,10 @@
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from neardup.evaluation.pairs.levels import c_level_name
+#: The cutoff of C-similarity in the combined algorithm, and the threshold t of algorithm C (bits of 384).
+COMBINED_CUTOFF, C_MIN = 355, 372
+#: Ranges of C-similarity, both ends included.
+C_LEVELS = ((382, 384), (379, 381), (376, 378), (0, 375))
 
 
 class PaperRow(NamedTuple):
@@ -68,3 +71,10 @@ def c_share(low: int, high: int) -> float:
 def same_site_share(rows: Mapping[str, PaperRow]) -> float:
     """Returns the share of the paper's labelled pairs of an algorithm on one site."""
     return round(rows["same site"].pairs / rows["all"].pairs, 3)
+
+
+def c_level_name(low: int, high: int) -> str:
+    """Returns the name of a range of C-similarity in the paper's table."""
+    if high == 384:
+        return f"C-similarity >= {low}"
+    return f"C-similarity {low}-{high}" if low else f"C-similarity < {high + 1}"

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from neardup.evaluation.henzinger import published
-from neardup.evaluation.henzinger.choices import (
+from neardup.evaluation import henzinger_published as published
+from neardup.evaluation.henzinger_choices import (
     KEPT_MIN,
     LABELS_MIN,
     Cutoff,
@@ -14,10 +14,8 @@ from neardup.evaluation.henzinger.choices import (
     find_knee,
     together,
 )
-from neardup.evaluation.henzinger.label_tables import by_site, drawn_evenly, judged_table
-from neardup.evaluation.pairs import levels
-from neardup.evaluation.pairs.labels import Judgement
-from neardup.evaluation.pairs.study import NO_LABELS, CrawlStudy, Mask
+from neardup.evaluation.henzinger_label_tables import by_site, drawn_evenly, judged_table
+from neardup.evaluation.labels import Judgement
 from neardup.evaluation.sections import (
     Cell,
     Plot,
@@ -30,6 +28,7 @@ from neardup.evaluation.sections import (
     share,
     text,
 )
+from neardup.evaluation.study import NO_LABELS, CrawlStudy, Mask
 from neardup.report.plots import Axes, Series
 
 
@@ -52,7 +51,7 @@ def combined_section(study: CrawlStudy) -> Section:
     knee = find_knee(study)
     section.plots += [*_precision_plot(everything, knee), *_r_plot(knee)]
     section.tables.append(_cutoffs(knee))
-    cutoff = levels.COMBINED_CUTOFF if knee.chosen is None else knee.chosen
+    cutoff = published.COMBINED_CUTOFF if knee.chosen is None else knee.chosen
     kept = knee.s2 & (study.c_similarity >= cutoff)
     name = f"Pairs of S2 that cutoff {cutoff} keeps"
     if knee.chosen is None:
@@ -71,7 +70,7 @@ def _alternatives(study: CrawlStudy, knee: Knee, cutoff: int) -> ResultTable:
     ways: list[tuple[str, Mask, float | None]] = [
         ("B alone", study.of_b, None),
         ("B with B-similarity of at least 3", study.b_similarity >= 3, None),
-        *((f"combined, cutoff {c}", study.c_similarity >= c, paper) for c in (cutoff, levels.COMBINED_CUTOFF)),
+        *((f"combined, cutoff {c}", study.c_similarity >= c, paper) for c in (cutoff, published.COMBINED_CUTOFF)),
     ]
     for name, mask, theirs in ways:
         n = int((knee.s2 & mask).sum())
@@ -113,8 +112,8 @@ def _site_split(study: CrawlStudy, knee: Knee, cutoff: int) -> ResultTable:
 
 
 def _cutoffs(knee: Knee) -> ResultTable:
-    middle = levels.COMBINED_CUTOFF if knee.chosen is None else knee.chosen
-    near = {levels.COMBINED_CUTOFF, *range(middle - 6, middle + 7)}
+    middle = published.COMBINED_CUTOFF if knee.chosen is None else knee.chosen
+    near = {published.COMBINED_CUTOFF, *range(middle - 6, middle + 7)}
     rows: list[list[Cell]] = [
         [str(p.cutoff) + (" (knee)" if p.cutoff == knee.chosen else ""), p.kept, p.precision, p.r]
         for p in knee.curve
@@ -127,7 +126,7 @@ def _cutoffs(knee: Knee) -> ResultTable:
 def _precision_plot(points: list[Cutoff], knee: Knee) -> list[Plot]:
     defined = [(float(p.cutoff), p.precision) for p in points if p.precision is not None]
     kept = [(float(p.cutoff), p.r) for p in points if p.precision is not None and p.r is not None]
-    paper, knee_at = levels.COMBINED_CUTOFF, knee.chosen
+    paper, knee_at = published.COMBINED_CUTOFF, knee.chosen
     marks = [(paper, f"paper {paper}") if knee_at is None else (knee_at, f"knee {knee_at}")]
     axes = Axes("cutoff (C-similarity)", "share", y_range=(0, 1), marks=marks)
     series = [Series("precision", defined), Series("R", kept)]

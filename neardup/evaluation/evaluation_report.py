@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from neardup.errors import BadInput
-from neardup.evaluation.henzinger.choice_tables import combined_section, t_section
-from neardup.evaluation.henzinger.label_tables import (
+from neardup.evaluation.corpus import CorpusCounts
+from neardup.evaluation.henzinger_choice_tables import combined_section, t_section
+from neardup.evaluation.henzinger_label_tables import (
     b_judged,
     c_judged,
     far_apart,
@@ -19,20 +20,19 @@ from neardup.evaluation.henzinger.label_tables import (
     reasons_of_undecided,
     worst_sites,
 )
-from neardup.evaluation.henzinger.pairs_tables import (
+from neardup.evaluation.henzinger_pairs_tables import (
     between_section,
     graph_section,
     hosts_section,
     levels_section,
     term_differences,
 )
-from neardup.evaluation.henzinger.variants import ablation_section
-from neardup.evaluation.pairs.corpus import CorpusCounts
-from neardup.evaluation.pairs.labels import Judgement
-from neardup.evaluation.pairs.study import CrawlStudy, LabelledStudy
+from neardup.evaluation.henzinger_variants import ablation_section
+from neardup.evaluation.labels import Judgement
 from neardup.evaluation.rule_tables import rules_section
 from neardup.evaluation.run_tables import RunStudy, run_section, run_sections
 from neardup.evaluation.sections import Cell, ResultTable, Section, by_name, shown
+from neardup.evaluation.study import CrawlStudy, LabelledStudy
 from neardup.report import environment, styled
 from neardup.report.plots import standalone
 from neardup.verdict import Kind

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from neardup.evaluation.pairs import difference
-from neardup.evaluation.pairs.difference import common_ratio, common_tokens, ratio_at_most
+from neardup.evaluation import text_difference
+from neardup.evaluation.text_difference import common_ratio, common_tokens, ratio_at_most
 from tests.oracle.lcs import lcs
 
 pytestmark = pytest.mark.kernel
@@ -13,7 +13,7 @@ pytestmark = pytest.mark.kernel
 @pytest.mark.parametrize("seed", range(12))
 @pytest.mark.parametrize("edits", [400, 3])  # Myers alone, and the bits after it has given up
 def test_both_ways_agree_with_the_table(seed: int, edits: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(difference, "_EDITS", edits)
+    monkeypatch.setattr(text_difference, "_EDITS", edits)
     rng = np.random.default_rng(seed)
     for n, m, letters in ((0, 5, 3), (1, 1, 1), (64, 64, 4), (65, 130, 9), (150, 40, 3), (200, 190, 60)):
         a, b = rng.integers(0, letters, n, dtype=np.uint64), rng.integers(0, letters, m, dtype=np.uint64)
@@ -24,7 +24,7 @@ def test_both_ways_agree_with_the_table(seed: int, edits: int, monkeypatch: pyte
 
 
 def test_a_carry_crosses_words_without_a_match(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(difference, "_EDITS", 3)
+    monkeypatch.setattr(text_difference, "_EDITS", 3)
     a = np.arange(1000, 1192, dtype=np.uint64)
     a[[1, 150]] = 7  # in the first and the third word of 64 places, none in the second
     assert common_tokens(a, np.array([7], np.uint64)) == 1
@@ -38,7 +38,7 @@ def test_a_bound_by_occurrences() -> None:
 
 
 def test_sequences_too_long_are_not_guessed_at(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(difference, "_EDITS", 3)
+    monkeypatch.setattr(text_difference, "_EDITS", 3)
     a, b = np.arange(300, dtype=np.uint64), np.arange(300, dtype=np.uint64)[::-1].copy()
     assert common_tokens(a, b) == 1
     assert common_tokens(a, b, steps_max=100) is None

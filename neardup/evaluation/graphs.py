@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from neardup.errors import BadInput
-from neardup.evaluation.pairs.corpus import Corpus
+from neardup.evaluation.corpus import Corpus
 from neardup.kernels import joins
 
 #: Most pairs kept per graph, 11 bytes each. A larger graph keeps a seeded sample; counts and degrees stay exact.

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from neardup.evaluation.henzinger.label_tables import agreement
-from neardup.evaluation.pairs.labels import Judgement, Label, LabelledPairs
+from neardup.evaluation.henzinger_label_tables import agreement
+from neardup.evaluation.labels import Judgement, Label, LabelledPairs
 from neardup.evaluation.sections import Cell, ResultTable, Section, count, share, text
 from neardup.signals.learning import measured
 

@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping
 
 from neardup.errors import BadInput
-from neardup.evaluation.pairs.texts import Texts
+from neardup.evaluation.corpus_texts import Texts
 from neardup.text.decoding import HTML, decode
 
 #: Headers of the page. `sandbox` also applies if its address is opened outside the frame.

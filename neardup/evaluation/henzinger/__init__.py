@@ -1,1 +1,0 @@
-"""Computes the tables and plots of Henzinger 2006, and the paper's choice of thresholds."""

@@ -1,1 +1,0 @@
-"""Supports labelling by people: rounds, pages, criteria, and agreement of labellers."""
