@@ -30,12 +30,7 @@ GROUPS: Sequence[tuple[str, Sequence[Entry]]] = (
     ),
     (
         "Tutorials",
-        (
-            Entry("Three walks", "walks.html", "deploy/walks/README.md"),
-            Entry("Crawler engineer", "walk-crawler-engineer.html", "deploy/walks/crawler-engineer.md"),
-            Entry("Indexer engineer", "walk-indexer-engineer.html", "deploy/walks/indexer-engineer.md"),
-            Entry("Data scientist", "walk-data-scientist.html", "deploy/walks/data-scientist.md"),
-        ),
+        (Entry("Three walks", "walks.html", "deploy/walks/README.md"),),
     ),
     (
         "How-to",

@@ -1,4 +1,4 @@
-"""The walk of a data scientist, typed into a shell as `deploy/walks/data-scientist.md` has it."""
+"""The walk of a data scientist, typed into a shell as `deploy/walks/README.md` has it."""
 
 from pathlib import Path
 
@@ -18,7 +18,7 @@ def test_a_corpus_loses_its_repeats_and_says_which(tmp_path: Path, monkeypatch: 
     (tmp_path / "demo").mkdir()
     samples = crawl(12)
     write_warc(tmp_path / "demo" / "crawl.warc.gz", samples)
-    *typed, look = commands("data-scientist")
+    *typed, look = commands("Data scientist")
     with Typist(tmp_path, {"NEARDUP_SEED": "7"}) as typist:
         for command in typed:
             typist(command)

@@ -1,4 +1,4 @@
-"""The walks through the line, typed into a shell as the pages in `deploy/walks/` have them."""
+"""The walks through the line, typed into a shell as `deploy/walks/README.md` has them."""
 
 import io
 import tarfile
@@ -78,7 +78,7 @@ def test_the_walks_of_a_crawler_and_of_an_indexer(typist: Typist, broker: str, n
                 v["url"] for batch in consumer.batches(follow=False) for v in batch.verdicts if v["verdict"] == kind
             }
 
-    start, *crawl = commands("crawler-engineer")
+    start, *crawl = commands("Crawler engineer")
     assert start == "python deploy/kafka/broker.py --port 9092 --behind"
     reported = {}
     for command in crawl:
@@ -88,12 +88,12 @@ def test_the_walks_of_a_crawler_and_of_an_indexer(typist: Typist, broker: str, n
         elif command.startswith("neardup publish"):
             # The archive is judged first, as in the tutorial; otherwise the representatives would not be known.
             eventually(lambda: output("near_duplicate") == {f"{NEW}inheritance.html"}, "the archive is judged")
-    assert "unique, page id" in reported["ping"]
+    assert "unique, page id" in reported["topics"]
     site = f"http://127.0.0.1:{typist.instead['8765']}/"
     eventually(lambda: f"{site}inheritance.html" in output("exact_duplicate"), "the crawl is judged")
     assert f"{NEW}inheritance.html\t{OLD}inheritance.html" in typist(crawl[-1])
 
-    fill, find, gone, promoted, take, find_again, stop = commands("indexer-engineer")
+    fill, find, gone, promoted, take, find_again, stop = commands("Indexer engineer")
     assert "3 texts" in typist(fill)
     assert typist(find).split() == [f"{OLD}inheritance.html"]
     typist(gone)

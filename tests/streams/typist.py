@@ -1,4 +1,4 @@
-"""Commands of the pages in `deploy/walks/`, typed into a shell as a person does."""
+"""Commands of the walks in `deploy/walks/README.md`, typed into a shell as a person does."""
 
 import os
 import re
@@ -21,8 +21,11 @@ PATIENCE_SECONDS = 180.0
 
 
 def commands(walk: str) -> list[str]:
-    """The commands of a page, without comments. The input of a program behind `<<'END'` belongs to its command."""
-    section = (WALKS / f"{walk}.md").read_text()
+    """The commands of a walk, without comments. The input of a program behind `<<'END'` belongs to its command.
+
+    walk: heading of a section of `deploy/walks/README.md`.
+    """
+    section = (WALKS / "README.md").read_text().split(f"\n## {walk}\n")[1].split("\n## ")[0]
     out: list[str] = []
     for block in re.findall(r"^```\n(.*?)^```$", section, re.MULTILINE | re.DOTALL):
         inside = False
