@@ -30,6 +30,7 @@ _EXPECTED = re.compile(
     r"Expected `(?P<kinds>[^`]+)`(?:, got `(?P<given>[^`]+)`"
     r"|(?: of (?P<length>length))? (?P<sign>>=|<=) (?P<bound>\S+))"
 )
+_ENUM = "Invalid enum value "
 _SIGNS = {">=": "at least", "<=": "at most"}
 
 
@@ -66,6 +67,8 @@ def _sentence(message: str) -> str:
                 return f"{subject} has a length out of range: {required} of a length of {least} is required"
             return f"{subject} is out of range: {required} of {least} is required"
         return f"{subject} is {_GIVEN.get(found['given'], found['given'])}, and {required} is required"
+    if reason.startswith(_ENUM):
+        return f"{field or 'the value'} is {reason.removeprefix(_ENUM)}, which is no known value"
     name = reason.partition("`")[2].partition("`")[0]
     path = f"{field}.{name}" if field else name
     if reason.startswith("Object missing required field"):

@@ -12,6 +12,7 @@ Without the topic, or without a record of a kind, the generation without a name 
 holds.
 """
 
+import dataclasses
 from collections.abc import Mapping
 from contextlib import closing
 from dataclasses import asdict, dataclass, field, replace
@@ -19,9 +20,11 @@ from enum import StrEnum
 from typing import Any
 
 import orjson
+from msgspec import Struct
 
 from neardup.errors import CorruptRecord
 from neardup.sketch.takedown_hashes import Named, Takedown
+from neardup.typed_json import decode, typed
 from streams.errors import TopicError
 from streams.kafka.admin import BROKER_TIME, Admin
 from streams.kafka.connection import Connection
@@ -198,25 +201,42 @@ def _encoded(value: Mapping[str, Any]) -> bytes:
     return orjson.dumps({"format": _FORMAT, **value})
 
 
+class _Live(Struct):
+    generation: str
+    before: str | None
+    since_ms: int
+
+
+class _Policy(Struct):
+    policy: str
+
+
+class _Takedown(Struct):
+    what: Named
+    hash: str
+    length: int
+
+
 def _content_of(values: Mapping[bytes, bytes], topic: str) -> Generations:
-    live: dict[str, Any] = {"generation": "", "before": None, "since_ms": 0}
-    known, canonical, takedowns = {}, "", []
+    live, known, canonical, takedowns = _Live("", None, 0), {}, "", []
     for key, value in values.items():
         try:
-            fields = orjson.loads(value)
-            if fields.pop("format") != _FORMAT:
+            fields = decode(value, dict[str, Any])
+            if fields.pop("format", None) != _FORMAT:
                 raise ValueError("this program does not know its form")
             if key == _LIVE:
-                live = {name: fields[name] for name in live}
+                live = typed(fields, _Live)
             elif key == _CANONICAL:
-                canonical = str(fields["policy"])
+                canonical = typed(fields, _Policy).policy
             elif key.startswith(_TAKEDOWN):
-                takedowns.append(Takedown(Named(fields["what"]), bytes.fromhex(fields["hash"]), int(fields["length"])))
+                given = typed(fields, _Takedown)
+                takedowns.append(Takedown(given.what, bytes.fromhex(given.hash), given.length))
             elif key.startswith(_PREFIX):
-                fields |= {"archives": tuple(fields["archives"]), "stage": Stage(fields["stage"])}
-                known[fields["name"]] = Generation(**fields)
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
+                if unknown := sorted(fields.keys() - {each.name for each in dataclasses.fields(Generation)}):
+                    raise ValueError(f"{', '.join(unknown)}: no known field")
+                described = typed(fields, Generation)
+                known[described.name] = described
+        except ValueError as error:
             name = key.decode("utf-8", "replace")
             raise CorruptRecord(f"topic {topic}: the record {name!r} cannot be read: {error}") from error
-    since_ms = int(live["since_ms"])
-    return Generations(str(live["generation"]), live["before"], since_ms, known, canonical, tuple(takedowns))
+    return Generations(live.generation, live.before, live.since_ms, known, canonical, tuple(takedowns))

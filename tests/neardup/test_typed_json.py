@@ -1,11 +1,16 @@
 """Typed JSON: what is read, and the sentence that names a wrong field."""
 
+from enum import StrEnum
 from typing import Annotated
 
 import pytest
 from msgspec import Meta, Struct
 
 from neardup.typed_json import decode
+
+
+class Color(StrEnum):
+    RED = "red"
 
 
 class Inner(Struct, forbid_unknown_fields=True):
@@ -21,6 +26,7 @@ class Outer(Struct):
     body: str | Inner | None = None
     size: Annotated[int, Meta(le=65536)] = 0
     name: Annotated[str, Meta(min_length=1)] = "-"
+    color: Color = Color.RED
     low: Annotated[float, Meta(le=0.1)] = 0
     more: dict[str, Inner] = {}
 
@@ -48,6 +54,7 @@ def test_decode_reads_what_other_writers_mean() -> None:
         (b'{"share": -1}', "share is out of range: a number of at least 0 is required"),
         (b'{"size": 100000}', "size is out of range: an integer of at most 65,536 is required"),
         (b'{"name": ""}', "name has a length out of range: text of a length of at least 1 is required"),
+        (b'{"color": "blue"}', "color is 'blue', which is no known value"),
         (b'{"low": 0.25}', "low is out of range: a number of at most 0.1 is required"),
         (b'{"body": 3}', "body is an integer, and text or an object is required"),
         (b'{"body": {}}', "body.name is missing"),
