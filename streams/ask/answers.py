@@ -16,7 +16,6 @@ from typing import Any
 from neardup.decider import Decider
 from neardup.errors import StateError
 from neardup.index.layered import Deferred
-from neardup.index.rocks import RocksSnapshot
 from neardup.limits import PLACE_BITS
 from neardup.page import Page
 from neardup.sharded.answering import answer
@@ -172,8 +171,7 @@ class ShardSnapshots:
         try:
             for number in range(decider.shards):
                 cache_bytes = (256 << 20) // decider.shards
-                store = snapshot(shard_folder(directory, number), self._held, cache_bytes=cache_bytes)
-                self._shards.append(_Snapshot(number, store))
+                self._shards.append(_Snapshot(number, shard_folder(directory, number), self._held, cache_bytes))
         except BaseException:
             self.close()
             raise
@@ -217,9 +215,9 @@ class ShardSnapshots:
 class _Snapshot:
     """One shard. position: offset behind the last message whose effects are in `rows`."""
 
-    def __init__(self, number: int, store: RocksSnapshot) -> None:
-        self.number, self._store = number, store
-        self.position, self.rows = applied_to(store), Deferred(store)
+    def __init__(self, number: int, index: Path, held: ExitStack, cache_bytes: int) -> None:
+        self.number, self._store = number, snapshot(index, held, cache_bytes=cache_bytes)
+        self.position, self.rows = applied_to(self._store), Deferred(self._store)
 
     def catch_up(self) -> None:
         before = applied_to(self._store)

@@ -390,7 +390,7 @@ def replay(
     piped = out in (None, "-") and to_topic is None
     with _output(out) as file, bar(shown=not piped) as shown:
         if scan is not None:
-            from streams.state.scan_reader import read_scan
+            from streams.state.scan_snapshot import read_scan
 
             with read_scan(scan) as opened:
                 other = given.decider(opened.scheme) if given.decider_values else None

@@ -38,7 +38,7 @@ def report(state: State = STATE, *, out: Annotated[Path, Writes("The file to wri
     Write a report of a scan as one HTML file: verdicts, charts, and samples with their evidence.
     """
     from streams.scan.report import write_report
-    from streams.state.scan_reader import read_scan
+    from streams.state.scan_snapshot import read_scan
 
     announce_compiler("sketching")
     with read_scan(state) as opened:
@@ -81,7 +81,7 @@ def explain(
         return
     if (url is None) == (prefix is None):
         raise WrongUsage("name a URL; or --prefix for the pages below it; or --rows for an overview of the index")
-    from streams.state.scan_reader import read_scan
+    from streams.state.scan_snapshot import read_scan
     from streams.verdicts.explain import explain_command, listed
 
     with read_scan(state) as opened:
@@ -97,24 +97,24 @@ def explain(
 
 def _print_rows(state: Path, url: str | None, page_id: int | None, cluster: int | None, as_json: bool) -> None:
     from streams.files.documents import indexed
-    from streams.state import inspect
+    from streams.state import index_rows
     from streams.state.scan_reader import read_sources
 
     with ExitStack() as held:
-        opened = inspect.open_index(state, held)
+        opened = index_rows.open_index(state, held)
         if cluster is not None:
-            print_json(inspect.of_cluster(opened, cluster))
+            print_json(index_rows.of_cluster(opened, cluster))
         elif page_id is not None:
-            print_json(inspect.sketch_of(opened, page_id))
+            print_json(index_rows.sketch_of(opened, page_id))
         elif url is not None:
-            print_json(inspect.of_url(opened, indexed(url, read_sources(opened.path).values(), opened.store)))
+            print_json(index_rows.of_url(opened, indexed(url, read_sources(opened.path).values(), opened.store)))
         else:
             with bar(shown=not as_json) as progress:
-                found, text = inspect.overview(opened, lambda count: progress.phase(f"{count:,} rows", 0, 0))
+                found, text = index_rows.overview(opened, lambda count: progress.phase(f"{count:,} rows", 0, 0))
             if as_json:
                 print_json(text)
             else:
-                print_rich(inspect.shown(found, text))
+                print_rich(index_rows.shown(found, text))
 
 
 @command(
@@ -152,7 +152,7 @@ def compare(
     announce_compiler()
     scheme, decider = SCHEME, None
     if state is not None:
-        from streams.state.scan_reader import read_scan
+        from streams.state.scan_snapshot import read_scan
 
         with read_scan(state) as opened:
             scheme, decider = opened.scheme, opened.decider

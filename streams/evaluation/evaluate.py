@@ -38,7 +38,8 @@ from streams.files.not_read import NotRead
 from streams.files.sources import LocalSource, ReadOptions, SourceRecord, open_all
 from streams.formats.message import Message, decode_entry
 from streams.ports import Progress, silent
-from streams.state.scan_reader import ScanReader, read_scan
+from streams.state.scan_reader import ScanReader
+from streams.state.scan_snapshot import read_scan
 
 #: Fixed, so that two evaluations of the same files give the same figures.
 SCHEME = Scheme(seed=FIXED_SEED)

@@ -19,7 +19,7 @@ from neardup.wording import counted
 from streams.evaluation.evaluate import open_crawl
 from streams.ports import Progress, silent
 from streams.process.terminal import table_of
-from streams.state.scan_reader import read_scan
+from streams.state.scan_snapshot import read_scan
 from streams.verdicts import diff_command as diff
 from streams.verdicts.diff import Diff
 from streams.verdicts.replay import Stretch, replay_scan

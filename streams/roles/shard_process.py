@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from neardup.errors import NeardupError, StateError
-from neardup.index.rocks import RocksStore
+from neardup.index.column_families import Store
 from neardup.sharded.epochs import Sharding
 from neardup.sharded.messages import Candidates
 from neardup.sharded.shard import Shard, applied_to
@@ -467,7 +467,7 @@ def _remove_if_outdated(state: Path, restoring: Restoring) -> None:
             _log.info("removed the index of a shard that runs elsewhere", shard=int(state.name), folder=str(state))
 
 
-def _bind(store: RocksStore, log: KafkaLog, settings: Settings, state: str) -> None:
+def _bind(store: Store, log: KafkaLog, settings: Settings, state: str) -> None:
     """Notes in the rows which log they belong to. Raises StateError for rows of another log or generation."""
     required, held = LogNames(log.cluster_id, log.topic.id.hex(), settings.generation), log_names(store)
     if held is None:

@@ -18,7 +18,6 @@ from collections import deque
 from collections.abc import Callable
 
 from neardup.index.column_families import Family, Store
-from neardup.index.rocks import RocksStore
 from neardup.sharded.epochs import Sharding
 from neardup.sharded.messages import Effects
 from neardup.sharded.shard import Shard
@@ -28,6 +27,7 @@ from streams.kafka.shard_answers import AnswerWriter
 from streams.pipeline.effects import EffectsReader
 from streams.pipeline.shared_log import LogView
 from streams.roles.runtime import Runtime
+from streams.state.checkpoint_make import CopyableIndex
 from streams.state.checkpoint_role import RoleCheckpoints
 
 #: Messages of the log that are read together; each has 1 MB at most.
@@ -131,7 +131,7 @@ class ShardRole:
                 worked = True
                 self._effects.keep_position(self._store, self._shard.effects_position)
         self._flush_when_due()  # (5)
-        if self.checkpoints is not None and isinstance(self._store, RocksStore):
+        if self.checkpoints is not None and isinstance(self._store, CopyableIndex):
             self.checkpoints.look(self._folded, self._store)
         if worked:
             self._worked = self._steady_s()

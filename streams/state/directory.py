@@ -12,8 +12,8 @@ A matcher has no more: its log and its verdicts are topics. A scan and the libra
 """
 
 import tempfile
-from collections.abc import Callable
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
@@ -158,6 +158,22 @@ def kept_both(path: Path) -> tuple[Scheme, Decider]:
     if scheme is None or first is None:
         raise StateError(f"{path} lacks scheme.json or decider.json; name a state directory, or restore them")
     return scheme, first
+
+
+@contextmanager
+def temporary_index(state: Path | None = None) -> Iterator["RocksStore"]:
+    """A temporary index on disk, because that of a long log does not fit into memory.
+
+    state: temporary directory that holds an index to use.
+    """
+    from neardup.index.rocks import RocksStore  # RocksDB is loaded only when it is used
+
+    with tempfile.TemporaryDirectory(prefix="neardup-index-") as folder:
+        store = RocksStore((state or Path(folder)) / "index")
+        try:
+            yield store
+        finally:
+            store.close()
 
 
 def shard_folder(path: Path, number: int) -> Path:

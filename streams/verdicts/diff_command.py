@@ -24,7 +24,8 @@ from neardup.urls import name_of
 from neardup.verdict import Coordinates
 from neardup.wording import counted
 from streams.process.terminal import safe, table_of
-from streams.state.scan_reader import ScanReader, read_scan
+from streams.state.scan_reader import ScanReader
+from streams.state.scan_snapshot import read_scan
 from streams.verdicts.diff import CHANGED, Diff, History, Sample, Verdict, diff
 from streams.verdicts.tables import must_be_writable, write_table
 

@@ -18,12 +18,12 @@ import numpy as np
 
 from neardup.decider import Decider
 from neardup.errors import CorruptRecord
-from neardup.index.rocks import RocksStore
 from neardup.sketch.layout import HEADER
 from neardup.verdict import Verdict
 from streams.errors import PositionLost, WrongUsage
 from streams.formats.message import Message, decode_entry, is_control
 from streams.pipeline.matcher import FOLD_BYTES_MAX, Matcher
+from streams.state.directory import temporary_index
 from streams.state.scan_reader import ScanReader
 from streams.state.scan_shards import ShardsOfFold
 
@@ -211,7 +211,7 @@ def replay_scan(
     done, end = Replayed(), state.log.end()
     kept = state.kept_lines()
     first = decider or state.first_decider
-    with scratch_store() as store, shards_of_fold(first) as shards:
+    with temporary_index() as store, shards_of_fold(first) as shards:
         matcher = Matcher(store, first)
         matcher.shards = shards
         for verdicts in replayed(state.log.read(0), matcher, stretch, lambda offset: progress(offset, end)):
@@ -241,14 +241,3 @@ def shards_of_fold(decider: Decider) -> Iterator[ShardsOfFold | None]:
             yield shards
         finally:
             shards.close()
-
-
-@contextmanager
-def scratch_store(state: Path | None = None) -> Iterator[RocksStore]:
-    """A temporary index on disk, because that of a long log does not fit into memory. state: holds an index to use."""
-    with tempfile.TemporaryDirectory(prefix="neardup-replay-") as folder:
-        store = RocksStore((state or Path(folder)) / "index")
-        try:
-            yield store
-        finally:
-            store.close()

@@ -18,8 +18,8 @@ from streams.pipeline.matcher import folded_to
 from streams.process import logs
 from streams.state.checkpoint_manifest import Checkpoint
 from streams.state.checkpoint_store import CheckpointStore
-from streams.state.directory import kept_decider
-from streams.verdicts.replay import Present, Progress, Replayed, Stretch, replayed, scratch_store, shards_of_fold
+from streams.state.directory import kept_decider, temporary_index
+from streams.verdicts.replay import Present, Progress, Replayed, Stretch, replayed, shards_of_fold
 
 if TYPE_CHECKING:
     from streams.kafka import KafkaLog, Writer
@@ -70,7 +70,7 @@ def replay_stream(
         later = partial(messages_from, settings)
         state = Path(held.enter_context(tempfile.TemporaryDirectory(prefix="neardup-replay-"))) / "state"
         before = None if settings.is_sharded else _before(settings, log, stretch, state)
-        store = held.enter_context(scratch_store(state))
+        store = held.enter_context(temporary_index(state))
         # A generation that judges another one's sketches has one decider: it ignores changes in the log.
         changes = () if settings.judges_anew else decider_changes_in(later(max(folded_to(store), log.first_offset())))
         if before is not None:

@@ -15,7 +15,8 @@ from neardup.verdict import Coordinates
 from streams.files.documents import urls_named
 from streams.formats.message import decode_message
 from streams.state.directory import kept_policy
-from streams.state.scan_reader import ScanReader, read_scan
+from streams.state.scan_reader import ScanReader
+from streams.state.scan_snapshot import read_scan
 from streams.views.audits import Audits, NoAudits
 from streams.views.health import of_scan
 from streams.views.lists import Facts, Row, closeness_to

@@ -25,7 +25,7 @@ from streams.formats.codecs import fetch_time
 from streams.kafka import ControlTopic, KafkaPages, MergedPages, Stage, topics
 from streams.operate.cut_over import cut_over
 from streams.operate.operator_decisions import forget
-from streams.state import inspect as look
+from streams.state import index_rows as look
 from streams.verdicts.diff import diff
 from streams.verdicts.replay import Stretch
 from streams.verdicts.replay_stream import replay_stream

@@ -14,7 +14,7 @@ from line import Line, Make, story
 
 from neardup.errors import BadInput
 from streams.client import LiveVerdicts
-from streams.state import inspect as look
+from streams.state import index_rows as look
 from tests import forked
 from tests.streams.archives import crawl, write_warc
 from tests.streams.shell import Ended, Shell

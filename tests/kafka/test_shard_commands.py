@@ -17,7 +17,7 @@ from streams.roles.shard_process import shard_checkpoints, shard_state
 from streams.state.checkpoint_make import make
 from streams.state.checkpoint_restore import bring_back
 from streams.state.checkpoint_store import CheckpointStore
-from streams.state.inspect import open_index, overview, sketch_of
+from streams.state.index_rows import open_index, overview, sketch_of
 from streams.state.scan_directory import State
 from streams.verdicts.replay import Stretch
 from streams.verdicts.replay_stream import replay_stream

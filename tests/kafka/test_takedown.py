@@ -14,7 +14,7 @@ from neardup.errors import BadInput
 from neardup.sketch.takedown_hashes import of_prefix, of_url
 from streams.errors import WrongScheme
 from streams.operate.operator_decisions import forget, forget_stream
-from streams.state import inspect as look
+from streams.state import index_rows as look
 from streams.state.checkpoint_store import CheckpointStore
 from tests import whole
 from tests.streams import contradictions

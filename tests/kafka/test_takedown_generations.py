@@ -17,7 +17,7 @@ from streams.kafka import Generation, Stage, TopicReader, Writer
 from streams.kafka.topics import Sizes, create
 from streams.operate.cut_over import cut_over
 from streams.operate.operator_decisions import forget
-from streams.state import inspect as look
+from streams.state import index_rows as look
 
 pytestmark = pytest.mark.whole
 

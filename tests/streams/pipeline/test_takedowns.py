@@ -21,7 +21,7 @@ from streams.formats.message import Forget, decode_entry, decode_verdicts, encod
 from streams.pipeline.folded_takedowns import takedowns_of, without
 from streams.pipeline.matcher import Matcher
 from streams.scan.scan import scan
-from streams.state import inspect as look
+from streams.state import index_rows as look
 from streams.state.checkpoint_manifest import describe
 from streams.state.checkpoint_store import CheckpointStore
 from streams.state.scan_directory import State

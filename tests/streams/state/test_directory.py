@@ -11,10 +11,10 @@ from neardup.errors import CorruptRecord, StateError
 from neardup.scheme import Scheme
 from streams.ask.answers import IndexSnapshot
 from streams.scan.scan import scan
-from streams.state.inspect import open_index
+from streams.state.index_rows import open_index
 from streams.state.matcher_directory import MatcherDirectory
 from streams.state.scan_directory import State
-from streams.state.scan_reader import read_scan
+from streams.state.scan_snapshot import read_scan
 from tests.streams.archives import crawl, write_warc
 
 SCHEME = Scheme(seed=7)

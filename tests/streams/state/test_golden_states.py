@@ -12,7 +12,7 @@ import pytest
 from neardup.index.column_families import Family
 from neardup.scheme import Scheme
 from streams.formats.message import Forget, Message, decode_entry
-from streams.state import inspect as look
+from streams.state import index_rows as look
 from streams.state.scan_directory import State
 from tests.golden import states
 from tests.streams import contradictions
