@@ -11,7 +11,7 @@ so numbers that depend on it cannot be tuned. The result is a proposal; nothing 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from itertools import compress
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -71,18 +71,29 @@ class Tuned:
     gain: Interval
 
 
+class CurvePoint(NamedTuple):
+    """The figures on S1 with one number at `value`, all others as they are now."""
+
+    value: float
+    precision: float
+    recall: float
+    f1: float
+
+
 @dataclass
 class Tuning:
     """The result of tuning.
 
     now, then: figures of the current and of the proposed decider on S2. gain: gain of F1 on S2.
     changes: changes in the order of choice. effective: numbers that change any ruling on S1, for better or worse.
+    curves: of each of these numbers, by ascending value.
     """
 
     decider: Decider
     proposed: Decider
     changes: list[Tuned]
     effective: list[str]
+    curves: dict[str, list[CurvePoint]]
     chosen_on: int
     now: Measured
     then: Measured
@@ -119,6 +130,7 @@ class Tuning:
             "measured_on": self.now.pairs,
             "changes": [{**asdict(one), "gain": one.gain._asdict()} for one in self.changes],
             "effective": self.effective,
+            "curves": {name: [point._asdict() for point in points] for name, points in self.curves.items()},
             "now": {name: getattr(self.now, name)._asdict() for name in shares},
             "then": {name: getattr(self.then, name)._asdict() for name in shares},
             "f1_gain": self.gain._asdict(),
@@ -155,6 +167,11 @@ class _Half:
         right, whole = int((taken & self.correct).sum()), int(taken.sum() + self.correct.sum())
         return 2 * right / whole if whole else 0.0
 
+    def point(self, value: float, taken: Mask) -> CurvePoint:
+        """Computes the figures of pairs that are called duplicates with a number at `value`."""
+        right, called, all_correct = (int(mask.sum()) for mask in (taken & self.correct, taken, self.correct))
+        return CurvePoint(value, right / called if called else 1.0, right / max(1, all_correct), self.f1(taken))
+
     def resampled(self, taken: Mask) -> npt.NDArray[np.float64]:
         """Computes F1 per resampling: float64[rounds]; every call uses the same resamplings."""
         table = np.zeros((self._weights.shape[1], 3))
@@ -190,11 +207,12 @@ def tune(
     s1, s2 = (
         _Half(list(compress(pairs, mask)), correct[mask], groups[mask], seed, content) for mask in (first, ~first)
     )
-    proposed, changes, effective = _chosen(s1, decider)
+    proposed, changes, curves = _chosen(s1, decider)
     before, after = s2.taken(decider), s2.taken(proposed)
     now, then = (measure(taken, s2.correct, seed, groups=groups[~first]) for taken in (before, after))
     gain = s2.gain(before, after)
-    return Tuning(decider, proposed, changes, effective, int(first.sum()), now, then, gain, labels.problems())
+    chosen_on = int(first.sum())
+    return Tuning(decider, proposed, changes, list(curves), curves, chosen_on, now, then, gain, labels.problems())
 
 
 def _first_half(groups: npt.NDArray[np.int64], seed: int) -> Mask:
@@ -204,10 +222,10 @@ def _first_half(groups: npt.NDArray[np.int64], seed: int) -> Mask:
     return half
 
 
-def _chosen(half: _Half, decider: Decider) -> tuple[Decider, list[Tuned], list[str]]:
-    """Returns (proposed decider, its changes, numbers that change any ruling)."""
+def _chosen(half: _Half, decider: Decider) -> tuple[Decider, list[Tuned], dict[str, list[CurvePoint]]]:
+    """Returns (proposed decider, its changes, curves of the numbers that change any ruling)."""
     proposed, changes = decider, list[Tuned]()
-    effective: list[str] = []
+    curves: dict[str, list[CurvePoint]] = {}
     while len(changes) < CHANGES_MAX:
         before = half.taken(proposed)
         changed = {one.name for one in changes}
@@ -217,7 +235,7 @@ def _chosen(half: _Half, decider: Decider) -> tuple[Decider, list[Tuned], list[s
             if name not in changed
         }
         moving = [name for name, masks in tried.items() if any((mask != before).any() for mask in masks.values())]
-        effective = effective or moving
+        curves = curves or {name: [half.point(*each) for each in tried[name].items()] for name in moving}
         best = [(name, *_best(half, getattr(proposed, name), tried[name])) for name in moving]
         name, value, f1 = max(best, key=lambda one: one[2], default=("", 0.0, 0.0))
         if f1 <= half.f1(before):
@@ -227,7 +245,7 @@ def _chosen(half: _Half, decider: Decider) -> tuple[Decider, list[Tuned], list[s
             break
         changes.append(Tuned(name, getattr(decider, name), value, *_interval(half, value, tried[name]), gain))
         proposed = replace(proposed, **{name: value})  # type: ignore[arg-type]
-    return proposed, changes, effective
+    return proposed, changes, curves
 
 
 def _best(half: _Half, now: float, tried: dict[float, Mask]) -> tuple[float, float]:

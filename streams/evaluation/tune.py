@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from rich.console import Group
+from rich.table import Table
 from rich.text import Text
 
 from neardup.errors import BadInput
@@ -92,6 +93,7 @@ def shown(found: Proposal) -> Group:
         ),
         Text(""),
     ]
+    parts += [_curves(tuning), Text("")] if tuning.curves else []
     if not tuning.changes:
         parts.append(Text("No number is clearly better for these pairs: keep those in force.", style="bold"))
         return Group(*parts, *_measured(tuning))
@@ -122,6 +124,23 @@ def command(found: Proposal, state: Path | None) -> str:
         return ""
     where = "--state DIR" if state is None else f"--state {shlex.quote(str(state))} --new-decider"
     return f"neardup scan FILE... {where} --rule {found.tuning.decider.rule} {' '.join(found.tuning.flags)}"
+
+
+#: Heights of F1 in a curve, from its least to its greatest value.
+_LEVELS = "▁▂▃▄▅▆▇█"
+
+
+def _curves(tuning: Tuning) -> Table:
+    """A row for each number that changes a ruling: F1 over its values, the best value, precision and recall there."""
+    table = table_of("number", "F1 by value", ">from", ">to", ">best at", ">F1", ">precision", ">recall")
+    for name, points in tuning.curves.items():
+        low, high = (end(point.f1 for point in points) for end in (min, max))
+        steps = [round((point.f1 - low) / (high - low) * (len(_LEVELS) - 1)) if high > low else 0 for point in points]
+        best = max(points, key=lambda point: point.f1)
+        ends = (setting_text(type(best.value)(point.value)) for point in (points[0], points[-1]))
+        figures = (f"{share:.3f}" for share in (best.f1, best.precision, best.recall))
+        table.add_row(name, "".join(_LEVELS[step] for step in steps), *ends, setting_text(best.value), *figures)
+    return table
 
 
 def _measured(tuning: Tuning) -> list[Any]:

@@ -102,6 +102,7 @@ def test_a_person_reads_it(labels: Path, state: Path, shell: Shell) -> None:
     assert made.code == 0, made.err
     text = re.sub(r"\s+", " ", made.out)
     assert "on the other pairs" in text
+    assert re.search(r"tape_min [▁▂▃▄▅▆▇█]+ 0 1 ", text)
     assert f"--state {state} --new-decider --rule tape --set tape_min=" in text
     assert " changed (" in text
 
