@@ -34,7 +34,7 @@ Ranks = Callable[[Sequence[Member]], Sequence[Any]]
 
 
 class Criterion(NamedTuple):
-    """A criterion. words: what holds for a member that it keeps, as the end of a sentence that begins with "it"."""
+    """A criterion. words: property of a kept member, as the end of a sentence that begins with "it"."""
 
     words: str
     ranks: Ranks
@@ -111,8 +111,15 @@ def choose(
 ) -> Choice | None:
     """Return the member that a policy prefers, with the reason; None if there are no members.
 
-    Of equal members it is the one that was seen first; the order of `members` has no effect. criteria: by name; for
-    criteria of your own, pass them beside those of CRITERIA. Raises KeyError for an unknown one.
+    Of equal members the policy prefers the member that was seen first. The order of `members` has no effect.
+
+    Args:
+        members: members of one cluster.
+        policy: names of criteria in their order.
+        criteria: known criteria by name. Pass criteria of your own beside those of CRITERIA.
+
+    Raises:
+        KeyError: if the policy names an unknown criterion.
     """
     if not members:
         return None

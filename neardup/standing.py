@@ -42,7 +42,7 @@ class Standing(NamedTuple):
 def standing_of(verdict: Verdict) -> Standing:
     """Returns the effective verdict of a verdict's URL.
 
-    verdict: as JSON. Raises KeyError, TypeError, ValueError for others.
+    verdict: verdict as a JSON object. Raises KeyError, TypeError or ValueError for another object.
     """
     held = verdict.get("standing") or {}
     effective = held or verdict

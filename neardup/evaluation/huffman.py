@@ -68,9 +68,9 @@ class SignalCost(NamedTuple):
 class SignalStudy:
     """Labelled pairs for the study.
 
-    languages: per pair, the language of both pages; "" if it is unknown or they differ.
-    rendered: bool[pairs], whether a browser rendered both pages. any_rendered: whether it rendered any page.
-    costs: by signal, in the order in which signals are added. steps: times of the steps before signals.
+    languages: common language of the two pages of each pair; "" if a language is unknown or the languages differ.
+    rendered: whether a browser rendered both pages, bool[pairs]. any_rendered: whether a browser rendered any page.
+    costs: costs of each signal, in the order in which signals are added. steps: times of the steps before signals.
     rules: decisions of the online rules by name: bool[pairs]. _known: outcomes of sets on `examples`, measured so far.
     """
 

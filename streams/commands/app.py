@@ -95,8 +95,10 @@ def command(task: Group, *examples: str, name: str = "", codes: str = "") -> Cal
     """A decorator: adds a function as a command, whose parameters are arguments and options.
 
     Args:
+        task: group of the help that lists the command.
         examples: lines of the help.
-        name: by default that of the function, with hyphens. The first of two words is a `family`.
+        name: name of the command; by default the name of the function, with hyphens. The first of two words is a
+            `family`.
         codes: text about exit codes or forms of input.
     """
 
@@ -122,7 +124,10 @@ def _flowing(text: str | None) -> str:
 
 
 def family(task: Group, name: str, help: str = "") -> None:
-    """Adds the first word of commands of two words. help: by default that of the command of this one word."""
+    """Add the first word of commands of two words.
+
+    help: sentence for the help; by default the sentence of the command of this one word.
+    """
     _PARENTS[name] = App(
         name=name,
         help=help or None,

@@ -54,8 +54,9 @@ def Opt(help: str, *names: str, check: Callable[[Any], None] | None = None, **mo
     """An option or argument.
 
     Args:
-        names: its spellings; by default the parameter's name.
-        check: called with the value, unless that is empty; raises WrongUsage.
+        help: sentence for the help.
+        names: spellings of the option; by default the name of the parameter.
+        check: function that receives a value which is not empty, and raises WrongUsage.
     """
     validator = None if check is None else (lambda kind, value: None if value in (None, (), "") else check(value))
     return Parameter(name=names or None, help=help, validator=validator, **more)
@@ -351,8 +352,8 @@ class SettingFlags:
         """Joins flags, environment, file and defaults. Raises WrongUsage.
 
         Args:
-            role: what `load` requires.
-            connects: the role whose connection is tried.
+            role: role whose settings `load` requires.
+            connects: role whose connection is tried.
             arguments: settings that the command takes as arguments; None: not given.
         """
         given = {each.name: getattr(self, each.name) for each in fields(self)}  # type: ignore[arg-type]

@@ -189,7 +189,7 @@ class Bar:
 def bar(*, shown: bool, counts: bool = False) -> Iterator[Bar]:
     """A progress bar on stderr, which is removed at the end. Without a terminal nothing is drawn.
 
-    counts: it is no bytes that are done, and its text says what. What is logged meanwhile stands above it.
+    counts: whether the bar counts other things than bytes, which its text names. Log lines stand above the bar.
     """
     from rich.console import Console
     from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn

@@ -94,7 +94,7 @@ def train_command(
     Raises BadInput, and Stopped after a signal.
 
     signals: a set of the paper, `sketches`, or names of signals. by: the deciding classifier, tree or rules.
-    adjudicator: the labeller who decides if labels differ.
+    adjudicator: name of the labeller whose label counts if labels differ.
     """
     require_learners()
     names = signals_named(signals)

@@ -135,11 +135,12 @@ class SourceRecord:
 class ReadOptions:
     """How files and folders are read.
 
-    base_url: prefix of the file names of a folder; `file://` and the folder's path if None. follow_links: include files
-    of folders that are links to files elsewhere. By default they are left out, because the creator of the folder may
-    have had no right to read them. Links to folders are never followed. fields: of tables.
-    copies: folder for the archives of WACZ files in folders; without one, such files are not read.
-    ids_across_files: an id names one document in all files; by default one in each file.
+    base_url: prefix of the file names of a folder; `file://` and the folder's path if None.
+    follow_links: whether to include files of folders that are links to files elsewhere. By default such files are left
+        out, because the creator of the folder may have had no right to read them. Links to folders are never followed.
+    fields: names of the fields of tables.
+    copies: folder for the archives of WACZ files in folders; without a folder, such files are not read.
+    ids_across_files: whether an id names one document in all files; by default one document in each file.
     """
 
     base_url: str | None = None

@@ -40,11 +40,12 @@ _BURST_SECONDS = 0.5
 class MergedPages(KafkaPages):
     """A reader of `pages` for a backfill.
 
-    merge_ends: by partition, the offset up to which it merges. done, total: records up to there. reached: whether all
-    of them are read; then it follows the topic, or, with `once`, reads no more. stops: by partition, the end of the
-    last range that was returned when the ends were reached; None before. Once these stops are committed, all pages up
-    to the ends are sketched. They may lie before the ends: control and aborted records after the last page are in no
-    range.
+    merge_ends: offset of each partition up to which the reader merges.
+    done, total: numbers of records up to these offsets, read and in all.
+    reached: whether all of these records are read. Then the reader follows the topic, or, with `once`, reads no more.
+    stops: end of the last range of each partition that was returned when the ends were reached; None before. Once the
+        stops are committed, all pages up to the ends are sketched. A stop may lie before the end, because control and
+        aborted records after the last page are in no range.
     """
 
     def __init__(

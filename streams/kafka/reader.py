@@ -377,8 +377,9 @@ class KafkaLog(TopicReader):
         gone: str = NEW_GENERATION,
         lost: str = LOG_LOST,
     ) -> None:
-        """committed_only, gone, lost: for the topic of effects. Raises TopicError if the topic has more than one
-        partition.
+        """committed_only, gone, lost: arguments of TopicReader, for the topic of effects.
+
+        Raises TopicError if the topic has more than one partition.
         """
         super().__init__(connection, topic, committed_only=committed_only, gone=gone, lost=lost)
         if self.topic.partitions != 1:

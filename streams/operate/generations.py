@@ -33,9 +33,10 @@ def hold_stream(settings: Settings, text: str | None) -> tuple[str, ...]:
 class Described:
     """One generation, as `neardup generation list` lists it.
 
-    stage: `live`, or a Stage; "" if it is not recorded. pages_behind: records of `pages` that its sketchers
-    (or those of the generation whose sketches it judges) have not read. messages_behind: of the log, not judged. None:
-    it has no such topics.
+    stage: `live`, or a Stage; "" if no stage is recorded.
+    pages_behind: number of records of `pages` that the sketchers of the generation (or of the generation whose sketches
+        are judged) have not read. messages_behind: number of messages of the log that are not judged. None: the
+        generation has no such topics.
     """
 
     name: str

@@ -88,8 +88,8 @@ def _newest(settings: Settings, topic: str) -> tuple[int, bytes] | None:
 class LoggedTakedown:
     """A takedown in the stream's log, at `offset`.
 
-    pages, promoted: its verdicts `gone` and `promoted`; None if the matcher has not reached it, or its verdicts cannot
-    be read.
+    pages, promoted: numbers of verdicts `gone` and `promoted` of the takedown; None if the matcher has not reached the
+    takedown, or if the verdicts cannot be read.
     """
 
     offset: int

@@ -17,8 +17,10 @@ _SITE = "https://ping.neardup.invalid/"
 
 @dataclass(frozen=True, slots=True)
 class PingResult:
-    """verdict: its kind. seconds: from publishing the page to reading its verdict. generation: that gave it, "" for the
-    unnamed one.
+    """The verdict on a page that was published for a test.
+
+    verdict: kind of the verdict. seconds: time from publishing the page to reading the verdict. generation: generation
+    that gave the verdict; "" for the unnamed generation.
     """
 
     url: str
@@ -31,8 +33,8 @@ class PingResult:
 def ping(settings: Settings, *, timeout_s: float, generation: str | None = None) -> PingResult:
     """Publishes a page with a new URL, waits for its verdict, and publishes its tombstone.
 
-    The index keeps a row for the URL. generation: that gives the verdict; by default the live one, from which clients
-    get it. Raises NoVerdict after `timeout_s`, TopicError, BrokerError, CorruptRecord.
+    The index keeps a row for the URL. generation: generation that gives the verdict; by default the live generation,
+    whose verdicts clients consume. Raises NoVerdict after `timeout_s` seconds, TopicError, BrokerError, CorruptRecord.
     """
     settings = serving_settings(settings, generation)
     names = settings.topics

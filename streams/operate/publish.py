@@ -72,9 +72,9 @@ def publish(
     page, and a page over the topic's limit, is a problem of the result.
 
     Args:
-        bodies: a folder, under one of `body_ref_prefixes`, for bodies that are too large for a record.
-        stop: ends the call early when set; by default SIGINT and SIGTERM do.
-        not_read: what of the inputs was found unreadable before; becomes part of the problems.
+        bodies: folder below one of `body_ref_prefixes`, for bodies that are too large for a record.
+        stop: event that ends the call early; by default SIGINT and SIGTERM end it.
+        not_read: unreadable parts of the inputs that were found before, which become part of the problems.
 
     Raises BadInput for paths that are no sources, before it publishes; NotDelivered with the URLs, after which the same
     files may be published again (acknowledged pages then get the verdict `unchanged`); TopicError, BrokerError.

@@ -42,7 +42,11 @@ _GONE = "no body: the page is gone"
 
 @dataclass(frozen=True)
 class Line:
-    """A result. page: with its normalised URL. rendered: UTF-8. fetch_ms, render_ms: None if unknown."""
+    """A result of a query.
+
+    page: page with its normalised URL. rendered: rendered body as UTF-8. fetch_ms, render_ms: times in ms; None if they
+    are unknown.
+    """
 
     page: Page
     query: str = ""

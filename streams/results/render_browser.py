@@ -48,9 +48,10 @@ class BrowserFailed(NeardupError):
 
 @dataclass(frozen=True)
 class Rendered:
-    """The result for a page. html: None without a document. problem: why it is missing or may be incomplete.
+    """The result for a page.
 
-    url: of the document; refreshes may have changed it. ms: milliseconds from the page's turn to its document.
+    html: rendered document; None without a document. problem: reason why the document is missing or may be incomplete.
+    url: URL of the document, which refreshes may have changed. ms: milliseconds from the page's turn to its document.
     """
 
     html: str | None

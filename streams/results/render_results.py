@@ -23,7 +23,7 @@ _HTML = 0  # Body.mode
 class RenderCounts:
     """Counts of a run. others: results that had a rendered body, or are no HTML. failed: pages without a rendered body.
 
-    problems: of pages, files and archives.
+    problems: problems of pages, files and archives.
     """
 
     results: int = 0

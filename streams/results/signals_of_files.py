@@ -19,7 +19,7 @@ from streams.verdicts.compare import SCHEME, page_of_file, pair_of_pages
 
 @dataclass(frozen=True)
 class PairPage:
-    """A page of the pair. url: by default that of the file."""
+    """A page of the pair. url: URL of the page; by default the URL of the file."""
 
     path: Path
     url: str | None = None

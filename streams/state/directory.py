@@ -68,8 +68,8 @@ class Directory:
     def __init__(self, path: Path, held: ExitStack, run: Run | None = None) -> None:
         """Creates the directory if it is missing, and locks it until `held` is closed.
 
-        run: what it must belong to, if it is not new; None: either. Raises StateError: in use, not writable, not a
-        state directory, or one of the other run.
+        run: run to which an existing directory must belong; None: any run. Raises StateError if the directory is in
+        use, cannot be written, is no state directory, or belongs to another run.
         """
         self.path = path.absolute()
         self._held = held

@@ -197,7 +197,7 @@ def compare_command(
     decider: Decider | None = None,
     model: Model | None = None,
 ) -> Comparison:
-    """Compares two files as pages. Without URLs they count as pages of one site. model: for the rule `signals`.
+    """Compares two files as pages. Without URLs they count as pages of one site. model: model of the rule `signals`.
 
     Raises BadInput for an unreadable file, an invalid URL, or a model that reads texts.
     """

@@ -60,7 +60,7 @@ _IDENTICAL = "http://netpreserve.org/warc/1.1/revisit/identical-payload-digest"
 
 
 class Written(NamedTuple):
-    """A page that a copy holds. digest: of its payload. date: its WARC-Date."""
+    """A page that a copy contains. digest: digest of the page's payload. date: WARC-Date of the page."""
 
     digest: str
     date: str

@@ -52,8 +52,11 @@ class Sample:
 
 @dataclass(slots=True)
 class Diff:
-    """The result. pages: in either history. changes: pages by kind of change. sites: the same by registrable domain, at
-    most SITES_MAX and "(others)". samples: up to SAMPLES of each kind.
+    """The differences of two histories.
+
+    pages: number of pages in either history. changes: number of pages by kind of change.
+    sites: number of pages by kind of change for each registrable domain, at most SITES_MAX and "(others)".
+    samples: up to SAMPLES pages of each kind of change.
     """
 
     pages: int = 0

@@ -206,11 +206,13 @@ def explain_command(
     page_id: int | None = None,
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> Explanation:
-    """Judges a page of `url` again, on the index as it was then. page_id: of the verdict; by default the latest.
+    """Judge a page of `url` again, on the index as it was then, in memory. Takes as long as folding the log up to it.
 
-    Takes as long as folding the log up to that page, in memory. progress: called with messages folded, and their
-    number. Raises BadInput if there is no such verdict; InvariantBroken if the page now gets another verdict, so that
-    log, verdicts and program contradict each other.
+    page_id: page id of the verdict; by default the latest verdict.
+    progress: function that receives the number of folded messages, and of all messages.
+
+    Raises BadInput if there is no such verdict; InvariantBroken if the page now gets another verdict, so that log,
+    verdicts and program contradict each other.
     """
     stored, history = _stored(state, url, page_id)
     offset, first = stored["page_id"] >> PLACE_BITS, state.first_decider

@@ -36,7 +36,7 @@ _CELL_CHARS_MAX = 10_000
 
 
 class Column(NamedTuple):
-    """width: in characters; 0: a share of the rest. text_of: the text of a verdict's cell."""
+    """A column. width: characters; 0: a share of the rest. text_of: function that returns the text of a cell."""
 
     title: str
     width: int
@@ -117,8 +117,8 @@ def tail(
 ) -> Generator[list[dict[str, Any]], None, None]:
     """Yields committed verdicts in batches as they come; without `follow`, to the present end.
 
-    Verdicts of one URL are in order. topic: of an audit, whose lines are yielded instead. Raises TopicError,
-    BrokerError, PositionLost, CorruptRecord.
+    Verdicts of one URL are in order. topic: topic of an audit, whose lines are yielded instead of verdicts. Raises
+    TopicError, BrokerError, PositionLost, CorruptRecord.
     """
     verdict_filter = verdict_filter or VerdictFilter()
     kafka = connect(settings, "verdicts", reading=True).settings
@@ -144,8 +144,9 @@ def show(
 ) -> int:
     """Prints verdicts as they come, until Ctrl-C, and returns their number.
 
-    A terminal gets a table; a pipe or file gets one uncut line per verdict with tabs between columns. json_out:
-    receives JSON lines instead. columns: of COLUMNS. Raises as `tail`.
+    A terminal gets a table; a pipe or file gets one uncut line per verdict with tabs between columns.
+
+    json_out: file that gets JSON lines instead. columns: names of COLUMNS. Raises the errors of `tail`.
     """
     shown = 0
     batches = tail(settings, topic=topic, start=start, verdict_filter=verdict_filter, follow=follow)

@@ -66,7 +66,7 @@ class Stretch:
         return late or (self.stop is not None and offset >= self.stop)
 
     def holds(self, offset: int, log_time: int) -> bool:
-        """Whether the stretch holds the message at `offset`. log_time: of the message."""
+        """Whether the stretch holds the message at `offset`. log_time: log time of the message."""
         begun = offset >= self.start and (self.since_ms is None or log_time >= self.since_ms)
         return begun and not self.is_over(offset, log_time)
 
@@ -79,9 +79,10 @@ def replayed(
 ) -> Iterator[list[Verdict]]:
     """Yields the verdicts of the stretch in the log's order, in batches.
 
-    messages: of the log, from `matcher.next_offset` on. The matcher's store is written. progress: gets the offset
-    after the folded messages. Raises what `Matcher.prepare` raises, and PositionLost if the store is past the start of
-    the stretch.
+    messages: messages of the log, from `matcher.next_offset` on. The call writes the matcher's store.
+    progress: function that receives the offset after the folded messages.
+
+    Raises the errors of `Matcher.prepare`, and PositionLost if the store is past the start of the stretch.
     """
     if matcher.next_offset > stretch.start and not stretch.timed:
         raise PositionLost(f"the store is at offset {matcher.next_offset}, past the stretch's start, {stretch.start}")
@@ -124,7 +125,7 @@ class Present:
     """
 
     def __init__(self, log: str, generation: str) -> None:
-        """log: its topic id in hex."""
+        """log: topic id of the log in hex. generation: name of the generation."""
         self._line = log, generation
         self._held = array("Q"), array("Q"), array("I")  # hash of the URL, page id, n
         self._newest: tuple[np.ndarray, np.ndarray, np.ndarray] | None = None  # the same, ascending by hash
