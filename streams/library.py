@@ -33,7 +33,7 @@ from streams.formats.message import as_first
 from streams.pipeline.matcher import Matcher, Prepared
 from streams.pipeline.packing import pack
 from streams.ports import Range
-from streams.state.scan_directory import State
+from streams.state.scan_directory import ScanDirectory
 from streams.state.scan_reader import LIBRARY
 
 
@@ -67,7 +67,7 @@ class Deduplicator:
         ['unique', 'near_duplicate']
     """
 
-    def __init__(self, scheme: Scheme, holder: State | Matcher, store: Store) -> None:
+    def __init__(self, scheme: Scheme, holder: ScanDirectory | Matcher, store: Store) -> None:
         """Call `open_index` instead.
 
         Args:
@@ -88,7 +88,7 @@ class Deduplicator:
 
     @property
     def _matcher(self) -> Matcher:
-        return self._holder.matcher if isinstance(self._holder, State) else self._holder
+        return self._holder.matcher if isinstance(self._holder, ScanDirectory) else self._holder
 
     def add(self, pages: Iterable[Page], *, threads: int = 1) -> list[Verdict]:
         """Judge pages, add them to the index, and return their verdicts in the order of the pages.
@@ -127,7 +127,7 @@ class Deduplicator:
             return []
         with self._alone(writing=True):
             messages, prepared = self._judged(pages, threads)
-            if isinstance(self._holder, State):
+            if isinstance(self._holder, ScanDirectory):
                 self._holder.add(messages, prepared)
             else:
                 self._holder.apply(prepared)
@@ -199,9 +199,9 @@ class Deduplicator:
             return self._cluster(url)
 
     def _cluster(self, url: str) -> Cluster | None:
-        if isinstance(self._holder, State):
+        if isinstance(self._holder, ScanDirectory):
             self._holder.settle()
-        required = self._holder.url_of(url) if isinstance(self._holder, State) else named_url(url)
+        required = self._holder.url_of(url) if isinstance(self._holder, ScanDirectory) else named_url(url)
         (row,) = self._store.get_many(Family.URLS, [url_hash(required)])
         if row is None or not (held := decode_url(row)).live:
             return None
@@ -219,7 +219,7 @@ class Deduplicator:
         for page in pages:
             if not isinstance(page, Page):
                 raise TypeError(f"a page must be a neardup.Page(url, body), not {type(page).__name__}: {page!r:.80}")
-        if isinstance(self._holder, State):
+        if isinstance(self._holder, ScanDirectory):
             self._holder.settle()
         matcher = self._matcher
         first, log_time, times = matcher.mark(LIBRARY).offset, matcher.log_time, []
@@ -249,7 +249,7 @@ class Deduplicator:
                 be written.
         """
         with self._alone(writing=True):
-            if isinstance(self._holder, State):
+            if isinstance(self._holder, ScanDirectory):
                 self._holder.flush()
 
     @contextmanager
@@ -264,7 +264,7 @@ class Deduplicator:
         Raises:
             StateError: if the index is closed, or if the effect of the block would be lost in a child process.
         """
-        if os.getpid() != self._process and (writing or isinstance(self._holder, State)):
+        if os.getpid() != self._process and (writing or isinstance(self._holder, ScanDirectory)):
             raise StateError(
                 f"the index was opened by process {self._process}, and this is process {os.getpid()}, made of it by "
                 "fork: nothing that is added here would be kept; add pages in the process that opened the index"
@@ -275,7 +275,7 @@ class Deduplicator:
             yield
 
     def __repr__(self) -> str:
-        place = str(self._holder.path) if isinstance(self._holder, State) else "in memory"
+        place = str(self._holder.path) if isinstance(self._holder, ScanDirectory) else "in memory"
         return f"<neardup.Deduplicator: {place}, rule {self.decider.rule}>"
 
     def close(self) -> None:
@@ -287,7 +287,7 @@ class Deduplicator:
             return
         with self._locks.setdefault(os.getpid(), threading.RLock()):
             self._closed = True
-            if isinstance(self._holder, State):
+            if isinstance(self._holder, ScanDirectory):
                 self._holder.close()
 
     def __enter__(self) -> "Deduplicator":
@@ -346,7 +346,7 @@ def open_index(
         store = MemoryStore()
         return Deduplicator(scheme, Matcher(store, decider_of(scheme)), store)
     given = decider_of if required is not None else None
-    state = State.open(Path(path), scheme=scheme, decider=given, new_decider=new_decider)
+    state = ScanDirectory.open(Path(path), scheme=scheme, decider=given, new_decider=new_decider)
     if state.first_decider.epoch:
         state.close()
         raise StateError(

@@ -118,13 +118,13 @@ def scan(
     from streams.process.open_files import raise_open_files
     from streams.scan.report import write_report
     from streams.scan.scan import scan as run
-    from streams.state.scan_directory import State as OpenState
+    from streams.state.scan_directory import ScanDirectory
 
     raise_open_files()
     shadowed = numbers_of(shadow_numbers)
     announce_compiler("sketching", "judging", *(("sharding",) if shard_processes else ()), quiet=quiet)
     silent = quiet or as_json or out == "-"
-    with OpenState.open(
+    with ScanDirectory.open(
         None if memory else state, scheme=scheme, decider=decider, new_decider=new_decider, shards=shard_processes
     ) as opened:
         for message in opened.messages:
@@ -217,7 +217,7 @@ def copy(
     if keep is not None and drop_clusters:
         raise WrongUsage("--keep and --drop-clusters exclude each other; choose one")
 
-    from streams.state.scan_directory import State as OpenState
+    from streams.state.scan_directory import ScanDirectory
     from streams.verdicts.copying import KEPT_BY, Selection, copy_command
 
     try:
@@ -225,7 +225,7 @@ def copy(
     except BadInput as error:
         raise WrongUsage(f"--keep: {error}") from None
     selection = Selection(only, policy, drop_clusters)
-    with OpenState.open(state) as opened, bar(shown=True) as shown:
+    with ScanDirectory.open(state) as opened, bar(shown=True) as shown:
         done = copy_command(opened, out, selection, shown.phase)
     complain(
         f"{counted(done.kept, 'page')} kept, {counted(done.revisits, 'revisit record')}, {done.left_out:,} left out"

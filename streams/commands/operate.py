@@ -319,10 +319,10 @@ def restore_checkpoint(
     given = settings.read()
     store = _store(given)
 
-    from streams.state.checkpoint_restore import bring_back
+    from streams.state.checkpoint_restore import restore_directory
 
     with bar(shown=True) as shown:
-        found = bring_back(
+        found = restore_directory(
             state,
             store,
             name=checkpoint,

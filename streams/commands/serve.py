@@ -236,9 +236,9 @@ def forget(
     promoted: int | None
     if state is not None:
         from neardup.sketch.takedown_hashes import of_url
-        from streams.state.scan_directory import State
+        from streams.state.scan_directory import ScanDirectory
 
-        with State.open(state) as opened:
+        with ScanDirectory.open(state) as opened:
             done = opened.forget(takedown if id is None else of_url(opened.url_of(id)))
         result, pages, promoted, lines = done.to_json(), done.pages, done.promoted, []
     else:

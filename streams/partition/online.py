@@ -24,7 +24,7 @@ from streams.partition.workspace import PartitionWorkspace
 from streams.ports import Progress
 from streams.scan.scan import Progress as Where
 from streams.scan.scan import scan
-from streams.state.scan_directory import State
+from streams.state.scan_directory import ScanDirectory
 
 #: Its seed is fixed, so the same files give the same sets.
 SCHEME = Scheme(seed=FIXED_SEED)
@@ -54,7 +54,7 @@ def partition_online(
 
     with PartitionWorkspace(options.out) as workspace:
         workspace.open_plan(plan, again=options.again)
-        with State.open(workspace.work / "state", scheme=SCHEME, decider=decider) as state:
+        with ScanDirectory.open(workspace.work / "state", scheme=SCHEME, decider=decider) as state:
             result = scan(paths, state, reading=options.reading, threads=options.workers, progress=shown)
             if result.interrupted:
                 raise WorkStopped("interrupted; the same command continues from here")
@@ -74,7 +74,7 @@ def partition_online(
     return summary
 
 
-def clusters_of(state: State) -> dict[int, tuple[str, dict[str, dict[str, Any]]]]:
+def clusters_of(state: ScanDirectory) -> dict[int, tuple[str, dict[str, dict[str, Any]]]]:
     """Returns the clusters of URLs after all verdicts of a state: (representative, URL -> its latest verdict).
 
     representative: representative of the newest verdict that names one; empty if no verdict names one.

@@ -37,7 +37,7 @@ from streams.process.shutdown import stopped_by_signals
 from streams.scan.archive_time import ArchiveTime
 from streams.scan.archives import ARCHIVES_MAX, SketchedArchives, messages_of
 from streams.scan.sketcher import Sketcher
-from streams.state.scan_directory import FLUSH_MESSAGES, State
+from streams.state.scan_directory import FLUSH_MESSAGES, ScanDirectory
 
 #: Messages between the two threads: 0.9 MB each.
 QUEUE_MESSAGES = 4
@@ -130,7 +130,7 @@ class _Finished:
 class Verdicts:
     """`--out`: the verdict lines of some sources, in the log's order. `-` is standard output."""
 
-    def __init__(self, target: str, sources: set[bytes], state: State) -> None:
+    def __init__(self, target: str, sources: set[bytes], state: ScanDirectory) -> None:
         """Empties the file and writes the earlier verdicts of these sources.
 
         Raises StateError if another process writes the file, or it cannot be written.
@@ -172,7 +172,7 @@ class Verdicts:
 
 def scan(
     paths: Sequence[str | Path],
-    state: State,
+    state: ScanDirectory,
     *,
     reading: ReadOptions = BY_DEFAULT,
     out: str | None = None,
@@ -219,7 +219,7 @@ def scan(
 
 
 class _Scan:
-    def __init__(self, state: State, threads: int, progress: Callable[[Progress], None], merge: bool) -> None:
+    def __init__(self, state: ScanDirectory, threads: int, progress: Callable[[Progress], None], merge: bool) -> None:
         self.state = state
         self._threads, self._merge = threads, merge
         self.sources: list[LocalSource] = []

@@ -97,9 +97,9 @@ def make(state: Path, store: CheckpointStore, *, keep: int, progress: Progress =
     Raises StateError if the directory is in use or no state.
     """
     if (state / "log").is_dir():
-        from streams.state.scan_directory import State  # with all readers of input, which no role needs
+        from streams.state.scan_directory import ScanDirectory  # with all readers of input, which no role needs
 
-        with State.open(state) as opened:
+        with ScanDirectory.open(state) as opened:
             opened.flush()
             assert isinstance(opened.store, CopyableIndex), "a state in memory has no directory"
             names = (*SCAN_NAMES, "effects") if opened.decider.epoch else SCAN_NAMES  # shards are rebuilt from them

@@ -141,7 +141,7 @@ def _remove(path: Path) -> None:
         path.unlink()
 
 
-def bring_back(
+def restore_directory(
     state: Path,
     store: CheckpointStore,
     *,

@@ -69,8 +69,8 @@ class VerdictLog:
             self.listener(source, lines)
 
 
-class State(ScanReader):
-    """One open state directory. Use `State.open`; close it, or use it as a context manager.
+class ScanDirectory(ScanReader):
+    """One open state directory. Use `ScanDirectory.open`; close it, or use it as a context manager.
 
     messages: repairs made by opening, for the operator.
     """
@@ -105,7 +105,7 @@ class State(ScanReader):
         decider: Callable[[Scheme], Decider] | None = None,
         new_decider: bool = False,
         shards: int = 0,
-    ) -> "State":
+    ) -> "ScanDirectory":
         """Opens the directory `path`, which is created if it is missing; with None, a state in memory.
 
         Args:
@@ -268,7 +268,7 @@ class State(ScanReader):
         """Flush and unlock the directory; closing twice is harmless."""
         self._held.close()
 
-    def __enter__(self) -> "State":
+    def __enter__(self) -> "ScanDirectory":
         return self
 
     def __exit__(self, *_: object) -> None:

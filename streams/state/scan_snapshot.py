@@ -7,7 +7,7 @@ from pathlib import Path
 from neardup.decider import Decider
 from streams.pipeline.matcher import Matcher
 from streams.state.directory import Run, kept_both, refuse_other, snapshot
-from streams.state.scan_directory import State
+from streams.state.scan_directory import ScanDirectory
 from streams.state.scan_reader import ScanReader, read_sources
 from streams.state.segments import read_frames
 
@@ -54,6 +54,6 @@ def read_scan(path: Path) -> Iterator[ScanReader]:
     Raises StateError, CorruptRecord.
     """
     if not (path / "index" / "CURRENT").exists():
-        State.open(path).close()
+        ScanDirectory.open(path).close()
     with ExitStack() as held:
         yield FlushedScan(path, held)

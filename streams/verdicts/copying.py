@@ -32,7 +32,7 @@ from streams.formats.no_page import NoPage
 from streams.formats.warc import WarcRecord, contained_page_of
 from streams.ports import Progress, silent
 from streams.process.disk import whole_file
-from streams.state.scan_directory import State
+from streams.state.scan_directory import ScanDirectory
 from streams.verdicts.export import TABLES, Verdict, rows
 from streams.verdicts.scratch import scratch_table
 
@@ -183,7 +183,7 @@ class CopyCounts:
     unfinished: list[str] = field(default_factory=list)
 
 
-def copy_command(state: State, out: Path, given: Selection = _SHOWN, progress: Progress = silent) -> CopyCounts:
+def copy_command(state: ScanDirectory, out: Path, given: Selection = _SHOWN, progress: Progress = silent) -> CopyCounts:
     """Writes the pages that an index shows, or that `given` selects, to one file, whole or not at all.
 
     WARC to WARC: records as they are, and a revisit record for each page whose payload equals that of an earlier kept
@@ -231,7 +231,7 @@ def _selected(sources: list[SourceRecord], paths: Sequence[str]) -> list[SourceR
     return found
 
 
-def _lengths(sources: list[SourceRecord], state: State, progress: Progress) -> Iterator[tuple[str, int, int]]:
+def _lengths(sources: list[SourceRecord], state: ScanDirectory, progress: Progress) -> Iterator[tuple[str, int, int]]:
     for number, record in enumerate(sources):
         progress("lengths", number, len(sources))
         _must_be_unchanged(record)
@@ -283,7 +283,9 @@ def _fates(record: SourceRecord, selection: CopySelection) -> Callable[[int], tu
     return fate
 
 
-def _copy_lines(record: SourceRecord, state: State, selection: CopySelection, out: _Output, done: CopyCounts) -> None:
+def _copy_lines(
+    record: SourceRecord, state: ScanDirectory, selection: CopySelection, out: _Output, done: CopyCounts
+) -> None:
     fate = _fates(record, selection)
     for offset, (line, page) in enumerate(_lines_of(record, state)):
         if not fate(offset)[0]:
@@ -294,7 +296,7 @@ def _copy_lines(record: SourceRecord, state: State, selection: CopySelection, ou
         out.write(line + b"\n")
 
 
-def _lines_of(record: SourceRecord, state: State) -> Iterator[tuple[bytes | None, Page]]:
+def _lines_of(record: SourceRecord, state: ScanDirectory) -> Iterator[tuple[bytes | None, Page]]:
     """Yields each page, with its line if the source is a table that has one."""
     bound = state.scheme.body_bytes_max
     if record.format is not None and record.format.rows is not None:
@@ -306,7 +308,9 @@ def _lines_of(record: SourceRecord, state: State) -> Iterator[tuple[bytes | None
         yield None, sourced.page
 
 
-def _copy_warc(record: SourceRecord, state: State, selection: CopySelection, out: _Output, done: CopyCounts) -> None:
+def _copy_warc(
+    record: SourceRecord, state: ScanDirectory, selection: CopySelection, out: _Output, done: CopyCounts
+) -> None:
     fate, offset = _fates(record, selection), 0
     form = record.format
     assert form is not None

@@ -28,7 +28,7 @@ from streams.scan import sketcher
 from streams.scan.scan import Progress, scan
 from streams.scan.sketcher import Sketcher
 from streams.state import scan_directory
-from streams.state.scan_directory import State, VerdictLog
+from streams.state.scan_directory import ScanDirectory, VerdictLog
 from streams.state.scan_shards import DeferredStore, ScanShards
 from streams.state.segments import SegmentLog
 from tests.processes import die_with_parent
@@ -57,7 +57,7 @@ SHARDING = Sharding(1, 0)
 
 def run(paths: list[Path], folder: Path, progress: Callable[[Progress], None]) -> None:
     decider = Decider(SCHEME.digest, **SHARDING._asdict())
-    with State.open(folder / "state", scheme=SCHEME, decider=lambda scheme: decider) as opened:
+    with ScanDirectory.open(folder / "state", scheme=SCHEME, decider=lambda scheme: decider) as opened:
         scan(*(paths, opened), reading=ReadOptions("http://f.example/"), out=str(folder / "out"), progress=progress)
 
 
@@ -65,7 +65,7 @@ def outcome(folder: Path) -> dict[str, Any]:
     """Everything that must not depend on crashes."""
 
     def look() -> None:
-        with State.open(folder / "state") as opened:
+        with ScanDirectory.open(folder / "state") as opened:
             found = {
                 "--out": (folder / "out").read_bytes(),
                 "log": list(opened.log.read()),
@@ -178,8 +178,8 @@ STEPS: dict[str, Callable[[int], None]] = {
     "flushed": lambda n: dying(RocksStore, "flush", 1 + n // 6, before=False),
     "effects kept, not emitted": lambda n: dying(ScanShards, "learn", n, before=False),
     "shards given rows": lambda n: dying(DeferredStore, "release", 1 + n // 6, before=False),
-    "source known, not scanned": lambda n: dying(State, "save_source", 1 + n % 6, before=False),
-    "source finished, not noted": lambda n: dying(State, "save_source", 4 + n % 3, before=True),
+    "source known, not scanned": lambda n: dying(ScanDirectory, "save_source", 1 + n % 6, before=False),
+    "source finished, not noted": lambda n: dying(ScanDirectory, "save_source", 4 + n % 3, before=True),
 }
 #: Of a scan with shards alone.
 OF_SHARDS = ("effects kept, not emitted", "shards given rows")
@@ -228,7 +228,7 @@ def main(mode: str, seed: int, folder: Path) -> None:
     sketcher.MESSAGE_PAGES_MAX = sketcher.POLL_PAGES_MAX = MESSAGE_PAGES
     scan_directory.FLUSH_MESSAGES = scanning.FLUSH_MESSAGES = 5
     paths = archives(folder / "archives")
-    with State.open(None) as throw_away:
+    with ScanDirectory.open(None) as throw_away:
         scan(paths, throw_away)  # compiles or loads the kernels before anything is forked
     gc.collect()
     gc.freeze()  # an index that is closed has garbage collected: in each child all that is imported

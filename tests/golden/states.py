@@ -15,7 +15,7 @@ from neardup.index.column_families import Family
 from neardup.scheme import Scheme
 from neardup.sketch.takedown_hashes import of_url
 from streams.scan.scan import scan
-from streams.state.scan_directory import State
+from streams.state.scan_directory import ScanDirectory
 from tests.streams.archives import crawl, write_warc
 
 FOLDER = Path(__file__).with_name("states")
@@ -25,13 +25,13 @@ _LEFT_OUT = ("lock", "LOCK", "LOG")
 def make(folder: Path) -> Path:
     """A scan of a few pages, of which one was taken down."""
     archive = write_warc(folder / "a.warc", crawl(6))
-    with State.open(folder / "state", scheme=Scheme(seed=7)) as state:
+    with ScanDirectory.open(folder / "state", scheme=Scheme(seed=7)) as state:
         scan([archive], state)
         state.forget(of_url("http://a.example/page2.html"))
     return folder / "state"
 
 
-def content(state: State) -> dict[str, object]:
+def content(state: ScanDirectory) -> dict[str, object]:
     """The content that every later version must read."""
     return {
         "verdicts": list(state.verdicts()),
@@ -56,6 +56,6 @@ if __name__ == "__main__":
         raise SystemExit(f"{target} is there, and never changes")
     FOLDER.mkdir(exist_ok=True)
     made = make(work)
-    with State.open(made) as opened:
+    with ScanDirectory.open(made) as opened:
         target.with_suffix("").with_suffix(".json").write_text(json.dumps(content(opened), indent=1) + "\n")
     pack(made, target)

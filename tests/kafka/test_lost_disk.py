@@ -11,7 +11,7 @@ from line import Line, Make, story
 from test_backfill import beside, in_log, merged
 
 from streams.roles.match_start import run_matcher
-from streams.state.checkpoint_restore import bring_back
+from streams.state.checkpoint_restore import restore_directory
 from streams.state.checkpoint_store import CheckpointStore
 from tests import whole
 from tests.quiet import quiet_runtime
@@ -75,12 +75,12 @@ def test_a_restored_checkpoint_that_retention_has_overtaken(line: Line) -> None:
     oldest, newest = list(store.usable())[-1], next(store.usable())
     assert oldest.manifest.offset < newest.manifest.offset
     shutil.rmtree(line.settings.state)
-    bring_back(Path(line.settings.state), store, name=oldest.name, seed=7)
+    restore_directory(Path(line.settings.state), store, name=oldest.name, seed=7)
     line.delete_before(line.names.sketches, 0, newest.manifest.offset)
     error = line.start("match", settings={"checkpoints": ""}).refused()
     assert "restore a checkpoint that the log still covers into a new `state` folder" in error
     other = line.folder / "new"
-    assert bring_back(other, store, seed=7).name == newest.name  # as it says
+    assert restore_directory(other, store, seed=7).name == newest.name  # as it says
     line.start("match", settings={"checkpoints": "", "state": str(other)}).stop()
     # With `checkpoints` set nothing has to be done.
     matcher = line.start("match")

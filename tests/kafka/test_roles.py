@@ -9,7 +9,7 @@ from line import Make, story
 from roles import STEPS
 
 from neardup.errors import StateError
-from streams.state.scan_directory import State
+from streams.state.scan_directory import ScanDirectory
 
 
 def test_pages_become_verdicts(make: Make) -> None:
@@ -40,7 +40,7 @@ def test_readers_of_a_scan_refuse_the_state_of_a_matcher(make: Make) -> None:
     before = sorted(path.iterdir())
 
     with pytest.raises(StateError, match=r"belongs to `neardup match`.*neardup verdicts"):
-        State.open(path)
+        ScanDirectory.open(path)
 
     assert sorted(path.iterdir()) == before
     line.publish(story())

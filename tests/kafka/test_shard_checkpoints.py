@@ -19,7 +19,7 @@ from neardup.sketch.takedown_hashes import of_url
 from streams.operate.operator_decisions import forget
 from streams.pipeline.matcher import folded_to
 from streams.roles.shard_process import shard_checkpoints, shard_state
-from streams.state.checkpoint_restore import bring_back
+from streams.state.checkpoint_restore import restore_directory
 from streams.state.checkpoint_store import CheckpointStore
 
 
@@ -113,7 +113,7 @@ def test_effects_are_lost_and_the_log_is_trimmed(line: ShardedLine) -> None:
     line.recreate(line.names.effects)
     state = Path(line.settings.state)
     (state / "index").rename(state.with_name("away"))
-    bring_back(state, kept, name=earlier.name)
+    restore_directory(state, kept, name=earlier.name)
     line.start_shards()
     line.start("match")
     line.start("sketch")
@@ -144,7 +144,7 @@ def test_the_log_lacks_the_window_of_a_judge(line: ShardedLine) -> None:
     lost = {"state": str(line.folder / "new"), "checkpoints": str(line.folder / "none")}
     error = line.start("match", settings=lost).refused()
     assert f"can continue: one that ends at offset {ended + 2 * EPOCH} or later" in error
-    bring_back(line.folder / "restored", CheckpointStore(kept), seed=7)
+    restore_directory(line.folder / "restored", CheckpointStore(kept), seed=7)
     line.start("match", settings={"state": str(line.folder / "restored")})
     line.start_shards()
     line.start("sketch")

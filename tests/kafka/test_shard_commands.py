@@ -15,10 +15,10 @@ from neardup.index.column_families import Family
 from streams.ask.answers import IndexSnapshot
 from streams.roles.shard_process import shard_checkpoints, shard_state
 from streams.state.checkpoint_make import make
-from streams.state.checkpoint_restore import bring_back
+from streams.state.checkpoint_restore import restore_directory
 from streams.state.checkpoint_store import CheckpointStore
 from streams.state.index_rows import open_index, overview, sketch_of
-from streams.state.scan_directory import State
+from streams.state.scan_directory import ScanDirectory
 from streams.verdicts.replay import Stretch
 from streams.verdicts.replay_stream import replay_stream
 from tests.streams import contradictions
@@ -43,7 +43,7 @@ def test_commands_on_the_state_of_shards(make_sharded: Callable[..., ShardedLine
         replay_stream(line.settings, Stretch(), out=file)
     assert list(map(orjson.loads, out.read_bytes().splitlines())) == line.verdicts()
     with pytest.raises(StateError, match="belongs to `neardup match`"):
-        State.open(judge)
+        ScanDirectory.open(judge)
     for state in (judge, shard):
         with pytest.raises(StateError, match=ADVICE):
             IndexSnapshot(state)
@@ -61,7 +61,7 @@ def test_commands_on_the_state_of_shards(make_sharded: Callable[..., ShardedLine
 
     # The command `restore`, for a shard; it goes on from there.
     moved = tmp_path / "moved.shards"
-    bring_back(moved / "1", CheckpointStore(shard_checkpoints(line.settings, 1)), seed=7)
+    restore_directory(moved / "1", CheckpointStore(shard_checkpoints(line.settings, 1)), seed=7)
     line.start_shards(1)
     line.start("shard", shards=[1], settings={"state": str(tmp_path / "moved")})
     line.start("match")

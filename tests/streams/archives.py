@@ -14,7 +14,7 @@ import pytest
 
 from neardup.scheme import Scheme
 from streams.scan import sketcher
-from streams.state.scan_directory import State
+from streams.state.scan_directory import ScanDirectory
 
 SCHEME = Scheme(seed=7)
 WORDS = [
@@ -23,9 +23,9 @@ WORDS = [
 ]
 
 
-def opened(path: Path | None) -> State:
+def opened(path: Path | None) -> ScanDirectory:
     """A state whose sketches are the same on every run."""
-    return State.open(path, scheme=SCHEME)
+    return ScanDirectory.open(path, scheme=SCHEME)
 
 
 def small_messages(monkeypatch: pytest.MonkeyPatch) -> None:

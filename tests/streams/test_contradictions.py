@@ -10,7 +10,7 @@ from neardup.index.memory import MemoryStore
 from neardup.index.rows import decode_cluster, decode_member, decode_url, id_key
 from neardup.scheme import Scheme
 from streams.scan.scan import scan
-from streams.state.scan_directory import State
+from streams.state.scan_directory import ScanDirectory
 from tests.streams.archives import crawl, write_warc
 from tests.streams.contradictions import Inspection, inspect
 
@@ -18,14 +18,14 @@ from tests.streams.contradictions import Inspection, inspect
 @pytest.fixture(scope="module")
 def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("inspect")
-    with State.open(folder / "state", scheme=Scheme(seed=7)) as state:
+    with ScanDirectory.open(folder / "state", scheme=Scheme(seed=7)) as state:
         scan([write_warc(folder / "a.warc", crawl(40))], state)
     return folder / "state"
 
 
 @pytest.fixture(scope="module")
 def rows(path: Path) -> dict[Family, dict[bytes, bytes]]:
-    with State.open(path) as state:
+    with ScanDirectory.open(path) as state:
         return {family: dict(state.store.scan(family)) for family in Family}
 
 

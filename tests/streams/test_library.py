@@ -36,7 +36,7 @@ from neardup.index.rocks import RocksStore
 from streams.pipeline.matcher import Matcher
 from streams.scan.scan import scan
 from streams.state.directory import Directory
-from streams.state.scan_directory import State, VerdictLog
+from streams.state.scan_directory import ScanDirectory, VerdictLog
 
 SCHEME = Scheme(seed=7)
 
@@ -74,7 +74,7 @@ def scanned(state: Path, folder: Path, pages: list[Page]) -> None:
     file = folder / f"{len(list(folder.iterdir()))}.jsonl"
     values = [{"url": each.url, "body": (each.body or b"").decode(), "content_type": "text/html"} for each in pages]
     file.write_bytes(b"".join(orjson.dumps(value | {"fetched_at": 1}) + b"\n" for value in values))
-    with State.open(state) as opened:
+    with ScanDirectory.open(state) as opened:
         scan([file], opened)
 
 
@@ -91,7 +91,7 @@ def test_library_and_scan_share_one_directory(tmp_path: Path, scans: tuple[bool,
         whole = without_ids(verdict for part in parts for verdict in index.add(part))
     state, folder = tmp_path / "state", tmp_path / "files"
     folder.mkdir()
-    with State.open(state, scheme=SCHEME):
+    with ScanDirectory.open(state, scheme=SCHEME):
         pass
     for by_scan, part in zip(scans, parts, strict=True):
         if by_scan:
@@ -103,7 +103,7 @@ def test_library_and_scan_share_one_directory(tmp_path: Path, scans: tuple[bool,
     for rebuilt in (False, True):
         if rebuilt:
             shutil.rmtree(state / "index")
-        with State.open(state) as opened:
+        with ScanDirectory.open(state) as opened:
             values = list(opened.verdicts())
             assert bool(opened.messages) == rebuilt
         assert without_ids(values) == whole

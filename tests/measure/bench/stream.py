@@ -50,7 +50,7 @@ from streams.files import sources  # noqa: E402
 from streams.files.not_read import NotRead  # noqa: E402
 from streams.kafka.reader import TopicReader  # noqa: E402
 from streams.scan.scan import scan  # noqa: E402
-from streams.state.scan_directory import State  # noqa: E402
+from streams.state.scan_directory import ScanDirectory  # noqa: E402
 from tests.streams.archives import http, record  # noqa: E402
 
 PAGE_WORDS = 7_000
@@ -103,10 +103,10 @@ def embedded(archive: str, threads: str) -> None:
     with tempfile.TemporaryDirectory() as folder:
         small = Path(folder) / "warm.warc"
         write_archive(small, 8)
-        with State.open(None) as warm:
+        with ScanDirectory.open(None) as warm:
             scan([small], warm, threads=int(threads))
         before, began = time.process_time(), time.monotonic()
-        with State.open(Path(folder) / "state", scheme=Scheme(seed=7)) as state:
+        with ScanDirectory.open(Path(folder) / "state", scheme=Scheme(seed=7)) as state:
             found = scan([archive], state, out=str(Path(folder) / "out"), threads=int(threads))
         seconds = time.monotonic() - began
     print(json.dumps({"seconds": seconds, "cpu": time.process_time() - before, "pages": found.pages}))

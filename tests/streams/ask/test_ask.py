@@ -29,7 +29,7 @@ from streams.formats.message import Message, encode_message
 from streams.ports import Range
 from streams.process import web_server
 from streams.scan.scan import scan
-from streams.state.scan_directory import State
+from streams.state.scan_directory import ScanDirectory
 from tests.streams.archives import SCHEME, html, text
 from tests.streams.sharded.lockstep import lockstep
 from tests.streams.shell import Shell
@@ -246,7 +246,7 @@ def test_answer_of_an_index_with_shards_equals_adding(tmp_path: Path, monkeypatc
     for round_, pages in enumerate((range(9), range(9, 17), range(4, 8), range(17, 30))):
         source = tmp_path / f"{round_}.jsonl"
         source.write_bytes(b"".join(orjson.dumps(as_json(page(number))) + b"\n" for number in pages))
-        with State.open(
+        with ScanDirectory.open(
             tmp_path / "state", scheme=SCHEME, decider=lambda scheme: Decider(scheme.digest, shards=4, epoch=2)
         ) as state:
             scan([source], state)

@@ -18,7 +18,7 @@ from streams.config.load import load
 from streams.config.settings import OPTIONS
 from streams.process import watchdog
 from streams.scan import scan as scanning
-from streams.state.scan_directory import State
+from streams.state.scan_directory import ScanDirectory
 from tests.streams.shell import Shell, site, words
 
 
@@ -389,7 +389,7 @@ def test_where_nothing_can_be_written_nothing_is_begun(
 ) -> None:
     site(shell.folder / "site")
     assert shell("scan", "site").code == 0
-    monkeypatch.setattr(State, "open", None)  # opening it would fail
+    monkeypatch.setattr(ScanDirectory, "open", None)  # opening it would fail
     for path, expected in (("no/such.csv", "there is no folder"), ("folder.csv", "a folder")):
         (shell.folder / "folder.csv").mkdir(exist_ok=True)
         ended = shell(*command[:-1], path)

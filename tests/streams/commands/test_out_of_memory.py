@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from streams.process.memory_limits import limits, out_of_memory
-from streams.state.scan_directory import State
+from streams.state.scan_directory import ScanDirectory
 from tests.streams.archives import crawl, write_warc
 
 MAIN = "from streams.commands import main; main()"
@@ -49,7 +49,7 @@ def test_scan_that_ends_for_lack_of_memory_says_so_and_goes_on(tmp_path: Path, h
         return
     again = subprocess.run([sys.executable, "-c", MAIN, *arguments], capture_output=True, text=True, timeout=120)
     assert (again.returncode, again.stderr) == (0, "")
-    with State.open(tmp_path / "state") as state:
+    with ScanDirectory.open(tmp_path / "state") as state:
         assert sum(source.pages for source in state.sources.values()) == len(crawl(5))
 
 

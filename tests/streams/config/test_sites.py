@@ -8,7 +8,7 @@ from neardup.decider import SiteOverride
 from neardup.errors import BadInput
 from streams.config.load import load
 from streams.config.sites import FILE_BYTES_MAX, sites_of
-from streams.state.scan_directory import State
+from streams.state.scan_directory import ScanDirectory
 from tests.streams.shell import Shell, site
 
 TOML = '["A.example"]\nnever_merge = true\n\n["shop.example"]\ntape_min = 0.9\n'
@@ -71,7 +71,7 @@ def test_a_scan_heeds_it(shell: Shell) -> None:
     heeding = shell("scan", "site", "--base-url", "https://a.example/", "--sites", str(path), "--out", "-")
     assert heeding.code == 0
     assert heeding.out.count('"verdict":"unique"') == 3
-    with State.open(shell.folder / "neardup-state") as state:
+    with ScanDirectory.open(shell.folder / "neardup-state") as state:
         assert state.decider.sites == WANTED
     elsewhere = shell(
         "scan", "site", "--base-url", "https://b.example/", "--sites", str(path), "--memory", "--out", "-"

@@ -25,7 +25,7 @@ from streams.evaluation.evaluate import SCHEME, _read_run, evaluate_command, ope
 from streams.evaluation.label import LabelFile, label_command
 from streams.files.sources import ReadOptions
 from streams.scan.scan import scan
-from streams.state.scan_directory import State
+from streams.state.scan_directory import ScanDirectory
 from tests.neardup.evaluation.crawl import manual
 from tests.streams.shell import Shell
 
@@ -77,7 +77,7 @@ def test_a_folder_is_evaluated_by_natural_truth(folder: Path, tmp_path: Path) ->
 
 @pytest.mark.slow
 def test_a_state_directory_gives_the_same_figures(folder: Path, tmp_path: Path) -> None:
-    with State.open(tmp_path / "state", scheme=Scheme(seed=SCHEME.seed)) as state:
+    with ScanDirectory.open(tmp_path / "state", scheme=Scheme(seed=SCHEME.seed)) as state:
         scan([folder], state, reading=ReadOptions(BASE))
     from_state = evaluate_command(state=tmp_path / "state", natural=True)
     from_files = evaluate_command([folder], base_url=BASE, natural=True)
@@ -96,7 +96,7 @@ def test_a_state_with_records_that_no_url_is_known_of_is_evaluated_and_labelled(
     text = " ".join(f"word{i}" for i in range(200))
     lines = [{"url": f"http://{host}.example/", "body": f"{text} {host}"} for host in "ab"]
     (tmp_path / "a.jsonl").write_text("\n".join(["{", *map(json.dumps, lines), '{"body": "x"}']))
-    with State.open(tmp_path / "state", scheme=Scheme(seed=SCHEME.seed)) as state:
+    with ScanDirectory.open(tmp_path / "state", scheme=Scheme(seed=SCHEME.seed)) as state:
         scan([tmp_path / "a.jsonl"], state, out=str(tmp_path / "verdicts.jsonl"))
     made = evaluate_command(state=tmp_path / "state")
     assert (made.counts.fetches, made.counts.rejected) == (4, 2)
@@ -185,7 +185,7 @@ def test_two_rounds_of_labelling_fill_both_tables(larger: Path, tmp_path: Path) 
 @pytest.mark.slow
 def test_a_file_of_verdicts_is_evaluated_alone_or_beside_its_pages(folder: Path, tmp_path: Path) -> None:
     verdicts, kept = tmp_path / "verdicts.jsonl", tmp_path / "all.jsonl"
-    with State.open(tmp_path / "state", scheme=Scheme(seed=SCHEME.seed)) as state:
+    with ScanDirectory.open(tmp_path / "state", scheme=Scheme(seed=SCHEME.seed)) as state:
         scan([folder], state, reading=ReadOptions(BASE), out=str(verdicts))
     whole = evaluate_command(state=tmp_path / "state", natural=True, labels_out=kept)
     beside = evaluate_command([folder], base_url=BASE, natural=True, verdicts=verdicts)
@@ -292,7 +292,7 @@ def _decider(numbers: dict[str, int], scheme: Scheme) -> Decider:
 @pytest.mark.slow
 def test_a_run_with_thresholds_of_its_own_is_evaluated(folder: Path, tmp_path: Path) -> None:
     for name, value in {"b_min": 1, "c_min": 380}.items():
-        with State.open(tmp_path / name, scheme=SCHEME, decider=partial(_decider, {name: value})) as state:
+        with ScanDirectory.open(tmp_path / name, scheme=SCHEME, decider=partial(_decider, {name: value})) as state:
             scan([folder], state, reading=ReadOptions(BASE))
     evaluation = evaluate_command(state=tmp_path / "b_min", natural=True, seed=9)
     assert "at least 1 of 6 supershingles equal" in evaluation.fetched

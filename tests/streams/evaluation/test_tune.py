@@ -13,7 +13,7 @@ from streams.evaluation.evaluate import evaluate_command
 from streams.evaluation.tune import tune_command
 from streams.files.sources import ReadOptions
 from streams.scan.scan import scan
-from streams.state.scan_directory import State
+from streams.state.scan_directory import ScanDirectory
 from tests.neardup.evaluation.crawl import manual
 from tests.streams.shell import Shell
 
@@ -42,7 +42,7 @@ def labels(site: Path) -> Path:
 @pytest.fixture(scope="module")
 def state(site: Path) -> Path:
     path = site.parent / "state"
-    with State.open(path, scheme=Scheme(seed=3), decider=_strict) as opened:
+    with ScanDirectory.open(path, scheme=Scheme(seed=3), decider=_strict) as opened:
         scan([site], opened, reading=ReadOptions(BASE))
     return path
 
@@ -68,7 +68,7 @@ def test_tune_proposes_changes_for_the_labels_of_a_scan(labels: Path, state: Pat
     assert found.changed.pages == 180
     assert found.changed.changed > 10
     assert files(state) == before
-    with State.open(state) as opened:
+    with ScanDirectory.open(state) as opened:
         assert opened.decider == _strict(opened.scheme)
 
 

@@ -13,7 +13,7 @@ from streams.files import row_ids
 from streams.files.not_read import NotRead
 from streams.files.sources import ReadOptions, SourceRecord, open_sources
 from streams.formats.json import ROW, Fields
-from streams.state.scan_directory import State
+from streams.state.scan_directory import ScanDirectory
 from streams.views import urls
 from streams.views.source import ScanSource
 from tests.streams.shell import Shell, words
@@ -165,7 +165,7 @@ def test_an_id_that_repeats_is_kept_where_a_scan_went_on_and_by_a_partition(
 ) -> None:
     rows = [{"id": row % 20, "text": text(f"r{row}")} for row in range(40)]
     file = written(shell.folder / "a.jsonl", rows)
-    with State.open(shell.folder / "state") as state:
+    with ScanDirectory.open(shell.folder / "state") as state:
         (source,) = open_sources(file, body_bytes_max=state.scheme.body_bytes_max, not_read=NotRead())
         state.enlist(source)
         whole = [one.page.url for one in source.read()]

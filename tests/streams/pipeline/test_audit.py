@@ -24,7 +24,7 @@ from streams.pipeline.matcher import folded_to
 from streams.roles.match_role import MatchRole
 from streams.roles.runtime import Runtime
 from streams.scan.scan import ScanResult, scan
-from streams.state.scan_directory import State
+from streams.state.scan_directory import ScanDirectory
 from tests.quiet import quiet_runtime
 from tests.streams.archives import SCHEME, WORDS, Sample, html, verdicts_in, write_folder
 from tests.streams.scripted import Broker, ForgetfulStore, ScriptedLog, Transactions
@@ -58,7 +58,7 @@ LOOSE = {"tape_min": 0.3, "short_tape_min": 0.3, "strict_tape_min": 0.3}
 
 
 def scanned(folder: Path, at: Path, warned: list[str] | None = None, **wanted: Any) -> ScanResult:
-    with State.open(at / "state", scheme=SCHEME) as state:
+    with ScanDirectory.open(at / "state", scheme=SCHEME) as state:
         warn = [] if warned is None else warned
         audit = open_audit(state.decider, warn=warn.append, **wanted)
         try:
@@ -74,7 +74,7 @@ def stored(at: Path) -> dict[str, bytes]:
     files = [at / "state" / name for name in ("decider.json", "scheme.json")]
     files += [file for part in ("log", "verdicts") for file in sorted((at / "state" / part).iterdir())]
     out = {str(file.relative_to(at)): file.read_bytes() for file in files}
-    with State.open(at / "state") as state:
+    with ScanDirectory.open(at / "state") as state:
         return out | {family.name: b"".join(b"%b=%b\n" % row for row in state.store.scan(family)) for family in Family}
 
 
@@ -201,7 +201,7 @@ def test_numbers_of_the_shadow() -> None:
 
 
 def log_of(folder: Path, at: Path) -> tuple[list[bytes], Decider]:
-    with State.open(at / "log-of", scheme=SCHEME) as state:
+    with ScanDirectory.open(at / "log-of", scheme=SCHEME) as state:
         scan([folder], state, reading=ReadOptions(BASE_URL))
         return [data for _, data in state.log.read()], state.decider
 
@@ -257,7 +257,7 @@ def test_role_counts_and_writes_committed_pairs_once(folder: Path, tmp_path: Pat
 
 def parts(at: Path) -> tuple[list[bytes], Decider]:
     """The log of the samples in three messages, and their decider."""
-    with State.open(at / "parts", scheme=SCHEME) as state:
+    with ScanDirectory.open(at / "parts", scheme=SCHEME) as state:
         for i in range(3):
             part = write_folder(at / f"part{i}", samples()[i::3])
             scan([part], state, reading=ReadOptions(BASE_URL))

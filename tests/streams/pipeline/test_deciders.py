@@ -18,7 +18,7 @@ from streams.formats.message import Control, Decision, NewDecider, decode_entry,
 from streams.pipeline.control_records import decider_at, decider_changes_in, describe_change, incompatibility
 from streams.pipeline.matcher import Matcher
 from streams.scan.scan import scan
-from streams.state.scan_directory import State
+from streams.state.scan_directory import ScanDirectory
 from streams.verdicts.explain import explain_command
 from tests.streams.archives import Sample, html, text, write_warc
 
@@ -43,16 +43,16 @@ def hash_of(name: str) -> int:
     return sum(name.encode())
 
 
-def folded(state: State) -> tuple[Any, ...]:
+def folded(state: ScanDirectory) -> tuple[Any, ...]:
     return [list(state.store.scan(family)) for family in Family], list(state.verdict_log.log.read())
 
 
 def changed(tmp_path: Path) -> Path:
     """A state that was decided by FIRST, and by STRICT from its second archive on."""
     path = tmp_path / "state"
-    with State.open(path, scheme=SCHEME, decider=lambda scheme: FIRST) as state:
+    with ScanDirectory.open(path, scheme=SCHEME, decider=lambda scheme: FIRST) as state:
         scan([write_warc(tmp_path / "a.warc", pages("amber"))], state)
-    with State.open(path, decider=lambda scheme: STRICT, new_decider=True) as state:
+    with ScanDirectory.open(path, decider=lambda scheme: STRICT, new_decider=True) as state:
         assert state.messages == ["from here on it is decided otherwise: tape_min 0.74 -> 0.99, noise_gaps_max 2 -> 0"]
         scan([write_warc(tmp_path / "b.warc", pages("basin"))], state)
     return path
@@ -60,7 +60,7 @@ def changed(tmp_path: Path) -> Path:
 
 @pytest.mark.slow
 def test_new_decider_decides_from_its_record_on(tmp_path: Path) -> None:
-    with State.open(changed(tmp_path)) as state:
+    with ScanDirectory.open(changed(tmp_path)) as state:
         assert state.decider == STRICT
         assert [(verdict["verdict"], verdict["decider"]) for verdict in state.verdicts()] == [
             ("unique", FIRST.digest),
@@ -74,19 +74,19 @@ def test_new_decider_decides_from_its_record_on(tmp_path: Path) -> None:
 @pytest.mark.parametrize("lost", [("index",), ("verdicts",), ("index", "verdicts", "decider.json")])
 def test_refolding_finds_the_decider_record(tmp_path: Path, lost: tuple[str, ...]) -> None:
     path = changed(tmp_path)
-    with State.open(path) as state:
+    with ScanDirectory.open(path) as state:
         before = folded(state)
     for name in lost:
         shutil.rmtree(path / name) if (path / name).is_dir() else (path / name).unlink()
 
-    with State.open(path) as state:
+    with ScanDirectory.open(path) as state:
         assert folded(state) == before
         assert (state.first_decider, state.decider) == (FIRST, STRICT)
 
 
 @pytest.mark.slow
 def test_pages_of_before_and_after_are_explained(tmp_path: Path) -> None:
-    with State.open(changed(tmp_path)) as state:
+    with ScanDirectory.open(changed(tmp_path)) as state:
         before, after = (explain_command(state, f"http://a.example/{name}1.html") for name in ("amber", "basin"))
 
     assert (before.decider, after.decider) == (FIRST, STRICT)
@@ -99,14 +99,14 @@ def test_it_must_be_asked_for(tmp_path: Path) -> None:
     path = changed(tmp_path)
     loose = replace(STRICT, tape_min=0.5)
     with pytest.raises(StateError, match=r"\(tape_min 0.99 -> 0.5\); use .* or add --new-decider"):
-        State.open(path, decider=lambda scheme: loose)
+        ScanDirectory.open(path, decider=lambda scheme: loose)
     other = replace(STRICT, rule="simhash")
     with pytest.raises(StateError, match="rule simhash with its numbers keeps other keys in the index than verified"):
-        State.open(path, decider=lambda scheme: other, new_decider=True)
-    with State.open(path) as state:
+        ScanDirectory.open(path, decider=lambda scheme: other, new_decider=True)
+    with ScanDirectory.open(path) as state:
         before = state.log.end()
     # Asked for again, it is there already.
-    with State.open(path, decider=lambda scheme: STRICT, new_decider=True) as state:
+    with ScanDirectory.open(path, decider=lambda scheme: STRICT, new_decider=True) as state:
         assert state.log.end() == before
 
 

@@ -24,7 +24,7 @@ from streams.scan.scan import scan
 from streams.state import index_rows as look
 from streams.state.checkpoint_manifest import describe
 from streams.state.checkpoint_store import CheckpointStore
-from streams.state.scan_directory import State
+from streams.state.scan_directory import ScanDirectory
 from streams.verdicts.explain import explain_command
 from streams.verdicts.export import DUPLICATES, TABLES, rows
 from streams.verdicts.replay import Stretch, replay_scan
@@ -37,14 +37,14 @@ PAGE, COPY = f"{BASE}page2.html", f"{BASE}copy2.html"
 
 
 @pytest.fixture
-def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[State]:
+def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ScanDirectory]:
     small_messages(monkeypatch)
     with opened(tmp_path / "state") as made:
         scan([write_warc(tmp_path / "a.warc", crawl())], made)
         yield made
 
 
-def everything(state: State) -> bytes:
+def everything(state: ScanDirectory) -> bytes:
     return b"\n".join(key + b" " + row for family in Family for key, row in state.store.scan(family))
 
 
@@ -52,11 +52,11 @@ def contents(store: Any) -> list[list[tuple[bytes, bytes]]]:
     return [list(store.scan(family)) for family in Family]
 
 
-def urls(state: State) -> set[str]:
+def urls(state: ScanDirectory) -> set[str]:
     return {verdict["url"] for verdict in state.verdicts()}
 
 
-def test_a_representative_is_taken_down(state: State, tmp_path: Path) -> None:
+def test_a_representative_is_taken_down(state: ScanDirectory, tmp_path: Path) -> None:
     assert {PAGE, COPY} <= urls(state)
     assert PAGE.encode() in everything(state)
     done = state.forget(of_url(PAGE))
@@ -82,7 +82,7 @@ def test_a_representative_is_taken_down(state: State, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("takedown", "pages"), [(of_site("a.example"), 19), (of_prefix(f"{BASE}copy"), 4), (of_url(f"{BASE}none"), 0)]
 )
-def test_takedown_counts_removed_pages(state: State, takedown: Takedown, pages: int) -> None:
+def test_takedown_counts_removed_pages(state: ScanDirectory, takedown: Takedown, pages: int) -> None:
     done = state.forget(takedown)
     assert done.pages == pages
     assert (b"a.example" in everything(state)) == (pages < 19)
@@ -90,7 +90,7 @@ def test_takedown_counts_removed_pages(state: State, takedown: Takedown, pages: 
         assert {verdict["verdict"] for verdict in state.verdicts()} == {"gone"}
 
 
-def test_other_pages_keep_their_verdicts(state: State) -> None:
+def test_other_pages_keep_their_verdicts(state: ScanDirectory) -> None:
     """Also those that were judged against a page that was taken down, and those that it represented."""
 
     def exported() -> dict[str, dict[str, Any]]:
@@ -124,7 +124,7 @@ def test_other_pages_keep_their_verdicts(state: State) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("lost", [("index",), ("verdicts",), ("index", "verdicts")])
-def test_refolding_repeats_a_takedown(state: State, tmp_path: Path, lost: tuple[str, ...]) -> None:
+def test_refolding_repeats_a_takedown(state: ScanDirectory, tmp_path: Path, lost: tuple[str, ...]) -> None:
     state.forget(of_url(PAGE))
     scan([write_warc(tmp_path / "b.warc", crawl(2))], state, again=True)
     state.forget(of_prefix(f"{BASE}copy"))
@@ -139,7 +139,7 @@ def test_refolding_repeats_a_takedown(state: State, tmp_path: Path, lost: tuple[
 
 @pytest.mark.parametrize("step", ["append", "sync", "step", "flush"])
 def test_killed_at_any_step_the_command_took_effect_or_not_at_all(
-    state: State, monkeypatch: pytest.MonkeyPatch, step: str
+    state: ScanDirectory, monkeypatch: pytest.MonkeyPatch, step: str
 ) -> None:
     """What a kill leaves: the log as far as it was appended, and an index that knows nothing yet."""
 
@@ -161,7 +161,7 @@ def test_killed_at_any_step_the_command_took_effect_or_not_at_all(
         assert (PAGE.encode() in everything(again)) is not text
 
 
-def test_slicing_changes_nothing(state: State, tmp_path: Path) -> None:
+def test_slicing_changes_nothing(state: ScanDirectory, tmp_path: Path) -> None:
     for takedown in (of_url(PAGE), of_site("a.example"), of_prefix(f"{BASE}edit")):
         scan([write_warc(tmp_path / "b.warc", crawl(9))], state, again=True)
         state.forget(takedown)
@@ -185,12 +185,12 @@ def test_slicing_changes_nothing(state: State, tmp_path: Path) -> None:
         assert Matcher(store, state.first_decider).takedowns_to == matcher.takedowns_to == len(messages)
 
 
-def _all(state: State) -> Iterator[dict[str, Any]]:
+def _all(state: ScanDirectory) -> Iterator[dict[str, Any]]:
     for _, frame in state.verdict_log.log.read():
         yield from decode_verdicts(frame, 0)
 
 
-def test_a_replay_emits_the_same_verdicts(state: State, tmp_path: Path) -> None:
+def test_a_replay_emits_the_same_verdicts(state: ScanDirectory, tmp_path: Path) -> None:
     state.forget(of_url(PAGE))
     with (tmp_path / "out").open("wb") as out:
         done = replay_scan(state, Stretch(), out)

@@ -15,7 +15,7 @@ from streams.pipeline import batch_fold
 from streams.scan import sketcher
 from streams.scan.archive_time import DATES, MAJORITY, STEP_MS, ArchiveTime
 from streams.scan.scan import Progress, scan
-from streams.state.scan_directory import State
+from streams.state.scan_directory import ScanDirectory
 from tests.streams.archives import SCHEME, Sample, html, text, write_json_lines, write_warc
 
 Y1970, Y2020, Y2024, Y2099 = 0, 1_577_836_800_000, 1_704_067_200_000, 4_070_908_800_000
@@ -119,15 +119,17 @@ def dated(samples: list[Sample], wrong: int, *places: int) -> list[Sample]:
     return [replace(one, ms=wrong) if at in places else one for at, one in enumerate(samples)]
 
 
-def opened(path: Path, expiry_days: int = 30) -> State:
-    return State.open(path, scheme=SCHEME, decider=lambda scheme: Decider(scheme.digest, expiry_days=expiry_days))
+def opened(path: Path, expiry_days: int = 30) -> ScanDirectory:
+    return ScanDirectory.open(
+        path, scheme=SCHEME, decider=lambda scheme: Decider(scheme.digest, expiry_days=expiry_days)
+    )
 
 
-def log_of(state: State) -> list[tuple[int, bytes]]:
+def log_of(state: ScanDirectory) -> list[tuple[int, bytes]]:
     return list(state.log.read())
 
 
-def headers(state: State) -> list[Header]:
+def headers(state: ScanDirectory) -> list[Header]:
     entries = [decode_entry(data, offset) for offset, data in log_of(state)]
     return [Header(record) for entry in entries if isinstance(entry, Message) for record in entry.records]
 

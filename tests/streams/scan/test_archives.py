@@ -16,7 +16,7 @@ from streams.scan import scan as scanning
 from streams.scan.archive_time import ArchiveTime
 from streams.scan.archives import ReaderLost, SketchedArchives, SketchedPage
 from streams.scan.scan import Progress, scan
-from streams.state.scan_directory import State
+from streams.state.scan_directory import ScanDirectory
 from tests.streams.archives import SCHEME, Sample, crawl, write_warc
 
 
@@ -95,7 +95,7 @@ def test_an_archive_that_goes_while_it_is_read_is_named(tmp_path: Path) -> None:
         list(pages)
 
 
-def merged_scan(folder: Path, sources: list[LocalSource], stop_after: int = 0) -> State:
+def merged_scan(folder: Path, sources: list[LocalSource], stop_after: int = 0) -> ScanDirectory:
     """A state directory that has scanned them; optionally killed and resumed."""
     left = [stop_after]
 
@@ -106,9 +106,9 @@ def merged_scan(folder: Path, sources: list[LocalSource], stop_after: int = 0) -
 
     paths = [source.record.path for source in sources]
     if stop_after:
-        with State.open(folder, scheme=SCHEME) as state, pytest.raises(KeyError, match="killed"):
+        with ScanDirectory.open(folder, scheme=SCHEME) as state, pytest.raises(KeyError, match="killed"):
             scan(paths, state, merge=True, progress=progress)
-    state = State.open(folder, scheme=SCHEME)
+    state = ScanDirectory.open(folder, scheme=SCHEME)
     scan(paths, state, merge=True, out=str(folder / "sources" / "out"))
     return state
 
@@ -132,7 +132,7 @@ def test_a_scan_of_many_judges_them_in_that_order_killed_or_not(
     assert outcomes[0] == outcomes[1] == outcomes[2]
     assert len(outcomes[0][2].splitlines()) >= len(wanted)
     # The verdicts of one of them alone.
-    with State.open(tmp_path / "state0") as state:
+    with ScanDirectory.open(tmp_path / "state0") as state:
         one = tmp_path / "one.jsonl"
         assert scan([sources[1].record.path], state, out=str(one)).skipped
         lines = [json.loads(line) for line in one.read_text().splitlines()]
@@ -144,7 +144,7 @@ def test_a_scan_of_many_judges_them_in_that_order_killed_or_not(
 def test_damage_is_reported_with_its_archive(tmp_path: Path) -> None:
     paths = [write_warc(tmp_path / f"{number}.warc", crawl(6)[number::2]) for number in range(2)]
     paths[1].write_bytes(paths[1].read_bytes()[:-40])
-    with State.open(tmp_path / "state", scheme=SCHEME) as state:
+    with ScanDirectory.open(tmp_path / "state", scheme=SCHEME) as state:
         result = scan(paths, state, merge=True)
         assert result.pages == len(crawl(6))
         assert [str(paths[1]) in problem for problem in result.problems] == [True]

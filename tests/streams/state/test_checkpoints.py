@@ -28,7 +28,7 @@ from streams.state.checkpoint_manifest import Manifest
 from streams.state.checkpoint_restore import Restoring, restore, restore_newest
 from streams.state.checkpoint_role import Checkpointer
 from streams.state.checkpoint_store import CheckpointStore
-from streams.state.scan_directory import State
+from streams.state.scan_directory import ScanDirectory
 from tests.quiet import quiet_runtime
 from tests.streams.archives import crawl, write_warc
 from tests.streams.shell import Shell
@@ -258,13 +258,13 @@ def test_the_matcher_goes_on_when_the_store_is_away(state: Path, tmp_path: Path)
 
 def scanned(tmp_path: Path) -> Path:
     path = tmp_path / "scan"
-    with State.open(path, scheme=Scheme(seed=7)) as opened:
+    with ScanDirectory.open(path, scheme=Scheme(seed=7)) as opened:
         scan([write_warc(tmp_path / "a.warc", crawl(30))], opened)
     return path
 
 
 def everything(path: Path) -> tuple[list[dict[str, object]], list[list[tuple[bytes, bytes]]]]:
-    with State.open(path) as opened:
+    with ScanDirectory.open(path) as opened:
         assert opened.messages == []
         return list(opened.verdicts()), [list(opened.store.scan(family)) for family in Family]
 
@@ -293,7 +293,7 @@ def test_a_scan_comes_back_and_goes_on(shell: Shell, tmp_path: Path, monkeypatch
     assert everything(path) == before
     result = shell("checkpoint", "restore", "--state", str(path), "--checkpoints", kept)
     assert (result.code, "has an index" in result.err) == (1, True)
-    with State.open(path) as opened:
+    with ScanDirectory.open(path) as opened:
         scan([write_warc(tmp_path / "b.warc", crawl(12))], opened)
         fetches = [verdict for verdict in opened.verdicts() if verdict["n"] == 0]
     assert len(fetches) == sum(verdict["n"] == 0 for verdict in before[0]) + len(crawl(12))

@@ -13,7 +13,7 @@ from streams.ask.answers import IndexSnapshot
 from streams.scan.scan import scan
 from streams.state.index_rows import open_index
 from streams.state.matcher_directory import MatcherDirectory
-from streams.state.scan_directory import State
+from streams.state.scan_directory import ScanDirectory
 from streams.state.scan_snapshot import read_scan
 from tests.streams.archives import crawl, write_warc
 
@@ -40,7 +40,7 @@ def match(path: Path) -> None:
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
-    with State.open(tmp_path / "state", scheme=SCHEME) as state:
+    with ScanDirectory.open(tmp_path / "state", scheme=SCHEME) as state:
         scan([write_warc(tmp_path / "a.warc", crawl(3))], state)
     return tmp_path / "state"
 
@@ -69,7 +69,7 @@ def test_a_matcher_refuses_the_directory_of_a_scan(tmp_path: Path, name: str) ->
 
 def test_a_scan_and_its_readers_refuse_the_directory_of_a_matcher(tmp_path: Path) -> None:
     match(tmp_path)
-    for opened in (read, lambda path: State.open(path).close()):
+    for opened in (read, lambda path: ScanDirectory.open(path).close()):
         with pytest.raises(StateError, match=r"belongs to `neardup match`.*neardup verdicts"):
             opened(tmp_path)
 
@@ -78,9 +78,9 @@ def test_both_refuse_another_scheme(tmp_path: Path) -> None:
     match(tmp_path / "matcher")
     with pytest.raises(StateError, match=f"was made with scheme {SCHEME.digest}.*set the seed"):
         MatcherDirectory(tmp_path / "matcher", Scheme(seed=8))
-    State.open(tmp_path / "scan", scheme=SCHEME).close()
+    ScanDirectory.open(tmp_path / "scan", scheme=SCHEME).close()
     with pytest.raises(StateError, match=f"was made with scheme {SCHEME.digest}.*leave the seed"):
-        State.open(tmp_path / "scan", scheme=Scheme(seed=8))
+        ScanDirectory.open(tmp_path / "scan", scheme=Scheme(seed=8))
 
 
 def test_a_first_decider_stays_once_messages_are_folded(tmp_path: Path, path: Path) -> None:
@@ -89,5 +89,5 @@ def test_a_first_decider_stays_once_messages_are_folded(tmp_path: Path, path: Pa
     assert directory.first_decider(other) == other
     assert directory.first_decider(Decider(SCHEME.digest)).rule == "verified", "nothing is folded"
     directory.close()
-    with State.open(path) as state:
+    with ScanDirectory.open(path) as state:
         assert state.first_decider.rule == "verified"

@@ -13,7 +13,7 @@ from neardup.index.column_families import Family
 from neardup.scheme import Scheme
 from streams.formats.message import Forget, Message, decode_entry
 from streams.state import index_rows as look
-from streams.state.scan_directory import State
+from streams.state.scan_directory import ScanDirectory
 from tests.golden import states
 from tests.streams import contradictions
 from tests.streams.archives import crawl, write_warc
@@ -37,9 +37,9 @@ def golden(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[Path, dict[s
 
 def test_the_state_of_this_version_is_there_and_is_opened(tmp_path: Path) -> None:
     unpacked(states.FOLDER / f"{version('neardup')}.tar.xz", tmp_path)
-    with State.open(tmp_path) as state:
+    with ScanDirectory.open(tmp_path) as state:
         assert list(state.verdicts())
-    with State.open(tmp_path, scheme=Scheme(seed=7, version=1)) as state:  # as with an explicit seed
+    with ScanDirectory.open(tmp_path, scheme=Scheme(seed=7, version=1)) as state:  # as with an explicit seed
         assert list(state.verdicts())
     assert all(packed.stat().st_size < 40_000 for packed in GOLDEN)
 
@@ -54,7 +54,7 @@ def test_a_directory_of_an_earlier_scheme_sketches_no_page_and_is_left_as_it_is(
         result = shell("scan", archive, "--state", str(path), *options)
         assert (result.code, "version is 1" in result.err) == (1, True)
         assert "another state directory" in result.err
-    with State.open(path) as state:
+    with ScanDirectory.open(path) as state:
         assert json.loads(json.dumps(states.content(state))) == wanted
     other = shell("scan", archive, "--state", str(tmp_path / "other"), "--json")
     assert (other.code, json.loads(other.out)["pages"]) == (0, 4)
@@ -63,7 +63,7 @@ def test_a_directory_of_an_earlier_scheme_sketches_no_page_and_is_left_as_it_is(
 
 def test_a_directory_of_before_is_read(golden: tuple[Path, dict[str, object]]) -> None:
     path, wanted = golden
-    with State.open(path) as state:
+    with ScanDirectory.open(path) as state:
         assert json.loads(json.dumps(states.content(state))) == wanted
         entries = [decode_entry(data, offset) for offset, data in state.log.read()]
         assert [type(entry) for entry in entries] == [Message, Forget]
@@ -79,9 +79,9 @@ def test_a_directory_of_before_is_read(golden: tuple[Path, dict[str, object]]) -
 def test_its_log_is_folded_again_to_the_same_index(golden: tuple[Path, dict[str, object]]) -> None:
     """The rules of its version are still in this program, as is the scheme that its sketches were made by."""
     path, wanted = golden
-    with State.open(path) as state:
+    with ScanDirectory.open(path) as state:
         before = [list(state.store.scan(family)) for family in Family if family is not Family.META]
     shutil.rmtree(path / "index")
-    with State.open(path) as state:
+    with ScanDirectory.open(path) as state:
         assert [list(state.store.scan(family)) for family in Family if family is not Family.META] == before
         assert json.loads(json.dumps(states.content(state))) == wanted

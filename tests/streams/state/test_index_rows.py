@@ -7,7 +7,7 @@ import pytest
 
 from neardup.scheme import Scheme
 from streams.scan.scan import scan
-from streams.state.scan_directory import State
+from streams.state.scan_directory import ScanDirectory
 from tests.streams.archives import crawl, write_warc
 from tests.streams.shell import Shell
 
@@ -15,7 +15,7 @@ from tests.streams.shell import Shell
 @pytest.fixture(scope="module")
 def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("inspect")
-    with State.open(folder / "state", scheme=Scheme(seed=7)) as state:
+    with ScanDirectory.open(folder / "state", scheme=Scheme(seed=7)) as state:
         scan([write_warc(folder / "a.warc", crawl(40))], state)
     return folder / "state"
 
@@ -52,7 +52,7 @@ def test_explain_rows_names_absent_rows(shell: Shell, path: Path, options: list[
 
 
 def test_explain_and_report_read_a_directory_in_use(shell: Shell, path: Path) -> None:
-    with State.open(path) as state:
+    with ScanDirectory.open(path) as state:
         url = next(state.verdicts())["url"]
         for words in (("explain", url), ("explain", "--rows"), ("report", "--out", "report.html")):
             ended = shell(*words, "--state", str(path))

@@ -20,7 +20,7 @@ from streams.formats.message import verdict_lines
 from streams.library import open_index
 from streams.pipeline.audit import open_audit
 from streams.scan.scan import Progress, scan
-from streams.state.scan_directory import State
+from streams.state.scan_directory import ScanDirectory
 from streams.state.scan_shards import ShardProcess, new_sharding
 from streams.verdicts.explain import explain_command
 from streams.verdicts.replay import Stretch, replay_scan
@@ -34,8 +34,8 @@ def deciding(shards: int, epoch: int) -> Callable[[Scheme], Decider]:
     return lambda scheme: Decider(scheme.digest, shards=shards, epoch=epoch)
 
 
-def opened(path: Path, shards: int = 2, epoch: int = 2, processes: int = 0) -> State:
-    return State.open(path, scheme=SCHEME, decider=deciding(shards, epoch), shards=processes)
+def opened(path: Path, shards: int = 2, epoch: int = 2, processes: int = 0) -> ScanDirectory:
+    return ScanDirectory.open(path, scheme=SCHEME, decider=deciding(shards, epoch), shards=processes)
 
 
 @pytest.fixture
@@ -48,15 +48,15 @@ def archive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, forking: None) -> P
     return write_warc(tmp_path / "a.warc.gz", crawl(40))
 
 
-def lines(state: State) -> list[bytes]:
+def lines(state: ScanDirectory) -> list[bytes]:
     return [verdict_lines(frame, offset) for offset, frame in state.verdict_log.log.read()]
 
 
-def reference(state: State) -> Lockstep:
+def reference(state: ScanDirectory) -> Lockstep:
     return lockstep([message for _, message in state.log.read()], state.decider)
 
 
-def agrees(state: State) -> None:
+def agrees(state: ScanDirectory) -> None:
     expected = reference(state)
     assert lines(state) == [b"".join(line + b"\n" for line in some) for some in expected.verdicts]
     assert state.effects_log is not None
@@ -94,7 +94,7 @@ def test_a_scan_goes_on_with_other_processes_and_other_sources(tmp_path: Path, a
         source = write_json_lines(tmp_path / f"{name}.jsonl", crawl(12), base=f"http://{name}.example/")
         with opened(tmp_path / "state", processes=processes) as state:
             scan([source], state)
-    with State.open(tmp_path / "state") as state:
+    with ScanDirectory.open(tmp_path / "state") as state:
         agrees(state)
 
 
@@ -169,7 +169,7 @@ def test_shards_of_a_scan_that_ended_lag_by_their_epochs_alone(tmp_path: Path, a
     with opened(tmp_path / "state") as state:
         scan([archive], state)
         end = state.log.end()
-    with State.open(tmp_path / "state") as state:
+    with ScanDirectory.open(tmp_path / "state") as state:
         assert state.shards is not None
         (group,) = state.shards.groups
         assert 0 < group.start() <= end
@@ -179,13 +179,15 @@ def test_shards_of_a_scan_that_ended_lag_by_their_epochs_alone(tmp_path: Path, a
 def test_the_directory_remembers_its_shards(tmp_path: Path, archive: Path) -> None:
     with opened(tmp_path / "state", 4, 2) as state:
         scan([archive], state)
-    with State.open(tmp_path / "state", shards=1) as state:
+    with ScanDirectory.open(tmp_path / "state", shards=1) as state:
         assert (state.decider.shards, state.decider.epoch) == (4, 2)
     for shards, epoch in ((2, 2), (4, 4)):
         with pytest.raises(StateError, match="shards"):
             opened(tmp_path / "state", shards, epoch)
     with pytest.raises(StateError, match="another directory"):
-        State.open(tmp_path / "state", decider=lambda s: replace(Decider(s.digest), rule="combined"), new_decider=True)
+        ScanDirectory.open(
+            tmp_path / "state", decider=lambda s: replace(Decider(s.digest), rule="combined"), new_decider=True
+        )
 
 
 @pytest.mark.parametrize(("processes", "shards"), [(1, 1), (2, 2), (3, 4), (16, 16)])

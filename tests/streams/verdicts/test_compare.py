@@ -12,7 +12,7 @@ from neardup.errors import BadInput
 from neardup.rules import rules_for
 from neardup.scheme import Scheme
 from neardup.signals.model import Branch, Leaf, Model
-from streams.state.scan_directory import State
+from streams.state.scan_directory import ScanDirectory
 from streams.verdicts.compare import SCHEME, Comparison, compare_command
 from streams.verdicts.explain import explain_command
 from tests.streams.shell import Shell, site
@@ -215,7 +215,7 @@ def test_compare_samples_as_a_scan_does(shell: Shell) -> None:
     state = json.loads((shell.folder / "neardup-state" / "scheme.json").read_text())
     result = json.loads(shell("compare", "site/a.html", "site/b.html", "--state", "neardup-state", "--json").out)
     assert result["scheme"] == Scheme(seed=state["seed"]).digest
-    with State.open(shell.folder / "neardup-state") as opened:
+    with ScanDirectory.open(shell.folder / "neardup-state") as opened:
         assert result["decider"] == opened.decider.digest
         values = explain_command(opened, (shell.folder / "site" / "b.html").as_uri())
     assert values.trace.candidates[0].pair.tape_score == result["pair"]["tape_score"]

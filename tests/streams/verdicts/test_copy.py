@@ -10,7 +10,7 @@ import pytest
 from fastwarc.warc import ArchiveIterator, WarcRecordType
 
 from streams.scan.scan import scan
-from streams.state.scan_directory import State
+from streams.state.scan_directory import ScanDirectory
 from tests.streams.archives import Sample, crawl, html, http, record, text, write_json_lines, write_warc
 from tests.streams.shell import Shell, words
 
@@ -164,7 +164,7 @@ def test_of_a_url_that_was_fetched_again_the_last_fetch_is_kept(shell: Shell) ->
 def test_impossible_copies_are_reported(shell: Shell) -> None:
     file = write_json_lines(shell.folder / "a.jsonl", crawl(3))
     assert shell("copy", "neardup-state", "--out", "x.jsonl").code == 2
-    with State.open(shell.folder / "neardup-state") as state:
+    with ScanDirectory.open(shell.folder / "neardup-state") as state:
         scan([file], state)
     assert shell("copy", "neardup-state", "--out", "x.txt").code == 2
     assert shell("copy", "neardup-state", "--out", "no/x.jsonl").code == 2
@@ -179,7 +179,7 @@ def test_impossible_copies_are_reported(shell: Shell) -> None:
 
 @pytest.mark.parametrize("name", ["kept.jsonl", "kept.parquet", "kept.warc"])
 def test_an_empty_state_makes_an_empty_file(shell: Shell, name: str) -> None:
-    State.open(shell.folder / "neardup-state").close()
+    ScanDirectory.open(shell.folder / "neardup-state").close()
     ended = shell("copy", "neardup-state", "--out", name)
     assert ended.code == (1 if name.endswith("parquet") else 0), ended.err
 

@@ -15,7 +15,7 @@ from neardup.decider import Decider
 from neardup.errors import BadInput
 from neardup.scheme import Scheme
 from streams.scan.scan import scan
-from streams.state.scan_directory import State
+from streams.state.scan_directory import ScanDirectory
 from streams.verdicts.diff import CHANGED, SAMPLES, Change, diff
 from streams.verdicts.diff_command import changed_rows
 from tests.streams.archives import crawl, write_warc
@@ -88,7 +88,7 @@ def test_a_page_listed_twice_is_refused(both: bool) -> None:
 @pytest.fixture
 def scanned(tmp_path: Path) -> Path:
     path = tmp_path / "state"
-    with State.open(path, scheme=Scheme(seed=7)) as state:
+    with ScanDirectory.open(path, scheme=Scheme(seed=7)) as state:
         scan([write_warc(tmp_path / "a.warc", crawl(40))], state)
     return path
 
@@ -127,7 +127,7 @@ def test_another_rule_on_one_log(shell: Shell, scanned: Path, tmp_path: Path) ->
 @pytest.mark.slow
 def test_the_page_has_both_texts_and_links_into_the_views(shell: Shell, scanned: Path, tmp_path: Path) -> None:
     other = tmp_path / "other"
-    with State.open(
+    with ScanDirectory.open(
         other, scheme=Scheme(seed=7), decider=lambda s: Decider(scheme=s.digest, rule="shingling")
     ) as state:
         scan([tmp_path / "a.warc"], state)

@@ -10,7 +10,7 @@ import pytest
 
 from neardup.scheme import Scheme
 from streams.scan.scan import scan
-from streams.state.scan_directory import State
+from streams.state.scan_directory import ScanDirectory
 from streams.verdicts.export import SHOWN, TABLES, rows
 from tests.streams.archives import crawl, write_warc
 from tests.streams.shell import Shell, words
@@ -73,7 +73,7 @@ def test_caused_verdicts_follow_the_verdict_of_their_page() -> None:
 @pytest.fixture
 def scanned(tmp_path: Path) -> Path:
     path = tmp_path / "state"
-    with State.open(path, scheme=Scheme(seed=7)) as state:
+    with ScanDirectory.open(path, scheme=Scheme(seed=7)) as state:
         scan([write_warc(tmp_path / "a.warc", crawl(40))], state)
     return path
 
@@ -113,7 +113,7 @@ def test_every_format_has_the_same_rows(shell: Shell, scanned: Path, table: str)
 def test_kept_urls_are_those_that_the_verdicts_keep(shell: Shell, scanned: Path) -> None:
     result = shell("export", str(scanned), "--out", "-")
     shown = {row["url"] for row in map(json.loads, result.out.splitlines()) if row["shown"]}
-    with State.open(scanned) as state:
+    with ScanDirectory.open(scanned) as state:
         kinds: dict[str, str] = {}
         for verdict in state.verdicts():
             kinds[verdict["url"]] = (verdict.get("standing") or verdict)["verdict"]

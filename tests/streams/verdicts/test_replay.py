@@ -19,7 +19,7 @@ from streams.errors import PositionLost
 from streams.formats.message import NewDecider, decode_message, encode_control
 from streams.pipeline.matcher import Matcher
 from streams.scan.scan import scan
-from streams.state.scan_directory import State
+from streams.state.scan_directory import ScanDirectory
 from streams.verdicts.replay import Present, Stretch, log_time_of, replay_scan, replayed
 from tests.streams.archives import crawl, small_messages, write_warc
 from tests.streams.shell import Shell
@@ -35,19 +35,21 @@ def many_messages(monkeypatch: pytest.MonkeyPatch) -> None:
 def scanned(tmp_path: Path, pages: int = 40) -> Path:
     """A directory with two scans, of which the second repeats some of the first, and a change of the rule between."""
     path = tmp_path / "state"
-    with State.open(path, scheme=SCHEME) as state:
+    with ScanDirectory.open(path, scheme=SCHEME) as state:
         scan([write_warc(tmp_path / "a.warc", crawl(pages))], state)
-    with State.open(path, decider=lambda scheme: Decider(scheme.digest, tape_min=0.9), new_decider=True) as state:
+    with ScanDirectory.open(
+        path, decider=lambda scheme: Decider(scheme.digest, tape_min=0.9), new_decider=True
+    ) as state:
         scan([write_warc(tmp_path / "b.warc", crawl(pages + 9)[7:])], state)
     return path
 
 
-def lines(state: State) -> list[tuple[int, bytes]]:
+def lines(state: ScanDirectory) -> list[tuple[int, bytes]]:
     """(offset, line) of every verdict that is kept."""
     return [(verdict["page_id"] >> PLACE_BITS, orjson.dumps(verdict)) for verdict in state.verdicts()]
 
 
-def again(state: State, stretch: Stretch) -> list[bytes]:
+def again(state: ScanDirectory, stretch: Stretch) -> list[bytes]:
     out = io.BytesIO()
     done = replay_scan(state, stretch, out)
     values = out.getvalue().splitlines()
@@ -57,7 +59,7 @@ def again(state: State, stretch: Stretch) -> list[bytes]:
 
 @pytest.mark.slow
 def test_any_stretch_is_replayed_byte_for_byte(tmp_path: Path) -> None:
-    with State.open(scanned(tmp_path)) as state:
+    with ScanDirectory.open(scanned(tmp_path)) as state:
         kept, end = lines(state), state.log.end()
         assert end > 20, "enough messages"
         chance = random.Random(3)
@@ -69,7 +71,7 @@ def test_any_stretch_is_replayed_byte_for_byte(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_a_stretch_of_log_time(tmp_path: Path) -> None:
-    with State.open(scanned(tmp_path)) as state:
+    with ScanDirectory.open(scanned(tmp_path)) as state:
         times, latest = {}, 0
         for offset, data in state.log.read(0):
             latest = max(latest, log_time_of(data, offset))
@@ -85,7 +87,7 @@ def test_a_stretch_of_log_time(tmp_path: Path) -> None:
 
 def test_changed_verdicts_are_counted(tmp_path: Path) -> None:
     path = scanned(tmp_path)
-    with State.open(path) as state:
+    with ScanDirectory.open(path) as state:
         real = state.kept_lines
         state.kept_lines = lambda: lambda verdict: (real(), b"{}")[1]  # type: ignore[method-assign]
         done = replay_scan(state, Stretch(0, 3), io.BytesIO())
@@ -99,7 +101,7 @@ def test_a_stretch_of_nothing_is_refused() -> None:
 
 
 def test_a_store_past_the_stretch_is_refused(tmp_path: Path) -> None:
-    with State.open(scanned(tmp_path)) as state:
+    with ScanDirectory.open(scanned(tmp_path)) as state:
         matcher = Matcher(MemoryStore(), state.first_decider)
         list(replayed(state.log.read(0), matcher, Stretch(5, 9)))
         assert matcher.next_offset == 9
@@ -108,7 +110,7 @@ def test_a_store_past_the_stretch_is_refused(tmp_path: Path) -> None:
 
 
 def test_void_control_record_changes_nothing(tmp_path: Path) -> None:
-    with State.open(scanned(tmp_path, 8)) as state:
+    with ScanDirectory.open(scanned(tmp_path, 8)) as state:
         stranger = Decider(state.scheme.digest, tape_min=0.5)
         state.log.append(encode_control(NewDecider(stranger, state.decider)))
         state.catch_up()
@@ -123,7 +125,7 @@ def test_the_command(shell: Shell, tmp_path: Path) -> None:
     assert result.err.endswith("different: 0\n")
     file = tmp_path / "again.jsonl"
     shell("replay", str(path), "--out", str(file))
-    with State.open(path) as state:
+    with ScanDirectory.open(path) as state:
         assert file.read_bytes().splitlines() == [line for _, line in lines(state)]
 
 
@@ -144,7 +146,7 @@ def test_bad_input(shell: Shell, options: list[str], words: str) -> None:
 
 def test_present_lets_no_verdict_behind_a_newer_one_of_its_url(tmp_path: Path) -> None:
     """Whatever the topic has lost: after each replay its last verdict of each URL is the newest one."""
-    with State.open(scanned(tmp_path)) as state:
+    with ScanDirectory.open(scanned(tmp_path)) as state:
         whole = [verdict for verdicts in replayed_of(state) for verdict in verdicts]
     assert len({verdict.url for verdict in whole}) < len(whole)
     newest = {verdict.url: verdict.to_json() for verdict in whole}
@@ -166,5 +168,5 @@ def test_present_lets_no_verdict_behind_a_newer_one_of_its_url(tmp_path: Path) -
         assert lost != 1.0 or topic == whole
 
 
-def replayed_of(state: State) -> list[list[Verdict]]:
+def replayed_of(state: ScanDirectory) -> list[list[Verdict]]:
     return list(replayed(state.log.read(0), Matcher(MemoryStore(), state.first_decider), Stretch()))

@@ -14,7 +14,7 @@ from streams.formats.message import decode_message
 from streams.ports import SourcedPage
 from streams.scan.archive_time import ArchiveTime
 from streams.scan.sketcher import Sketcher
-from streams.state.scan_directory import State
+from streams.state.scan_directory import ScanDirectory
 from tests.streams.contradictions import Inspection, inspect
 from tests.streams.year.crawl import Fetch
 from tests.streams.year.model import Model
@@ -45,8 +45,8 @@ class Generation:
         self.fetches = self.words = 0
         self._state = self._open()
 
-    def _open(self) -> State:
-        return State.open(
+    def _open(self) -> ScanDirectory:
+        return ScanDirectory.open(
             self.path, scheme=self.scheme, decider=lambda scheme: Decider(scheme.digest, expiry_days=EXPIRY_DAYS)
         )
 
