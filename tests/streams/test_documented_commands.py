@@ -21,8 +21,7 @@ FIRST = (
     "streams/files/scan-a-crawl.md",
     "streams/verdicts/export-and-index.md",
     "streams/verdicts/replay-and-backfill.md",
-    "neardup/rules/tune-the-rule.md",
-    "neardup/evaluation/evaluate-and-label.md",
+    "neardup/evaluation/evaluate-and-tune.md",
     "neardup/partition/partition-an-archive.md",
 )
 ALL = (*FIRST, *(name for name in NAMES if name not in FIRST))
