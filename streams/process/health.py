@@ -2,6 +2,9 @@
 
 /live answers 503 if the process should be restarted: one of its loops has made no turn for `stall_ms`. /ready answers
 503 while a role still catches up or has no partition: a restart would not help. Both give their reason as JSON.
+
+The server of prometheus_client is not used: it keeps a thread for each silent client without end, and answers a
+request with any Host.
 """
 
 import contextlib

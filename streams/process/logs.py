@@ -5,7 +5,8 @@
 
 The event is a constant text, and its variables are fields. So lines can be counted by event, and repeated lines can be
 suppressed. Lines are text on a terminal, and JSON elsewhere. The module uses standard logging, so lines of libraries
-have the same form.
+have the same form. A library of log lines (structlog was tried) replaces the class `Log` and a call of `json.dumps`;
+redaction, suppression and the escapes of lines for a terminal remain, and more code joins them.
 """
 
 import contextlib
