@@ -18,7 +18,7 @@ pytest.importorskip("duckdb")
 #: Pages whose commands build on those of the pages before them. All other pages of the documentation follow.
 FIRST = (
     "README.md",
-    "streams/files/scan-a-crawl.md",
+    "streams/scan/scan-a-crawl.md",
     "streams/verdicts/export-and-index.md",
     "streams/verdicts/replay-and-backfill.md",
     "neardup/evaluation/evaluate-and-tune.md",

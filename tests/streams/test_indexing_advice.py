@@ -30,7 +30,7 @@ def test_an_article_is_shown_beside_its_copy_that_was_crawled_first(seed: int) -
 
 def test_schema_and_guide_say_so() -> None:
     root = Path(streams.client.__file__).parent
-    guide = (root / "files" / "scan-a-crawl.md").read_text()
+    guide = (root / "scan" / "scan-a-crawl.md").read_text()
     assert "Do not hide a `same_content` page behind a page of another owner" in guide
     schema = json.loads((root.parent / "neardup" / "verdict.schema.json").read_text())
     assert "only if both have the same owner" in schema["properties"]["content_of"]["description"]

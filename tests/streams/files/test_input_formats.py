@@ -292,7 +292,7 @@ def test_an_xz_file_with_a_dictionary_of_gigabytes_is_not_unpacked(tmp_path: Pat
 
 
 def test_the_page_names_every_suffix_and_every_by_product() -> None:
-    page = (Path(__file__).parents[3] / "streams" / "files" / "scan-a-crawl.md").read_text()
+    page = (Path(__file__).parents[3] / "streams" / "scan" / "scan-a-crawl.md").read_text()
     assert [suffix for suffix in (*MAIN_SUFFIXES, *COMPRESSIONS) if f"`{suffix}`" not in page] == []
     named = [name for part in page.split("\n### ")[1].split("\n* ")[1:] for name in re.findall("`([^`]+)`", part)]
     for name in named:
