@@ -80,6 +80,12 @@ def words() -> frozenset[str]:
 
 
 @cache
+def quoted() -> frozenset[str]:
+    """Dotted names that are strings of code, or the ends of such strings."""
+    return frozenset(re.findall(r"[\"/](\w+(?:\.\w+)+)\"", code()))
+
+
+@cache
 def members() -> frozenset[str]:
     """What classes define, and what code reads of objects: `Matcher.fold`, `batch.complete`."""
     return frozenset(re.findall(r"(?m)(?:[\w)\]]\.|^ +(?:async )?def |^ +)(\w+)(?=\b(?!\.))", code()))
@@ -119,7 +125,7 @@ def exists(name: str, folder: Path) -> bool:
     parts = name.split(".")
     if name in EXAMPLES or parts[0] in OTHERS or parts[-1] in DOMAINS or name in file_names():
         return True
-    if re.search(rf"[\"/]{re.escape(name)}\"", code()):  # a topic, or a logger
+    if name in quoted():  # a topic, or a logger
         return True
     if parts[-1] in SUFFIXES:
         return False
