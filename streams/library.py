@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from neardup.decider import Decider
 from neardup.errors import BadInput, StateError
-from neardup.index.column_families import Family, Store
+from neardup.index.column_families import Family
 from neardup.index.memory import MemoryStore
 from neardup.index.rows import decode_cluster, decode_member, decode_url, id_key
 from neardup.index.sketch_rows import records_of
@@ -67,16 +67,14 @@ class Deduplicator:
         ['unique', 'near_duplicate']
     """
 
-    def __init__(self, scheme: Scheme, holder: ScanDirectory | Matcher, store: Store) -> None:
+    def __init__(self, holder: "ScanDirectory | _InMemory") -> None:
         """Call `open_index` instead.
 
         Args:
-            scheme: the scheme of the index.
-            holder: the open state directory, or the matcher of an index in memory.
-            store: the rows of the index.
+            holder: the open state directory, or what stands for it in memory.
         """
-        self.scheme, self._store = scheme, store
         self._holder = holder
+        self.scheme, self._store = holder.scheme, holder.store
         self._closed, self._process = False, os.getpid()
         # Of each process its own: a thread that does not exist in the child may hold the parent's at the fork.
         self._locks: dict[int, threading.RLock] = {}
@@ -88,7 +86,7 @@ class Deduplicator:
 
     @property
     def _matcher(self) -> Matcher:
-        return self._holder.matcher if isinstance(self._holder, ScanDirectory) else self._holder
+        return self._holder.matcher
 
     def add(self, pages: Iterable[Page], *, threads: int = 1) -> list[Verdict]:
         """Judge pages, add them to the index, and return their verdicts in the order of the pages.
@@ -127,10 +125,7 @@ class Deduplicator:
             return []
         with self._alone(writing=True):
             messages, prepared = self._judged(pages, threads)
-            if isinstance(self._holder, ScanDirectory):
-                self._holder.add(messages, prepared)
-            else:
-                self._holder.apply(prepared)
+            self._holder.add(messages, prepared)
             return list(prepared.verdicts)
 
     def stream(self, pages: Iterable[Page], *, threads: int = 1) -> Iterator[Verdict]:
@@ -199,9 +194,8 @@ class Deduplicator:
             return self._cluster(url)
 
     def _cluster(self, url: str) -> Cluster | None:
-        if isinstance(self._holder, ScanDirectory):
-            self._holder.settle()
-        required = self._holder.url_of(url) if isinstance(self._holder, ScanDirectory) else named_url(url)
+        self._holder.settle()
+        required = self._holder.url_of(url)
         (row,) = self._store.get_many(Family.URLS, [url_hash(required)])
         if row is None or not (held := decode_url(row)).live:
             return None
@@ -219,8 +213,7 @@ class Deduplicator:
         for page in pages:
             if not isinstance(page, Page):
                 raise TypeError(f"a page must be a neardup.Page(url, body), not {type(page).__name__}: {page!r:.80}")
-        if isinstance(self._holder, ScanDirectory):
-            self._holder.settle()
+        self._holder.settle()
         matcher = self._matcher
         first, log_time, times = matcher.mark(LIBRARY).offset, matcher.log_time, []
         for page in pages:
@@ -249,8 +242,7 @@ class Deduplicator:
                 be written.
         """
         with self._alone(writing=True):
-            if isinstance(self._holder, ScanDirectory):
-                self._holder.flush()
+            self._holder.flush()
 
     @contextmanager
     def _alone(self, *, writing: bool = False) -> Iterator[None]:
@@ -264,7 +256,7 @@ class Deduplicator:
         Raises:
             StateError: if the index is closed, or if the effect of the block would be lost in a child process.
         """
-        if os.getpid() != self._process and (writing or isinstance(self._holder, ScanDirectory)):
+        if os.getpid() != self._process and (writing or self._holder.path):
             raise StateError(
                 f"the index was opened by process {self._process}, and this is process {os.getpid()}, made of it by "
                 "fork: nothing that is added here would be kept; add pages in the process that opened the index"
@@ -275,7 +267,7 @@ class Deduplicator:
             yield
 
     def __repr__(self) -> str:
-        place = str(self._holder.path) if isinstance(self._holder, ScanDirectory) else "in memory"
+        place = str(self._holder.path or "in memory")
         return f"<neardup.Deduplicator: {place}, rule {self.decider.rule}>"
 
     def close(self) -> None:
@@ -287,14 +279,33 @@ class Deduplicator:
             return
         with self._locks.setdefault(os.getpid(), threading.RLock()):
             self._closed = True
-            if isinstance(self._holder, ScanDirectory):
-                self._holder.close()
+            self._holder.close()
 
     def __enter__(self) -> "Deduplicator":
         return self
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+class _InMemory:
+    """An index in memory, with what the library needs of a `ScanDirectory`. Nothing of it is written."""
+
+    path = None
+
+    def __init__(self, scheme: Scheme, decider: Decider) -> None:
+        self.scheme, self.store = scheme, MemoryStore()
+        self.matcher = Matcher(self.store, decider)
+
+    def add(self, messages: Sequence[bytes], prepared: Prepared) -> None:
+        self.matcher.apply(prepared)
+
+    def url_of(self, given: str) -> str:
+        return named_url(given)
+
+    def settle(self) -> None: ...
+    def flush(self) -> None: ...
+    def close(self) -> None: ...
 
 
 def open_index(
@@ -343,8 +354,7 @@ def open_index(
 
     if path is None:
         scheme = scheme or Scheme.new()
-        store = MemoryStore()
-        return Deduplicator(scheme, Matcher(store, decider_of(scheme)), store)
+        return Deduplicator(_InMemory(scheme, decider_of(scheme)))
     given = decider_of if required is not None else None
     state = ScanDirectory.open(Path(path), scheme=scheme, decider=given, new_decider=new_decider)
     if state.first_decider.epoch:
@@ -354,4 +364,4 @@ def open_index(
             "scan`, query them by `neardup ask`, or scan the same sources into another directory without "
             "--shard-processes"
         )
-    return Deduplicator(state.scheme, state, state.store)
+    return Deduplicator(state)
