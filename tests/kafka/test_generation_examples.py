@@ -24,7 +24,7 @@ pytestmark = pytest.mark.whole
 forked.preload("streams.commands")
 forked.preload("tests.warmed")
 
-PAGE = Path(__file__).parents[2] / "streams" / "history" / "replay-and-backfill.md"
+PAGE = Path(__file__).parents[2] / "streams" / "verdicts" / "replay-and-backfill.md"
 
 
 def walks() -> tuple[list[str], list[str]]:
