@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from neardup.pairs.scoring import compare
     from neardup.scheme import Scheme
     from neardup.sketch.make_sketches import sketch_pages
-    from neardup.sketch.sketch import Sketch
+    from neardup.sketch.sketch_record import Sketch
     from neardup.verdict import Kind, Verdict
     from streams.library import Deduplicator, open_index
 
@@ -44,7 +44,7 @@ _MODULES = {
     "neardup.pairs.scoring": ("compare",),
     "neardup.scheme": ("Scheme",),
     "neardup.sketch.make_sketches": ("sketch_pages",),
-    "neardup.sketch.sketch": ("Sketch",),
+    "neardup.sketch.sketch_record": ("Sketch",),
     "neardup.verdict": ("Kind", "Verdict"),
     "streams.library": ("Deduplicator", "open_index"),
 }

@@ -19,7 +19,7 @@ from neardup.clusters.lifecycle import Check, Judged, Lifecycle
 from neardup.clusters.overlay import Effect, MakeReads, Overlay, Reads
 from neardup.clusters.page_fields import PageFields
 from neardup.clusters.plain_pages import Founders, Members
-from neardup.clusters.verdicts import VerdictBuilder
+from neardup.clusters.verdict_builder import VerdictBuilder
 from neardup.decider import Decider
 from neardup.errors import InvariantBroken
 from neardup.index.column_families import Family, Reader
@@ -28,7 +28,7 @@ from neardup.index.rows import UrlRow
 from neardup.rules import Pair, Ruling
 from neardup.rules.key_families import key_name
 from neardup.search import candidates
-from neardup.search.pages import Pages, Records
+from neardup.search.batch_records import Pages, Records
 from neardup.sketch.header import Header
 from neardup.sketch.layout import RecordKind
 

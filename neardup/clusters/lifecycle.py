@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 from neardup.clusters import best_candidate, digests, evidence, membership, promotion, reclaiming
 from neardup.clusters.overlay import Overlay
-from neardup.clusters.verdicts import VerdictBuilder
+from neardup.clusters.verdict_builder import VerdictBuilder
 from neardup.index.rows import ClusterRow, Note, UrlRow, digest_key, id_key, member_key
 from neardup.pairs.pair import Pair
 from neardup.rules.base import Ruling

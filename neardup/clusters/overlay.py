@@ -12,9 +12,9 @@ from neardup.index.column_families import Family
 from neardup.index.row_overlay import Table
 from neardup.rules import Pair, Ruling
 from neardup.rules.posted_keys import counts_siblings
-from neardup.search.overlay import SearchOverlay, same_bytes
-from neardup.search.pages import Pages
-from neardup.search.reads import BatchReads
+from neardup.search.batch_records import Pages
+from neardup.search.search_overlay import SearchOverlay, same_bytes
+from neardup.search.search_reads import BatchReads
 from neardup.sketch.layout import HEADER, HEADER_BYTES
 from neardup.verdict import Representative
 

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 import orjson
 
 from neardup.decider import Decider
-from neardup.search.pages import Pages
+from neardup.search.batch_records import Pages
 from neardup.sketch.layout import RecordFlag, RecordKind, RecordSection, score_of
 from neardup.verdict import VERDICT_VERSION, Coordinates, Kind, Representative, Verdict
 

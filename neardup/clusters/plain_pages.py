@@ -16,7 +16,7 @@ from neardup.errors import InvariantBroken
 from neardup.index import naming_rows, rows, sketch_rows
 from neardup.index.column_families import Family
 from neardup.index.reads import Missing
-from neardup.search.pages import Pages
+from neardup.search.batch_records import Pages
 from neardup.sketch.layout import RecordKind, RecordSection
 from neardup.urls import url_hash
 from neardup.verdict import Kind

@@ -13,7 +13,7 @@ from itertools import islice
 
 from neardup.clusters import promotion
 from neardup.clusters.overlay import Effect, MakeReads, Overlay, Reads
-from neardup.clusters.verdicts import promoted, taken_down
+from neardup.clusters.verdict_builder import promoted, taken_down
 from neardup.decider import Decider
 from neardup.errors import InvariantBroken
 from neardup.index import naming_rows, sketch_rows
@@ -22,7 +22,7 @@ from neardup.index.layered import Layered
 from neardup.index.reads import Missing, Needs, for_each
 from neardup.index.rows import UrlRow, decode_url, seen_of
 from neardup.rules.siblings import NO_SIBLINGS
-from neardup.search.pages import Pages
+from neardup.search.batch_records import Pages
 from neardup.sketch.header import Header
 from neardup.sketch.takedown_hashes import Named, Takedown
 from neardup.verdict import Verdict

@@ -12,8 +12,8 @@ from neardup.evaluation.corpus import Corpus
 from neardup.evaluation.text_difference import common_tokens
 from neardup.page import Page
 from neardup.scheme import Scheme
-from neardup.sketch.content import article, main_content
 from neardup.sketch.header import Header
+from neardup.sketch.one_page_content import article, main_content
 from neardup.text.decoding import decode
 from neardup.text.one_page_html import extract_page, text_of
 from neardup.text.one_page_tokens import Tokens, tokens_of

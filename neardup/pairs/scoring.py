@@ -11,7 +11,7 @@ from neardup.kernels import pairs as kernels
 from neardup.pairs.pair import Pair
 from neardup.parallel import spread
 from neardup.sketch.layout import HEADER, field_at
-from neardup.sketch.sketch import Sketch
+from neardup.sketch.sketch_record import Sketch
 
 _AT = np.array([field_at(name) for name in kernels.FIELDS], dtype=np.int64)
 #: tape_bytes and content_bytes of a header, which are adjacent.

@@ -12,7 +12,7 @@ import xxhash
 from neardup.kernels.facts import TITLE_END, TITLE_START
 from neardup.page import Page
 from neardup.partition.parameters import Parameters
-from neardup.sketch.content import main_content
+from neardup.sketch.one_page_content import main_content
 from neardup.text.decoding import decode
 from neardup.text.one_page_html import blocks_of, extract_page, line_of
 from neardup.text.one_page_tokens import tokens_of

@@ -23,7 +23,7 @@ from neardup.report.verdict_counts import SAMPLES, TAPE_BINS, LargeCluster, Repo
 from neardup.rules import REFUSALS, rule_of, why_refused
 from neardup.scheme import Scheme
 from neardup.sketch.make_sketches import sketch_pages
-from neardup.sketch.sketch import Sketch
+from neardup.sketch.sketch_record import Sketch
 from neardup.urls import host_of, name_of, site_of
 from neardup.wording import counted
 

@@ -2,7 +2,7 @@
 
 from neardup.decider import Decider
 from neardup.pairs.pair import Pair
-from neardup.rules import papers, signals, sites, tape, verified
+from neardup.rules import learned, papers, sites, tape, verified
 from neardup.rules.base import Refusal, Rule, Ruling
 
 #: By name, in the order of `neardup.decider.RULE_NAMES`.
@@ -16,7 +16,7 @@ RULES: dict[str, Rule] = {
         papers.SIMHASH64,
         tape.RULE,
         verified.RULE,
-        signals.RULE,
+        learned.RULE,
     )
 }
 
@@ -32,7 +32,7 @@ def rule_of(decider: Decider) -> Rule:
 
 def rules_for(decider: Decider) -> dict[str, Rule]:
     """The rules that a decider can apply: all, without `signals` if the decider has no model."""
-    return {name: rule for name, rule in RULES.items() if decider.model or name != signals.RULE.name}
+    return {name: rule for name, rule in RULES.items() if decider.model or name != learned.RULE.name}
 
 
 def why_refused(by: str) -> str:

@@ -14,9 +14,9 @@ import numpy as np
 from neardup.index.column_families import Reader
 from neardup.index.reads import Missing, Needs
 from neardup.pairs.scoring import PairScorer
-from neardup.search.overlay import SearchOverlay
 from neardup.search.posting_lists import Gathered
 from neardup.search.scores import Scores
+from neardup.search.search_overlay import SearchOverlay
 from neardup.sketch.layout import HEADER
 
 

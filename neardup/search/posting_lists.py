@@ -20,7 +20,7 @@ from neardup.index import posting_rows
 from neardup.kernels import postings as kernels
 from neardup.rules.key_families import SIMILARITY_BYTES
 from neardup.rules.posted_keys import families_of, key_weights, keys_of_columns, length_gap, similarity_columns
-from neardup.search.pages import Pages
+from neardup.search.batch_records import Pages
 
 #: Room for postings that a list gets beyond the needs of the batch, once pages of the store are posted.
 _MORE_ROOM = 8

@@ -11,9 +11,9 @@ from neardup.index.rows import id_key
 from neardup.limits import PLACE_BITS
 from neardup.pairs.pair import Pair
 from neardup.search import candidates
-from neardup.search.overlay import SearchOverlay
-from neardup.search.pages import Pages
-from neardup.search.reads import BatchReads
+from neardup.search.batch_records import Pages
+from neardup.search.search_overlay import SearchOverlay
+from neardup.search.search_reads import BatchReads
 from neardup.sharded.apply_effects import followed_of
 from neardup.sharded.epochs import Sharding
 from neardup.sharded.messages import ANSWER, Candidates, taken

@@ -17,9 +17,9 @@ from neardup.index.column_families import Family, Reader, Writes
 from neardup.index.reads import Missing, Needs, for_each
 from neardup.index.row_overlay import Table
 from neardup.index.rows import id_key
-from neardup.search.overlay import SearchOverlay
-from neardup.search.pages import Pages
-from neardup.search.reads import BatchReads
+from neardup.search.batch_records import Pages
+from neardup.search.search_overlay import SearchOverlay
+from neardup.search.search_reads import BatchReads
 from neardup.sharded.messages import EffectKind
 
 #: One effect: kind, page id, URL hash.

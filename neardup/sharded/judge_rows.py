@@ -12,7 +12,7 @@ from neardup.decider import Decider
 from neardup.index.column_families import Family, Reader
 from neardup.limits import PLACE_BITS
 from neardup.rules.key_families import SIMILARITY_BYTES
-from neardup.search.pages import Pages
+from neardup.search.batch_records import Pages
 from neardup.search.posting_lists import Gathered
 from neardup.search.scores import Scores
 from neardup.sharded.answering import numbers_of

@@ -22,9 +22,9 @@ from neardup.decider import Decider
 from neardup.errors import CorruptRecord, InvariantBroken, StateError
 from neardup.index.column_families import Family, Reader, Store
 from neardup.limits import PLACE_BITS
-from neardup.search.pages import Pages
+from neardup.search.batch_records import Pages
 from neardup.search.posting_lists import Posted
-from neardup.search.reads import BatchReads
+from neardup.search.search_reads import BatchReads
 from neardup.sharded.answering import answer
 from neardup.sharded.apply_effects import changes
 from neardup.sharded.epochs import Sharding

@@ -15,7 +15,7 @@ from neardup.errors import InvariantBroken
 from neardup.index.column_families import Family, Reader, Writes
 from neardup.limits import PLACE_BITS
 from neardup.rules.key_families import SIMILARITY_BYTES
-from neardup.search.pages import Records
+from neardup.search.batch_records import Records
 from neardup.sharded.epochs import Sharding
 from neardup.sharded.judge_rows import JudgeReader, JudgeReads
 from neardup.sharded.messages import Candidates, EffectKind, Effects

@@ -15,7 +15,7 @@ from neardup.index.column_families import Family
 from neardup.kernels import key_table
 from neardup.limits import PLACE_BITS
 from neardup.rules.posted_keys import similarity_columns
-from neardup.search.pages import Records
+from neardup.search.batch_records import Records
 from neardup.sharded.apply_effects import changes
 from neardup.sharded.messages import EFFECT, EffectKind, Effects, joined
 from neardup.sketch.header import Header

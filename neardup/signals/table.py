@@ -6,7 +6,7 @@ from math import floor
 from typing import NamedTuple
 
 from neardup.signals.idf import Idf, tfidf_distance
-from neardup.signals.pages import Body, Result
+from neardup.signals.result_pages import Body, Result
 from neardup.sketch.one_page_simhash import agreeing_bits
 
 #: Signals are rounded to steps of 1 / STEPS, so a threshold between two values decides alike in every learner.

@@ -1,7 +1,7 @@
 """The header of a sketch record as plain Python values, for the matcher.
 
-`neardup.sketch.sketch.Sketch` decodes any field through numpy. This module decodes the fields that matching needs by
-one `struct` call, in a tenth of the time. Its format is derived from HEADER, so both readers agree.
+`neardup.sketch.sketch_record.Sketch` decodes any field through numpy. This module decodes the fields that matching
+needs by one `struct` call, in a tenth of the time. Its format is derived from HEADER, so both readers agree.
 """
 
 import re

@@ -72,7 +72,7 @@ def views(
     from streams.views import web
 
     if state is not None:
-        from streams.views.audits import audits_of
+        from streams.views.audited_pairs import audits_of
         from streams.views.source import ScanSource
 
         source = ScanSource(state, None if audit is None else audits_of(audit))

@@ -37,7 +37,7 @@ def report(state: State = STATE, *, out: Annotated[Path, Writes("The file to wri
 
     Write a report of a scan as one HTML file: verdicts, charts, and samples with their evidence.
     """
-    from streams.scan.report import write_report
+    from streams.scan.scan_report import write_report
     from streams.state.scan_snapshot import read_scan
 
     announce_compiler("sketching")
@@ -220,8 +220,8 @@ def export(
     """
     from streams.verdicts.diff_command import history_of
     from streams.verdicts.export import TABLES, rows
-    from streams.verdicts.tables import must_be_writable as must_be_table
-    from streams.verdicts.tables import write_table
+    from streams.verdicts.write_table import must_be_writable as must_be_table
+    from streams.verdicts.write_table import write_table
 
     must_be_table(out)
     history = history_of(source, topics_of(settings.read()))

@@ -22,7 +22,7 @@ from neardup.signals.of_sketches import OF_SKETCHES, sketch_signals
 from neardup.signals.table import SIGNALS, signals_of
 from neardup.sketch.layout import RecordKind
 from neardup.sketch.make_sketches import sketch_pages
-from neardup.sketch.sketch import Sketch
+from neardup.sketch.sketch_record import Sketch
 from streams.errors import WrongUsage
 from streams.evaluation.evaluate import natural_labels, open_crawl
 from streams.ports import Progress

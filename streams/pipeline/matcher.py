@@ -29,7 +29,7 @@ from neardup.decider import Decider
 from neardup.errors import CorruptRecord, InvariantBroken, StateError
 from neardup.fold import Outcome, Trace, fold
 from neardup.index.column_families import Family, Reader, Store, Writes
-from neardup.search.pages import Records
+from neardup.search.batch_records import Records
 from neardup.sharded.messages import Candidates, Effects
 from neardup.sharded.window import Window, without_window
 from neardup.verdict import Verdict

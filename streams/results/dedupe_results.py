@@ -16,7 +16,7 @@ from typing import Any
 
 from neardup.errors import BadInput
 from neardup.signals.model import Model
-from neardup.signals.pages import Result
+from neardup.signals.result_pages import Result
 from neardup.signals.table import SIGNALS, signals_of
 from streams.ports import Progress, silent
 from streams.results.query_results import ResultFile

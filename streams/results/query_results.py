@@ -21,7 +21,7 @@ from neardup.errors import BadInput, BadPage
 from neardup.evaluation.labels import lines_of
 from neardup.limits import BODY_BYTES_MAX
 from neardup.page import Page
-from neardup.signals.pages import Body, Result
+from neardup.signals.result_pages import Body, Result
 from neardup.typed_json import decode
 from neardup.urls import normalise_url
 from streams.errors import bad_input

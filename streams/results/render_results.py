@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from neardup.signals.pages import Body
+from neardup.signals.result_pages import Body
 from streams.ports import Progress, silent
 from streams.results.query_results import Line, encode_result, read_results, result_file
 from streams.results.render_browser import Chromium, Rendered

@@ -10,7 +10,7 @@ from neardup.errors import BadInput
 from neardup.signals.idf import Idf
 from neardup.signals.model import Model, ModelDecision
 from neardup.signals.of_sketches import OF_SKETCHES, sketch_signals
-from neardup.signals.pages import Body, Result
+from neardup.signals.result_pages import Body, Result
 from neardup.signals.table import SIGNALS, signals_of
 from neardup.urls import normalise_url
 from streams.process.terminal import safe, table_of

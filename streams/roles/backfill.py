@@ -40,7 +40,7 @@ from streams.kafka import (
 from streams.kafka.topics import Sizes, compacted, create
 from streams.process import logs
 from streams.process.shutdown import now_ms
-from streams.roles.archives import ArchivesRole, known_of, open_archives
+from streams.roles.archives_role import ArchivesRole, known_of, open_archives
 from streams.roles.match_start import run_matcher
 from streams.roles.own_generation import check_own, settings_of, shown
 from streams.roles.runtime import STOP_SECONDS_MAX, Runtime, connect, connect_before, write_control

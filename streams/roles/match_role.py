@@ -34,10 +34,10 @@ from streams.errors import Fenced, SourceGap, TopicError, Unsettled
 from streams.formats.pieces import pieces_of
 from streams.kafka import KafkaVerdicts
 from streams.kafka.assignment import Assignment
+from streams.pipeline.answered_log import AnsweredLog
 from streams.pipeline.audit import Audit
 from streams.pipeline.control_records import LogFrom, OperatorDecisions, describe_change, through_first_control
 from streams.pipeline.matcher import FOLD_BYTES_MAX, Matcher, Prepared
-from streams.pipeline.shard_answers import AnsweredLog
 from streams.ports import LogFollower
 from streams.process import logs
 from streams.process.disk import free_bytes

@@ -25,10 +25,10 @@ from streams.kafka import Admin, KafkaLog, KafkaVerdicts
 from streams.kafka.assignment import Assignment
 from streams.kafka.shard_answers import KafkaAnswers, ShardBeats
 from streams.kafka.topics import Sizes, require
+from streams.pipeline.answered_log import AnsweredLog
 from streams.pipeline.audit import Audit, open_audit, shadow_numbers
 from streams.pipeline.control_records import decider_at, describe_change, through_first_control
 from streams.pipeline.matcher import FOLD_BYTES_MAX, Matcher, folded_to
-from streams.pipeline.shard_answers import AnsweredLog
 from streams.ports import Committed, SketchLog, TopicIds
 from streams.process import logs
 from streams.process.shutdown import now_ms

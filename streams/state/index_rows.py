@@ -24,7 +24,7 @@ from neardup.index.rows import NO_PAGE, decode_cluster, decode_member, decode_ur
 from neardup.rules.key_families import SIMILARITY_BYTES, family_of
 from neardup.sharded.epochs import Sharding
 from neardup.sharded.shard import applied_to, owner_of
-from neardup.sketch.sketch import Sketch
+from neardup.sketch.sketch_record import Sketch
 from neardup.urls import normalise_url, url_hash
 from neardup.wording import counted
 from streams.pipeline.folded_takedowns import takedowns_of

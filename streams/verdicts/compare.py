@@ -32,7 +32,7 @@ from neardup.signals.of_sketches import online_text
 from neardup.sketch.header import Header
 from neardup.sketch.layout import RecordKind
 from neardup.sketch.make_sketches import sketch_pages
-from neardup.sketch.sketch import Sketch
+from neardup.sketch.sketch_record import Sketch
 from neardup.urls import host_of, name_of, named_url
 from neardup.verdict import Kind
 from neardup.wording import counted

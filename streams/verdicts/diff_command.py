@@ -27,7 +27,7 @@ from streams.process.terminal import safe, table_of
 from streams.state.scan_reader import ScanReader
 from streams.state.scan_snapshot import read_scan
 from streams.verdicts.diff import CHANGED, Diff, History, Sample, Verdict, diff
-from streams.verdicts.tables import must_be_writable, write_table
+from streams.verdicts.write_table import must_be_writable, write_table
 
 SITES_SHOWN = 10
 #: Prefix that distinguishes a topic from a file.

@@ -18,12 +18,12 @@ from neardup.report.passages import passages
 from neardup.report.reasons import draft_of
 from neardup.report.samples import page_text, page_there
 from neardup.sketch.layout import RecordKind
-from neardup.sketch.sketch import Sketch
+from neardup.sketch.sketch_record import Sketch
 from neardup.verdict import Coordinates
 from streams.verdicts.compare import decision_text, rule_results, veto_names
 from streams.views.lists import Facts, Row
-from streams.views.rows import JUDGEMENTS
 from streams.views.source import Origin
+from streams.views.view_rows import JUDGEMENTS
 
 PASSAGES_SHOWN, PASSAGES_MAX = 12, 500
 

@@ -13,8 +13,8 @@ from neardup.report import evidence_sentences, url_patterns
 from neardup.standing import DUPLICATES
 from streams.views import lists
 from streams.views.lists import Facts
-from streams.views.rows import BLOCK_DAYS, EVERYTHING, HOUR_MS, block_key, counts_of, day_key, spans_of
 from streams.views.source import Source
+from streams.views.view_rows import BLOCK_DAYS, EVERYTHING, HOUR_MS, block_key, counts_of, day_key, spans_of
 
 SHOWN, ITEMS_SHOWN = 10, 25
 #: Longest range shown in hours, range of the first view, bars at most, longest range: 115 lookups of a block's row.

@@ -18,8 +18,8 @@ from neardup.evaluation.labelling_rounds import Labelling
 from neardup.evaluation.labels import Label
 from neardup.scheme import Scheme
 from streams.evaluation.label import LabelFile, LabelViews
-from streams.views.rows import url_of
 from streams.views.source import Source
+from streams.views.view_rows import url_of
 
 PREFIX = "/label"
 #: Each pair of a round needs two sketches from the log, once.

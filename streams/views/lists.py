@@ -9,8 +9,8 @@ suppressed, site     -> {last, items: [...], originals: {URL: pages suppressed}}
 patterns, site       -> {last, patterns: see `neardup.report.url_patterns`} URL patterns of a site
 hot; hot, site       -> {last, families: {family: keys}, items: [...]} newest hot keys: of the crawl, of a site
 
-A site, cluster or original that enters a full list late lacks the verdicts before that. `streams.views.rows` explains
-`last`.
+A site, cluster or original that enters a full list late lacks the verdicts before that. `streams.views.view_rows`
+explains `last`.
 """
 
 from collections import Counter

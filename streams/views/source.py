@@ -17,11 +17,11 @@ from streams.formats.message import decode_message
 from streams.state.directory import kept_policy
 from streams.state.scan_reader import ScanReader
 from streams.state.scan_snapshot import read_scan
-from streams.views.audits import Audits, NoAudits
+from streams.views.audited_pairs import Audits, NoAudits
 from streams.views.health import of_scan
 from streams.views.lists import Facts, Row, closeness_to
-from streams.views.rows import EVERYTHING, MemoryRows, apply
 from streams.views.search import search_rows
+from streams.views.view_rows import EVERYTHING, MemoryRows, apply
 
 
 class Origin(Protocol):

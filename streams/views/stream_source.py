@@ -1,7 +1,7 @@
 """The Faust application: consumes `verdicts` and keeps the rows of the views in tables on RocksDB.
 
 Faust delivers at least once: after `kill -9` some seconds of verdicts come again, and some of the rows that one verdict
-changes have it already. A row applies only newer verdicts (`streams.views.rows`), so repeats change nothing. Each
+changes have it already. A row applies only newer verdicts (`streams.views.view_rows`), so repeats change nothing. Each
 partition of the topic has its own rows and its own part of every table.
 
 The tables belong to one topic id: a topic that is deleted and recreated gets new tables, filled from its start.
@@ -31,17 +31,17 @@ from streams.kafka.admin import BROKER_TIME
 from streams.process import logs
 from streams.process.shutdown import completed, stop_event
 from streams.roles.runtime import connect
-from streams.views.audits import Audits, NoAudits
+from streams.views.audited_pairs import Audits, NoAudits
 from streams.views.changelogs import Changelogs
 from streams.views.driver import SCHEME, CommittedConsumer, PartitionProgress, credentials
 from streams.views.health import of_stream
 from streams.views.lists import Facts, Row, closeness_to
 from streams.views.monitoring import Monitor, Rate, monitored
 from streams.views.peers import Peers, own_address
-from streams.views.rows import EVERYTHING, TABLES, apply
 from streams.views.search import joined, search_rows
 from streams.views.stream_health import StreamHealth
 from streams.views.stream_topics import ControlView, StreamOrigin, TopicAudits
+from streams.views.view_rows import EVERYTHING, TABLES, apply
 from streams.views.web import serve
 
 _log = logs.get("views")

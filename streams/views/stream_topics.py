@@ -19,7 +19,7 @@ from streams.formats.codecs import Codec
 from streams.kafka import Connection, ControlReader, ControlTopic, Generations, TopicReader, Writer
 from streams.ports import Record
 from streams.roles.runtime import connect
-from streams.views.audits import PAIRS_KEPT, AuditedPairs
+from streams.views.audited_pairs import PAIRS_KEPT, AuditedPairs
 from streams.views.source import record_at
 
 #: Limits of each request to Kafka and of reading a record: a person waits for the page.

@@ -25,14 +25,14 @@ from neardup.verdict import Coordinates
 from streams.evaluation.label import LabelFile, posted
 from streams.process import web_server
 from streams.process.web_server import hosts_of, refuse_foreign
-from streams.views import comparing, counts, templates, urls
-from streams.views.audits import listed
+from streams.views import comparing, counts, templates, url_pages
+from streams.views.audited_pairs import listed
 from streams.views.labelling import PREFIX, AuditLabelling
 from streams.views.lists import Facts
 from streams.views.peers import Signer
-from streams.views.rows import TABLES
 from streams.views.search import CHARS_MIN
 from streams.views.source import Source
+from streams.views.view_rows import TABLES
 
 HEADERS = {
     "Content-Security-Policy": "default-src 'none'; style-src 'self'; form-action 'self'; frame-ancestors 'none'; "
@@ -206,7 +206,7 @@ class Views:
         """Redirect to a URL or site of exactly this name, else list the URLs in which the text occurs."""
         text = request.query.get("text", "").strip()
         try:
-            url = await asyncio.to_thread(urls.url, self._source, text, self._decider) if text else None
+            url = await asyncio.to_thread(url_pages.url, self._source, text, self._decider) if text else None
         except BadInput:  # an id of several documents: all are listed
             url = None
         if url is not None:
@@ -217,14 +217,14 @@ class Views:
 
     async def _search(self, request: web.Request) -> _Found:
         text = request.query.get("text", "").strip()
-        if not CHARS_MIN <= len(text) <= urls.URL_CHARS_MAX:
-            return "search", None, f"Search for {CHARS_MIN} to {urls.URL_CHARS_MAX:,} characters of a URL or title"
+        if not CHARS_MIN <= len(text) <= url_pages.URL_CHARS_MAX:
+            return "search", None, f"Search for {CHARS_MIN} to {url_pages.URL_CHARS_MAX:,} characters of a URL or title"
         return "search", {"text": text, **await asyncio.to_thread(self._source.search, text)}, ""
 
     async def _url(self, request: web.Request) -> _Found:
         required = request.query.get("url", "")
         try:
-            found = await asyncio.to_thread(urls.url, self._source, required, self._decider)
+            found = await asyncio.to_thread(url_pages.url, self._source, required, self._decider)
         except BadInput as error:
             return "url", None, str(error)
         return "url", found, f"No verdict about {required[:300]}"
@@ -291,14 +291,14 @@ class Views:
             return "compare", None, "Two URLs are required, as a and b"
         shown = _number(request.query.get("shown", ""), comparing.PASSAGES_SHOWN, comparing.PASSAGES_MAX)
         async with self._reading:
-            found = await asyncio.to_thread(urls.compare, self._source, a, b, self._decider, shown=shown)
+            found = await asyncio.to_thread(url_pages.compare, self._source, a, b, self._decider, shown=shown)
         return _answer("compare", found)
 
     async def _cluster(self, request: web.Request) -> _Found:
         text = request.query.get("id", "")
         if not (text.isascii() and text.isdigit() and len(text) <= _ID_DIGITS_MAX):
             return "cluster", None, f"A cluster has a number for a name, not {text[:40]!r}"
-        found = await asyncio.to_thread(urls.cluster, self._source, int(text))
+        found = await asyncio.to_thread(url_pages.cluster, self._source, int(text))
         return "cluster", found, f"No cluster {int(text)} is known"
 
 

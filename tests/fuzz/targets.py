@@ -29,7 +29,7 @@ from neardup.scheme import Scheme
 from neardup.signals.model import model_of
 from neardup.sketch.header import Header
 from neardup.sketch.make_sketches import sketch_pages
-from neardup.sketch.sketch import Sketch
+from neardup.sketch.sketch_record import Sketch
 from neardup.text.decoding import decode
 from neardup.verdict import Coordinates
 from streams.config.load import load

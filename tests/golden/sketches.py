@@ -8,7 +8,7 @@ from pathlib import Path
 
 from neardup.pairs.scoring import compare
 from neardup.scheme import Scheme
-from neardup.sketch.sketch import Sketch
+from neardup.sketch.sketch_record import Sketch
 from tests.neardup.sketch.words import sketch_words
 
 PATH = Path(__file__).with_suffix(".json")

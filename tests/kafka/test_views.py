@@ -20,9 +20,9 @@ from confluent_kafka import Producer
 from neardup.decider import Decider
 from streams.config.settings import Settings, Topics
 from streams.kafka import Admin, Connection
-from streams.views import counts, urls
-from streams.views.rows import EVERYTHING, counts_of
+from streams.views import counts, url_pages
 from streams.views.stream_source import name_of
+from streams.views.view_rows import EVERYTHING, counts_of
 from tests import forked
 from tests.streams.views.random_verdicts import Held, emitted_at, random_verdicts
 
@@ -139,9 +139,9 @@ def assert_alike(worker: Worker, verdicts: list[dict[str, Any]]) -> None:
     for site in {verdict["site"] for verdict in verdicts}:
         assert worker(f"/site.json?name={site}") == counts.site(model, site)
     for number in CLUSTERS:
-        assert worker(f"/cluster.json?id={number}") == urls.cluster(model, number)
+        assert worker(f"/cluster.json?id={number}") == url_pages.cluster(model, number)
     for url in {verdict["url"] for verdict in verdicts}:
-        assert worker(f"/url.json?url={quote(url)}") == urls.url(model, url, DECIDER)
+        assert worker(f"/url.json?url={quote(url)}") == url_pages.url(model, url, DECIDER)
 
 
 def publish(producer: Producer, topic: str, verdicts: list[dict[str, Any]], *, committed: bool) -> None:

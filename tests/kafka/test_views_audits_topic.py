@@ -18,8 +18,8 @@ from neardup.evaluation.audits import read_audits
 from neardup.evaluation.labels import read_labels
 from streams.views import stream_topics
 from streams.views.stream_topics import TopicAudits
-from tests.streams.views.test_views_audits import line as audit_line
-from tests.streams.views.test_views_audits import token_of
+from tests.streams.views.test_audited_pairs import line as audit_line
+from tests.streams.views.test_audited_pairs import token_of
 
 pytest.importorskip("faust", reason="faust-streaming is not installed")
 

@@ -8,7 +8,7 @@ from line import Make
 from neardup.errors import BadInput
 from neardup.page import Page
 from neardup.verdict import Coordinates
-from streams.views import urls
+from streams.views import url_pages
 from streams.views.stream_topics import StreamOrigin
 from tests.streams.shell import words
 from tests.streams.views.random_verdicts import DECIDER, Held
@@ -29,7 +29,7 @@ def test_two_pages_of_the_stream_are_compared(make: Make) -> None:
     try:
         source = Held(verdicts)
         source.origin = origin
-        found = urls.compare(source, A, B, DECIDER, shown=12)
+        found = url_pages.compare(source, A, B, DECIDER, shown=12)
         assert not isinstance(found, str)
         assert (found["a"]["missing"], found["b"]["missing"]) == ({}, {})
         assert (found["differences"]["only_a"], found["differences"]["only_b"]) == (0, 1)

@@ -22,7 +22,7 @@ from neardup.index.rocks import RocksStore
 from neardup.pairs import scoring as pairs
 from neardup.rules import RULES
 from neardup.rules.key_families import SIMILARITY_BYTES
-from neardup.search.pages import Pages
+from neardup.search.batch_records import Pages
 from tests import whole
 from tests.neardup.handmade import record, rejected, tombstone
 from tests.neardup.invariants import Checked, contents_of

@@ -10,7 +10,7 @@ from neardup.index import naming_rows, posting_rows, sketch_rows
 from neardup.index.column_families import Family, Store
 from neardup.index.rows import encode_founder_urls, encode_new_clusters, encode_new_digests, rows_of_array
 from neardup.rules.posted_keys import keys_of_columns, similarity_columns
-from neardup.search.pages import Pages
+from neardup.search.batch_records import Pages
 from neardup.sharded.judge_rows import slim_all, slim_headers
 from neardup.sketch.header import Header
 from neardup.sketch.layout import HEADER, SKETCH_VERSION

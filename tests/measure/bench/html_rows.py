@@ -13,7 +13,7 @@ from neardup.page import Page
 from neardup.pairs.scoring import compare
 from neardup.scheme import Scheme
 from neardup.sketch.make_sketches import sketch_pages
-from neardup.sketch.sketch import Sketch
+from neardup.sketch.sketch_record import Sketch
 from tests.measure.bench.documents import documentation_page, web_page, worst_cases
 from tests.measure.bench.rivals import lexbor_and_kernels, regex_and_numpy
 from tests.measure.bench.stages import batch_of, to_tokens

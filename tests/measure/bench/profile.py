@@ -11,7 +11,7 @@ from neardup.fold import judge, read_ahead
 from neardup.index.rocks import RocksStore
 from neardup.page import Page
 from neardup.scheme import Scheme
-from neardup.search.pages import Pages
+from neardup.search.batch_records import Pages
 from neardup.sketch.make_sketches import sketch_pages
 from tests.measure.bench.documents import documentation_page, web_page
 from tests.measure.bench.generated import Log, mixed

@@ -14,7 +14,7 @@ from neardup.page import Page
 from neardup.pairs.scoring import compare
 from neardup.scheme import Scheme
 from neardup.sketch.make_sketches import sketch_pages
-from neardup.sketch.sketch import Sketch
+from neardup.sketch.sketch_record import Sketch
 from neardup.verdict import Kind, Verdict
 from tests.measure.bench.documents import copies, plain_pages, texts
 from tests.measure.bench.peers import PACKAGES, Peers

@@ -9,7 +9,7 @@ from neardup.clusters import evidence
 from neardup.pairs.scoring import compare_records
 from neardup.rules import Ruling
 from neardup.sketch.header import Header
-from neardup.sketch.sketch import Sketch
+from neardup.sketch.sketch_record import Sketch
 from neardup.verdict import schema
 from tests.neardup.handmade import record, rejected, tombstone
 from tests.neardup.story import FAR, FARTHER, NEAR, NEARER, SMALL, A, B, C, D, Story, text

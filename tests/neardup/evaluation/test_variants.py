@@ -13,7 +13,7 @@ from neardup.evaluation.henzinger_variants import B, C, ablation_section, as_set
 from neardup.evaluation.labels import Judgement, label_of
 from neardup.scheme import Scheme
 from neardup.sketch.make_sketches import sketch_pages
-from neardup.sketch.sketch import Sketch
+from neardup.sketch.sketch_record import Sketch
 from tests.neardup.evaluation.crawl import SCHEME, crawl_of, html, manual, page, words
 from tests.oracle.lcs import lcs
 

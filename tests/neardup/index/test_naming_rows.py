@@ -19,7 +19,7 @@ from neardup.scheme import Scheme
 from neardup.sketch.header import Header
 from neardup.sketch.layout import NameFlag
 from neardup.sketch.make_sketches import sketch_pages
-from neardup.sketch.sketch import Sketch
+from neardup.sketch.sketch_record import Sketch
 from neardup.verdict import Kind
 from tests.neardup.invariants import Checked, contents_of
 from tests.oracle.sketches import without_sessions

@@ -12,7 +12,7 @@ from neardup.errors import CorruptRecord, InvariantBroken
 from neardup.index import posting_rows, rows, sketch_rows
 from neardup.sketch.header import Header, log_length
 from neardup.sketch.layout import HEADER
-from neardup.sketch.sketch import Sketch
+from neardup.sketch.sketch_record import Sketch
 from neardup.verdict import Kind
 from tests.neardup.handmade import record, rejected, tombstone
 

@@ -9,7 +9,7 @@ from neardup.page import Page
 from neardup.pairs.scoring import PairScorer, compare, compare_records, pair_of, pairs_of
 from neardup.sketch.layout import HEADER, SKETCH_VERSION
 from neardup.sketch.make_sketches import sketch_pages
-from neardup.sketch.sketch import Sketch
+from neardup.sketch.sketch_record import Sketch
 from tests.neardup.sketch.sketch_inputs import SCHEME, edited, fields_of, layout_of, words_of
 from tests.neardup.sketch.words import sketch_words
 from tests.oracle import sketches as oracle

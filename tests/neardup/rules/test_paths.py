@@ -11,7 +11,7 @@ from neardup.pairs.pair import Pair
 from neardup.pairs.scoring import compare
 from neardup.scheme import Scheme
 from neardup.sketch.make_sketches import sketch_pages
-from neardup.sketch.sketch import Sketch
+from neardup.sketch.sketch_record import Sketch
 from neardup.verdict import Kind
 
 SCHEME = Scheme(seed=20060806)

@@ -13,7 +13,7 @@ from neardup.rules.key_families import family_of
 from neardup.rules.posted_keys import keeps_the_same, similarity_columns, similarity_keys
 from neardup.sketch.header import Header
 from neardup.sketch.layout import HEADER
-from neardup.sketch.sketch import Sketch
+from neardup.sketch.sketch_record import Sketch
 from tests.neardup.handmade import record, tombstone
 
 LONG = " ".join(f"one two three four five six seven eight nine ten eleven twelve {i}" for i in range(4))

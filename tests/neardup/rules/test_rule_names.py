@@ -5,7 +5,7 @@ from random import Random
 from neardup.pairs.scoring import compare
 from neardup.rules.veto_words import PageWords, head_veto, title_veto
 from neardup.scheme import Scheme
-from neardup.sketch.sketch import Sketch
+from neardup.sketch.sketch_record import Sketch
 from tests.neardup.sketch.words import sketch_words
 
 SCHEME = Scheme(seed=20250117, head_tokens=6)

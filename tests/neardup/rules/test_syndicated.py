@@ -12,7 +12,7 @@ from neardup.rules import rule_of
 from neardup.rules.base import Columns
 from neardup.scheme import Scheme
 from neardup.sketch.make_sketches import sketch_pages
-from neardup.sketch.sketch import Sketch
+from neardup.sketch.sketch_record import Sketch
 from neardup.verdict import Kind
 from tests.measure.gate.language import Language
 

@@ -13,7 +13,7 @@ from neardup.index.rows import digest_key
 from neardup.rules import RULES
 from neardup.rules.key_families import KeyFamily, family_of
 from neardup.rules.posted_keys import similarity_keys
-from neardup.search.pages import Pages
+from neardup.search.batch_records import Pages
 from neardup.search.posting_lists import Posted
 from neardup.sketch.header import Header
 from tests.neardup.handmade import record

@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 from neardup.signals import SETS, SIGNALS, Body, Idf, Result, signals_of
 from neardup.signals.idf import TOP_TERMS, tfidf_distance
-from neardup.signals.pages import BODY_BYTES_MAX
-from neardup.signals.snippets import PASSAGE_CHARACTERS, PASSAGES, snippet
+from neardup.signals.result_pages import BODY_BYTES_MAX, PASSAGE_CHARACTERS, PASSAGES, snippet
 from neardup.signals.table import PIECE_BYTES, body_length_distance, mcd, same_title, simhash_distance
 
 NO_IDF = Idf()

@@ -6,7 +6,7 @@ import numpy as np
 
 from neardup.scheme import Scheme
 from neardup.sketch.shape import shape_of
-from neardup.sketch.sketch import Sketch
+from neardup.sketch.sketch_record import Sketch
 from neardup.text.one_page_tokens import Tokens
 
 SEED = 0x0123456789ABCDEF

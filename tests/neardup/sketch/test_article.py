@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from neardup.sketch.content import article
+from neardup.sketch.one_page_content import article
 from tests.neardup.sketch.sketch_inputs import blocks_of, chosen_by, layout_of, words_of
 from tests.oracle import sketches as oracle
 

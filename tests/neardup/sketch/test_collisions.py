@@ -10,7 +10,7 @@ import xxhash
 from neardup.page import Page
 from neardup.scheme import Scheme
 from neardup.sketch.make_sketches import sketch_pages
-from neardup.sketch.sketch import Sketch
+from neardup.sketch.sketch_record import Sketch
 from tests.neardup.hostile import JIT_OFF
 
 pytestmark = [pytest.mark.kernel, pytest.mark.filterwarnings("ignore:overflow")]

@@ -20,7 +20,7 @@ from neardup.sketch.layout import (
     section_starts,
 )
 from neardup.sketch.make_sketches import sketch_pages
-from neardup.sketch.sketch import Sketch
+from neardup.sketch.sketch_record import Sketch
 from tests.neardup.sketch.sketch_inputs import SCHEME
 
 

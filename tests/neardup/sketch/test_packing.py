@@ -18,7 +18,7 @@ from neardup.sketch import addresses
 from neardup.sketch.addresses import addresses_of
 from neardup.sketch.layout import RecordKind
 from neardup.sketch.make_sketches import _batch, _headers, _resolve, sketch_pages
-from neardup.sketch.sketch import Sketch
+from neardup.sketch.sketch_record import Sketch
 from neardup.text.decoding import decode, decode_into
 from neardup.urls import host_of, normalise_url
 from tests.neardup.hostile import EXAMPLES, JIT_OFF

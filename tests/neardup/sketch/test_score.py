@@ -11,7 +11,7 @@ from neardup.scheme import Scheme
 from neardup.sketch.header import Header
 from neardup.sketch.layout import score_code, score_of
 from neardup.sketch.make_sketches import sketch_pages
-from neardup.sketch.sketch import Sketch
+from neardup.sketch.sketch_record import Sketch
 
 SCHEME = Scheme(seed=7)
 TEXT = b"<title>Wool</title><link rel=canonical href=/\xc3\xa9><p>" + b" ".join(b"word%d" % i for i in range(80))

@@ -12,7 +12,7 @@ from neardup.page import Page
 from neardup.scheme import Scheme
 from neardup.sketch.layout import HEADER, RecordKind
 from neardup.sketch.make_sketches import sketch_pages
-from neardup.sketch.sketch import Sketch
+from neardup.sketch.sketch_record import Sketch
 from neardup.text.decoding import decode
 from neardup.text.one_page_tokens import words as words_of_page
 from neardup.verdict import Coordinates

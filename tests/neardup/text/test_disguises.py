@@ -7,7 +7,7 @@ import pytest
 
 from neardup import Page, Scheme, open_index
 from neardup.sketch.make_sketches import sketch_pages
-from neardup.sketch.sketch import Sketch
+from neardup.sketch.sketch_record import Sketch
 from tests.measure.gate.disguises import DISGUISES, disguised
 
 PLAIN = (

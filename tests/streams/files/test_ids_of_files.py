@@ -14,7 +14,7 @@ from streams.files.not_read import NotRead
 from streams.files.sources import ReadOptions, SourceRecord, open_sources
 from streams.formats.json import ROW, Fields
 from streams.state.scan_directory import ScanDirectory
-from streams.views import urls
+from streams.views import url_pages
 from streams.views.source import ScanSource
 from tests.streams.shell import Shell, words
 
@@ -342,7 +342,7 @@ def test_views_offer_the_documents_of_an_id(shell: Shell) -> None:
     counts(shell, *shards(shell))
     source = ScanSource(shell.folder / "neardup-state")
     with pytest.raises(BadInput, match=r"names 2 documents.*shard-0\.jsonl#3.*shard-1\.jsonl#3"):
-        urls.url(source, "3", source.decider)
-    found = urls.url(source, "shard-1.jsonl#3", source.decider)
+        url_pages.url(source, "3", source.decider)
+    found = url_pages.url(source, "shard-1.jsonl#3", source.decider)
     assert found is not None
     assert id_of(found["url"]) == "3"

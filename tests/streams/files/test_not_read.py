@@ -15,7 +15,7 @@ from streams.config.settings import Settings
 from streams.files.fetching import fetched
 from streams.files.not_read import NAMED_MAX, NotRead, is_by_product, why_not_read
 from streams.files.sources import ReadOptions, open_all
-from streams.roles import archives
+from streams.roles import archives_role
 from tests.streams.archives import crawl, html, text, write_json_lines, write_warc
 from tests.streams.shell import Shell, site
 
@@ -237,8 +237,8 @@ def test_a_partition_and_a_backfill_name_what_they_do_not_read(shell: Shell, mon
         assert (ended.code, found["problems_total"], found["passed_over"]) == (3, 1, "1 file (1 .cdxj)")
         assert "b.warc.gz.open" in found["problems"][0]
     noted: list[str] = []
-    monkeypatch.setattr(archives._log, "warning", lambda text, **fields: noted.append(fields["problem"]))
+    monkeypatch.setattr(archives_role._log, "warning", lambda text, **fields: noted.append(fields["problem"]))
     settings = replace(Settings(), seed=7, state=str(shell.folder / "state"))
-    (source,) = archives.open_archives([str(shell.folder / "crawl")], settings)
+    (source,) = archives_role.open_archives([str(shell.folder / "crawl")], settings)
     assert source.record.kind == "jsonl"
     assert ["b.warc.gz.open" in line for line in noted] == [True]

@@ -11,7 +11,7 @@ from neardup.errors import BadPage, CorruptRecord, OtherVersion
 from neardup.scheme import Scheme
 from neardup.sketch.layout import RecordKind
 from neardup.sketch.make_sketches import sketch_pages
-from neardup.sketch.sketch import Sketch
+from neardup.sketch.sketch_record import Sketch
 from streams.formats import json
 from streams.formats.json import decode_line
 from streams.formats.message import (

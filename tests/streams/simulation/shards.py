@@ -42,9 +42,9 @@ from streams.config.settings import Settings
 from streams.errors import PositionLost
 from streams.formats.message import Message, encode_message, page_id
 from streams.formats.pieces import decode_piece, pieces_of
+from streams.pipeline.answered_log import AnsweredLog
 from streams.pipeline.effects import EffectsReader
 from streams.pipeline.matcher import Prepared
-from streams.pipeline.shard_answers import AnsweredLog
 from streams.pipeline.shared_log import SharedLog, decode_message
 from streams.process.health import Health
 from streams.process.metrics import Metrics

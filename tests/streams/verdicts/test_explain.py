@@ -14,8 +14,8 @@ from rich.console import Console
 from neardup.errors import BadInput, InvariantBroken
 from neardup.scheme import Scheme
 from streams.files.sources import ReadOptions
-from streams.scan.report import write_report
 from streams.scan.scan import scan
+from streams.scan.scan_report import write_report
 from streams.state.scan_directory import ScanDirectory
 from streams.verdicts.explain import Explanation, explain_command
 from tests.streams.archives import Sample, html, text, write_folder

@@ -10,12 +10,12 @@ from neardup.decider import Decider
 from neardup.errors import BadInput
 from neardup.page import Page
 from neardup.verdict import Coordinates
-from streams.views.audits import Audits, NoAudits
+from streams.views.audited_pairs import Audits, NoAudits
 from streams.views.health import of_stream
 from streams.views.lists import Row, closeness_to
-from streams.views.rows import MemoryRows, apply
 from streams.views.search import search_rows
 from streams.views.source import Origin
+from streams.views.view_rows import MemoryRows, apply
 
 DECIDER = Decider(scheme="5" * 32)
 #: Two days ago: a broker would take away what is old, and refuse what is of the future.

@@ -7,10 +7,10 @@ import pytest
 
 pytest.importorskip("aiohttp", reason="aiohttp is not installed")
 
-from streams.views.audits import AuditedPairs
+from streams.views.audited_pairs import AuditedPairs
 from streams.views.source import ScanSource
 from tests.streams.shell import Shell, site
-from tests.streams.views.test_views_audits import line
+from tests.streams.views.test_audited_pairs import line
 from tests.streams.views.test_views_web import TOKEN, Server
 
 #: `make test-axe` and `make test-all` fetch it with npm.

@@ -9,7 +9,7 @@ pytest.importorskip("aiohttp", reason="aiohttp is not installed")
 
 from neardup.decider import Decider
 from neardup.errors import CorruptRecord
-from streams.views import templates, urls
+from streams.views import templates, url_pages
 from streams.views.source import ScanSource
 from tests.streams.shell import Shell, words
 from tests.streams.views.random_verdicts import Held, random_verdicts
@@ -24,7 +24,7 @@ def verdict_of(url: str, page_id: int, kind: str, **more: Any) -> dict[str, Any]
 
 def shown(held: Held, *policy: str) -> tuple[str, str, str]:
     held.chosen_by = policy
-    facts = urls.cluster(held, 5)
+    facts = url_pages.cluster(held, 5)
     assert facts is not None
     page = templates.html("cluster", facts)
     assert facts["canonical"] in page
@@ -72,7 +72,7 @@ def test_a_policy_that_is_not_to_be_had_hides_nothing() -> None:
         def policy(self) -> tuple[str, ...]:
             raise CorruptRecord("the topic cannot be read")
 
-    facts = urls.cluster(Away([verdict_of(OLD, 5, "unique")]), 5)
+    facts = url_pages.cluster(Away([verdict_of(OLD, 5, "unique")]), 5)
     assert facts is not None
     assert facts["canonical"] == OLD
     assert "unknown: the topic cannot be read" in facts["why"]["words"]
@@ -93,12 +93,12 @@ def test_a_scan_has_a_policy_too(shell: Shell, tmp_path: Path) -> None:
     source = ScanSource(tmp_path / "neardup-state")
 
     def canonical() -> tuple[str, list[str]]:
-        facts = urls.cluster(source, 0)
+        facts = url_pages.cluster(source, 0)
         assert facts is not None
         return facts["canonical"].rpartition("/")[2], facts["policy"]
 
     assert canonical() == ("b.html", [])
-    assert urls.url(source, "https://a.example/a.html", Decider(scheme=""))["verdict"]["rel_canonical"]
+    assert url_pages.url(source, "https://a.example/a.html", Decider(scheme=""))["verdict"]["rel_canonical"]
     result = shell("canonical", "--state", "neardup-state", "https,first-seen")
     assert (result.code, result.out) == (0, "https, then first-seen\n")
     assert canonical() == ("a.html", ["https", "first-seen"])

@@ -13,7 +13,7 @@ pytest.importorskip("faust", reason="faust-streaming is not installed")
 from faust.types import TP
 
 from streams.views.changelogs import Changelogs, last_of
-from streams.views.rows import TABLES, MemoryRows, apply
+from streams.views.view_rows import TABLES, MemoryRows, apply
 from tests.streams.views.random_verdicts import CLOSENESS, emitted_at, random_verdicts
 
 

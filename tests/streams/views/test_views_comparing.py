@@ -8,7 +8,7 @@ from typing import Any
 import orjson
 import pytest
 
-from streams.views import comparing, templates, urls
+from streams.views import comparing, templates, url_pages
 from streams.views.source import ScanSource
 from tests.streams.shell import Shell, site, words
 
@@ -24,7 +24,7 @@ def scanned(shell: Shell, tmp_path: Path) -> Path:
 
 
 def compare(source: ScanSource, a: str, b: str, shown: int = 12) -> dict[str, Any]:
-    found = urls.compare(source, a, b, source.decider, shown=shown)
+    found = url_pages.compare(source, a, b, source.decider, shown=shown)
     assert not isinstance(found, str), found
     return found
 
@@ -76,7 +76,7 @@ def test_where_the_log_is_gone_the_texts_still_tell(scanned: Path) -> None:
 
 def test_an_unknown_url_is_reported(scanned: Path) -> None:
     source = ScanSource(STATE)
-    assert urls.compare(source, A, "https://nowhere.example/", source.decider, shown=1) == (
+    assert url_pages.compare(source, A, "https://nowhere.example/", source.decider, shown=1) == (
         "No verdict about https://nowhere.example/"
     )
 

@@ -12,7 +12,7 @@ import pytest
 pytest.importorskip("aiohttp", reason="aiohttp is not installed")
 
 from neardup.report import evidence_sentences
-from streams.views import counts, lists, search, templates, urls
+from streams.views import counts, lists, search, templates, url_pages
 from streams.views.source import ScanSource
 from tests.streams.shell import Shell
 from tests.streams.views.random_verdicts import DECIDER, Held, random_verdicts
@@ -36,13 +36,13 @@ def apart(page_id: int, url: str) -> dict[str, Any]:
 
 def test_a_page_kept_apart_shows_the_candidate_and_the_refusal() -> None:
     held = Held([apart(1, "https://a.example/1"), unique(2, "https://a.example/2")])
-    facts = urls.url(held, "https://a.example/1", DECIDER)
+    facts = url_pages.url(held, "https://a.example/1", DECIDER)
     assert facts is not None
     text = " ".join(facts["words"])
     assert "kept apart from page 0" in text
     assert "https://a.example/0" in text
     assert "Both pages are on one site." in text
-    alone = urls.url(held, "https://a.example/2", DECIDER)
+    alone = url_pages.url(held, "https://a.example/2", DECIDER)
     assert alone is not None
     assert alone["words"] == ["No earlier page shares an index key with it, so there was no candidate."]
 
@@ -149,13 +149,13 @@ def test_a_range_has_counts_of_its_own_by_kind() -> None:
 def test_a_long_url_is_cut_with_a_sign_and_can_be_read_whole() -> None:
     near = {**NEAR, "url": LONG + "0"}
     held = Held([unique(1, LONG + "1", evidence={"candidates": 3, "kept_apart": "title", "nearest": near})])
-    facts = urls.url(held, LONG + "1", DECIDER)
+    facts = url_pages.url(held, LONG + "1", DECIDER)
     assert facts is not None
     assert all(len(words) < 2 * evidence_sentences.URL_CHARS_SHOWN for words in facts["words"])
     html = templates.html("url", facts)
     assert "<summary>Whole URL</summary>" in html
     assert LONG + "1" in html
-    short = urls.url(Held([apart(1, "https://a.example/1")]), "https://a.example/1", DECIDER)
+    short = url_pages.url(Held([apart(1, "https://a.example/1")]), "https://a.example/1", DECIDER)
     assert "Whole URL" not in templates.html("url", short)
 
 

@@ -9,11 +9,11 @@ import orjson
 import pytest
 
 from neardup.report.evidence_sentences import reason_kind
-from streams.views import counts, lists, rows, urls
-from streams.views.audits import Audits, NoAudits
+from streams.views import counts, lists, url_pages, view_rows
+from streams.views.audited_pairs import Audits, NoAudits
 from streams.views.lists import Row
-from streams.views.rows import EVERYTHING, HOUR_MS, MemoryRows, apply
 from streams.views.search import joined, search_rows
+from streams.views.view_rows import EVERYTHING, HOUR_MS, MemoryRows, apply
 from tests.streams.views.random_verdicts import CLOSENESS, DECIDER, emitted_at, random_verdicts
 
 PARTITIONS = 3
@@ -102,12 +102,12 @@ def test_rows_equal_the_model_under_repeated_verdicts(seed: int) -> None:
     last = {verdict["url"]: verdict for verdict in verdicts}
     for url, verdict in last.items():
         lives = [v for v in verdicts if v["url"] == url]
-        shown = urls.url(source, url, DECIDER)
+        shown = url_pages.url(source, url, DECIDER)
         assert shown is not None
         assert shown["verdict"] == verdict
         assert [(one["page_id"], one["n"], one["verdict"]) for one in shown["history"]] == [
             (v["page_id"], v["n"], v["verdict"]) for v in reversed(lives)
-        ][: rows.HISTORY_KEPT]
+        ][: view_rows.HISTORY_KEPT]
     overview = counts.overview(source, None)
     assert not isinstance(overview, str)
     assert_over_time(overview, verdicts)
@@ -141,9 +141,9 @@ def test_rows_equal_the_model_under_repeated_verdicts(seed: int) -> None:
         assert found["pages"] == -(-len(newest) // counts.ITEMS_SHOWN)
     assert_closest(source, verdicts)
     for number in range(9):
-        found = urls.cluster(source, number)
+        found = url_pages.cluster(source, number)
         assert found is not None
-        held = {url for url, v in last.items() if rows.cluster_id(v) == number}
+        held = {url for url, v in last.items() if view_rows.cluster_id(v) == number}
         assert {member["url"] for member in found["members"]} == held
         assert found["complete"]
         emitted = [v for v in verdicts if v.get("cluster") == number][-1]
@@ -210,7 +210,7 @@ def test_a_judgement_is_shown_after_the_page_came_again_unchanged() -> None:
     kept = Mortal()
     for verdict in (first, again):
         apply(verdict, kept)
-    shown = urls.url(Partitioned([kept]), first["url"], DECIDER)
+    shown = url_pages.url(Partitioned([kept]), first["url"], DECIDER)
     assert shown is not None
     assert shown["verdict"] == again
     assert shown["judged"] == first
@@ -223,12 +223,12 @@ def test_rows_are_bounded() -> None:
         apply({**random_verdicts(1)[0], "verdict": "rejected", "reason": f"reason {number}", "page_id": number,
                "cluster": 1, "url": f"https://a.example/{number}" + "x" * number * 10}, kept)  # fmt: skip
     counts = kept.tables["counts"][EVERYTHING]
-    assert len(counts["reasons"]) == rows.REASONS_KEPT + 1
+    assert len(counts["reasons"]) == view_rows.REASONS_KEPT + 1
     assert sum(counts["reasons"].values()) == 500
     cluster = kept.tables["clusters"]["1"]
-    assert sum(map(len, cluster["members"])) <= rows.MEMBER_CHARS_KEPT
+    assert sum(map(len, cluster["members"])) <= view_rows.MEMBER_CHARS_KEPT
     assert len(cluster["members"]) + cluster["more"] == 500
-    found = urls.cluster(Partitioned([_as_mortal(kept)]), 1)
+    found = url_pages.cluster(Partitioned([_as_mortal(kept)]), 1)
     assert found is not None
     assert not found["complete"]
 
@@ -270,7 +270,7 @@ def test_a_url_that_added_partitions_moved_has_one_row(seed: int) -> None:
             apply(verdict, held, emitted_at(verdict), CLOSENESS)
     for url in {verdict["url"] for verdict in verdicts}:
         held = [row for part in parts if (row := part.get("urls", url)) is not None]
-        assert rows.url_of(held) == whole.get("urls", url)
+        assert view_rows.url_of(held) == whole.get("urls", url)
 
 
 def test_a_page_that_was_taken_down_leaves_its_url_alone() -> None:
@@ -290,11 +290,11 @@ def test_a_page_that_was_taken_down_leaves_its_url_alone() -> None:
     plain = MemoryRows()
     for verdict in (secret, gone):
         apply(verdict, plain)
-    row = rows.url_of([plain.tables["urls"][secret["url"]]])
+    row = view_rows.url_of([plain.tables["urls"][secret["url"]]])
     assert row is not None
     assert (row["judged"], row["history"]) == (None, [[9 << 12, 1, "gone", secret["fetched_at"]]])
     assert "Secret" not in str(plain.tables["urls"])
     apply(again, plain)
-    assert plain.get("urls", secret["url"]) == rows.url_of(
+    assert plain.get("urls", secret["url"]) == view_rows.url_of(
         [held.tables["urls"][secret["url"]] for held in (one, other)]
     ) | {"taken_down": [9 << 12, 1]}

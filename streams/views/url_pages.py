@@ -11,8 +11,8 @@ from neardup.standing import standing_of
 from neardup.urls import name_of, normalise_url, one_named, url_of_id
 from streams.views import comparing
 from streams.views.lists import Facts, Row, Verdict
-from streams.views.rows import cluster_id, cluster_of, url_of
 from streams.views.source import Source
+from streams.views.view_rows import cluster_id, cluster_of, url_of
 
 MEMBERS_SHOWN = 100
 URL_CHARS_MAX = 10_000

@@ -13,7 +13,7 @@ from neardup.index.reads import Missing, Needs
 from neardup.index.row_overlay import Table
 from neardup.rules.posted_keys import similarity_keys
 from neardup.search.posting_lists import Gathered, Lists
-from neardup.search.reads import BatchReads
+from neardup.search.search_reads import BatchReads
 from neardup.sketch.header import Header
 
 

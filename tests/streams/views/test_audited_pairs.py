@@ -16,8 +16,8 @@ from neardup.errors import BadInput
 from neardup.evaluation.audits import audit_section, read_audits
 from neardup.evaluation.labels import read_labels
 from streams.evaluation.label import LabelFile
-from streams.views import audits
-from streams.views.audits import AuditedPairs, audits_of
+from streams.views import audited_pairs
+from streams.views.audited_pairs import AuditedPairs, audits_of
 from streams.views.source import ScanSource
 from tests.neardup.report.test_report import HOSTILE
 from tests.streams.shell import Shell, words
@@ -38,7 +38,7 @@ def line(a: str, b: str, sample: str = "rejected", **more: Any) -> bytes:
 
 
 def test_newest_audited_pairs_are_kept_and_foreign_lines_ignored(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(audits, "PAIRS_KEPT", 3)
+    monkeypatch.setattr(audited_pairs, "PAIRS_KEPT", 3)
     held = AuditedPairs()
     for text in (b"", b"oops", b'{"version":1,"audit":"counts"}', b"x" * 70_000, line(BASE, BASE + "y" * 3_000)):
         held.take(text)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from neardup.errors import CorruptRecord, OtherVersion
 from streams.formats.pieces import decode_piece, pieces_of
 from streams.kafka.shard_answers import Beat
-from streams.pipeline.shard_answers import Lockstep
+from streams.pipeline.answered_log import Lockstep
 from tests.streams.scripted import ScriptedRecord
 
 #: Bytes of a payload in one piece, so that answers have up to three.

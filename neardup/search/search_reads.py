@@ -8,7 +8,7 @@ from neardup.decider import Decider
 from neardup.index import sketch_rows
 from neardup.index.column_families import Family, Reader
 from neardup.index.reads import Needs, ReadSet
-from neardup.search.pages import Pages
+from neardup.search.batch_records import Pages
 from neardup.search.posting_lists import Posted
 from neardup.search.scores import Numbers, Scores
 from neardup.sketch.header import Header
