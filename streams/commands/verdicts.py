@@ -256,10 +256,11 @@ def diff(
     Compare the verdicts of two runs on the same pages: counts by kind and site, and samples.
 
     Pages are joined by their position in the input, so generations with other page ids can be compared. The page of
-    --html shows both verdicts of a sample in sentences, and with a state directory both texts.
+    --html shows both verdicts of a sample in sentences, and with a state directory both texts. In a pipe the kinds of
+    changes are lines with tabs.
     """
     from streams.verdicts.diff_command import compare as run
-    from streams.verdicts.diff_command import page, shown
+    from streams.verdicts.diff_command import headline, page, rows, shown
 
     topics = topics_of(settings.read())
     with bar(shown=not as_json) as progress:
@@ -268,8 +269,11 @@ def diff(
         html.write_text(page(found, before, after, views), encoding="utf-8")
     if as_json:
         print_json(found.to_json())
-    else:
+    elif sys.stdout.isatty():
         print_rich(shown(found))
+    else:
+        complain(headline(found))
+        print_rows(rows(found))
 
 
 From = Annotated[

@@ -100,16 +100,30 @@ def compare(
     return found
 
 
+def headline(found: Diff) -> str:
+    """The number of pages, and of those that changed."""
+    share = f"{found.changed / found.pages:.2%}" if found.pages else "0%"
+    return f"{counted(found.pages, 'page')}, {found.changed:,} changed ({share})"
+
+
+def rows(found: Diff) -> list[dict[str, Any]]:
+    """The kinds of changes, the most frequent first: number of pages, kind, and a URL."""
+    made = []
+    for change, count in sorted(found.changes.items(), key=lambda item: (-item[1], item[0])):
+        one = found.samples[change][0]
+        url = str((one.after or one.before or {}).get("url", ""))
+        made.append({"pages": count, "change": str(change), "for example": url})
+    return made
+
+
 def shown(found: Diff) -> Group:
     """For a terminal: changes by kind, the sites with most of them, a sample of each."""
-    share = f"{found.changed / found.pages:.2%}" if found.pages else "0%"
-    parts: list[Any] = [Text(f"{counted(found.pages, 'page')}, {found.changed:,} changed ({share})", style="bold")]
+    parts: list[Any] = [Text(headline(found), style="bold")]
     if not found.changed:
         return Group(*parts)
     kinds = table_of(">pages", "change", "for example")
-    for change, count in sorted(found.changes.items(), key=lambda item: (-item[1], item[0])):
-        one = found.samples[change][0]
-        kinds.add_row(f"{count:,}", str(change), safe(str((one.after or one.before or {}).get("url", "")), 60))
+    for row in rows(found):
+        kinds.add_row(f"{row['pages']:,}", row["change"], safe(row["for example"], 60))
     sites = table_of(">pages", "site")
     for site, counts in found.worst_sites(SITES_SHOWN):
         sites.add_row(f"{counts.total():,}", safe(site or "(no site)"))

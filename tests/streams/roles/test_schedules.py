@@ -38,6 +38,9 @@ FINDING = (22, 23, 29, 38, 75, 101, 164, 172, 174)
 FAILED_ONCE = (
     "1000357 take_down:1848912250 restart:3838748514 fill_disk:1901036386 publish:1649361309 match:2239715040 "
     "stand_by:2051314096 expire:1333524165 change_decider:1919966382",
+    "7976 restart:3395367943 start_sketcher:361336278 publish:3322639713 publish:3584916470 sketch:2843860405 "
+    "sketch:3855948129 match:3668743320 cut_off_sketcher:31612079 sketch:3406392768 trouble_in_a_commit:2877921 "
+    "trouble_at_a_start:2293923838 operate:3037034952 recreate:3504671239",
 )
 #: What none does, and a test of its own: an old copy of a state folder, put back after the line was begun anew with
 #: another decider (test_start_offset); a damaged index (test_lost_disk), and one that is gone (test_lost_ground).

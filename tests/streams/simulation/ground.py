@@ -46,7 +46,7 @@ class Ground:
     complaints: last errors of roles, by role, until an operator has acted. By id of a topic of verdicts:
     accepted, the offset of the log below which verdicts may be missing there; asked_again, offsets whose verdicts an
     operator has had told once more; strays, how often a matcher that began on the topic before it has told a verdict
-    there, by the verdict's id. happened: how often what did.
+    there, by the verdict's id. replayed: topics to which a replay wrote. happened: how often what did.
     """
 
     def __init__(self, seed: int) -> None:
@@ -73,6 +73,7 @@ class Ground:
         self.complaints: dict[str, str] = {}
         self.accepted: dict[bytes, int] = {}
         self.asked_again: dict[bytes, list[range]] = {}
+        self.replayed: set[bytes] = set()
         self.strays: dict[bytes, Counter[tuple[int, int]]] = {}
         self.happened: Counter[str] = Counter()
         self.armed: tuple[str, str] | None = None

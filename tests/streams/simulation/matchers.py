@@ -120,6 +120,7 @@ class Matchers(Sketchers):
         if topic.id in self.asked_again or (known is not None and known.topic_ids is None):
             # By an offset that was set by hand, and now by this: with another index each tells them.
             self.asked_again.setdefault(topic.id, []).append(range(start, stop))
+        self.replayed.add(topic.id)
         stretch = Stretch(start, stop)
         present = Present(log.topic.id.hex(), self.settings.generation)
         for held in topic.partitions:

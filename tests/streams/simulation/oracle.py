@@ -184,7 +184,9 @@ def _check_emitted(
     if current is None:  # from where it was begun, up to where it went
         own = found - strays
         owed = [name for name in owed if own and min(own) <= name <= max(own)]
-    missing = [name for name in owed if name not in found]
+    # A replay writes no verdict behind a newer one of its URL, whose `standing` says what the older one said.
+    newest = {wanted[name]["url"]: name for name in sorted(found)} if topic.id in world.replayed else {}
+    missing = [name for name in owed if name not in found and newest.get(wanted[name]["url"], name) <= name]
     if missing:
         raise Wrong(f"topic {topic.name}: {len(missing)} verdicts of {len(owed)} are missing: {missing[:3]}")
 

@@ -95,7 +95,7 @@ def scanned(tmp_path: Path) -> Path:
 
 @pytest.mark.slow
 def test_another_rule_on_one_log(shell: Shell, scanned: Path, tmp_path: Path) -> None:
-    assert "0 changed" in shell("diff", str(scanned), str(scanned)).out
+    assert "0 changed" in shell("diff", str(scanned), str(scanned)).err
     other = tmp_path / "other.jsonl"
     result = shell("replay", str(scanned), "--rule", "shingling", "--set", "b_min=6", "--out", str(other))
     assert result.code == 0, result.err
