@@ -220,8 +220,8 @@ def export(
     """
     from streams.verdicts.diff_command import history_of
     from streams.verdicts.export import TABLES, rows
-    from streams.verdicts.write_table import must_be_writable as must_be_table
-    from streams.verdicts.write_table import write_table
+    from streams.verdicts.shared_rows import must_be_writable as must_be_table
+    from streams.verdicts.shared_rows import write_table
 
     must_be_table(out)
     history = history_of(source, topics_of(settings.read()))
@@ -308,8 +308,9 @@ def verdicts(
     from rich.console import Console
 
     from streams.process.shutdown import now_ms
-    from streams.verdicts.print_verdicts import VerdictFilter, parse_columns
+    from streams.verdicts.print_verdicts import parse_columns
     from streams.verdicts.print_verdicts import show as follow_topic
+    from streams.verdicts.shared_rows import VerdictFilter
 
     follow_topic(
         settings.read(connects="verdicts"),

@@ -4,11 +4,15 @@ The key is the URL, the value a JSON object as `neardup config schema` describes
 Protobuf: no schema registry could be run to test one.
 """
 
+from collections.abc import Mapping
 from typing import Any
 
 import orjson
 
 from neardup.errors import CorruptRecord
+
+#: A verdict as its readers have it: the fields of its JSON.
+Verdict = Mapping[str, Any]
 
 #: Types of fields that every verdict has, as in neardup/verdict.schema.json. The first four identify a verdict.
 _TYPES: dict[str, type] = {

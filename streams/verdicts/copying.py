@@ -29,12 +29,13 @@ from streams.files.input_formats import JSON_LINES
 from streams.files.sources import LocalSource, SourceRecord, line_max, unchanged
 from streams.formats.json import encode
 from streams.formats.no_page import NoPage
+from streams.formats.verdict_records import Verdict
 from streams.formats.warc import WarcRecord, contained_page_of
 from streams.ports import Progress, silent
 from streams.process.disk import whole_file
 from streams.state.scan_directory import ScanDirectory
-from streams.verdicts.export import TABLES, Verdict, rows
-from streams.verdicts.scratch import scratch_table
+from streams.verdicts.export import TABLES, rows
+from streams.verdicts.shared_rows import scratch_table
 
 _COLUMNS = {name: number for number, name in enumerate(TABLES["urls"])}
 _SCHEMA = """

@@ -15,9 +15,9 @@ from typing import Any
 
 from neardup.errors import BadInput
 from neardup.standing import standing_of
-from streams.verdicts.scratch import scratch_table
+from streams.formats.verdict_records import Verdict
+from streams.verdicts.shared_rows import scratch_table
 
-Verdict = Mapping[str, Any]
 #: Reads a history from its start; it is called up to three times, with the same result.
 History = Callable[[], Iterable[Verdict]]
 

@@ -23,11 +23,12 @@ from neardup.report.samples import Card, card
 from neardup.urls import name_of
 from neardup.verdict import Coordinates
 from neardup.wording import counted
+from streams.formats.verdict_records import Verdict
 from streams.process.terminal import safe, table_of
 from streams.state.scan_reader import ScanReader
 from streams.state.scan_snapshot import read_scan
-from streams.verdicts.diff import CHANGED, Diff, History, Sample, Verdict, diff
-from streams.verdicts.write_table import must_be_writable, write_table
+from streams.verdicts.diff import CHANGED, Diff, History, Sample, diff
+from streams.verdicts.shared_rows import must_be_writable, write_table
 
 SITES_SHOWN = 10
 #: Prefix that distinguishes a topic from a file.

@@ -12,10 +12,9 @@ from neardup.errors import BadInput
 from neardup.standing import DUPLICATES, SHOWN, standing_of
 from neardup.urls import id_of
 from neardup.verdict import TAKEN_DOWN
-from streams.verdicts.scratch import scratch_table
+from streams.formats.verdict_records import Verdict
+from streams.verdicts.shared_rows import Row, scratch_table
 
-Verdict = Mapping[str, Any]
-Row = tuple[Any, ...]
 Name = Literal["urls", "clusters", "verdicts"]
 
 #: Columns: their types in SQL's words, and what they hold.

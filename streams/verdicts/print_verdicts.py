@@ -1,8 +1,7 @@
 """Prints verdicts: as a table on a terminal, as lines with tabs in a pipe, as JSON lines."""
 
-from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass
 from typing import Any, BinaryIO, NamedTuple
 
 import orjson
@@ -10,17 +9,15 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from neardup.errors import BadPage
 from neardup.standing import DUPLICATES
-from neardup.urls import host_of, named_url
-from neardup.verdict import Kind
 from streams.client import Start, Stored, VerdictConsumer
 from streams.config.settings import Settings
 from streams.errors import WrongUsage
-from streams.formats.verdict_records import decode_object, decode_verdict
+from streams.formats.verdict_records import Verdict, decode_object, decode_verdict
 from streams.kafka.reader import TopicReader
 from streams.process.terminal import safe
 from streams.roles.runtime import connect, greet
+from streams.verdicts.shared_rows import VerdictFilter
 
 _STYLES = {
     "unique": "green",
@@ -41,7 +38,7 @@ class Column(NamedTuple):
     title: str
     width: int
     right: bool
-    text_of: Callable[[Mapping[str, Any]], str]
+    text_of: Callable[[Verdict], str]
 
 
 #: By the names that --columns takes, in their order.
@@ -61,43 +58,6 @@ def parse_columns(text: str) -> tuple[str, ...]:
     if unknown:
         raise WrongUsage(f"no column is called {unknown[0][:40]!r}; there is {', '.join(COLUMNS)}")
     return names
-
-
-@dataclass(frozen=True, slots=True)
-class VerdictFilter:
-    """Verdicts to show; empty: all. sites: registrable domains or hosts, with their subdomains. url: normalised."""
-
-    sites: frozenset[str] = frozenset()
-    kinds: frozenset[str] = frozenset()
-    url: str = ""
-    prefix: str = ""
-
-    @classmethod
-    def of(
-        cls, sites: Collection[str], kinds: Collection[str], *, url: str | None = None, prefix: str | None = None
-    ) -> "VerdictFilter":
-        """Raises WrongUsage for a kind that does not exist, and for a URL that is none."""
-        unknown = sorted(set(kinds) - {kind.value for kind in Kind})
-        if unknown:
-            raise WrongUsage(f"no verdict is called {unknown[0]!r}; there is {', '.join(Kind)}")
-        try:
-            named = "" if url is None else named_url(url)
-        except BadPage as error:
-            raise WrongUsage(f"--url: {error}") from None
-        return cls(frozenset(site.lower().strip(".") for site in sites), frozenset(kinds), named, prefix or "")
-
-    def takes(self, verdict: Mapping[str, Any]) -> bool:
-        if self.kinds and verdict.get("verdict") not in self.kinds:
-            return False
-        url = str(verdict.get("url", ""))
-        if (self.url and url != self.url) or not url.startswith(self.prefix):
-            return False
-        return not self.sites or self._of_site(verdict)
-
-    def _of_site(self, verdict: Mapping[str, Any]) -> bool:
-        url = str(verdict.get("url", ""))
-        host = host_of(url).rstrip(".") if "://" in url else ""
-        return verdict.get("site") in self.sites or any(host == s or host.endswith("." + s) for s in self.sites)
 
 
 class _AuditConsumer(VerdictConsumer):
@@ -197,14 +157,14 @@ def table(
     return out
 
 
-def line(verdict: Mapping[str, Any], columns: Sequence[str] = tuple(COLUMNS)) -> str:
+def line(verdict: Verdict, columns: Sequence[str] = tuple(COLUMNS)) -> str:
     """Cells with tabs between, for programs."""
     return "\t".join(
         safe(COLUMNS[name].text_of(verdict).replace("\t", " "), limit=_CELL_CHARS_MAX).plain for name in columns
     )
 
 
-def _cell(column: Column, verdict: Mapping[str, Any], width: int) -> str:
+def _cell(column: Column, verdict: Verdict, width: int) -> str:
     text = column.text_of(verdict)
     if column is COLUMNS["because"] and len(text.removeprefix("https://")) > width:
         origin = "/".join(str(verdict.get("url", "")).split("/")[:3])  # scheme and host
@@ -222,7 +182,7 @@ def _elided(text: str, width: int) -> str:
     return f"{text[: width - 1 - end]}\u2026{text[len(text) - end :]}"
 
 
-def _score(verdict: Mapping[str, Any]) -> str:
+def _score(verdict: Verdict) -> str:
     if verdict.get("verdict") == "exact_duplicate":
         return "1"
     name = "content_score" if verdict.get("verdict") == "same_content" else "tape_score"
@@ -231,7 +191,7 @@ def _score(verdict: Mapping[str, Any]) -> str:
     return f"{score:.2f}" if isinstance(score, int | float) else ""
 
 
-def _because(verdict: Mapping[str, Any]) -> str:
+def _because(verdict: Verdict) -> str:
     """The page that this one repeats, the reason of a rejection, or the standing of its URL."""
     if verdict.get("reason"):
         return str(verdict["reason"])
@@ -241,7 +201,7 @@ def _because(verdict: Mapping[str, Any]) -> str:
     return _of(verdict).removeprefix(" of ")
 
 
-def _of(verdict: Mapping[str, Any]) -> str:
+def _of(verdict: Verdict) -> str:
     if verdict.get("verdict") in DUPLICATES:
         return f" of {verdict.get('representative', {}).get('url', '')}"
     other = verdict.get("content_of")

@@ -14,7 +14,7 @@ explains `last`.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -25,10 +25,10 @@ from neardup.report.verdict_counts import nearest
 from neardup.rules.base import margin as margin_of
 from neardup.rules.key_families import WORDS, KeyFamily
 from neardup.standing import DUPLICATES
+from streams.formats.verdict_records import Verdict
 
 Row = dict[str, Any]
 Facts = dict[str, Any]
-Verdict = Mapping[str, Any]
 #: Makes the new row of the old one.
 Change = Callable[[Row | None], Row]
 #: Of a verdict that a rule decided: (distance of the score from the threshold, deciding step, the other page's URL).

@@ -9,8 +9,9 @@ from neardup.errors import BadInput, BadPage, NeardupError
 from neardup.report import evidence_sentences
 from neardup.standing import standing_of
 from neardup.urls import name_of, normalise_url, one_named, url_of_id
+from streams.formats.verdict_records import Verdict
 from streams.views import comparing
-from streams.views.lists import Facts, Row, Verdict
+from streams.views.lists import Facts, Row
 from streams.views.source import Source
 from streams.views.view_rows import cluster_id, cluster_of, url_of
 

@@ -28,8 +28,9 @@ from typing import Protocol
 from neardup.report.evidence_sentences import reason_kind
 from neardup.standing import DUPLICATES, SHOWN, standing_of
 from neardup.verdict import TAKEN_DOWN
+from streams.formats.verdict_records import Verdict
 from streams.views import lists
-from streams.views.lists import Change, Closeness, Row, Verdict
+from streams.views.lists import Change, Closeness, Row
 
 TABLES = ("urls", "clusters", "counts", "lists")
 #: Kinds that compare the page with others. Later kinds refer to the standing one.

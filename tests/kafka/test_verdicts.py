@@ -20,7 +20,8 @@ from streams.commands.options import parse_start
 from streams.config.settings import Settings, Topics
 from streams.kafka import Admin, topics
 from streams.kafka.topics import Sizes
-from streams.verdicts.print_verdicts import COLUMNS, VerdictFilter, line, parse_columns, show, table, tail
+from streams.verdicts.print_verdicts import COLUMNS, line, parse_columns, show, table, tail
+from streams.verdicts.shared_rows import VerdictFilter
 from tests import processes
 
 NOW = 1_700_000_000_000

@@ -1,20 +1,81 @@
-"""Writes rows as Parquet, CSV or JSON lines, by the ending of the file's name."""
+"""What the readers of verdicts share: a filter, rows that grow with the pages, and files of rows."""
 
 import csv
+import sqlite3
 import sys
 import tempfile
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
 import orjson
 
-from neardup.errors import BadInput
+from neardup.errors import BadInput, BadPage
+from neardup.urls import host_of, named_url
+from neardup.verdict import Kind
 from streams.errors import WrongUsage, bad_input, how_to_install
+from streams.formats.verdict_records import Verdict
 from streams.process.disk import whole_file
 
+#: A row of a table: the values of its columns, in their order.
 Row = tuple[Any, ...]
+#: Endings of the names of files of rows.
 FORMATS = (".parquet", ".csv", ".jsonl")
+_PRAGMAS = "PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF; PRAGMA cache_size=-65536;"
+
+
+@dataclass(frozen=True, slots=True)
+class VerdictFilter:
+    """Verdicts to show; empty: all. sites: registrable domains or hosts, with their subdomains. url: normalised."""
+
+    sites: frozenset[str] = frozenset()
+    kinds: frozenset[str] = frozenset()
+    url: str = ""
+    prefix: str = ""
+
+    @classmethod
+    def of(
+        cls, sites: Collection[str], kinds: Collection[str], *, url: str | None = None, prefix: str | None = None
+    ) -> "VerdictFilter":
+        """Raises WrongUsage for a kind that does not exist, and for a URL that is none."""
+        unknown = sorted(set(kinds) - {kind.value for kind in Kind})
+        if unknown:
+            raise WrongUsage(f"no verdict is called {unknown[0]!r}; there is {', '.join(Kind)}")
+        try:
+            named = "" if url is None else named_url(url)
+        except BadPage as error:
+            raise WrongUsage(f"--url: {error}") from None
+        return cls(frozenset(site.lower().strip(".") for site in sites), frozenset(kinds), named, prefix or "")
+
+    def takes(self, verdict: Verdict) -> bool:
+        if self.kinds and verdict.get("verdict") not in self.kinds:
+            return False
+        url = str(verdict.get("url", ""))
+        if (self.url and url != self.url) or not url.startswith(self.prefix):
+            return False
+        return not self.sites or self._of_site(verdict)
+
+    def _of_site(self, verdict: Verdict) -> bool:
+        url = str(verdict.get("url", ""))
+        host = host_of(url).rstrip(".") if "://" in url else ""
+        return verdict.get("site") in self.sites or any(host == s or host.endswith("." + s) for s in self.sites)
+
+
+@contextmanager
+def scratch_table(schema: str) -> Iterator[sqlite3.Connection]:
+    """Makes the tables of `schema` in a file that vanishes at the end, for results that do not fit into memory.
+
+    Each statement commits itself.
+    """
+    with tempfile.TemporaryDirectory(prefix="neardup-scratch-") as folder:
+        table = sqlite3.connect(Path(folder) / "table", isolation_level=None)
+        try:
+            table.executescript(_PRAGMAS + schema)
+            yield table
+        finally:
+            table.close()
 
 
 def must_be_writable(out: str, flag: str = "--out") -> None:
