@@ -26,6 +26,9 @@ URL_BYTES_MAX = 2_048
 PAGE_RECORD_BYTES_MAX = 10_485_760
 REJECTED_EXTRA_BYTES = 65_536
 
+#: Bytes of a line of a file of verdicts. A line is some 2 kB; evidence and titles are bounded.
+VERDICT_LINE_BYTES_MAX = 1_000_000
+
 #: Fetch and log times are milliseconds since 1970.
 DAY_MS = 24 * 60 * 60 * 1000
 

@@ -11,12 +11,11 @@ from neardup.decider import Decider
 from neardup.errors import BadInput, BadPage
 from neardup.fold import fold
 from neardup.index.memory import MemoryStore
+from neardup.limits import VERDICT_LINE_BYTES_MAX
 from neardup.standing import standing_of
 from neardup.urls import hen_site, host_of, normalise_url
 from neardup.verdict import VERDICT_VERSION, Kind
 
-#: A line of verdicts is some 2 kB; evidence and titles are bounded.
-LINE_BYTES_MAX = 1_000_000
 _BATCH = 250
 
 
@@ -117,7 +116,7 @@ def read_run(lines: Iterable[bytes], name: str, place: str) -> CrawlRun:
 
 def _take_line(run: CrawlRun, line: bytes, place: str) -> None:
     try:
-        if len(line) > LINE_BYTES_MAX:
+        if len(line) > VERDICT_LINE_BYTES_MAX:
             raise ValueError("too long")
         verdict = orjson.loads(line)
         version = verdict["version"]

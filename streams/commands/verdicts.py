@@ -96,8 +96,8 @@ def explain(
 
 
 def _print_rows(state: Path, url: str | None, page_id: int | None, cluster: int | None, as_json: bool) -> None:
-    from streams.files.documents import indexed
     from streams.state import index_rows
+    from streams.state.named_documents import indexed
     from streams.state.scan_reader import read_sources
 
     with ExitStack() as held:

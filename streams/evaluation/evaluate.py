@@ -18,7 +18,7 @@ from neardup.evaluation.graphs import ALL_PAIRS_PAGES_MAX, Graph, b_graph, c_gra
 from neardup.evaluation.henzinger_label_tables import agreement
 from neardup.evaluation.labels import Label, join_labels, lines_of, read_labels, united
 from neardup.evaluation.run_tables import RunPages, RunStudy
-from neardup.evaluation.runs import LINE_BYTES_MAX, CrawlRun, read_run, run_of, stream
+from neardup.evaluation.runs import CrawlRun, read_run, run_of, stream
 from neardup.evaluation.study import CrawlStudy
 from neardup.evaluation.truth import (
     LABELLER,
@@ -31,6 +31,7 @@ from neardup.evaluation.truth import (
     beside,
     thinned,
 )
+from neardup.limits import VERDICT_LINE_BYTES_MAX
 from neardup.scheme import FIXED_SEED, Scheme
 from neardup.sketch.make_sketches import sketch_pages
 from streams.errors import WrongUsage, bad_input
@@ -263,10 +264,10 @@ def evaluate_command(
 
 def _read_run(verdicts: Path) -> CrawlRun:
     if verdicts == Path("-"):
-        lines = lines_of(sys.stdin.buffer, LINE_BYTES_MAX)
+        lines = lines_of(sys.stdin.buffer, VERDICT_LINE_BYTES_MAX)
         return read_run(lines, "the run of standard input", "standard input")
     with bad_input(f"cannot read the verdicts {verdicts}"), verdicts.open("rb") as file:
-        return read_run(lines_of(file, LINE_BYTES_MAX), f"the run of {verdicts.name}", str(verdicts))
+        return read_run(lines_of(file, VERDICT_LINE_BYTES_MAX), f"the run of {verdicts.name}", str(verdicts))
 
 
 def _evaluate_verdicts(run: CrawlRun, given: list[Label], editions: Editions | None, seed: int) -> Evaluation:

@@ -15,11 +15,11 @@ from neardup.page import Page
 from neardup.scheme import Scheme
 from neardup.sketch.takedown_hashes import Takedown
 from neardup.verdict import Coordinates, Verdict
-from streams.files.documents import indexed
 from streams.files.sources import LocalSource, SourceRecord, unchanged
 from streams.formats.message import decode_verdicts, verdict_lines
 from streams.pipeline.folded_takedowns import takedowns_of, without
 from streams.process.disk import state_errors
+from streams.state.named_documents import indexed
 
 #: Source of pages that `neardup.open_index` added; offset: their ordinal in this directory.
 LIBRARY = "0" * 32

@@ -16,7 +16,7 @@ from rich.text import Text
 
 from neardup.decider import ONLINE_RULES, Decider
 from neardup.errors import BadInput
-from neardup.evaluation.runs import LINE_BYTES_MAX
+from neardup.limits import VERDICT_LINE_BYTES_MAX
 from neardup.report import environment
 from neardup.report.evidence_sentences import KINDS, kept_apart, sentences, short
 from neardup.report.samples import Card, card
@@ -64,7 +64,7 @@ def _scan(path: Path) -> Iterator[Verdict]:
 
 def _lines(path: Path) -> Iterator[Verdict]:
     with path.open("rb") as file:
-        for number, line in enumerate(iter(lambda: file.readline(LINE_BYTES_MAX), b""), 1):
+        for number, line in enumerate(iter(lambda: file.readline(VERDICT_LINE_BYTES_MAX), b""), 1):
             if not line.strip():
                 continue
             try:

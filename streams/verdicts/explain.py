@@ -20,10 +20,10 @@ from neardup.report.samples import CardSide, card, instant
 from neardup.rules import why_refused
 from neardup.urls import name_of, one_named
 from neardup.verdict import TAKEN_DOWN, Coordinates
-from streams.files.documents import urls_named
 from streams.pipeline.folded_takedowns import is_named, without
 from streams.pipeline.matcher import Matcher
 from streams.process.terminal import folded
+from streams.state.named_documents import urls_named
 from streams.state.scan_reader import ScanReader
 from streams.state.scan_shards import ShardsOfFold
 

@@ -12,9 +12,9 @@ from neardup.errors import BadInput
 from neardup.limits import PLACE_BITS
 from neardup.page import Page
 from neardup.verdict import Coordinates
-from streams.files.documents import urls_named
 from streams.formats.message import decode_message
 from streams.state.directory import kept_policy
+from streams.state.named_documents import urls_named
 from streams.state.scan_reader import ScanReader
 from streams.state.scan_snapshot import read_scan
 from streams.views.audited_pairs import Audits, NoAudits
