@@ -28,7 +28,7 @@ from tests.streams.views.random_verdicts import Held, emitted_at, random_verdict
 
 pytest.importorskip("faust", reason="faust-streaming is not installed")
 
-for each in ("streams.commands", "streams.commands.views", "streams.views.stream_source", "streams.views.web"):
+for each in ("streams.commands", "streams.commands.serve", "streams.views.stream_source", "streams.views.web"):
     forked.preload(each)
 
 #: Lets the tables be restored for ever.
