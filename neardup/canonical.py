@@ -1,9 +1,9 @@
 """Chooses the page of a cluster that an index should show, by a policy.
 
-A policy is an ordered list of criteria. Each keeps the best of the members that the previous one left; the first that
-leaves a single member decides. It reads only what verdicts contain, so each consumer can apply a new policy to the
-verdicts that it has. Without a policy, a verdict's own `canonical` holds: the member that the representative names by
-rel=canonical, else the representative.
+A policy is an ordered list of criteria. Each criterion keeps the best of the members that the previous criterion left.
+The first criterion that leaves a single member decides. A policy reads only fields of verdicts, so a consumer can apply
+a new policy to its verdicts. Without a policy, the field `canonical` of a verdict holds: the member that the
+representative names by rel=canonical, else the representative.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -15,17 +15,19 @@ from neardup.errors import BadInput
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """A live page of a cluster.
+    """A live page of a cluster."""
 
-    first_seen: page id of its URL's first fetch; less is earlier. rel_canonical: the URL that it names, None where it
-    names none or its own. score: the crawler's, 0 to 1. fetched_at: of its last fetch, in ms since the epoch.
-    """
-
+    #: URL of the page.
     url: str
+    #: Page id of the first fetch of the URL; a smaller page id is earlier.
     first_seen: int
+    #: Registrable domain of the URL.
     site: str = ""
+    #: URL that the page names by rel=canonical; None if the page names no URL or its own URL.
     rel_canonical: str | None = None
+    #: The crawler's score of the page, 0 to 1.
     score: float | None = None
+    #: Time of the last fetch, ms since 1970.
     fetched_at: int = 0
 
 
@@ -49,16 +51,21 @@ class Left(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """by: the criterion that decided; empty where there was one member. steps: criteria that left out a member."""
+    """The member that a policy prefers."""
 
+    #: URL of the member.
     url: str
+    #: Criterion that decided; empty if the cluster has one member.
     by: str
+    #: The reason, as the end of a sentence that begins with "it".
     words: str
+    #: Criteria that left out a member.
     steps: Sequence[Left] = field(default=())
 
 
 def _rel_canonical(members: Sequence[Member]) -> Sequence[tuple[bool, int]]:
-    """A member that names another one ranks last; of the others, those that most other sites name rank first.
+    """Rank members by the URLs that members name. A member that names another member ranks last. Of the other members,
+    those that most other sites name rank first.
 
     Pages of a member's own site do not count, so a site gains nothing by naming its own copies.
     """
@@ -88,9 +95,14 @@ CRITERIA: Mapping[str, Criterion] = {
 
 
 def policy_of(text: str, criteria: Collection[str] = tuple(CRITERIA)) -> tuple[str, ...]:
-    """Return the criteria of a policy's text, as `rel-canonical,https,first-seen`; none of an empty text.
+    """Return the names of the criteria of a policy. An empty text gives no criteria.
 
-    Raises BadInput for an unknown or repeated criterion.
+    Args:
+        text: names with commas between them, such as `rel-canonical,https,first-seen`.
+        criteria: known names.
+
+    Raises:
+        BadInput: if a criterion is unknown or repeated.
     """
     names = tuple(name.strip() for name in text.split(",")) if text.strip() else ()
     for name in names:
@@ -120,6 +132,12 @@ def choose(
 
     Raises:
         KeyError: if the policy names an unknown criterion.
+
+    Example:
+        >>> members = [Member("http://a.example/", first_seen=1), Member("https://a.example/b", first_seen=2)]
+        >>> choice = choose(members, ["https", "first-seen"])
+        >>> choice.url, choice.by
+        ('https://a.example/b', 'https')
     """
     if not members:
         return None

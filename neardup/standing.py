@@ -20,7 +20,9 @@ class Standing(NamedTuple):
     """The effective verdict of a URL.
 
     kind: `unique`, `exact_duplicate`, `near_duplicate`, `same_content`, `gone`, or `rejected` if no earlier fetch could
-    be read either. cluster: None for `gone` and `rejected`. representative, content_of: pages as the verdict has them.
+        be read either.
+    cluster: id of the URL's cluster; None for `gone` and `rejected`.
+    representative, content_of: fields of the effective verdict.
     """
 
     kind: str

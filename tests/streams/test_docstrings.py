@@ -5,7 +5,7 @@ from types import ModuleType
 
 import pytest
 
-from neardup import page, scheme
+from neardup import canonical, page, scheme
 from neardup.pairs import scoring
 from streams import library
 
@@ -19,7 +19,7 @@ def examples_of(module: ModuleType) -> list[doctest.DocTest]:
     return found
 
 
-EXAMPLES = [test for module in (library, page, scheme, scoring) for test in examples_of(module)]
+EXAMPLES = [test for module in (library, canonical, page, scheme, scoring) for test in examples_of(module)]
 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=[test.name for test in EXAMPLES])
