@@ -55,11 +55,9 @@ class _Exchanges:
 
     def take(self, held: _Held, number: int) -> None:
         """Pair a record with earlier records. number: number of the record, which names a record without id."""
-        headers = held.record.headers
-        kind = headers.get("warc-type", "").lower()
-        if kind == "request":
+        if held.record.headers.get("warc-type", "").lower() == "request":
             self._request(held.record)
-        elif kind in ("response", "revisit") and headers.get("content-type", "").lower().startswith("application/http"):
+        elif held.record.is_http_answer:
             self._answer(held, number)
 
     def _request(self, record: WarcRecord) -> None:

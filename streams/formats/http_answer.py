@@ -25,8 +25,9 @@ _HEAD_END = re.compile(rb"\r?\n\r?\n")
 _INTERIM_MAX = 8
 _CODINGS_MAX = 3
 _LENGTH_DIGITS_MAX = 18
-#: Bytes by which a body may be shorter than its Content-Length: programs strip the last line end.
-_LENGTH_SLACK = 2
+#: Bytes by which a body may be shorter than its Content-Length: programs strip the last line end, and the byte order
+#: mark.
+_LENGTH_SLACK = 2 + 3
 #: Headers whose repeated lines form one list (RFC 9110, section 5.3).
 _LISTS = ("transfer-encoding", "content-encoding", "warc-concurrent-to")
 _TARGET = b"warc-target-uri"
@@ -98,6 +99,11 @@ class HttpAnswer:
         text = self.headers.get("content-length", "")
         known = text.isascii() and text.isdigit() and len(text) <= _LENGTH_DIGITS_MAX
         return int(text) if known else None
+
+
+def begins_answer(content: bytes) -> bool:
+    """Whether content begins with a status line."""
+    return _STATUS.match(content) is not None
 
 
 def read_answer(content: bytes, *, cut: bool = False) -> HttpAnswer:

@@ -17,7 +17,7 @@ from neardup.fetch_times import IN_ORDER, read_time
 from neardup.limits import GONE_STATUSES
 from neardup.page import Page
 from streams.formats.containment import contained
-from streams.formats.http_answer import HEADER_BYTES_MAX, fields_of, read_answer
+from streams.formats.http_answer import HEADER_BYTES_MAX, begins_answer, fields_of, read_answer
 from streams.formats.no_page import NoPage, no_page
 from streams.ports import Outgoing
 
@@ -56,6 +56,19 @@ class WarcRecord:
         """The bytes of the whole content, as the header says; 0 if it says none."""
         text = self.headers.get("content-length", "")
         return int(text) if text.isascii() and text.isdigit() and len(text) < 20 else 0
+
+    @property
+    def is_http_answer(self) -> bool:
+        """Whether the content is an HTTP answer with its status line and headers.
+
+        Programs also write such a record without `application/http`. Its error page would be taken for an article.
+        """
+        kind, media = (self.headers.get(name, "").lower() for name in ("warc-type", "content-type"))
+        if kind not in ("response", "revisit"):
+            return False
+        return media.partition(";")[0].strip() == "application/http" or (
+            _url_of(self.headers).lower().startswith(("http:", "https:")) and begins_answer(self.content)
+        )
 
 
 def decode(url: str, value: bytes, body_bytes_max: int, method: str = "") -> Page:
@@ -139,7 +152,7 @@ def page_of(record: WarcRecord, body_bytes_max: int, *, converted: bool = False,
     headers = record.headers
     kind = headers.get("warc-type", "").lower()
     media = headers.get("content-type", "").partition(";")[0].strip().lower()
-    url = headers.get("warc-target-uri", "").strip().removeprefix("<").removesuffix(">")
+    url = _url_of(headers)
     if kind and kind not in _PAGES + CONVERTED * converted:
         return NoPage(kind if kind in _OTHER_TYPES else "another type")
     if other := "dns:" if media == "text/dns" else _other_scheme(url):
@@ -158,7 +171,7 @@ def page_of(record: WarcRecord, body_bytes_max: int, *, converted: bool = False,
         return rejected(problem="a revisit record: its archive does not hold the body")
     # A segment is the beginning of a record that was cut at a limit of length.
     truncated = headers.get("warc-truncated", "") or ("length" if "warc-segment-number" in headers else "")
-    if kind in ("resource", *CONVERTED) or media != "application/http":
+    if not record.is_http_answer:
         body = record.content[: body_bytes_max + 1]
         if why := no_page(truncated=truncated, empty=not body):
             return NoPage(why)
@@ -190,6 +203,10 @@ def _http_page(record: WarcRecord, page: Page, truncated: str, bound: int) -> Pa
     except BadPage as error:
         return dataclasses.replace(page, problem=str(error))
     return dataclasses.replace(page, body=body, content_type=content_type, truncated=bool(truncated))
+
+
+def _url_of(headers: dict[str, str]) -> str:
+    return headers.get("warc-target-uri", "").strip().removeprefix("<").removesuffix(">")
 
 
 def _other_scheme(url: str) -> str:

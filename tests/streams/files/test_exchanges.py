@@ -117,6 +117,13 @@ def test_an_answer_to_head_has_no_body(tmp_path: Path) -> None:
     assert [page.page.body for page in source(tmp_path / "a.warc", records).read()] == [html("Wool", text(1))]
 
 
+@pytest.mark.parametrize("order", ORDERS)
+def test_with_methods_pairs_answers_under_another_type_of_record(tmp_path: Path, order: str) -> None:
+    records = [one.replace(b"application/http; msgtype=response", b"text/html") for one in crawl(order)]
+    pages = list(source(tmp_path / "a.warc", records).read())
+    assert [page.page.url for page in pages] == [URL, "http://a.example/2"]
+
+
 def test_an_answer_without_a_request_is_a_page(tmp_path: Path) -> None:
     records = [record(f"http://a.example/{n}", ARTICLE) for n in range(3 * HELD_RECORDS_MAX)]
     assert len(list(source(tmp_path / "a.warc", records).read())) == 3 * HELD_RECORDS_MAX

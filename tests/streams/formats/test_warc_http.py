@@ -207,6 +207,7 @@ def test_a_body_that_was_cut_at_a_limit_of_length_is_a_page(tmp_path: Path) -> N
         (b"<p>words", ["Content-Length: 900"], "body cut off: shorter than its Content-Length"),
         (b"<p>words", ["Content-Length: 8"], ""),
         (b"<p>words", ["Content-Length: 10"], ""),  # the last line end was stripped
+        (b"<p>words", ["Content-Length: 13"], ""),  # and the byte order mark
         (b"<p>words", ["Content-Length: 3"], ""),
         (b"<p>words", ["Content-Length: many"], ""),
         (b"<p>words", ["Content-Length: " + "9" * 30], ""),
@@ -223,6 +224,19 @@ def test_a_body_that_was_cut_at_a_limit_of_length_is_a_page(tmp_path: Path) -> N
 )
 def test_a_declared_body_that_is_not_there(body: bytes, headers: list[str], kind: str) -> None:
     assert kind_of(http(body, *headers)) == kind
+
+
+@pytest.mark.parametrize("media", ["", "text/html", "message/http", "application/octet-stream"])
+def test_an_http_answer_under_another_type_of_record_is_one(tmp_path: Path, media: str) -> None:
+    records = [
+        record("http://a.example/1", http(gz(BODY), "Content-Encoding: gzip"), media=media),
+        record("https://a.example/2", http(b"<p>gone", status=404), media=media),
+        record("http://a.example/3", BODY, media=media),
+        record("ftp://a.example/4", http(BODY), media=media),
+        record("http://a.example/5", http(BODY), media=media, kind="resource"),
+    ]
+    pages, _ = read(tmp_path, b"".join(records))
+    assert [page.body for page in pages] == [BODY, None, BODY, http(BODY), http(BODY)]
 
 
 @pytest.mark.parametrize("status", [204, 205, 206, 207, 208, 226, 304])
