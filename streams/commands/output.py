@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from neardup.wording import counted
 from streams.config.settings import without_credentials
 from streams.process.logs import printable
+from streams.process.result_json import result_json
 
 if TYPE_CHECKING:  # takes longer to import than most answers take
     from rich.progress import Progress
@@ -49,13 +50,10 @@ def print_json(value: Any) -> None:
     """Prints JSON; ASCII alone on a terminal, because text of strangers may hold control characters."""
     import json
 
-    import orjson
-
-    # json would print NaN, which JSON lacks; orjson prints null.
-    text = orjson.dumps(value, option=orjson.OPT_INDENT_2 | orjson.OPT_NON_STR_KEYS | orjson.OPT_APPEND_NEWLINE)
+    text = result_json(value)
     if sys.stdout.isatty():
-        text = json.dumps(orjson.loads(text), indent=2).encode() + b"\n"
-    sys.stdout.buffer.write(text)
+        text = json.dumps(json.loads(text), indent=2).encode()
+    sys.stdout.buffer.write(text + b"\n")
 
 
 def print_rich(*parts: Any) -> None:

@@ -23,6 +23,7 @@ from streams.partition.steps import Engine, run
 from streams.partition.workers import Workers, WorkStopped
 from streams.partition.workspace import PartitionWorkspace
 from streams.ports import Progress, silent
+from streams.process.result_json import result_json
 from streams.process.shutdown import now_ms, stopped_by_signals
 
 #: Least memory of DuckDB, and memory of each process that compares texts.
@@ -87,7 +88,7 @@ def finish(workspace: PartitionWorkspace, summary: Summary, sources: Sequence[Lo
     """Writes summary.json and report.html, and deletes the tables unless `keep`. Raises StateError."""
     summary.fields_taken = [source.record.fields_taken for source in sources if source.record.fields]
     with workspace.whole(workspace.path / "summary.json") as file:
-        file.write_bytes(orjson.dumps(summary.to_json(), option=orjson.OPT_INDENT_2 | orjson.OPT_NON_STR_KEYS))
+        file.write_bytes(result_json(summary.to_json()))
     with (workspace.path / "sets.jsonl").open("rb") as lines:
         report = partition_report(
             summary.to_json(),

@@ -50,6 +50,15 @@ def test_editions_of_an_item_are_a_set(tmp_path: Path, method: Any) -> None:
     assert not (tmp_path / "out" / "work").exists()
 
 
+def test_name_of_a_file_that_is_not_utf_8_is_escaped(tmp_path: Path) -> None:
+    crawl = write(tmp_path / os.fsdecode(b"caf\xe9.jsonl"), [{"text": " ".join(sentences(n))} for n in range(3)])
+    made = partition([crawl], tmp_path / "out")
+    assert made.counts.documents == 3
+    summary = json.loads((tmp_path / "out" / "summary.json").read_bytes())
+    assert "caf\\udce9.jsonl" in summary["fields_taken"][0]
+    assert (tmp_path / "out" / "report.html").exists()
+
+
 def test_sampled_pairs_stand_for_all_compared_pairs_of_their_stratum(tmp_path: Path) -> None:
     """Pages of one long menu are compared, though few of them are near-duplicates."""
     menu = sentences(500, 12)
