@@ -8,8 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
+import numpy as np
 
 from neardup.errors import StateError
+from neardup.fetch_times import ORDER_MAX, is_ms
 
 _ROWS = 500
 #: What DuckDB may take beside the rows that are asked for; a row group that does not fit is an error.
@@ -54,14 +56,18 @@ def count_of(path: Path) -> int:
 def rows_of(path: Path, columns: Mapping[str, str], start: int = 0) -> Iterator[tuple[int, dict[str, Any]]]:
     """Yields (number, values by name) of the rows from `start` on, in order. Raises ParquetDamaged.
 
-    columns: names and types. Times are returned in milliseconds since the epoch, text and bytes unchanged.
+    columns: names and types. Times are returned in milliseconds since the epoch, text and bytes unchanged. A time whose
+    milliseconds are read as another unit (`neardup.fetch_times`) is returned as text.
     """
+    times = [at for at, kind in enumerate(columns.values()) if _is_time(kind)]
     required = ", ".join(_read_as(name, kind) for name, kind in columns.items())
     sql = f"SELECT file_row_number, {required} FROM {_table(path, numbered=True)} WHERE file_row_number >= {start:d}"
     with _opened() as database:
         result = database.execute(sql)  # rows are read as they are fetched
         while some := result.fetchmany(_ROWS):
             for number, *values in some:
+                for at in times:
+                    values[at] = _time(values[at])
                 yield int(number), dict(zip(columns, values, strict=True))
 
 
@@ -120,7 +126,15 @@ def present_columns(required: Sequence[str], columns: Mapping[str, str]) -> dict
 
 def _read_as(name: str, kind: str) -> str:
     column = '"' + name.replace('"', '""') + '"'
-    return f"epoch_ms({column})" if kind.startswith("TIMESTAMP") else column
+    return f"epoch_ms({column})" if _is_time(kind) else column
+
+
+def _is_time(kind: str) -> bool:
+    return kind.startswith("TIMESTAMP")
+
+
+def _time(ms: int | None) -> int | str | None:
+    return ms if ms is None or is_ms(ms) or 0 <= ms < ORDER_MAX else str(np.datetime64(ms, "ms"))
 
 
 def _table(path: Path, *, numbered: bool) -> str:

@@ -93,6 +93,18 @@ def test_typed_columns_of_parquet_are_fetch_times(tmp_path: Path) -> None:
     assert {str(one["url"]).rpartition("/")[2]: one["fetched_at"] for one in verdicts} == expected
 
 
+@pytest.mark.parametrize("moment", ["1970-02-01", "1972-01-01", "9999-12-31", "1969-12-31"])
+def test_a_typed_time_of_parquet_is_not_read_as_another_unit(tmp_path: Path, moment: str) -> None:
+    """Milliseconds of February 1970 are seconds of 2054: all later fetches of the page would be stale."""
+    path = tmp_path / "a.parquet"
+    with duckdb.connect() as database:
+        body = f"SELECT 'https://a.example/' url, '<p>{words('a', 40)}' body, TIMESTAMP '{moment}' fetched_at"
+        database.execute(f"COPY ({body}) TO '{path}' (FORMAT parquet)")
+    result, verdicts = scanned([path], tmp_path)
+    assert (result.times, result.counts) == ({}, {"rejected": 1})
+    assert str(verdicts[0]["reason"]).endswith(f"'{moment}T00:00:00.000'")
+
+
 def test_the_summary_has_one_line_of_fetch_times(capsys: pytest.CaptureFixture[str]) -> None:
     from rich.console import Console
 
