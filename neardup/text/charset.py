@@ -6,7 +6,8 @@ where a claim is wrong, because a wrong charset makes different texts equal (eac
 same U+FFFD), and equal texts different:
 
 * A claim stands only if the body is valid by it, except for FEW places or one in DAMAGED_SHARE of the characters beyond
-  ASCII. Otherwise the next claim counts, and at last detection.
+  ASCII. Otherwise the next claim counts, and at last detection. UTF-8 with invalid places alone does not stand: a
+  title of two or three letters would be as many U+FFFD.
 * A body that is valid UTF-8 is UTF-8 under any claim, if it has enough characters beyond ASCII. Text in another charset
   is hardly ever valid UTF-8 by chance, as each of its letters beyond ASCII would have to be a capital before a sign. In
   two-byte charsets of East Asia chance is greater, so more characters are required.
@@ -91,7 +92,7 @@ def charset_of(body: bytes, content_type: str, kind: str, marked: str, fails: Ca
     mostly = damaged * DAMAGED_SHARE <= damaged + characters
     for claim in claims:
         if claim == "utf-8":
-            if mostly or damaged <= FEW:
+            if mostly or (characters and damaged <= FEW):
                 return claim
         elif mostly and characters >= (CERTAIN_WIDE if claim in WIDE else CERTAIN):
             return "utf-8"
