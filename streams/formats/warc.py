@@ -30,6 +30,7 @@ _PAGES = ("response", "resource", "revisit")
 #: Schemes of pages. Archivers store their own records under others: `urn:pageinfo:`, `metadata://`, `screenshot:`, and
 #: answers of other protocols: `dns:`, `whois:`.
 _SCHEMES = ("http", "https", "ftp", "ftps", "sftp", "file", "gopher", "gemini")
+_YEAR = re.compile(r"\d{4}", re.ASCII)
 #: A host with a port is no scheme.
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]{0,30}):(?!\d+(?:/|\Z))(?:([A-Za-z0-9-]{1,30}):)?")
 _OTHER_TYPES = ("warcinfo", "request", "metadata", "conversion", "continuation")
@@ -234,7 +235,7 @@ def contained_page_of(
 def warc_date(text: str) -> int | None:
     """Parses a WARC-Date in any form of `neardup.fetch_times` to ms since the epoch; None if it is no date."""
     try:
-        found = read_time(text)
+        found = read_time(f"{text}-01" if _YEAR.fullmatch(text) else text)  # WARC 1.1 allows a year alone
     except BadPage:
         return None
     return None if found.read_as == IN_ORDER else found.ms

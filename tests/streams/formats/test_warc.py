@@ -150,3 +150,8 @@ def test_a_record_without_a_type_is_not_passed_over_in_silence(tmp_path: Path) -
 )
 def test_dates(text: str, ms: int | None) -> None:
     assert warc_date(text) == ms
+
+
+def test_a_warc_date_may_be_a_year_alone() -> None:
+    assert warc_date("2024") == warc_date("2024-01-01T00:00:00Z") == 1_704_067_200_000
+    assert warc_date("0000") is warc_date("1900") is warc_date("20245") is None
