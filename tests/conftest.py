@@ -22,7 +22,9 @@ HERE = Path(__file__).parent
 # No test may fail because the machine is busy: hypothesis asks for 200 ms an example by default.
 _BUSY = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("make test", _BUSY, derandomize=True, database=None)
-settings.register_profile("make test-all", _BUSY, database=DirectoryBasedExampleDatabase(HERE / "regressions"))
+# Where CI is set, hypothesis draws the same examples each time unless it is told otherwise.
+_FAILED = DirectoryBasedExampleDatabase(HERE / "regressions")
+settings.register_profile("make test-all", _BUSY, derandomize=False, database=_FAILED)
 
 #: Suites whose tests wait for most of their time, for brokers and for processes.
 WAITING = ("tests/kafka/", "tests/crash/")

@@ -104,7 +104,7 @@ def run(suite: Path, *options: str) -> list[str]:
     """The lines of a run of the suite."""
     command = [sys.executable, "-m", "pytest", "-p", "tests.conftest", "-rP", *options, str(suite)]
     done = subprocess.run(
-        command, capture_output=True, text=True, env={**os.environ, "PYTHONPATH": str(ROOT)}, timeout=120
+        command, capture_output=True, text=True, env={**os.environ, "PYTHONPATH": str(ROOT), "CI": "1"}, timeout=120
     )
     return done.stdout.splitlines()
 
