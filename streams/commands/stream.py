@@ -173,16 +173,17 @@ def run(
 
     Run sketcher and matcher in one process: for trying the stream, and for small deployments.
 
-    With --shards N, the matcher is the judge of N shards, which run in processes beside this one. Without
-    NEARDUP_SEED, the seed of a new state directory is drawn at random and kept there.
+    With --shards N, the matcher is the judge of N shards, which run in processes beside this one. It starts again by
+    itself after a call to Kafka that hangs, or a long silence of Kafka; any other error ends it. Without NEARDUP_SEED,
+    the seed of a new state directory is drawn at random and kept there.
     """
     given = _with_seed(settings.read())
 
     from streams.roles.runtime import serving
-    from streams.roles.single_process import run_single_process
+    from streams.roles.single_process import run_and_start_again
 
     with serving(given, "run") as runtime:
-        run_single_process(
+        run_and_start_again(
             given,
             runtime,
             new_decider=new_decider,

@@ -23,9 +23,8 @@ from streams.roles.single_process import _plain
 #: The command's process. "hangs": in its first start the second transaction hangs, and the watchdog is impatient.
 RUNS = """
 import ctypes, os, pickle, sys
+from streams.commands import stream
 from streams.kafka import verdict_transactions
-from streams.roles.runtime import serving
-from streams.roles.single_process import run_and_start_again
 from tests.processes import die_with_parent
 
 if __name__ == "__main__":
@@ -43,8 +42,11 @@ if __name__ == "__main__":
             transaction(self, *given)
 
         kind._transaction = hanging
-    with serving(settings, "run") as runtime:
-        run_and_start_again(settings, runtime)
+
+    class Flags:
+        read = staticmethod(lambda: settings)
+
+    stream.run(settings=Flags)
 """
 
 
