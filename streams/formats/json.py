@@ -50,16 +50,13 @@ BODIES = ("body", "body_base64", "body_ref")
 
 def decode(value: bytes, bodies: Bodies) -> Page:
     """Decodes a record; its URL is that of the object. Raises BadPage."""
-    page = decode_line(value)
-    if b'"body_ref"' not in value:
-        return page
-    fields = loads(value)
+    fields = object_of(value)
     reference = fields.pop("body_ref", None)
     if reference is None:
-        return page
+        return page_of(fields)
     if not isinstance(reference, str):
         raise BadPage(f"body_ref is {_TYPES[type(reference)]}, and text is required")
-    page = decode_line(orjson.dumps({**fields, "body": "-"}))  # an empty body may count as cut off
+    page = page_of({**fields, "body": "-"})  # an empty body may count as cut off
     return page if page.problem else dataclasses.replace(page, body=bodies.read(reference))
 
 

@@ -186,6 +186,9 @@ def test_a_body_by_reference(tmp_path: Path) -> None:
     assert page("raw", None, prefix=prefix, body_ref=reference.encode()).body == b"<p>far away"
     value = json.dumps({"url": "http://c.example/", "body_ref": reference}).encode()
     assert page("json", value, prefix=prefix) == Page("http://c.example/", b"<p>far away")
+    for name, url in (("\\udce9", "%E9"), ("\\udce8", "%E8")):
+        value = f'{{"url": "http://c.example/{name}", "body\\u005fref": "{reference}"}}'.encode()
+        assert page("json", value, prefix=prefix) == Page(f"http://c.example/{url}", b"<p>far away")
 
 
 def test_a_long_body_by_reference_is_cut_where_it_is_seen_to_be_too_long(tmp_path: Path) -> None:
