@@ -22,7 +22,7 @@ def end_process(text: str) -> None:
     """Writes the line to stderr and ends the process with EXIT_CODE, without any cleanup: that could hang, too."""
     os.write(sys.stderr.fileno(), logs.last_words("watchdog", text))
     if _instead is not None:
-        with contextlib.suppress(OSError):
+        with contextlib.suppress(Exception):  # no error may keep the process from ending
             _instead(text)
     os._exit(EXIT_CODE)
 
