@@ -75,7 +75,7 @@ class ShardBeats:
         """topic: the topic `candidates`. group: consumer group of the shards."""
         self._topic = topic
         fixed: dict[str, Setting] = {
-            "group.id": f"{group}:beats",
+            "group.id": beats_of(group),
             "enable.auto.commit": False,
             "isolation.level": "read_uncommitted",
         }
