@@ -45,7 +45,7 @@ EXIT_CODES = """Exit codes:
     3  done, but an input could not be read or is damaged, or all its pages were rejected
    75  a call to Kafka hung and the process ended itself; start it again
   130  interrupted; the same command continues from there
-  134  aborted by a library, usually for lack of memory: a scan names its limits; the same command continues
+  134  aborted by a library, usually for lack of memory: a stack names the place; the same command continues
   137  killed by SIGKILL, usually by the kernel for lack of memory; likewise
   143  ended by SIGTERM in the middle (a role: by the second one); likewise"""
 EXIT_ERROR, EXIT_USAGE, EXIT_PROBLEMS, EXIT_INTERRUPTED = 1, 2, 3, 130
