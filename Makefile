@@ -22,7 +22,7 @@ help:
 	@echo "make test-NAME   all tests of one folder of tests/: test-kafka, test-crash, test-streams, test-cluster, ..."
 	@echo "make gate        how many pages of known truth each class of templates loses"
 	@echo "make ablation    what each step of the default rule is worth there, and on real pages with SETS=folder"
-	@echo "make commons     near-duplicate rules on 188 packages of documentation by 50 generators; an hour, resumable"
+	@echo "make commons     near-duplicate rules on 187 packages of documentation by 50 generators; an hour, resumable"
 	@echo "make web         evaluate all rules on a made-up web with mirrors, PAGES=10000"
 	@echo "make corpora     the same on real pages, SETS=folder of the public archives"
 	@echo "make bench       speed against peers, as ratios, ONLY=group; bench-large: with 10,000,000 pages"
