@@ -14,6 +14,7 @@ offset.
 One matcher writes: it assigns itself the one partition, and its transactional id fences the former matcher.
 """
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import replace
@@ -136,7 +137,8 @@ class MatchRole:
         self._now_ms = now_ms
         self._held: Sequence[tuple[int, bytes]] = []
         self._steady_s = runtime.steady_s
-        self._flushed = self._gauged = self._checked = self._committed_s = self._looked_s = self._steady_s()
+        self._flushed = self._checked = self._committed_s = self._looked_s = self._steady_s()
+        self._gauged = -math.inf  # the first batch already says how full the disk is
         self._stalled_s = 0.0
         self._silence = Silence(_log)
         self._dirty = False

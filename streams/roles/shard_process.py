@@ -1,5 +1,6 @@
 """Connects shards to Kafka, any number of them in one process."""
 
+import math
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -133,7 +134,8 @@ class _RunningShards:
         self._threads = ThreadPoolExecutor(1, "neardup-shard")
         self._starting: tuple[int, Future[_Running]] | None = None
         self._in_use: dict[int, str] = {}  # by shard, why it cannot start yet
-        self._retry_s = self._gauged = self._tidied = self._checked = runtime.steady_s()
+        self._retry_s = self._tidied = self._checked = runtime.steady_s()
+        self._gauged = -math.inf  # the first round already says how full the disk is
         self._silence = Silence(_log)
         self._admin = Admin(connect(settings, "shard", runtime))
         names = settings.topics
@@ -403,12 +405,10 @@ class _RunningShards:
         metrics.lag["shard"].set(max(lags.values(), default=0))
         for number, lag in lags.items():
             metrics.shard_lag.labels(str(number)).set(lag)
-        if self._runtime.steady_s() - self._gauged >= _GAUGES_SECONDS:
+        if roles and self._runtime.steady_s() - self._gauged >= _GAUGES_SECONDS:
             self._gauged = self._runtime.steady_s()
             report_checkpoints(metrics, [role.checkpoints for role in roles if role.checkpoints is not None])
-            free = [free_bytes(shard_state(self._settings, role.number)) for role in roles]
-            if free:
-                metrics.state_free.set(min(free))
+            metrics.state_free.set(min(free_bytes(shard_state(self._settings, role.number)) for role in roles))
         return worked
 
     def flush(self) -> None:

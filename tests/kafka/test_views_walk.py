@@ -210,6 +210,7 @@ def a_pair_is_labelled(walk: Walk, labels: Path) -> None:
     walk.go("").follow("Audits", "Audited pairs")
     page = walk.page
     page.get_by_role("link", name="Label them").click()
+    page.locator("#labeller:focus").wait_for()  # the browser says so where a person was first
     page.get_by_label("Your name").fill("ana")
     page.keyboard.press("Enter")
     page.locator("#judge[data-ready]").wait_for()
