@@ -3,7 +3,7 @@
 import inspect
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import fields
 from importlib import import_module
 from typing import Annotated, Any, get_args, get_origin
@@ -107,17 +107,26 @@ def _type(what: Mapping[str, Any]) -> str:
 
 def export_tables() -> str:
     """The columns of the tables that `neardup export` writes."""
-    from streams.verdicts.export import COLUMNS, TABLES
+    from streams.verdicts.export import COLUMNS, INTERNAL, TABLES
 
     rows = [
         (f"`{name}`", ", ".join(f"`{table}`" for table in TABLES if name in TABLES[table]), kind, meaning)
         for name, (kind, meaning) in COLUMNS.items()
     ]
-    names = "".join(f"* `{table}`: {', '.join(f'`{name}`' for name in columns)}\n" for table, columns in TABLES.items())
-    return (
-        "# Export tables\n\n`neardup export --table NAME` writes one of these tables. The columns have this order; "
-        f"later versions only add columns.\n\n{names}\n" + _table(("column", "tables", "type", "meaning"), rows)
+    names = "".join(
+        f"* `{table}`: {_names(name for name in columns if name not in INTERNAL[table])}"
+        + (f"; with `--all-columns` {_names(INTERNAL[table])}\n" if INTERNAL[table] else "\n")
+        for table, columns in TABLES.items()
     )
+    return (
+        "# Export tables\n\n`neardup export --table NAME` writes one of these tables. The columns have this order; in a"
+        " table of web pages, those with ids are empty and come behind the others. Later versions only add columns.\n\n"
+        f"{names}\n" + _table(("column", "tables", "type", "meaning"), rows)
+    )
+
+
+def _names(columns: Iterable[str]) -> str:
+    return ", ".join(f"`{name}`" for name in columns)
 
 
 def formats() -> str:

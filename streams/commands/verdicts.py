@@ -210,24 +210,33 @@ def export(
         Writes("The file to write; its name ends in .parquet, .csv or .jsonl; - for JSON lines on standard output."),
     ],
     table: Annotated[Literal["urls", "clusters", "verdicts"], Opt("The table.")] = "urls",
+    all_columns: Annotated[
+        bool, Opt("Add the internal columns: positions in log and source, digests of scheme and decider.")
+    ] = False,
     settings: ConnectionFlags = ConnectionFlags.NONE,
 ) -> None:
     """Write verdicts as a table: Parquet, CSV, JSON lines.
 
     Write verdicts as a table: the standing of each URL, the clusters, or all verdicts.
 
-    Column `shown` is true for the URLs that an index should show. Later versions only add columns.
+    Column `shown` is true for the URLs that an index should show. Documents with ids have their ids in the first
+    columns. Rows have the order of the input. Later versions only add columns.
     """
     from streams.verdicts.diff_command import history_of
-    from streams.verdicts.export import TABLES, rows
+    from streams.verdicts.export import exported
     from streams.verdicts.shared_rows import must_be_writable as must_be_table
     from streams.verdicts.shared_rows import write_table
 
     must_be_table(out)
     history = history_of(source, topics_of(settings.read()))
     with bar(shown=out != "-") as progress:
-        made = rows(table, history(), lambda read: progress.phase(counted(read, "verdict"), 0, 0))
-        count = write_table(made, TABLES[table], out)
+        columns, made = exported(
+            table,
+            history(),
+            all_columns=all_columns,
+            progress=lambda read: progress.phase(counted(read, "verdict"), 0, 0),
+        )
+        count = write_table(made, columns, out)
     complain(counted(count, "row"))
 
 

@@ -1,16 +1,19 @@
 """Exports verdicts as three tables: one row per URL with its standing, per cluster, and per verdict.
 
 Columns are only ever added, so readers that use their names keep working. Times are milliseconds since the epoch. Rows
-have a fixed order. Memory does not grow with the pages, which are kept in an SQLite file.
+have the order of the log, which is that of the input. Memory does not grow with the pages, which are kept in an SQLite
+file.
 """
 
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import chain
+from operator import itemgetter
 from typing import Any, Literal
 
 from neardup.errors import BadInput
 from neardup.standing import DUPLICATES, SHOWN, standing_of
-from neardup.urls import id_of
+from neardup.urls import ID_SCHEME, id_of
 from neardup.verdict import TAKEN_DOWN
 from streams.formats.verdict_records import Verdict
 from streams.verdicts.shared_rows import Row, scratch_table
@@ -25,7 +28,7 @@ COLUMNS: Mapping[str, tuple[str, str]] = {
         "VARCHAR",
         "the kind of this verdict; in the table `urls` that of the verdict in force",
     ),
-    "site": ("VARCHAR", "the registrable domain"),
+    "site": ("VARCHAR", "the registrable domain; none for a document with an id"),
     "cluster": ("BIGINT", "the id of its cluster: the page id of the cluster's founder"),
     "representative": (
         "VARCHAR",
@@ -65,30 +68,72 @@ COLUMNS: Mapping[str, tuple[str, str]] = {
     "decider": ("VARCHAR", "the digest of the numbers that decided"),
 }
 _PLACE = ("source", "partition", "offset", "position")
-_APART = ("kept_apart", "alike", "id", "representative_id")
-#: Names of the columns of each table. Columns are only ever added, at the end.
+_APART = ("kept_apart", "alike")
+#: Names of the columns of each table in their order, without the internal ones.
 _NAMES: Mapping[Name, tuple[str, ...]] = {
     "urls": (
-        *("url", "shown", "verdict", "site", "cluster", "representative", "canonical", "content_of", "title", "lang"),
-        *("reason", "last", "page_id", "n", "fetched_at", *_PLACE, *_APART),
+        *("id", "url", "shown", "verdict", "representative_id", "representative", "cluster", "canonical"),
+        *("content_of", "site", "title", "lang", "reason", *_APART, "last", "fetched_at"),
     ),
-    "clusters": ("cluster", "size", "canonical", "representative", "members", "ids"),
+    "clusters": ("ids", "cluster", "size", "canonical", "representative", "members"),
     "verdicts": (
-        *("page_id", "n", "verdict", "url", "site", "title", "lang", "reason", "standing", "cluster", "cluster_size"),
-        *("revision", "representative", "canonical", "content_of", "by", "fetched_at", "thin", "opaque", "truncated"),
-        *(*_PLACE, "scheme", "decider", *_APART),
+        *("id", "page_id", "n", "verdict", "url", "representative_id", "representative", "standing", "cluster"),
+        *("cluster_size", "canonical", "content_of", "by", "site", "title", "lang", "reason", *_APART),
+        *("fetched_at", "thin", "opaque", "truncated"),
     ),
 }
-#: Columns of each table with their types.
+#: Internal columns of each table, which are exported on demand. They locate a verdict in the log, and a page in its
+#: source.
+INTERNAL: Mapping[Name, tuple[str, ...]] = {
+    "urls": ("page_id", "n", *_PLACE),
+    "clusters": (),
+    "verdicts": ("revision", *_PLACE, "scheme", "decider"),
+}
+#: Columns with ids: first in a table of documents, last in a table of web pages, where they are empty.
+_IDS = ("id", "representative_id", "ids")
+#: All columns of each table with their types, in the order of a row's values.
 TABLES: Mapping[Name, Mapping[str, str]] = {
-    table: {name: COLUMNS[name][0] for name in names} for table, names in _NAMES.items()
+    table: {name: COLUMNS[name][0] for name in (*names, *INTERNAL[table])} for table, names in _NAMES.items()
 }
 
 _ROWS = 10_000
 
 
+def exported(
+    name: Name,
+    verdicts: Iterable[Verdict],
+    *,
+    all_columns: bool = False,
+    progress: Callable[[int], None] = lambda read: None,
+) -> tuple[Mapping[str, str], Iterator[Row]]:
+    """Returns the columns of a table, and its rows with values in their order.
+
+    Args:
+        name: the table.
+        verdicts: the verdicts of a scan or of a topic.
+        all_columns: whether to include the internal columns.
+        progress: receives the number of verdicts that were read.
+
+    Raises BadInput for lines that are no verdicts, with the first row or later.
+    """
+    made = rows(name, verdicts, progress)
+    first = list(next(made, ()))
+    columns, names = list(TABLES[name]), _NAMES[name]
+    if not (first and _of_documents(first, columns)):
+        names = (*(each for each in names if each not in _IDS), *(each for each in names if each in _IDS))
+    names += INTERNAL[name] if all_columns else ()
+    values = itemgetter(*map(columns.index, names))
+    return {each: COLUMNS[each][0] for each in names}, map(values, chain([first] if first else [], made))
+
+
+def _of_documents(row: list[Any], columns: list[str]) -> bool:
+    """Whether a row names documents by ids. An id may be empty where normalising the URL removed a part of it."""
+    urls = row[columns.index("members")] if "members" in columns else [row[columns.index("url")]]
+    return any(url.startswith(ID_SCHEME) for url in urls)
+
+
 def rows(name: Name, verdicts: Iterable[Verdict], progress: Callable[[int], None] = lambda read: None) -> Iterator[Row]:
-    """A table's rows, values in the order of its columns. progress: verdicts read. Raises BadInput for other lines."""
+    """A table's rows, values in the order of TABLES. progress: verdicts read. Raises BadInput for other lines."""
     if name == "verdicts":
         return _flat(verdicts, progress)
     return _standing(name, verdicts, progress)
@@ -100,22 +145,24 @@ def _flat(verdicts: Iterable[Verdict], progress: Callable[[int], None]) -> Itera
             progress(read)
         try:
             held, evidence = verdict.get("standing") or {}, verdict.get("evidence") or {}
+            representative = _url_of(verdict.get("representative"))
             yield (
+                id_of(verdict["url"]),
                 *(verdict[field] for field in ("page_id", "n", "verdict", "url")),
-                *(verdict.get(field) for field in ("site", "title", "lang", "reason")),
+                *(id_of(representative), representative),
                 held.get("verdict"),
                 standing_of(verdict).cluster,
-                *(verdict.get(field) for field in ("cluster_size", "revision")),
-                _url_of(verdict.get("representative")),
-                verdict.get("canonical"),
+                *(verdict.get(field) for field in ("cluster_size", "canonical")),
                 _url_of(verdict.get("content_of")),
                 evidence.get("by"),
+                _site_of(verdict),
+                *(verdict.get(field) for field in ("title", "lang", "reason")),
+                *_apart(verdict),
                 verdict["fetched_at"],
                 *(bool(verdict.get(field)) for field in ("thin", "opaque", "truncated")),
+                verdict.get("revision"),
                 *(verdict["coordinates"][field] for field in _PLACE),
                 *(verdict[field] for field in ("scheme", "decider")),
-                *_apart(verdict),
-                *map(id_of, (verdict["url"], _url_of(verdict.get("representative")))),
             )
         except (KeyError, TypeError, AttributeError) as error:
             raise BadInput(f"not a verdict of neardup: {str(verdict)[:200]}") from error
@@ -127,16 +174,18 @@ def _standing(name: Name, verdicts: Iterable[Verdict], progress: Callable[[int],
         yield from _urls(table) if name == "urls" else _clusters(table)
 
 
-# The latest verdict of each URL; the canonical URL and the representative of each cluster's latest verdict.
+# The latest verdict of each URL, and the page id of its first; the canonical URL and the representative of each
+# cluster's latest verdict.
 _SCHEMA = """
 CREATE TABLE urls (url TEXT PRIMARY KEY, page_id INT, n INT, last TEXT, verdict TEXT, site TEXT, cluster INT,
     representative TEXT, content_of TEXT, title TEXT, lang TEXT, reason TEXT, fetched_at INT,
-    source TEXT, "partition" INT, "offset" INT, position INT, kept_apart TEXT, alike TEXT) WITHOUT ROWID;
+    source TEXT, "partition" INT, "offset" INT, position INT, kept_apart TEXT, alike TEXT, first INT) WITHOUT ROWID;
 CREATE TABLE clusters (cluster INTEGER PRIMARY KEY, page_id INT, n INT, canonical TEXT, representative TEXT);
 """
 _PUT_URL = f"""
-INSERT INTO urls VALUES ({", ".join("?" * 19)}) ON CONFLICT (url) DO UPDATE SET page_id = excluded.page_id,
-    n = excluded.n, last = excluded.last, verdict = excluded.verdict, site = excluded.site, cluster = excluded.cluster,
+INSERT INTO urls VALUES ({", ".join("?" * 20)}) ON CONFLICT (url) DO UPDATE SET page_id = excluded.page_id,
+    n = excluded.n, first = min(first, excluded.first), last = excluded.last, verdict = excluded.verdict,
+    site = excluded.site, cluster = excluded.cluster,
     representative = excluded.representative, content_of = excluded.content_of,
     title = iif(excluded.reason = '{TAKEN_DOWN}', NULL, coalesce(excluded.title, title)),
     lang = iif(excluded.reason = '{TAKEN_DOWN}', NULL, coalesce(excluded.lang, lang)), reason = excluded.reason,
@@ -145,6 +194,7 @@ INSERT INTO urls VALUES ({", ".join("?" * 19)}) ON CONFLICT (url) DO UPDATE SET 
     alike = excluded.alike
 WHERE (excluded.page_id, excluded.n) > (page_id, n)
 """
+_PUT_FIRST = "UPDATE urls SET first = min(first, ?) WHERE url = ?"
 _PUT_CLUSTER = """
 INSERT INTO clusters VALUES (?, ?, ?, ?, ?) ON CONFLICT (cluster) DO UPDATE SET page_id = excluded.page_id,
     n = excluded.n, canonical = excluded.canonical, representative = coalesce(excluded.representative, representative)
@@ -162,15 +212,17 @@ def _fill(table: sqlite3.Connection, verdicts: Iterable[Verdict], progress: Call
             standing = standing_of(verdict)
             place = [verdict["coordinates"][field] for field in _PLACE]
             texts = [verdict.get(field) for field in ("title", "lang", "reason")]
-            table.execute(
+            put = table.execute(
                 _PUT_URL,
                 (
-                    *(verdict["url"], *at, kind, standing.kind, verdict.get("site"), standing.cluster),
+                    *(verdict["url"], *at, kind, standing.kind, _site_of(verdict), standing.cluster),
                     *(_url_of(standing.representative), _url_of(standing.content_of)),
                     *(*texts, verdict["fetched_at"], *place),
-                    *_apart(verdict),
+                    *(*_apart(verdict), at[0]),
                 ),
             )
+            if not put.rowcount:  # partitions of a topic come in any order
+                table.execute(_PUT_FIRST, (at[0], verdict["url"]))
             if verdict.get("canonical") is not None:
                 shown = verdict["url"] if standing.shown else _url_of(standing.representative)
                 table.execute(_PUT_CLUSTER, (standing.cluster, *at, verdict["canonical"], shown))
@@ -181,13 +233,13 @@ def _fill(table: sqlite3.Connection, verdicts: Iterable[Verdict], progress: Call
 
 def _urls(table: sqlite3.Connection) -> Iterator[Row]:
     for row in table.execute(
-        f"SELECT url, verdict IN {SHOWN}, verdict, site, cluster, iif(verdict IN {DUPLICATES},"
-        " coalesce(clusters.representative, urls.representative), urls.representative), clusters.canonical, content_of,"
-        " title, lang, reason, last, urls.page_id, urls.n, fetched_at, source, partition, offset, position,"
-        " kept_apart, alike"
-        " FROM urls LEFT JOIN clusters USING (cluster) ORDER BY url"
+        f"SELECT iif(verdict IN {DUPLICATES}, coalesce(clusters.representative, urls.representative),"
+        f" urls.representative), url, verdict IN {SHOWN}, verdict, cluster, clusters.canonical, content_of,"
+        " site, title, lang, reason, kept_apart, alike, last, fetched_at, urls.page_id, urls.n, source, partition,"
+        " offset, position FROM urls LEFT JOIN clusters USING (cluster) ORDER BY first, url"
     ):
-        yield row[0], bool(row[1]), *row[2:], id_of(row[0]), id_of(row[5])
+        representative, url, shown, kind, *rest = row
+        yield id_of(url), url, bool(shown), kind, id_of(representative), representative, *rest
 
 
 def _clusters(table: sqlite3.Connection) -> Iterator[Row]:
@@ -208,7 +260,12 @@ def _cluster_row(members: list[tuple[Any, ...]]) -> Iterator[Row]:
         standing = next((url for _, url, verdict, _ in members if verdict in SHOWN), None)
         ids = [id_of(url) for _, url, _, _ in members]
         urls = [url for _, url, _, _ in members]
-        yield members[0][0], len(members), members[0][3], standing, urls, ids if any(ids) else None
+        yield ids if any(ids) else None, members[0][0], len(members), members[0][3], standing, urls
+
+
+def _site_of(verdict: Verdict) -> str | None:
+    """The site of a page; None for a document with an id, whose URL has a digest for a host."""
+    return None if str(verdict["url"]).startswith(ID_SCHEME) else verdict.get("site")
 
 
 def _apart(verdict: Verdict) -> tuple[str | None, str | None]:

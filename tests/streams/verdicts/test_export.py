@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 
 from neardup.scheme import Scheme
+from neardup.urls import url_of_id
 from streams.scan.scan import scan
 from streams.state.scan_directory import ScanDirectory
-from streams.verdicts.export import SHOWN, TABLES, rows
+from streams.verdicts.export import INTERNAL, SHOWN, TABLES, exported, rows
 from tests.streams.archives import crawl, write_warc
 from tests.streams.shell import Shell, words
 from tests.streams.views.random_verdicts import random_verdicts
@@ -42,7 +43,8 @@ def test_standing_verdicts_equal_a_dictionary(seed: int) -> None:
     random.Random(seed).shuffle(shuffled)  # partitions of a topic come in any order
 
     found = {row["url"]: row for row in named("urls", shuffled)}
-    assert list(found) == sorted(latest)
+    first = {verdict["url"]: verdict["page_id"] for verdict in reversed(verdicts)}
+    assert list(found) == sorted(latest, key=lambda url: (first[url], url)), "the order of the input"
     members: dict[int, list[str]] = {}
     for url, verdict in latest.items():
         answer = verdict.get("standing") or verdict
@@ -83,13 +85,14 @@ def scanned(tmp_path: Path) -> Path:
 def test_every_format_has_the_same_rows(shell: Shell, scanned: Path, table: str) -> None:
     duckdb = pytest.importorskip("duckdb", reason="DuckDB is not installed")
     for suffix in ("jsonl", "csv", "parquet"):
-        result = shell("export", str(scanned), "--table", table, "--out", f"it's.{suffix}")
+        result = shell("export", str(scanned), "--table", table, "--out", f"it's.{suffix}", "--all-columns")
         assert result.code == 0, result.err
     lines = [json.loads(line) for line in Path("it's.jsonl").read_text().splitlines()]
     assert len(lines) > 3
-    assert all(list(line) == list(TABLES[table]) for line in lines)  # type: ignore[index]
+    assert all(line.keys() == TABLES[table].keys() for line in lines)  # type: ignore[index]
     read = duckdb.sql("SELECT * FROM 'it''s.parquet'")
     assert dict(zip(read.columns, map(str, read.types), strict=True)) == TABLES[table]  # type: ignore[index]
+    assert list(lines[0]) == read.columns
     assert [dict(zip(read.columns, row, strict=True)) for row in read.fetchall()] == lines
     with Path("it's.csv").open(newline="") as file:
         cells = list(csv.DictReader(file))
@@ -139,6 +142,23 @@ def test_documents_are_named_by_their_ids(shell: Shell) -> None:
     assert urls["9"]["representative"] == urls[None]["url"], "no id is made up where dots were taken for a path's"
     assert [row["ids"] for row in table("clusters")] == [["doc 17", "b/ü?#%2F"], [None, "9"]]
     assert [row["id"] for row in table("verdicts")] == ["doc 17", "b/ü?#%2F", None, "9"]
+
+
+def test_columns_of_documents_begin_with_their_ids() -> None:
+    (page,) = whole(random_verdicts(1))
+    document = page | {"url": url_of_id("doc 1"), "site": "0000554b574367a8"}
+    for verdict, first, last in ((document, "id", "fetched_at"), (page, "url", "representative_id")):
+        columns, (row,) = exported("urls", [verdict])
+        assert (next(iter(columns)), list(columns)[-1]) == (first, last)
+        assert set(columns) == set(TABLES["urls"]) - set(INTERNAL["urls"])
+        found = dict(zip(columns, row, strict=True))
+        assert (found["id"], found["site"]) == (("doc 1", None) if verdict is document else (None, page["site"]))
+        everything, (row,) = exported("urls", [verdict], all_columns=True)
+        assert list(everything) == [*columns, *INTERNAL["urls"]]
+        assert dict(zip(everything, row, strict=True))["page_id"] == page["page_id"]
+    for table in TABLES:
+        columns, made = exported(table, [])
+        assert (list(columns)[-1], list(made)) == ("ids" if table == "clusters" else "representative_id", [])
 
 
 @pytest.mark.parametrize(
