@@ -19,6 +19,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import yaml
 
 from streams.config.settings import OPTIONS, RESERVED, SECRET, Option
@@ -47,24 +48,19 @@ SHAPES: Mapping[str, Mapping[str, Any]] = {
 
 
 def schema_of_setting(option: Option) -> dict[str, Any]:
-    """Return the JSON Schema of a setting, from the text of its kind."""
-    allowed = option.kind.allowed
-    found: dict[str, Any] = {"description": f"{option.help}: {allowed}"}
-    if whole := re.fullmatch(r"a whole number from (\d+) to (\d+)", allowed):
-        return found | {"type": "integer", "minimum": int(whole[1]), "maximum": int(whole[2])}
-    if allowed == "a number from 0 to 1":
+    """Return the JSON Schema of a setting, from the annotation of its field."""
+    found = msgspec.json.schema(option.kind.type)
+    if found.get("type") == "number":
         # `--set decider.tape_min=0.8` gives a string: Helm parses whole numbers only.
-        return found | {"type": ["number", "string"], "minimum": 0, "maximum": 1, "pattern": _FROM_0_TO_1}
-    if allowed == "true or false":
-        return found | {"type": "boolean"}
-    if allowed.startswith("one of "):
-        words = allowed.removeprefix("one of ").split(", ")
-        return found | {
-            "enum": [*(word for word in words if word != "or nothing"), *([""] if ", or" in allowed else [])]
-        }
-    if isinstance(option.default, Mapping):
-        return found | {"type": "object"}
-    return found | {"type": "string"}
+        found |= {"type": ["number", "string"], "pattern": _FROM_0_TO_1}
+    elif "enum" in found:
+        found = {"enum": found["enum"]}
+    elif isinstance(option.default, Mapping):
+        found = {"type": "object"}
+    elif found.get("type") != "integer":
+        # Not the pattern: Helm's regular expressions know no lookahead. Lists are texts with commas.
+        found = {"type": "string"}
+    return {"description": f"{option.help}: {option.kind.allowed}", **found}
 
 
 def schema_of_settings(*, decider: bool) -> dict[str, Any]:

@@ -1,14 +1,16 @@
 """The settings of the stream: each with its default, its admitted values and its help text."""
 
 import json
-import math
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import MISSING, dataclass, field, fields
 from functools import cached_property
-from types import MappingProxyType
-from typing import Annotated, Any, Literal, NamedTuple, get_type_hints
+from types import MappingProxyType, NoneType
+from typing import Annotated, Any, Literal, NamedTuple, get_args, get_origin, get_type_hints
+
+import msgspec
+from msgspec import Meta
 
 from neardup.decider import ONLINE_RULES, Decider
 from neardup.decider import numbers as decider_numbers
@@ -42,90 +44,104 @@ _NAME = r"(?!\.{1,2}\Z)[A-Za-z0-9._-]{1,200}"  # Kafka's own rule, with room for
 
 @dataclass(frozen=True)
 class ValueKind:
-    """The admitted values. parse: reads a flag, a variable or TOML; raises ValueError or TypeError."""
+    """The admitted values of a setting, from its annotation, which msgspec checks.
+
+    allowed: the values in words. type: annotation without None. read: makes a value of `type` of the spelling in a
+    flag, a variable or TOML; raises ValueError or TypeError.
+    """
 
     allowed: str
-    parse: Callable[[Any], Any]
+    type: Any
+    read: Callable[[Any], Any]
     secret: bool = False
 
-
-def _whole(low: int, high: int) -> ValueKind:
-    def parse(raw: Any) -> int:
-        if isinstance(raw, bool) or not isinstance(raw, int | str):
-            raise TypeError
-        value = int(raw)
-        if not low <= value <= high:
-            raise ValueError
-        return value
-
-    return ValueKind(f"a whole number from {low} to {high}", parse)
+    def parse(self, raw: Any) -> Any:
+        """Returns the value. Raises ValueError or TypeError for one that is not admitted."""
+        return msgspec.convert(self.read(raw), self.type)
 
 
-def _share(raw: Any) -> float:
+def _text(pattern: str, allowed: str, **extra: Any) -> Meta:
+    """A text that matches all of a regular expression. extra: of `_kind`."""
+    return Meta(pattern=rf"\A(?:{pattern})\Z", title=allowed, extra=extra)
+
+
+def _choice(*values: str) -> Meta:
+    """One of some texts; the empty one is the last, if it is one."""
+    allowed = "one of " + ", ".join(value or "or nothing" for value in values)
+    pattern = rf"\A(?:{'|'.join(map(re.escape, values))})\Z"
+    return Meta(pattern=pattern, title=allowed, extra_json_schema={"enum": values})
+
+
+def _whole(raw: Any) -> int:
+    if isinstance(raw, bool) or not isinstance(raw, int | str):
+        raise TypeError
+    return int(raw)
+
+
+def _number(raw: Any) -> float:
     if isinstance(raw, bool):
         raise TypeError
-    value = float(raw)
-    if not (math.isfinite(value) and 0 <= value <= 1):
-        raise ValueError
-    return value
+    return float(raw)
+
+
+def _parts(raw: Any) -> Any:
+    return [part for text in raw.split(",") if (part := text.strip())] if isinstance(raw, str) else raw
 
 
 def _seed(raw: Any) -> int:
     value = int(raw, 16) if raw.lower().startswith("0x") else int(raw)
-    if not 0 <= value < 1 << 64:
+    if not 0 <= value < 1 << 64:  # beyond the limits that msgspec can check
         raise ValueError
     return value
 
 
-def _text(pattern: str, allowed: str) -> ValueKind:
-    def parse(raw: Any) -> str:
-        if not re.fullmatch(pattern, raw):
-            raise ValueError
-        return str(raw)
-
-    return ValueKind(allowed, parse)
+def _same(raw: Any) -> Any:
+    return raw
 
 
-def _choice(*values: str) -> ValueKind:
-    return _text("|".join(map(re.escape, values)), "one of " + ", ".join(values))
+_READ: Mapping[Any, Callable[[Any], Any]] = {int: _whole, float: _number, tuple: _parts}
 
 
-def _prefixes(raw: Any) -> tuple[str, ...]:
-    parts = [part.strip() for part in raw.split(",")] if isinstance(raw, str) else raw
-    # Without the final slash s3://pages would also admit s3://pages-of-others.
-    if not isinstance(parts, Sequence) or not all(re.fullmatch(r"[a-z0-9+.-]+://\S*/", p) for p in parts):
-        raise ValueError
-    return tuple(parts)
+def _kind(hint: Any) -> tuple[ValueKind, str]:
+    """The admitted values and the help text of an annotation: a type, its `Meta`, the text.
+
+    The title of the `Meta` names the values; its `extra` may have `read` and `secret` of the `ValueKind`.
+    """
+    of_type, meta, text = get_args(hint)
+    bare = next((each for each in get_args(of_type) if NoneType in get_args(of_type)), of_type)
+    whole = "whole number" if bare is int else "number"
+    allowed = meta.title or f"a {whole} from {meta.ge} to {meta.le}"
+    extra = meta.extra or {}
+    read = extra.get("read") or _READ.get(get_origin(bare) or bare, _same)
+    return ValueKind(allowed, Annotated[bare, meta], read, extra.get("secret", False)), text
 
 
-def _addresses(raw: Any) -> tuple[str, ...]:
-    parts = [part for text in raw.split(",") if (part := text.strip())] if isinstance(raw, str) else raw
-    # Addresses are shown, so they must not hold a user, a password or a query.
-    if not isinstance(parts, Sequence) or not all(re.fullmatch(r"https?://[^\s/?#@]+(/[^\s?#@]*)?", p) for p in parts):
-        raise ValueError
-    if len(parts) > ADDRESSES_MAX:
-        raise ValueError
-    return tuple(parts)
-
-
-_SHARE = ValueKind("a number from 0 to 1", _share)
-_TOPIC = _text(_NAME, "a Kafka topic name: 1 to 200 of A-Z a-z 0-9 . _ -")
+_Share = Annotated[float, Meta(ge=0, le=1)]
+_Ms = Annotated[int, Meta(ge=1, le=3_600_000)]
+_Topic = Annotated[str, _text(_NAME, "a Kafka topic name: 1 to 200 of A-Z a-z 0-9 . _ -")]
+_Token = Annotated[
+    str | None, _text(r"[A-Za-z0-9._~+/=-]{16,200}", "16 to 200 letters, digits and -._~+/=", secret=True)
+]
 _GENERATION = _text(r"[A-Za-z0-9_-]{0,40}", "up to 40 of A-Z a-z 0-9 _ -")
-_MS = _whole(1, 3_600_000)
-_TOKEN = ValueKind("16 to 200 letters, digits and -._~+/=", _text(r"[A-Za-z0-9._~+/=-]{16,200}", "").parse, secret=True)
 _BROKER = r"(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+):[0-9]{1,5}"
-
-_SITES = ValueKind(
-    '{"<registrable domain>": {"never_merge": true or false, "tape_min": 0 to 1}}, or a file of this or of TOML',
-    sites_of,
+# Without the final slash s3://pages would also admit s3://pages-of-others.
+_Prefix = Annotated[str, _text(r"[a-z0-9+.-]+://\S*/", "")]
+# Addresses are shown, so they must not hold a user, a password or a query.
+_Address = Annotated[str, _text(r"https?://[^\s/?#@]+(/[^\s?#@]*)?", "")]
+_SITES = Meta(
+    title='{"<registrable domain>": {"never_merge": true or false, "tape_min": 0 to 1}}, or a file of this or of TOML',
+    extra={"read": sites_of},
 )
 
 
 def _of_decider() -> Iterator[tuple[str, tuple[ValueKind, str]]]:
     """The value kind and the help text of each number of the decider, from its field's annotation."""
-    given = {"rule": _choice(*ONLINE_RULES), "sites": _SITES}
+    given: dict[str, Any] = {"rule": Annotated[str, _choice(*ONLINE_RULES), ""], "sites": Annotated[Any, _SITES, ""]}
     for name, number in decider_numbers().items():
-        yield name, (given.get(name) or (_SHARE if number.kind is float else _whole(*number.limits)), number.help)
+        if number.limits:
+            low, high = number.limits
+            given[name] = Annotated[number.kind, Meta(ge=low, le=high), ""]
+        yield name, (_kind(given[name])[0], number.help)
 
 
 _DECIDER = dict(_of_decider())
@@ -186,19 +202,19 @@ class Settings:
         _text(r"[A-Za-z0-9._-]{0,40}", "up to 40 of A-Z a-z 0-9 . _ -"),
         "Prefix of the names of all topics",
     ] = ""
-    pages_topic: Annotated[str, _TOPIC, "Topic of fetched pages"] = "pages"
-    rejected_topic: Annotated[str, _TOPIC, "Topic of rejected pages"] = "pages.rejected"
-    sketches_topic: Annotated[str, _TOPIC, "Topic of sketches, the order of the crawl"] = "sketches"
-    verdicts_topic: Annotated[str, _TOPIC, "Topic of verdicts"] = "verdicts"
-    candidates_topic: Annotated[str, _TOPIC, "Topic of the shards' answers to the judge"] = "candidates"
-    effects_topic: Annotated[str, _TOPIC, "Topic of the judge's changes for the shards"] = "effects"
+    pages_topic: Annotated[_Topic, "Topic of fetched pages"] = "pages"
+    rejected_topic: Annotated[_Topic, "Topic of rejected pages"] = "pages.rejected"
+    sketches_topic: Annotated[_Topic, "Topic of sketches, the order of the crawl"] = "sketches"
+    verdicts_topic: Annotated[_Topic, "Topic of verdicts"] = "verdicts"
+    candidates_topic: Annotated[_Topic, "Topic of the shards' answers to the judge"] = "candidates"
+    effects_topic: Annotated[_Topic, "Topic of the judge's changes for the shards"] = "effects"
     state: Annotated[str, _text(r"[^\0]+", "a folder"), "State directory with the index; one per generation"] = (
         "neardup-state"
     )
     codec: Annotated[str, _choice(*CODECS), "Format of records of the pages topic: raw, json or warc"] = "raw"
     body_ref_prefixes: Annotated[
-        tuple[str, ...],
-        ValueKind("URLs that end with a slash, with commas or as a list", _prefixes),
+        tuple[_Prefix, ...],
+        Meta(title="URLs that end with a slash, with commas or as a list"),
         "URL prefixes of the bodies that records may refer to; none: such records are rejected",
     ] = ()
 
@@ -206,40 +222,45 @@ class Settings:
     # record in the log.
     seed: Annotated[
         int | None,
-        ValueKind("a whole number from 0 to 18446744073709551615, or 0x and 16 hex digits", _seed, secret=True),
+        Meta(
+            title="a whole number from 0 to 18446744073709551615, or 0x and 16 hex digits",
+            extra={"read": _seed, "secret": True},
+        ),
         "Secret seed of the token hashes",
     ] = field(default=None, repr=False)
     body_bytes_max: Annotated[
-        int, _whole(1_000, 100_000_000), "Bytes of a body that are sketched; the rest is ignored"
+        int, Meta(ge=1_000, le=100_000_000), "Bytes of a body that are sketched; the rest is ignored"
     ] = BODY_BYTES_MAX
     decider_values: Mapping[str, Any] = field(default_factory=dict)
     shards: Annotated[
         int,
-        _whole(0, SHARDS_MAX),
+        Meta(ge=0, le=SHARDS_MAX),
         "Virtual shards of the generation, which find candidates for a judge; 0: one matcher does both",
     ] = 0
     epoch: Annotated[
-        int, _whole(1, 10_000), "Messages of the log in an epoch: shards answer from the index of two epochs before"
+        int, Meta(ge=1, le=10_000), "Messages of the log in an epoch: shards answer from the index of two epochs before"
     ] = 16
 
     # Performance: changes no verdict.
-    batch_pages: Annotated[int, _whole(1, MESSAGE_PAGES_MAX), "Most pages in a batch, and in a message of the log"] = (
-        MESSAGE_PAGES_MAX
+    batch_pages: Annotated[
+        int, Meta(ge=1, le=MESSAGE_PAGES_MAX), "Most pages in a batch, and in a message of the log"
+    ] = MESSAGE_PAGES_MAX
+    batch_ms: Annotated[int, Meta(ge=0, le=60_000), "Time that a batch waits for more pages"] = 20
+    message_bytes_max: Annotated[int, Meta(ge=1_000_000, le=100_000_000), "Largest message, before compression"] = (
+        1_000_000
     )
-    batch_ms: Annotated[int, _whole(0, 60_000), "Time that a batch waits for more pages"] = 20
-    message_bytes_max: Annotated[int, _whole(1_000_000, 100_000_000), "Largest message, before compression"] = 1_000_000
-    match_messages: Annotated[int, _whole(1, 1_000), "Most messages of the log in one transaction"] = 16
-    inflight_batches: Annotated[int, _whole(1, 64), "Most unacknowledged batches; then reading waits"] = 4
-    threads: Annotated[int, _whole(1, 256), "Threads of the kernels"] = _CORES
-    flush_ms: Annotated[int, _MS, "Time between flushes of the index; after a crash, as much is folded again"] = 30_000
+    match_messages: Annotated[int, Meta(ge=1, le=1_000), "Most messages of the log in one transaction"] = 16
+    inflight_batches: Annotated[int, Meta(ge=1, le=64), "Most unacknowledged batches; then reading waits"] = 4
+    threads: Annotated[int, Meta(ge=1, le=256), "Threads of the kernels"] = _CORES
+    flush_ms: Annotated[_Ms, "Time between flushes of the index; after a crash, as much is folded again"] = 30_000
     transaction_timeout_ms: Annotated[
         int,
-        _whole(1_000, 900_000),
+        Meta(ge=1_000, le=900_000),
         "The broker aborts a transaction after this time; raise transaction_deadline_ms with it",
     ] = 60_000
     transaction_deadline_ms: Annotated[
         int,
-        _whole(1_000, 900_000),
+        Meta(ge=1_000, le=900_000),
         "A call of a transaction that takes longer ends the process; the next start recovers",
     ] = 45_000
 
@@ -250,9 +271,9 @@ class Settings:
         "Folder or URL of the checkpoints; none: no checkpoints",
     ] = ""
     checkpoint_messages: Annotated[
-        int, _whole(1, 1_000_000_000), "Messages of the log between two checkpoints; a message has up to 512 pages"
+        int, Meta(ge=1, le=1_000_000_000), "Messages of the log between two checkpoints; a message has up to 512 pages"
     ] = 5_000
-    checkpoints_kept: Annotated[int, _whole(1, 1_000), "Number of checkpoints kept; older ones are removed"] = 3
+    checkpoints_kept: Annotated[int, Meta(ge=1, le=1_000), "Number of checkpoints kept; older ones are removed"] = 3
 
     # Auditing: changes no verdict either.
     audit_topic: Annotated[
@@ -260,26 +281,26 @@ class Settings:
         _text(f"({_NAME})?", "a Kafka topic name, or nothing"),
         "Topic for the audit: pairs for people to check; written with the verdicts",
     ] = ""
-    audit_rate: Annotated[float, _SHARE, "Share of the pages that the audit draws pairs from"] = 0.1
+    audit_rate: Annotated[_Share, "Share of the pages that the audit draws pairs from"] = 0.1
     shadow: Annotated[
         str,
-        _text("|".join(("", *ONLINE_RULES)), f"one of {', '.join(ONLINE_RULES)}, or nothing"),
+        _choice(*ONLINE_RULES, ""),
         "Rule that decides nothing; its disagreements are counted",
     ] = ""
     shadow_set: Annotated[str, _text(r"[^\0]*", "NAME=NUMBER, several with commas"), "Numbers of the shadow rule"] = ""
 
     # Monitoring.
-    stall_ms: Annotated[int, _MS, "/live fails after this long without progress"] = 60_000
+    stall_ms: Annotated[_Ms, "/live fails after this long without progress"] = 60_000
     hold_ms: Annotated[
         int,
-        _whole(0, 3_600_000),
+        Meta(ge=0, le=3_600_000),
         "Time that the process stays, not ready, after an error that a restart does not repair",
     ] = 0
     metrics_host: Annotated[
         str, _text(r"[A-Za-z0-9.:_-]+", "a host or address"), "Address of /metrics, /live, /ready"
     ] = "127.0.0.1"
     metrics_port: Annotated[
-        int, _whole(0, 65_535), "Port of /metrics, /live, /ready; 0: any free one, which the log names"
+        int, Meta(ge=0, le=65_535), "Port of /metrics, /live, /ready; 0: any free one, which the log names"
     ] = 0
     log_level: Annotated[str, _choice("debug", "info", "warning", "error"), "Lowest level that is logged"] = "info"
     log_format: Annotated[
@@ -291,20 +312,23 @@ class Settings:
         _text(r"(https?://\S+)?", "an address of OTLP over HTTP, or nothing"),
         "Address for traces of pages; none: no traces",
     ] = ""
-    trace_rate: Annotated[float, _SHARE, "Share of the published pages that are traced"] = 0.001
+    trace_rate: Annotated[_Share, "Share of the published pages that are traced"] = 0.001
 
     # The views.
     views_state: Annotated[str, _text(r"[^\0]+", "a folder"), "Folder of the views' tables"] = "neardup-views"
-    views_token: Annotated[str | None, _TOKEN, "Token that requests to the views must have (Authorization: Bearer)"] = (
-        field(default=None, repr=False)
+    views_token: Annotated[_Token, "Token that requests to the views must have (Authorization: Bearer)"] = field(
+        default=None, repr=False
     )
-    ask_token: Annotated[
-        str | None, _TOKEN, "Token that requests to `neardup ask` must have (Authorization: Bearer)"
-    ] = field(default=None, repr=False)
+    ask_token: Annotated[_Token, "Token that requests to `neardup ask` must have (Authorization: Bearer)"] = field(
+        default=None, repr=False
+    )
 
     views_metrics: Annotated[
-        tuple[str, ...],
-        ValueKind("addresses like http://host:9464/metrics, 32 at most, with commas or as a list", _addresses),
+        tuple[_Address, ...],
+        Meta(
+            title=f"addresses like http://host:9464/metrics, {ADDRESSES_MAX} at most, with commas or as a list",
+            max_length=ADDRESSES_MAX,
+        ),
         "Addresses of the roles' metrics, for the page Health of the views; none: without metrics",
     ] = ()
 
@@ -468,9 +492,8 @@ class Option:
 
 def _options() -> Iterator[Option]:
     for name, hint in get_type_hints(Settings, include_extras=True).items():
-        if kind_and_help := getattr(hint, "__metadata__", None):
-            kind, text = kind_and_help
-            yield Option(name, kind, text, getattr(Settings, name))
+        if get_origin(hint) is Annotated:
+            yield Option(name, *_kind(hint), getattr(Settings, name))
         elif name == "decider_values":
             for item in fields(Decider):
                 if item.name in _DECIDER:
@@ -523,6 +546,6 @@ def _kafka_value(raw: Any) -> str:
 def kafka_option(name: str) -> Option:
     return Option(
         "kafka." + name,
-        ValueKind("a string, a number, true or false", _kafka_value, secret=_is_secret(name)),
+        ValueKind("a string, a number, true or false", str, _kafka_value, _is_secret(name)),
         "Passed to librdkafka",
     )

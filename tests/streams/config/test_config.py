@@ -433,3 +433,14 @@ def test_variables_of_other_parts_of_the_project_are_no_unknown_settings():
     assert {"NEARDUP_KAFKA_CACHE", "NEARDUP_PLAIN_KERNELS", "NEARDUP_VERSION"} <= found
     settings = {option.env for option in OPTIONS.values()} | {"NEARDUP_SEED_FILE", "NEARDUP_CONFIG"}
     load(dict.fromkeys(found - settings, "1"))
+
+
+def test_every_default_is_an_admitted_value():
+    for option in OPTIONS.values():
+        if option.default not in (None, (), {}):
+            shown = ",".join(option.default) if isinstance(option.default, tuple) else option.default
+            assert option.kind.parse(shown) == option.default, option.name
+
+
+def test_a_list_of_urls_may_end_with_a_comma():
+    assert load({"NEARDUP_BODY_REF_PREFIXES": "s3://a/, s3://b/,"}).body_ref_prefixes == ("s3://a/", "s3://b/")
