@@ -43,6 +43,7 @@ from streams.commands.output import (
     echo,
     print_json,
 )
+from streams.config.load import load
 from streams.config.settings import OPTIONS
 from streams.errors import WrongUsage
 
@@ -107,7 +108,8 @@ def scan(
     """Judge the pages of files, each against all before it.
 
     The state directory keeps the index: a scan of other files finds duplicates of the first ones, and the same command
-    continues a scan that was stopped. The secret seed of a new state is drawn at random, or taken from NEARDUP_SEED.
+    continues a scan that was stopped. The secret seed of a new state is drawn at random, or taken from NEARDUP_SEED or
+    NEARDUP_SEED_FILE.
     """
     outputs = _outputs(out, report, audit, as_json)
     scheme, decider = _scheme(), decider_of(rule, numbers, sites)
@@ -180,13 +182,11 @@ def _code_of(result: "ScanResult", memory: bool) -> int:
 
 
 def _scheme() -> Scheme | None:
-    seed = os.environ.get("NEARDUP_SEED")
-    if not seed:
-        return None
-    try:
-        return Scheme(seed=OPTIONS["seed"].kind.parse(seed))
-    except ValueError:
-        raise WrongUsage("NEARDUP_SEED is not a number of 64 bits (as 12345 or 0x1f)") from None
+    """The scheme with the seed that the environment gives. Raises WrongUsage."""
+    names = (OPTIONS["seed"].env, OPTIONS["seed"].env + "_FILE")
+    # A scan has no other setting of the stream, so it does not check them.
+    seed = load({name: os.environ[name] for name in names if name in os.environ}).seed
+    return None if seed is None else Scheme(seed=seed)
 
 
 @command(

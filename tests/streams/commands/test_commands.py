@@ -150,6 +150,20 @@ def test_a_wrong_seed_is_not_repeated(shell: Shell, monkeypatch: pytest.MonkeyPa
     assert seed not in ended.err
 
 
+def test_a_scan_takes_its_seed_from_the_file_that_the_environment_names(
+    shell: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    site(shell.folder / "site")
+    (shell.folder / "seed").write_text("0x7\n")
+    monkeypatch.delenv("NEARDUP_SEED", raising=False)
+    monkeypatch.setenv("NEARDUP_SEED_FILE", "seed")
+    assert shell("scan", "site").code == 0
+    assert json.loads((shell.folder / "neardup-state" / "scheme.json").read_text())["seed"] == 7
+    monkeypatch.setenv("NEARDUP_SEED_FILE", "missing")
+    ended = shell("scan", "site", "--memory")
+    assert (ended.code, "NEARDUP_SEED_FILE" in ended.err) == (2, True)
+
+
 def test_another_rule_on_a_used_state_is_refused(shell: Shell) -> None:
     site(shell.folder / "site")
     assert shell("scan", "site").code == 0
