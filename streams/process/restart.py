@@ -87,6 +87,8 @@ def starts_again(
         for child in multiprocessing.active_children():  # shards: the next start opens their folders
             child.kill()
             child.join()
+        if stop.is_set():  # by a signal meanwhile, which the next start would not know
+            return
         os.environ[_VARIABLE] = json.dumps(asdict(following))
         execute(sys.executable, [sys.executable, *sys.orig_argv[1:]])
 

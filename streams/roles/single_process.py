@@ -208,9 +208,12 @@ def run_and_start_again(
                 accept_lost_verdicts=accept_lost_verdicts,
             )
         except (NoAnswer, Unsettled) as error:
-            if runtime.health.facts and not signalled.is_set():  # Kafka has named the live generation
-                runtime.stop.clear()  # the roles set it as they ended
-                again(str(error))
+            if runtime.health.facts:  # Kafka has named the live generation
+                # The roles set `stop` as they ended. A signal sets `signalled` and then `stop`: one that comes before
+                # this line is seen by the next one, a later one by `again`.
+                runtime.stop.clear()
+                if not signalled.is_set():
+                    again(str(error))
             raise
 
 

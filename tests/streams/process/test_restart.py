@@ -1,5 +1,6 @@
 """A process that a watchdog ends starts again by itself, with the same id, and what it held is free."""
 
+import multiprocessing
 import os
 import socket
 import subprocess
@@ -96,6 +97,24 @@ def test_the_row_of_restarts_is_left_to_the_next_start(monkeypatch: pytest.Monke
             again("silent")
     assert len(executed) == IN_A_ROW_MAX
     assert executed[0] == [sys.executable, *sys.orig_argv[1:]]
+
+
+def test_a_signal_while_the_children_end_is_heeded(monkeypatch: pytest.MonkeyPatch) -> None:
+    stop = threading.Event()
+
+    class Child:
+        def kill(self) -> None:
+            stop.set()
+
+        def join(self) -> None: ...
+
+    monkeypatch.delenv("_NEARDUP_RESTARTS", raising=False)
+    monkeypatch.setattr(multiprocessing, "active_children", lambda: [Child()])
+    executed: list[list[str]] = []
+    with starts_again(stop, lambda path, command: executed.append(command)) as (_, again):
+        again("silent")
+    assert not executed
+    assert "_NEARDUP_RESTARTS" not in os.environ
 
 
 def test_a_variable_that_is_not_ours_is_ignored(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -21,13 +21,21 @@ from streams.roles.runtime import Runtime
 class Played:
     """A start whose roles end with an error."""
 
-    def __init__(self, patch: pytest.MonkeyPatch, error: NeardupError, before: Restarts, *, reached: bool) -> None:
+    def __init__(
+        self,
+        patch: pytest.MonkeyPatch,
+        error: NeardupError,
+        before: Restarts,
+        *,
+        reached: bool,
+        stop: threading.Event | None = None,
+    ) -> None:
         self.again: list[str] = []
         self.options: dict[str, Any] = {}
         self.reasons: list[str] = []
         settings, metrics = Settings(seed=1), Metrics()
         self.runtime = Runtime(
-            settings, metrics, Health(steady_ms, settings.stall_ms), threading.Event(), steady_s=self._clock
+            settings, metrics, Health(steady_ms, settings.stall_ms), stop or threading.Event(), steady_s=self._clock
         )
         self._now_s = 0.0
 
@@ -76,6 +84,19 @@ def test_run_ends_after_a_signal(monkeypatch: pytest.MonkeyPatch) -> None:
     signalled.set()
     try:
         assert not Played(monkeypatch, NoAnswer("silent"), Restarts(), reached=True).again
+    finally:
+        signalled.clear()
+
+
+def test_run_ends_after_a_signal_that_comes_as_the_restart_begins(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Stop(threading.Event):
+        def clear(self) -> None:
+            signalled.set()  # as the handler does: first this, then `stop`
+            self.set()
+            super().clear()
+
+    try:
+        assert not Played(monkeypatch, NoAnswer("silent"), Restarts(), reached=True, stop=Stop()).again
     finally:
         signalled.clear()
 
