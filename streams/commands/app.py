@@ -47,6 +47,7 @@ EXIT_CODES = """Exit codes:
   130  interrupted; the same command continues from there
   134  aborted by a library, usually for lack of memory: a stack names the place; the same command continues
   137  killed by SIGKILL, usually by the kernel for lack of memory; likewise
+  139  ended by SIGSEGV, a defect of a library: a stack names the place; likewise
   143  ended by SIGTERM in the middle (a role: by the second one); likewise"""
 EXIT_ERROR, EXIT_USAGE, EXIT_PROBLEMS, EXIT_INTERRUPTED = 1, 2, 3, 130
 _CODES = {WrongUsage: EXIT_USAGE, Interrupted: EXIT_INTERRUPTED}

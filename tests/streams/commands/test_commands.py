@@ -13,10 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from streams.commands import app as cli
 from streams.config.load import load
 from streams.config.settings import OPTIONS
-from streams.process import watchdog
 from streams.scan import scan as scanning
 from streams.state.scan_directory import ScanDirectory
 from tests.streams.shell import Shell, site, words
@@ -408,12 +406,6 @@ def test_where_nothing_can_be_written_nothing_is_begun(
         (shell.folder / "folder.csv").mkdir(exist_ok=True)
         ended = shell(*command[:-1], path)
         assert (ended.code, expected in ended.err) == (2, True), ended.err
-
-
-def test_the_list_of_exit_codes_is_whole(shell: Shell) -> None:
-    text = shell("--help").out
-    for code in (0, cli.EXIT_ERROR, cli.EXIT_USAGE, cli.EXIT_PROBLEMS, watchdog.EXIT_CODE, cli.EXIT_INTERRUPTED):
-        assert re.search(rf"(?m)^\s*{code}\b", text), code
 
 
 def test_config_shows_flag_and_variable_of_each_setting(shell: Shell) -> None:

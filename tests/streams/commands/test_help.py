@@ -67,7 +67,9 @@ def test_the_list_of_exit_codes_is_whole() -> None:
     (constants,) = re.findall(r"^EXIT_ERROR, .* = (.*)$", source, re.MULTILINE)
     used |= set(constants.split(", "))
     assert {"1", "2", "3", "75", "130"} <= used
-    assert used | {"0", "134", "137", "143"} == set(listed)
+    assert used | {"0", "134", "137", "139", "143"} == set(listed)
+    shown = help_of()
+    assert all(re.search(rf"(?m)^\s*{code}  ", shown) for code in listed)
 
 
 def test_the_last_of_repeated_options_counts_and_lists_collect_all() -> None:
