@@ -61,7 +61,7 @@ def partition_report(
         method=parameters.get("method") or parameters.get("rule", ""),
         parameters={name: value for name, value in parameters.items() if name != "model"},  # a model is pages of JSON
         made_at=instant(made_at),
-        unsigned=unsigned(summary["counts"]),
+        missed=missed(summary),
         sizes=plots.sizes({int(size): many for size, many in summary["sizes"].items()}),
         scores=plots.bars("Resemblance of members", "percent", pairs.scores, 0, 100),
         groups=[
@@ -77,14 +77,25 @@ def partition_report(
     )
 
 
-def unsigned(counts: Mapping[str, Any]) -> str:
-    """Advises on documents without a signature; empty if there are none."""
-    if not counts["alone"]:
-        return ""
-    return (
-        f"{counts['alone']:,} of {counts['documents']:,} documents have no signature, so only equal texts were found "
-        "for them: neardup partition --method verified finds near-duplicates among shorter texts."
-    )
+def missed(summary: Mapping[str, Any]) -> list[str]:
+    """Returns sentences about the near-duplicates that the method cannot find. summary: content of summary.json."""
+    counts, parameters = summary["counts"], summary["plan"].get("parameters", {})
+    alone, of = counts["alone"], f"{counts['alone']:,} of {counts['documents']:,} documents"
+    if parameters.get("rule"):
+        few = f"fewer than {parameters['thin_tokens']} tokens" if "thin_tokens" in parameters else "too few tokens"
+        out = [f"{of} have {few}, so only equal texts were found for them."] if alone else []
+        return [*out, "Pages that share no key were not compared: of repeats with many edits, some are missed."]
+    out = []
+    if alone:
+        out.append(
+            f"{of} have no signature, so only equal texts were found for them: neardup partition --method verified "
+            "finds near-duplicates among shorter texts."
+        )
+    if counts["uncompared"]:
+        out.append(
+            f"{counts['uncompared']:,} documents were left uncompared in large sets: --set rounds=0 compares all."
+        )
+    return [*out, "Documents without a common signature were not compared."]
 
 
 def _place(side: Mapping[str, Any]) -> Place:
@@ -94,7 +105,8 @@ def _place(side: Mapping[str, Any]) -> Place:
 def _card(pair: Mapping[str, Any], pages: Mapping[Place, Page]) -> Card:
     other = pair["other"]
     out = Card("similar", CardSide(pair["url"], None, ""), CardSide(other["url"], None, ""), "evidence page")
-    out.sentences = [f"Resemblance {pair['score']:.0%}, containment {pair['containment']:.0%}."]
+    contained = f", containment {pair['containment']:.0%}" if "containment" in pair else f", decided by {pair['by']}"
+    out.sentences = [f"Resemblance {pair['score']:.0%}{contained}."]
     texts = []
     for side in (pair, other):
         page = pages.get(_place(side))

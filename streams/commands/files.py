@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from streams.partition.partition_results import Summary
     from streams.scan.scan import ScanResult
 
+#: Methods of Huang 2008, for `neardup partition`.
 METHODS = ("tlcs", "cosine")
 
 
@@ -238,8 +239,8 @@ def copy(
 @command(
     FILES,
     "neardup partition crawl.warc.gz --out sets",
-    "neardup partition site/ --base-url https://a.example/ --out sets --set slope_max=0.08 --sets stars",
-    "neardup partition crawl.warc.gz --out sets --method verified",
+    "neardup partition texts.parquet --text-field text --out sets --method tape",
+    "neardup partition site/ --base-url https://a.example/ --out sets --method tlcs --set slope_max=0.08 --sets stars",
     "neardup partition crawl.warc.gz --out sets --method signals:model.json",
     codes="Exit codes: 0 done, 1 an error, 2 wrong usage, 3 done but some input could not be read, 130 interrupted "
     "(the same command continues from there).",
@@ -247,11 +248,14 @@ def copy(
 def partition(
     *paths: RequiredPages,
     out: Annotated[Path, Folder("Folder for the sets, their tables and the report.")] = Path("partition"),
-    method: Annotated[str, Opt(f"One of {', '.join(METHODS)}, {RULES}, signals:MODEL.", metavar="METHOD")] = "tlcs",
-    numbers: Annotated[tuple[str, ...], Many("A number of the method.", "--set", metavar="NAME=NUMBER")] = (),
+    method: Annotated[str, Opt(f"One of {RULES}, {', '.join(METHODS)}, signals:MODEL.", metavar="METHOD")] = "verified",
+    numbers: Annotated[tuple[str, ...], Many("A number of tlcs or cosine.", "--set", metavar="NAME=NUMBER")] = (),
     sets: Annotated[
         Literal["transitive", "stars"] | None,
-        Opt("transitive: connected components; stars: pages that are similar to one representative."),
+        Opt(
+            "transitive: connected components, by default with tlcs and cosine; stars: pages that are similar to one "
+            "representative."
+        ),
     ] = None,
     documents: Documents = READ_AS_USUAL,
     workers: Workers = CPUS,
@@ -266,16 +270,19 @@ def partition(
 ) -> int:
     """Divide a corpus into sets of similar pages.
 
-    Divide a corpus into sets of similar pages, by the method of Huang 2008.
+    Divide a corpus into sets of similar pages, by the default rule of a scan or by another method.
 
-    With --method of an online rule, each page is judged against the pages before it, as by a scan, and sets are stars.
-    The same command continues a run that was stopped.
+    By a rule of a scan, each page is judged against the pages before it, and sets are stars. tlcs and cosine are the
+    methods of Huang 2008: they compare pairs of pages that share a signature, of the whole corpus at once. The same
+    command continues a run that was stopped.
     """
     rule = _rule(method)
     if rule and engine == "spark":
-        raise WrongUsage("--engine spark: online rules judge in order, on one machine")
+        raise WrongUsage(f"--method {method} judges pages in order, on one machine; --engine spark needs --method tlcs")
     if rule and (numbers or sets == "transitive"):
-        raise WrongUsage(f"--method {method} makes stars, with its default numbers")
+        raise WrongUsage(
+            f"--method {method} makes stars, with its default numbers; --set and --sets transitive need --method tlcs"
+        )
 
     from neardup.partition.parameters import Parameters, with_numbers
     from streams.files.fetching import fetched, forget, inputs_of
@@ -343,7 +350,7 @@ def _print_summary(made: "Summary", out: Path) -> None:
     """Prints counts, the largest sets and problems."""
     from rich.console import Console
 
-    from neardup.report.partition_report import unsigned
+    from neardup.report.partition_report import missed
     from neardup.urls import name_of
     from streams.process.terminal import safe, table_of
 
@@ -352,16 +359,16 @@ def _print_summary(made: "Summary", out: Path) -> None:
         f"{counted(counts.documents, 'document')} in {made.seconds:,.1f} s: {counted(made.sets, 'set')} of two or "
         f"more with {counted(made.in_sets, 'document')}; equal texts of others: {counts.repeats:,}"
     )
-    compared, similar = (sum(one[i] for one in counts.rounds) for i in (0, 1))
-    console.print(
-        f"{counted(counts.signatures, 'signature')}, {counts.dropped_signatures:,} dropped as template or spam; "
-        f"{counted(counts.sets, 'perhaps-similar set')}; {counted(compared, 'pair')} compared in "
-        f"{counted(len(counts.rounds), 'round')}, "
-        f"{similar:,} similar"
-    )
-    console.print(f"left uncompared in a set: {counts.uncompared:,}")
-    if advice := unsigned(asdict(counts)):
-        console.print(advice)
+    if not made.plan["parameters"].get("rule"):
+        compared, similar = (sum(one[i] for one in counts.rounds) for i in (0, 1))
+        console.print(
+            f"{counted(counts.signatures, 'signature')}, {counts.dropped_signatures:,} dropped as template or spam; "
+            f"{counted(counts.sets, 'perhaps-similar set')}; {counted(compared, 'pair')} compared in "
+            f"{counted(len(counts.rounds), 'round')}, "
+            f"{similar:,} similar"
+        )
+    for sentence in missed(made.to_json()):
+        console.print(sentence)
     table = table_of("largest sets", ">documents")
     for url, size in made.largest[:PROBLEMS_SHOWN]:
         table.add_row(safe(name_of(url), 100), f"{size:,}")

@@ -65,6 +65,9 @@ def partition_online(
         summary = summed_up((line["representative"]["url"], line["size"]) for line in lines)
         verdicts = [verdict["verdict"] for _, members in clusters.values() for verdict in members.values()]
         summary.counts.documents, summary.counts.repeats = len(verdicts), verdicts.count("exact_duplicate")
+        summary.counts.alone = sum(
+            bool(one.get("thin")) for _, members in clusters.values() for one in members.values()
+        )
         summary.refused, summary.reasons = sum(result.reasons.values()), result.reasons
         summary.problems, summary.problems_total = result.problems, result.problems_total
         summary.passed_over = result.passed_over
@@ -106,12 +109,19 @@ def _line(representative: str, members: dict[str, dict[str, Any]]) -> dict[str, 
     return {
         "representative": _place(members[chosen]),
         "size": len(members),
-        "members": [
-            _place(one) | {"verdict": one["verdict"], "by": (one.get("evidence") or {}).get("by")}
-            for url, one in members.items()
-            if url != chosen
-        ],
+        "members": [_member(one, members) for url, one in members.items() if url != chosen],
     }
+
+
+def _member(verdict: dict[str, Any], members: Mapping[str, dict[str, Any]]) -> dict[str, Any]:
+    """A member with its verdict; a near-duplicate also with the page that it was compared with, if that is in the set,
+    and their tape score."""
+    evidence = verdict.get("evidence") or {}
+    out = _place(verdict) | {"verdict": verdict["verdict"], "by": evidence.get("by")}
+    near = (verdict.get("representative") or {}).get("url")
+    if verdict["verdict"] == "near_duplicate" and near in members and "tape_score" in evidence:
+        out |= {"near": near, "score": evidence["tape_score"]}
+    return out
 
 
 def _place(verdict: dict[str, Any]) -> dict[str, Any]:

@@ -54,7 +54,8 @@ class Engine(Protocol):
 class PartitionCounts:
     """Counts of a partition.
 
-    repeats: documents with the text of another one. alone: documents without a signature or text.
+    repeats: documents with the text of another one. alone: documents for which only equal texts were found: without a
+    signature or text, or by an online rule with fewer tokens than `thin_tokens`.
     rounds: (pairs compared, pairs found similar) per round. uncompared: documents left in a set after the last round.
     """
 

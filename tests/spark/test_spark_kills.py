@@ -42,7 +42,14 @@ def expected(corpus: list[Path], tmp_path_factory: pytest.TempPathFactory) -> by
 
 @contextmanager
 def started(corpus: list[Path], out: Path, flags: list[str]) -> Iterator[subprocess.Popen[bytes]]:
-    command = [sys.executable, "-c", "from streams.commands import main; main()", "partition", *map(str, corpus)]
+    command = [
+        sys.executable,
+        "-c",
+        "from streams.commands import main; main()",
+        "partition",
+        "--method=tlcs",
+        *map(str, corpus),
+    ]
     out.parent.mkdir(exist_ok=True)
     path = os.pathsep.join([str(Path(__file__).parents[2]), os.environ.get("PYTHONPATH", "")])
     with subprocess.Popen(

@@ -63,6 +63,7 @@ def main() -> None:
         "from streams.commands import main; main()",
         "partition",
         corpus,
+        "--method=tlcs",
         "--again",
         "--json",
     ]

@@ -69,7 +69,14 @@ def split_corpus(folder: Path, documents: int) -> list[Path]:
 
 def _run(corpus: Sequence[Path], scratch: Path, flags: Sequence[str]) -> tuple[float, "Watched", int]:
     """(seconds, its processes, sets) of one partition."""
-    command = [sys.executable, "-c", "from streams.commands import main; main()", "partition", *map(str, corpus)]
+    command = [
+        sys.executable,
+        "-c",
+        "from streams.commands import main; main()",
+        "partition",
+        "--method=tlcs",
+        *map(str, corpus),
+    ]
     out = scratch / "sets"
     began = time.monotonic()
     with subprocess.Popen(

@@ -24,8 +24,10 @@ def test_urls_and_patterns_are_read_as_files_are(shell: Shell, store: fsspec.Abs
     for half in (0, 1):
         text = "".join(json.dumps(one) + "\n" for one in entries[half * 9 : half * 9 + 9])
         store.pipe(f"/crawl/{half}/pages.jsonl", text.encode())
-    assert shell("partition", "crawl.jsonl", "--out", "here", "--workers", "1", "--quiet").code == 0
-    ended = shell("partition", "memory://crawl/*/pages.jsonl", "--out", "there", "--workers", "1", "--quiet")
+    assert shell("partition", "crawl.jsonl", "--out", "here", "--method", "tlcs", "--workers", "1", "--quiet").code == 0
+    ended = shell(
+        "partition", "memory://crawl/*/pages.jsonl", "--out", "there", "--method", "tlcs", "--workers", "1", "--quiet"
+    )
     assert ended.code == 0, ended.err
     assert sorted(map(sorted, read(shell.folder / "there" / "sets.jsonl"))) == sorted(
         map(sorted, read(shell.folder / "here" / "sets.jsonl"))

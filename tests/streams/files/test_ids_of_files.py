@@ -179,7 +179,7 @@ def test_an_id_that_repeats_is_kept_where_a_scan_went_on_and_by_a_partition(
     assert {id_of(url) for url in whole} == {str(row) for row in range(20)}
     monkeypatch.chdir(shell.folder)
     pytest.importorskip("duckdb")
-    ended = shell("partition", "a.jsonl", "--out", "sets", "--workers", "1")
+    ended = shell("partition", "a.jsonl", "--out", "sets", "--method", "tlcs", "--workers", "1")
     assert ended.code == 3, ended.err
     assert "another text" in ended.out
 

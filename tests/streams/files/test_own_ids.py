@@ -66,11 +66,11 @@ def test_a_report_shows_ids(scanned: Shell) -> None:
     assert INTERNAL not in re.sub(r"{&#34;a&#34;: .*}", "", text)  # lines for a file of labels
 
 
-@pytest.mark.parametrize("how", [(), ("--method", "tape")], ids=["texts", "online"])
-def test_a_partition_has_ids_beside_urls(shell: Shell, how: tuple[str, ...]) -> None:
-    if not how:
+@pytest.mark.parametrize("how", ["tlcs", "verified", "tape"])
+def test_a_partition_has_ids_beside_urls(shell: Shell, how: str) -> None:
+    if how == "tlcs":
         pytest.importorskip("duckdb")
-    code, out, _ = shell("partition", "docs.jsonl", "--out", "sets", *how)
+    code, out, _ = shell("partition", "docs.jsonl", "--out", "sets", "--method", how)
     assert code == 0
     assert INTERNAL not in out
     assert INTERNAL not in (shell.folder / "sets" / "report.html").read_text()

@@ -92,7 +92,7 @@ def test_editions_without_punctuation_are_the_same_sets(tmp_path: Path) -> None:
 def test_documents_without_a_signature_are_counted_for_people(shell: Shell) -> None:
     short = [entry(f"https://a.example/{n}", f"<p>one short line number {n}</p>".encode()) for n in range(9)]
     write(shell.folder / "crawl.jsonl", [*items(1), *short])
-    ended = shell("partition", "crawl.jsonl", "--out", "out", "--workers", "1")
+    ended = shell("partition", "crawl.jsonl", "--out", "out", "--method", "tlcs", "--workers", "1")
     advice = "9 of 12 documents have no signature, so only equal texts were found for them: neardup partition --method"
     assert advice in " ".join(ended.out.split())
     assert json.loads((shell.folder / "out" / "summary.json").read_bytes())["counts"]["alone"] == 9
@@ -226,7 +226,7 @@ def test_a_folder_of_another_plan_is_refused_unless_asked(tmp_path: Path) -> Non
 )
 def test_numbers_that_are_none_are_reported(shell: Shell, numbers: list[str], message: str) -> None:
     write(shell.folder / "crawl.jsonl", items(1))
-    ended = shell("partition", "crawl.jsonl", *(part for one in numbers for part in ("--set", one)))
+    ended = shell("partition", "crawl.jsonl", "--method", "tlcs", *(part for one in numbers for part in ("--set", one)))
     assert ended.code == 2
     assert message in ended.err
     assert not (shell.folder / "partition").exists()
@@ -234,17 +234,34 @@ def test_numbers_that_are_none_are_reported(shell: Shell, numbers: list[str], me
 
 def test_command_prints_its_counts(shell: Shell) -> None:
     write(shell.folder / "crawl.jsonl", items(4))
-    ended = shell("partition", "crawl.jsonl", "--out", "sets", "--workers", "1")
+    ended = shell("partition", "crawl.jsonl", "--out", "sets", "--method", "tlcs", "--workers", "1")
     assert ended.code == 0
     assert "12 documents" in ended.out
     assert "4 sets of two or more with 12 documents" in ended.out
-    again = shell("partition", "crawl.jsonl", "--out", "sets", "--workers", "1", "--json")
+    again = shell("partition", "crawl.jsonl", "--out", "sets", "--method", "tlcs", "--workers", "1", "--json")
     output = json.loads(again.out)
     assert output["sets"] == 4
     assert output["plan"]["parameters"]["slope_max"] == 0.1
     assert shell("partition", "crawl.jsonl", "--method", "magic").code == 2
     assert shell("partition", "crawl.jsonl", "--sets", "heaps").code == 2
     assert shell("partition", "missing.jsonl").code == 2
+
+
+def test_the_default_method_finds_near_duplicates_among_short_texts(shell: Shell) -> None:
+    """Texts of 30 words without punctuation have no signature, and one word of each second one differs."""
+    lines = [" ".join(sentences(n // 2, 5)).replace(".", "") for n in range(20)]
+    rows = [{"id": str(n), "text": line.replace(" ", " edited ", n % 2)} for n, line in enumerate(lines)]
+    write(shell.folder / "texts.jsonl", [*rows, {"id": "thin", "text": "three words only"}])
+    for how, sets, missed in (
+        ((), {10}, ["1 of 21 documents have fewer than 20 tokens", "share no key were not compared"]),
+        (("--method", "tlcs"), {0, 1}, ["of 21 documents have no signature", "without a common signature"]),
+    ):
+        ended = shell("partition", "texts.jsonl", "--out", f"sets{len(how)}", "--workers", "1", *how)
+        assert ended.code == 0, ended.err
+        assert len(read(shell.folder / f"sets{len(how)}" / "sets.jsonl")) in sets
+        assert ("signature" in ended.out) == bool(how)
+        for output in (ended.out, (shell.folder / f"sets{len(how)}" / "report.html").read_text()):
+            assert all(sentence in " ".join(output.split()) for sentence in missed)
 
 
 @pytest.mark.parametrize("rule", ["verified", "simhash64"])
@@ -261,9 +278,13 @@ def test_an_online_rule_makes_stars(shell: Shell, rule: str) -> None:
     names = {member["verdict"] for line in lines for member in line["members"]}
     assert names <= {"near_duplicate", "exact_duplicate", "same_content"}
     assert "exact_duplicate" in names
+    near = [member for line in lines for member in line["members"] if member["verdict"] == "near_duplicate"]
+    assert all(0.5 < member["score"] < 1 and member["near"] for member in near)
     assert json.loads((shell.folder / "sets" / "summary.json").read_text())["counts"]["documents"] == len(entries)
     assert shell("partition", "crawl.jsonl", "--method", rule, "--sets", "transitive").code == 2
-    assert shell("partition", "crawl.jsonl", "--method", rule, "--set", "rounds=2").code == 2
+    for options in (["--set", "rounds=2"], ["--sets", "transitive"], ["--engine", "spark"]):
+        ended = shell("partition", "crawl.jsonl", "--method", rule, *options)
+        assert (ended.code, "--method tlcs" in ended.err) == (2, True)
 
 
 def test_a_learned_model_makes_stars(shell: Shell) -> None:

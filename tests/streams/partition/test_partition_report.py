@@ -26,7 +26,7 @@ def test_a_later_partition_of_a_process_reads_its_own_texts(shell: Shell) -> Non
     """Its folder may be that of an earlier one, with files of the same names and other contents."""
     for entries in (items(12)[:18], items(12)[18:]):
         write(shell.folder / "crawl", entries)
-        assert shell("partition", "crawl", "--out", "sets", "--workers", "1", "--quiet").code == 0
+        assert shell("partition", "crawl", "--out", "sets", "--method", "tlcs", "--workers", "1", "--quiet").code == 0
         assert "100% of 18 documents are in 6 sets" in " ".join(text(shell.folder / "sets" / "report.html").split())
         shutil.rmtree(shell.folder / "sets")
 
@@ -41,7 +41,7 @@ def test_the_report_shows_sets_and_pairs(shell: Shell, kind: str) -> None:
             file = shell.folder / "crawl" / one["url"].replace("https://", "").replace("/", "-")
             file.parent.mkdir(exist_ok=True)
             file.with_name(file.name + ".html").write_text(one["body"])
-    ended = shell("partition", "crawl", "--out", "sets", "--workers", "1", "--quiet")
+    ended = shell("partition", "crawl", "--out", "sets", "--method", "tlcs", "--workers", "1", "--quiet")
     assert ended.code == 0, ended.err
     values = text(shell.folder / "sets" / "report.html")
     assert "100% of 18 documents are in 6 sets of two or more." in " ".join(values.split())
@@ -59,7 +59,7 @@ def test_hostile_texts_are_escaped(shell: Shell) -> None:
     pages = [page(lines, HOSTILE), page(edited(lines, 5), HOSTILE)]
     url = "https://a.example/?q=" + HOSTILE
     write(shell.folder / "crawl.jsonl", [entry(f"{url}{at}", body) for at, body in enumerate(pages)])
-    assert shell("partition", "crawl.jsonl", "--out", "sets", "--workers", "1", "--quiet").code == 0
+    assert shell("partition", "crawl.jsonl", "--out", "sets", "--method", "tlcs", "--workers", "1", "--quiet").code == 0
     report = (shell.folder / "sets" / "report.html").read_text(encoding="utf-8")
     assert "<script" not in report
     assert "default-src 'none'" in report
@@ -72,6 +72,8 @@ def test_an_online_rules_partition_has_one_too(shell: Shell) -> None:
     words = " ".join(text(shell.folder / "sets" / "report.html").split())
     assert "documents are in" in words
     assert "method verified" in words
+    assert "decided by tape" in words
+    assert "a sentence of edition" in words
 
 
 def test_pages_that_are_gone_are_marked() -> None:
