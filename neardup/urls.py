@@ -7,8 +7,10 @@ document: it begins with `!` (the AJAX crawling scheme, which search engines def
 mode of the routers of Vue, Angular, React and others), and something follows. All other fragments are removed, so that
 the anchors of one page stay one URL: `#section`, `#L10`, `#:~:text=`, an empty one. `#/`, `#!` and `#!/` are the start
 of an application, which is the page itself. The part of a route after a further `#` is an anchor within the route,
-unless a slash precedes it, as in `#/room/#name`; `:~:` and what follows are directives for the browser (WICG, Scroll
-to Text Fragment). Routers with other fragments (`#orders/12`) cannot be told from anchors: their pages count as one.
+unless a slash precedes it and something follows, as in `#/room/#name`; `:~:` and what follows are directives for the
+browser (WICG, Scroll to Text Fragment). A route that makes a URL too long is cut off, since the page itself can be
+read: pages whose routes differ only beyond that count as one. So do pages of routers with other fragments
+(`#orders/12`), which cannot be told from anchors.
 """
 
 import hashlib
@@ -51,8 +53,10 @@ _NORMAL = re.compile(
 _PARTS = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*+)://([^/?]*+)([^?]*+)(\?.*+)?\Z", re.DOTALL)
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 # A fragment that is a route; without the anchor within it. Some programs encode its first character.
-_ROUTE = re.compile(r"(!|%21|/|%2[Ff])((?:[^#]|(?<=/)#)*+)", re.DOTALL)
-_DIRECTIVE = ":~:"
+_ROUTE = re.compile(r"[!/](?:[^#]|(?<=/)#(?!#|\Z))*+", re.DOTALL)
+_FIRST = {"%21": "!", "%2f": "/"}
+_DIRECTIVE = re.compile(":(?:~|%7[Ee]):")
+_PART_OF_ENCODED = re.compile(r"%[0-9A-F]?\Z")
 _PERCENT = re.compile(rf"%[0-9A-Fa-f]{{2}}|%|[^{_SAFE}?%]++")
 _UNRESERVED = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
 _HOST = re.compile(r"[a-z0-9_-]++(?:\.[a-z0-9_-]++)*+\.?\Z")
@@ -99,12 +103,12 @@ def normalise_url(url: str, url_bytes_max: int = URL_BYTES_MAX) -> str:
     try:
         authority = _authority(scheme, authority)
         path = _without_dot_segments(_encode(path)) or "/"
-        normal = f"{scheme}://{authority}{path}{_encode(query or '')}{_route(fragment)}"
+        normal = f"{scheme}://{authority}{path}{_encode(query or '')}"
     except ValueError as error:  # UnicodeError of a lone surrogate in the host among them
         raise BadPage(f"not a URL: {error}: {url[:200]!r}") from error
     if len(normal) > url_bytes_max:
         raise BadPage(f"URL of more than {url_bytes_max} bytes: {normal[:80]!r}...")
-    return normal
+    return normal + _route(fragment, url_bytes_max - len(normal))
 
 
 def host_of(url: str) -> str:
@@ -250,15 +254,17 @@ def _encode_match(match: re.Match[str]) -> str:
     return percent_encoded(found)
 
 
-def _route(fragment: str) -> str:
-    """Returns "#" and the fragment in normal form if it is a route; else ""."""
-    found = _ROUTE.match(fragment)
+def _route(fragment: str, bytes_max: int) -> str:
+    """Returns "#" and the first bytes of the fragment in normal form if it is a route; else ""."""
+    fragment = _FIRST.get(fragment[:3].lower(), fragment[:3]) + fragment[3:]
+    found = _ROUTE.match(_DIRECTIVE.split(fragment, 1)[0])
     if not found:
         return ""
-    first = "!" if found[1] in ("!", "%21") else "/"
-    route = first + _encode(found[2]).replace("#", "%23")
-    route = route.partition(_DIRECTIVE)[0]
-    return "#" + route if route.strip("!/") else ""
+    # Encoding makes a byte of three at most: what lies behind these is cut off in any case.
+    route = "#" + found[0][0] + _encode(found[0][1 : 3 * bytes_max + 4])
+    if len(route) > bytes_max:
+        route = _PART_OF_ENCODED.sub("", route[:bytes_max])
+    return route if route.strip("#!/") else ""
 
 
 def _without_dot_segments(path: str) -> str:

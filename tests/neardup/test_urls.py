@@ -71,6 +71,14 @@ from neardup.urls import hen_site, host_of, normalise_url, site_of
         ("http://a/#!/", "http://a/"),
         ("http://a/#!#x", "http://a/"),
         ("http://a/#/:~:text=some", "http://a/"),
+        ("http://a/#/#:~:text=some", "http://a/"),
+        ("http://a/#/room/#:%7E:text=some", "http://a/#/room/"),
+        ("http://a/#/room/#", "http://a/#/room/"),
+        ("http://a/#/#x", "http://a/#/%23x"),
+        ("http://a/#%2F#x", "http://a/#/%23x"),
+        ("http://a/#%2f#", "http://a/"),
+        ("http://a/#/##x", "http://a/"),
+        ("http://a/#/a%2F#x", "http://a/#/a%2F"),
         ("http://a/#", "http://a/"),
         ("http://a/#L10", "http://a/"),
         ("http://a/#a/b", "http://a/"),
@@ -147,7 +155,7 @@ def test_length_cap_counts_the_normal_form() -> None:
     assert normalise_url(url) == url
     assert normalise_url("http://a/" + "x" * 2039 + "#" + "y" * 5000) == url
     with pytest.raises(BadPage, match="2048 bytes"):
-        normalise_url("http://a/" + "x" * 2039 + "#/y")
+        normalise_url(f"{url}y#/y")
     with pytest.raises(BadPage, match="16 bytes"):
         normalise_url("http://a/ääää", 16)
 
@@ -191,8 +199,34 @@ def test_normal_form_is_ascii_and_its_own_normal_form(scheme: str, rest: str) ->
 def test_a_route_is_kept_or_removed_whole(fragment: str) -> None:
     normal = normalise_url("http://a.b/c#" + fragment)
     kept = normal.removeprefix("http://a.b/c")
-    assert kept == "" or (kept[:2] in ("#/", "#!") and "#" not in kept[1:] and kept.strip("#!/"))
+    assert kept == "" or (kept[:2] in ("#/", "#!") and "#" not in kept[1:] and ":~:" not in kept and kept.strip("#!/"))
     assert normalise_url(normal) == normal
+
+
+@pytest.mark.parametrize(
+    ("fragment", "kept"),
+    [
+        ("/" + "r" * 5000, "#/" + "r" * 86),
+        ("/" + "r" * 80 + "é" * 9, "#/" + "r" * 80 + "%C3%A9"),
+        ("/" + "r" * 85 + "é", "#/" + "r" * 85),
+        ("/" + "r" * 86 + "#" + "x" * 5000, "#/" + "r" * 86),
+        ("x" * 5000, ""),
+    ],
+    ids=["long", "between two bytes", "within an encoded byte", "long anchor", "no route"],
+)
+def test_a_route_that_does_not_fit_is_cut_off(fragment: str, kept: str) -> None:
+    url = "http://a.b/c"
+    normal = normalise_url(f"{url}#{fragment}", 100)
+    assert normal == url + kept
+    assert normalise_url(normal, 100) == normal
+    with pytest.raises(BadPage, match="more than 100 bytes"):
+        normalise_url(f"http://a.b/{'c' * 90}", 100)
+
+
+@pytest.mark.parametrize(("room", "kept"), [(0, ""), (1, ""), (2, ""), (3, "#/r"), (5, "#/red")])
+def test_a_route_without_room_is_removed(room: int, kept: str) -> None:
+    url = "http://a.b/" + "c" * (89 - room)
+    assert normalise_url(f"{url}#/red", 100) == url + kept
 
 
 @given(st.binary(max_size=20), st.booleans())
