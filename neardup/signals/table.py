@@ -112,12 +112,18 @@ SETS: Mapping[str, tuple[str, ...]] = {
     "F+R+FS": group("F", "R", "FS"),
     "F+R+FS+RS": group("F", "R", "FS", "RS"),
 }
-#: The paper's final model: all signals but those of fetched snippets, lengths instead of MCD of whole bodies.
-FINAL = "F+R+RS, body length for body MCD"
-#: The sets that are measured: the paper's, and what it names as further work.
+#: The paper's final model, with the MCD of bodies.
+FINAL = "F+R+RS"
+#: The variant of the paper's section 5.3: no MCD of bodies, that of snippets stays, no body length.
+VARIANT = "F+R+RS without body MCD"
+_BODY_MCD = ("mcd_fetched", "mcd_rendered")
+#: The sets that are measured: the paper's, its variant, body length for body MCD (ours), and its further work.
 MEASURED: Mapping[str, tuple[str, ...]] = {
     **SETS,
-    FINAL: tuple(name.replace("mcd_", "body_length_") if name.startswith("mcd_") else name for name in SETS["F+R+RS"]),
+    VARIANT: tuple(name for name in SETS[FINAL] if name not in _BODY_MCD),
+    "F+R+RS, body length for body MCD": tuple(
+        name.replace("mcd_", "body_length_") if name in _BODY_MCD else name for name in SETS[FINAL]
+    ),
     "F + main content": (*SETS["F"], "main_content"),
     "F + URL": (*SETS["F"], "url"),
 }
