@@ -14,11 +14,13 @@ import binascii
 import dataclasses
 import json
 from collections.abc import Collection, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
+import msgspec
 import orjson
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from neardup.errors import BadPage
 from neardup.fetch_times import is_readable, read_time
@@ -233,8 +235,21 @@ def guessed(fields: Fields, names: Collection[str]) -> Fields:
     return Fields(text, identity)
 
 
+#: Fields of a document that name the same things as in the `json` codec if their values are of these types.
+_OF_CRAWLER: Mapping[str, Any] = {
+    "content_type": str,
+    "http_status": int,
+    "http_method": str,
+    "truncated": str,
+    "score": Annotated[float, Meta(ge=0, le=1)],
+}
+
+
 def document_of(row: Mapping[str, Any], fields: Fields) -> Page:
-    """Returns the page of a row. Besides its own fields, a row may have `content_type` and `fetched_at`.
+    """Returns the page of a row, which may have the other fields of the `json` codec besides its id and its text.
+
+    Other programs mean other things by their names, so a value that the codec does not admit counts as missing. A row
+    without a text is gone if its status says so.
 
     With ROW as the field of the id, the URL is that of the id "": the reader of the file knows the row's number. Raises
     BadPage for a row without an id; a row without a text gives a page with a `problem`.
@@ -242,7 +257,7 @@ def document_of(row: Mapping[str, Any], fields: Fields) -> Page:
     if not fields:
         return page_of(row)
     id_field, text_field = "url" if fields.id is None else fields.id, fields.text or "body"
-    given, text, kind = row.get(id_field), row.get(text_field), row.get("content_type")
+    given, text = row.get(id_field), row.get(text_field)
     missing, wrong = no_id(id_field)
     if id_field == ROW:
         given = ""
@@ -250,15 +265,18 @@ def document_of(row: Mapping[str, Any], fields: Fields) -> Page:
         raise BadPage(missing)
     elif isinstance(given, bool) or not isinstance(given, str | int):
         raise BadPage(wrong)
-    url = url_of_id(str(given))
+    page: dict[str, Any] = {"url": url_of_id(str(given)), "fetched_at": row.get("fetched_at")}
+    for name, kind in _OF_CRAWLER.items():
+        if (value := row.get(name)) is not None:
+            with suppress(msgspec.ValidationError):
+                page[name] = msgspec.convert(value, kind)
     if fields.text is None and (isinstance(text, dict) or (text is None and row.get("body_base64") is not None)):
-        return page_of(
-            {"url": url, **{name: row.get(name) for name in ("body", "body_base64", "content_type", "fetched_at")}}
-        )
-    if not isinstance(text, str | bytes):
-        return Page(url=url, body=b"", problem=f"{text_field} is no text" if text is not None else f"no {text_field}")
-    kind = kind if isinstance(kind, str) else None
-    return page_of({"url": url, "body": text, "content_type": kind, "fetched_at": row.get("fetched_at")})
+        return page_of({**page, "body": text, "body_base64": row.get("body_base64")})
+    if isinstance(text, str | bytes) or (text is None and page.get("http_status") in GONE_STATUSES):
+        return page_of({**page, "body": text})
+    return Page(
+        url=page["url"], body=b"", problem=f"{text_field} is no text" if text is not None else f"no {text_field}"
+    )
 
 
 def no_id(field: str) -> tuple[str, str]:

@@ -222,6 +222,37 @@ def test_fields_of_a_table_are_those_of_json_lines(tmp_path: Path) -> None:
     assert "score is text, and a number is required" in pages[2].problem
 
 
+@pytest.mark.parametrize("fields", [Fields("text", None), Fields("text", "id"), Fields(None, "id")])
+def test_a_document_has_the_fields_of_the_crawler(tmp_path: Path, fields: Fields) -> None:
+    of_crawler: list[dict[str, object]] = [
+        {"http_status": 404},
+        {"http_status": 503, "score": 0.5},
+        {"http_method": "HEAD"},
+        {"truncated": "disconnect"},
+        {"truncated": "length"},
+        # of other programs, which mean other things by these names
+        {"score": 2.7, "http_status": "good", "http_method": 7, "truncated": True, "content_type": ["a"]},
+        {"score": True, "http_status": 200.0, "truncated": "no"},
+        {"score": "high", "http_status": True},
+    ]
+    text = fields.text or "body"
+    rows = [{"url": f"http://a/{n}", "id": f"http://a/{n}", text: "x", **more} for n, more in enumerate(of_crawler)]
+    rows += [{"url": "http://a/8", "id": "http://a/8", text: None, "http_status": status} for status in (410, 503)]
+    (tmp_path / "a.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    pages = [page.page for page in source_of(tmp_path / "a.jsonl", fields).read()]
+    assert [(page.status, page.score, page.truncated, page.problem) for page in pages] == [
+        (404, None, False, ""),
+        (503, 0.5, False, ""),
+        (200, None, False, "answer to HEAD"),
+        (200, None, False, "body cut off: disconnect"),
+        (200, None, True, ""),
+        *[(200, None, False, "")] * 3,
+        (410, None, False, ""),
+        (200, None, False, f"no {text}"),
+    ]
+    assert pages[8].body is None
+
+
 def test_a_row_that_cannot_be_read_costs_no_other(tmp_path: Path) -> None:
     lines = ["id,text", "1,one", "2,two,more", "", "3", '4,"', "x" * 50_000, '"', "5,five", '6,"open', "7,seven"]
     (tmp_path / "a.csv").write_text("\n".join(lines))
