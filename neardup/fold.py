@@ -220,7 +220,8 @@ def judge(
     overlay, pages, outcome = reads.overlay(), reads.pages, Outcome()
     fields = PageFields(pages, decider) if emit else None
     families = best_candidate.families_ahead(overlay) if fields is not None else {}
-    life = Lifecycle(overlay, VerdictBuilder(overlay, fields) if fields is not None else None, families)
+    builder = VerdictBuilder(overlay, fields) if fields is not None else None
+    life = Lifecycle(overlay, builder, families)
     traces: list[Trace] = []
     founders = Founders(overlay)
     plain = founders.plain if trace is None else [False] * len(pages)
@@ -250,9 +251,9 @@ def judge(
         put = members.put(i) if members is not None else None
         if put is None:
             return False
-        search, joined = put
-        if fields is not None and joined is not None:
-            outcome.verdicts.add_joined(fields, i, joined)
+        search, verdict = put
+        if verdict is not None:
+            outcome.verdicts.append(verdict)
         count(search)
         return True
 
@@ -263,8 +264,8 @@ def judge(
         if not plain[first] or not founders.put(first, last):
             for_each(run, lambda i: None if join_one(i) else judge_one(i))
             return
-        if fields is not None:
-            outcome.verdicts.add_plain(fields, first, last)
+        if builder is not None:
+            outcome.verdicts += [builder.founder(i, {"candidates": 0}) for i in run]
         outcome.scored_by_page += [0] * len(run)
 
     for_each(_runs(plain), judge_run)

@@ -19,7 +19,9 @@ def representative(overlay: Overlay, founding: int) -> Representative:
     known = overlay.representatives.get(founding)
     if known is None:
         header = overlay.header(founding)
-        known = Representative(founding, header.url, header.fetched_at, header.coordinates)
+        known = Representative(
+            page_id=founding, url=header.url, fetched_at=header.fetched_at, coordinates=header.coordinates
+        )
         overlay.representatives[founding] = known
     return known
 

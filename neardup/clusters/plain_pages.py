@@ -11,7 +11,7 @@ from neardup.clusters import best_candidate, evidence, membership
 from neardup.clusters.best_candidate import Search
 from neardup.clusters.membership import NO_URL, Target
 from neardup.clusters.overlay import Overlay
-from neardup.clusters.page_fields import Joined, PageFields
+from neardup.clusters.page_fields import PageFields
 from neardup.errors import InvariantBroken
 from neardup.index import naming_rows, rows, sketch_rows
 from neardup.index.column_families import Family
@@ -19,7 +19,7 @@ from neardup.index.reads import Missing
 from neardup.search.batch_records import Pages
 from neardup.sketch.layout import RecordKind, RecordSection
 from neardup.urls import url_hash
-from neardup.verdict import Kind
+from neardup.verdict import Kind, Verdict
 
 _UNREAD = b"unread"
 _PAGE = int(RecordKind.PAGE)
@@ -148,8 +148,8 @@ class Members:
         self._overlay, self._fields, self._families = overlay, fields, families
         self._plans = _plans(overlay)
 
-    def put(self, i: int) -> tuple[Search | None, Joined | None] | None:
-        """Puts the rows of a plain member, by position. Returns its candidates, and what its verdict needs.
+    def put(self, i: int) -> tuple[Search | None, Verdict | None] | None:
+        """Puts the rows of a plain member, by position. Returns its candidates, and its verdict.
 
         None, and nothing is put, if the page is no plain member, or no longer one. Raises Missing.
         """
@@ -192,7 +192,8 @@ class Members:
             return search, None
         representative = evidence.representative(overlay, row.founding)
         state = target.cluster_id, row.size, row.canonical or representative.url, row.revision
-        return search, Joined(kind, state, proof, representative, search is not None and search.cut)
+        cut = search is not None and search.cut
+        return search, fields.verdict(kind, i, state, proof, representative=representative, cut=cut)
 
 
 def _plans(overlay: Overlay) -> dict[int, _Plan]:

@@ -17,7 +17,7 @@ class VerdictBuilder:
 
     def __init__(self, overlay: Overlay, fields: PageFields) -> None:
         """fields: fields of the pages of the batch."""
-        self._overlay, self._fields = overlay, fields
+        self._overlay = overlay
         self._page_ids, self._verdict, self.lang = overlay.pages.page_ids, fields.verdict, fields.lang
 
     # ---- of pages of the batch -------------------------------------------------------------------------------------
@@ -57,10 +57,7 @@ class VerdictBuilder:
         if row is not None and row.live:
             found = self._overlay.clusters.need(id_key(row.cluster))
             cluster = _of_cluster(row.cluster, found, evidence.representative(self._overlay, found.founding))
-        verdict = self._verdict(kind, i, cluster, proof or {}, standing=standing)
-        if kind is Kind.REJECTED:
-            verdict.reason = self._fields.reason(i)
-        return verdict
+        return self._verdict(kind, i, cluster, proof or {}, standing=standing)
 
     def gone(self, i: int) -> Verdict:
         return self._verdict(Kind.GONE, i, _NO_CLUSTER, {})
@@ -73,15 +70,13 @@ class VerdictBuilder:
 
     def stands_aside(self, i: int, n: int, row: UrlRow, proof: Evidence) -> Verdict:
         """A page that lost its cluster to a page of the batch, and became a member."""
-        verdict = _caused(self._overlay, row.standing, self._page_ids[i], n, row.page_id, row.cluster)
-        verdict.evidence = proof
-        return verdict
+        return _caused(self._overlay, row.standing, self._page_ids[i], n, row.page_id, row.cluster, proof)
 
 
 def promoted(overlay: Overlay, cluster_id: int, cause: int, n: int) -> Verdict:
     """The page that took a cluster over. cause, n: the verdict's id."""
     founding = overlay.clusters.need(id_key(cluster_id)).founding
-    return _caused(overlay, Kind.PROMOTED, cause, n, founding, cluster_id)
+    return _caused(overlay, Kind.PROMOTED, cause, n, founding, cluster_id, {})
 
 
 def taken_down(header: Header, decider: Decider, cause: int) -> Verdict:
@@ -95,31 +90,41 @@ def taken_down(header: Header, decider: Decider, cause: int) -> Verdict:
         cause: page id of the takedown.
     """
     return Verdict(
-        *(Kind.GONE, cause, 0, header.url, header.fetched_at, header.coordinates, decider.scheme, decider.digest),
+        verdict=Kind.GONE,
+        page_id=cause,
+        n=0,
+        url=header.url,
+        fetched_at=header.fetched_at,
+        coordinates=header.coordinates,
+        scheme=decider.scheme,
+        decider=decider.digest,
         reason=TAKEN_DOWN,
         site=header.site_name or None,
     )
 
 
-def _caused(overlay: Overlay, kind: Kind, cause: int, n: int, page_id: int, cluster_id: int) -> Verdict:
+def _caused(
+    overlay: Overlay, kind: Kind, cause: int, n: int, page_id: int, cluster_id: int, proof: Evidence
+) -> Verdict:
     """A verdict on a page because of another one."""
     cluster, header, decider = overlay.clusters.need(id_key(cluster_id)), overlay.header(page_id), overlay.decider
     representative = evidence.representative(overlay, cluster.founding)
     _, size, canonical, revision = _of_cluster(cluster_id, cluster, representative)
     return Verdict(
-        kind,
-        cause,
-        n,
-        header.url,
-        header.fetched_at,
-        header.coordinates,
-        decider.scheme,
-        decider.digest,
+        verdict=kind,
+        page_id=cause,
+        n=n,
+        url=header.url,
+        fetched_at=header.fetched_at,
+        coordinates=header.coordinates,
+        scheme=decider.scheme,
+        decider=decider.digest,
         representative=representative,
         cluster=cluster_id,
         cluster_size=size,
         canonical=canonical,
         revision=revision,
+        evidence=proof,
         title=header.title or None,
         site=header.site_name or None,
         lang=header.lang or None,

@@ -443,12 +443,7 @@ class _Scan:
         self.result.problems_total += record.problems_total
 
     def _count(self, verdicts: BatchVerdicts) -> None:
-        for page in verdicts.plain_pages():
-            self._counts[page.kind.value] += 1
-            self._pages_in += 1
-            self._readable.add(page.source)
-            self._count_site(page.url, page.site, is_duplicate=page.kind in DUPLICATES)
-        for verdict in verdicts.made():
+        for verdict in verdicts:
             if not verdict.n or verdict.verdict is Kind.PROMOTED:
                 self._counts[verdict.verdict.value] += 1
             if verdict.n:

@@ -209,9 +209,21 @@ def state_rows() -> list[bytes]:
     ]
 
 
+def _verdict() -> bytes:
+    return Verdict(
+        verdict=Kind.UNIQUE,
+        page_id=1,
+        n=0,
+        url="http://a.example/",
+        fetched_at=5,
+        coordinates=Coordinates(SOURCE.hex(), 0, 1),
+        scheme=SCHEME.digest,
+        decider=DECIDER.digest,
+    ).to_json()
+
+
 def lines() -> list[bytes]:
-    at = Coordinates(SOURCE.hex(), 0, 1)
-    verdict = Verdict(Kind.UNIQUE, 1, 0, "http://a.example/", 5, at, SCHEME.digest, DECIDER.digest).to_json()
+    verdict = _verdict()
     other = verdict.replace(b'"offset":1', b'"offset":2')
     label = b'{"a": "http://a.example/", "b": "http://b.example/", "label": "duplicate"}'
     result = b'{"url": "http://a.example/", "body": "<p>x", "query": "wool", "lang": "en", "rendered": "<p>y"}'
@@ -288,8 +300,7 @@ def input_file() -> list[bytes]:
 
 def records_of_ours() -> list[bytes]:
     manifest = Manifest(5, 6, "s", "d", "l", "1.0", (StoredFile("index/1.sst", 3, "00"),))
-    at = Coordinates(SOURCE.hex(), 0, 1)
-    verdict = Verdict(Kind.UNIQUE, 1, 0, "http://a.example/", 5, at, SCHEME.digest, DECIDER.digest).to_json()
+    verdict = _verdict()
     values: list[dict[str, object]] = [
         {"format": 1, "generation": "g", "before": None, "since_ms": 5},
         {"format": 1, "policy": "shortest"},

@@ -9,7 +9,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from neardup.clusters import plain_pages
-from neardup.clusters.batch_verdicts import BatchVerdicts
 from neardup.fold import fold
 from neardup.index.memory import MemoryStore
 from neardup.sketch.layout import field_at
@@ -52,14 +51,34 @@ def one_by_one(monkeypatch):
     monkeypatch.setattr(plain_pages, "_plans", lambda overlay: {})
 
 
+def counting(monkeypatch, plain):
+    """Counts the pages that take a shortcut, by kind of verdict."""
+    founders, members = plain_pages.Founders.put, plain_pages.Members.put
+
+    def put_founders(self, first, last):
+        done = founders(self, first, last)
+        plain[Kind.UNIQUE] += done * (last - first)
+        return done
+
+    def put_member(self, i):
+        done = members(self, i)
+        if done is not None:
+            plain[done[1].verdict] += 1
+        return done
+
+    monkeypatch.setattr(plain_pages.Founders, "put", put_founders)
+    monkeypatch.setattr(plain_pages.Members, "put", put_member)
+
+
 def outcomes(records, decider, size):
     """Outcomes of batches, and the kinds of the plain pages in them."""
     store, out, plain = MemoryStore(), [], Counter()
-    for batch in slices_of(records, endless(size) if isinstance(size, int) else iter(size)):
-        outcome = fold(batch, store, decider)
-        plain.update(page.kind for page in outcome.verdicts.plain_pages())
-        out.append((outcome.verdicts.lines(), outcome))
-        store.write(outcome.writes)
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        counting(monkeypatch, plain)
+        for batch in slices_of(records, endless(size) if isinstance(size, int) else iter(size)):
+            outcome = fold(batch, store, decider)
+            out.append((outcome.verdicts.lines(), outcome))
+            store.write(outcome.writes)
     return out, plain
 
 
@@ -170,29 +189,3 @@ def test_a_judge_makes_the_same_of_them(shards, seed):
         expected = lockstep(messages, decider)
     assert (together.verdicts, together.effects) == (expected.verdicts, expected.effects)
     assert rows_in(together.rows) == rows_in(expected.rows)
-
-
-def test_the_verdicts_of_a_batch_are_a_sequence_of_verdicts():
-    (batch,) = slices_of(mixed(1), endless(1000))
-
-    def folded(before=()):
-        verdicts = BatchVerdicts(before)
-        verdicts += fold(batch, MemoryStore(), DECIDERS["plain"]).verdicts
-        verdicts.name_origin("log", "generation")
-        return verdicts
-
-    fresh, read = folded(), folded()
-    made = list(read)
-    assert (len(list(fresh.plain_pages())) >= 20, list(read.plain_pages())) == (True, [])
-    assert fresh.lines() == [verdict.to_json() for verdict in made]
-    assert {(verdict.log, verdict.generation) for verdict in made} == {("log", "generation")}
-    for each in (fresh, read):
-        assert each.kinds() == Counter(verdict.verdict for verdict in made)
-        assert each.urls() == [verdict.url.encode() for verdict in made]
-        assert each.page_ids() == [verdict.page_id for verdict in made if not verdict.n]
-        assert each.sources() == {verdict.coordinates.source for verdict in made}
-    plain = next(folded().plain_pages())
-    own = next(verdict for verdict in made if verdict.page_id == plain.page_id)
-    assert plain == (own.verdict, own.page_id, own.coordinates.source, own.url, own.site or "")
-    assert fresh[-3:] == made[-3:]
-    assert folded(made[:2]) == [*made[:2], *made]

@@ -6,7 +6,16 @@ from neardup.errors import CorruptRecord
 from neardup.verdict import Coordinates, Kind, Verdict
 from streams.formats.verdict_records import decode_verdict
 
-VERDICT = Verdict(Kind.UNIQUE, 1, 0, "http://a.example/", 5, Coordinates(), "5" * 32, "d" * 32).to_json()
+VERDICT = Verdict(
+    verdict=Kind.UNIQUE,
+    page_id=1,
+    n=0,
+    url="http://a.example/",
+    fetched_at=5,
+    coordinates=Coordinates(),
+    scheme="5" * 32,
+    decider="d" * 32,
+).to_json()
 
 
 def test_a_verdict_is_read() -> None:

@@ -3,7 +3,7 @@
 import contextlib
 import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from copy import copy
 from typing import Any
 from unittest import mock
 
@@ -62,12 +62,21 @@ def entered(
     chain = hashlib.blake2b(chain + entry + record, digest_size=8).digest()
     kind = Kind.UNIQUE if known == b"0" else Kind.UNCHANGED
     evidence = {"chain": chain.hex()}
-    at = header.coordinates
     first = Verdict(
-        kind, number, 0, header.url, header.fetched_at, at, decider.scheme, decider.digest, evidence=evidence
+        verdict=kind,
+        page_id=number,
+        n=0,
+        url=header.url,
+        fetched_at=header.fetched_at,
+        coordinates=header.coordinates,
+        scheme=decider.scheme,
+        decider=decider.digest,
+        evidence=evidence,
     )
     if int(known) % 3 == 2:
-        return chain, [first, replace(first, verdict=Kind.PROMOTED, n=1)]
+        promoted = copy(first)
+        promoted.verdict, promoted.n = Kind.PROMOTED, 1
+        return chain, [first, promoted]
     return chain, [first]
 
 
@@ -83,7 +92,17 @@ def taken_down(
     chain = hashlib.blake2b((chain or b"") + b"%d " % cause + takedown.hash, digest_size=8).digest()
     index.add({Family.META: {b"chain": chain}, Family.URLS: dict.fromkeys(named)})
     verdicts = [
-        Verdict(Kind.GONE, cause, n, url, 0, Coordinates(), decider.scheme, decider.digest, reason=chain.hex())
+        Verdict(
+            verdict=Kind.GONE,
+            page_id=cause,
+            n=n,
+            url=url,
+            fetched_at=0,
+            coordinates=Coordinates(),
+            scheme=decider.scheme,
+            decider=decider.digest,
+            reason=chain.hex(),
+        )
         for n, url in enumerate(named.values(), 1)
     ]
     return Removed(len(named), len(named), 0, len(named), verdicts if emit else [])
