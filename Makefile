@@ -191,10 +191,14 @@ ablation: $(READY)
 	$(BIN)/python -m tests.measure.gate.ablation $(if $(SETS),--data $(SETS))
 
 # Near-duplicate rules on packages of documentation, which clients fetch into a cache first. ONLY: streams whose name, kind
-# or generator has this; QUICK=1: the default rule and tape alone. A run goes on where it ended.
+# or generator has this; QUICK=1: the default rule and tape alone; SITES=1: made-up and crawled sites alone; KEPT_BACK=1: the
+# sites by which no rule is chosen. A run goes on where it ended.
 commons: $(READY)
+ifndef SITES
 	$(BIN)/python -m tests.measure.commons fetch
 	nice $(BIN)/python -m tests.measure.commons run --only "$(ONLY)" $(if $(SETS),--data $(SETS)) $(if $(QUICK),--quick) $(if $(STEPS),--steps)
+endif
+	nice $(BIN)/python -m tests.measure.commons sites --only "$(ONLY)" $(if $(SETS),--data $(SETS)) $(if $(QUICK),--quick) $(if $(KEPT_BACK),--kept-back) --json build/sites.json
 
 # All rules on pages whose truth is known: a made-up web (docs beside it: see tests/measure/gate/web.py), and public archives.
 PAGES ?= 10000

@@ -35,7 +35,7 @@ def drawn(streams: Sequence[Stream], count: int, seed: int) -> Iterator[Drawn]:
     for stream in sorted(packages, key=lambda one: _rank(one.name, seed)):
         truth = stream.load()
         assert isinstance(truth, Truth)
-        records = rules.sketched([(page.url, page.body) for page in truth.pages])
+        records = rules.sketched(truth.read())
         found: dict[Relation, set[tuple[int, int]]] = defaultdict(set)
         for name in rules.RULES[:2]:
             for page, other in rules.hidden(records, rules.forms()[name]).items():
@@ -47,6 +47,19 @@ def drawn(streams: Sequence[Stream], count: int, seed: int) -> Iterator[Drawn]:
                 yield Drawn(relation, truth.pages[a].url, truth.pages[b].url, list(_difference(truth, a, b)))
         if not any(left.values()):
             return
+
+
+def still_open(streams: Sequence[Stream]) -> Iterator[Drawn]:
+    """The pairs of sites that the default rule brought together and whose relation the truth does not know."""
+    for stream in streams:
+        truth = stream.load()
+        assert isinstance(truth, Truth)
+        found = rules.hidden(rules.sketched(truth.read()), rules.forms()[rules.DEFAULT])
+        for page, other in sorted(found.items()):
+            if (relation := truth.of(page, other)) is Relation.TWIN:
+                yield Drawn(
+                    relation, truth.pages[page].url, truth.pages[other].url, list(_difference(truth, page, other))
+                )
 
 
 def _rank(text: str, seed: int) -> bytes:

@@ -54,19 +54,34 @@ def forms() -> dict[str, Step]:
     return steps
 
 
-def sketched(pages: Sequence[tuple[str, bytes]]) -> list[bytes]:
-    """Sketch records of pages (URL, HTML) in their order."""
-    found = [Page(url, body, "text/html") for url, body in pages]
-    places = [Coordinates(offset=place) for place in range(len(found))]
-    return sketch_pages(found, Scheme(seed=SEED), coordinates=places, log_times=[0] * len(found))
+def sketched(pages: Sequence[Page]) -> list[bytes]:
+    """Sketch records of pages in their order."""
+    places = [Coordinates(offset=place) for place in range(len(pages))]
+    return sketch_pages(pages, Scheme(seed=SEED), coordinates=places, log_times=[0] * len(pages))
+
+
+class Hidden(NamedTuple):
+    """The page behind which a rule hides a page, and the name of the step that decided (`by` of the evidence)."""
+
+    behind: int
+    by: str
+
+
+def decided(records: Sequence[bytes], form: Step) -> dict[int, Hidden]:
+    """Page -> how a form of a rule hides it."""
+    decider = Decider(Scheme(seed=SEED).digest, **form.numbers)  # type: ignore[arg-type]
+    with lacking(form.left_out):
+        found = {
+            verdict.page_id: Hidden(other, str(verdict.evidence.get("by", "")))
+            for verdict in verdicts_of(records, decider)
+            if (other := behind(verdict)) is not None
+        }
+    return found
 
 
 def hidden(records: Sequence[bytes], form: Step) -> dict[int, int]:
     """Page -> the page behind which a form of a rule hides it."""
-    decider = Decider(Scheme(seed=SEED).digest, **form.numbers)  # type: ignore[arg-type]
-    with lacking(form.left_out):
-        found = {verdict.page_id: behind(verdict) for verdict in verdicts_of(records, decider)}
-    return {page: other for page, other in found.items() if other is not None}
+    return {page: how.behind for page, how in decided(records, form).items()}
 
 
 def jaccard(tokens: Sequence[Sequence[int]], size: int = 5, least: float = 0.8) -> dict[int, int]:

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from tests.measure.commons import made, packages, rules
 from tests.measure.commons.pages import read
+from tests.measure.commons.sites import kinds
 from tests.measure.commons.truth import Relation, Truth
 from tests.measure.gate.ablation import Source, without
 from tests.measure.gate.measure import Tally
@@ -19,6 +20,8 @@ from tests.measure.gate.measure import Tally
 _ROOT = Path(__file__).parents[3]
 #: Wrongly hidden pairs that a result names, at most, of each form.
 _PAIRS_MAX = 40
+#: Parts of a result that map forms.
+_PARTS = ("counts", "pairs", "steps")
 
 
 class Stream(NamedTuple):
@@ -44,6 +47,12 @@ def of_made(data: Path | None, pages: int = made.CLASS_PAGES) -> Iterator[Stream
         yield Stream(name, name, kind, load)
 
 
+def of_sites(data: Path | None, kept_back: bool) -> Iterator[Stream]:
+    """The made-up sites, and the crawled ones of a folder."""
+    for name, kind, load in kinds.streams(data, kept_back):
+        yield Stream(name, name, kind, load)
+
+
 class _Load(NamedTuple):
     name: str
     archives: Sequence[tuple[str, Path]]
@@ -59,7 +68,7 @@ def counted(truth: Truth, hidden: Mapping[int, int]) -> tuple[Counter[str], list
     page. exact, near and reframed are the other pages (`Truth.repeats`), exact_found and so on those of them that are
     hidden behind a page of theirs, and misled those that are hidden behind an OTHER one.
     """
-    tally: Counter[str] = Counter(pages=len(truth.pages))
+    tally: Counter[str] = Counter(pages=len(truth.pages), hidden=len(hidden))
     wrong = []
     for place, (kind, earlier) in enumerate(truth.repeats):
         tally[kind] += 1
@@ -83,23 +92,28 @@ def measured(stream: Stream, forms: Sequence[str]) -> dict[str, Any]:
     truth, steps = stream.load(), rules.forms()
     if isinstance(truth, Source):
         counts = {name: _of_tally(without(steps[name], truth)) if name in steps else {} for name in forms}
-        return _result(stream, counts, {})
-    records = rules.sketched([(page.url, page.body) for page in truth.pages])
+        return _result(stream, counts, {}, {})
+    records = rules.sketched(truth.read())
     texts = rules.of_texts(truth.tokens()) if "texts" in forms else {}
-    hidden = texts | {name: rules.hidden(records, steps[name]) for name in forms if name in steps}
+    decided = {name: rules.decided(records, steps[name]) for name in forms if name in steps}
+    hidden = texts | {name: {page: how.behind for page, how in found.items()} for name, found in decided.items()}
     counts: dict[str, Any] = {"texts": {}} if "texts" in forms else {}
-    pairs = {}
+    pairs, deciding = {}, {}
     for name, found in hidden.items():
         tally, wrong = counted(truth, found)
         counts[name] = dict(tally)
+        deciding[name] = dict(Counter(decided[name][page].by for page, _ in wrong if name in decided))
         if name in texts or name in rules.RULES:
             pairs[name] = [(truth.pages[a].url, truth.pages[b].url) for a, b in wrong[:_PAIRS_MAX]]
-    return _result(stream, counts, pairs)
+    return _result(stream, counts, pairs, deciding)
 
 
-def _result(stream: Stream, counts: dict[str, Any], pairs: dict[str, Any]) -> dict[str, Any]:
+def _result(
+    stream: Stream, counts: dict[str, Any], pairs: dict[str, Any], deciding: dict[str, dict[str, int]]
+) -> dict[str, Any]:
+    """deciding: form -> number of wrong pages by the step that decided."""
     named = {"stream": stream.name, "generator": stream.generator, "kind": stream.kind}
-    return {**named, "counts": counts, "pairs": pairs}
+    return {**named, "counts": counts, "pairs": pairs, "steps": deciding}
 
 
 def _of_tally(tally: Tally) -> dict[str, int]:
@@ -114,9 +128,10 @@ def code_digest() -> str:
     sources = [here / f"{name}.py" for name in ("made", "packages", "pages", "truth", "rules", "run")]
     sources += [
         here / "packages.tsv",
+        *(here / "sites").iterdir(),
         *(path for room in ("neardup", "tests/measure/gate") for path in (_ROOT / room).rglob("*.py")),
     ]
-    for path in sorted(sources):
+    for path in sorted(path for path in sources if path.is_file()):
         digest.update(path.read_bytes())
     return digest.hexdigest()
 
@@ -141,7 +156,7 @@ def results(
     with closing(_each(tasks, processes, until)) as done:
         for number, result in enumerate(done, 1):
             name = result["stream"]
-            for part in ("counts", "pairs"):
+            for part in _PARTS:
                 result[part] = held.get(name, {}).get(part, {}) | result[part]
             held[name] = result
             unfinished = files[name].with_suffix(".part")

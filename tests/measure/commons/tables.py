@@ -141,14 +141,14 @@ def left_out(results: Sequence[Result]) -> str:
         rows.append(
             (
                 *(step.name, f"{wrong:+}", f"{missed:+}", f"{len(kept)} of {len(groups)}", f"{gain:+}"),
-                *(_most(helped), _most(harmed), f"{made.wrong:+} {made.missed:+}", f"{other.wrong:+} {other.missed:+}"),
+                *(most(helped), most(harmed), f"{made.wrong:+} {made.missed:+}", f"{other.wrong:+} {other.missed:+}"),
             )
         )
     headings = ("without", "wrong", "missed", "kept by", "gain where left out", "worth most to", "harms")
     return table((*headings, "gate", "public and labelled"), rows)
 
 
-def _most(costs: Mapping[str, int]) -> str:
+def most(costs: Mapping[str, int]) -> str:
     """The generators for which a change is largest."""
     names = sorted(costs, key=lambda name: -abs(costs[name]))[:3]
     rest = f" and {len(costs) - 3}" if len(costs) > 3 else ""

@@ -26,6 +26,7 @@ import numpy.typing as npt
 
 from neardup.evaluation.text_difference import common_ratio, ratio_at_most
 from neardup.kernels import writing
+from neardup.page import Page
 from neardup.text.decoding import decode
 from neardup.text.one_page_html import extract_page, title_of
 from tests.measure.commons.pages import Served
@@ -56,7 +57,7 @@ class Truth:
 
     def __init__(self, pages: Sequence[Served], mains: Sequence[str] | None = None) -> None:
         self.pages = pages
-        lines = [_lines(page) for page in pages]
+        lines = [lines_of(page) for page in pages]
         texts = ["\n".join(text for text, _ in each) for each in lines]
         self.titles = [" ".join(title_of(page.body).split()) for page in pages]
         self.whole = [hash(f"{title}\n{text}") for title, text in zip(self.titles, texts, strict=True)]
@@ -64,11 +65,17 @@ class Truth:
         prose = mains
         if mains is None or prose is None:
             mains, prose = _mains(pages, lines)
-        self._prose = prose
+        self.mains, self._prose = mains, prose
         self._names: dict[str, int] = {}
         self._tokens = [self._numbered(main) for main in mains]
         self._held: dict[tuple[int, int], Relation] = {}
-        self._titled = Counter((page.release, _plain(title)) for page, title in zip(pages, self.titles, strict=True))
+        self._titled = Counter(
+            (page.release, plain_title(title)) for page, title in zip(pages, self.titles, strict=True)
+        )
+
+    def read(self) -> Sequence[Page]:
+        """The pages as the reader of a scan gives them."""
+        return [Page(page.url, page.body, "text/html") for page in self.pages]
 
     def _numbered(self, text: str) -> npt.NDArray[np.uint64]:
         words = _TOKEN.findall(text.lower())
@@ -127,7 +134,7 @@ class Truth:
 
     def _telling(self, place: int) -> str:
         """The title without numbers if no other page of the release has it, else an empty text."""
-        title = _plain(self.titles[place])
+        title = plain_title(self.titles[place])
         return title if self._titled[self.pages[place].release, title] == 1 else ""
 
     @cached_property
@@ -152,7 +159,7 @@ class Truth:
         return found
 
 
-def _plain(title: str) -> str:
+def plain_title(title: str) -> str:
     """A title without numbers, such as those of releases."""
     return " ".join(re.sub(r"\d+(?:\.\d+)*", " ", title).split())
 
@@ -193,12 +200,12 @@ def _likeness(one: npt.NDArray[np.uint64], other: npt.NDArray[np.uint64]) -> flo
 
 
 #: A line of text, and whether it is links alone.
-_Line = tuple[str, bool]
+Line = tuple[str, bool]
 _ANCHOR = re.compile(b"%c[^%c]*%c" % (writing.ANCHOR_START, writing.ANCHOR_END, writing.ANCHOR_END))
 _MARKS = bytes([writing.TERM_START, writing.TERM_END, writing.ANCHOR_START, writing.ANCHOR_END, writing.DELETE])
 
 
-def _lines(page: Served) -> list[_Line]:
+def lines_of(page: Served) -> list[Line]:
     """The text of a page, a line for each block; the URL of a page without any."""
     decoded = decode(page.body, "text/html")
     extracted = extract_page(decoded.utf8, decoded.mode)
@@ -210,7 +217,7 @@ def _lines(page: Served) -> list[_Line]:
     return found or [(page.url, False)]
 
 
-def _mains(pages: Sequence[Served], lines: Sequence[Sequence[_Line]]) -> tuple[list[str], list[str]]:
+def _mains(pages: Sequence[Served], lines: Sequence[Sequence[Line]]) -> tuple[list[str], list[str]]:
     """Main contents and prose of pages."""
     releases: dict[str, list[int]] = defaultdict(list)
     for place, page in enumerate(pages):
