@@ -4,28 +4,19 @@ Precision, recall and F follow the paper's protocol: see `neardup.signals.learni
 split is ours) judges the pairs of one language by a model trained on the pairs of all others.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from statistics import fmean, median
-from typing import NamedTuple
+from collections.abc import Mapping
+from dataclasses import replace
+from statistics import fmean
 
 import numpy as np
 
 from neardup.errors import BadInput
+from neardup.evaluation.huffman_costs import cost_section
+from neardup.evaluation.huffman_further import learning_section, rendering_section, selection_section
+from neardup.evaluation.huffman_study import SignalStudy, by_f, is_rendered, missing_of, pairs_caption
 from neardup.evaluation.sections import Cell, ResultTable, Section, count, figure, number, share, text
 from neardup.report.plots import Axes, Contour, Series
-from neardup.signals.learning import (
-    FOLDS,
-    LEARNERS,
-    SEEDS,
-    CrossValidation,
-    Each,
-    Examples,
-    LearningOutcome,
-    judge,
-    measured,
-    outcomes,
-)
+from neardup.signals.learning import LEARNERS, CrossValidation, Examples, LearningOutcome, judge, measured
 from neardup.signals.table import FINAL, MEASURED, SETS, SIGNALS, VARIANT
 
 #: (precision, recall) in the paper. Its best figures are those of its final model, whose curve and contour it draws.
@@ -40,91 +31,6 @@ _CONTOURS = (0.5, 0.6, 0.7, 0.8, 0.9)
 _FEW = 20  # least number of duplicates, and of other pairs, that a language needs
 
 
-#: Signals that need only the URLs, no page.
-_OF_URLS = ("same_domain", "url")
-
-
-@dataclass(frozen=True)
-class StepTimes:
-    """Times of the steps before signals, in ms. decode: mean over `decoded` pages.
-
-    fetch, render: one time for each page for which the crawler (fetch) or the browser (render) measured it.
-    """
-
-    decode: float = 0.0
-    decoded: int = 0
-    fetch: Sequence[float] = ()
-    render: Sequence[float] = ()
-
-
-class SignalCost(NamedTuple):
-    """Cost of one signal in ms: per decoded page, and per pair of such pages."""
-
-    page: float
-    pair: float
-
-
-@dataclass(frozen=True)
-class SignalStudy:
-    """Labelled pairs for the study.
-
-    languages: common language of the two pages of each pair; "" if a language is unknown or the languages differ.
-    rendered: whether a browser rendered both pages, bool[pairs]. any_rendered: whether a browser rendered any page.
-    costs: costs of each signal, in the order in which signals are added. steps: times of the steps before signals.
-    rules: decisions of the online rules by name: bool[pairs]. _known: outcomes of sets on `examples`, measured so far.
-    """
-
-    examples: Examples
-    languages: Sequence[str]
-    rendered: np.ndarray
-    any_rendered: bool
-    costs: Mapping[str, SignalCost]
-    steps: StepTimes = field(default_factory=StepTimes)
-    rules: Mapping[str, np.ndarray] = field(default_factory=dict)
-    seeds: int = SEEDS
-    folds: int = FOLDS
-    each: Each = map
-    _known: dict[tuple[str, ...], LearningOutcome] = field(default_factory=dict)
-
-    def sets(self) -> dict[str, tuple[str, ...]]:
-        """Returns all sets of signals to measure, by name."""
-        added = [name for name in in_order(self.costs) if self.is_distinct([name])]
-        costs = {f"cost {name}": tuple(added[: place + 1]) for place, name in enumerate(added)}
-        fetched = {name: (name,) for name in SIGNALS if not is_rendered(name)}
-        return self.distinct({**fetched, **MEASURED, **costs})
-
-    def is_distinct(self, names: Sequence[str]) -> bool:
-        """Tests whether a set differs from all others. Without rendered bodies, set R has the values of set F."""
-        return self.any_rendered or not any(map(is_rendered, names))
-
-    def distinct(self, sets: Mapping[str, tuple[str, ...]] = MEASURED) -> dict[str, tuple[str, ...]]:
-        return {name: names for name, names in sets.items() if self.is_distinct(names)}
-
-    def outcomes(self, sets: Mapping[str, tuple[str, ...]]) -> dict[str, LearningOutcome]:
-        """Measures sets of signals on the pairs, each set once for all tables. Raises BadInput as `outcomes`."""
-        fresh = list(dict.fromkeys(names for names in sets.values() if names not in self._known))
-        self._known.update(zip(fresh, self.outcomes_on(self.examples, fresh), strict=True))
-        return {name: self._known[names] for name, names in sets.items()}
-
-    def outcomes_on(self, examples: Examples, sets: Sequence[tuple[str, ...]]) -> list[LearningOutcome]:
-        return outcomes(examples, sets, seeds=self.seeds, folds=self.folds, each=self.each)
-
-
-def is_rendered(name: str) -> bool:
-    return name.endswith("_rendered")
-
-
-def in_order(costs: Mapping[str, SignalCost]) -> list[str]:
-    """Orders signals by the last step that they need, then by measured cost for a page and a pair.
-
-    The steps: none for signals of URLs, the fetch, the browser that makes rendered bodies. Each step costs more than
-    all signals before it.
-    """
-    return sorted(
-        costs, key=lambda name: (name not in _OF_URLS, is_rendered(name), 2 * costs[name].page + costs[name].pair)
-    )
-
-
 def signal_sections(study: SignalStudy) -> list[Section]:
     """Measures every table and plot. Raises BadInput if a class has fewer pairs than folds."""
     made = study.outcomes(study.sets())
@@ -132,20 +38,19 @@ def signal_sections(study: SignalStudy) -> list[Section]:
         _single(study, made),
         _sets(study, made),
         _curves(study, made),
-        _costs(study, made),
+        cost_section(study, made),
+        selection_section(study),
+        learning_section(study),
+        rendering_section(study, made),
         _languages(study),
         _rules(study, made),
     ]
 
 
-def _missing(study: SignalStudy) -> str:
-    return "" if study.any_rendered else "No page has a rendered body: signals over rendered bodies are left out."
-
-
 def _single(study: SignalStudy, made: Mapping[str, LearningOutcome]) -> Section:
     """Measures each signal alone, by both learners; over rendered bodies on the pairs of two rendered pages."""
     both = np.flatnonzero(study.rendered)
-    rendered, missing = study.examples.subset(both), _missing(study)
+    rendered, missing = study.examples.subset(both), missing_of(study)
     found = {name: made[name] for name in SIGNALS if name in made}
     if study.any_rendered:
         try:
@@ -161,22 +66,9 @@ def _single(study: SignalStudy, made: Mapping[str, LearningOutcome]) -> Section:
         rows.append([name, SIGNALS[name].group or "–", pairs, outcome.average[2], *tree, *rules, *paper])
     learned = [f"{learner}: {what}" for learner in LEARNERS for what in ("P", "R", "F")]
     columns = text("signal", "group") | count("pairs") | share("F", *learned, "paper: P", "paper: R")
-    table = ResultTable("signals", _caption(study), columns, _by_f(rows, 3))
+    table = ResultTable("signals", pairs_caption(study), columns, by_f(rows, 3))
     about = "Each signal alone; F is the average of both learners. main_content and url: the paper's further work."
     return Section("single", "Single signals", about, [table], missing=missing)
-
-
-def _by_f(rows: list[list[Cell]], column: int) -> list[list[Cell]]:
-    """Sorts rows by decreasing F; equal ones keep their order."""
-    return sorted(rows, key=lambda row: -float(row[column] or 0))
-
-
-def _caption(study: SignalStudy) -> str:
-    truth = study.examples.truth
-    return (
-        f"Of {len(truth):,} labelled pairs, {int(truth.sum()):,} of them duplicates; {study.folds} folds, the median "
-        f"of {study.seeds} seeds"
-    )
 
 
 def _sets(study: SignalStudy, made: Mapping[str, LearningOutcome]) -> Section:
@@ -188,13 +80,13 @@ def _sets(study: SignalStudy, made: Mapping[str, LearningOutcome]) -> Section:
             rows.append([name, *made[name].average, *(made[name].median(learner).f for learner in LEARNERS), *paper])
     columns = text("set") | share("precision", "recall", "F", "F of the tree", "F of the rules")
     columns |= share("paper: precision", "paper: recall")
-    table = ResultTable("sets", _caption(study), columns, _by_f(rows, 3))
+    table = ResultTable("sets", pairs_caption(study), columns, by_f(rows, 3))
     about = (
         f"The average of both learners. FS, RS: MCD of snippets around the query. {FINAL}, with the MCD of bodies, is "
         f"the paper's final model; sets with FS are its side result. “{VARIANT}” is its section 5.3: the MCD of "
         "snippets stays, without body length. In the paper F falls without body MCD. Body length for body MCD is ours."
     )
-    return Section("sets", "Sets of signals", about, [table], missing=_missing(study))
+    return Section("sets", "Sets of signals", about, [table], missing=missing_of(study))
 
 
 def _curves(study: SignalStudy, made: Mapping[str, LearningOutcome]) -> Section:
@@ -202,20 +94,19 @@ def _curves(study: SignalStudy, made: Mapping[str, LearningOutcome]) -> Section:
     truth = study.examples.truth
     series: list[Series] = []
     rows: list[list[Cell]] = []
-    final = FINAL if FINAL in made else "F"
     for name in _CURVES:
         if name in made:
             points = curve(made[name].median("tree"), truth)
             series.append(Series(name, points, "line"))
             rows += [[name, recall, precision] for recall, precision in points]
     contours = [Contour(f"F {f:g}", contour(f)) for f in _CONTOURS]
-    if f := made[final].average[2]:
-        contours.append(Contour(f"{final}: F {f:.2f}", contour(f)))
+    if f := made[study.final].average[2]:
+        contours.append(Contour(f"{study.final}: F {f:.2f}", contour(f)))
     axes = Axes("recall", "precision", x_range=(0, 1), y_range=(0, 1), contours=contours)
     caption, columns = "Trees, by the share of duplicates in a leaf", ("set", "recall", "precision")
     plots = figure("curve", caption, series, axes, columns, rows)
     about = "Grey lines: equal F. The last is that of the final model, as in the paper: the average of both learners."
-    return Section("curve", "Precision against recall", about, [], plots, _missing(study))
+    return Section("curve", "Precision against recall", about, [], plots, missing_of(study))
 
 
 def curve(run: CrossValidation, truth: np.ndarray) -> list[tuple[float, float]]:
@@ -233,44 +124,6 @@ def contour(f: float) -> list[tuple[float, float]]:
     return [(recall, min(1.0, f * recall / (2 * recall - f))) for recall in recalls]
 
 
-def _costs(study: SignalStudy, made: Mapping[str, LearningOutcome]) -> Section:
-    """Measures F as signals are added in the order of their measured cost."""
-    fetching, rendering = (fmean(times) if times else None for times in (study.steps.fetch, study.steps.render))
-    rows: list[list[Cell]] = []
-    for name in in_order(study.costs):
-        if f"cost {name}" in made:
-            outcome, cost = made[f"cost {name}"], study.costs[name]
-            fetch = 0 if name in _OF_URLS else fetching
-            render = rendering if is_rendered(name) else 0
-            times: list[Cell] = [fetch, render, cost.page, cost.pair]
-            rows.append([("+ " if rows else "") + name, *times, outcome.average[2], *outcome.quartiles()])
-    columns = text("added") | number("ms to fetch", "ms to render", "ms a page", "ms a pair")
-    columns |= share("F, average", "lower quartile", "median", "upper quartile")
-    note = (
-        "Signals of URLs come first, those that need a browser last. A page is fetched, decoded and rendered once for "
-        "all signals that need it. The paper adds domain and title, body length, simhash, tf-idf, MCD, then rendered "
-        "signals."
-    )
-    tables = [ResultTable("costs", _caption(study), columns, rows, note), _step_times(study.steps)]
-    points = [(float(place), float(row[7] or 0)) for place, row in enumerate(rows, 1)]
-    spans = [(float(row[6] or 0), float(row[8] or 0)) for row in rows]
-    hints = [f"{row[0]}: {row[7]:.2f}" for row in rows]
-    series, axes = [Series("median F", points, "line", hints, spans=spans)], Axes("signals", "F", y_range=(0, 1))
-    plots = figure("costs", "F as signals are added", series, axes, columns, rows, legend=())
-    return Section("costs", "F by cost", "Bars: quartiles over seeds and learners.", tables, plots, _missing(study))
-
-
-def _step_times(steps: StepTimes) -> ResultTable:
-    """Tabulates the times of fetching, rendering and decoding a page."""
-    rows: list[list[Cell]] = []
-    for name, times in (("fetch", steps.fetch), ("render", steps.render)):
-        rows.append([name, len(times), fmean(times) if times else None, median(times) if times else None])
-    rows.append(["decode", steps.decoded, steps.decode, None])
-    note = "Fetch and render: results with `fetch_ms` and `render_ms`. The crawler and `neardup render` write these."
-    columns = text("step") | count("pages") | number("ms, mean", "ms, median")
-    return ResultTable("steps", "Time of a page before its signals", columns, rows, note)
-
-
 def grouped_section(study: SignalStudy, groups: np.ndarray, by: str) -> Section:
     """Compares folds of pairs with folds of groups. groups: int64[pairs]. by: what the pairs of a group share."""
     plain = study.outcomes(study.distinct())
@@ -280,9 +133,9 @@ def grouped_section(study: SignalStudy, groups: np.ndarray, by: str) -> Section:
         for name, outcome in zip(plain, grouped, strict=True)
     ]
     shares = share("F, folds of pairs", "precision, grouped", "recall, grouped", "F, grouped")
-    caption = f"{_caption(study)}; {len(np.unique(groups)):,} groups by {by}"
+    caption = f"{pairs_caption(study)}; {len(np.unique(groups)):,} groups by {by}"
     about = f"Pairs of one {by} stay in one fold, so no classifier is judged on a {by} that it learned from."
-    table = ResultTable("grouped", caption, text("set") | shares | number("difference"), _by_f(rows, 4))
+    table = ResultTable("grouped", caption, text("set") | shares | number("difference"), by_f(rows, 4))
     return Section("grouped", f"Folds grouped by {by}", about, [table])
 
 
@@ -303,9 +156,9 @@ def transfer_section(learned: Examples, study: SignalStudy, judged: Examples) ->
         average = _judged(learned.of(names), judged.of(names))
         rows.append([name, *average, inside[name].average[2], average[2] - inside[name].average[2]])
     columns = text("set") | share("precision", "recall", "F", "F, learned here") | number("difference")
-    caption = f"Learned from {len(learned.truth):,} other pairs; {_caption(study)}"
+    caption = f"Learned from {len(learned.truth):,} other pairs; {pairs_caption(study)}"
     about = "Learned from the pages of --train, judged on these; beside it the cross-validation on these alone."
-    table = ResultTable("transfer", caption, columns, _by_f(rows, 3))
+    table = ResultTable("transfer", caption, columns, by_f(rows, 3))
     return Section("transfer", "Learned there, judged here", about, [table])
 
 

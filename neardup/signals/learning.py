@@ -123,26 +123,35 @@ class CrossValidation(NamedTuple):
 
 
 class CrossValidationTask(NamedTuple):
-    """One cross-validation to run."""
+    """One cross-validation to run. share: share of the pairs of the other folds that is learned."""
 
     examples: Examples
     learner: str
     seed: int
     folds: int
+    share: float = 1.0
 
 
 def cross_validate(task: CrossValidationTask) -> CrossValidation:
     """Judges each fold by a learner trained on the other folds."""
     from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
 
-    examples, learner, seed, folds = task
+    examples, learner, seed, folds, share = task
     predicted = np.zeros(len(examples.truth), np.bool_)
     scores = np.zeros(len(examples.truth))
     folding = StratifiedKFold if examples.groups is None else StratifiedGroupKFold
     cut = folding(folds, shuffle=True, random_state=seed)
     for learned, judged in cut.split(np.zeros(len(predicted)), examples.truth, examples.groups):
-        predicted[judged], scores[judged] = judge(examples.subset(learned), examples.subset(judged), learner, seed)
+        part = learned if share == 1 else _part(learned, examples.truth, share, seed)
+        predicted[judged], scores[judged] = judge(examples.subset(part), examples.subset(judged), learner, seed)
     return measured(predicted, scores, examples.truth)
+
+
+def _part(places: npt.NDArray[np.int64], truth: Truth, share: float, seed: int) -> npt.NDArray[np.int64]:
+    """Draws a share of the pairs at some positions, of both kinds; at least one pair of a kind that is there."""
+    random = np.random.default_rng(seed)
+    kinds = [random.permutation(places[truth[places] == kind]) for kind in (True, False)]
+    return np.sort(np.concatenate([kind[: max(1, round(share * len(kind)))] for kind in kinds]))
 
 
 def judge(learned: Examples, judged: Examples, learner: str, seed: int) -> tuple[Truth, npt.NDArray[np.float64]]:
@@ -189,9 +198,18 @@ Each = Callable[
 
 
 def outcomes(
-    examples: Examples, sets: Sequence[Sequence[str]], *, seeds: int = SEEDS, folds: int = FOLDS, each: Each = map
+    examples: Examples,
+    sets: Sequence[Sequence[str]],
+    *,
+    seeds: int = SEEDS,
+    folds: int = FOLDS,
+    each: Each = map,
+    share: float = 1.0,
 ) -> list[LearningOutcome]:
-    """Runs the paper's protocol for some sets of signals. Raises BadInput if a class has fewer pairs than folds."""
+    """Runs the paper's protocol for some sets of signals. Raises BadInput if a class has fewer pairs than folds.
+
+    share: share of the pairs of the other folds that is learned, of both kinds; by seed.
+    """
     rarer = min(int(examples.truth.sum()), int((~examples.truth).sum()))
     if rarer < folds:
         raise BadInput(
@@ -200,7 +218,7 @@ def outcomes(
     if examples.groups is not None and (many := len(np.unique(examples.groups))) < folds:
         raise BadInput(f"{many} groups of pairs: {folds} folds need {folds}; label more, or fewer folds")
     tasks = [
-        CrossValidationTask(examples.of(names), learner, seed, folds)
+        CrossValidationTask(examples.of(names), learner, seed, folds, share)
         for names in sets
         for learner in LEARNERS
         for seed in range(seeds)

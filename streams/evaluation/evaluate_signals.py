@@ -9,7 +9,8 @@ import numpy as np
 from neardup.decider import Decider
 from neardup.evaluation.corpus import CorpusCounts
 from neardup.evaluation.evaluation_report import HUFFMAN, Evaluation, make_folder, write
-from neardup.evaluation.huffman import SignalStudy, grouped_section, signal_sections, transfer_section
+from neardup.evaluation.huffman import grouped_section, signal_sections, transfer_section
+from neardup.evaluation.huffman_study import SignalStudy
 from neardup.evaluation.labelling_judges import judges_section
 from neardup.evaluation.truth import Editions
 from neardup.rules import rules_for

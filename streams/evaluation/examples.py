@@ -11,7 +11,7 @@ import numpy as np
 
 from neardup.errors import BadInput
 from neardup.evaluation.graphs import b_graph, c_graph
-from neardup.evaluation.huffman import SignalCost, StepTimes
+from neardup.evaluation.huffman_study import SignalCost, StepTimes
 from neardup.evaluation.labels import Judgement, Label, LabelledPairs, join_labels, read_labels
 from neardup.evaluation.truth import RATIO_MIN, Editions
 from neardup.pairs.components import components

@@ -1,26 +1,19 @@
 """The tables of Huffman 2007: every set is measured, figures of the paper stand beside ours, curves are curves."""
 
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
 import pytest
 
-from neardup.evaluation.huffman import (
-    PAPER,
-    SignalCost,
-    SignalStudy,
-    StepTimes,
-    contour,
-    curve,
-    grouped_section,
-    in_order,
-    signal_sections,
-    transfer_section,
-)
+from neardup.evaluation.huffman import PAPER, contour, curve, grouped_section, signal_sections, transfer_section
+from neardup.evaluation.huffman_costs import cost_section
+from neardup.evaluation.huffman_further import learning_section, rendering_section, selection_section
+from neardup.evaluation.huffman_study import SignalCost, SignalStudy, StepTimes, in_order
 from neardup.evaluation.sections import by_name
 from neardup.signals import learning
-from neardup.signals.learning import CrossValidation, Examples
+from neardup.signals.learning import CrossValidation, CrossValidationTask, Examples
 from neardup.signals.table import FINAL, MEASURED, SIGNALS, VARIANT
 
 
@@ -91,7 +84,7 @@ def test_the_curve_is_of_the_final_model(made) -> None:
 @pytest.mark.slow
 def test_cost_adds_single_signals_as_measured_and_rendered_ones_last(made) -> None:
     section = next(one for one in made if one.key == "costs")
-    rows = section.tables[0].to_json()
+    rows = by_name([section])["costs"].to_json()
     order = in_order(study().costs)
     assert [row["added"].removeprefix("+ ") for row in rows] == order
     fetched = [name for name in SIGNALS if not name.endswith("_rendered") and name not in ("same_domain", "url")]
@@ -104,7 +97,115 @@ def test_cost_adds_single_signals_as_measured_and_rendered_ones_last(made) -> No
     assert all(row["lower quartile"] <= row["median"] <= row["upper quartile"] for row in rows)
     at = order.index("mcd_rendered")
     assert rows[at]["median"] > 0.95 > rows[at - 1]["median"]
-    assert str(section.plots[0].svg).count('class="curve s0"') == 1 + len(rows)
+    assert str(section.plots[1].svg).count('class="curve s0"') == 1 + len(rows)
+
+
+Run = Callable[[CrossValidationTask], CrossValidation]
+
+
+def told(f: Callable[[CrossValidationTask], float], count: int = 240) -> SignalStudy:
+    """A study whose runs have the F that a function gives for a task, with three seeds."""
+
+    def each(work: Run, tasks: Iterable[CrossValidationTask]) -> Iterator[CrossValidation]:
+        return (CrossValidation(0.0, 0.0, f(task), np.zeros(len(task.examples.truth))) for task in tasks)
+
+    return replace(study(count=count), seeds=3, each=each)
+
+
+def by_size(task: CrossValidationTask) -> float:
+    """Signals count .01 each; the rules have .005 more; seeds 0, 1 and 2 are .004, .001 and 0 above that."""
+    return len(task.examples.columns) / 100 + 0.005 * (task.learner == "rules") + (0.004, 0.001, 0.0)[task.seed]
+
+
+def test_cost_adds_the_papers_steps_in_the_papers_order() -> None:
+    """The medians of both learners are n / 100 + .001 and n / 100 + .006 for n signals; their mean is reported."""
+    plain = told(by_size)
+    section = cost_section(plain, plain.outcomes(plain.sets()))
+    rows = section.tables[0].to_json()
+    steps = {
+        "same domain, same title": 2,
+        "+ body length": 3,
+        "+ simhash": 4,
+        "+ tf-idf": 5,
+        "+ MCD": 6,
+        "+ rendered title": 7,
+        "+ rendered body length": 8,
+        "+ rendered simhash": 9,
+        "+ rendered tf-idf": 10,
+        "+ rendered MCD": 11,
+    }
+    assert {row["added"]: row["F, average"] for row in rows} == {
+        name: pytest.approx(n / 100 + 0.0035) for name, n in steps.items()
+    }
+    assert rows[0]["median"] == pytest.approx(0.02 + (0.004 + 0.005) / 2)  # of 0, .001, .004, .005, .006, .009
+    assert "measured" in section.tables[1].caption
+    assert [table.name for table in section.tables] == ["cost-steps", "costs", "steps"]
+
+
+def test_the_papers_steps_without_rendered_bodies_end_with_the_fetched_mcd() -> None:
+    plain = replace(told(by_size), any_rendered=False)
+    rows = cost_section(plain, plain.outcomes(plain.sets())).tables[0].to_json()
+    assert [row["added"] for row in rows][-1] == "+ MCD"
+    assert len(rows) == 5
+
+
+def test_feature_selection_leaves_each_signal_out_of_the_final_model() -> None:
+    """The tree needs the title, the rules a simhash; no run needs anything else."""
+    f = {"tree": "same_title_fetched", "rules": "simhash_rendered"}
+    plain = told(lambda task: 0.75 if f[task.learner] in task.examples.columns else 0.25)
+    (table,) = selection_section(plain).tables
+    rows = {row["left out"]: (row["F"], row["difference"]) for row in table.to_json()}
+    assert rows.pop("none") == (0.75, None)
+    assert {name: row for name, row in rows.items() if row[1]} == dict.fromkeys(f.values(), (0.5, -0.25))
+    assert rows.keys() == set(MEASURED[FINAL])
+
+
+def test_the_learning_curve_learns_parts_of_the_other_folds() -> None:
+    plain = told(lambda task: task.share / 2)
+    (table,) = learning_section(plain).tables
+    assert [(row["share learned"], row["F"]) for row in table.to_json()] == [
+        (share, share / 2) for share in (0.125, 0.25, 0.5, 0.75, 1.0)
+    ]
+    assert [row["pairs learned"] for row in table.to_json()] == [15, 30, 60, 90, 120]  # one of two folds
+
+
+def test_a_part_of_the_other_folds_has_both_kinds(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = []
+
+    def judged(learned: Examples, others: Examples, learner: str, seed: int) -> tuple[np.ndarray, np.ndarray]:
+        seen.append((int(learned.truth.sum()), int((~learned.truth).sum()), len(others.truth)))
+        return others.truth, others.truth * 1.0
+
+    monkeypatch.setattr(learning, "judge", judged)
+    examples = Examples({"simhash_fetched": np.zeros(40)}, np.arange(40) < 8)
+    learning.cross_validate(CrossValidationTask(examples, "tree", 0, 2, 0.25))
+    assert seen == [(1, 4, 20), (1, 4, 20)]
+    seen.clear()
+    learning.cross_validate(CrossValidationTask(examples, "tree", 0, 2))
+    assert seen == [(4, 16, 20), (4, 16, 20)]
+
+
+def test_rendering_pays_for_the_pairs_whose_fetched_score_is_unsure() -> None:
+    """Ten pairs: fetched signals are unsure of four and sure of a wrong one; rendered signals are right but for one."""
+    truth = np.array([1, 1, 1, 1, 0, 0, 0, 0, 0, 0], bool)
+    fetched = np.array([1.0, 0.75, 0.45, 0.0, 0.0, 0.0, 0.0, 0.55, 0.3, 0.0])
+    seen = np.array([0.0, 1.0, 1.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0])
+
+    def each(work: Run, tasks: Iterable[CrossValidationTask]) -> Iterator[CrossValidation]:
+        for task in tasks:
+            scores = seen if any(name.endswith("_rendered") for name in task.examples.columns) else fetched
+            yield CrossValidation(0.0, 0.0, 0.5, scores)
+
+    plain = replace(study(count=10), seeds=1, each=each, steps=StepTimes(render=[100.0, 300.0]))
+    plain = replace(plain, examples=replace(plain.examples, truth=truth))
+    (table,) = rendering_section(plain, plain.outcomes(MEASURED)).tables
+    rows = {row["rendered if the score is"]: list(row.values())[1:] for row in table.to_json()}
+    # render share, ms a pair, precision, recall, F
+    assert rows["never"] == [0.0, 0.0, 2 / 3, 2 / 4, pytest.approx(4 / 7)]
+    assert rows["0.40 to 0.60"] == [0.2, 80.0, 1.0, 3 / 4, pytest.approx(6 / 7)]
+    assert rows["0.20 to 0.80"] == [0.4, 160.0, 1.0, 3 / 4, pytest.approx(6 / 7)]
+    assert rows["always"] == [1.0, 400.0, 1.0, 3 / 4, pytest.approx(6 / 7)]
+    assert rendering_section(replace(plain, any_rendered=False), {}).missing
 
 
 @pytest.mark.slow
@@ -118,7 +219,7 @@ def test_the_final_model_has_a_contour(made) -> None:
 def test_the_time_of_each_step_stands_in_the_table_of_costs(made) -> None:
     """Of some pages the crawler measured the fetch; of none a browser measured the rendering."""
     section = next(one for one in made if one.key == "costs")
-    assert section.tables[1].to_json() == [
+    assert by_name([section])["steps"].to_json() == [
         {"step": "fetch", "pages": 3, "ms, mean": 250.0, "ms, median": 200.0},
         {"step": "render", "pages": 0, "ms, mean": None, "ms, median": None},
         {"step": "decode", "pages": 240, "ms, mean": 2.0, "ms, median": None},
@@ -195,7 +296,7 @@ def test_sets_without_rendered_bodies_are_left_out_and_reported() -> None:
     assert {row[0] for row in by_name(sections)["sets"].rows} == {
         *("simhash", "tf-idf", "F", "simhash+FS", "tf-idf+FS", "F+FS", "F + main content", "F + URL"),
     }
-    assert "two languages" in sections[4].missing
+    assert "two languages" in {section.key: section for section in sections}["languages"].missing
 
 
 def test_a_curve_goes_down_the_scores_pairs_of_one_score_together() -> None:

@@ -25,7 +25,9 @@ def test_all_sections_are_made_of_labelled_results(shell: Shell) -> None:
     ended = shell(*given, "--adjudicator", "max", "--out", "ev", "--json", *FEW)
     assert ended.code == 0, ended.err
     output = json.loads(ended.out)
-    assert list(output["sections"]) == ["single", "sets", "curve", "costs", "languages", "online", "judges"]
+    assert list(output["sections"]) == [
+        *("single", "sets", "curve", "costs", "selection", "learning", "rendering", "languages", "online", "judges")
+    ]
     judges = {row["judge"]: row for row in output["sections"]["judges"]["tables"]["judges"]}
     assert list(judges) == ["ana", "bob", "eve", "max"]
     assert judges["max"]["F"] == 1
