@@ -29,6 +29,10 @@ def test_a_made_site_is_measured_and_shown() -> None:
     assert f"| all | {SIZE} |" in table
 
 
+def test_a_report_of_no_site_says_so() -> None:
+    assert site_tables.report([]) == "No site is meant.\n"
+
+
 @pytest.mark.parametrize("kind", kinds.KINDS, ids=lambda kind: kind.name)
 def test_a_generator_gives_pages_of_other_urls_the_same_in_each_run(kind: kinds.Kind) -> None:
     pages = kinds.pages_of(kind, 0, SIZE)

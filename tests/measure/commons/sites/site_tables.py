@@ -11,6 +11,8 @@ Result = Mapping[str, Any]
 
 def report(results: Sequence[Result]) -> str:
     """Each site, the sites together, and what the default rule does without each of its steps."""
+    if not results:
+        return "No site is meant.\n"
     results = sorted(results, key=lambda one: one["stream"])
     parts = [tables.table(_HEADINGS, [*(_row(one) for one in results), _whole(results)])]
     if "tape" in results[0]["counts"]:
