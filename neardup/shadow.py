@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
 from typing import Any, NamedTuple
 
-import orjson
+import msgspec
 
 from neardup.clusters.best_candidate import ComparedPage, Scored, rule_on
 from neardup.clusters.evidence import place_of
@@ -182,7 +182,7 @@ class Auditor:
             out["shadow"] = {"rule": self.shadow.rule, "decider": self.shadow.digest, **_ruling(by_shadow, best)}
             if kind is not None:
                 out["disagreement"] = kind
-        return orjson.dumps(out) + b"\n"
+        return msgspec.json.encode(out) + b"\n"
 
 
 def disagreement(live: tuple[Kind, int] | None, shadow: tuple[Kind, int] | None) -> Disagreement | None:

@@ -227,8 +227,8 @@ class _Maker:
     def verdicts(self) -> list[Verdict]:
         """Makes a verdict of each row."""
         rows = self._columns.rows
-        every = map(_Row._make, zip(*(rows[name].tolist() for name in VERDICT.names or ()), strict=True))
-        return list(map(self._verdict, every, self._columns.page_ids[rows["i"]].tolist()))
+        page_ids = self._columns.page_ids[rows["i"]].tolist()
+        return list(map(self._verdict, map(_Row._make, rows.tolist()), page_ids))
 
     def _verdict(self, row: Any, page_id: int) -> Verdict:
         record, kind = self._records[row.at], KINDS[row.kind]
