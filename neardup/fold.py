@@ -17,7 +17,6 @@ from neardup.clusters.batch_verdicts import BatchVerdicts
 from neardup.clusters.best_candidate import ComparedPage, Search
 from neardup.clusters.lifecycle import Check, Judged, Lifecycle
 from neardup.clusters.overlay import Effect, MakeReads, Overlay, Reads
-from neardup.clusters.page_fields import PageFields
 from neardup.clusters.plain_pages import Founders, Members
 from neardup.clusters.verdict_builder import VerdictBuilder
 from neardup.decider import Decider
@@ -218,14 +217,13 @@ def judge(
 ) -> Outcome:
     """Folds the batch over the rows that were read. Pure. Raises Missing with all needs found, InvariantBroken."""
     overlay, pages, outcome = reads.overlay(), reads.pages, Outcome()
-    fields = PageFields(pages, decider) if emit else None
-    families = best_candidate.families_ahead(overlay) if fields is not None else {}
-    builder = VerdictBuilder(overlay, fields) if fields is not None else None
+    builder = VerdictBuilder(overlay) if emit else None
+    families = best_candidate.families_ahead(overlay) if emit else {}
     life = Lifecycle(overlay, builder, families)
     traces: list[Trace] = []
     founders = Founders(overlay)
     plain = founders.plain if trace is None else [False] * len(pages)
-    members = Members(overlay, fields, families) if trace is None and not keep_compared else None
+    members = Members(overlay, builder, families) if trace is None and not keep_compared else None
 
     def count(search: Search | None) -> None:
         scored = len(search.candidates) if search is not None else 0

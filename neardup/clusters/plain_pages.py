@@ -11,7 +11,7 @@ from neardup.clusters import best_candidate, evidence, membership
 from neardup.clusters.best_candidate import Search
 from neardup.clusters.membership import NO_URL, Target
 from neardup.clusters.overlay import Overlay
-from neardup.clusters.page_fields import PageFields
+from neardup.clusters.verdict_builder import VerdictBuilder
 from neardup.errors import InvariantBroken
 from neardup.index import naming_rows, rows, sketch_rows
 from neardup.index.column_families import Family
@@ -137,15 +137,15 @@ class Members:
     changed what its verdict rests on.
     """
 
-    def __init__(self, overlay: Overlay, fields: PageFields | None, families: best_candidate.Families) -> None:
+    def __init__(self, overlay: Overlay, builder: VerdictBuilder | None, families: best_candidate.Families) -> None:
         """Choose the pages.
 
         Args:
             overlay: the rows before any effect of the batch.
-            fields: fields of the verdicts; None: make no verdicts.
+            builder: makes the verdicts; None: make no verdicts.
             families: result of `families_ahead`.
         """
-        self._overlay, self._fields, self._families = overlay, fields, families
+        self._overlay, self._builder, self._families = overlay, builder, families
         self._plans = _plans(overlay)
 
     def put(self, i: int) -> tuple[Search | None, Verdict | None] | None:
@@ -157,7 +157,7 @@ class Members:
         if plan is None:
             return None
         other, target, chosen = plan
-        overlay, fields, pages = self._overlay, self._fields, self._overlay.pages
+        overlay, builder, pages = self._overlay, self._builder, self._overlay.pages
         cluster = overlay.clusters.get(target.key)
         # Whatever changes a member's row puts the row of its URL, too.
         if cluster is None or cluster.founding != target.row.founding or overlay.urls.is_put(target.url_hash):
@@ -170,9 +170,9 @@ class Members:
         if not chosen:
             if digest is None or digest.pages[:1] != (other,):
                 return None
-            if fields is not None:
+            if builder is not None:
                 held = overlay.header(other)
-                proof = evidence.of_digest(pages.sites[i], fields.lang(i), other, held, target.founding)
+                proof = evidence.of_digest(pages.sites[i], builder.lang(i), other, held, target.founding)
         else:
             page_id = pages.page_ids[i]
             if digest is not None or not overlay.is_as_read(page_id):
@@ -181,19 +181,17 @@ class Members:
             best = search.best
             if best is None or best.page_id != other or best.ruling.kind is not Kind.NEAR_DUPLICATE:
                 return None
-            if fields is not None:
+            if builder is not None:
                 shared = self._families.get((page_id, other))
-                proof = evidence.of_choice(overlay, page_id, fields.lang(i), search, best, shared)
+                proof = evidence.of_choice(overlay, page_id, builder.lang(i), search, best, shared)
         kind = Kind.NEAR_DUPLICATE if chosen else Kind.EXACT_DUPLICATE
         row = membership.join(overlay, i, target, cluster, kind)
         if chosen:
             best_candidate.count_sibling(overlay, i)
-        if fields is None:
+        if builder is None:
             return search, None
-        representative = evidence.representative(overlay, row.founding)
-        state = target.cluster_id, row.size, row.canonical or representative.url, row.revision
         cut = search is not None and search.cut
-        return search, fields.verdict(kind, i, state, proof, representative=representative, cut=cut)
+        return search, builder.member(kind, i, target.cluster_id, row, proof, cut=cut)
 
 
 def _plans(overlay: Overlay) -> dict[int, _Plan]:

@@ -1,31 +1,53 @@
-"""Makes the verdicts on a batch's pages. `PageFields` decodes the fields that depend on the page alone."""
+"""Makes the verdicts on a batch's pages, one at a time. `verdict_columns` makes those of the compiled fold."""
+
+from typing import Any, NamedTuple
 
 from neardup.clusters import evidence
 from neardup.clusters.evidence import Evidence
 from neardup.clusters.overlay import Overlay
-from neardup.clusters.page_fields import ClusterState, PageFields
 from neardup.decider import Decider
 from neardup.index.rows import ClusterRow, UrlRow, id_key
 from neardup.sketch.header import Header
+from neardup.sketch.layout import RecordKind
 from neardup.verdict import TAKEN_DOWN, Kind, Representative, Verdict
 
-_NO_CLUSTER: ClusterState = (None, None, None, None)
+
+class _Cluster(NamedTuple):
+    """A cluster, as verdicts on its pages have it."""
+
+    id: int | None = None
+    size: int | None = None
+    canonical: str | None = None
+    revision: int | None = None
+
+
+_NO_CLUSTER = _Cluster()
 
 
 class VerdictBuilder:
     """Makes the verdicts of a batch, with clusters as they are now. `i` is the position of a page in the batch."""
 
-    def __init__(self, overlay: Overlay, fields: PageFields) -> None:
-        """fields: fields of the pages of the batch."""
-        self._overlay = overlay
-        self._page_ids, self._verdict, self.lang = overlay.pages.page_ids, fields.verdict, fields.lang
+    def __init__(self, overlay: Overlay) -> None:
+        self._overlay, self._pages = overlay, overlay.pages
+
+    def lang(self, i: int) -> str:
+        """Language of a page, or empty."""
+        return self._header(i).lang
+
+    def _header(self, i: int) -> Header:
+        return self._pages[self._pages.page_ids[i]]
+
+    def _verdict(self, kind: Kind, i: int, cluster: _Cluster, proof: Evidence, **more: Any) -> Verdict:
+        """The verdict on a page of the batch. more: further arguments of `_verdict`."""
+        page_id = self._pages.page_ids[i]
+        return _verdict(kind, page_id, 0, self._header(i), self._overlay.decider, cluster, proof, **more)
 
     # ---- of pages of the batch -------------------------------------------------------------------------------------
 
     def founder(self, i: int, proof: Evidence, cut: bool = False, content_of: Representative | None = None) -> Verdict:
         """A page that founded a cluster."""
         kind = Kind.UNIQUE if content_of is None else Kind.SAME_CONTENT
-        cluster = self._page_ids[i], 1, "", 1
+        cluster = _Cluster(id=self._pages.page_ids[i], size=1, canonical=self._header(i).url, revision=1)
         return self._verdict(kind, i, cluster, proof, content_of=content_of, cut=cut)
 
     def reclaimer(self, i: int, cluster_id: int, proof: Evidence) -> Verdict:
@@ -66,11 +88,11 @@ class VerdictBuilder:
 
     def promoted(self, i: int, n: int, cluster_id: int) -> Verdict:
         """A page that became representative because of a page of the batch, whose n-th verdict this is."""
-        return promoted(self._overlay, cluster_id, self._page_ids[i], n)
+        return promoted(self._overlay, cluster_id, self._pages.page_ids[i], n)
 
     def stands_aside(self, i: int, n: int, row: UrlRow, proof: Evidence) -> Verdict:
         """A page that lost its cluster to a page of the batch, and became a member."""
-        return _caused(self._overlay, row.standing, self._page_ids[i], n, row.page_id, row.cluster, proof)
+        return _caused(self._overlay, row.standing, self._pages.page_ids[i], n, row.page_id, row.cluster, proof)
 
 
 def promoted(overlay: Overlay, cluster_id: int, cause: int, n: int) -> Verdict:
@@ -107,32 +129,72 @@ def _caused(
     overlay: Overlay, kind: Kind, cause: int, n: int, page_id: int, cluster_id: int, proof: Evidence
 ) -> Verdict:
     """A verdict on a page because of another one."""
-    cluster, header, decider = overlay.clusters.need(id_key(cluster_id)), overlay.header(page_id), overlay.decider
+    cluster, header = overlay.clusters.need(id_key(cluster_id)), overlay.header(page_id)
     representative = evidence.representative(overlay, cluster.founding)
-    _, size, canonical, revision = _of_cluster(cluster_id, cluster, representative)
+    state = _of_cluster(cluster_id, cluster, representative)
+    return _verdict(kind, cause, n, header, overlay.decider, state, proof, representative=representative)
+
+
+def _verdict(
+    kind: Kind,
+    cause: int,
+    n: int,
+    header: Header,
+    decider: Decider,
+    cluster: _Cluster,
+    proof: Evidence,
+    *,
+    standing: dict[str, Any] | None = None,
+    representative: Representative | None = None,
+    content_of: Representative | None = None,
+    cut: bool = False,
+) -> Verdict:
+    """Makes a verdict.
+
+    Args:
+        kind: kind of the verdict; a rejection has its reason.
+        cause: page id of the record that causes the verdict.
+        n: number of the verdict; 0: the page's own.
+        header: sketch of the page that the verdict is about.
+        decider: the decider that judged.
+        cluster: cluster of the page after the record.
+        proof: evidence.
+        standing: verdict of the URL that is in force, if this one is another.
+        representative: page that the page repeats.
+        content_of: page with the same main content.
+        cut: whether some candidates were not scored.
+    """
+    url, named = header.url, "" if n else header.canonical
     return Verdict(
         verdict=kind,
         page_id=cause,
         n=n,
-        url=header.url,
+        url=url,
         fetched_at=header.fetched_at,
         coordinates=header.coordinates,
         scheme=decider.scheme,
         decider=decider.digest,
+        reason=header.reason if kind is Kind.REJECTED else None,
+        standing=standing,
         representative=representative,
-        cluster=cluster_id,
-        cluster_size=size,
-        canonical=canonical,
-        revision=revision,
+        cluster=cluster.id,
+        cluster_size=cluster.size,
+        canonical=cluster.canonical,
+        revision=cluster.revision,
+        content_of=content_of,
         evidence=proof,
         title=header.title or None,
         site=header.site_name or None,
         lang=header.lang or None,
-        thin=not header.opaque and header.tokens < decider.thin_tokens,
+        thin=header.kind is RecordKind.PAGE and not header.opaque and header.tokens < decider.thin_tokens,
         opaque=header.opaque,
         truncated=header.truncated,
+        candidates_cut=cut,
+        rel_canonical=named if named and named != url else None,
+        score=None if n else header.score,
     )
 
 
-def _of_cluster(cluster_id: int, cluster: ClusterRow, representative: Representative) -> ClusterState:
-    return cluster_id, cluster.size, cluster.canonical or representative.url, cluster.revision
+def _of_cluster(cluster_id: int, cluster: ClusterRow, representative: Representative) -> _Cluster:
+    canonical = cluster.canonical or representative.url
+    return _Cluster(id=cluster_id, size=cluster.size, canonical=canonical, revision=cluster.revision)

@@ -22,6 +22,7 @@ from neardup.sketch.layout import (
     RecordKind,
     RecordSection,
     field_at,
+    score_of,
     section_starts,
 )
 from neardup.verdict import Coordinates
@@ -37,6 +38,7 @@ _WANTED = (
 )
 _CODES = {"u1": "B", "u2": "H", "u4": "I", "u8": "Q", "i8": "q"}
 _NO_DIGEST = bytes(16)
+_SCORE_AT = field_at("score")
 _SIMHASH_AT, _SIMHASH_BYTES = field_at("simhash"), HEADER["simhash"].itemsize
 # Enumerations cost a microsecond each time they are asked; a batch has thousands of records.
 _KINDS = tuple(RecordKind)
@@ -139,6 +141,11 @@ class Header(RecordTexts):
     def simhash(self) -> bytes:
         """Algorithm C's vector."""
         return self.record[_SIMHASH_AT : _SIMHASH_AT + _SIMHASH_BYTES]
+
+    @property
+    def score(self) -> float | None:
+        """The crawler's score, 0 to 1; None without a score."""
+        return score_of(self.record[_SCORE_AT])
 
     @property
     def named(self) -> bool:
