@@ -13,39 +13,25 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
-from typing import NamedTuple
 
 from neardup.decider import Decider
 from neardup.errors import BadInput, StateError
 from neardup.index.column_families import Family
 from neardup.index.memory import MemoryStore
-from neardup.index.rows import decode_cluster, decode_member, decode_url, id_key
-from neardup.index.sketch_rows import records_of
 from neardup.limits import MESSAGE_BYTES_MAX, MESSAGE_PAGES_MAX
 from neardup.page import Page
 from neardup.rules import RULES
 from neardup.scheme import Scheme
-from neardup.sketch.header import Header
 from neardup.sketch.make_sketches import sketch_pages
-from neardup.urls import named_url, url_hash
+from neardup.urls import named_url
 from neardup.verdict import Coordinates, Verdict
 from streams.formats.message import as_first
+from streams.library_lookups import Cluster, Entry, LiveCount, entry_of, is_live
 from streams.pipeline.matcher import Matcher, Prepared
 from streams.pipeline.packing import pack
 from streams.ports import Range
 from streams.state.scan_directory import ScanDirectory
 from streams.state.scan_reader import LIBRARY
-
-
-class Cluster(NamedTuple):
-    """A cluster as it is now: a page and its duplicates."""
-
-    #: The page id of the founder; it never changes.
-    id: int
-    #: The URL that represents the cluster.
-    representative: str
-    #: The other live URLs, in the order in which they joined.
-    members: tuple[str, ...]
 
 
 class Deduplicator:
@@ -75,6 +61,7 @@ class Deduplicator:
         """
         self._holder = holder
         self.scheme, self._store = holder.scheme, holder.store
+        self._live = LiveCount(holder.store)
         self._closed, self._process = False, os.getpid()
         # Of each process its own: a thread that does not exist in the child may hold the parent's at the fork.
         self._locks: dict[int, threading.RLock] = {}
@@ -125,7 +112,12 @@ class Deduplicator:
             return []
         with self._alone(writing=True):
             messages, prepared = self._judged(pages, threads)
-            self._holder.add(messages, prepared)
+            self._live.change(
+                prepared.writes.get(Family.URLS, {}),
+                self._matcher.next_offset,
+                prepared.next_offset,
+                lambda: self._holder.add(messages, prepared),
+            )
             return list(prepared.verdicts)
 
     def stream(self, pages: Iterable[Page], *, threads: int = 1) -> Iterator[Verdict]:
@@ -190,23 +182,89 @@ class Deduplicator:
             ...     print(index.cluster("https://b.example/"))
             Cluster(id=0, representative='https://a.example/', members=('https://b.example/',))
         """
-        with self._alone():
-            return self._cluster(url)
+        entry = self.get(url)
+        return None if entry is None else entry.cluster
 
-    def _cluster(self, url: str) -> Cluster | None:
-        self._holder.settle()
-        required = self._holder.url_of(url)
-        (row,) = self._store.get_many(Family.URLS, [url_hash(required)])
-        if row is None or not (held := decode_url(row)).live:
-            return None
-        (row,) = self._store.get_many(Family.CLUSTERS, [id_key(held.cluster)])
-        assert row is not None
-        joined = self._store.first(Family.MEMBERS, id_key(held.cluster), decode_cluster(row).size)
-        hashes = [decode_member(member).url_hash for _, member in joined]
-        urls = self._store.get_many(Family.URLS, hashes)
-        pages = [decode_cluster(row).current, *(decode_url(member or b"").page_id for member in urls)]
-        representative, *members = (Header(record).url for record in records_of(self._store, pages))
-        return Cluster(held.cluster, representative, tuple(members))
+    def get(self, url: str) -> Entry | None:
+        """Return the entry of a URL as it is now; None if the index does not hold the URL or the URL is gone.
+
+        The entry has the `verdict` in force, and the `cluster` with its `representative` and `members`.
+
+        Args:
+            url: URL of the page, or id of a document, as for `cluster`.
+
+        Raises:
+            NeardupError: as `cluster`.
+            StateError: if the index is closed.
+
+        Example:
+            >>> with open_index(scheme=Scheme(seed=7)) as index:
+            ...     _ = index.add(pages)
+            ...     entry = index.get("https://b.example/")
+            ...     print(entry.verdict, entry.shown, entry.cluster.representative)
+            near_duplicate False https://a.example/
+        """
+        with self._alone():
+            self._holder.settle()
+            return entry_of(self._store, self._holder.url_of(url))
+
+    def remove(self, url: str) -> list[Verdict]:
+        """Remove a URL, and return the verdicts: `gone`, and `promoted` if another page represents its cluster now.
+
+        The same as adding `Page(url, None)`: a record of the log, which every later fold repeats. Later pages are not
+        compared with the page any more. The URL may be added again. `neardup forget` also removes the URL from the
+        verdicts that were emitted before.
+
+        Args:
+            url: URL of the page, or id of a document, as for `cluster`.
+
+        Raises:
+            KeyError: if the index does not hold the URL, or the URL is gone.
+            NeardupError: as `cluster`.
+            StateError: as `add`.
+
+        Example:
+            >>> with open_index(scheme=Scheme(seed=7)) as index:
+            ...     _ = index.add(pages)
+            ...     print([verdict.verdict.value for verdict in index.remove("https://a.example/")], len(index))
+            ['gone', 'promoted'] 1
+        """
+        with self._alone(writing=True):
+            self._holder.settle()
+            required = self._holder.url_of(url)
+            if not is_live(self._store, required):
+                raise KeyError(url)
+            return self.add([Page(required, None)])
+
+    def __contains__(self, url: object) -> bool:
+        """Whether the index holds a URL, or a document with this id, that is not gone.
+
+        Raises:
+            TypeError: if `url` is not a `str`.
+            NeardupError: as `cluster`.
+            StateError: if the index is closed.
+        """
+        if not isinstance(url, str):
+            raise TypeError(f"an index contains pages by their names: a URL or an id, not {type(url).__name__}")
+        with self._alone():
+            self._holder.settle()
+            return is_live(self._store, self._holder.url_of(url))
+
+    def __len__(self) -> int:
+        """Return the number of URLs that are not gone.
+
+        The first call reads the rows of all URLs; later calls return a count that `add` keeps.
+
+        Raises:
+            StateError: if the index is closed.
+        """
+        with self._alone():
+            self._holder.settle()
+            return self._live.value(self._matcher.next_offset)
+
+    def __bool__(self) -> bool:
+        """Return True, also for an empty index: `if index` tells an open index from None."""
+        return True
 
     def _judged(self, pages: Sequence[Page], threads: int) -> tuple[list[bytes], Prepared]:
         """Return the messages of these pages, and their verdicts with the changes of the index. Writes nothing."""
