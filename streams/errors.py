@@ -60,7 +60,7 @@ def effects_again(required: int, begin: int) -> str:
 
 def how_to_install(extra: str) -> str:
     """The command that installs an optional dependency, for messages."""
-    return f"pip install 'neardup[{extra}]', or in a clone pip install '.[{extra}]'"
+    return f"pip install '.[{extra}]' in a clone, or pip install 'neardup[{extra}]' if your package index has neardup"
 
 
 @contextmanager

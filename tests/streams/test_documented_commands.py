@@ -52,6 +52,7 @@ def test_commands_of_the_pages_run(shell: Shell, monkeypatch: pytest.MonkeyPatch
     for name, some in (("crawl", samples), ("more", samples[:3])):
         write_warc(shell.folder / f"{name}.warc.gz", some, f"https://{name}.example/")
     site(shell.folder / "site")
+    site(shell.folder / "pages")
     assert shell("scan", "crawl.warc.gz").code == 0
     urls = [f"https://crawl.example/{sample.path}" for sample in samples]
     pairs = [

@@ -33,6 +33,21 @@ def test_scan_prints_its_summary(shell: Shell) -> None:
     assert "near duplicate" in (shell.folder / "report.html").read_text()
 
 
+def test_first_scan_of_the_readme_prints_what_it_shows(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    root = Path(__file__).parents[3]
+    monkeypatch.setenv("COLUMNS", "140")
+    install = (root / "README.md").read_text().partition("\n## Install\n")[2]
+    _, pages, scan = install.partition("```\n")[2].partition("```")[0].splitlines()
+    (shell.folder / "LICENSE").write_bytes((root / "LICENSE").read_bytes())
+    subprocess.run(pages, shell=True, check=True)
+    ended = shell(*scan.partition("#")[0].split()[1:])
+    assert ended.code == 0
+    shown = install.partition("```text\n")[2].partition("```")[0].splitlines()
+    printed = [line.rstrip() for line in ended.out.splitlines()]
+    assert printed[0].startswith("2 pages in ")
+    assert printed[1 : len(shown)] == shown[1:]
+
+
 def test_second_scan_finds_duplicates_of_the_first_and_skips_finished_sources(shell: Shell) -> None:
     site(shell.folder / "site")
     (shell.folder / "more").mkdir()

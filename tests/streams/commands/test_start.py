@@ -243,6 +243,6 @@ def test_client_without_its_extra_names_the_package() -> None:
     code = "import sys; sys.modules['confluent_kafka'] = None; import streams.client"
     ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     words = "ModuleNotFoundError: confluent_kafka is not installed, and the stream needs it: "
-    words += "pip install 'neardup[kafka]', or in a clone pip install '.[kafka]'"
+    words += "pip install '.[kafka]' in a clone, or pip install 'neardup[kafka]' if your package index has neardup"
     assert ended.stderr.splitlines()[-1] == words
     assert "During handling" not in ended.stderr

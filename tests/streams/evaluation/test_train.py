@@ -62,7 +62,7 @@ def test_scoring_needs_nothing_that_learns(shell: Shell, results: Path) -> None:
     without = [sys.executable, "-c", UNLEARNED, "train", *given, "--out", "n.json", *FEW]
     ended = subprocess.run(without, cwd=shell.folder, capture_output=True, text=True, timeout=120, check=False)
     assert ended.returncode == 1
-    assert "pip install 'neardup[signals]'" in ended.stderr
+    assert "needs it: pip install '.[signals]' in a clone" in ended.stderr
 
 
 @pytest.mark.slow
