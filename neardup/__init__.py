@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from neardup.sketch.make_sketches import sketch_pages
     from neardup.sketch.sketch_record import Sketch
     from neardup.verdict import Kind, Verdict
-    from streams.library import Deduplicator, open_index
+    from streams.library.deduplicator import Deduplicator, open_index
 
 __all__ = [
     "BadInput",
@@ -46,7 +46,7 @@ _MODULES = {
     "neardup.sketch.make_sketches": ("sketch_pages",),
     "neardup.sketch.sketch_record": ("Sketch",),
     "neardup.verdict": ("Kind", "Verdict"),
-    "streams.library": ("Deduplicator", "open_index"),
+    "streams.library.deduplicator": ("Deduplicator", "open_index"),
 }
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from neardup import canonical, page, scheme
 from neardup.pairs import scoring
-from streams import library
+from streams.library import deduplicator as library
 
 
 def examples_of(module: ModuleType) -> list[doctest.DocTest]:
@@ -30,5 +30,5 @@ def test_an_example_of_a_docstring_prints_what_it_shows(example: doctest.DocTest
 
 
 def test_each_call_of_the_library_has_an_example() -> None:
-    calls = {"open_index", *(f"Deduplicator.{name}" for name in ("add", "stream", "query", "cluster"))}
-    assert {f"streams.library.{call}" for call in calls} <= {test.name for test in EXAMPLES}
+    calls = {"open_index", *(f"Deduplicator.{name}" for name in ("add", "stream", "query", "get", "cluster", "remove"))}
+    assert {f"streams.library.deduplicator.{call}" for call in calls} <= {test.name for test in EXAMPLES}

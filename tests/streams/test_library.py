@@ -171,7 +171,7 @@ def test_query_equals_adding_and_changes_nothing(tmp_path: Path) -> None:
 
 
 def test_a_stream_takes_no_more_pages_than_it_judges(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("streams.library.MESSAGE_PAGES_MAX", 2)
+    monkeypatch.setattr("streams.library.deduplicator.MESSAGE_PAGES_MAX", 2)
     taken: list[Page] = []
 
     def pages() -> Iterator[Page]:

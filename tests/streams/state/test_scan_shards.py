@@ -17,7 +17,7 @@ from neardup.scheme import Scheme
 from neardup.sharded.messages import EffectKind, Effects
 from neardup.verdict import Disagreement
 from streams.formats.message import verdict_lines
-from streams.library import open_index
+from streams.library.deduplicator import open_index
 from streams.pipeline.audit import open_audit
 from streams.scan.scan import Progress, scan
 from streams.state.scan_directory import ScanDirectory

@@ -9,7 +9,7 @@ import pytest
 from neardup import rules
 from neardup.page import Page
 from neardup.scheme import FIXED_SEED, Scheme
-from streams.library import open_index
+from streams.library.deduplicator import open_index
 from streams.verdicts.compare import compare_command, decision_text
 
 RULES = Path(rules.__file__).parent

@@ -26,7 +26,7 @@ from neardup.sketch.make_sketches import sketch_pages
 from neardup.urls import named_url
 from neardup.verdict import Coordinates, Verdict
 from streams.formats.message import as_first
-from streams.library_lookups import Cluster, Entry, LiveCount, entry_of, is_live
+from streams.library.lookups import Cluster, Entry, LiveCount, entry_of, is_live
 from streams.pipeline.matcher import Matcher, Prepared
 from streams.pipeline.packing import pack
 from streams.ports import Range

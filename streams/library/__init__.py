@@ -1,0 +1,1 @@
+"""The library: pages in, verdicts out, from Python."""
