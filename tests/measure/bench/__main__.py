@@ -17,6 +17,7 @@ from tests.measure.bench import (
     charsets,
     html_rows,
     lcs_rows,
+    matching,
     operation_rows,
     same_bits,
     scaling,
@@ -29,8 +30,9 @@ from tests.measure.bench import (
 from tests.measure.bench.peers import PACKAGES, Peers, environment
 from tests.measure.bench.table import Row, Sheet, commit, machine, seconds_of, versions
 
-SIZES = (10_000, 100_000, 1_000_000)
-LARGE = (10_000, 100_000, 1_000_000, 3_000_000, 10_000_000)
+#: Pages of the indexes that the crawl is matched into.
+SIZES = (10_000, 50_000)
+LARGE = (10_000, 1_000_000)
 #: Pages of one template, in a row.
 TEMPLATE, LARGE_TEMPLATE = 20_000, 1_000_000
 #: Pages of an index that is checkpointed; the large ones take some 10 GB, and their copy as much.
@@ -46,8 +48,8 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path("build"), help="folder of bench.md and bench.json")
     parser.add_argument("--tools", type=Path, default=Path(".tools"), help="folder of the peers' environment")
     parser.add_argument("--only", default="", help="groups of rows with this in their name, to files of their own")
-    parser.add_argument("--large", action="store_true", help="only the matcher, into a store of 10,000,000 pages")
-    parser.add_argument("--sizes", default="", help="sizes of stores, with commas between")
+    parser.add_argument("--large", action="store_true", help="only the matcher, with an index of 1,000,000 pages")
+    parser.add_argument("--sizes", default="", help="pages of the indexes of growth, with commas between")
     parser.add_argument("--template", type=int, default=0, help="pages of one template, in a row")
     parser.add_argument("--checkpointed", type=int, default=0, help="pages of the index that is checkpointed")
     parser.add_argument("--scratch", type=Path, help="folder for large indexes; by default that of temporary files")
@@ -68,13 +70,19 @@ def _groups(asked: argparse.Namespace) -> Groups:
     pages = asked.template or (LARGE_TEMPLATE if asked.large else TEMPLATE)
     checkpointed = asked.checkpointed or (LARGE_CHECKPOINTED if asked.large else CHECKPOINTED)
     matcher: Groups = {
-        "growth": lambda: store_rows.growth(scheme, sizes, asked.scratch),
+        "growth": lambda: matching.growth(scheme, sizes, asked.scratch),
         "template": lambda: worst_matching.one_template(scheme, pages, asked.scratch),
         "checkpoint": lambda: operation_rows.checkpoints(scheme, checkpointed, asked.scratch),
     }
     if asked.large:
         return matcher
     return {
+        "mixture": lambda: matching.mixture(scheme),
+        "verdicts": lambda: _peers(asked.tools / "peers", scheme, text_rows.verdicts),
+        "refolded": lambda: matching.refolded(scheme),
+        "judge": lambda: matching.judge(scheme),
+        "worst matching": lambda: worst_matching.matching(scheme),
+        **matcher,
         "start": html_rows.start,
         "html": lambda: html_rows.speed(scheme),
         "scaling": lambda: scaling.scaling(scheme),
@@ -84,29 +92,32 @@ def _groups(asked: argparse.Namespace) -> Groups:
         "charsets": lambda: charsets.rows(scheme),
         "lcs": lcs_rows.rows,
         "spark": spark_rows.rows,
-        "peers": lambda: _peers(asked.tools / "peers", scheme),
-        "rebuild": lambda: store_rows.rebuild(scheme),
-        "judging anew": lambda: operation_rows.judging_anew(scheme),
+        "sketches": lambda: _peers(asked.tools / "peers", scheme, text_rows.sketches),
         "sweeps": lambda: operation_rows.sweeps(scheme),
         "archives": lambda: operation_rows.archives(scheme),
-        "worst matching": lambda: worst_matching.matching(scheme),
         "promotions": lambda: worst_matching.promotions(scheme),
         "memory": lambda: store_rows.memory(scheme),
         "record": lambda: store_rows.by_field(scheme),
-        **matcher,
     }
 
 
-def _peers(tools: Path, scheme: Scheme) -> Iterator[Row]:
+def _peers(
+    tools: Path, scheme: Scheme, rows: Callable[[Peers, dict[str, str], Scheme], Iterator[Row]]
+) -> Iterator[Row]:
     """The first time the peers are installed, which takes a minute or more."""
     python, missing = environment(tools)
     with Peers(python) as peers:
-        yield from text_rows.sketches(peers, missing, scheme)
-        yield from text_rows.verdicts(peers, missing, scheme)
+        yield from rows(peers, missing, scheme)
 
 
 #: What each group took on two quiet cores; the last run's own seconds, where there are any, are nearer.
 SECONDS: Mapping[str, int] = {
+    "mixture": 110,
+    "verdicts": 190,
+    "refolded": 40,
+    "judge": 16,
+    "worst matching": 30,
+    "growth": 40,
     "start": 29,
     "html": 27,
     "scaling": 68,
@@ -115,17 +126,13 @@ SECONDS: Mapping[str, int] = {
     "more worst pages": 25,
     "charsets": 30,
     "lcs": 11,
-    "peers": 236,
-    "rebuild": 2,
-    "judging anew": 8,
+    "sketches": 100,
     "sweeps": 6,
     "archives": 10,
     "checkpoint": 6,
-    "worst matching": 16,
     "promotions": 27,
     "memory": 1,
     "record": 1,
-    "growth": 55,
     "template": 2,
 }
 
@@ -145,7 +152,7 @@ def _run(groups: Groups, asked: argparse.Namespace) -> None:
         "commit": commit(),
         "machine": machine(),
         "versions": {**versions(_OURS), **{peer: PACKAGES[peer].partition("==")[2].split()[0] for peer in PACKAGES}},
-        "how": "medians; the sides of a row take turns in one run",
+        "how": "medians; the sides of a row take turns in one run; of the matcher and of verdicts processor time",
     }
     sheet = Sheet(about, asked.out, f"{name}-{asked.only.replace(' ', '-')}" if asked.only else name)
     for group, make in chosen.items():

@@ -1,13 +1,14 @@
-"""Rows of years of operation: checkpoints beside the matcher, judging a log anew, sweeps, and reading archives."""
+"""Rows of years of operation: checkpoints beside the matcher, sweeps, and reading archives."""
 
 import os
 import shutil
 import statistics
 import tempfile
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 
 from neardup.decider import Decider
@@ -19,7 +20,7 @@ from streams.files.sources import LocalSource, open_sources
 from streams.formats.message import Message, encode_message
 from streams.pipeline import batch_fold
 from streams.pipeline.accounting import Mark
-from streams.pipeline.matcher import FOLD_BYTES_MAX, Matcher
+from streams.pipeline.matcher import Matcher
 from streams.ports import Range
 from streams.scan.archive_time import ArchiveTime
 from streams.scan.archives import SketchedArchives, messages_of
@@ -34,21 +35,23 @@ from tests.measure.bench.table import Row, in_turn, seconds
 from tests.streams.archives import http, record
 
 _BATCH = 512
-#: Full messages that are more than a matcher folds together (`FOLD_BYTES_MAX`).
-_MANY = 16
 _SOURCE = bytes(16)
 
 
 def messages(scheme: Scheme, records: Iterable[bytes], first: int = 0) -> list[tuple[int, bytes]]:
     """(offset, message) of a log, from an offset on; pages are numbered as they come, to be accounted for."""
-    numbered = [changed(each, number, offset=number) for number, each in enumerate(records, first * _BATCH)]
-    found = []
-    for at in range(0, len(numbered), _BATCH):
-        part, start = tuple(numbered[at : at + _BATCH]), first * _BATCH + at
-        span = Range(_SOURCE, 0, start, start + len(part))
-        data = encode_message(Message(bytes.fromhex(scheme.digest), (span,), part))
-        found.append((first + at // _BATCH, data))
-    return found
+    given, made = iter(records), []
+    while part := list(islice(given, _BATCH)):
+        offset = first + len(made)
+        made.append(message_of(scheme, part, offset, offset * _BATCH))
+    return made
+
+
+def message_of(scheme: Scheme, records: Sequence[bytes], offset: int, first: int) -> tuple[int, bytes]:
+    """(offset, message) of these records. first: number of the first one among all pages of the source."""
+    numbered = tuple(changed(each, number, offset=number) for number, each in enumerate(records, first))
+    span = Range(_SOURCE, 0, first, first + len(numbered))
+    return offset, encode_message(Message(bytes.fromhex(scheme.digest), (span,), numbered))
 
 
 def _behind(pages: int) -> int:
@@ -109,46 +112,6 @@ def _checkpoint(state: Path, store: RocksStore, kept: CheckpointStore, manifest:
         return stall, kept.write(image, manifest)
     finally:
         shutil.rmtree(image)
-
-
-def judging_anew(scheme: Scheme) -> Iterator[Row]:
-    """A log judged live, folded without verdicts, and judged once more by another decider, with verdicts."""
-    decider, log = Decider(scheme=scheme.digest), Log()
-    history = messages(scheme, [*log.records(0, 8 * _BATCH), *mixed(log, 8 * _BATCH, 8 * _BATCH)])
-    other, together = replace(decider, tape_min=0.8), max(1, FOLD_BYTES_MAX // len(history[0][1]))
-
-    def side(judge: Decider, together: int, *, tell: bool) -> float:
-        with _store() as store:
-            matcher = Matcher(store, judge, threads=THREADS)
-
-            def work() -> None:
-                for at in range(0, len(history), together):
-                    prepared = matcher.prepare(history[at : at + together], emit=tell)
-                    prepared.verdicts.lines()
-                    matcher.apply(prepared)
-
-            return seconds(work)
-
-    sides = [
-        lambda: side(decider, 1, tell=True),
-        lambda: side(decider, together, tell=False),
-        lambda: side(other, together, tell=True),
-        lambda: side(decider, _MANY, tell=False),
-    ]
-    live, fold, anew, many = in_turn(sides, 3)
-    pages = len(history) * _BATCH
-    row = Row("fold of a log of messages", "pages/s", pages / fold, pages / live, "live", live / fold, "2 x")
-    row.notes = {f"{_MANY} messages together": f"{many / fold:.2f} x the time of {together}"}
-    yield row
-    yield Row(
-        "the same log by another decider, with verdicts",
-        "pages/s",
-        pages / anew,
-        pages / fold,
-        "fold",
-        fold / anew,
-        "1 x",
-    )
 
 
 def sweeps(scheme: Scheme) -> Iterator[Row]:

@@ -1,7 +1,9 @@
 """The peers' side, run by the Python of their own environment: one JSON request a line in, one answer a line out.
 
 `load` names a file of texts, the last of which are copies of the first; `run` a peer. The answer tells the seconds
-from texts to sketches (or to verdicts), and the shares of planted pairs and of unrelated pairs that it calls similar.
+from texts to sketches, and the shares of planted pairs and of unrelated pairs that it calls similar. `stream` names a
+peer that judges each text against those before it: the answer tells the processor's seconds, and for each text with a
+similar one before it the number of that one.
 """
 
 import json
@@ -46,10 +48,10 @@ def rensa(texts):
     return out, lambda a, b: out[a].jaccard(out[b]) >= SIMILAR
 
 
-def gaoya(texts):
+def _gaoya_index():
     from gaoya.minhash import MinHashStringIndex
 
-    index = MinHashStringIndex(
+    return MinHashStringIndex(
         hash_size=64,
         jaccard_threshold=SIMILAR,
         num_bands=BANDS,
@@ -58,6 +60,10 @@ def gaoya(texts):
         lowercase=True,
         ngram_range=(WORDS, WORDS),
     )
+
+
+def gaoya(texts):
+    index = _gaoya_index()
     for number, text in enumerate(texts):
         index.insert_document(number, text)
     return index, lambda a, b: b in index.query(texts[a])
@@ -108,25 +114,62 @@ def datatrove(texts):
     return out, similar
 
 
-def rensa_verdicts(texts):
-    """A stream: each text against all before it, then into the index in memory."""
-    from rensa import RMinHash, RMinHashLSH
-
-    index = RMinHashLSH(SIMILAR, PERM, BANDS)
-    held, found = [], {}
+def _stream(texts, sketch, query, similar, insert):
+    """Each text against all before it, then into the index in memory -> {number: the first similar one}."""
+    found = {}
     for number, text in enumerate(texts):
-        sketch = RMinHash(PERM, 42)
-        sketch.update(shingles(text))
-        for other in index.query(sketch):
-            if sketch.jaccard(held[other]) >= SIMILAR:
+        made = sketch(text)
+        for other in query(made):
+            if similar(made, other):
                 found[number] = other
                 break
-        index.insert(number, sketch)
-        held.append(sketch)
-    return held, lambda a, b: found.get(b) == a
+        insert(number, made)
+    return found
 
 
-PEERS = {f.__name__: f for f in (datasketch, rensa, gaoya, text_dedup, datatrove, rensa_verdicts)}
+def rensa_stream(texts):
+    from rensa import RMinHash, RMinHashLSH
+
+    index, held = RMinHashLSH(SIMILAR, PERM, BANDS), []
+
+    def sketch(text):
+        made = RMinHash(PERM, 42)
+        made.update(shingles(text))
+        return made
+
+    def insert(number, made):
+        index.insert(number, made)
+        held.append(made)
+
+    return _stream(texts, sketch, index.query, lambda made, other: made.jaccard(held[other]) >= SIMILAR, insert)
+
+
+def datasketch_stream(texts):
+    import xxhash
+    from datasketch import MinHash, MinHashLSH
+
+    index, held = MinHashLSH(num_perm=PERM, params=(BANDS, BAND)), []
+
+    def sketch(text):
+        made = MinHash(num_perm=PERM, hashfunc=xxhash.xxh32_intdigest)
+        made.update_batch([shingle.encode() for shingle in shingles(text)])
+        return made
+
+    def insert(number, made):
+        index.insert(number, made)
+        held.append(made)
+
+    return _stream(texts, sketch, index.query, lambda made, other: made.jaccard(held[other]) >= SIMILAR, insert)
+
+
+def gaoya_stream(texts):
+    """Its index makes the signature of a text twice, to query and to insert it. It checks the similarity itself."""
+    index = _gaoya_index()
+    return _stream(texts, lambda text: text, index.query, lambda made, other: True, index.insert_document)
+
+
+PEERS = {f.__name__: f for f in (datasketch, rensa, gaoya, text_dedup, datatrove)}
+STREAMS = {"datasketch": datasketch_stream, "rensa": rensa_stream, "gaoya": gaoya_stream}
 
 
 def answer(texts, planted, name):
@@ -139,6 +182,12 @@ def answer(texts, planted, name):
     return {"seconds": seconds, "found": found, "wrong": wrong}
 
 
+def streamed(texts, name):
+    started = time.process_time()
+    found = STREAMS[name](texts)
+    return {"seconds": time.process_time() - started, "found": list(found.items())}
+
+
 def main():
     texts, planted = [], 0
     for line in sys.stdin:
@@ -149,6 +198,8 @@ def main():
                     texts = json.load(file)
                 planted = request["planted"]
                 reply = {"loaded": len(texts)}
+            elif "stream" in request:
+                reply = streamed(texts, request["stream"])
             else:
                 reply = answer(texts, planted, request["run"])
         except Exception as error:  # noqa: BLE001 - an error of a peer is shown, and its row is void

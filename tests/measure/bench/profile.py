@@ -2,24 +2,32 @@
 
 import argparse
 import statistics
+import sys
 import tempfile
+import time
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from pathlib import Path
+from typing import TypeVar
 
 from neardup.decider import Decider
-from neardup.fold import judge, read_ahead
 from neardup.index.rocks import RocksStore
 from neardup.page import Page
 from neardup.scheme import Scheme
-from neardup.search.batch_records import Pages
 from neardup.sketch.make_sketches import sketch_pages
+from streams.formats.message import decode_entry
+from streams.pipeline.matcher import Matcher
+from tests.measure.bench.crawl import Crawl
 from tests.measure.bench.documents import documentation_page, web_page
-from tests.measure.bench.generated import Log, mixed
+from tests.measure.bench.matching import as_a_role
 from tests.measure.bench.stages import OnePage, batch_of
-from tests.measure.bench.store_rows import fill
 from tests.measure.bench.table import seconds
 
-_BATCH, _REPEATS = 512, 9
+_REPEATS = 9
+#: Pages of the crawl that are matched: half of them timed, half of them counted.
+_MATCHED = 8_000
+
+T = TypeVar("T")
 
 
 def _show(title: str, parts: Sequence[tuple[str, float]], total: float) -> None:
@@ -52,39 +60,64 @@ def sketching(pages: Sequence[Page], title: str, scheme: Scheme) -> None:
 
 
 def matched(scheme: Scheme, size: int) -> None:
-    """Stages of folding a batch into a store of `size` pages: 7 of 10 pages new, 2 near, 1 exact duplicates."""
-    decider, log = Decider(scheme=scheme.digest), Log()
-    taken: dict[str, list[float]] = {
-        name: [] for name in ("headers", "read ahead", "judge", "verdicts as JSON", "write")
-    }
-    with tempfile.TemporaryDirectory() as folder:
-        store = RocksStore(Path(folder) / "index")
-        fill(store, log, 0, size, decider)
-        store.flush()
-        records = list(mixed(log, size, 8 * _BATCH))
-        for start in range(0, len(records), _BATCH):
-            batch = list(enumerate(records[start : start + _BATCH], 10**9 + start))
-            kept: list[object] = []
+    """Stages of matching the crawl with 30% repeats, one message at a time, behind an index of `size` pages; then how
+    often Python functions are called for a page, and batches judged.
+    """
+    decider = Decider(scheme=scheme.digest)
+    crawl = Crawl(size + _MATCHED)
+    messages = list(crawl.messages(scheme))
+    first = size * len(messages) // crawl.count
+    spent = dict.fromkeys(("messages to records", "judge", "verdicts as JSON", "write"), 0.0)
+    passes: list[int] = []
+    with tempfile.TemporaryDirectory() as folder, closing(RocksStore(Path(folder) / "index")) as store, as_a_role():
+        matcher = Matcher(store, decider)
 
-            def timed(name: str, run: Callable[[], object], kept: list[object] = kept) -> None:
-                taken[name].append(seconds(lambda: kept.append(run())))
+        def clocked(stage: str, run: Callable[[], T]) -> T:
+            began = time.process_time()
+            result = run()
+            spent[stage] += time.process_time() - began
+            return result
 
-            timed("headers", lambda batch=batch: Pages(batch))
-            timed("read ahead", lambda batch=batch: read_ahead(batch, store, decider))
-            reads = kept[-1]
-            timed("judge", lambda batch=batch, reads=reads: judge(batch, reads, decider))
-            outcome = kept[-1]
-            timed("verdicts as JSON", lambda outcome=outcome: [verdict.to_json() for verdict in outcome.verdicts])
-            timed("write", lambda outcome=outcome: store.write(outcome.writes))
-        store.close()
-    each = [(name, 1e6 * statistics.median(times) / _BATCH) for name, times in taken.items()]
-    _show(f"record to verdict, index of {size:,} pages", each, sum(part for name, part in each if name != "headers"))
-    print("  (headers are part of reading ahead)")
+        def step(message: tuple[int, bytes]) -> int:
+            clocked("messages to records", lambda: decode_entry(message[1], message[0]))
+            prepared = clocked("judge", lambda: matcher.prepare([message]))
+            clocked("verdicts as JSON", prepared.verdicts.lines)
+            clocked("write", lambda: matcher.apply(prepared))
+            passes.append(prepared.outcome.effort[0])
+            return len(prepared.pages)
+
+        for message in messages[:first]:
+            step(message)
+        spent, passes = dict.fromkeys(spent, 0.0), []
+        half = (first + len(messages)) // 2
+        pages = sum(map(step, messages[first:half]))
+        parts = [(stage, 1e6 * each / pages) for stage, each in spent.items()]
+        calls, counted = _calls(lambda: sum(map(step, messages[half:])))
+    total = sum(each for _, each in parts[1:])
+    _show(f"message to verdict, crawl with 30% repeats, index of {size:,} pages", parts, total)
+    print("  (messages to records are part of judging)")
+    print(f"  {calls / counted:.1f} calls of Python functions a page, {statistics.mean(passes):.2f} passes a batch")
+
+
+def _calls(run: Callable[[], T]) -> tuple[int, T]:
+    """How many Python functions `run` calls in this thread, and its result."""
+    calls = 0
+
+    def count(frame: object, event: str, _: object) -> None:
+        nonlocal calls
+        calls += event == "call"
+
+    sys.setprofile(count)
+    try:
+        result = run()
+    finally:
+        sys.setprofile(None)
+    return calls, result
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="tests.measure.bench.profile", description=__doc__)
-    parser.add_argument("--size", type=int, default=100_000, help="pages in the index")
+    parser.add_argument("--size", type=int, default=10_000, help="pages in the index that the crawl is matched into")
     asked = parser.parse_args()
     scheme = Scheme(seed=1)
     for title, make in (("documentation page", documentation_page), ("web page", web_page)):

@@ -3,9 +3,9 @@
     python -m tests.measure.bench.sharded [--log STATE/log] [--pages N] [--shards 1,2,4,8] [--epoch E] [--at 10000,...]
 
 All parts run in this process, message by message: one matcher, the shards, the judge. So a busy machine slows all of
-them down alike. Without --log the log is generated (`tests.measure.bench.generated`). With --together the shards read
-each message once, as those of one process do. --at also prints the cost of the 10,000 pages up to each number of pages
-in the index.
+them down alike. Without --log the log is the bench's crawl with 30% repeats (`tests.measure.bench.crawl`). With
+--together the shards read each message once, as those of one process do. --at also prints the cost of the 10,000 pages
+up to each number of pages in the index.
 """
 
 import argparse
@@ -26,17 +26,15 @@ from neardup.decider import Decider
 from neardup.index.column_families import Store
 from neardup.index.memory import MemoryStore
 from neardup.index.rocks import RocksStore
+from neardup.scheme import Scheme
 from neardup.sharded.messages import Candidates, Effects
 from neardup.sharded.shard import Question, Shard
-from neardup.sketch.layout import field_at
 from streams.commands.app import GC_THRESHOLDS
-from streams.formats.message import Message, decode_entry, encode_message
+from streams.formats.message import Message, decode_entry
 from streams.pipeline.matcher import Matcher
-from streams.ports import Range
 from streams.state.segments import SegmentLog
-from tests.measure.bench.generated import Log, stream
+from tests.measure.bench.crawl import Crawl
 
-_MESSAGE_PAGES = 512
 _STAGE_PAGES = 10_000
 Messages = list[tuple[int, bytes]]
 
@@ -61,7 +59,12 @@ Passed = Callable[[int, Run, Run], None]
 
 
 def run_both(
-    messages: Messages, decider: Decider, make: Callable[[str], Store], *, together: bool, passed: Passed
+    messages: Messages,
+    decider: Decider,
+    make: Callable[[str], Store],
+    *,
+    together: bool = False,
+    passed: Passed = lambda pages, base, run: None,
 ) -> tuple[Run, Run]:
     """One matcher; and a judge and its shards, in lockstep. together: each message is decoded once for all shards."""
     pages = 0
@@ -140,20 +143,6 @@ def _pages(lines: Sequence[bytes]) -> list[dict[str, Any]]:
     return [verdict for line in lines if not (verdict := orjson.loads(line))["n"]]
 
 
-def generated(count: int, scheme: str) -> Messages:
-    at = field_at("offset")
-    records = [
-        record[:at] + number.to_bytes(8, "little") + record[at + 8 :]
-        for number, record in enumerate(stream(Log(), count))
-    ]
-    out: Messages = []
-    for first in range(0, count, _MESSAGE_PAGES):
-        some = tuple(records[first : first + _MESSAGE_PAGES])
-        span = Range(bytes(16), 0, first, first + len(some))
-        out.append((len(out), encode_message(Message(bytes.fromhex(scheme), (span,), some))))
-    return out
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(prog="tests.measure.bench.sharded", description=__doc__)
     parser.add_argument("--log", type=Path, help="the log of a scan's state directory")
@@ -171,8 +160,8 @@ def main() -> None:
         messages = list(islice(SegmentLog(asked.log).read(), asked.messages))
         scheme = decode_entry(messages[0][1], 0).scheme.hex()
     else:
-        scheme = "5" * 32
-        messages = generated(asked.pages, scheme)
+        made = Scheme(seed=1)
+        scheme, messages = made.digest, list(Crawl(asked.pages).messages(made))
     decider = Decider(scheme=scheme)
 
     def measured(messages: Messages, shards: int) -> tuple[Run, Run]:

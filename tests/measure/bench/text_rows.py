@@ -1,26 +1,28 @@
 """Rows of texts: to sketches and to verdicts, against peers that start from the same strings."""
 
+import json
 import tempfile
-from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+import time
+from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 from neardup import open_index
-from neardup.decider import Decider
-from neardup.fold import fold
-from neardup.index.column_families import Family
-from neardup.index.rocks import RocksStore
-from neardup.page import Page
 from neardup.pairs.scoring import compare
 from neardup.scheme import Scheme
 from neardup.sketch.make_sketches import sketch_pages
 from neardup.sketch.sketch_record import Sketch
-from neardup.verdict import Kind, Verdict
+from neardup.verdict import Verdict
+from tests.measure.bench.crawl import SHARES, Crawl, Found, found, merged_by
 from tests.measure.bench.documents import copies, plain_pages, texts
 from tests.measure.bench.peers import PACKAGES, Peers
 from tests.measure.bench.table import Row, in_turn, seconds
 
 _REACH = {"datasketch": "40 x", "rensa": "25 x", "gaoya": "12 x"}
+#: Peers that judge a stream of texts.
+STREAMS = ("rensa", "gaoya", "datasketch")
+_STREAM_REACH = {("rensa", 0.1): "3 x", ("rensa", 0.3): "2.5 x", ("rensa", 0.5): "2 x"}
+_STREAM_TEXTS, _STREAM_ROUNDS = 10_000, 3
 _BATCH = 512
 #: A peer that finds fewer planted pairs, or calls more unrelated ones similar, does not count.
 _FOUND_MIN, _WRONG_MAX = 0.9, 0.02
@@ -72,83 +74,49 @@ def sketches(peers: Peers, missing: dict[str, str], scheme: Scheme) -> Iterator[
             yield row
 
 
-def _stream(pages: Sequence[Page], scheme: Scheme, folder: Path, *, ahead: bool) -> tuple[float, list[Verdict], int]:
-    """Seconds, verdicts, and bytes on disk; ahead: a second thread sketches the next batch."""
-    parts = [pages[i : i + _BATCH] for i in range(0, len(pages), _BATCH)]
-    reported: list[Verdict] = []
-    if not ahead:
-        index = open_index(folder / "index", scheme=scheme)
+class _Streams:
+    """The texts of a crawl, judged one after another by the library with its index on disk, and by the peers."""
 
-        def run() -> None:
-            for part in parts:
-                reported.extend(index.add(part))
+    def __init__(self, peers: Peers, scheme: Scheme, repeats: float, folder: Path) -> None:
+        self.crawl, self.scheme, self.folder = Crawl(_STREAM_TEXTS, repeats=repeats), scheme, folder
+        self.pages = list(self.crawl.pages(html=False))
+        #: The peers cannot be given a page that is gone.
+        self.numbers = [number for number, page in enumerate(self.pages) if page.body is not None]
+        self.peers, self.found = peers, dict[str, Found]()
+        peers.load([self.crawl.text(number) for number in self.numbers], 0, folder)
+
+    def ours(self) -> float:
+        """Processor's seconds until all verdicts are on disk."""
+        verdicts: list[Verdict] = []
+        with tempfile.TemporaryDirectory(dir=self.folder) as folder, open_index(folder, scheme=self.scheme) as index:
+            began = time.process_time()
+            for first in range(0, len(self.pages), _BATCH):
+                verdicts += index.add(self.pages[first : first + _BATCH])
             index.flush()
+            spent = time.process_time() - began
+        self.found["neardup"] = found(self.crawl, merged_by(json.loads(each.to_json()) for each in verdicts))
+        return spent
 
-        taken = seconds(run)
-        index.close()
-    else:
-        store, decider = RocksStore(folder / "index"), Decider(scheme=scheme.digest)
-
-        def run() -> None:
-            with ThreadPoolExecutor(1) as pool:
-                coming = pool.submit(sketch_pages, parts[0], scheme)
-                first = 0
-                for number, part in enumerate(parts):
-                    records = coming.result()
-                    if number + 1 < len(parts):
-                        coming = pool.submit(sketch_pages, parts[number + 1], scheme)
-                    outcome = fold(list(enumerate(records, first)), store, decider)
-                    store.write({**outcome.writes, Family.META: {b"next": b"%d" % (first + len(part))}})
-                    reported.extend(outcome.verdicts)
-                    first += len(part)
-            store.flush()
-
-        taken = seconds(run)
-        store.close()
-    size = sum(path.stat().st_size for path in (folder / "index").rglob("*.sst"))
-    return taken, reported, size
+    def theirs(self, name: str) -> float:
+        answer = self.peers.ask(stream=name)
+        merged = {self.numbers[number]: self.numbers[other] for number, other in answer["found"]}
+        self.found[name] = found(self.crawl, merged)
+        return float(answer["seconds"])
 
 
-def verdicts(peers: Peers, missing: dict[str, str], scheme: Scheme) -> list[Row]:
-    """Texts of 350 words to verdicts: ours with an index on disk, rensa's with one in memory."""
-    originals = texts(9_000, seed=5)
-    everything = [*originals, *copies(originals[:1_000], seed=6)]
-    pages = plain_pages(everything)
-    name = "text to verdict, index on disk, against rensa's in memory"
-    row = Row(f"{name}, a core", "texts/s", 0.0, reach="1 x")
-    both = Row(f"{name}, two threads", "texts/s", 0.0, reach="2 x")
-    last: list[tuple[float, list[Verdict], int]] = []
-
-    def ours(ahead: bool) -> float:
+def verdicts(peers: Peers, missing: dict[str, str], scheme: Scheme) -> Iterator[Row]:
+    """Texts of 350 words to durable verdicts, by processor time: ours on disk, the peers' with an index in memory."""
+    for repeats in SHARES:
         with tempfile.TemporaryDirectory() as folder:
-            last.append(_stream(pages, scheme, Path(folder), ahead=ahead))
-        return last[-1][0]
-
-    with tempfile.TemporaryDirectory() as folder:
-        peers.load(everything, 1_000, Path(folder))
-        try:
-            if "rensa" in missing:
-                raise RuntimeError(missing["rensa"])
-            emitted = peers.ask(run="rensa_verdicts")
-            one, two, peer = in_turn(
-                [lambda: ours(False), lambda: ours(True), lambda: peers.ask(run="rensa_verdicts")["seconds"]], 3
-            )
-        except RuntimeError as error:
-            row.void = both.void = str(error)
-            return [row, both]
-    check, void = _verdict_of_peer(emitted)
-    found = sum(
-        verdict.verdict is Kind.NEAR_DUPLICATE and verdict.representative is not None
-        and verdict.representative.page_id == verdict.page_id - 9_000
-        for verdict in last[-1][1][9_000:]
-    )  # fmt: skip
-    wrong = sum(verdict.verdict is not Kind.UNIQUE for verdict in last[-1][1][:9_000])
-    same = [v.verdict for v in last[-1][1]] == [v.verdict for v in last[-2][1]]
-    for line, taken in ((row, one), (both, two)):
-        line.ours, line.peer, line.peer_name = len(pages) / taken, len(pages) / peer, "rensa, one thread"
-        line.ratio, line.void = peer / taken, void
-        line.check = f"ours found {found} of 1,000, wrong {wrong} of 9,000; theirs {check}"
-        if found < 950 or wrong > 9:
-            line.void = line.check
-    row.notes = {"disk bytes a page": last[-1][2] / len(pages), "threads agree": "yes" if same else "no"}
-    return [row, both]
+            texts = _Streams(peers, scheme, repeats, Path(folder))
+            present = [name for name in STREAMS if name not in missing]
+            sides = [texts.ours, *(partial(texts.theirs, name) for name in present)]
+            ours, *theirs = in_turn(sides, _STREAM_ROUNDS)
+            for name, peer in zip(present, theirs, strict=True):
+                row = Row(f"text to verdict on disk, {repeats:.0%} repeats, against {name} in memory", "us a text", 0.0)
+                row.ours, row.peer, row.peer_name = 1e6 * ours / _STREAM_TEXTS, 1e6 * peer / _STREAM_TEXTS, name
+                row.ratio, row.reach = peer / ours, _STREAM_REACH.get((name, repeats), "")
+                row.check = f"ours found {texts.found['neardup']}; theirs {texts.found[name]}"
+                if texts.found["neardup"].share < _FOUND_MIN:
+                    row.void = f"ours found {texts.found['neardup']}"
+                yield row
