@@ -25,7 +25,7 @@ help:
 	@echo "make commons     near-duplicate rules on 187 packages of documentation by 50 generators; an hour, resumable"
 	@echo "make web         evaluate all rules on a made-up web with mirrors, PAGES=10000"
 	@echo "make corpora     the same on real pages, SETS=folder of the public archives"
-	@echo "make bench       speed against peers, as ratios, ONLY=group; bench-large: with 10,000,000 pages"
+	@echo "make bench       speed against peers, as ratios, ONLY=group; bench-large: index of 1,000,000"
 	@echo "make simulate    the stream's roles under faults that seeds draw, SEEDS=10000"
 	@echo "make fuzz        a search for bytes that break a reader, MINUTES=5, ONLY=targets"
 	@echo "make soak        the stream under kills, zombies, torn copies, MINUTES=5; test-cluster: with one of three brokers lost"

@@ -35,8 +35,8 @@ SIZES = (10_000, 50_000)
 LARGE = (10_000, 1_000_000)
 #: Pages of one template, in a row.
 TEMPLATE, LARGE_TEMPLATE = 20_000, 1_000_000
-#: Pages of an index that is checkpointed; the large ones take some 10 GB, and their copy as much.
-CHECKPOINTED, LARGE_CHECKPOINTED = 50_000, 5_000_000
+#: Pages of an index that is checkpointed; the large ones take some 2 GB, and their copy as much.
+CHECKPOINTED, LARGE_CHECKPOINTED = 20_000, 1_000_000
 _OURS = ("numpy", "numba", "llvmlite", "rocksdict", "selectolax", "xxhash")
 
 #: The rows of a group, as they are measured.

@@ -7,7 +7,7 @@ that are repeated or fetched again come from the last thousand or so, one from a
 has 350 of them in the mean. Kinds and origins of the first pages do not depend on the crawl's length.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import IntEnum
 from functools import cached_property
@@ -16,7 +16,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from neardup.limits import MESSAGE_BYTES_MAX, MESSAGE_PAGES_MAX
 from neardup.page import Page
 from neardup.scheme import Scheme
 from neardup.sketch.make_sketches import sketch_pages
@@ -213,29 +212,26 @@ class Crawl:
         """Pages `first` to `last` - 1; by default all."""
         return (self.page(number, html=html) for number in range(first, self.count if last is None else last))
 
-    def messages(self, scheme: Scheme) -> Iterator[tuple[int, bytes]]:
-        """Yields (offset, message) of the sketch log that the crawl makes, as HTML."""
-        offset = 0
+    def records(self, scheme: Scheme, first: int = 0, last: int | None = None) -> list[bytes]:
+        """Sketch records of pages `first` to `last` - 1, as HTML; by default all."""
+        pages = list(self.pages(first, last))
+        numbers = range(first, first + len(pages))
+        places = [Coordinates(_SOURCE, offset=number) for number in numbers]
+        times = [_EPOCH_MS + 1000 * number for number in numbers]
+        return sketch_pages(pages, scheme, coordinates=places, log_times=times)
+
+    def messages(self, scheme: Scheme, offset: int = 0) -> Iterator[tuple[int, bytes]]:
+        """Yields (offset, message) of the sketch log that the crawl makes. offset: of the first message."""
         for first in range(0, self.count, _PART_PAGES):
             last = min(self.count, first + _PART_PAGES)
-            for message in packed(list(self.pages(first, last)), scheme, first):
+            for message in pack(
+                bytes.fromhex(scheme.digest),
+                [Range(bytes.fromhex(_SOURCE), 0, first, last)],
+                [(0, number) for number in range(first, last)],
+                self.records(scheme, first, last),
+            ):
                 yield offset, message
                 offset += 1
-
-
-def packed(pages: Sequence[Page], scheme: Scheme, first: int) -> list[bytes]:
-    """Messages of these pages. first: number of the first one, their source's offset."""
-    places = [Coordinates(_SOURCE, offset=number) for number in range(first, first + len(pages))]
-    times = [_EPOCH_MS + 1000 * place.offset for place in places]
-    records = sketch_pages(pages, scheme, coordinates=places, log_times=times)
-    return pack(
-        bytes.fromhex(scheme.digest),
-        [Range(bytes.fromhex(_SOURCE), 0, first, first + len(pages))],
-        [(0, place.offset) for place in places],
-        records,
-        pages_max=MESSAGE_PAGES_MAX,
-        bytes_max=MESSAGE_BYTES_MAX,
-    )
 
 
 @dataclass

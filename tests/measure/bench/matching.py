@@ -95,13 +95,14 @@ class Matching:
             self.verdicts += lines
         return spent
 
-    def fill(self, messages: Messages) -> None:
-        """Folds messages as fast as it can, without verdicts."""
-        for part in together(messages):
-            self.take(part, emit=False)
-
-    def settle(self) -> None:
-        """Waits until RocksDB has written and compacted what it holds."""
+    def fill(self, messages: Iterator[tuple[int, bytes]], size: int) -> None:
+        """Folds messages as fast as it can, without verdicts, until `size` pages are in the index and RocksDB is done
+        with them.
+        """
+        while self.pages < size:
+            left = 1 + (size - self.pages) // MESSAGE_PAGES_MAX
+            for part in together(islice(messages, min(left, _FILLED_MESSAGES))):
+                self.take(part, emit=False)
         self.store.flush()
         settle(self.store, _SETTLE_S_MAX)
 
@@ -193,10 +194,7 @@ def growth(scheme: Scheme, sizes: Sequence[int], scratch: Path | None = None) ->
             matching = held.enter_context(Matching(folder / str(size), decider))
             crawl = Crawl(size + 2 * MEASURED)
             messages = crawl.messages(scheme)
-            while matching.pages < size:
-                left = 1 + (size - matching.pages) // MESSAGE_PAGES_MAX
-                matching.fill(list(islice(messages, min(left, _FILLED_MESSAGES))))
-            matching.settle()
+            matching.fill(messages, size)
             sides.append((matching, messages))
         times: list[list[float]] = [[] for _ in sides]
         measured = [0] * len(sides)

@@ -5,66 +5,33 @@ import shutil
 import statistics
 import tempfile
 import time
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Iterator
+from contextlib import ExitStack
 from dataclasses import replace
+from functools import partial
 from itertools import islice
 from pathlib import Path
 
 from neardup.decider import Decider
 from neardup.index.rocks import RocksStore
-from neardup.limits import PLACE_BITS
+from neardup.limits import MESSAGE_PAGES_MAX
 from neardup.scheme import Scheme
 from streams.files.not_read import NotRead
 from streams.files.sources import LocalSource, open_sources
-from streams.formats.message import Message, encode_message
 from streams.pipeline import batch_fold
 from streams.pipeline.accounting import Mark
-from streams.pipeline.matcher import Matcher
-from streams.ports import Range
 from streams.scan.archive_time import ArchiveTime
 from streams.scan.archives import SketchedArchives, messages_of
 from streams.scan.sketcher import Sketcher
 from streams.state.checkpoint_make import make_image, manifest_of
 from streams.state.checkpoint_manifest import Manifest
 from streams.state.checkpoint_store import CheckpointStore, Copied
+from tests.measure.bench.crawl import Crawl
 from tests.measure.bench.documents import documentation_page
-from tests.measure.bench.generated import Log, changed, fill, mixed
-from tests.measure.bench.store_rows import THREADS, enough_room, settle
+from tests.measure.bench.matching import Matching
+from tests.measure.bench.store_rows import enough_room
 from tests.measure.bench.table import Row, in_turn, seconds
 from tests.streams.archives import http, record
-
-_BATCH = 512
-_SOURCE = bytes(16)
-
-
-def messages(scheme: Scheme, records: Iterable[bytes], first: int = 0) -> list[tuple[int, bytes]]:
-    """(offset, message) of a log, from an offset on; pages are numbered as they come, to be accounted for."""
-    given, made = iter(records), []
-    while part := list(islice(given, _BATCH)):
-        offset = first + len(made)
-        made.append(message_of(scheme, part, offset, offset * _BATCH))
-    return made
-
-
-def message_of(scheme: Scheme, records: Sequence[bytes], offset: int, first: int) -> tuple[int, bytes]:
-    """(offset, message) of these records. first: number of the first one among all pages of the source."""
-    numbered = tuple(changed(each, number, offset=number) for number, each in enumerate(records, first))
-    span = Range(_SOURCE, 0, first, first + len(numbered))
-    return offset, encode_message(Message(bytes.fromhex(scheme.digest), (span,), numbered))
-
-
-def _behind(pages: int) -> int:
-    """An offset whose pages have ids behind those that `fill` gives to so many."""
-    return (pages >> PLACE_BITS) + 1
-
-
-@contextmanager
-def _store(folder: Path | None = None) -> Iterator[RocksStore]:
-    with tempfile.TemporaryDirectory(dir=folder) as name, ExitStack() as held:
-        store = RocksStore(Path(name) / "index")
-        held.callback(store.close)
-        yield store
 
 
 def checkpoints(scheme: Scheme, pages: int, scratch: Path | None = None) -> Iterator[Row]:
@@ -72,27 +39,23 @@ def checkpoints(scheme: Scheme, pages: int, scratch: Path | None = None) -> Iter
 
     scratch: folder for the index and for its copy. Raises BadInput if the disk has no room for both.
     """
-    decider, log = Decider(scheme=scheme.digest), Log()
+    decider = Decider(scheme=scheme.digest)
     with tempfile.TemporaryDirectory(dir=scratch) as folder:
         state, kept = Path(folder) / "state", CheckpointStore(str(Path(folder) / "kept"))
         enough_room(Path(folder), 2 * pages)
         state.mkdir()
         (state / "decider.json").write_text(decider.to_json())
-        store = RocksStore(state / "index")
-        fill(store, log, 0, pages, decider)
-        store.flush()
-        settle(store, 300.0)
-        matcher = Matcher(store, decider, threads=THREADS)
-        stalls, copies = [], []
-        fresh = messages(scheme, mixed(log, pages, 6 * _BATCH), _behind(pages))
-        for part in (fresh[:2], fresh[2:4], fresh[4:]):
-            for message in part:  # what the memory holds is flushed while it is linked
-                matcher.apply(matcher.prepare([message], emit=False))
-            stall, copied = _checkpoint(state, store, kept, manifest_of(matcher, "bench"))
-            stalls.append(stall)
-            copies.append(copied)
-        size = copies[0].of_bytes
-        store.close()
+        with Matching(state, decider) as matching:
+            messages = Crawl(pages + 6 * MESSAGE_PAGES_MAX).messages(scheme)
+            matching.fill(messages, pages)
+            stalls, copies = [], []
+            for _ in range(3):
+                for message in islice(messages, 2):  # what the memory holds is flushed while it is linked
+                    matching.take([message], emit=False)
+                stall, copied = _checkpoint(state, matching.store, kept, manifest_of(matching.matcher, "bench"))
+                stalls.append(stall)
+                copies.append(copied)
+            size = copies[0].of_bytes
     last = copies[-1]
     row = Row(f"checkpoint of an index of {size / 1e9:.1f} GB: the matcher waits", "s", max(stalls), reach="under 1 s")
     row.ratio, row.peer, row.peer_name = 1 / max(stalls), 1.0, "aim"
@@ -115,30 +78,25 @@ def _checkpoint(state: Path, store: RocksStore, kept: CheckpointStore, manifest:
 
 
 def sweeps(scheme: Scheme) -> Iterator[Row]:
-    """The cost that expiry adds to judging."""
-    log, held, parts = Log(), 20_000, 3
+    """The cost that expiry adds to judging the crawl."""
+    held, parts = 20_000, 3
     plain = Decider(scheme=scheme.digest)
-    swept = replace(plain, expiry_days=30)
-    per_sweep = batch_fold.PAGES_BETWEEN // _BATCH
-    fresh = messages(scheme, mixed(log, held, parts * per_sweep * _BATCH), _behind(held))
+    per_sweep = batch_fold.PAGES_BETWEEN // MESSAGE_PAGES_MAX
+    made = list(Crawl(held + parts * batch_fold.PAGES_BETWEEN + 2 * MESSAGE_PAGES_MAX).messages(scheme))
     with ExitStack() as stack:
-        matchers = []
-        for decider in (plain, swept):
-            store = stack.enter_context(_store())
-            fill(store, log, 0, held, decider)
-            store.flush()
-            matchers.append(Matcher(store, decider, threads=THREADS))
+        sides = []
+        for decider in (plain, replace(plain, expiry_days=30)):
+            folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+            matching = stack.enter_context(Matching(folder, decider))
+            messages = iter(made)
+            matching.fill(messages, held)
+            sides.append((matching, messages))
 
-        def round_of(matcher: Matcher) -> float:
+        def round_of(matching: Matching, messages: Iterator[tuple[int, bytes]]) -> float:
             """As many messages as end with a sweep, one at a time."""
-            at = max(0, matcher.next_offset - fresh[0][0])
+            return sum(matching.take([message]) for message in islice(messages, per_sweep))
 
-            spent = time.process_time()
-            for message in fresh[at : at + per_sweep]:
-                matcher.apply(matcher.prepare([message]))
-            return time.process_time() - spent
-
-        without, with_them = in_turn([lambda one=one: round_of(one) for one in matchers], parts)
+        without, with_them = in_turn([partial(round_of, *side) for side in sides], parts)
     row = Row(
         "batches with sweeps among them",
         "processor's s",
@@ -150,7 +108,7 @@ def sweeps(scheme: Scheme) -> Iterator[Row]:
     )
     row.notes = {
         "URLs looked at": batch_fold.PAGES_BETWEEN * batch_fold.URLS_A_PAGE,
-        "pages judged": per_sweep * _BATCH,
+        "pages judged": per_sweep * MESSAGE_PAGES_MAX,
     }
     yield row
 

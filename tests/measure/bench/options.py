@@ -29,7 +29,7 @@ from neardup.scheme import Scheme
 from neardup.sketch.make_sketches import sketch_pages
 from streams.files import sources
 from streams.files.not_read import NotRead
-from tests.measure.bench.generated import Log, stream
+from tests.measure.bench.crawl import Crawl
 from tests.measure.bench.store_rows import settle
 from tests.measure.bench.table import machine
 from tests.measure.bench.variants import VARIANTS, Variant
@@ -285,7 +285,9 @@ def main() -> None:
     with tempfile.TemporaryDirectory(dir=asked.scratch) as folder:
         calls, pages = asked.calls or Path(folder) / "calls", asked.pages
         if not calls.exists():
-            records = _of_pages(asked.source, scheme, asked.pages) if asked.source else stream(Log(), asked.pages)
+            records = (
+                _of_pages(asked.source, scheme, asked.pages) if asked.source else Crawl(asked.pages).records(scheme)
+            )
             pages = record(records, Decider(scheme=scheme.digest), calls)
         _complain(f"{pages:,} pages, calls of {calls.stat().st_size >> 20} MB")
         base, ratios = compare(calls, pages, names, asked.repeats, _complain, asked.cache)

@@ -19,8 +19,9 @@ from neardup.page import Page
 from neardup.scheme import Scheme
 from neardup.sketch.layout import HEADER, SECTION_LENGTHS, RecordSection, section_starts
 from neardup.sketch.make_sketches import sketch_pages
+from streams.pipeline.matcher import Matcher
+from tests.measure.bench.crawl import Crawl
 from tests.measure.bench.documents import documentation_page, plain_pages, texts
-from tests.measure.bench.generated import Log, fill
 from tests.measure.bench.table import Row
 
 #: Of the matcher.
@@ -81,11 +82,13 @@ def by_field(scheme: Scheme) -> list[Row]:
 
 def memory(scheme: Scheme) -> list[Row]:
     """Bytes of memory that a page of an index in memory takes, as Python counts them."""
-    decider, log, store, count = Decider(scheme=scheme.digest), Log(), MemoryStore(), 3_000
+    store, crawl = MemoryStore(), Crawl(3_000)
+    matcher, messages = Matcher(store, Decider(scheme=scheme.digest)), list(crawl.messages(scheme))
     tracemalloc.start()
-    fill(store, log, 0, count, decider)
+    for message in messages:
+        matcher.apply(matcher.prepare([message], emit=False))
     gc.collect()
     held, _ = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    size = sum(len(record) for record in log.records(0, 1000)) / 1000
-    return [Row("memory a page, index in memory", "bytes", held / count, notes={"record": size})]
+    size = sum(len(message) for _, message in messages) / crawl.count
+    return [Row("memory a page, index in memory", "bytes", held / crawl.count, notes={"record": size})]

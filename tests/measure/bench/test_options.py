@@ -10,13 +10,14 @@ from neardup.index.column_families import Family
 from neardup.index.memory import MemoryStore
 from neardup.index.rocks import RocksStore
 from neardup.scheme import Scheme
-from tests.measure.bench.generated import Log, stream
+from tests.measure.bench.crawl import Crawl
 from tests.measure.bench.options import Cost, Recorder, markdown, record, replay, tuned
 from tests.measure.bench.variants import VARIANTS, Variant
 
 pytestmark = pytest.mark.whole
 
-DECIDER = Decider(scheme=Scheme(seed=1).digest)
+SCHEME = Scheme(seed=1)
+DECIDER = Decider(scheme=SCHEME.digest)
 
 
 @pytest.mark.slow
@@ -40,7 +41,7 @@ def test_stores_of_all_variants_are_readable_by_each_other(tmp_path):
 @pytest.mark.slow
 def test_the_same_calls_are_answered_under_other_options(tmp_path):
     calls = tmp_path / "calls"
-    assert record(stream(Log(), 1200), DECIDER, calls) == 1200
+    assert record(Crawl(1200).records(SCHEME), DECIDER, calls) == 1200
     asked = []
     small = Variant("", lambda family, options, tables: asked.append(family), (("write_bytes", 1 << 20),))
     plain, other = (
@@ -54,7 +55,7 @@ def test_the_same_calls_are_answered_under_other_options(tmp_path):
     stores = [RocksStore(tmp_path / str(number)) for number in range(2)]
     folded = MemoryStore()
     batch: list[tuple[int, bytes]] = []
-    for page_id, sketch in enumerate(stream(Log(), 1200), 1):
+    for page_id, sketch in enumerate(Crawl(1200).records(SCHEME), 1):
         batch.append((page_id, sketch))
         if len(batch) == 100:
             folded.write(fold(batch, folded, DECIDER).writes)

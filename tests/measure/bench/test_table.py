@@ -5,7 +5,7 @@ import json
 import pytest
 
 from tests.measure.bench import __main__ as bench
-from tests.measure.bench.table import Row, Sheet, seconds_of
+from tests.measure.bench.table import Row, Sheet, markdown, seconds_of
 
 pytestmark = pytest.mark.whole
 
@@ -65,3 +65,9 @@ def test_groups_are_chosen_and_their_time_is_foretold(tmp_path, capsys, monkeypa
         SystemExit, match="no group has 'speed' in its name; there is html, worst pages, worst matching"
     ):
         bench.main()
+
+
+def test_a_void_row_says_so():
+    table = markdown([Row("x", "us", 2.0, 4.0, "peer", 2.0, void="peer found nothing")], {"machine": "m"})
+    assert "void: peer found nothing" in table
+    assert "2.00 x" not in table

@@ -16,9 +16,8 @@ from neardup.decider import Decider
 from neardup.scheme import Scheme
 from neardup.sketch.layout import RecordKind
 from tests.measure.bench.crawl import Crawl
-from tests.measure.bench.generated import Log, changed
+from tests.measure.bench.generated import Log, changed, message_of, messages
 from tests.measure.bench.matching import Matching, Messages, as_a_role
-from tests.measure.bench.operation_rows import message_of, messages
 from tests.measure.bench.store_rows import enough_room
 from tests.measure.bench.table import Row
 
