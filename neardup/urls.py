@@ -353,6 +353,19 @@ def name_of(url: str) -> str:
     return id_of(url) or url
 
 
+def is_document(url: str) -> bool:
+    """Whether a URL was made of an id by `url_of_id`."""
+    return url.startswith(ID_SCHEME)
+
+
+def site_named(url: str, site: str | None) -> str:
+    """Returns the site of a page as people call it; "" for a document with an id, which is on no site.
+
+    site: registrable domain of the URL's host. The host of a document's URL is a digest.
+    """
+    return "" if is_document(url) else site or ""
+
+
 def named_url(given: str, url_bytes_max: int = URL_BYTES_MAX) -> str:
     """Returns the normalised URL of a page that a person names by its URL or its id. Raises BadPage."""
     return normalise_url(url_of_id(given), url_bytes_max)

@@ -9,7 +9,7 @@ import numpy.typing as npt
 from neardup.errors import BadInput, BadPage
 from neardup.sketch.header import Header
 from neardup.sketch.layout import HEADER, RecordKind
-from neardup.urls import hen_site, host_of, normalise_url
+from neardup.urls import hen_site, host_of, normalise_url, site_named
 from neardup.verdict import Coordinates
 
 #: Most fetches of a corpus. Records are held in memory at some 2 kB a page: half a gigabyte.
@@ -35,7 +35,8 @@ class CorpusCounts:
 class Corpus:
     """One page of each identity set, in the given order: page i is row i of every column.
 
-    urls: normalised. sites: Henzinger's. site: int32[n], equal numbers for equal sites. supershingles, simhash:
+    urls: normalised. sites: Henzinger's; "" for a document with an id. site: int32[n], equal numbers for equal sites;
+    each document has a number of its own. supershingles, simhash:
     uint64[n, 6]. tokens: int64[n]. twins: URL of each page set aside -> the page kept of its identity set.
     """
 
@@ -113,7 +114,7 @@ def corpus_of(records: Iterable[bytes], *, pages_max: int = PAGES_MAX) -> Corpus
     return Corpus(
         records=[header.record for header in kept],
         urls=urls,
-        sites=sites,
+        sites=[site_named(url, name) for url, name in zip(urls, sites, strict=True)],
         site=np.array([numbers[name] for name in sites], dtype=np.int32),
         supershingles=np.ascontiguousarray(headers["supershingles"], dtype=np.uint64),
         simhash=np.ascontiguousarray(headers["simhash"], dtype=np.uint64),

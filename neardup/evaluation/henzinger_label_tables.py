@@ -220,6 +220,8 @@ def worst_sites(study: LabelledStudy) -> Section:
     if isinstance(study, CrawlStudy):
         tables += [_busiest(study, graph, mask) for graph, mask in ((study.b, study.of_b), (study.c, study.of_c))]
     missing = NO_LABELS if not len(study.labels) else "" if incorrect.any() else "No pair is labelled incorrect."
+    if len(study.labels) and not study.has_sites:
+        tables, missing = [], "Documents with ids are on no site."
     return Section("11", "Sites that cause the most incorrect pairs", "", tables, missing=missing)
 
 
@@ -264,7 +266,7 @@ def _pairs_by_site(corpus: Corpus, graph: Graph) -> Counter[str]:
     one, other = corpus.site[graph.a], corpus.site[graph.b]
     numbers = np.concatenate([one, other[other != one]])
     names = dict(zip(corpus.site.tolist(), corpus.sites, strict=True))
-    return Counter({names[site]: n for site, n in enumerate(np.bincount(numbers).tolist()) if n})
+    return Counter({names[site]: n for site, n in enumerate(np.bincount(numbers).tolist()) if n and names[site]})
 
 
 def agreement(labels: Sequence[Label]) -> Section | None:

@@ -25,7 +25,7 @@ from neardup.evaluation.sections import (
 from neardup.evaluation.study import CrawlStudy
 from neardup.evaluation.truth import thinned
 from neardup.report.plots import Axes, Series
-from neardup.urls import host_of
+from neardup.urls import host_of, is_document
 
 #: A term difference above this many terms is far.
 FAR = 200
@@ -254,20 +254,21 @@ def _histogram(name: str, sizes: list[int]) -> list[Plot]:
 
 def hosts_section(urls: Sequence[str]) -> Section:
     """Tabulates pages per host. urls: normalised, one per page."""
-    pages = Counter(host_of(url) for url in urls)
+    on_hosts = [url for url in urls if not is_document(url)]
+    pages = Counter(map(host_of, on_hosts))
     sizes = np.array(sorted(pages.values(), reverse=True), dtype=np.int64)
     law = powerlaw.fit(sizes)
     rows: list[list[Cell]] = [
         ["hosts", len(sizes)],
-        ["pages", len(urls)],
-        ["pages a host, on average", ratio(len(urls), len(sizes))],
+        ["pages", len(on_hosts)],
+        ["pages a host, on average", ratio(len(on_hosts), len(sizes))],
         ["median", float(np.median(sizes)) if len(sizes) else None],
         ["pages of the largest host", int(sizes.max(initial=0))],
         ["share of the hosts with one page", ratio(int((sizes == 1).sum()), len(sizes))],
-        ["share of the pages that are on the ten largest hosts", ratio(int(sizes[:10].sum()), len(urls))],
+        ["share of the pages that are on the ten largest hosts", ratio(int(sizes[:10].sum()), len(on_hosts))],
         *law_rows([law], "size", "hosts"),
     ]
-    largest: list[list[Cell]] = [[host, n, ratio(n, len(urls))] for host, n in most(pages)]
+    largest: list[list[Cell]] = [[host, n, ratio(n, len(on_hosts))] for host, n in most(pages)]
     tables = [
         ResultTable("hosts", "Hosts", text("") | number("here"), rows, law_note([law])),
         ResultTable("hosts-largest", "The largest hosts", text("host") | count("pages") | share("share"), largest),
@@ -278,6 +279,8 @@ def hosts_section(urls: Sequence[str]) -> Section:
         section.plots = log_log("hosts", "The crawl", sizes, law, "pages", "hosts")
     elif len(sizes):
         section.missing = "All pages are on one host: there is nothing to plot."
+    elif urls:
+        section.tables, section.missing = [], "Documents with ids are on no host."
     else:
         section.missing = "There is no page."
     return section

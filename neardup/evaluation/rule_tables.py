@@ -66,12 +66,11 @@ def measured_row(name: str, found: Measured) -> list[Cell]:
 
 
 def sites(study: LabelledStudy) -> Mapping[str, Mask]:
-    """Masks of the labelled pairs: all, on one site, on two."""
-    return {
-        "all": np.ones(len(study.labels), bool),
-        "same site": study.same_site,
-        "different sites": ~study.same_site,
-    }
+    """Masks of the labelled pairs: all, on one site, on two. Documents without sites have the first alone."""
+    found = {"all": np.ones(len(study.labels), bool)}
+    if study.has_sites or not len(study.labels):
+        found |= {"same site": study.same_site, "different sites": ~study.same_site}
+    return found
 
 
 RUN_TEXT = (

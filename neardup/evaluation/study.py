@@ -20,7 +20,7 @@ from neardup.pairs.components import components
 from neardup.pairs.pair import Pair
 from neardup.pairs.scoring import compare_records
 from neardup.report.reasons import Draft, Reason, draft
-from neardup.urls import hen_site, host_of
+from neardup.urls import hen_site, host_of, site_named
 
 Mask = npt.NDArray[np.bool_]
 Levels = npt.NDArray[np.int64]
@@ -73,9 +73,14 @@ class LabelledStudy:
         """bool[labels], by Henzinger's rule for sites."""
         return np.array([len(self.sites(place)) == 1 for place in range(len(self.labels))], dtype=bool)
 
+    @property
+    def has_sites(self) -> bool:
+        """Whether any labelled page is on a site: documents with ids are on none."""
+        return any(self.sites(place) for place in range(len(self.labels)))
+
     def sites(self, place: int) -> set[str]:
-        """Returns the sites of a labelled pair."""
-        return {hen_site(host_of(url)) for url in self.urls(place)}
+        """Returns the sites of a labelled pair; none for documents with ids."""
+        return {site_named(url, hen_site(host_of(url))) for url in self.urls(place)} - {""}
 
     def judged(self, judgement: Judgement) -> Mask:
         return np.array([label.label is judgement for label in self.labels.labels], dtype=bool)

@@ -24,7 +24,7 @@ from neardup.rules import REFUSALS, rule_of, why_refused
 from neardup.scheme import Scheme
 from neardup.sketch.make_sketches import sketch_pages
 from neardup.sketch.sketch_record import Sketch
-from neardup.urls import host_of, name_of, site_of
+from neardup.urls import host_of, name_of, site_named, site_of
 from neardup.wording import counted
 
 if TYPE_CHECKING:
@@ -187,7 +187,7 @@ def _title(cluster: LargeCluster, read_page: ReadPage) -> str:
 
 def _site(url: str) -> str:
     try:
-        return site_of(host_of(url))
+        return site_named(url, site_of(host_of(url)))
     except NeardupError:
         return ""
 

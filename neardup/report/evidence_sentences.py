@@ -11,6 +11,7 @@ from typing import Any
 from neardup.decider import Decider
 from neardup.rules import REFUSALS, rule_of, why_refused
 from neardup.rules.key_families import PLACES, WORDS, Words
+from neardup.urls import is_document
 from neardup.wording import counted
 
 KINDS: dict[str, tuple[str, str]] = {
@@ -84,8 +85,8 @@ def percent(share: float) -> str:
     return f"{share:.{digits}%}"
 
 
-def sentences(evidence: Mapping[str, Any], decider: Decider) -> list[str]:
-    """Formats the numbers of a pair, most important first."""
+def sentences(evidence: Mapping[str, Any], decider: Decider, url: str = "") -> list[str]:
+    """Formats the numbers of a pair, most important first. url: of the judged page; a document has no site."""
     by = str(evidence.get("by", ""))
     out: list[str] = []
     if by == "digest":
@@ -96,7 +97,7 @@ def sentences(evidence: Mapping[str, Any], decider: Decider) -> list[str]:
     keys = evidence.get("keys")
     if keys:
         out.append(f"Found through {found_through(keys)}.")
-    if evidence.get("same_site") is not None:
+    if evidence.get("same_site") is not None and not is_document(url):
         out.append("Both pages are on one site." if evidence["same_site"] else "The pages are on different sites.")
     return out
 

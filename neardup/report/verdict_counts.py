@@ -12,6 +12,7 @@ from neardup.report.evidence_sentences import FLAGS, reason_kind
 from neardup.rules import REFUSALS, rule_of
 from neardup.rules.base import margin
 from neardup.standing import DUPLICATES, SHOWN
+from neardup.urls import site_named
 
 Verdict = Mapping[str, Any]
 
@@ -235,7 +236,7 @@ class ReportTally:
         if kind == "rejected":
             self.reasons.add(reason_kind(verdict.get("reason")))
         if kind in (*SHOWN, *DUPLICATES):
-            self.sites.add(str(verdict.get("site") or "(no site)"), int(kind in DUPLICATES), 1)
+            self.sites.add(_site(verdict) or "(no site)", int(kind in DUPLICATES), 1)
         evidence = verdict.get("evidence") or {}
         if kind in ("near_duplicate", "same_content") and evidence:
             self._accepted(verdict, kind, evidence)
@@ -245,7 +246,7 @@ class ReportTally:
             self._rejected(verdict, nearest(verdict))
 
     def _sample_site(self, verdict: Verdict) -> None:
-        site = str(verdict.get("site") or "")
+        site = _site(verdict)
         if site in self.of_sites or (site and len(self.of_sites) < SITES_SAMPLED_MAX):
             self.of_sites.setdefault(site, SmallestSample(1, _by_id)).add(verdict)
 
@@ -254,7 +255,7 @@ class ReportTally:
             self.b_similarity[int(evidence["b_similarity"])] += 1
         if evidence.get("c_similarity") is not None:
             self.c_similarity[int(evidence["c_similarity"])] += 1
-        if evidence.get("same_site") is not None:
+        if evidence.get("same_site") is not None and _site(verdict):
             self.same_site += bool(evidence["same_site"])
             self.other_site += not evidence["same_site"]
         if kind == "near_duplicate":
@@ -291,3 +292,7 @@ def nearest(verdict: Verdict) -> Mapping[str, Any]:
 
 def _bin(score: float) -> int:
     return min(TAPE_BINS, max(0, int(score * TAPE_BINS + 1e-9)))
+
+
+def _site(verdict: Verdict) -> str:
+    return site_named(str(verdict.get("url") or ""), verdict.get("site"))

@@ -264,9 +264,9 @@ def diff(
 
     Compare the verdicts of two runs on the same pages: counts by kind and site, and samples.
 
-    Pages are joined by their position in the input, so generations with other page ids can be compared. The page of
-    --html shows both verdicts of a sample in sentences, and with a state directory both texts. In a pipe the kinds of
-    changes are lines with tabs.
+    Pages are joined by their position in the input, so generations with other page ids can be compared; pages of files
+    that only one run has read, by their ids or URLs. The page of --html shows both verdicts of a sample in sentences,
+    and with a state directory both texts. In a pipe the kinds of changes are lines with tabs.
     """
     from streams.verdicts.diff_command import compare as run
     from streams.verdicts.diff_command import headline, page, rows, shown

@@ -1,8 +1,9 @@
 """Compares two histories of verdicts about the same pages: changes by kind and by site.
 
 Pages are joined by their source, partition and offset. So runs with other page ids can be compared: those of another
-generation, or of new sketches. Memory does not grow with the pages: the first history is kept in an SQLite file, and
-only samples keep whole verdicts.
+generation, or of new sketches. Pages of sources that only one run has read, as of one corpus in two formats, are joined
+by their ids or URLs, the n-th fetch with the n-th one. Memory does not grow with the pages: the first history is kept
+in an SQLite file, and only samples keep whole verdicts.
 """
 
 import hashlib
@@ -15,6 +16,7 @@ from typing import Any
 
 from neardup.errors import BadInput
 from neardup.standing import standing_of
+from neardup.urls import name_of, site_named
 from streams.formats.verdict_records import Verdict
 from streams.verdicts.shared_rows import scratch_table
 
@@ -124,46 +126,96 @@ def diff(
     found = Diff()
     with scratch_table(_SCHEMA) as table:
         read = _fill(table, before, progress)
-        chosen: dict[Change, list[tuple[int, str]]] = {}
+        chosen: dict[Change, list[_Drawn]] = {}
         for verdict in after():
             if verdict.get("n", 0):
                 continue
             read += 1
             if read % _ROWS == 0:
                 progress(read)
-            key = _key(verdict)
+            key, kind, of, site, url, *names = _row(verdict)
             row = table.execute("SELECT kind, of, seen FROM pages WHERE key = ?", (key,)).fetchone()
-            found.pages += 1
-            kind, of = str(verdict["verdict"]), _of(verdict)
             if row is None:
-                _note(found, chosen, Change(_NONE, kind), key, _site(verdict))
-                changed((_url(verdict), _site(verdict), *_place(key), None, None, kind, of or None))
+                table.execute(f"INSERT INTO others VALUES ({_VALUES})", (key, kind, of, site, url, *names, read, 0))
                 continue
             if row[2]:
                 raise BadInput(f"the second history has two verdicts about the page at {key}")
             table.execute("UPDATE pages SET seen = 1 WHERE key = ?", (key,))
+            found.pages += 1
             if (row[0], row[1]) != (kind, of):
-                _note(found, chosen, Change(row[0], kind), key, _site(verdict))
-                changed((_url(verdict), _site(verdict), *_place(key), row[0], row[1] or None, kind, of or None))
+                _note(found, chosen, Change(row[0], kind), key, key, site)
+                changed((url, site, *_place(key), row[0], row[1] or None, kind, of or None))
+        _join_by_name(table)
+        for key, kind, of, of_name, site, url, same, *other in table.execute(_OTHERS):
+            found.pages += 1
+            if same is None:
+                _note(found, chosen, Change(_NONE, kind), key, key, site)
+                changed((url, site, *_place(key), None, None, kind, of or None))
+            elif [kind, of_name] != [other[0], other[2]]:
+                _note(found, chosen, Change(other[0], kind), same, key, site)
+                changed((url, site, *_place(key), other[0], other[1] or None, kind, of or None))
         for key, kind, of, site, url in table.execute("SELECT key, kind, of, site, url FROM pages WHERE seen = 0"):
             found.pages += 1
-            _note(found, chosen, Change(kind, _NONE), key, site)
+            _note(found, chosen, Change(kind, _NONE), key, key, site)
             changed((url, site, *_place(key), kind, of or None, None, None))
     _take_samples(found, chosen, before, after)
     return found
 
 
-_SCHEMA = "CREATE TABLE pages (key TEXT PRIMARY KEY, kind TEXT, of TEXT, site TEXT, url TEXT, seen INT) WITHOUT ROWID"
+# The pages of the first history, and those of the second one whose places the first one has not. name: id or URL of the
+# page; of_name: of the page to which its verdict refers. nr: position in the history.
+_COLUMNS = "kind TEXT, of TEXT, site TEXT, url TEXT, source TEXT, name TEXT, of_name TEXT, nr INT, seen INT"
+_VALUES = ", ".join("?" * 10)
+_SCHEMA = f"""
+CREATE TABLE pages (key TEXT PRIMARY KEY, {_COLUMNS}) WITHOUT ROWID;
+CREATE TABLE others (key TEXT PRIMARY KEY, {_COLUMNS}) WITHOUT ROWID;
+CREATE TABLE named (other TEXT PRIMARY KEY, key TEXT) WITHOUT ROWID;
+"""
+# Pages whose sources both histories have are joined by their places alone: they are fetches of their own.
+_JOIN = """
+INSERT INTO named SELECT two.key, one.key FROM ({others}) AS two JOIN ({pages}) AS one USING (name, nth, many)
+"""
+_NAMED = """
+SELECT key, name, row_number() OVER (PARTITION BY name ORDER BY nr) AS nth, count(*) OVER (PARTITION BY name) AS many
+FROM {table} WHERE seen = 0 AND name != '' AND source NOT IN (SELECT source FROM {sources})
+"""
+_OTHERS = """
+SELECT others.key, others.kind, others.of, others.of_name, others.site, others.url,
+    pages.key, pages.kind, pages.of, pages.of_name
+FROM others LEFT JOIN named ON named.other = others.key LEFT JOIN pages ON pages.key = named.key ORDER BY others.nr
+"""
+
+
+def _join_by_name(table: sqlite3.Connection) -> None:
+    """Joins pages of sources that the other history has not by their names, and marks those of the first one as seen.
+
+    A name that occurs more often in one of the histories joins none.
+    """
+    table.execute("CREATE TABLE sources AS SELECT DISTINCT source FROM pages")
+    table.execute(
+        "CREATE TABLE matched AS SELECT DISTINCT source FROM others UNION SELECT source FROM pages WHERE seen"
+    )
+    pages = _NAMED.format(table="pages", sources="matched")
+    table.execute(_JOIN.format(others=_NAMED.format(table="others", sources="sources"), pages=pages))
+    table.execute("UPDATE pages SET seen = 1 WHERE key IN (SELECT key FROM named)")
+
+
+def _row(verdict: Verdict) -> tuple[str, ...]:
+    """The values of a page up to of_name, in the order of the columns."""
+    key, url, standing = _key(verdict), _url(verdict), standing_of(verdict)
+    other = standing.representative or standing.content_of or {}
+    names = name_of(url), name_of(str(other.get("url") or ""))
+    return key, str(verdict["verdict"]), _of(verdict), _site(verdict), url, key.split("/", 1)[0], *names
 
 
 def _fill(table: sqlite3.Connection, history: History, progress: Callable[[int], None]) -> int:
-    rows: list[tuple[str, str, str, str, str]] = []
+    rows: list[tuple[Any, ...]] = []
     read = 0
 
     def store() -> None:
         try:
             table.execute("BEGIN")
-            table.executemany("INSERT INTO pages VALUES (?, ?, ?, ?, ?, 0)", rows)
+            table.executemany(f"INSERT INTO pages VALUES ({_VALUES})", rows)
             table.execute("COMMIT")
         except sqlite3.IntegrityError as error:
             raise BadInput(f"the first history has two verdicts about one page: {error}") from error
@@ -172,8 +224,8 @@ def _fill(table: sqlite3.Connection, history: History, progress: Callable[[int],
     for verdict in history():
         if verdict.get("n", 0):
             continue
-        rows.append((_key(verdict), str(verdict["verdict"]), _of(verdict), _site(verdict), _url(verdict)))
         read += 1
+        rows.append((*_row(verdict), read, 0))
         if len(rows) == _ROWS:
             store()
             progress(read)
@@ -208,26 +260,29 @@ def _url(verdict: Verdict) -> str:
 
 
 def _site(verdict: Verdict) -> str:
-    return str(verdict.get("site") or "")
+    return site_named(_url(verdict), verdict.get("site"))
 
 
-def _note(found: Diff, chosen: dict[Change, list[tuple[int, str]]], change: Change, key: str, site: str) -> None:
-    """Count a change, and keep its key as a sample if its hash is among the smallest."""
+#: Rank of a sample, and the keys of its page in both histories.
+_Drawn = tuple[int, str, str]
+
+
+def _note(found: Diff, chosen: dict[Change, list[_Drawn]], change: Change, one: str, other: str, site: str) -> None:
+    """Count a change, and keep the page's keys in both histories as a sample if its hash is among the smallest."""
     found.count(change, site)
-    rank = -int.from_bytes(hashlib.blake2b(key.encode(), digest_size=8).digest(), "big")
+    rank = -int.from_bytes(hashlib.blake2b(other.encode(), digest_size=8).digest(), "big")
     heap = chosen.setdefault(change, [])
     if len(heap) < SAMPLES:
-        heapq.heappush(heap, (rank, key))
+        heapq.heappush(heap, (rank, one, other))
     elif rank > heap[0][0]:
-        heapq.heapreplace(heap, (rank, key))
+        heapq.heapreplace(heap, (rank, one, other))
 
 
-def _take_samples(found: Diff, chosen: dict[Change, list[tuple[int, str]]], before: History, after: History) -> None:
-    required = {key for heap in chosen.values() for _, key in heap}
-    first, second = _lookup(before, required), _lookup(after, required)
+def _take_samples(found: Diff, chosen: dict[Change, list[_Drawn]], before: History, after: History) -> None:
+    drawn = [one for heap in chosen.values() for one in heap]
+    first, second = _lookup(before, {key for _, key, _ in drawn}), _lookup(after, {key for _, _, key in drawn})
     for change, heap in chosen.items():
-        keys = [key for _, key in sorted(heap, reverse=True)]
-        found.samples[change] = [Sample(first.get(key), second.get(key)) for key in keys]
+        found.samples[change] = [Sample(first.get(one), second.get(key)) for _, one, key in sorted(heap, reverse=True)]
 
 
 def _lookup(history: History, required: set[str]) -> dict[str, Verdict]:

@@ -112,7 +112,7 @@ def rows(found: Diff) -> list[dict[str, Any]]:
     made = []
     for change, count in sorted(found.changes.items(), key=lambda item: (-item[1], item[0])):
         one = found.samples[change][0]
-        url = str((one.after or one.before or {}).get("url", ""))
+        url = name_of(str((one.after or one.before or {}).get("url", "")))
         made.append({"pages": count, "change": str(change), "for example": url})
     return made
 
@@ -199,7 +199,7 @@ def _rows(verdict: Verdict | None, deciders: Sequence[Decider]) -> list[tuple[st
         if pair.get("url"):
             rows.append((label, _text(pair)))
         if decider is not None and pair.get("by"):
-            rows += [(label, sentence) for sentence in sentences(pair, decider)]
+            rows += [(label, sentence) for sentence in sentences(pair, decider, str(verdict.get("url") or ""))]
         else:
             figures = {name: value for name, value in sorted(pair.items()) if name not in _NOT_FIGURES}
             rows += [(name.replace("_", " "), _text(value)) for name, value in figures.items()]
@@ -213,7 +213,8 @@ _NOT_FIGURES = ("nearest", "kept_apart", "page_id", "url", "title", "fetched_at"
 def _text(value: Any) -> str:
     """Format a value of a verdict without JSON."""
     if isinstance(value, Mapping) and "url" in value:
-        return f"{value['title']}, {value['url']}" if value.get("title") else str(value["url"])
+        name = name_of(str(value["url"]))
+        return f"{value['title']}, {name}" if value.get("title") else name
     if isinstance(value, Mapping):
         return ", ".join(f"{str(name).replace('_', ' ')} {_text(each)}" for name, each in value.items())
     if isinstance(value, list):

@@ -116,12 +116,12 @@ class Explanation:
                 yield Text.assemble(
                     f"{other}: page {verdict[role]['page_id']}, ", folded(name_of(verdict[role]["url"]))
                 )
-        for sentence in sentences(evidence, self.decider):
+        for sentence in sentences(evidence, self.decider, trace.url):
             yield folded(sentence)
         near = evidence.get("nearest")
         if near:
             yield Text.assemble(f"nearest candidate: page {near['page_id']}, ", folded(name_of(near["url"])))
-            for sentence in sentences(near, self.decider):
+            for sentence in sentences(near, self.decider, trace.url):
                 yield folded(sentence)
         if self.difference and (sentence := self.difference[1].sentence()):
             yield Text(sentence)

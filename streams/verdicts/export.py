@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 from neardup.errors import BadInput
 from neardup.standing import DUPLICATES, SHOWN, standing_of
-from neardup.urls import ID_SCHEME, id_of
+from neardup.urls import id_of, is_document, site_named
 from neardup.verdict import TAKEN_DOWN
 from streams.formats.verdict_records import Verdict
 from streams.verdicts.shared_rows import Row, scratch_table
@@ -129,7 +129,7 @@ def exported(
 def _of_documents(row: list[Any], columns: list[str]) -> bool:
     """Whether a row names documents by ids. An id may be empty where normalising the URL removed a part of it."""
     urls = row[columns.index("members")] if "members" in columns else [row[columns.index("url")]]
-    return any(url.startswith(ID_SCHEME) for url in urls)
+    return any(map(is_document, urls))
 
 
 def rows(name: Name, verdicts: Iterable[Verdict], progress: Callable[[int], None] = lambda read: None) -> Iterator[Row]:
@@ -265,7 +265,7 @@ def _cluster_row(members: list[tuple[Any, ...]]) -> Iterator[Row]:
 
 def _site_of(verdict: Verdict) -> str | None:
     """The site of a page; None for a document with an id, whose URL has a digest for a host."""
-    return None if str(verdict["url"]).startswith(ID_SCHEME) else verdict.get("site")
+    return site_named(str(verdict["url"]), verdict.get("site")) or None
 
 
 def _apart(verdict: Verdict) -> tuple[str | None, str | None]:

@@ -19,6 +19,7 @@ from neardup.report.reasons import draft_of
 from neardup.report.samples import page_text, page_there
 from neardup.sketch.layout import RecordKind
 from neardup.sketch.sketch_record import Sketch
+from neardup.urls import site_named
 from neardup.verdict import Coordinates
 from streams.verdicts.compare import decision_text, rule_results, veto_names
 from streams.views.lists import Facts, Row
@@ -72,7 +73,7 @@ class _Side:
             "fetched_at": self.fetch.get("fetched_at"),
             "verdict": self.fetch.get("verdict"),
             "title": sketch.title if sketch else self.fetch.get("title"),
-            "site": sketch.site if sketch else self.fetch.get("site"),
+            "site": site_named(self.fetch["url"], sketch.site if sketch else self.fetch.get("site")),
             "tokens": sketch.tokens if sketch else None,
             "digest": sketch.digest.hex() if sketch else None,
             "missing": self.missing,

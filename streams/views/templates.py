@@ -14,7 +14,7 @@ from neardup.report.plots import BOTTOM, HEIGHT, LEFT, RIGHT, TOP, WIDTH, Drawin
 from neardup.report.samples import instant
 from neardup.rules import why_refused
 from neardup.standing import DUPLICATES
-from neardup.urls import name_of
+from neardup.urls import id_of, name_of, site_named
 from neardup.wording import counted
 from streams.views.health import ago
 from streams.views.lists import Facts, family_name
@@ -52,6 +52,10 @@ def over_time(title: str, spans: Sequence[tuple[str, Mapping[str, int]]]) -> Mar
     return drawing.done()
 
 
+def _site(verdict: Mapping[str, Any]) -> str:
+    return site_named(verdict["url"], verdict.get("site"))
+
+
 def _short(url: str) -> str:
     """Cut the middle of a long URL for display; links keep the whole URL. A document is shown by its id."""
     return evidence_sentences.short(name_of(url))
@@ -62,7 +66,7 @@ def _labelled(time: Facts) -> list[tuple[str, Facts]]:
     return [(datetime.fromtimestamp(span["from"] / 1000, UTC).strftime(form), span["kinds"]) for span in time["spans"]]
 
 
-_environment.filters |= {"instant": instant, "short": _short}
+_environment.filters |= {"instant": instant, "short": _short, "id": id_of, "site": _site}
 _environment.globals |= {
     "kinds": evidence_sentences.KINDS,
     "samples": SAMPLES,

@@ -8,7 +8,7 @@ from neardup.decider import Decider
 from neardup.errors import BadInput, BadPage, NeardupError
 from neardup.report import evidence_sentences
 from neardup.standing import standing_of
-from neardup.urls import name_of, normalise_url, one_named, url_of_id
+from neardup.urls import name_of, normalise_url, one_named, site_named, url_of_id
 from streams.formats.verdict_records import Verdict
 from streams.views import comparing
 from streams.views.lists import Facts, Row
@@ -82,12 +82,12 @@ def evidence_words(verdict: Verdict, decider: Decider) -> tuple[list[str], bool]
     if replace(decider, scheme=str(verdict.get("scheme", ""))).digest != verdict.get("decider"):
         return words, not evidence
     if evidence.get("by"):
-        words += evidence_sentences.sentences(evidence, decider)
+        words += evidence_sentences.sentences(evidence, decider, verdict["url"])
     if near := evidence.get("nearest"):
         words.append(
             f"Nearest candidate, rejected: page {near['page_id']}, {evidence_sentences.short(name_of(near['url']))}"
         )
-        words += evidence_sentences.sentences(near, decider)
+        words += evidence_sentences.sentences(near, decider, verdict["url"])
     if not words:
         if verdict.get("thin"):
             words = ["It has too few words for anything but exact copies."]
@@ -155,7 +155,7 @@ def _member(row: Row, canonical: str | None) -> Facts:
         "url": verdict["url"],
         "verdict": standing_of(verdict).kind,
         "page_id": verdict["page_id"],
-        "site": verdict.get("site"),
+        "site": site_named(verdict["url"], verdict.get("site")),
         "canonical": verdict["url"] == canonical,
     }
 
@@ -189,7 +189,7 @@ def _candidate(row: Row) -> Member:
     return Member(
         url=verdict["url"],
         first_seen=row["first"],
-        site=verdict.get("site") or "",
+        site=site_named(verdict["url"], verdict.get("site")),
         rel_canonical=own.get("rel_canonical"),
         score=own.get("score"),
         fetched_at=verdict.get("fetched_at") or 0,

@@ -27,6 +27,7 @@ from typing import Protocol
 
 from neardup.report.evidence_sentences import reason_kind
 from neardup.standing import DUPLICATES, SHOWN, standing_of
+from neardup.urls import site_named
 from neardup.verdict import TAKEN_DOWN
 from streams.formats.verdict_records import Verdict
 from streams.views import lists
@@ -87,7 +88,8 @@ def apply(verdict: Verdict, rows: Rows, emitted_ms: int = 0, closeness: Closenes
 
 
 def _changes(verdict: Verdict, emitted_ms: int, closeness: Closeness) -> Iterator[tuple[str, str, Change]]:
-    kind, url, site = str(verdict["verdict"]), str(verdict["url"]), str(verdict.get("site") or "")
+    kind, url = str(verdict["verdict"]), str(verdict["url"])
+    site = site_named(url, verdict.get("site"))
     day, hour = divmod(emitted_ms // HOUR_MS, 24)
     yield "urls", url, lambda row: _url_row(row, verdict, kind)
     for name in (EVERYTHING, site):

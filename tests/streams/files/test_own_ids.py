@@ -17,10 +17,19 @@ from streams.views.source import ScanSource
 from tests.neardup.evaluation.crawl import crawl_of
 from tests.neardup.evaluation.crawl import page as crawl_page
 from tests.neardup.evaluation.crawl import words as text_of
+from tests.streams.files.test_input_elsewhere import parquet
 from tests.streams.shell import Shell, words
 from tests.streams.views.test_views_web import Server
 
 INTERNAL = "id://"
+#: A host of such a URL, which is no site.
+DIGEST = re.compile(r"(?<![0-9a-f.])[0-9a-f]{16}(?![0-9a-f])")
+
+
+def hosts_shown(html: str) -> list[str]:
+    """Hosts of documents in the text of a page, without links and lines for a file of labels."""
+    text = re.sub(r"{&#34;a&#34;: .*}", "", html)
+    return DIGEST.findall(re.sub(r"<script.*?</script>|<style.*?</style>|<[^>]*>", " ", text, flags=re.DOTALL))
 
 
 def document(name: str, text: str) -> str:
@@ -64,6 +73,8 @@ def test_a_report_shows_ids(scanned: Shell) -> None:
     text = (scanned.folder / "report.html").read_text()
     assert "copy of e5" in text
     assert INTERNAL not in re.sub(r"{&#34;a&#34;: .*}", "", text)  # lines for a file of labels
+    assert hosts_shown(text) == []
+    assert "different sites" not in text
 
 
 @pytest.mark.parametrize("how", ["tlcs", "verified", "tape"])
@@ -100,7 +111,13 @@ def test_labels_and_items_take_ids(shell: Shell) -> None:
     )
     assert code == 0, err
     for folder in ("ev", "ev2"):
-        assert INTERNAL not in (shell.folder / folder / "evaluation.html").read_text()
+        page = (shell.folder / folder / "evaluation.html").read_text()
+        assert INTERNAL not in page
+        assert hosts_shown(page) == []
+        assert "Documents with ids are on no site" in page
+        assert "Labelled pairs: different sites" not in page
+        files = [path for path in (shell.folder / folder).rglob("*.csv") if DIGEST.search(path.read_text())]
+        assert files == []
 
 
 def test_the_label_page_shows_ids() -> None:
@@ -111,6 +128,8 @@ def test_the_label_page_shows_ids() -> None:
     page = pair_html(labelling, pair_view(labelling, crawl.texts, 0), "ana", "", "")
     assert "copy of e5" in page
     assert INTERNAL not in page
+    assert hosts_shown(page) == []
+    assert "On two sites" not in page
 
 
 def test_views_find_and_show_pages_by_their_ids(scanned: Shell) -> None:
@@ -123,13 +142,17 @@ def test_views_find_and_show_pages_by_their_ids(scanned: Shell) -> None:
         "kind?name=near_duplicate",
         "clusters",
         "cluster?id=5",
+        "",
+        "sites",
+        "kind?name=unique",
     )
     try:
         for path in paths:
             status, _, text = server.get(f"/{path}")
             assert status == 200, path
-            assert "e5" in text, path
+            assert "e5" in text or path in ("", "sites"), path
             assert f">{INTERNAL}" not in text, path
+            assert (hosts_shown(text), "different sites" in text, "Page without a title" in text) == ([], False, False)
         assert server.get("/search?text=copy+of+e5")[0] == 303
     finally:
         server.close()
@@ -143,3 +166,16 @@ def test_a_document_is_taken_down_by_its_id(scanned: Shell) -> None:
     assert out.startswith("pages taken down: 1; other pages promoted: 1")
     assert "e5: taken down" in scanned("explain", "e5").err
     assert scanned("forget", "--id", "e5", "--site", "a.example", "--state", "neardup-state").code == 2
+
+
+def test_a_diff_of_one_corpus_in_two_formats_is_empty(scanned: Shell) -> None:
+    parquet(scanned.folder / "docs.parquet", [json.loads(line) for line in Path("docs.jsonl").read_text().splitlines()])
+    assert scanned("scan", "docs.parquet", "--state", "again").code == 0
+    assert "8 pages, 0 changed" in scanned("diff", "neardup-state", "again").err
+    assert scanned("scan", "docs.jsonl", "--state", "other", "--rule", "shingling", "--set", "b_min=6").code == 0
+    ended = scanned("diff", "again", "other", "--html", "diff.html")
+    assert "8 pages, 1 changed" in ended.err
+    page = (scanned.folder / "diff.html").read_text()
+    assert hosts_shown(page) == []
+    assert "e5 edited" in page
+    assert "(no site)" in page

@@ -14,6 +14,7 @@ import pytest
 from neardup.decider import Decider
 from neardup.errors import BadInput
 from neardup.scheme import Scheme
+from neardup.urls import url_of_id
 from streams.scan.scan import scan
 from streams.state.scan_directory import ScanDirectory
 from streams.verdicts.diff import CHANGED, SAMPLES, Change, diff
@@ -153,6 +154,37 @@ def test_a_page_of_either_side_alone_is_reported() -> None:
         ],
         key=str,
     )
+
+
+def test_pages_of_other_sources_are_joined_by_their_names() -> None:
+    """One corpus as JSON lines and as Parquet: other sources, other places, ids of files."""
+
+    def history(source: str, step: int, **kinds: str) -> list[dict[str, Any]]:
+        def at(number: int, name: str) -> dict[str, Any]:
+            where = {"source": source * 32, "partition": 0, "offset": number * step, "position": 0}
+            return {"url": url_of_id(name, source * 16), "page_id": number * step, "coordinates": where}
+
+        out = []
+        for number, name in enumerate(("a", "b", "c", "c", "d")):
+            kind = kinds.get(f"{name}{number}", "unique")
+            more = {"representative": at(0, "a")} if kind == "near_duplicate" else {}
+            out.append({"verdict": kind, "n": 0, "site": "0" * 16, **at(number, name), **more})
+        return out
+
+    before, after = history("1", 1, b1="near_duplicate"), history("2", 7, b1="near_duplicate", c3="rejected")
+    found = diff(lambda: before, lambda: [*after, after[0] | {"coordinates": place(9), "url": url_of_id("e")}])
+    assert found.pages == 6
+    assert found.changes == {Change("unique", "rejected"): 1, Change("(none)", "unique"): 1}
+    assert found.sites.keys() == {""}, "a document is on no site"
+    (sample,) = found.samples[Change("unique", "rejected")]
+    assert (sample.before, sample.after) == (before[3], after[3])
+    alone = diff(lambda: before, lambda: after[:3]).changes
+    assert alone == {Change("unique", "(none)"): 3, Change("(none)", "unique"): 1}, "c occurs twice in one alone"
+
+
+def test_another_fetch_of_one_source_is_another_page() -> None:
+    one, other = verdict(1, "unique", url="http://a/"), verdict(2, "unchanged", url="http://a/")
+    assert diff(lambda: [one], lambda: [other]).changes.total() == 2
 
 
 def test_diff_shows_differences_alone() -> None:
