@@ -1,10 +1,11 @@
 """Commands that read verdicts, and explain or compare them."""
 
+import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from neardup.wording import counted
 from streams.commands.app import FILES, OPERATE, VERDICTS, command
@@ -27,6 +28,9 @@ from streams.commands.options import (
 from streams.commands.output import announce_compiler, bar, complain, echo, print_json, print_rich, print_rows, show
 from streams.config.settings import Settings
 from streams.errors import WrongUsage
+
+if TYPE_CHECKING:
+    from neardup.page import Page
 
 _COLUMNS = "page_id,verdict,score,url,because"
 
@@ -122,10 +126,11 @@ def _print_rows(state: Path, url: str | None, page_id: int | None, cluster: int 
     "neardup compare old.html new.html",
     "neardup compare a.html b.html --a-url https://a.example/1/x --b-url https://a.example/2/x",
     "neardup compare a.html b.html --state neardup-state",
+    "neardup compare 'doc 44' 'doc 2' --state neardup-state",
 )
 def compare(
-    a: Annotated[Path, Opt("A file.", "A", check=must_exist)],
-    b: Annotated[Path, Opt("Another file.", "B", check=must_exist)],
+    a: Annotated[str, Opt("A file; or a page of the scan, by its URL or id.", "A")],
+    b: Annotated[str, Opt("Another one.", "B")],
     /,
     *,
     a_url: Annotated[str | None, Opt("URL of A; rules use its site and host.", metavar="URL")] = None,
@@ -133,13 +138,19 @@ def compare(
     numbers: Numbers = (),
     model: Model = None,
     state: Annotated[
-        Path | None, Opt("Use seed and decider of this state directory.", metavar="DIR", check=must_be_state)
+        Path | None,
+        Opt(
+            "Use seed and decider of this state directory, which has the pages; by default neardup-state if A or B is "
+            "no file.",
+            metavar="DIR",
+            check=must_be_state,
+        ),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Compare two files by every rule.
+    """Compare two files or pages by every rule.
 
-    Compare two files by every rule: numbers, decisions, evidence, and the differing words.
+    Compare two files, or two pages of a scan, by every rule: numbers, decisions, evidence, and the differing words.
 
     The hash seed is fixed, so the same files always give the same numbers. With --state, seed and numbers are those of
     a scan.
@@ -149,16 +160,26 @@ def compare(
     from neardup.signals.model import read_model
     from streams.verdicts.compare import SCHEME, compare_command
 
+    pages: dict[str, Path | Page] = {one: Path(one) for one in (a, b) if os.path.exists(one)}
+    if len(pages) < len({a, b}):
+        state = STATE if state is None else state
+        if not (state / "log").is_dir():
+            (name, *_) = (one for one in (a, b) if one not in pages)
+            raise WrongUsage(
+                f"{name}: no such file or folder; to name a page of a scan by its URL or id, add --state DIR"
+            )
     announce_compiler()
     scheme, decider = SCHEME, None
     if state is not None:
         from streams.state.scan_snapshot import read_scan
+        from streams.verdicts.explain import page_of
 
         with read_scan(state) as opened:
             scheme, decider = opened.scheme, opened.decider
+            pages |= {one: page_of(opened, one) for one in (a, b) if one not in pages}
     made = compare_command(
-        a,
-        b,
+        pages[a],
+        pages[b],
         a_url=a_url,
         b_url=b_url,
         scheme=scheme,

@@ -1,4 +1,4 @@
-"""Compares two files: numbers and decision of every online rule, evidence, differences."""
+"""Compares two files or pages: numbers and decision of every online rule, evidence, differences."""
 
 import re
 from collections import Counter
@@ -33,7 +33,7 @@ from neardup.sketch.header import Header
 from neardup.sketch.layout import RecordKind
 from neardup.sketch.make_sketches import sketch_pages
 from neardup.sketch.sketch_record import Sketch
-from neardup.urls import host_of, name_of, named_url
+from neardup.urls import host_of, is_document, name_of, named_url, site_named
 from neardup.verdict import Kind
 from neardup.wording import counted
 from streams.errors import bad_input
@@ -84,7 +84,7 @@ class Comparison:
     given or the decision is the same. draft: the kind of difference.
     """
 
-    files: tuple[Path, Path]
+    files: tuple[str, str]
     sketches: tuple[Sketch, Sketch]
     decider: Decider
     pair: Pair
@@ -140,9 +140,10 @@ class Comparison:
     def _files(self) -> Table:
         table = table_of("", "A", "B")
         a, b = self.sketches
-        table.add_row("file", *(folded(str(path)) for path in self.files))
-        if not a.url.startswith("file:") or not b.url.startswith("file:"):
-            table.add_row("URL", folded(name_of(a.url)), folded(name_of(b.url)))
+        names = name_of(a.url), name_of(b.url)
+        table.add_row("page" if self.files == names else "file", *map(folded, self.files))
+        if self.files != names and not (a.url.startswith("file:") and b.url.startswith("file:")):
+            table.add_row("URL", *map(folded, names))
         table.add_row("title", folded(a.title or "-"), folded(b.title or "-"))
         table.add_row("words", f"{a.tokens:,}", f"{b.tokens:,}")
         same = "the same words in the same order" if self.same_digest else "different"
@@ -172,9 +173,10 @@ class Comparison:
         words = (f"{tokens:,} words" for tokens in (pair.content_tokens_a, pair.content_tokens_b))
         content = f"score {pair.content_score:.2f} of {pair.content_a} and {pair.content_b} bytes"
         table.add_row("main content", *words, content)
-        site, of_henzinger = ("one" if same else "two" for same in (pair.same_site, pair.same_hen_site))
-        sites = (folded(one.site or "-") for one in (a, b))
-        table.add_row("site", *sites, f"{site} (Henzinger's rule: {of_henzinger})")
+        if not (is_document(a.url) and is_document(b.url)):
+            site, of_henzinger = ("one" if same else "two" for same in (pair.same_site, pair.same_hen_site))
+            sites = (folded(site_named(one.url, one.site) or "-") for one in (a, b))
+            table.add_row("site", *sites, f"{site} (Henzinger's rule: {of_henzinger})")
         table.add_row("title veto", "", "", _VETO[pair.title_veto])
         table.add_row("head veto", "", "", _VETO[pair.head_veto])
         titles = "neither title has a word of its own" if pair.same_words else "a title has a word of its own"
@@ -188,8 +190,8 @@ class Comparison:
 
 
 def compare_command(
-    a: Path | str,
-    b: Path | str,
+    a: Path | str | Page,
+    b: Path | str | Page,
     *,
     a_url: str | None = None,
     b_url: str | None = None,
@@ -197,15 +199,19 @@ def compare_command(
     decider: Decider | None = None,
     model: Model | None = None,
 ) -> Comparison:
-    """Compares two files as pages. Without URLs they count as pages of one site. model: model of the rule `signals`.
+    """Compares two pages, or files as pages. Without URLs files count as pages of one site. model: model of the rule
+    `signals`.
 
     Raises BadInput for an unreadable file, an invalid URL, or a model that reads texts.
     """
     decider = decider or Decider(scheme=scheme.digest)
     if model is not None:
         decider = replace(decider, model=online_text(model, "the model"))
-    files = Path(a), Path(b)
-    pages = [page_of_file(path, url, scheme) for path, url in zip(files, (a_url, b_url), strict=True)]
+    pages = [
+        one if isinstance(one, Page) else page_of_file(Path(one), url, scheme) for one, url in ((a, a_url), (b, b_url))
+    ]
+    files = tuple(name_of(one.url) if isinstance(one, Page) else str(Path(one)) for one in (a, b))
+    named = a_url or b_url or isinstance(a, Page) or isinstance(b, Page)
     records = sketch_pages(pages, scheme)
     sketches = Sketch(records[0]), Sketch(records[1])
     for path, sketch in zip(files, sketches, strict=True):
@@ -215,9 +221,9 @@ def compare_command(
     words = [text_words(text) if (text := page_text(page)) is not None else None for page in pages]
     difference = None if words[0] is None or words[1] is None else compare_texts(words[0], words[1])
     kind, kind_alike = (rule_of(decider).decide(one, decider).kind for one in (pair, pair._replace(same_tail=True)))
-    depends_on_urls = not a_url and not b_url and not pair.same_digest and kind_alike is not kind
+    depends_on_urls = not named and not pair.same_digest and kind_alike is not kind
     return Comparison(
-        files,
+        (files[0], files[1]),
         sketches,
         decider,
         pair,

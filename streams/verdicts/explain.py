@@ -14,6 +14,7 @@ from neardup.errors import BadInput, InvariantBroken
 from neardup.fold import Candidate, Trace
 from neardup.index.memory import MemoryStore
 from neardup.limits import PLACE_BITS
+from neardup.page import Page
 from neardup.report.evidence_sentences import KINDS, found_through, kept_apart, sentences
 from neardup.report.reasons import Draft
 from neardup.report.samples import CardSide, card, instant
@@ -261,6 +262,19 @@ def listed(state: ScanReader, prefix: str) -> list[dict[str, Any]]:
 def _difference(state: ScanReader, verdict: dict[str, Any], decider: Decider) -> tuple[CardSide, Draft] | None:
     shown = card(verdict, lambda place: state.read_page(Coordinates(**place)), decider)
     return None if shown.other is None or shown.draft is None else (shown.other, shown.draft)
+
+
+def page_of(state: ScanReader, name: str) -> Page:
+    """Read a page of a scan again from its source.
+
+    Args:
+        state: the scan.
+        name: URL or id of the page. Its latest fetch with a verdict of its own is read.
+
+    Raises BadInput if there is no such page, or its source is gone or has changed.
+    """
+    stored, _ = _stored(state, name, None)
+    return state.read_page(Coordinates(**stored["coordinates"]))
 
 
 def _stored(state: ScanReader, url: str, page_id: int | None) -> tuple[dict[str, Any], list[tuple[int, str]]]:

@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 from pathlib import Path
 
 import pytest
@@ -168,11 +169,31 @@ def test_a_document_is_taken_down_by_its_id(scanned: Shell) -> None:
     assert scanned("forget", "--id", "e5", "--site", "a.example", "--state", "neardup-state").code == 2
 
 
+def test_pages_of_a_scan_are_compared_by_their_ids(scanned: Shell) -> None:
+    for names, decision in ((("e5", "e5 edited"), "near duplicate"), (("e1", "docs.jsonl#e2"), "no: ")):
+        code, out, _ = scanned("compare", *names)
+        assert (code, decision in out, INTERNAL in out, names[0] in out) == (0, True, False, True)
+        assert hosts_shown(out.split("digest")[0] + out.partition("\nevidence")[2]) == []
+    (scanned.folder / "e5").write_text(words("w5x"))
+    assert json.loads(scanned("compare", "e5", "e5 edited", "--json").out)["files"][0]["url"].startswith("file:///")
+    assert "no verdict about e99" in scanned("compare", "e5", "e99").err
+    code, _, err = scanned("compare", "e1", "e2", "--state", str(scanned.folder))
+    assert (code, "no state directory" in err) == (2, True)
+    shutil.rmtree("neardup-state")
+    code, _, err = scanned("compare", "e5", "e2")
+    assert (code, "e2: no such file or folder; to name a page of a scan by its URL or id, add --state DIR" in err) == (
+        2,
+        True,
+    )
+
+
 def test_a_diff_of_one_corpus_in_two_formats_is_empty(scanned: Shell) -> None:
     parquet(scanned.folder / "docs.parquet", [json.loads(line) for line in Path("docs.jsonl").read_text().splitlines()])
     assert scanned("scan", "docs.parquet", "--state", "again").code == 0
     assert "8 pages, 0 changed" in scanned("diff", "neardup-state", "again").err
-    assert scanned("scan", "docs.jsonl", "--state", "other", "--rule", "shingling", "--set", "b_min=6").code == 0
+    lines = Path("docs.jsonl").read_text().splitlines()
+    Path("other.jsonl").write_text("".join(f"{line}\n" for line in lines[:-1]) + document("e5 edited", words("other")))
+    assert scanned("scan", "other.jsonl", "--state", "other").code == 0
     ended = scanned("diff", "again", "other", "--html", "diff.html")
     assert "8 pages, 1 changed" in ended.err
     page = (scanned.folder / "diff.html").read_text()
