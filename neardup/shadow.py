@@ -11,14 +11,15 @@ from enum import StrEnum
 from typing import Any, NamedTuple
 
 import msgspec
+import numpy as np
 
-from neardup.clusters.best_candidate import ComparedPage, Scored, rule_on
+from neardup.clusters.best_candidate import ComparedPage, Scored
 from neardup.clusters.evidence import place_of
 from neardup.decider import Decider, Shapes, shaping
 from neardup.errors import BadInput
-from neardup.rules import RULES, Ruling
+from neardup.rules import RULES, Ruling, rule_of
+from neardup.rules.base import ruling_of
 from neardup.rules.posted_keys import counts_siblings
-from neardup.rules.tape import plain_demand
 from neardup.verdict import Disagreement, Kind
 
 AUDIT_VERSION = 1
@@ -127,11 +128,10 @@ class Auditor:
     def _rulings(self, one: ComparedPage) -> list[Ruling] | None:
         if self.shadow is None:
             return None
-        choice = one.choice
-        return [
-            rule_on(self.shadow, one.header, other, scored.pair, choice.siblings)
-            for scored, other in zip(choice.scored, one.headers, strict=True)
-        ]
+        choice, shadow = one.choice, self.shadow
+        numbers = np.array([scored.pair for scored in choice.scored], np.float64)
+        names = one.header.site_name, [other.site_name for other in one.headers]
+        return list(map(ruling_of, rule_of(shadow).rulings(numbers, shadow, choice.siblings, names)))
 
     def _compare(self, one: ComparedPage, rulings: list[Ruling]) -> Disagreement | None:
         kind = disagreement(_target(one.choice.best), _target(_best(one.choice.scored, rulings)))
@@ -156,7 +156,7 @@ class Auditor:
         return sorted(out, key=lambda one: _ORDER[one[0]])
 
     def _stratum(self, one: Scored) -> Stratum | None:
-        over = one.pair.tape_score - plain_demand(one.pair, self.live)
+        over = one.pair.tape_score - one.ruling.plain_demand
         if one.ruling.kind is Kind.NEAR_DUPLICATE:
             return Stratum.ACCEPTED if abs(over) <= MARGIN else None
         if over >= 0:

@@ -22,7 +22,7 @@ from typing import Any, Literal
 import numba
 import numpy as np
 
-from neardup import kernels
+from neardup import kernels, rules
 from neardup.decider import Decider
 from neardup.fold import fold
 from neardup.index.memory import MemoryStore
@@ -37,6 +37,7 @@ from neardup.kernels.urls import find_hosts
 from neardup.limits import PLACE_BITS
 from neardup.page import Page
 from neardup.pairs.scoring import compare_records
+from neardup.rules.rulings import decide_many, one_page
 from neardup.scheme import Scheme
 from neardup.sharded.answering import answer
 from neardup.sharded.epochs import Sharding
@@ -57,6 +58,8 @@ _SECONDS: Mapping[Need, Mapping[Any, float]] = {
     "texts": {extract: 5.0, tokenise: 3.2},
     "judging": {
         score_pairs: 7.1,
+        decide_many: 2.1,
+        one_page: 0.6,
         postings.load: 0.3,
         postings.find_restless: 0.2,
         postings.gather_many: 1.0,
@@ -214,10 +217,11 @@ Calls = Mapping[tuple[str, str], Sequence[Any]]
 def _calls() -> Calls:
     """The calls of all kernels that Python has called in this process."""
     found = {}
-    for module in pkgutil.iter_modules(kernels.__path__):
-        for each in vars(import_module(f"{kernels.__name__}.{module.name}")).values():
-            if signatures := getattr(each, "signatures", None):
-                found[each.py_func.__module__, each.__name__] = signatures
+    for package in (kernels, rules):
+        for module in pkgutil.iter_modules(package.__path__):
+            for each in vars(import_module(f"{package.__name__}.{module.name}")).values():
+                if signatures := getattr(each, "signatures", None):
+                    found[each.py_func.__module__, each.__name__] = signatures
     return found
 
 

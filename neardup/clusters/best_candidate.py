@@ -1,14 +1,14 @@
 """Chooses the representative that a page repeats, if any, by the rule's rulings on the page's candidates."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from neardup.clusters.overlay import Overlay
-from neardup.decider import Decider
 from neardup.index.column_families import Family
 from neardup.index.naming_rows import encode_first
 from neardup.index.reads import Needs
-from neardup.rules import Pair, Ruling, rule_of, sites
+from neardup.rules import Pair, Ruling, rule_of
+from neardup.rules.base import ruling_of
 from neardup.rules.siblings import NO_SIBLINGS, Siblings, Traits
 from neardup.search import candidates
 from neardup.search.posting_lists import Gathered
@@ -52,10 +52,9 @@ class Search:
     candidates: page ids of founding sketches, in order.
     """
 
-    __slots__ = ("_decider", "_page_id", "_scores", "best", "candidates", "cut", "siblings")
+    __slots__ = ("_page_id", "_scores", "best", "candidates", "cut", "siblings")
 
-    def __init__(self, decider: Decider, page_id: int, candidates: list[int], cut: bool) -> None:
-        self._decider = decider
+    def __init__(self, page_id: int, candidates: list[int], cut: bool) -> None:
         self._page_id = page_id
         self._scores: Scores | None = None
         self.candidates = candidates
@@ -66,30 +65,41 @@ class Search:
     def decide(self, overlay: Overlay, scores: Scores, siblings: Siblings) -> None:
         """Applies the rule to the candidates that it may accept."""
         self._scores, self.siblings = scores, siblings
-        for candidate in scores.possible(self.candidates):
-            one = self.scored(overlay, candidate)
-            if one.ruling.kind and (self.best is None or _better(one, self.best)):
-                self.best = one
+        possible = scores.possible(self.candidates)
+        if possible:
+            for candidate, ruling in zip(possible, self._rulings(overlay, possible), strict=True):
+                if ruling.kind and (self.best is None or _better(ruling, candidate, self.best)):
+                    self.best = Scored(candidate, scores.pair(candidate), ruling)
 
-    def scored(self, overlay: Overlay, candidate: int) -> Scored:
+    def _rulings(self, overlay: Overlay, candidates: Sequence[int]) -> list[Ruling]:
         assert self._scores is not None, "undecided"
-        pair = self._scores.pair(candidate)
-        decider = self._decider
-        if decider.sites:
-            header, other = overlay.header(self._page_id), overlay.header(candidate)
-            ruling = rule_on(decider, header, other, pair, self.siblings)
-        else:
-            ruling = rule_of(decider).decide(pair, decider, self.siblings)
-        return Scored(candidate, pair, ruling)
+        return _rulings(overlay, self._scores, self._page_id, candidates, self.siblings)
 
     def nearest(self, overlay: Overlay) -> Scored:
         """Returns the nearest candidate of a page for which no candidate was accepted."""
         assert self._scores is not None, "undecided"
-        return self.scored(overlay, self._scores.nearest(self.candidates))
+        nearest = self._scores.nearest(self.candidates)
+        return Scored(nearest, self._scores.pair(nearest), self._rulings(overlay, [nearest])[0])
 
     def choice(self, overlay: Overlay) -> CandidateChoice:
-        scored = [self.scored(overlay, candidate) for candidate in self.candidates]
+        scored: list[Scored] = []
+        if self._scores is not None:
+            pairs = map(self._scores.pair, self.candidates)
+            scored = list(map(Scored, self.candidates, pairs, self._rulings(overlay, self.candidates)))
         return CandidateChoice(scored, self.best, self.cut, self.siblings)
+
+
+def _rulings(
+    overlay: Overlay, scores: Scores, page_id: int, others: Sequence[int], siblings: Siblings = NO_SIBLINGS
+) -> list[Ruling]:
+    """The rulings on a page and others, whose numbers are among `scores`."""
+    decider = overlay.decider
+    if not decider.sites and not siblings.alike and not siblings.others:
+        return [ruling_of(scores.ruling(other)) for other in others]
+    names = None
+    if decider.sites:
+        names = overlay.header(page_id).site_name, [overlay.header(other).site_name for other in others]
+    return list(map(ruling_of, rule_of(decider).rulings(scores.numbers(others), decider, siblings, names)))
 
 
 class Chosen(NamedTuple):
@@ -113,14 +123,6 @@ def families_ahead(overlay: Overlay) -> Families:
     )
 
 
-def rule_on(decider: Decider, header: Header, other: Header, pair: Pair, siblings: Siblings = NO_SIBLINGS) -> Ruling:
-    """Returns the ruling of the live rule, with the overrides for the sites of both pages."""
-    rule = rule_of(decider)
-    if decider.sites:
-        return sites.decide(rule, decider, (header.site_name, other.site_name), pair, siblings)
-    return rule.decide(pair, decider, siblings)
-
-
 def choose(overlay: Overlay, page_id: int, gathered: Gathered | None = None) -> Search:
     """Applies the rule to the candidates of a page of the batch whose URL is not in the index. Raises Missing.
 
@@ -132,13 +134,12 @@ def choose(overlay: Overlay, page_id: int, gathered: Gathered | None = None) -> 
         gathered = known.gathered
     elif gathered is None:
         gathered = candidates.find(overlay, page_id)
-    decider = overlay.decider
     if not gathered[0]:
-        return Search(decider, page_id, [], gathered[2])
+        return Search(page_id, [], gathered[2])
     siblings = siblings_of(overlay, page_id)
     if known is not None and known[:2] == (gathered, siblings):
         return known.search
-    search = Search(decider, page_id, gathered[0], gathered[2])
+    search = Search(page_id, gathered[0], gathered[2])
     scores = candidates.scores_of(overlay, page_id, search.candidates)
     search.decide(overlay, scores, siblings)
     overlay.reads.chosen[page_id] = Chosen(gathered, siblings, search, as_read)
@@ -174,8 +175,8 @@ def count_sibling(overlay: Overlay, i: int) -> None:
         overlay.namings.put(key, row.with_one(Traits(*pages.counted[i])))
 
 
-def _better(one: Scored, best: Scored) -> bool:
-    return (one.ruling.rank, -one.page_id) > (best.ruling.rank, -best.page_id)
+def _better(ruling: Ruling, page_id: int, best: Scored) -> bool:
+    return (ruling.rank, -page_id) > (best.ruling.rank, -best.page_id)
 
 
 def verify(overlay: Overlay, page_id: int, other: int) -> tuple[bool, Pair, Ruling]:
@@ -185,10 +186,11 @@ def verify(overlay: Overlay, page_id: int, other: int) -> tuple[bool, Pair, Ruli
     verified = overlay.reads.verified
     if (page_id, other) not in verified:
         header, held = overlay.header(page_id), overlay.header(other)
-        pair = candidates.scores_of(overlay, page_id, (other,)).pair(other)
+        scores = candidates.scores_of(overlay, page_id, (other,))
+        pair = scores.pair(other)
         if header.digest and header.same_digest(held):
             verified[page_id, other] = True, pair, Ruling(Kind.EXACT_DUPLICATE, "digest")
         else:
-            ruling = rule_on(overlay.decider, header, held, pair)
+            ruling = _rulings(overlay, scores, page_id, (other,))[0]
             verified[page_id, other] = ruling.kind is Kind.NEAR_DUPLICATE, pair, ruling
     return verified[page_id, other]

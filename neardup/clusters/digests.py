@@ -13,7 +13,7 @@ from neardup.index.rows import (
     id_key,
     more_prefix,
 )
-from neardup.rules import rule_of
+from neardup.rules.rulings import are_one_page
 from neardup.sketch.header import Header
 
 
@@ -32,9 +32,9 @@ def one_page(overlay: Overlay, i: int) -> int | None:
     row = overlay.digests.get(key) if key else None
     if row is None:
         return None
-    one_page, header = rule_of(overlay.decider).one_page, pages[pages.page_ids[i]]
+    header = pages[pages.page_ids[i]]
     for page_id in row.pages:
-        if one_page(header, overlay.header(page_id), overlay.decider):
+        if are_one_page(overlay.decider, header, overlay.header(page_id)):
             return page_id
     return None
 

@@ -80,7 +80,7 @@ def of_none(overlay: Overlay, lang: str, search: Search) -> Evidence:
         decider = overlay.decider
         nearest = search.nearest(overlay)
         other = overlay.header(nearest.page_id)
-        if rule_of(decider).kept_apart(nearest.pair, nearest.ruling, decider):
+        if nearest.ruling.kept_apart:
             out["kept_apart"] = nearest.ruling.by
         out["nearest"] = {
             **place_of(nearest.page_id, other),

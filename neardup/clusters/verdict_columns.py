@@ -96,6 +96,7 @@ VERDICT = np.dtype(
                 ("candidates", "i4"),
                 ("score", "f8"),
                 ("demand", "f8"),
+                ("added", "f8"),
                 ("pair", "i8"),  # row of `VerdictColumns.numbers`; NONE: no numbers
                 ("a_at", "i8"),  # the two pages whose languages and sites are compared: the new page,
                 ("b_at", "i8"),  # and the other; NONE: their languages are not named
@@ -363,7 +364,7 @@ class _Maker:
     def _of_pair(self, row: Any) -> Evidence:
         """The numbers of the pair, the step that decided, and the languages of both pages if both have one."""
         score, demand = (int(row.score), int(row.demand)) if row.whole else (row.score, row.demand)
-        ruling = Ruling(None, self._columns.names[row.by], score=score, demand=demand)
+        ruling = Ruling(None, self._columns.names[row.by], score=score, demand=demand, added=row.added)
         return self._evidence_of(self._pairs[row.pair], ruling) | self._langs(row)
 
     def _langs(self, row: Any) -> Evidence:

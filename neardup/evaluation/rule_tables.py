@@ -10,10 +10,11 @@ from neardup.evaluation.measures import Measured, measure
 from neardup.evaluation.runs import CrawlRun
 from neardup.evaluation.sections import Cell, ResultTable, Section, count, share, text
 from neardup.evaluation.study import NO_LABELS, CrawlStudy, LabelledStudy, Mask
+from neardup.pairs.pair import Pair
 from neardup.rules import rules_for
 from neardup.rules.posted_keys import similarity_keys
+from neardup.rules.records import NEAR_DUPLICATE, NO_KIND, SAME_CONTENT
 from neardup.sketch.header import Header
-from neardup.verdict import Kind
 
 #: Columns of `measures`.
 MEASURES = {
@@ -26,12 +27,13 @@ CONTENT_TOO = ", same content too"
 def accepted(study: CrawlStudy) -> dict[str, Mask]:
     """Returns the labelled pairs that each rule calls near-duplicates, by their numbers alone."""
     out: dict[str, Mask] = {}
+    numbers = np.array(study.numbers, np.float64).reshape(len(study.numbers), len(Pair._fields))
     for name, rule in rules_for(study.decider).items():
         decider = replace(study.decider, rule=name)
-        kinds = [rule.decide(pair, decider).kind for pair in study.numbers]
-        out[name] = np.array([kind is Kind.NEAR_DUPLICATE for kind in kinds], dtype=bool)
-        if Kind.SAME_CONTENT in kinds:
-            out[name + CONTENT_TOO] = np.array([kind is not None for kind in kinds], dtype=bool)
+        kinds = rule.rulings(numbers, decider)["kind"]
+        out[name] = kinds == NEAR_DUPLICATE
+        if (kinds == SAME_CONTENT).any():
+            out[name + CONTENT_TOO] = kinds != NO_KIND
     return out
 
 

@@ -23,7 +23,7 @@ from neardup.evaluation.measures import Interval, Measured, measure
 from neardup.evaluation.study import Mask, groups_of
 from neardup.pairs.pair import Pair
 from neardup.rules import rule_of
-from neardup.verdict import Kind
+from neardup.rules.records import NEAR_DUPLICATE, NO_KIND
 
 ROUNDS = 1000
 #: Most numbers changed together.
@@ -153,15 +153,16 @@ class _Half:
         self, pairs: Sequence[Pair], correct: Mask, groups: npt.NDArray[np.int64], seed: int, content: bool
     ) -> None:
         self.pairs, self.correct, self._content = pairs, correct, content
+        self._numbers = np.array(pairs, np.float64).reshape(len(pairs), len(Pair._fields))
         names, self._of = np.unique(groups, return_inverse=True)
         shares = np.full(len(names), 1 / max(1, len(names)))
         self._weights = np.random.default_rng(seed).multinomial(len(names), shares, size=ROUNDS).astype(float)
 
     def taken(self, decider: Decider) -> Mask:
         """Marks the pairs that a decider calls duplicates: bool[pairs]."""
-        decide = rule_of(decider).decide
-        kinds = [decide(pair, decider).kind for pair in self.pairs]
-        return np.array([kind is Kind.NEAR_DUPLICATE or (self._content and kind is not None) for kind in kinds], bool)
+        kinds = rule_of(decider).rulings(self._numbers, decider)["kind"]
+        taken: Mask = kinds != NO_KIND if self._content else kinds == NEAR_DUPLICATE
+        return taken
 
     def f1(self, taken: Mask) -> float:
         right, whole = int((taken & self.correct).sum()), int(taken.sum() + self.correct.sum())

@@ -34,7 +34,7 @@ from numba.core.compiler_machinery import PassManager, register_pass
 from numba.core.registry import cpu_target
 from numba.core.runtime import rtsys
 
-from neardup.kernels.kernel_cache import KEPT, folder
+from neardup.kernels.kernel_cache import KEPT, folder, room_of
 
 
 def _closed(libraries: Iterable[CodeLibrary]) -> list[CodeLibrary]:
@@ -171,7 +171,7 @@ class _Locator(UserProvidedCacheLocator):
 
     def __init__(self, py_func: Any, py_file: str) -> None:
         super().__init__(py_func, py_file)
-        self._cache_path = str(folder(numba.config.CACHE_DIR))
+        self._cache_path = str(folder(numba.config.CACHE_DIR, room_of(py_file)))
 
     def ensure_cache_path(self) -> None:
         if KEPT:

@@ -5,7 +5,8 @@ directory of the user; the variable `NUMBA_CACHE_DIR` names another one. A packa
 can bring
 compiled code: `python -m neardup.warm LEVEL...` compiles for levels of processors into one folder per level beside the
 kernels. Then the highest level that the processor has is used, and nothing is written. In each directory the folder is
-named by a digest of the sources, because numba notices a changed file, but not a change in a file that it calls.
+named by a digest of the sources, because numba notices a changed file, but not a change in a file that it calls. The
+kernels of each folder of `ROOMS` have a folder of their own, so a change in a rule leaves the kernels for pages alone.
 """
 
 import hashlib
@@ -42,14 +43,25 @@ LEVELS: Mapping[str, Level] = {
 }
 
 
+#: Folders of this package with kernels, the lowest first: a kernel calls those of its own folder and of earlier ones.
+ROOMS = ("kernels", "rules")
+
+
 @cache
-def digest() -> str:
-    """Digest of everything that compiled code depends on, except the processor."""
+def digest(room: str = ROOMS[0]) -> str:
+    """Digest of everything that the compiled code of a room depends on, except the processor."""
     found = hashlib.blake2b(digest_size=8)
-    for path in sorted(Path(__file__).parent.glob("*.py")):
-        found.update(path.read_bytes())
+    for each in ROOMS[: ROOMS.index(room) + 1]:
+        for path in sorted(Path(__file__).parent.with_name(each).glob("*.py")):
+            found.update(path.read_bytes())
     found.update(repr((numba.__version__, bool(numba.config.BOUNDSCHECK), PLAIN)).encode())
     return found.hexdigest()
+
+
+def room_of(file: str | Path) -> str:
+    """The room of a kernel's source file; files elsewhere, as of tests, count as of the first room."""
+    folder = Path(file).parent
+    return folder.name if folder.name in ROOMS and folder.parent == Path(__file__).parents[1] else ROOMS[0]
 
 
 def shipped(level: str) -> Path:
@@ -57,9 +69,9 @@ def shipped(level: str) -> Path:
     return Path(__file__).parent.with_name("compiled") / level
 
 
-def folder(directory: str | Path) -> Path:
+def folder(directory: str | Path, room: str = ROOMS[0]) -> Path:
     """The folder in a cache directory for the kernels of these sources."""
-    return Path(directory) / f"kernels-{digest()}"
+    return Path(directory) / f"{room}-{digest(room)}"
 
 
 def suiting(levels: Collection[str], machine: str, features: Collection[str]) -> str | None:
@@ -106,7 +118,7 @@ def _begin() -> None:
     if PLAIN:
         # Numba's cache does not notice a change in a file that a kernel calls, so each state of the sources has its
         # own.
-        numba.config.CACHE_DIR = str(folder(numba.config.CACHE_DIR))
+        numba.config.CACHE_DIR = str(folder(numba.config.CACHE_DIR, ROOMS[-1]))
     if level is not None:
         numba.config.CPU_NAME, numba.config.CPU_FEATURES = LEVELS[level].cpu, ""
 

@@ -73,7 +73,7 @@ _PRESENT, _ABSENT, _UNPROVABLE = 0, 1, 2
 
 
 @lean_kernel
-def _half(buf, at):
+def half_at(buf, at):
     """The little-endian uint16 at buf[at], int64."""
     return np.int64(buf[at]) | (np.int64(buf[at + 1]) << 8)
 
@@ -302,9 +302,9 @@ def _address(buf, url, at, record):
 
     A canonical URL that is a front page does not count: sites set it on all pages by mistake.
     """
-    own = _half(buf, record + at[_URL])
-    start = url + own + _half(buf, record + at[_HOST]) + _half(buf, record + at[_TEXT])
-    size = _half(buf, record + at[_CANONICAL])
+    own = half_at(buf, record + at[_URL])
+    start = url + own + half_at(buf, record + at[_HOST]) + half_at(buf, record + at[_TEXT])
+    size = half_at(buf, record + at[_CANONICAL])
     slashes = 0
     for i in range(size - 1):
         slashes += buf[start + i] == U8(ord("/"))
@@ -316,16 +316,16 @@ def _address(buf, url, at, record):
 @lean_kernel
 def _same_canonical(buf, url_a, a, url_b, b, at):
     """Whether the records at buf[a] and buf[b] claim the same URL."""
-    size_a, size_b = _half(buf, a + at[_URL]), _half(buf, b + at[_URL])
-    if _alike(buf, url_a, size_a, url_b, size_b):
+    size_a, size_b = half_at(buf, a + at[_URL]), half_at(buf, b + at[_URL])
+    if equal_bytes(buf, url_a, size_a, url_b, size_b):
         return False
     start_a, size_a = _address(buf, url_a, at, a)
     start_b, size_b = _address(buf, url_b, at, b)
-    return _alike(buf, start_a, size_a, start_b, size_b)
+    return equal_bytes(buf, start_a, size_a, start_b, size_b)
 
 
 @lean_kernel
-def _alike(buf, a, a_size, b, b_size):
+def equal_bytes(buf, a, a_size, b, b_size):
     i = 0
     while i < min(a_size, b_size) and buf[a + i] == buf[b + i]:
         i += 1
@@ -335,7 +335,7 @@ def _alike(buf, a, a_size, b, b_size):
 @lean_kernel
 def _compare_articles(buf, a, b, at, first, room, out):
     """Compare the articles of two records, if both have one -> columns ARTICLE_* of out."""
-    size_a, size_b = _half(buf, a + at[_ARTICLE]), _half(buf, b + at[_ARTICLE])
+    size_a, size_b = half_at(buf, a + at[_ARTICLE]), half_at(buf, b + at[_ARTICLE])
     if min(size_a, size_b) <= ARTICLE_HEADER_BYTES:
         return
     start_a, start_b = a + quad_at(buf, a + at[_SIZE]) - size_a, b + quad_at(buf, b + at[_SIZE]) - size_b
@@ -370,14 +370,14 @@ def score_pair(buf, a, b, at, header, scratch, out):
     out[TOKENS_A], out[TOKENS_B] = tokens_a, tokens_b
 
     tape_a, tape_b = a + header, b + header
-    size_a, size_b = _half(buf, a + at[_TAPE]), _half(buf, b + at[_TAPE])
+    size_a, size_b = half_at(buf, a + at[_TAPE]), half_at(buf, b + at[_TAPE])
     level_a, level_b = np.int64(buf[a + at[_TAPE_LEVEL]]), np.int64(buf[b + at[_TAPE_LEVEL]])
     compare_tapes(buf, tape_a, size_a, level_a, tape_b, size_b, level_b, tape, room, out, TAPE_A, TAPE_SCORE, GAPS, -1)
     out[CONTENT_TOKENS_A] = quad_at(buf, a + at[_CONTENT_TOKENS])
     out[CONTENT_TOKENS_B] = quad_at(buf, b + at[_CONTENT_TOKENS])
     tape_a += size_a
     tape_b += size_b
-    size_a, size_b = _half(buf, a + at[_CONTENT]), _half(buf, b + at[_CONTENT])
+    size_a, size_b = half_at(buf, a + at[_CONTENT]), half_at(buf, b + at[_CONTENT])
     level_a, level_b = np.int64(buf[a + at[_CONTENT_LEVEL]]), np.int64(buf[b + at[_CONTENT_LEVEL]])
     at_columns = CONTENT_A, CONTENT_SCORE, -1, -1
     compare_tapes(buf, tape_a, size_a, level_a, tape_b, size_b, level_b, content, room, out, *at_columns)
@@ -387,7 +387,7 @@ def score_pair(buf, a, b, at, header, scratch, out):
     head_a, head_b = np.int64(buf[a + at[_HEAD]]), np.int64(buf[b + at[_HEAD]])
     all_a, all_b = title_a + head_a, title_b + head_b
     filter_a, filter_b = names_a + all_a * NAME_BYTES, names_b + all_b * NAME_BYTES
-    bytes_a, bytes_b = _half(buf, a + at[_BLOOM]), _half(buf, b + at[_BLOOM])
+    bytes_a, bytes_b = half_at(buf, a + at[_BLOOM]), half_at(buf, b + at[_BLOOM])
     full_a, full_b = is_saturated(buf, filter_a, bytes_a), is_saturated(buf, filter_b, bytes_b)
     out[TITLE_VETO] = out[TITLES_APART] = 0
     if _has(buf, names_a, title_a, IN_TITLE) and _has(buf, names_b, title_b, IN_TITLE):
@@ -432,7 +432,7 @@ def score_pair(buf, a, b, at, header, scratch, out):
         or _differs(buf, names_b, title_b, IN_TITLE, _NOT_WORDS, names_a, title_a, IN_TITLE)
     )
     out[HEADING_VETO] = _heading_veto(buf, names_a, title_a, names_b, title_b)
-    url_a, url_b = _half(buf, a + at[_URL]), _half(buf, b + at[_URL])
+    url_a, url_b = half_at(buf, a + at[_URL]), half_at(buf, b + at[_URL])
     start_a, start_b = filter_a + bytes_a, filter_b + bytes_b
     out[SAME_ADDRESS] = _extends(buf, start_a, url_a, start_b, url_b)
     out[SAME_HEADING] = _same_heading(buf, names_a, title_a, names_b, title_b)
@@ -452,8 +452,8 @@ def score_pair(buf, a, b, at, header, scratch, out):
         elif mine == 1 or theirs == 1:
             numbered = same_but_numbers(buf, start_a, end_a, start_b, end_b)
             out[RECORDS] = 2 if numbered == 1 and _named_by_path(buf, names_a, title_a) else numbered
-    text_a, text_b = start_a + url_a + _half(buf, a + at[_HOST]), start_b + url_b + _half(buf, b + at[_HOST])
-    out[SAME_LETTERS] = _alike(buf, text_a, _half(buf, a + at[_TEXT]), text_b, _half(buf, b + at[_TEXT]))
+    text_a, text_b = start_a + url_a + half_at(buf, a + at[_HOST]), start_b + url_b + half_at(buf, b + at[_HOST])
+    out[SAME_LETTERS] = equal_bytes(buf, text_a, half_at(buf, a + at[_TEXT]), text_b, half_at(buf, b + at[_TEXT]))
     out[ARTICLE_TOKENS_A:SAME_OWNER] = 0
     out[SAME_OWNER] = same_site and same_owner(buf, start_a, start_a + url_a, start_b, start_b + url_b)
     if not same_site:

@@ -13,7 +13,7 @@ from neardup.parallel import spread
 from neardup.sketch.layout import HEADER, field_at
 from neardup.sketch.sketch_record import Sketch
 
-_AT = np.array([field_at(name) for name in kernels.FIELDS], dtype=np.int64)
+RECORD_AT = np.array([field_at(name) for name in kernels.FIELDS], dtype=np.int64)
 #: tape_bytes and content_bytes of a header, which are adjacent.
 _TAPES, _TAPES_AT = struct.Struct("<HH"), field_at("tape_bytes")
 assert field_at("content_bytes") == _TAPES_AT + 2
@@ -150,7 +150,9 @@ class PairScorer:
 
         def score(first: int, last: int) -> None:
             scratch = pair_scratch(tape)
-            kernels.score_pairs(buffer, a[first:last], b[first:last], _AT, HEADER.itemsize, scratch, out[first:last])
+            kernels.score_pairs(
+                buffer, a[first:last], b[first:last], RECORD_AT, HEADER.itemsize, scratch, out[first:last]
+            )
 
         spread(score, len(a), self._threads, _PART_PAIRS_MIN)
         self._out.append(out)

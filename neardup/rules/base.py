@@ -1,17 +1,17 @@
-"""The interface of a rule, and the ruling that it returns for a pair."""
+"""What rules consist of: records of rulings, steps and their composition, and texts for users."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple, Self, TypeVar
 
 import numpy as np
 
 from neardup.decider import Decider
+from neardup.kernels import lean_kernel
 from neardup.pairs.pair import Pair
 from neardup.rules.key_families import KeyFamily
-from neardup.rules.siblings import NO_SIBLINGS, Siblings
-from neardup.sketch.header import Header
+from neardup.rules.records import BY, COUNTED, KINDS, NO_KIND, DeciderRow, PairRow, RulingRow, SiblingsRow
 from neardup.verdict import Kind
 
 #: Families of the keys that a page posts, in their order, with the number of keys of each.
@@ -20,6 +20,14 @@ Posts = tuple[tuple[KeyFamily, int], ...]
 Evidence = Mapping[str, Any]
 #: More keys than any family has.
 ALL = 64
+
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+
+
+def rule_kernel(function: _Function) -> _Function:
+    """Compiles a function on records; see `neardup.kernels`. Its source also runs uncompiled."""
+    compiled: _Function = lean_kernel(function)
+    return compiled
 
 
 class Ruling(NamedTuple):
@@ -31,6 +39,10 @@ class Ruling(NamedTuple):
     score: the number that the step compared with its threshold, in the unit of the step.
     demand: threshold of the step. A veto refuses a pair at any score, and its score and demand are those of the tapes.
         So a refused pair may have a score above the demand.
+    plain_demand: the tape score that the decider demands of long pages without a veto in doubt.
+    kept_apart: whether the texts of a refused pair are similar enough for a duplicate, so that only a veto or a higher
+        demand kept the pages apart. False for rules that read no tapes.
+    added: of a refusal by `added`, the share that the older page adds.
     """
 
     kind: Kind | None
@@ -38,6 +50,17 @@ class Ruling(NamedTuple):
     rank: tuple[int, float] = (0, 0.0)
     score: float = 0.0
     demand: float = 0.0
+    plain_demand: float = 0.0
+    kept_apart: bool = False
+    added: float = 0.0
+
+
+def ruling_of(record: np.void) -> Ruling:
+    """The ruling of an element of RULING[pairs]."""
+    kind, by, rank, whole, kept_apart, rank_score, score, demand, plain_demand, _, added = record.item()
+    if whole:
+        score, demand = int(score), int(demand)
+    return Ruling(KINDS[kind], BY[by], (rank, rank_score), score, demand, plain_demand, bool(kept_apart), added)
 
 
 class Refusal(NamedTuple):
@@ -53,74 +76,74 @@ class Refusal(NamedTuple):
     plain: bool = False
 
 
-class Columns:
-    """The numbers of many pairs: an attribute, float64[pairs], for each field of `Pair`."""
+# ---- rulings ---------------------------------------------------------------------------------------------------------
 
-    __slots__ = ("_numbers",)
-
-    def __init__(self, numbers: np.ndarray) -> None:
-        """numbers: float64[pairs, fields of a Pair]."""
-        self._numbers = numbers
-
-    if TYPE_CHECKING:
-
-        def __getattr__(self, field: str) -> np.ndarray: ...
+_IS_COUNTED = np.array([name in COUNTED for name in BY], np.uint8)
 
 
-def _column(place: int) -> property:
-    return property(lambda pairs: pairs._numbers[:, place])
+@rule_kernel
+def accept(kind: int, by: int, rank: int, score: float, demand: float, out: RulingRow) -> bool:
+    """Accepts a pair -> True. kind: one of `records.KINDS`; by: position in `records.BY`; rank: orders steps."""
+    refuse(by, score, demand, out)
+    out.kind, out.rank, out.rank_score = kind, rank, score
+    return True
 
 
-# Properties, because `__getattr__` takes three times as long, and this code runs for every few pairs.
-for _place, _field in enumerate(Pair._fields):
-    setattr(Columns, _field, _column(_place))
+@rule_kernel
+def refuse(by: int, score: float, demand: float, out: RulingRow) -> bool:
+    """Refuses a pair -> True. by: position in `records.BY`."""
+    out.kind, out.by, out.rank, out.rank_score = NO_KIND, by, 0, 0.0
+    out.score, out.demand, out.whole, out.added = score, demand, _IS_COUNTED[by], 0.0
+    return True
 
 
-class Decide(Protocol):
-    def __call__(self, pair: Pair, decider: Decider, siblings: Siblings = NO_SIBLINGS) -> Ruling:
-        """siblings: counts of the pages of the new page's owner with the same name, if the rule counts them."""
-        ...
+#: Function of (pair, siblings, decider, out): writes the ruling to `out` and returns True, or returns False.
+Decides = Callable[[PairRow, SiblingsRow, DeciderRow, RulingRow], bool]
 
 
 @dataclass(frozen=True)
 class Step:
-    """One step of a rule that is a list of steps: the first step that returns a ruling decides.
+    """One step of a rule that is a list of steps: the first step that returns True has decided.
 
-    ask: function that returns a ruling, or None to pass the pair to the next step. No step changes the pair.
+    decides: kernel that writes a ruling and returns True, or returns False to pass the pair to the next step. It calls
+        no other step, and changes nothing else.
     words: sentence that describes the step to users.
     refusals: descriptions of the step's refusals, by `Ruling.by`.
     """
 
     name: str
-    ask: Callable[[Pair, Decider, Siblings], Ruling | None]
+    decides: Decides
     words: str
     refusals: Mapping[str, Refusal]
 
 
-def decide_by(steps: Sequence[Step]) -> Decide:
-    """Returns the `decide` of a list of steps. The last step must decide every pair."""
-    asks = tuple(step.ask for step in steps)
+def first_of(steps: Sequence[Step]) -> Decides:
+    """Composes steps into one kernel. The last step must decide every pair."""
+    decides = steps[-1].decides
+    for position in reversed(range(len(steps) - 1)):
+        decides = _or_else(steps[position].decides, 1 << position, decides)
+    return decides
 
-    def decide(pair: Pair, decider: Decider, siblings: Siblings = NO_SIBLINGS) -> Ruling:
-        for ask in asks:
-            ruling = ask(pair, decider, siblings)
-            if ruling is not None:
-                return ruling
-        raise AssertionError("the last step decides every pair")
 
-    return decide
+def _or_else(step: Decides, bit: int, rest: Decides) -> Decides:
+    """The step, unless `left_out` has its bit, or else the rest."""
+
+    @rule_kernel
+    def _decides(pair: PairRow, siblings: SiblingsRow, decider: DeciderRow, out: RulingRow) -> bool:
+        if not decider.left_out & bit and step(pair, siblings, decider, out):
+            return True
+        return rest(pair, siblings, decider, out)
+
+    return _decides
 
 
 @dataclass(frozen=True)
 class Rule:
     """One rule, defined in its own file; `neardup.rules` has all of them by name.
 
-    decide: function that returns the ruling on a pair.
+    decides: kernel that writes the ruling on a pair to `out`, and `nearness`: the score which orders rejected
+        candidates. It sets `kept_apart` to 1 if the rule decides by tapes, else to 0.
     posts: function that returns the keys which a page posts and probes. A rule with other keys needs a new generation.
-    possible: function that returns bool[pairs], False only where `decide` refuses the pair, whatever the numbers of the
-        pair's sites and its siblings are. A cheap bound, which excludes nearly all candidates of a template.
-    nearness: function that returns the score which orders rejected candidates, float64[pairs]. It accepts a single
-        Pair, too.
 
     Texts for users:
     refusals: descriptions of rulings without a kind, by `Ruling.by`.
@@ -129,37 +152,33 @@ class Rule:
     evidence: function that returns the fields of a verdict about a pair.
     drawn: function that returns thresholds by evidence field, for charts.
 
-    one_page: function that tells from two headers whether two pages of one digest are one page.
-    kept_apart: function that tells whether the texts of a refused pair are similar enough for a duplicate, so that only
-        a veto or a higher demand kept the pages apart.
     steps: steps of a rule that is a list of steps, else empty.
+    left_out: positions of steps that are left out, as bits, to measure the effect of a step.
     reads_tapes: whether thin pages and pages of very different lengths are excluded from the candidates.
     counts_siblings: whether the index keeps rows of names.
     """
 
     name: str
-    decide: Decide
+    decides: Callable[..., bool]
     posts: Callable[[Decider], Posts]
-    possible: Callable[[Columns, Decider], np.ndarray]
-    nearness: Callable[[Any], Any]
     refusals: Mapping[str, Refusal]
     sentences: Callable[[Evidence, Decider], list[str]]
     in_short: Callable[[Pair, Decider, Ruling], tuple[str, str]]
     evidence: Callable[[Pair, Ruling], dict[str, Any]]
     drawn: Callable[[Decider], Mapping[str, float]] = lambda decider: {}
-    kept_apart: Callable[[Pair, Ruling, Decider], bool] = lambda pair, ruling, decider: False
-    one_page: Callable[[Header, Header, Decider], bool] = lambda header, other, decider: True
     steps: tuple[Step, ...] = ()
+    left_out: int = 0
     reads_tapes: bool = False
     counts_siblings: bool = False
+
+    def without(self, *names: str) -> Self:
+        """The rule without some of its steps, to measure their effect. The last step stays."""
+        bits = sum(1 << position for position, step in enumerate(self.steps) if step.name in names)
+        return replace(self, left_out=self.left_out | bits)
 
 
 def refusals_of(steps: Sequence[Step]) -> dict[str, Refusal]:
     return {by: refusal for step in steps for by, refusal in step.refusals.items()}
-
-
-def refused(by: str, score: float, demand: float) -> Ruling:
-    return Ruling(None, by, (0, 0.0), score, demand)
 
 
 def evidence_of(

@@ -3,56 +3,48 @@
 Algorithm B is Broder's (supershingles), algorithm C is Charikar's (simhash).
 """
 
-from operator import attrgetter
-from typing import Any
-
-import numpy as np
-
 from neardup.decider import Decider
 from neardup.pairs.pair import Pair
-from neardup.rules.base import ALL, Columns, Evidence, Refusal, Rule, Ruling, evidence_of, refused, similarities
+from neardup.rules.base import (
+    ALL,
+    Evidence,
+    Refusal,
+    Rule,
+    Ruling,
+    accept,
+    evidence_of,
+    refuse,
+    rule_kernel,
+    similarities,
+)
 from neardup.rules.key_families import KeyFamily
-from neardup.rules.siblings import NO_SIBLINGS, Siblings
-from neardup.verdict import Kind
+from neardup.rules.records import BY, NEAR_DUPLICATE, DeciderRow, PairRow, RulingRow, SiblingsRow
+
+_SHINGLING, _SIMHASH, _SIMHASH64 = BY.index("shingling"), BY.index("simhash"), BY.index("simhash64")
+_COMBINED, _COMBINED_B, _COMBINED_C = BY.index("combined"), BY.index("combined: B"), BY.index("combined: C")
 
 
-def _rule_of_one_number(name: str, number: str, needed: str, family: KeyFamily, refusal: str, **texts: Any) -> Rule:
-    """Return a rule that compares one number of a pair with one number of the decider.
-
-    Args:
-        name: name of the rule.
-        number: field of `Pair` with the number.
-        needed: field of `Decider` with the threshold.
-        family: family of the keys that a page posts.
-        refusal: description of the refusal of a pair below the threshold.
-        texts: texts for users, as fields of `Rule`.
-    """
-    score, demand = attrgetter(number), attrgetter(needed)
-
-    def decide(pair: Pair, decider: Decider, siblings: Siblings = NO_SIBLINGS) -> Ruling:
-        kind = Kind.NEAR_DUPLICATE if score(pair) >= demand(decider) else None
-        return Ruling(kind, name, (0, float(score(pair))), score(pair), demand(decider))
-
-    return Rule(
-        name=name,
-        decide=decide,
-        posts=lambda decider: ((family, ALL),),
-        possible=lambda pairs, decider: score(pairs) >= demand(decider),
-        nearness=score,
-        refusals={name: Refusal(refusal, plain=True)},
-        **texts,
-    )
+@rule_kernel
+def _compare(by: int, score: float, demand: float, out: RulingRow) -> bool:
+    """Decides by one number -> True. It also orders rejected candidates."""
+    out.nearness = score
+    return accept(NEAR_DUPLICATE, by, 0, score, demand, out) if score >= demand else refuse(by, score, demand, out)
 
 
 # ---- shingling -------------------------------------------------------------------------------------------------------
 # Henzinger 2006, algorithm B: at least 2 of 6 supershingles are equal.
 
-SHINGLING = _rule_of_one_number(
-    "shingling",
-    number="b_similarity",
-    needed="b_min",
-    family=KeyFamily.SUPERSHINGLE,
-    refusal="too few equal supershingles",
+
+@rule_kernel
+def _shingling(pair: PairRow, siblings: SiblingsRow, decider: DeciderRow, out: RulingRow) -> bool:
+    return _compare(_SHINGLING, pair.b_similarity, decider.b_min, out)
+
+
+SHINGLING = Rule(
+    name="shingling",
+    decides=_shingling,
+    posts=lambda decider: ((KeyFamily.SUPERSHINGLE, ALL),),
+    refusals={"shingling": Refusal("too few equal supershingles", plain=True)},
     sentences=lambda evidence, decider: similarities(evidence, f"{decider.b_min} supershingles"),
     in_short=lambda pair, decider, ruling: (f"B {pair.b_similarity} of 6", f"B {decider.b_min}"),
     evidence=evidence_of,
@@ -63,12 +55,17 @@ SHINGLING = _rule_of_one_number(
 # ---- simhash ---------------------------------------------------------------------------------------------------------
 # Henzinger 2006, algorithm C: at least 372 of 384 bits agree. Candidates share a block of 32 bits.
 
-SIMHASH = _rule_of_one_number(
-    "simhash",
-    number="c_similarity",
-    needed="c_min",
-    family=KeyFamily.BLOCK,
-    refusal="too few agreeing simhash bits",
+
+@rule_kernel
+def _simhash(pair: PairRow, siblings: SiblingsRow, decider: DeciderRow, out: RulingRow) -> bool:
+    return _compare(_SIMHASH, pair.c_similarity, decider.c_min, out)
+
+
+SIMHASH = Rule(
+    name="simhash",
+    decides=_simhash,
+    posts=lambda decider: ((KeyFamily.BLOCK, ALL),),
+    refusals={"simhash": Refusal("too few agreeing simhash bits", plain=True)},
     sentences=lambda evidence, decider: similarities(evidence, f"{decider.c_min} bits"),
     in_short=lambda pair, decider, ruling: (f"C {pair.c_similarity} of 384", f"C {decider.c_min}"),
     evidence=evidence_of,
@@ -80,19 +77,15 @@ SIMHASH = _rule_of_one_number(
 # Henzinger 2006, section 3.5: B-similar pairs, filtered by C-similarity of at least 355.
 
 
-def _decide_combined(pair: Pair, decider: Decider, siblings: Siblings = NO_SIBLINGS) -> Ruling:
-    """The ruling. Its score and demand are those of the algorithm that refused the pair, else of C."""
+@rule_kernel
+def _combined(pair: PairRow, siblings: SiblingsRow, decider: DeciderRow, out: RulingRow) -> bool:
+    """Score and demand are those of the algorithm that refused the pair, else of C."""
+    out.nearness = pair.b_similarity
     if pair.b_similarity < decider.b_min:
-        return refused("combined: B", pair.b_similarity, decider.b_min)
+        return refuse(_COMBINED_B, pair.b_similarity, decider.b_min, out)
     if pair.c_similarity < decider.combined_c_min:
-        return refused("combined: C", pair.c_similarity, decider.combined_c_min)
-    rank = (0, float(pair.c_similarity))
-    return Ruling(Kind.NEAR_DUPLICATE, "combined", rank, pair.c_similarity, decider.combined_c_min)
-
-
-def _possible_combined(pairs: Columns, decider: Decider) -> np.ndarray:
-    alike: np.ndarray = (pairs.b_similarity >= decider.b_min) & (pairs.c_similarity >= decider.combined_c_min)
-    return alike
+        return refuse(_COMBINED_C, pair.c_similarity, decider.combined_c_min, out)
+    return accept(NEAR_DUPLICATE, _COMBINED, 0, pair.c_similarity, decider.combined_c_min, out)
 
 
 def _sentences_combined(evidence: Evidence, decider: Decider) -> list[str]:
@@ -106,10 +99,8 @@ def _in_short_combined(pair: Pair, decider: Decider, ruling: Ruling) -> tuple[st
 
 COMBINED = Rule(
     name="combined",
-    decide=_decide_combined,
+    decides=_combined,
     posts=lambda decider: ((KeyFamily.SUPERSHINGLE, ALL),),
-    possible=_possible_combined,
-    nearness=lambda pairs: pairs.b_similarity,
     refusals={
         "combined: B": Refusal("too few equal supershingles"),
         "combined: C": Refusal("too few agreeing simhash bits"),
@@ -137,17 +128,11 @@ def _site_split_of_evidence(evidence: Evidence) -> Rule | None:
     return SIMHASH if by == "simhash" else None
 
 
-def _decide_site_split(pair: Pair, decider: Decider, siblings: Siblings = NO_SIBLINGS) -> Ruling:
-    return _site_split_of_pair(pair).decide(pair, decider)
-
-
-def _possible_site_split(pairs: Columns, decider: Decider) -> np.ndarray:
-    return np.where(pairs.same_hen_site != 0, _possible_combined(pairs, decider), SIMHASH.possible(pairs, decider))
-
-
-def _nearness_site_split(pairs: Any) -> Any:
-    """Nearness of one pair or of many. Arithmetic, because it applies to both, and keeps integers."""
-    return pairs.same_hen_site * pairs.b_similarity + (1 - pairs.same_hen_site) * pairs.c_similarity
+@rule_kernel
+def _site_split(pair: PairRow, siblings: SiblingsRow, decider: DeciderRow, out: RulingRow) -> bool:
+    if pair.same_hen_site:
+        return _combined(pair, siblings, decider, out)
+    return _simhash(pair, siblings, decider, out)
 
 
 def _sentences_site_split(evidence: Evidence, decider: Decider) -> list[str]:
@@ -161,10 +146,8 @@ def _in_short_site_split(pair: Pair, decider: Decider, ruling: Ruling) -> tuple[
 
 SITE_SPLIT = Rule(
     name="site-split",
-    decide=_decide_site_split,
+    decides=_site_split,
     posts=lambda decider: ((KeyFamily.SUPERSHINGLE, ALL), (KeyFamily.BLOCK, ALL)),
-    possible=_possible_site_split,
-    nearness=_nearness_site_split,
     refusals={**COMBINED.refusals, **SIMHASH.refusals},
     sentences=_sentences_site_split,
     in_short=_in_short_site_split,
@@ -182,12 +165,16 @@ def _sentences_simhash64(evidence: Evidence, decider: Decider) -> list[str]:
     return [*own, *similarities(evidence)]
 
 
-SIMHASH64 = _rule_of_one_number(
-    "simhash64",
-    number="simhash64_agree",
-    needed="simhash64_min",
-    family=KeyFamily.MANKU,
-    refusal="too few agreeing bits of 64",
+@rule_kernel
+def _simhash64(pair: PairRow, siblings: SiblingsRow, decider: DeciderRow, out: RulingRow) -> bool:
+    return _compare(_SIMHASH64, pair.simhash64_agree, decider.simhash64_min, out)
+
+
+SIMHASH64 = Rule(
+    name="simhash64",
+    decides=_simhash64,
+    posts=lambda decider: ((KeyFamily.MANKU, ALL),),
+    refusals={"simhash64": Refusal("too few agreeing bits of 64", plain=True)},
     sentences=_sentences_simhash64,
     in_short=lambda pair, decider, ruling: (f"{pair.simhash64_agree} of 64 bits", f"{decider.simhash64_min}"),
     evidence=lambda pair, ruling: evidence_of(pair, ruling, {"simhash64_agree": pair.simhash64_agree}),

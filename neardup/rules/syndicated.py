@@ -7,57 +7,49 @@ each article, and the pages must share a headline. Such pages are `same_content`
 
 from typing import Any
 
-import numpy as np
-
-from neardup.decider import Decider
 from neardup.pairs.pair import Pair
-from neardup.rules.base import Columns, Evidence, Ruling, score_and_demand, similarities
-from neardup.verdict import Kind
+from neardup.rules.base import Evidence, Ruling, accept, rule_kernel, score_and_demand, similarities
+from neardup.rules.records import BY, SAME_CONTENT, DeciderRow, PairRow, RulingRow
 
-BY = "content: syndicated"
+SYNDICATED = BY.index("content: syndicated")
 #: Below the ranks of pairs that are decided by tapes of pages or of their main contents.
 _RANK = 0
 
 
-def ruling(pair: Pair, decider: Decider) -> Ruling:
-    """The ruling on a pair for which `holds` is True."""
+@rule_kernel
+def accept_article(pair: PairRow, decider: DeciderRow, out: RulingRow) -> bool:
+    """Accepts a pair for which `holds` is True -> True."""
     share = pair.article_run / max(pair.article_a, pair.article_b)
-    return Ruling(Kind.SAME_CONTENT, BY, (_RANK, share), share, decider.syndicated_share_min)
+    return accept(SAME_CONTENT, SYNDICATED, _RANK, share, decider.syndicated_share_min, out)
 
 
-def holds(pair: Any, decider: Decider) -> Any:
-    """Whether two sites have one article under one headline. pair: a Pair, or many as `Columns`."""
-    if not decider.syndicated_tokens_min:
-        return pair.article_run < 0
-    run, a, b = pair.article_run, pair.article_a, pair.article_b
-    share = decider.syndicated_share_min
-    headline = (pair.common_names >= decider.syndicated_words_min) & (2 * pair.common_names >= pair.fewest_names)
-    stretch = (run >= share * a) & (run >= share * b)
-    long = run * 2.0**pair.article_level >= decider.syndicated_tokens_min
+@rule_kernel
+def holds(pair: PairRow, decider: DeciderRow) -> bool:
+    """Whether two sites have one article under one headline."""
+    if pair.article_run == 0 or decider.syndicated_tokens_min == 0 or pair.same_site or pair.heading_veto == 1:
+        return False
+    if pair.common_names < decider.syndicated_words_min or 2 * pair.common_names < pair.fewest_names:
+        return False
+    run, longest = pair.article_run, max(pair.article_a, pair.article_b)
+    if run < decider.syndicated_share_min * longest:
+        return False
+    if run * float(1 << int(pair.article_level)) < decider.syndicated_tokens_min:
+        return False
     # tapes leave out words that are repeated many times
-    a, b, least = pair.article_tokens_a, pair.article_tokens_b, decider.length_share_min
-    stuffed = (a < least * b) | (b < least * a)
-    return headline & stretch & long & (stuffed == 0) & (pair.same_site == 0) & (pair.heading_veto != 1)
-
-
-def possible(pairs: Columns, decider: Decider) -> np.ndarray:
-    """`holds` of many pairs; False at once if no pair has a stretch in common, as is usual."""
-    out: np.ndarray = pairs.article_run > 0
-    if out.any():
-        out = out & holds(pairs, decider)
-    return out
+    a, b = pair.article_tokens_a, pair.article_tokens_b
+    return bool(min(a, b) >= decider.length_share_min * max(a, b))
 
 
 def evidence(pair: Pair, ruling: Ruling) -> dict[str, Any]:
     """The evidence fields of a pair that this step accepted; else empty."""
-    if ruling.by != BY:
+    if ruling.by != BY[SYNDICATED]:
         return {}
     return {"article_share": round(ruling.score, 4), "article_tokens": pair.article_run << pair.article_level}
 
 
 def sentences(evidence: Evidence) -> list[str]:
     """The sentences about a pair that this step accepted; else empty."""
-    if evidence.get("by") != BY or evidence.get("article_tokens") is None:
+    if evidence.get("by") != BY[SYNDICATED] or evidence.get("article_tokens") is None:
         return []
     shown, needed = score_and_demand(float(evidence["score"]), float(evidence["demand"]))
     text = f"{shown} of the longer article is one stretch of {evidence['article_tokens']} words, or about, in both"

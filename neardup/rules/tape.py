@@ -4,105 +4,156 @@ Equal digests are decided before any rule. The default rule `verified` uses some
 pages of one site.
 """
 
-import numpy as np
+from collections.abc import Sequence
 
 from neardup.decider import Decider
 from neardup.pairs.pair import Pair
 from neardup.rules.base import (
-    Columns,
+    Decides,
     Evidence,
     Posts,
     Refusal,
     Rule,
     Ruling,
     Step,
-    decide_by,
+    accept,
     evidence_of,
+    first_of,
     refusals_of,
-    refused,
+    refuse,
+    rule_kernel,
     score_and_demand,
     similarities,
 )
 from neardup.rules.key_families import KeyFamily
-from neardup.rules.siblings import Siblings
-from neardup.verdict import Kind
+from neardup.rules.records import (
+    BY,
+    NEAR_DUPLICATE,
+    SAME_CONTENT,
+    DeciderRow,
+    PairRow,
+    RulingRow,
+    SiblingsRow,
+)
 
+TAPE, _SHORT_TAPE, _UNPROVED = BY.index("tape"), BY.index("short tape"), BY.index("unproved veto")
+_BY_CONTENTS, _CONTENT_TOO_SHORT = BY.index("content"), BY.index("content: too short")
+_THIN, _TITLE_VETO, _HEAD_VETO = BY.index("thin"), BY.index("title veto"), BY.index("head veto")
 #: Ranks of accepted candidates: pairs that whole texts decided come before pairs that main contents decided.
 BY_TAPE, _BY_CONTENT = 2, 1
+#: What the tapes of whole texts decide: nothing, a near-duplicate, or a refusal by a higher demand alone.
+UNDECIDED, ALIKE, DEMANDING = 0, 1, 2
 
 
-def unproved(pair: Pair) -> bool:
-    """Whether a veto is in doubt, because a saturated filter cannot prove a word absent."""
-    return pair.title_veto == 2 or pair.head_veto == 2
+@rule_kernel
+def plain_demand(pair: PairRow, decider: DeciderRow) -> float:
+    """The required tape score of long pages without a veto in doubt."""
+    demand: float = decider.tape_min if pair.same_site else decider.two_sites_tape_min
+    return demand
 
 
-def demanded(pair: Pair, decider: Decider, doubtful: bool) -> tuple[float, str]:
+@rule_kernel
+def demanded(pair: PairRow, decider: DeciderRow, doubtful: bool) -> tuple[float, int]:
     """The required tape score, and the `by` of a refusal below it. doubtful: a veto is in doubt."""
     if doubtful:
-        return decider.strict_tape_min, "unproved veto"
+        return decider.strict_tape_min, _UNPROVED
     if min(pair.tokens_a, pair.tokens_b) < decider.short_tokens:
-        return decider.short_tape_min, "short tape"
-    return plain_demand(pair, decider), "tape"
+        return decider.short_tape_min, _SHORT_TAPE
+    return plain_demand(pair, decider), TAPE
 
 
-def plain_demand(pair: Pair, decider: Decider) -> float:
-    """The required tape score of long pages without a veto in doubt."""
-    return decider.tape_min if pair.same_site else decider.two_sites_tape_min
+@rule_kernel
+def compare_texts(pair: PairRow, decider: DeciderRow, doubtful: bool) -> int:
+    """What the tapes of the whole texts decide: ALIKE, DEMANDING or UNDECIDED. doubtful: a veto is in doubt.
+
+    The main contents of a pair that fails only a higher demand are not compared.
+    """
+    if pair.tape_score >= demanded(pair, decider, doubtful)[0]:
+        return ALIKE
+    return DEMANDING if doubtful or pair.tape_score >= plain_demand(pair, decider) else UNDECIDED
 
 
-def least_demanded(pairs: Columns, decider: Decider) -> np.ndarray:
-    """The lowest tape score that may suffice for each pair: float64[pairs]."""
-    least = min(decider.short_tape_min, decider.strict_tape_min)
-    one, two = min(least, decider.tape_min), min(least, decider.two_sites_tape_min)
-    return np.where(pairs.same_site != 0, one, two)
+@rule_kernel
+def contents_agree(pair: PairRow, decider: DeciderRow) -> bool:
+    """Whether the main contents are long enough and alike."""
+    fewest = min(pair.content_tokens_a, pair.content_tokens_b)
+    return bool(pair.content_score >= decider.content_tape_min and fewest >= decider.short_tokens)
+
+
+@rule_kernel
+def _is_doubtful(pair: PairRow) -> bool:
+    """Whether a veto is in doubt, because a saturated filter cannot prove a word absent."""
+    return bool(pair.title_veto == 2 or pair.head_veto == 2)
 
 
 # ---- steps ---------------------------------------------------------------------------------------------------------
 
 
-def thin(pair: Pair, decider: Decider, siblings: Siblings) -> Ruling | None:
+@rule_kernel
+def thin(pair: PairRow, siblings: SiblingsRow, decider: DeciderRow, out: RulingRow) -> bool:
     fewest = min(pair.tokens_a, pair.tokens_b)
-    return refused("thin", fewest, decider.thin_tokens) if fewest < decider.thin_tokens else None
+    return fewest < decider.thin_tokens and refuse(_THIN, fewest, decider.thin_tokens, out)
 
 
-def _title(pair: Pair, decider: Decider, siblings: Siblings) -> Ruling | None:
-    return refused("title veto", pair.tape_score, _demand(pair, decider)) if pair.title_veto == 1 else None
+@rule_kernel
+def _title(pair: PairRow, siblings: SiblingsRow, decider: DeciderRow, out: RulingRow) -> bool:
+    return pair.title_veto == 1 and _veto(_TITLE_VETO, pair, decider, out)
 
 
-def _head(pair: Pair, decider: Decider, siblings: Siblings) -> Ruling | None:
-    return refused("head veto", pair.tape_score, _demand(pair, decider)) if pair.head_veto == 1 else None
+@rule_kernel
+def _head(pair: PairRow, siblings: SiblingsRow, decider: DeciderRow, out: RulingRow) -> bool:
+    return pair.head_veto == 1 and _veto(_HEAD_VETO, pair, decider, out)
 
 
-def _demand(pair: Pair, decider: Decider) -> float:
-    return demanded(pair, decider, unproved(pair))[0]
+@rule_kernel
+def _veto(by: int, pair: PairRow, decider: DeciderRow, out: RulingRow) -> bool:
+    return refuse(by, pair.tape_score, demanded(pair, decider, _is_doubtful(pair))[0], out)
 
 
-def _tape(pair: Pair, decider: Decider, siblings: Siblings) -> Ruling | None:
-    return by_tape(pair, decider, unproved(pair))
+@rule_kernel
+def _tape(pair: PairRow, siblings: SiblingsRow, decider: DeciderRow, out: RulingRow) -> bool:
+    return by_tape(pair, decider, _is_doubtful(pair), out)
 
 
-def by_tape(pair: Pair, decider: Decider, doubtful: bool) -> Ruling | None:
-    """Accept a pair with the required score. Refuse one that fails only a higher demand; None for others."""
+@rule_kernel
+def by_tape(pair: PairRow, decider: DeciderRow, doubtful: bool, out: RulingRow) -> bool:
+    """Accepts a pair with the required score; refuses one that fails only a higher demand."""
     demand, by = demanded(pair, decider, doubtful)
-    if pair.tape_score >= demand:
-        return Ruling(Kind.NEAR_DUPLICATE, "tape", (BY_TAPE, pair.tape_score), pair.tape_score, demand)
-    if pair.tape_score >= plain_demand(pair, decider) or doubtful:
-        return refused(by, pair.tape_score, demand)
-    return None
+    texts = compare_texts(pair, decider, doubtful)
+    if texts == ALIKE:
+        return accept(NEAR_DUPLICATE, TAPE, BY_TAPE, pair.tape_score, demand, out)
+    return texts == DEMANDING and refuse(by, pair.tape_score, demand, out)
 
 
-def content(pair: Pair, decider: Decider, siblings: Siblings) -> Ruling | None:
-    score, needed = pair.content_score, decider.content_tape_min
-    if score < needed:
-        return None
-    if min(pair.content_tokens_a, pair.content_tokens_b) < decider.short_tokens:
-        return refused("content: too short", score, needed)
-    return Ruling(Kind.SAME_CONTENT, "content", (_BY_CONTENT, score), score, needed)
+@rule_kernel
+def _content(pair: PairRow, siblings: SiblingsRow, decider: DeciderRow, out: RulingRow) -> bool:
+    return by_content(pair, decider, out)
 
 
-def unlike(pair: Pair, decider: Decider, siblings: Siblings) -> Ruling | None:
-    demand = demanded(pair, decider, False)[0]
-    return refused("tape", pair.tape_score, demand)
+@rule_kernel
+def by_content(pair: PairRow, decider: DeciderRow, out: RulingRow) -> bool:
+    """Accepts a pair with main contents that agree; refuses one whose contents are too short."""
+    score, demand = pair.content_score, decider.content_tape_min
+    if contents_agree(pair, decider):
+        return accept(SAME_CONTENT, _BY_CONTENTS, _BY_CONTENT, score, demand, out)
+    return score >= demand and refuse(_CONTENT_TOO_SHORT, score, demand, out)
+
+
+@rule_kernel
+def unlike(pair: PairRow, siblings: SiblingsRow, decider: DeciderRow, out: RulingRow) -> bool:
+    return refuse(TAPE, pair.tape_score, demanded(pair, decider, False)[0], out)
+
+
+def by_steps(steps: Sequence[Step]) -> Decides:
+    """The kernel of a rule that is a list of steps, on tapes."""
+    first = first_of(steps)
+
+    @rule_kernel
+    def _decides(pair: PairRow, siblings: SiblingsRow, decider: DeciderRow, out: RulingRow) -> bool:
+        out.nearness, out.kept_apart = pair.tape_score, 1
+        return first(pair, siblings, decider, out)
+
+    return _decides
 
 
 THIN = Step(
@@ -141,35 +192,12 @@ STEPS = (
     Step("tape", _tape, "Tapes that agree in `tape_min` (74%) make a near-duplicate.", TAPE_REFUSALS),
     Step(
         "content",
-        content,
+        _content,
         "Main contents that agree in `content_tape_min` (74%) are the same content.",
         CONTENT_REFUSALS,
     ),
     UNLIKE,
 )
-
-
-# ---- bounds, keys --------------------------------------------------------------------------------------------------
-
-
-def possible(pairs: Columns, decider: Decider) -> np.ndarray:
-    return possible_from(
-        least_demanded(pairs, decider), (pairs.title_veto != 1) & (pairs.head_veto != 1), pairs, decider
-    )
-
-
-def possible_from(least: np.ndarray, named_alike: np.ndarray, pairs: Columns, decider: Decider) -> np.ndarray:
-    """least: lowest tape score that may suffice, float64[pairs]; named_alike: no veto by names, bool[pairs]."""
-    fewest = np.minimum(pairs.tokens_a, pairs.tokens_b)
-    free = named_alike & (fewest >= decider.thin_tokens)
-    alike: np.ndarray = pairs.tape_score >= least
-    alike |= pairs.content_score >= decider.content_tape_min
-    alike &= free
-    return alike
-
-
-def kept_apart(pair: Pair, ruling: Ruling, decider: Decider) -> bool:
-    return ruling.kind is None and pair.tape_score >= plain_demand(pair, decider)
 
 
 def posts(decider: Decider) -> Posts:
@@ -226,16 +254,13 @@ def in_short(pair: Pair, decider: Decider, ruling: Ruling) -> tuple[str, str]:
 
 RULE = Rule(
     name="tape",
-    decide=decide_by(STEPS),
+    decides=by_steps(STEPS),
     posts=posts,
-    possible=possible,
-    nearness=lambda pairs: pairs.tape_score,
     refusals=REFUSALS,
     sentences=sentences,
     in_short=in_short,
     evidence=lambda pair, ruling: evidence_of(pair, ruling, vetoes={"head": pair.head_veto}),
     drawn=lambda decider: {"tape_score": decider.tape_min},
-    kept_apart=kept_apart,
     steps=STEPS,
     reads_tapes=True,
 )

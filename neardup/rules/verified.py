@@ -5,239 +5,287 @@ differ: in their names (title, heading, words and numbers of the URL's path), in
 changes by itself (stamps, noise). The steps are the list `STEPS`; the first step that returns a ruling decides.
 """
 
-from functools import lru_cache
 from typing import Any
-from urllib.parse import unquote, urlsplit
-
-import numpy as np
 
 from neardup.decider import Decider
 from neardup.pairs.pair import Pair
 from neardup.rules import syndicated, tape
 from neardup.rules.base import (
-    Columns,
     Evidence,
     Refusal,
     Rule,
     Ruling,
     Step,
-    decide_by,
     evidence_of,
     refusals_of,
-    refused,
+    refuse,
+    rule_kernel,
     score_and_demand,
 )
 from neardup.rules.differences import is_noise, is_stamp, same_but_own_urls
 from neardup.rules.key_families import KeyFamily
-from neardup.rules.siblings import Siblings
-from neardup.sketch.header import Header
+from neardup.rules.records import BY, DeciderRow, PairRow, RulingRow, SiblingsRow
 
-#: Signs that only separate the words of a URL.
-_DIVIDING = frozenset(" -_.,;~")
+_TITLE_VETO, _RETITLED, _HEADING_VETO = BY.index("title veto"), BY.index("retitled"), BY.index("heading veto")
+_RECORD, _PATH, _SIBLINGS, _ELSEWHERE = (BY.index(name) for name in ("record", "path", "siblings", "elsewhere"))
+_LENGTH, _ADDED, _RENAMED = BY.index("length"), BY.index("added"), BY.index("renamed")
+#: What makes duplicates of two texts: neither whole texts nor main contents, whole texts, or main contents.
+_NEITHER, _WHOLE, _CONTENT = 0, 1, 2
 
 
 # ---- names ---------------------------------------------------------------------------------------------------------
 
 
-def one_address(pair: Pair) -> bool:
+@rule_kernel
+def _one_address(pair: PairRow) -> bool:
     """Whether the pages' URLs, or the canonical URLs that they name, are those of one page."""
-    return pair.same_address or pair.same_canonical
+    return bool(pair.same_address != 0 or pair.same_canonical != 0)
 
 
-def _is_other_view(pair: Pair, decider: Decider) -> bool:
+@rule_kernel
+def _is_other_view(pair: PairRow, decider: DeciderRow) -> bool:
     """Whether the pages are two views or releases of one page with different titles, such as a printer version."""
-    alike = max(pair.tape_score, pair.content_score) >= decider.strict_tape_min
+    if not (pair.same_site and pair.same_heading):
+        return False
+    if max(pair.tape_score, pair.content_score) < decider.strict_tape_min:
+        return False
     # Forms of an application may have one heading and one tail, too: words or ids of their paths differ.
-    released = pair.same_tail and not (pair.path_veto or pair.records)
-    return alike and pair.same_site and (one_address(pair) or released) and pair.same_heading
+    released = pair.same_tail != 0 and pair.path_veto == 0 and pair.records == 0
+    return released or _one_address(pair)
 
 
-def _is_renamed(pair: Pair, decider: Decider) -> bool:
+@rule_kernel
+def _is_renamed(pair: PairRow, decider: DeciderRow) -> bool:
     """Whether pages of two sites have different titles, and nearly the same text.
 
     On one site such pages come from a template. On two sites one is likely a copy in which a word was replaced.
     """
-    return pair.title_veto == 1 and not pair.same_site and 0 < decider.renamed_tape_min <= pair.tape_score
+    least = decider.renamed_tape_min
+    return bool(pair.title_veto == 1 and pair.same_site == 0 and least > 0 and pair.tape_score >= least)
 
 
-def _title_holds(pair: Pair, decider: Decider) -> bool:
+@rule_kernel
+def _titles_differ(pair: PairRow, decider: DeciderRow) -> bool:
+    """Whether titles name different things, on one site or on two."""
     if pair.same_site:
         return pair.titles_apart == 1 and not _is_other_view(pair, decider)
     return pair.title_veto == 1 and not _is_renamed(pair, decider)
 
 
-def _is_unproved(pair: Pair) -> bool:
+@rule_kernel
+def _is_doubtful(pair: PairRow) -> bool:
     """Whether the title veto of two sites is in doubt, because a saturated filter cannot prove a word absent."""
-    return pair.title_veto == 2
+    return bool(pair.title_veto == 2)
 
 
-def _is_retitled(pair: Pair) -> bool:
+@rule_kernel
+def _is_retitled(pair: PairRow) -> bool:
     """Whether titles differ only in numbers, case or signs. Titles of releases do, too, but their URLs end alike."""
-    return pair.titles_apart == 2 or (pair.same_words and not (pair.same_title and pair.same_letters))
+    same = pair.same_title != 0 and pair.same_letters != 0
+    return bool(pair.titles_apart == 2 or (pair.same_words != 0 and not same))
 
 
-def _veto(by: str, pair: Pair, decider: Decider) -> Ruling:
-    return refused(by, pair.tape_score, tape.demanded(pair, decider, _is_unproved(pair))[0])
+@rule_kernel
+def _veto(by: int, pair: PairRow, decider: DeciderRow, out: RulingRow) -> bool:
+    return refuse(by, pair.tape_score, tape.demanded(pair, decider, _is_doubtful(pair))[0], out)
 
 
-def _names(pair: Pair, decider: Decider, siblings: Siblings) -> Ruling | None:
-    if _title_holds(pair, decider):
-        return _veto("title veto", pair, decider)
+@rule_kernel
+def _names(pair: PairRow, siblings: SiblingsRow, decider: DeciderRow, out: RulingRow) -> bool:
+    if _titles_differ(pair, decider) and not syndicated.holds(pair, decider):
+        return _veto(_TITLE_VETO, pair, decider, out)
     if pair.same_site and not pair.same_tail and _is_retitled(pair) and not _is_other_view(pair, decider):
-        return _veto("retitled", pair, decider)
-    return _veto("heading veto", pair, decider) if _headings_apart(pair, decider) else None
+        return _veto(_RETITLED, pair, decider, out)
+    return _headings_apart(pair, decider) and _veto(_HEADING_VETO, pair, decider, out)
 
 
-def _headings_apart(pair: Pair, decider: Decider) -> bool:
+@rule_kernel
+def _headings_apart(pair: PairRow, decider: DeciderRow) -> bool:
     """Whether headings name different things. If only their numbers differ, the URLs must also end differently.
 
     A site may add its own name to title or heading, so on two sites something else must differ, too.
     """
+    if pair.heading_veto == 0:
+        return False
     if pair.same_site:
-        return pair.heading_veto == 1 or (pair.heading_veto == 2 and not pair.same_tail)
-    return pair.heading_veto == 1 and (pair.same_words or (not pair.same_tail and _contents_differ(pair, decider)))
+        return bool(pair.heading_veto == 1 or pair.same_tail == 0)
+    if pair.heading_veto != 1:
+        return False
+    return bool(pair.same_words != 0 or (pair.same_tail == 0 and _contents_differ(pair, decider)))
 
 
-def _contents_differ(pair: Pair, decider: Decider) -> bool:
+@rule_kernel
+def _contents_differ(pair: PairRow, decider: DeciderRow) -> bool:
     """Whether the main contents differ, so that the pages share only the text around them."""
     fewest = min(pair.content_tokens_a, pair.content_tokens_b)
-    return fewest >= decider.thin_tokens and pair.content_score < decider.content_tape_min
+    return bool(fewest >= decider.thin_tokens and pair.content_score < decider.content_tape_min)
 
 
 # ---- places --------------------------------------------------------------------------------------------------------
 
 
-def _may_be_placed(pair: Pair) -> bool:
+@rule_kernel
+def _may_be_placed(pair: PairRow) -> bool:
     """Whether paths may distinguish the pages. Error pages print their URLs, and so match any path."""
-    return pair.same_site and not (pair.own_urls or one_address(pair) or pair.same_but_sessions)
+    return pair.same_site != 0 and not (pair.own_urls or pair.same_but_sessions or _one_address(pair))
 
 
-def _path(pair: Pair, decider: Decider, siblings: Siblings) -> Ruling | None:
+@rule_kernel
+def _path(pair: PairRow, siblings: SiblingsRow, decider: DeciderRow, out: RulingRow) -> bool:
     if not _may_be_placed(pair):
-        return None
+        return False
     if pair.records == 1 and pair.named and pair.same_naming and pair.same_title:
-        stamp = is_stamp(pair, decider, decider.stamp_words_max // 2)
-        return None if stamp else _veto("record", pair, decider)
-    if not pair.path_veto or pair.tape_score >= decider.path_tape_max:
-        return None
+        return not is_stamp(pair, decider, decider.stamp_words_max // 2) and _veto(_RECORD, pair, decider, out)
+    if pair.path_veto == 0 or pair.tape_score >= decider.path_tape_max:
+        return False
+    return _paths_apart(pair, decider) and _veto(_PATH, pair, decider, out)
+
+
+@rule_kernel
+def _paths_apart(pair: PairRow, decider: DeciderRow) -> bool:
+    """Whether words of paths name different things.
+
+    The end of the URL is the name of a page without title and heading. For other pages, words of paths that neither
+    page contains (languages, kinds of a page) count only if the titles differ, too.
+    """
     if pair.path_veto == 1:
-        return None if is_stamp(pair, decider) else _veto("path", pair, decider)
-    # The end of the URL is the name of a page without title and heading. For other pages, words of paths that neither
-    # page contains (languages, kinds of a page) count only if the titles differ, too.
+        return not is_stamp(pair, decider, decider.stamp_words_max)
     if not pair.named:
-        return None if pair.same_tail else _veto("path", pair, decider)
-    unlike = pair.path_veto == 2 and not (pair.same_words or pair.same_tail or is_stamp(pair, decider))
-    return _veto("path", pair, decider) if unlike and pair.tape_score < decider.strict_tape_min else None
+        return bool(pair.same_tail == 0)
+    if pair.path_veto != 2 or pair.same_words or pair.same_tail or pair.tape_score >= decider.strict_tape_min:
+        return False
+    return not is_stamp(pair, decider, decider.stamp_words_max)
 
 
-def _siblings(pair: Pair, decider: Decider, siblings: Siblings) -> Ruling | None:
-    if not pair.same_naming or not _crowded(pair, decider, siblings):
-        return None
-    if same_but_own_urls(pair, decider) or (pair.same_site and one_address(pair)):
-        return None
+@rule_kernel
+def _siblings(pair: PairRow, siblings: SiblingsRow, decider: DeciderRow, out: RulingRow) -> bool:
+    # pages whose titles differ have no name in common
+    if not pair.same_naming or not _is_crowded(pair, siblings, decider) or _titles_differ(pair, decider):
+        return False
+    if same_but_own_urls(pair, decider) or (pair.same_site and _one_address(pair)):
+        return False
     if not pair.same_site:
         # A mirror keeps paths. If the paths differ, another of the pages with this name may be the mirrored one.
-        return None if pair.same_tail else _veto("siblings", pair, decider)
-    noise = _at_home(pair, siblings) and is_noise(pair, decider)
-    return None if noise or is_stamp(pair, decider) else _veto("siblings", pair, decider)
+        return not pair.same_tail and _veto(_SIBLINGS, pair, decider, out)
+    if _at_home(pair, siblings) and is_noise(pair, decider):
+        return False
+    return not is_stamp(pair, decider, decider.stamp_words_max) and _veto(_SIBLINGS, pair, decider, out)
 
 
-def _crowded(pair: Pair, decider: Decider, siblings: Siblings) -> bool:
+@rule_kernel
+def _is_crowded(pair: PairRow, siblings: SiblingsRow, decider: DeciderRow) -> bool:
     """Whether the common name says little, because other pages have it, too."""
-    if pair.same_title and siblings.titles_tell:
+    pages = siblings.others + siblings.alike
+    if pair.same_title and 2 * siblings.retitled > pages:  # most titles differ in digits or signs
         return False
     # First words are a weak name: a few pages that begin alike may be one text at several addresses.
-    few = siblings.others + siblings.alike < decider.alike_min
-    if few and not pair.named and pair.tape_score >= decider.short_tape_min:
+    if pages < decider.alike_min and not pair.named and pair.tape_score >= decider.short_tape_min:
         return False
-    return siblings.alike >= decider.alike_min or (not pair.same_tail and siblings.others > 0)
+    return bool(siblings.alike >= decider.alike_min or (pair.same_tail == 0 and siblings.others > 0))
 
 
-def _at_home(pair: Pair, siblings: Siblings) -> bool:
+@rule_kernel
+def _at_home(pair: PairRow, siblings: SiblingsRow) -> bool:
     """Whether the URLs of two pages with a common name allow that they are one page; then noise may differ."""
-    return pair.same_but_sessions or pair.same_tail or (pair.same_place and siblings.paths_tell)
+    if pair.same_but_sessions or pair.same_tail:
+        return True
+    # paths tell pages apart, and not only queries, if most paths differ
+    return bool(pair.same_place != 0 and 2 * siblings.moved > siblings.others + siblings.alike)
 
 
-def _elsewhere(pair: Pair, decider: Decider, siblings: Siblings) -> Ruling | None:
+@rule_kernel
+def _elsewhere(pair: PairRow, siblings: SiblingsRow, decider: DeciderRow, out: RulingRow) -> bool:
     if not (pair.same_site and pair.same_naming and pair.named) or pair.same_tail or pair.same_place:
-        return None
-    if pair.tape_score >= decider.strict_tape_min or one_address(pair) or pair.same_but_sessions:
-        return None
-    if same_but_own_urls(pair, decider) or is_stamp(pair, decider):
-        return None
-    return refused("elsewhere", pair.tape_score, decider.strict_tape_min)
+        return False
+    if pair.tape_score >= decider.strict_tape_min or pair.same_but_sessions or _one_address(pair):
+        return False
+    if same_but_own_urls(pair, decider) or is_stamp(pair, decider, decider.stamp_words_max):
+        return False
+    return refuse(_ELSEWHERE, pair.tape_score, decider.strict_tape_min, out)
 
 
 # ---- texts ---------------------------------------------------------------------------------------------------------
 
 
-def _near(pair: Pair, decider: Decider, siblings: Siblings) -> Ruling | None:
-    """The ruling by the whole texts; None if they are not similar."""
-    ruling = tape.by_tape(pair, decider, _is_unproved(pair))
-    if ruling is not None and ruling.kind is not None and _is_renamed(pair, decider):
-        return ruling._replace(by="renamed", demand=max(ruling.demand, decider.renamed_tape_min))
-    return ruling
+@rule_kernel
+def _alike(pair: PairRow, decider: DeciderRow) -> int:
+    """What makes duplicates of the texts, whatever else keeps the pages apart: _WHOLE, _CONTENT or _NEITHER."""
+    texts = tape.compare_texts(pair, decider, _is_doubtful(pair))
+    if texts == tape.ALIKE:
+        return _WHOLE
+    if texts == tape.DEMANDING:
+        return _NEITHER
+    return _CONTENT if _has_comparable_contents(pair) and tape.contents_agree(pair, decider) else _NEITHER
 
 
-def _content(pair: Pair, decider: Decider, siblings: Siblings) -> Ruling | None:
-    """The ruling by the main contents. On one site these decide only for pages of one name or one address."""
-    if pair.same_site and not (pair.same_naming or one_address(pair)):
-        return None
-    return tape.content(pair, decider, siblings)
+@rule_kernel
+def _has_comparable_contents(pair: PairRow) -> bool:
+    """Whether main contents may decide. On one site they do only for pages of one name or one address."""
+    return bool(pair.same_site == 0 or pair.same_naming != 0 or _one_address(pair))
 
 
-def _accepts(ruling: Ruling | None) -> bool:
-    return ruling is not None and ruling.kind is not None
+@rule_kernel
+def _added(pair: PairRow, siblings: SiblingsRow, decider: DeciderRow, out: RulingRow) -> bool:
+    texts = _alike(pair, decider)
+    # an article under another title is no repeat, however long the page
+    if texts == _NEITHER or _titles_differ(pair, decider):
+        return False
+    if texts == _CONTENT:
+        padded = _is_padded(pair.content_tokens_a, pair.content_tokens_b, decider)
+        return padded and _veto(_LENGTH, pair, decider, out)
+    if _is_padded(pair.tokens_a, pair.tokens_b, decider):
+        return _veto(_LENGTH, pair, decider, out)
+    share = _share_added(pair)
+    if pair.same_owner or decider.added_max >= 1 or share <= decider.added_max:
+        return False
+    _veto(_ADDED, pair, decider, out)
+    out.added = share
+    return True
 
 
-def _syndicated(pair: Pair, decider: Decider, siblings: Siblings) -> Ruling | None:
-    if not pair.article_run or not syndicated.holds(pair, decider):
-        return None
-    if _title_holds(pair, decider):
-        return syndicated.ruling(pair, decider)
-    whole = _near(pair, decider, siblings)
-    if _accepts(whole or _content(pair, decider, siblings)) or _siblings(pair, decider, siblings) is not None:
-        return None
-    return syndicated.ruling(pair, decider)
-
-
-def _added(pair: Pair, decider: Decider, siblings: Siblings) -> Ruling | None:
-    whole = _near(pair, decider, siblings)
-    if whole is None:  # the main contents may decide
-        padded = _padded(pair.content_tokens_a, pair.content_tokens_b, decider)
-        return _veto("length", pair, decider) if padded and _accepts(_content(pair, decider, siblings)) else None
-    if not _accepts(whole):
-        return None
-    if _padded(pair.tokens_a, pair.tokens_b, decider):
-        return _veto("length", pair, decider)
-    copied = not pair.same_owner and decider.added_max < 1 and added(pair) > decider.added_max
-    return _veto("added", pair, decider) if copied else None
-
-
-def _padded(a: int, b: int, decider: Decider) -> bool:
+@rule_kernel
+def _is_padded(a: float, b: float, decider: DeciderRow) -> bool:
     """Whether one text is so much longer that its tape, with 8 occurrences of a token, leaves most of it out."""
-    return min(a, b) < decider.length_share_min * max(a, b)
+    return bool(min(a, b) < decider.length_share_min * max(a, b))
 
 
-def added(pair: Pair) -> float:
+@rule_kernel
+def _share_added(pair: PairRow) -> float:
     """How much the older page adds to the common text, as a share of the new page: |B| / |A| - |LCS| / |A|.
 
     |A| and |B| are the lengths of the tapes, or the numbers of tokens if the share is greater with these. A tape holds
     at most 8 occurrences of a token, so a keyword that is repeated 100 times adds little to it.
     """
     common = pair.tape_score * (pair.tape_a + pair.tape_b) / (1.0 + pair.tape_score)
-    longer = max(pair.tape_b / max(1, pair.tape_a), pair.tokens_b / max(1, pair.tokens_a))
-    return longer - min(1.0, common / max(1, pair.tape_a))
+    longer = max(pair.tape_b / max(1.0, pair.tape_a), pair.tokens_b / max(1.0, pair.tokens_a))
+    return float(longer - min(1.0, common / max(1.0, pair.tape_a)))
+
+
+@rule_kernel
+def _syndicated(pair: PairRow, siblings: SiblingsRow, decider: DeciderRow, out: RulingRow) -> bool:
+    if not syndicated.holds(pair, decider):
+        return False
+    # Under one title, texts that are alike make more of the pair.
+    if not _titles_differ(pair, decider) and _alike(pair, decider) != _NEITHER:
+        return False
+    return syndicated.accept_article(pair, decider, out)
+
+
+@rule_kernel
+def _tape(pair: PairRow, siblings: SiblingsRow, decider: DeciderRow, out: RulingRow) -> bool:
+    decided = tape.by_tape(pair, decider, _is_doubtful(pair), out)
+    if decided and out.kind and _is_renamed(pair, decider):
+        out.by, out.demand = _RENAMED, max(out.demand, decider.renamed_tape_min)
+    return decided
+
+
+@rule_kernel
+def _content(pair: PairRow, siblings: SiblingsRow, decider: DeciderRow, out: RulingRow) -> bool:
+    return _has_comparable_contents(pair) and tape.by_content(pair, decider, out)
 
 
 STEPS = (
     tape.THIN,
-    Step(
-        "syndicated",
-        _syndicated,
-        "Two sites with one article under one headline have the same content.",
-        {},
-    ),
     Step(
         "names",
         _names,
@@ -293,8 +341,14 @@ STEPS = (
         },
     ),
     Step(
+        "syndicated",
+        _syndicated,
+        "Two sites with one article under one headline have the same content.",
+        {},
+    ),
+    Step(
         "tape",
-        _near,
+        _tape,
         "Tapes that agree in `tape_min` (74%), of two sites in `two_sites_tape_min` (70%), make a near-duplicate.",
         tape.TAPE_REFUSALS,
     ),
@@ -308,42 +362,13 @@ STEPS = (
 )
 
 
-def one_page(header: Header, other: Header, decider: Decider) -> bool:
-    """Whether two pages with equal words are one page. `operator*` and `operator+` of one site are not."""
-    if header.site != other.site or header.opaque:
-        return True
-    if header.titling == other.titling and header.title == other.title:
-        return _signs(header.url) == _signs(other.url)
-    return False
-
-
-@lru_cache(maxsize=4096)
-def _signs(url: str) -> tuple[str, ...]:
-    """The signs in the last segment of a URL's route or path that may be part of a name: all but those that separate
-    words.
-    """
-    parts = urlsplit(url)
-    segment = unquote(parts.fragment.partition("?")[0] or parts.path).rpartition("/")[2]
-    return tuple(sign for sign in segment if not sign.isalnum() and sign not in _DIVIDING)
-
-
-def possible(pairs: Columns, decider: Decider) -> np.ndarray:
-    view = (pairs.same_address != 0) | (pairs.same_canonical != 0) | (pairs.same_tail != 0) & (pairs.same_heading != 0)
-    least = tape.least_demanded(pairs, decider)
-    named_alike = np.where(pairs.same_site != 0, pairs.titles_apart != 1, pairs.title_veto != 1) | view
-    if decider.renamed_tape_min:
-        named_alike |= (pairs.same_site == 0) & (pairs.tape_score >= decider.renamed_tape_min)
-    out: np.ndarray = tape.possible_from(least, named_alike, pairs, decider) | syndicated.possible(pairs, decider)
-    return out
-
-
 # ---- in words ------------------------------------------------------------------------------------------------------
 
 _REFUSALS = refusals_of(STEPS)
 
 
 def _evidence(pair: Pair, ruling: Ruling) -> dict[str, Any]:
-    more: dict[str, Any] = {"added": round(added(pair), 4)} if ruling.by == "added" else {}
+    more: dict[str, Any] = {"added": round(ruling.added, 4)} if ruling.by == "added" else {}
     if not pair.same_site:
         numbers = more | syndicated.evidence(pair, ruling)
         return evidence_of(pair, ruling, numbers, {"heading": int(ruling.by == "heading veto")})
@@ -370,25 +395,16 @@ def _sentences(evidence: Evidence, decider: Decider) -> list[str]:
     return out
 
 
-def rule_of(steps: tuple[Step, ...]) -> Rule:
-    """The rule with some of the steps only, to measure the effect of each step."""
-    return Rule(
-        name="verified",
-        decide=decide_by(steps),
-        posts=lambda decider: ((KeyFamily.PLACE, 1), *tape.posts(decider)),
-        possible=possible if steps == STEPS else lambda pairs, decider: np.ones(len(pairs.tokens_a), bool),
-        nearness=tape.RULE.nearness,
-        refusals=_REFUSALS,
-        sentences=_sentences,
-        in_short=tape.in_short,
-        evidence=_evidence,
-        drawn=tape.RULE.drawn,
-        kept_apart=tape.kept_apart,
-        one_page=one_page,
-        steps=steps,
-        reads_tapes=True,
-        counts_siblings=True,
-    )
-
-
-RULE = rule_of(STEPS)
+RULE = Rule(
+    name="verified",
+    decides=tape.by_steps(STEPS),
+    posts=lambda decider: ((KeyFamily.PLACE, 1), *tape.posts(decider)),
+    refusals=_REFUSALS,
+    sentences=_sentences,
+    in_short=tape.in_short,
+    evidence=_evidence,
+    drawn=tape.RULE.drawn,
+    steps=STEPS,
+    reads_tapes=True,
+    counts_siblings=True,
+)

@@ -2,25 +2,29 @@
 
 from bisect import bisect_right
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
 from neardup.decider import Decider
 from neardup.pairs.pair import Pair
-from neardup.pairs.scoring import pair_of, pairs_of
+from neardup.pairs.scoring import pair_of
 from neardup.rules import rule_of
-from neardup.rules.base import Columns
+from neardup.rules.records import NO_KIND
 
-#: Number of pairs from which on they are faster made together.
-_TOGETHER_MIN = 8
+#: Fewer rows than this are copied one by one.
+_FEW = 65
 
 
 class Numbers:
-    """The numbers of all pairs of a batch, in the order of their computation, and what the rule derives from them."""
+    """The numbers of all pairs of a batch in the order of their computation, and the rulings without siblings and
+    sites.
+    """
 
     def __init__(self, decider: Decider) -> None:
         self._decider = decider
         self._blocks: list[np.ndarray] = []
+        self._rulings: list[np.ndarray] = []
         self._ends: list[int] = []
         self.possible: list[bool] = []
         self.nearness: list[float] = []
@@ -31,27 +35,37 @@ class Numbers:
 
     def add(self, numbers: np.ndarray) -> None:
         """numbers: float64[pairs, fields of a Pair]."""
-        rule, columns = rule_of(self._decider), Columns(numbers)
-        possible = rule.possible(columns, self._decider)
-        places = np.nonzero(possible)[0]
-        if len(places) >= _TOGETHER_MIN:
-            self._pairs.update(zip((len(self) + places).tolist(), pairs_of(numbers[places]), strict=True))
-        self.possible += possible.tolist()
-        self.nearness += rule.nearness(columns).tolist()
+        rulings = rule_of(self._decider).rulings(numbers, self._decider)
+        if self._decider.sites:  # their numbers may refuse a pair, or accept it as another kind
+            self.possible += [True] * len(rulings)
+        else:
+            self.possible += (rulings["kind"] != NO_KIND).tolist()
+        self.nearness += rulings["nearness"].tolist()
         self._blocks.append(numbers)
+        self._rulings.append(rulings)
         self._ends.append(len(self))
 
     def rows(self, at: Sequence[int]) -> np.ndarray:
         """float64[at, fields of a Pair]."""
+        if len(at) < _FEW:
+            return np.array([self._of(self._blocks, place) for place in at]).reshape(len(at), len(Pair._fields))
         rows: np.ndarray = np.concatenate(self._blocks)[list(at)]
         return rows
+
+    def ruling(self, at: int) -> np.void:
+        """The ruling without siblings and sites, an element of RULING[pairs]."""
+        ruling: np.void = self._of(self._rulings, at)
+        return ruling
 
     def pair(self, at: int) -> Pair:
         pair = self._pairs.get(at)
         if pair is None:
-            block = bisect_right(self._ends, at)
-            pair = self._pairs[at] = pair_of(self._blocks[block][at - self._ends[block]])
+            pair = self._pairs[at] = pair_of(self._of(self._blocks, at))
         return pair
+
+    def _of(self, blocks: Sequence[np.ndarray], at: int) -> Any:
+        block = bisect_right(self._ends, at)
+        return blocks[block][at - self._ends[block]]
 
 
 class Scores:
@@ -80,12 +94,20 @@ class Scores:
     def pair(self, other: int) -> Pair:
         return self._all.pair(self._at[other])
 
+    def ruling(self, other: int) -> np.void:
+        """The ruling without siblings and sites, an element of RULING[pairs]."""
+        return self._all.ruling(self._at[other])
+
+    def numbers(self, others: Sequence[int]) -> np.ndarray:
+        """float64[others, fields of a Pair]."""
+        return self._all.rows(self.places(others))
+
     def places(self, others: Sequence[int]) -> list[int]:
         """Of the pairs with `others`, their places in all numbers."""
         return [self._at[other] for other in others]
 
     def possible(self, others: Sequence[int]) -> list[int]:
-        """Those of `others` that the rule may accept, in their order."""
+        """Those of `others` that the rule may accept, in their order: siblings only refuse more."""
         if self._hopeless:
             return []
         may, at = self._all.possible, self._at

@@ -5,12 +5,12 @@ from dataclasses import asdict, replace
 import orjson
 import pytest
 
-from neardup.clusters.best_candidate import CandidateChoice, ComparedPage, Scored, _better, rule_on
+from neardup.clusters.best_candidate import CandidateChoice, ComparedPage, Scored, _better
 from neardup.decider import SiteOverride
 from neardup.errors import BadInput
 from neardup.fold import fold
 from neardup.index.memory import MemoryStore
-from neardup.rules import Pair
+from neardup.rules import Pair, rule_on
 from neardup.rules.siblings import NO_SIBLINGS
 from neardup.shadow import MARGIN, MESSAGE_PAIRS_MAX, PAGE_PAIRS_MAX, Auditor, disagreement, shadow_of
 from neardup.sketch.header import Header
@@ -119,7 +119,7 @@ def weighed(page_id, *candidates, live=SMALL):
     for (other, pair), at in zip(candidates, headers, strict=True):
         one = Scored(other, pair, rule_on(live, header, at, pair))
         scored.append(one)
-        if one.ruling.kind and (best is None or _better(one, best)):
+        if one.ruling.kind and (best is None or _better(one.ruling, other, best)):
             best = one
     return ComparedPage(page_id, header, CandidateChoice(scored, best, False, NO_SIBLINGS), headers)
 

@@ -58,7 +58,10 @@ def named():
     one_name = [record(f"http://a.org/{i}", text((10, 1 + i)), title="Wool") for i in range(4)]
     at = field_at("tail")
     tails = [page[:at] + bytes([i]) + page[at + 1 :] for i, page in enumerate(one_name)]
-    return [*tails, *(record(f"http://a.org/{name}", NEAR, title=name) for name in ("Tin", "Zinc"))]
+    titled = [record(f"http://a.org/{name}", NEAR, title=name) for name in ("Tin", "Zinc")]
+    copied = [f"tale{i}" for i in range(60)]
+    added = [record("http://long.org/", " ".join(copied)), record("http://short.org/", " ".join(copied[:48]))]
+    return [*tails, *titled, *added]
 
 
 def test_verdicts_of_columns_have_every_kind_and_form():

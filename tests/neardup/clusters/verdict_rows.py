@@ -27,7 +27,7 @@ def recording():
             known.append((pair, ruling, None))
             return rule_of(decider).evidence(pair, ruling) | {MARK: len(known) - 1}
 
-        return SimpleNamespace(evidence=made, kept_apart=rule_of(decider).kept_apart)
+        return SimpleNamespace(evidence=made)
 
     def of_headers(decider, header, other, pair, ruling):
         out = of_pair(decider, header, other, pair, ruling)
@@ -122,7 +122,7 @@ class Rows:
             if (number := part.pop(MARK, None)) is not None:
                 _, ruling, records = self.known[number]
                 row["pair"], row["by"], row["whole"] = number, self.names.index(ruling.by), type(ruling.score) is int
-                row["score"], row["demand"] = ruling.score, ruling.demand
+                row["score"], row["demand"], row["added"] = ruling.score, ruling.demand, ruling.added
                 if records is not None:
                     row["a_at"], row["b_at"] = map(self.at, records)
 

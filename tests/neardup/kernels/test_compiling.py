@@ -195,6 +195,25 @@ def test_shipped_kernels_are_used_if_their_sources_are_equal(tmp_path: Path, mon
     assert kernel_cache.choose() == ("/given", None)
 
 
+def test_folders_of_kernels_have_caches_of_their_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A changed rule leaves the kernels for pages compiled; a change below a folder concerns it, too."""
+    for room in kernel_cache.ROOMS:
+        (tmp_path / room).mkdir()
+        (tmp_path / room / "made.py").write_text("")
+    monkeypatch.setattr(kernel_cache, "__file__", str(tmp_path / "kernels" / "kernel_cache.py"))
+    digest = kernel_cache.digest.__wrapped__
+    kernels, rules = (digest(room) for room in ("kernels", "rules"))
+    (tmp_path / "rules" / "made.py").write_text("1")
+    assert digest("kernels") == kernels
+    assert digest("rules") != rules
+    rules = digest("rules")
+    (tmp_path / "kernels" / "made.py").write_text("1")
+    assert digest("kernels") != kernels
+    assert digest("rules") != rules
+    rooms = [kernel_cache.room_of(tmp_path / folder / "made.py") for folder in ("kernels", "rules", "elsewhere/rules")]
+    assert rooms == ["kernels", "rules", "kernels"]
+
+
 _DIGESTS = """
 import sys
 import numpy as np

@@ -13,10 +13,10 @@ from neardup.page import Page
 from neardup.pairs.pair import Pair
 from neardup.report.evidence_sentences import sentences
 from neardup.rules import RULES
-from neardup.rules.base import Columns
+from neardup.rules.base import ruling_of
 from neardup.scheme import Scheme
-from neardup.signals.model import Branch, Condition, Leaf, Model
-from neardup.signals.of_sketches import OF_SKETCHES, TEXT_MAX, online_model, online_text, sketch_columns, sketch_signals
+from neardup.signals.model import HALF, Branch, Condition, Leaf, Model
+from neardup.signals.of_sketches import TEXT_MAX, online_model, online_text, sketch_signals
 from neardup.verdict import Kind
 from tests.neardup.pairs.some_pairs import some_pair
 
@@ -38,16 +38,19 @@ def decider(model: Model = MODEL) -> Decider:
 
 
 @pytest.mark.parametrize("by", ["tree", "rules"])
-def test_possible_agrees_with_decide(by: str) -> None:
-    random, chosen = Random(by), decider(MODEL.decided_by(by))
-    pairs = [some_pair(random) for _ in range(5000)]
-    columns = Columns(np.array([list(map(float, pair)) for pair in pairs]))
-    decided = [RULES["signals"].decide(pair, chosen).kind is not None for pair in pairs]
-    assert RULES["signals"].possible(columns, chosen).tolist() == decided
-    assert 100 < sum(decided) < 4900
-    values = sketch_columns(columns, tuple(OF_SKETCHES))
-    for at, pair in enumerate(pairs[:500]):
-        assert {name: column[at] for name, column in values.items()} == sketch_signals(pair)
+def test_rulings_are_the_decisions_of_the_model(by: str) -> None:
+    random, model = Random(by), MODEL.decided_by(by)
+    pairs = [some_pair(random) for _ in range(2000)]
+    rulings = RULES["signals"].rulings(np.array(pairs, np.float64), decider(model))
+    for pair, record in zip(pairs, rulings, strict=True):
+        ruling, wanted = ruling_of(record), model.decide(sketch_signals(pair))
+        thin = min(pair.tokens_a, pair.tokens_b) < 20
+        kind = Kind.NEAR_DUPLICATE if wanted.duplicate and not thin else None
+        assert ruling[:2] == (kind, "thin" if thin else "signals")
+        assert (repr(ruling.score), ruling.demand) == (repr(wanted.score), HALF)
+        assert ruling.rank == ((0, pair.tape_score) if kind else (0, 0.0))
+        assert record.nearness == pair.tape_score
+    assert 100 < np.count_nonzero(rulings["kind"]) < 1900
 
 
 def test_the_score_is_on_the_side_of_the_leaf() -> None:

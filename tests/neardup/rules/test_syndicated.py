@@ -3,13 +3,10 @@
 from random import Random
 from typing import Any
 
-import numpy as np
-
 from neardup.decider import Decider
 from neardup.page import Page
 from neardup.pairs.scoring import compare
 from neardup.rules import rule_of
-from neardup.rules.base import Columns
 from neardup.scheme import Scheme
 from neardup.sketch.make_sketches import sketch_pages
 from neardup.sketch.sketch_record import Sketch
@@ -80,12 +77,6 @@ def test_parts_in_another_order_are_another_text() -> None:
 def test_stuffed_page_is_not_its_stuffing() -> None:
     more = f"<p>{'cheap flights to sunny places ' * 250}</p>"
     assert ruled(page("one.example"), page("other.example", more=more))[0] is None
-
-
-def test_acceptable_candidates_pass_the_filter() -> None:
-    one, other = (Sketch(record) for record in sketch_pages([page("one.example"), page("other.example")], SCHEME))
-    row = np.array([[float(value) for value in compare(one, other)]])
-    assert rule_of(DECIDER).possible(Columns(row), DECIDER).tolist() == [True]
 
 
 # attacks, and pages that look like them by accident

@@ -83,12 +83,6 @@ STEPS = (
         side("a.example/2", "", words(16)),
         "B has a word more than the 15 of A",
     ),
-    Example(
-        "syndicated",
-        side("a.example/news/1", f"{NEWS} - A Times", words(40, 800), ARTICLE, words(40, 850)),
-        side("b.example/n/2", f"{NEWS} - B Post", words(60, 900), ARTICLE, words(30, 970)),
-        "one article of 200 words in other menus",
-    ),
     Example("names", side("a.example/blue", "Blue socks", TEXT), side("a.example/red", "Red socks", TEXT), "equal"),
     Example("names", side("a.example/rooms/1", "Room 1", TEXT), side("a.example/halls/2", "Room 2", TEXT), "equal"),
     Example(
@@ -120,6 +114,12 @@ STEPS = (
         side("a.example/1", "A story", words(100)),
         side("a.example/1?full", "A story", words(100) + ["sale"] * 200),
         "B adds one word 200 times",
+    ),
+    Example(
+        "syndicated",
+        side("a.example/news/1", f"{NEWS} - A Times", words(40, 800), ARTICLE, words(40, 850)),
+        side("b.example/n/2", f"{NEWS} - B Post", words(60, 900), ARTICLE, words(30, 970)),
+        "one article of 200 words in other menus",
     ),
     Example(
         "tape",
