@@ -8,7 +8,7 @@ from neardup.kernels import lean_kernel
 from neardup.kernels.bits import below, ones, word_at
 from neardup.kernels.facts import HEADING_END, HEADING_START, TITLE_END, TITLE_START
 from neardup.kernels.html import extract
-from neardup.kernels.record import FLAGS, HOST_WORDS, OPAQUE_MODE, OWN_URL, TRUNCATED, write_record, write_title
+from neardup.kernels.record import HOST_WORDS, OPAQUE_MODE, OWN_URL, TRUNCATED, write_record, write_title
 from neardup.kernels.sketch import TOKENS_MAX, sketch_tokens
 from neardup.kernels.tokens import tokenise
 from neardup.kernels.windows import find_byte
@@ -36,7 +36,8 @@ class Batch(NamedTuple):
     url_ends: Any  # int64[pages]
     reasons: Any  # uint8: why pages are rejected
     reason_ends: Any  # int64[pages]
-    headers: Any  # uint8: one header per page, with the fields that do not depend on the body
+    headers: Any  # HEADER_WORDS[pages] in and out: in, the fields that do not depend on the body
+    header_bytes: Any  # uint8: the same memory
     facts: Any  # int64[pages, FACTS] out
     left: Any  # uint8[pages] out: fields that Python must fill in, see CANONICAL_LEFT in `neardup.kernels.record`
     record_ends: Any  # int64[pages] out
@@ -91,13 +92,13 @@ def record_of(batch, page, tokens, n, heading, text, title_bytes, shape, work, s
     """Write the record of a page of n tokens (see `sketch_tokens`) to batch.out[at:] -> its end."""
     many, _, _ = _host_tokens(batch, page, space)
     words, numbers = space.words, space.numbers
-    header = len(batch.headers) // len(batch.record_ends)
+    header = len(batch.header_bytes) // len(batch.headers)
     url = (batch.urls, batch.url_ends[page - 1] if page > 0 else np.int64(0), batch.url_ends[page])
     given = (space.host, many, shape, work, words, numbers)
     end, printed = sketch_tokens(tokens, n, heading, text, url, *given, batch.out, at + header)
-    end = write_record(batch, page, shape, space, at, end, title_bytes, words, numbers, work.article)
     if printed:
-        batch.out[at + shape.header[FLAGS]] |= U8(OWN_URL)
+        batch.headers[page]["flags"] |= U8(OWN_URL)
+    end = write_record(batch, page, shape, space, at, end, title_bytes, words, numbers, work.article)
     batch.record_ends[page] = end
     return end
 
@@ -143,7 +144,6 @@ def sketch_batch(batch, first, last, tables, shape, work, space):
                 n = most
                 truncated = True
             heading = _tokens_in(space.block, n, first, end)
-        start = at
-        at = record_of(batch, page, tokens, n, heading, space.text, title, shape, work, space, at)
         if truncated:
-            batch.out[start + shape.header[FLAGS]] |= U8(TRUNCATED)
+            batch.headers[page]["flags"] |= U8(TRUNCATED)
+        at = record_of(batch, page, tokens, n, heading, space.text, title, shape, work, space, at)

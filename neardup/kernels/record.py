@@ -11,13 +11,25 @@ from neardup.kernels.sketch import (
     ARTICLE_BYTES,
     ARTICLE_LEVEL,
     ARTICLE_TOKENS,
+    BLOOM_BYTES,
+    CONTENT_BYTES,
+    CONTENT_LEVEL,
+    CONTENT_TOKENS,
     DIGEST,
+    DISTINCT,
     HEAD,
+    HEAD_NAMES,
     LANG_MAX,
+    LOGTF,
     NAMING,
-    NUMBER_FIELDS,
+    TAPE_BYTES,
+    TAPE_LEVEL,
+    TITLE_NAMES,
+    TOKENS,
     URL_MAX,
-    WORDS,
+    WIDE,
+    B,
+    C,
 )
 from neardup.kernels.unicode_points import (
     CLASS_MASK,
@@ -37,24 +49,11 @@ from neardup.kernels.writing import DELETE
 U64 = np.uint64
 U8 = np.uint8
 
-#: Header fields that this module writes. `Shape.header` holds their offsets in a record, in this order.
-FIELDS = (
-    *("size", "site", "hen_site", "tail", "titling", "naming", "place", "digest", "head", "supershingles"),
-    *("simhash", "wide", "logtf", *NUMBER_FIELDS),
-    *("url_bytes", "site_bytes", "title_bytes", "canonical_bytes", "lang_bytes", "reason_bytes", "flags"),
-)
-_SIZE, _SITE, _HEN_SITE, _TAIL, _TITLING, _NAMING, _PLACE = 0, 1, 2, 3, 4, 5, 6
-_DIGEST, _HEAD = 7, 8
-_NUMBERS = 13
-_TEXTS = _NUMBERS + len(NUMBER_FIELDS)
-FLAGS = _TEXTS + 6
-#: Bytes of each field of NUMBER_FIELDS.
-_WIDTHS = np.array([4, 4, 4, 1, 1, 2, 2, 1, 1, 2], dtype=np.int64)
 #: Words at the start of an entry of `Batch.hosts`: two fingerprints of sites, bytes of host and of site, number of
 #: tokens. Tokens, host and site follow.
 HOST_WORDS = 5
-#: Flags of a record, those of `neardup.sketch.layout.RecordFlag`.
-OPAQUE, TRUNCATED, OWN_URL = 1, 2, 4
+#: Flags of a record that kernels set, those of `neardup.sketch.layout.RecordFlag`.
+TRUNCATED, OWN_URL = 2, 4
 #: The mode of an opaque body (`neardup.kernels.batch.OPAQUE`).
 OPAQUE_MODE = 2
 #: Header of the article's section: tokens of the article (4 bytes), level of its tape. The tape follows.
@@ -189,18 +188,40 @@ def _write_article(numbers, tape, out, at):
 
 
 @lean_kernel
+def _fill_numbers(header, words, numbers):
+    """Write the words and numbers of a page's tokens (see `neardup.kernels.sketch`) to its header."""
+    header.head = words[HEAD]
+    for i in range(6):
+        header.supershingles[i] = words[B + i]
+        header.simhash[i] = words[C + i]
+    for i in range(8):
+        header.wide[i] = words[WIDE + i]
+    for i in range(3):
+        header.logtf[i] = words[LOGTF + i]
+    header.naming = words[NAMING]
+    header.tokens = numbers[TOKENS]
+    header.distinct = numbers[DISTINCT]
+    header.content_tokens = numbers[CONTENT_TOKENS]
+    header.tape_level = numbers[TAPE_LEVEL]
+    header.content_level = numbers[CONTENT_LEVEL]
+    header.tape_bytes = numbers[TAPE_BYTES]
+    header.content_bytes = numbers[CONTENT_BYTES]
+    header.title_names = numbers[TITLE_NAMES]
+    header.head_names = numbers[HEAD_NAMES]
+    header.bloom_bytes = numbers[BLOOM_BYTES]
+
+
+@lean_kernel
 def write_record(batch, page, shape, space, at, end, title_bytes, words, numbers, tape):
     """Complete the record at out[at:], whose sections end at `end` -> int64, the end of the record.
 
+    The page's header is filled first, in batch.headers, and copied then.
     batch, page: see `neardup.kernels.batch`. title_bytes: bytes of space.title. words, numbers: see
     `neardup.kernels.sketch`. tape uint8: the article's tape.
     Fields that are left to Python are marked in batch.left.
     """
-    out, places, limits = batch.out, shape.header, shape.limits
-    size = len(batch.headers) // len(batch.record_ends)
-    _copy(batch.headers, page * size, (page + 1) * size, out, at)
-    if batch.modes[page] == OPAQUE_MODE:
-        out[at + places[FLAGS]] |= U8(OPAQUE)
+    out, limits = batch.out, shape.limits
+    header = batch.headers[page]
     url_start = batch.url_ends[page - 1] if page > 0 else np.int64(0)
     url_end = batch.url_ends[page]
     host = batch.host_ends[page - 1] if page > 0 else np.int64(0)
@@ -209,53 +230,57 @@ def write_record(batch, page, shape, space, at, end, title_bytes, words, numbers
     site_end = batch.host_ends[page]
     facts = batch.facts[page]
 
-    for text in range(6):
-        before = end
-        if text == 0:
-            end = _copy(batch.urls, url_start, url_end, out, end)
-        elif text == 1:
-            end = _copy(batch.hosts, site, site_end, out, end)
-        elif text == 2:
-            end = _copy(space.title, 0, title_bytes, out, end)
-        elif text == 3 and facts[CANONICAL_START] >= 0:
-            start, stop = facts[CANONICAL_START], facts[CANONICAL_END]
-            if facts[BASE_START] < 0 and stop - start <= limits[URL_MAX] and is_plain(batch.buffer, start, stop):
-                end = _copy(batch.buffer, start, stop, out, end)
-            elif stop > start:
-                batch.left[page] |= U8(CANONICAL_LEFT)
-        elif text == 4 and facts[LANG_START] >= 0:
-            start, stop = facts[LANG_START], facts[LANG_END]
-            if stop - start <= limits[LANG_MAX] and _is_tag(batch.buffer, start, stop):
-                end = _copy(batch.buffer, start, stop, out, end)
-            else:
-                batch.left[page] |= U8(LANG_LEFT)
-        elif text == 5:
-            start = batch.reason_ends[page - 1] if page > 0 else np.int64(0)
-            end = _copy(batch.reasons, start, batch.reason_ends[page], out, end)
-            end = _write_article(numbers, tape, out, end)
-        _put(out, at + places[_TEXTS + text], U64(end - before), 2)
+    # texts
+    before = end
+    end = _copy(batch.urls, url_start, url_end, out, end)
+    header.url_bytes = end - before
+    before = end
+    end = _copy(batch.hosts, site, site_end, out, end)
+    header.site_bytes = end - before
+    before = end
+    end = _copy(space.title, 0, title_bytes, out, end)
+    header.title_bytes = end - before
+    before = end
+    if facts[CANONICAL_START] >= 0:
+        start, stop = facts[CANONICAL_START], facts[CANONICAL_END]
+        if facts[BASE_START] < 0 and stop - start <= limits[URL_MAX] and is_plain(batch.buffer, start, stop):
+            end = _copy(batch.buffer, start, stop, out, end)
+        elif stop > start:
+            batch.left[page] |= U8(CANONICAL_LEFT)
+    header.canonical_bytes = end - before
+    before = end
+    if facts[LANG_START] >= 0:
+        start, stop = facts[LANG_START], facts[LANG_END]
+        if stop - start <= limits[LANG_MAX] and _is_tag(batch.buffer, start, stop):
+            end = _copy(batch.buffer, start, stop, out, end)
+        else:
+            batch.left[page] |= U8(LANG_LEFT)
+    header.lang_bytes = end - before
+    before = end
+    start = batch.reason_ends[page - 1] if page > 0 else np.int64(0)
+    end = _copy(batch.reasons, start, batch.reason_ends[page], out, end)
+    end = _write_article(numbers, tape, out, end)
+    header.reason_bytes = end - before
+    header.size = end - at
 
-    _put(out, at + places[_SIZE], U64(end - at), 4)
-    _copy(batch.hosts, host, host + 8, out, at + places[_SITE])
-    _copy(batch.hosts, host + 8, host + 16, out, at + places[_HEN_SITE])
     # the names that the page gives itself, in title, heading and URL
     line, key = space.line, shape.names
-    _put(out, at + places[_TITLING], _titling(space.title, title_bytes, shape.points, line, space.cluster, key), 8)
-    _put(out, at + places[_NAMING], words[NAMING], 8)
+    header.site = word_at(batch.hosts, host)
+    header.hen_site = word_at(batch.hosts, host + 8)
+    header.titling = _titling(space.title, title_bytes, shape.points, line, space.cluster, key)
     start = _write_decimal(words[NAMING], line, 0)
     line[start] = U8(0x20)
     start = _copy(batch.hosts, site, site_end, line, start + 1)
     line[start] = U8(0x20)
     segment, stop = write_end(batch.urls, url_start, url_end, line, start + 1)
-    _put(out, at + places[_TAIL], fingerprint(line, start + 1, stop, key), 8)
-    _put(out, at + places[_PLACE], fingerprint(line, 0, segment, key), 8)
-    # the sketch: words and numbers have the order of their fields
+    header.tail = fingerprint(line, start + 1, stop, key)
+    header.place = fingerprint(line, 0, segment, key)
+
+    # the sketch
     if batch.modes[page] != OPAQUE_MODE:  # the header of an opaque page has the digest of its body
-        _put(out, at + places[_DIGEST], words[DIGEST], 8)
-        _put(out, at + places[_DIGEST] + 8, words[DIGEST + 1], 8)
-    _put(out, at + places[_HEAD], words[HEAD], 8)
-    for w in range(HEAD + 1, WORDS - 1):
-        _put(out, at + places[_HEAD + 1] + 8 * (w - HEAD - 1), words[w], 8)
-    for i in range(len(_WIDTHS)):
-        _put(out, at + places[_NUMBERS + i], U64(numbers[i]), _WIDTHS[i])
+        header.digest[0] = words[DIGEST]
+        header.digest[1] = words[DIGEST + 1]
+    _fill_numbers(header, words, numbers)
+    size = len(batch.header_bytes) // len(batch.headers)
+    _copy(batch.header_bytes, page * size, (page + 1) * size, out, at)
     return end

@@ -33,7 +33,6 @@ class Shape(NamedTuple):
     offsets: Any  # [8] of the words of a projection
     weights: Any  # [256] by occurrences: log-tf
     names: Any  # [12] key of fingerprints of titles and URLs
-    header: Any  # int64: offsets in a record, see `neardup.kernels.record.FIELDS`
     limits: Any  # int64[16]: see TOKENS_MAX and the constants beside it
     points: Any  # uint32: the table of `neardup.text.unicode`
 
@@ -100,11 +99,6 @@ DIGEST, HEAD, B, C, WIDE, LOGTF, NAMING, WORDS = 0, 2, 3, 9, 15, 23, 26, 27
 TOKENS, DISTINCT, CONTENT_TOKENS, TAPE_LEVEL, CONTENT_LEVEL = 0, 1, 2, 3, 4
 TAPE_BYTES, CONTENT_BYTES, TITLE_NAMES, HEAD_NAMES, BLOOM_BYTES = 5, 6, 7, 8, 9
 ARTICLE_TOKENS, ARTICLE_LEVEL, ARTICLE_BYTES, NUMBERS = 10, 11, 12, 13
-#: The header fields that the first numbers go to, in their order.
-NUMBER_FIELDS = (
-    *("tokens", "distinct", "content_tokens", "tape_level", "content_level", "tape_bytes", "content_bytes"),
-    *("title_names", "head_names", "bloom_bytes"),
-)
 
 
 @lean_kernel

@@ -6,7 +6,7 @@ offsets; it passes those of HEADER's fields to the kernels, which read and write
 
 from collections.abc import Sequence
 from enum import IntEnum, IntFlag
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -73,6 +73,17 @@ HEADER = np.dtype(
         ("reason_bytes", "<u2"),
     ]
 )
+
+
+def _words(name: str) -> tuple[str, Any, int] | tuple[str, Any]:
+    kind = HEADER[name]
+    return (name, "<u8", kind.itemsize // 8) if kind.itemsize > 8 else (name, kind)
+
+
+#: The same bytes as kernels see them: each field of more than 8 bytes is an array of 64-bit words, and elements have
+#: attributes. `flags` and `size` must be read by name: as attributes, with the JIT off, they are numpy's own.
+HEADER_WORDS = np.dtype((np.record, [_words(name) for name in HEADER.names or ()]))
+assert HEADER_WORDS.itemsize == HEADER.itemsize
 
 #: One HEADER as bytes. An array is copied and indexed some 30 times faster in this form than field by field.
 HEADER_BYTES = np.dtype(f"V{HEADER.itemsize}")

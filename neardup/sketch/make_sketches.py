@@ -17,7 +17,15 @@ from neardup.page import Page
 from neardup.scheme import Scheme
 from neardup.sketch.addresses import Addresses, addresses_of, utf8_prefix
 from neardup.sketch.header import Header
-from neardup.sketch.layout import HEADER, SKETCH_VERSION, RecordFlag, RecordKind, RecordSection, score_code
+from neardup.sketch.layout import (
+    HEADER,
+    HEADER_WORDS,
+    SKETCH_VERSION,
+    RecordFlag,
+    RecordKind,
+    RecordSection,
+    score_code,
+)
 from neardup.sketch.shape import LANG_BYTES_MAX, record_bytes_max, shape_of, space_for
 from neardup.text.decoding import decode_into
 from neardup.text.one_page_html import unescape_value
@@ -33,7 +41,7 @@ _PAGE_COST = 4096
 _PARTS, _PART_PAGES_MIN = 4, 8
 _INT64 = (-(1 << 63), (1 << 63) - 1)
 _PAGE = int(RecordKind.PAGE)
-_TRUNCATED = int(RecordFlag.TRUNCATED)
+_OPAQUE, _TRUNCATED = int(RecordFlag.OPAQUE), int(RecordFlag.TRUNCATED)
 
 
 def sketch_pages(
@@ -120,6 +128,7 @@ def _sketch_part(
         batch, cut_pages = decode_into(whole, bodies[i:j], content_types[i:j], i, most)
         headers["flags"][cut_pages] = _TRUNCATED
         for page in (np.flatnonzero(batch.modes[i:j] == batches.OPAQUE) + i).tolist():
+            headers["flags"][page] |= _OPAQUE
             headers["digest"][page] = np.void(_opaque_digest(bodies[page] or b"", scheme))
         with space_for(int((batch.ends[i:j] - batch.starts[i:j]).max()), scheme) as space:
             out = space.out(named.bytes_of(i, j) + (j - i) * record_bytes_max(scheme))
@@ -178,7 +187,8 @@ def _batch(named: Addresses, headers: npt.NDArray[np.void]) -> batches.Batch:
         url_ends=named.urls[1],
         reasons=named.reasons[0],
         reason_ends=named.reasons[1],
-        headers=headers.view(np.uint8),
+        headers=headers.view(HEADER_WORDS),
+        header_bytes=headers.view(np.uint8),
         facts=np.full((n, FACTS), -1, np.int64),
         left=np.zeros(n, np.uint8),
         record_ends=np.empty(n, np.int64),
@@ -212,7 +222,7 @@ def _completed(record: bytes, batch: batches.Batch, page: int, scheme: Scheme) -
         start, end = row[fact], row[fact + 1]
         return unescape_value(batch.buffer[start:end].tobytes()) if start >= 0 else ""
 
-    header, known = np.frombuffer(record, HEADER, 1).copy(), Header(record)
+    header, known = batch.headers[page : page + 1], Header(record)
     keep, lang_at, end = known.starts[RecordSection.CANONICAL : RecordSection.REASON + 1]
     last = record[end:]
     canonical, lang = record[keep:lang_at], record[lang_at:end]
@@ -222,7 +232,8 @@ def _completed(record: bytes, batch: batches.Batch, page: int, scheme: Scheme) -
         lang = utf8_prefix(value(LANG_START), LANG_BYTES_MAX)
     header["canonical_bytes"], header["lang_bytes"] = len(canonical), len(lang)
     header["size"] = keep + len(canonical) + len(lang) + len(last)
-    return header.tobytes() + record[HEADER.itemsize : keep] + canonical + lang + last
+    completed: bytes = header.tobytes()
+    return completed + record[HEADER.itemsize : keep] + canonical + lang + last
 
 
 def _resolve(url: str, base: str, reference: str, bytes_max: int) -> str:

@@ -12,12 +12,12 @@ from neardup.kernels.fingerprint import KEY_WORDS
 from neardup.kernels.html import text_bytes_needed
 from neardup.kernels.lanes import LANES
 from neardup.kernels.occurrences import FIRST_SLOTS
-from neardup.kernels.record import ARTICLE_HEADER_BYTES, FIELDS
+from neardup.kernels.record import ARTICLE_HEADER_BYTES
 from neardup.kernels.shingling import SEEN
 from neardup.kernels.simhash import COUNTERS
 from neardup.kernels.sketch import NUMBERS, WORDS, PageSpace, Shape, Workspace
 from neardup.scheme import VERSION, Scheme
-from neardup.sketch.layout import HEADER, NAME, field_at
+from neardup.sketch.layout import HEADER, NAME
 from neardup.sketch.one_page_simhash import LOG_WEIGHTS
 from neardup.text import unicode
 from neardup.text.one_page_html import FACT_BYTES_MAX
@@ -67,7 +67,6 @@ def shape_of(scheme: Scheme) -> Shape:
         offsets=scheme.constants("simhash", 8),
         weights=np.array(LOG_WEIGHTS, dtype=np.uint64),
         names=scheme.constants("names", KEY_WORDS),
-        header=np.array([field_at(name) for name in FIELDS], dtype=np.int64),
         limits=np.array(limits, dtype=np.int64),
         points=unicode.table(),
     )

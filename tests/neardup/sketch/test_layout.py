@@ -5,12 +5,13 @@ from itertools import accumulate, pairwise
 import numpy as np
 import pytest
 
-from neardup.kernels import names, pairs, record, sketch
+from neardup.kernels import names, pairs, record
 from neardup.page import Page
 from neardup.pairs.pair import Pair
 from neardup.sketch.header import Header
 from neardup.sketch.layout import (
     HEADER,
+    HEADER_WORDS,
     NAME,
     SECTION_LENGTHS,
     NameFlag,
@@ -34,14 +35,15 @@ def test_flags_of_names_are_the_layouts(flag):
 
 
 def test_flags_of_records_are_the_layouts():
-    assert (record.OPAQUE, record.OWN_URL) == (RecordFlag.OPAQUE, RecordFlag.OWN_URL)
+    assert (record.TRUNCATED, record.OWN_URL) == (RecordFlag.TRUNCATED, RecordFlag.OWN_URL)
 
 
-def test_kernels_write_numbers_as_wide_as_their_fields():
+def test_header_words_are_the_bytes_of_a_header():
     assert NAME.itemsize == names.NAME_BYTES
-    assert record._WIDTHS.tolist() == [HEADER[field].itemsize for field in sketch.NUMBER_FIELDS]
-    for fields in (record.FIELDS, pairs.FIELDS):
-        assert {field_at(field) for field in fields} <= set(range(HEADER.itemsize))
+    assert {field_at(field) for field in pairs.FIELDS} <= set(range(HEADER.itemsize))
+    assert [(name, at) for name, (_, at) in HEADER_WORDS.fields.items()] == [
+        (name, at) for name, (_, at) in HEADER.fields.items()
+    ]
 
 
 def test_sections_follow_one_another_as_the_header_says():
