@@ -52,8 +52,8 @@ U8 = np.uint8
 #: Words at the start of an entry of `Batch.hosts`: two fingerprints of sites, bytes of host and of site, number of
 #: tokens. Tokens, host and site follow.
 HOST_WORDS = 5
-#: Flags of a record that kernels set, those of `neardup.sketch.layout.RecordFlag`.
-TRUNCATED, OWN_URL = 2, 4
+#: Flags of a record, those of `neardup.sketch.layout.RecordFlag`.
+OPAQUE, TRUNCATED, OWN_URL = 1, 2, 4
 #: The mode of an opaque body (`neardup.kernels.batch.OPAQUE`).
 OPAQUE_MODE = 2
 #: Header of the article's section: tokens of the article (4 bytes), level of its tape. The tape follows.
