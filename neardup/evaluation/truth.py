@@ -134,6 +134,20 @@ def _item(line: bytes, place: str) -> tuple[str, tuple[str, str]]:
         raise BadInput(f'{place}: a line is {{"url": ..., "item": ...}}: {error}') from error
 
 
+def alike(texts: Texts, a: int, b: int, ratio_min: float) -> bool | None:
+    """Tests whether the token sequences of two pages have an LCS ratio of at least ratio_min.
+
+    None if a text cannot be read, or the two are too long to compare.
+    """
+    one, other = texts.tokens(a), texts.tokens(b)
+    if one is None or other is None:
+        return None
+    ratio: float | None = ratio_at_most(one.fp, other.fp)
+    if ratio is not None and ratio >= ratio_min:
+        ratio = texts.ratio(a, b)
+    return None if ratio is None else ratio >= ratio_min
+
+
 class NaturalTruth:
     """Labels pairs of a corpus. ratio_min: least LCS ratio of two editions of one item that count as correct."""
 
@@ -165,15 +179,8 @@ class NaturalTruth:
             return labelled(Judgement.INCORRECT, Reason.MAIN_ITEM)
         if self._sure and (not edition or not other_edition or edition == other_edition):
             return labelled(Judgement.CORRECT)
-        one, other = self._texts.tokens(a), self._texts.tokens(b)
-        if one is None or other is None:
-            return None
-        ratio: float | None = ratio_at_most(one.fp, other.fp)
-        if ratio is not None and ratio >= self._ratio_min:
-            ratio = self._texts.ratio(a, b)
-        if ratio is None:
-            return None
-        return labelled(Judgement.CORRECT if ratio >= self._ratio_min else Judgement.INCORRECT)
+        found = alike(self._texts, a, b, self._ratio_min)
+        return None if found is None else labelled(Judgement.CORRECT if found else Judgement.INCORRECT)
 
     def labels(self, samples: Mapping[tuple[int, int], str]) -> list[Label]:
         """Labels pairs a < b with their samples, sorted by item, so that each page is read about once."""

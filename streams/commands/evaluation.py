@@ -72,6 +72,9 @@ Audits = Annotated[
 ]
 
 
+Ratio = Annotated[float, Opt("Common share of two releases' texts from which they are duplicates.", "--ratio")]
+
+
 @contextmanager
 def _audit_files(audits: Sequence[str], settings: SettingFlags) -> Iterator[list[Path]]:
     """Yields audits as files; the present records of topics are copied into temporary ones."""
@@ -170,9 +173,7 @@ def evaluate(
         Path | None,
         Reads("Verdicts by `scan --out` or `verdicts --json`: the run to evaluate.", allow_leading_hyphen=True),
     ] = None,
-    ratio_min: Annotated[
-        float, Opt("Common share of two releases' texts from which they are duplicates.", "--ratio")
-    ] = 0.75,
+    ratio_min: Ratio = 0.75,
     propose: Annotated[
         bool, Opt("Propose numbers of the decider that fit the labels better, and show what they would change.")
     ] = False,
@@ -286,6 +287,7 @@ def evaluate_tlcs(
     ] = 500,
     labels: Labels = (),
     truth: Truth = NO_TRUTH,
+    ratio_min: Ratio = 0.75,
     base_url: BaseUrl = None,
     follow_links: FollowLinks = False,
     workers: Workers = THREADS,
@@ -304,6 +306,7 @@ def evaluate_tlcs(
             editions=truth.editions(),
             out=out,
             pairs=pairs,
+            ratio_min=ratio_min,
             labels=labels,
             base_url=base_url,
             follow_links=follow_links,

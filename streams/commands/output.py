@@ -107,10 +107,10 @@ def print_table(made: Any) -> None:
         table = Table(title=title, title_justify="left", box=None, pad_edge=False)
         for at in part:
             kind = made.kinds[at]
-            # names stay whole in a narrow terminal: they differ at their ends
             justify: Any = "left" if kind == "text" else "right"
+            # names of rows stay whole in a narrow terminal: they differ at their ends; headings are wrapped
             # the exact width: where widths add up to the terminal's, rich would give one column more, another less
-            table.add_column(names[at], justify=justify, no_wrap=kind == "text", overflow="fold", width=shares[at])
+            table.add_column(names[at], justify=justify, no_wrap=not at, overflow="fold", width=shares[at])
         for row in cells:
             table.add_row(*(row[at] for at in part))
         print_rich(table)

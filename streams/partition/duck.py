@@ -284,6 +284,7 @@ def _query(workspace: Path, sql: str, values: list[int]) -> list[tuple[Any, ...]
         for name, files in (
             ("compared", work / "compared.parquet"),
             ("standing", work / "standing.parquet"),
+            ("sets", work / "sets.parquet"),
             ("documents", work / "documents" / "*.parquet"),
         ):
             db.execute(f"create view {name} as select * from read_parquet('{_quoted(files)}')")
@@ -325,11 +326,25 @@ join documents one on one.doc = p.a % {_DOCS + 1}
 join documents other on other.doc = p.b % {_DOCS + 1}
 order by number, near, p.a, p.b
 """
+_SETS = f"""
+select s.rep, d.url
+from (select distinct rep, rep as item from sets union select rep, item from sets) s
+join documents d on d.doc = s.item % {_DOCS + 1}
+order by s.rep desc, s.item desc
+"""
 _TEXTS_SAMPLED = """
 select [d.part, d.text_start, d.text_end]
 from standing s join documents d on d.doc = s.doc
 order by hash(s.item), s.item limit $1
 """
+
+
+def perhaps_similar_sets(workspace: Path) -> list[list[str]]:
+    """Reads the URLs of each perhaps-similar set, the representative first, of a partition that kept its tables."""
+    sets: dict[int, list[str]] = {}
+    for number, url in _query(workspace, _SETS, []):
+        sets.setdefault(number, []).append(url)
+    return list(sets.values())
 
 
 def documents_of(workspace: Path, column: str) -> list[tuple[str, int, str]]:

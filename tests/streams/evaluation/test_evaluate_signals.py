@@ -6,7 +6,9 @@ from collections import Counter
 
 import pytest
 
-from neardup.evaluation.huang import SystemSets, system_section
+from neardup.evaluation.huang_study import SystemSets
+from neardup.evaluation.huang_systems import system_section
+from neardup.evaluation.item_truth import ItemTruth
 from neardup.evaluation.sections import ResultTable, share, text
 from streams.commands.output import print_table
 from tests.measure.gate.results import write_results
@@ -85,8 +87,8 @@ def test_no_heading_of_the_papers_tables_is_broken_in_a_word(
     """Rich leaves out letters of a heading when widths add up to those of the terminal."""
     monkeypatch.setenv("COLUMNS", str(width))
     systems = {name: SystemSets({"a": 1, "b": 1}, 1234.5) for name in ("tlcs", "cosine", "simhash64")}
-    items, sites = dict.fromkeys("ab", "x"), dict.fromkeys("ab", "s")
-    (table,) = system_section(systems, items, sites).tables
+    truth, sites = ItemTruth(dict.fromkeys("ab", "x")), dict.fromkeys("ab", "s")
+    (table,) = system_section(systems, truth, sites).tables
     print_table(table)
     out = capsys.readouterr().out
     assert max(map(len, out.splitlines())) <= width
