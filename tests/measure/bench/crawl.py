@@ -10,7 +10,7 @@ has 350 of them in the mean. Kinds and origins of the first pages do not depend 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import IntEnum
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any
 
 import numpy as np
@@ -38,6 +38,22 @@ _FAR, _NEAR_PAGES = 0.2, 800
 #: Pages that are sketched at once, and of which a part of the log has messages of its own.
 _PART_PAGES = 2048
 _SOURCE = "00" * 15 + "07"
+
+
+@cache
+def _markup(site: int) -> str:
+    """40 kB of a site without any text of its own, in lines that each may be the last."""
+    random = np.random.default_rng(site)
+    lines = []
+    for number in range(150):
+        a, b, c = random.integers(10_000, size=3).tolist()
+        lines += [
+            f'<div class="card card--{a % 7}" id="c{b}" data-index="{number}" style="margin:0 {a}px">'
+            f'<a class="card__link" href="/d/{c}"><img src="https://img.example.net/{a}/{b}.jpg" alt=""></a></div>',
+            f"<script>var v{b}=function(d){{return d.querySelector('#c{b}').offsetTop+{c}}}</script>",
+            f"<style>.card--{a}{{padding:{b % 50}px;color:#{c:06x}}}</style>",
+        ]
+    return "\n".join(lines)
 
 
 class What(IntEnum):
@@ -76,8 +92,9 @@ class Crawl:
     planted: whether a page is a copy of a page that is live at that time, bool[count].
     """
 
-    def __init__(self, count: int, *, repeats: float = HEADLINE, seed: int = 1) -> None:
-        self.count, self._seed = count, seed
+    def __init__(self, count: int, *, repeats: float = HEADLINE, page_bytes: int = 0, seed: int = 1) -> None:
+        """page_bytes: markup, a script and a style sheet of the site make each page of HTML that long."""
+        self.count, self._seed, self._page_bytes = count, seed, page_bytes
         self.what = self._kinds(repeats)
         self.origin = np.arange(count)
         self.planted = np.zeros(count, bool)
@@ -205,8 +222,9 @@ class Crawl:
         parts += [f'<li><a href="/menu/{each}">{word}</a>' for each, word in enumerate(menu)]
         parts.append(f"</ul><h1>{title}</h1>")
         parts += [f"<p>{' '.join(words[start : start + 60])}.</p>\n" for start in range(0, len(words), 60)]
-        parts.append(f"<div>Site {site}, all rights reserved</div></body></html>")
-        return "".join(parts).encode()
+        parts.append(f"<div>Site {site}, all rights reserved</div>")
+        left = max(0, self._page_bytes - sum(map(len, parts)))
+        return "".join([*parts, _markup(site)[:left].rpartition("\n")[0], "</body></html>"]).encode()
 
     def pages(self, first: int = 0, last: int | None = None, *, html: bool = True) -> Iterator[Page]:
         """Pages `first` to `last` - 1; by default all."""

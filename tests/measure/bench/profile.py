@@ -1,4 +1,7 @@
-"""`python -m tests.measure.bench.profile`: where a page's microseconds go, stage by stage, from bytes to the index."""
+"""`python -m tests.measure.bench.profile`: where a page's microseconds go, stage by stage, from bytes to the index.
+
+All times are of the processor.
+"""
 
 import argparse
 import statistics
@@ -21,13 +24,19 @@ from tests.measure.bench.crawl import Crawl
 from tests.measure.bench.documents import documentation_page, web_page
 from tests.measure.bench.matching import as_a_role
 from tests.measure.bench.stages import OnePage, batch_of
-from tests.measure.bench.table import seconds
 
 _REPEATS = 9
 #: Pages of the crawl that are matched: half of them timed, half of them counted.
 _MATCHED = 8_000
 
 T = TypeVar("T")
+
+
+def _spent(run: Callable[[], object]) -> float:
+    """Processor's seconds of one call."""
+    began = time.process_time()
+    run()
+    return time.process_time() - began
 
 
 def _show(title: str, parts: Sequence[tuple[str, float]], total: float) -> None:
@@ -42,16 +51,16 @@ def sketching(pages: Sequence[Page], title: str, scheme: Scheme) -> None:
     names = [name for name, _ in ones[0].stages()]
     # A call from Python has a cost that the fused kernel does not have.
     empty = OnePage(Page("http://s.example/", b""), scheme)
-    call = statistics.median(seconds(empty.extract) for _ in range(200))
+    call = statistics.median(_spent(empty.extract) for _ in range(200))
     taken: dict[str, list[float]] = {name: [] for name in names}
     for _ in range(_REPEATS):
         for one in ones:
             for name, run in one.stages():
-                taken[name].append(max(0.0, seconds(run) - call))
+                taken[name].append(max(0.0, _spent(run) - call))
     parts = [(name, 1e6 * statistics.median(times)) for name, times in taken.items()]
     run = batch_of(pages, scheme)
-    fused = 1e6 * statistics.median(seconds(run) for _ in range(_REPEATS)) / len(pages)
-    whole = 1e6 * statistics.median(seconds(lambda: sketch_pages(pages, scheme)) for _ in range(_REPEATS)) / len(pages)
+    fused = 1e6 * statistics.median(_spent(run) for _ in range(_REPEATS)) / len(pages)
+    whole = 1e6 * statistics.median(_spent(lambda: sketch_pages(pages, scheme)) for _ in range(_REPEATS)) / len(pages)
     rest = [
         ("stages, one kernel", fused - sum(each for _, each in parts)),
         ("decoding, URLs, packing", whole - fused),
