@@ -327,7 +327,7 @@ class Matcher:
             meta[PROGRAM] = own_version().encode()
         if prepared.log_program != self.log_program:
             meta[LOG_PROGRAM] = prepared.log_program.encode()
-        if prepared.sweep != self._sweep:
+        if self.decider.expiry_days:  # not only if it changed: from batch to batch it may be what it was
             meta[_SWEEP] = prepared.sweep.encode()
         if prepared.decider is not self.decider:
             meta[_DECIDED_BY] = prepared.decider.to_json().encode()

@@ -1,5 +1,8 @@
 """Streams of records, judged by the matcher in every slicing; the result must not depend on it."""
 
+import itertools
+import random
+
 import orjson
 
 from neardup.decider import Decider
@@ -56,6 +59,19 @@ def folded(records, sizes, *, decider=SMALL, store=None, checked=True, traces=No
 def endless(size):
     while True:
         yield size
+
+
+def in_any_slices(records, seed, *, decider=SMALL):
+    """Verdicts and store of a stream, which slicing does not change: singly, all at once, and in slices by the seed."""
+    rng = random.Random(seed)
+    singly, expected = folded(records, endless(1), decider=decider, checked=False)
+    Checked(expected, decider)
+    for sizes in (endless(len(records)), (rng.randrange(1, 60) for _ in itertools.count())):
+        verdicts, store = folded(records, sizes, decider=decider)
+        assert [verdict.to_json() for verdict in verdicts] == [verdict.to_json() for verdict in singly]
+        assert contents_of(store) == contents_of(expected)
+    assert [verdict.page_id for verdict in singly if verdict.n == 0] == list(range(1, len(records) + 1))
+    return singly, expected
 
 
 class Story:

@@ -1,7 +1,5 @@
 """What pages call themselves: title, heading and end of the URL, from bytes to pairs; how many go by one name."""
 
-from pathlib import Path
-
 import pytest
 
 from neardup import open_index
@@ -10,7 +8,6 @@ from neardup.errors import CorruptRecord
 from neardup.fold import fold
 from neardup.index import naming_rows
 from neardup.index.memory import MemoryStore
-from neardup.index.rocks import RocksStore
 from neardup.page import Page
 from neardup.pairs.pair import Pair
 from neardup.pairs.scoring import compare
@@ -21,7 +18,8 @@ from neardup.sketch.layout import NameFlag
 from neardup.sketch.make_sketches import sketch_pages
 from neardup.sketch.sketch_record import Sketch
 from neardup.verdict import Kind
-from tests.neardup.invariants import Checked, contents_of
+from tests.neardup.invariants import Checked
+from tests.neardup.story import in_any_slices
 from tests.oracle.sketches import without_sessions
 
 SCHEME = Scheme(seed=11)
@@ -282,23 +280,11 @@ def test_of_many_pages_of_one_name_only_the_first_two_may_be_taken_for_each_othe
     assert kinds["verified"].count(Kind.NEAR_DUPLICATE) == 15  # the repeats
 
 
-@pytest.mark.parametrize("size", [1, 7])
-def test_counts_of_names_do_not_depend_on_how_the_log_is_cut(size: int, tmp_path: Path) -> None:
-    batch, decider = records_of_one_name(), Decider(SCHEME.digest)
-    whole = MemoryStore()
-    expected = fold(batch, whole, decider)
-    whole.write(expected.writes)
-    store = RocksStore(tmp_path / "index")
-    verdicts = []
-    for start in range(0, len(batch), size):
-        outcome = fold(batch[start : start + size], store, decider)
-        verdicts += outcome.verdicts
-        store.write(outcome.writes)
-    assert verdicts == expected.verdicts
-    assert contents_of(store) == contents_of(whole)
+def test_slicing_changes_no_counts_of_names() -> None:
+    records, decider = [record for _, record in records_of_one_name()], Decider(SCHEME.digest)
+    _, store = in_any_slices(records, 1, decider=decider)
     counted = Checked(store, decider).namings
     assert [(row.others, row.alike) for row in counted.values()] == [(59, 1)]
-    store.close()
 
 
 def test_pages_without_names_may_differ_in_figures() -> None:

@@ -1,4 +1,4 @@
-"""Pages that were not fetched for long are dropped: a function of the log only, whatever the slicing."""
+"""Pages that were not fetched for long are dropped: a function of the log only."""
 
 import random
 from dataclasses import replace
@@ -20,7 +20,6 @@ from streams.pipeline import batch_fold
 from streams.pipeline.batch_fold import Sweep, decode_sweep
 from streams.pipeline.matcher import Matcher
 from streams.ports import Range
-from tests import whole
 from tests.neardup.clusters.test_takedown_and_expiry import UNKNOWN
 from tests.neardup.handmade import record, rejected, tombstone
 from tests.neardup.invariants import Checked
@@ -82,8 +81,8 @@ def contents(store: Any) -> list[list[tuple[bytes, bytes]]]:
     return [list(store.scan(family)) for family in Family]
 
 
-def verdicts_of(matcher: Matcher, some: Messages, *, tell: bool = True) -> list[Any]:
-    prepared = matcher.prepare(some, emit=tell)
+def verdicts_of(matcher: Matcher, some: Messages) -> list[Any]:
+    prepared = matcher.prepare(some)
     matcher.apply(prepared)
     return prepared.verdicts
 
@@ -126,30 +125,17 @@ def test_against_a_plain_dictionary(seed: int) -> None:
         assert {key for key, row in held.items() if not row.live} == gone
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("seed", whole.first([1, 3, 5], 1))
-def test_slicing_changes_nothing(seed: int) -> None:
-    rng = random.Random(seed)
-    messages = messages_of(drawn(seed, 400), rng)
-    singly, first = MemoryStore(), []
+def test_sweep_of_the_first_batch_is_stored_as_if_its_messages_came_singly() -> None:
+    """It has seen all rows, so the next one begins at the first, with no page counted, as where none was."""
+    pages = [(f"http://x{number % 9}.org/", f"{number} " * 30, 0) for number in range(10)]
+    messages = messages_of(pages, random.Random(1))
+    singly, batch = MemoryStore(), MemoryStore()
     matcher = Matcher(singly, EXPIRING)
     for message in messages:
-        first += [verdict.to_json() for verdict in verdicts_of(matcher, [message])]
-    ids = [(verdict.page_id, verdict.n) for verdict in verdicts_of(Matcher(MemoryStore(), EXPIRING), messages)]
-    assert ids == sorted(set(ids))
-    assert any(n >= batch_fold.FIRST_VERDICT for _, n in ids), "a page was promoted"
-    for most in (len(messages), 9):
-        store, silent = MemoryStore(), MemoryStore()
-        found, at = [], 0
-        one, other = Matcher(store, EXPIRING), Matcher(silent, EXPIRING)
-        while at < len(messages):
-            batch = messages[at : at + rng.randrange(1, most + 1)]
-            at += len(batch)
-            found += [verdict.to_json() for verdict in verdicts_of(one, batch)]
-            assert verdicts_of(other, batch, tell=False) == []
-            one = Matcher(store, EXPIRING)  # from what is written alone
-        assert found == first
-        assert contents(store) == contents(singly) == contents(silent)
+        verdicts_of(matcher, [message])
+    verdicts_of(Matcher(batch, EXPIRING), messages)
+    assert contents(batch) == contents(singly)
+    assert (dict(batch.scan(Family.META))[b"sweep"], len(messages) > 1) == (Sweep().encode(), True)
 
 
 def test_without_pages_beyond_the_horizon_nothing_is_otherwise() -> None:

@@ -1,7 +1,6 @@
 """Takedowns: control records with a hash of the target. Every fold of the log repeats them, in any batches."""
 
 import json
-import random
 import shutil
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -15,11 +14,9 @@ from msgspec.structs import replace
 from neardup.decider import Decider
 from neardup.errors import BadInput, CorruptRecord
 from neardup.index.column_families import Family
-from neardup.index.memory import MemoryStore
 from neardup.sketch.takedown_hashes import Takedown, of_prefix, of_site, of_url
-from streams.formats.message import Forget, decode_entry, decode_verdicts, encode_control
+from streams.formats.message import Forget, decode_entry, encode_control
 from streams.pipeline.folded_takedowns import takedowns_of, without
-from streams.pipeline.matcher import Matcher
 from streams.scan.scan import scan
 from streams.state import index_rows as look
 from streams.state.checkpoint_manifest import describe
@@ -159,35 +156,6 @@ def test_killed_at_any_step_the_command_took_effect_or_not_at_all(
         assert len(list(takedowns_of(again.store))) == text
         assert ({"gone"} == {one["verdict"] for one in again.verdicts() if one["url"] == PAGE}) is text
         assert (PAGE.encode() in everything(again)) is not text
-
-
-def test_slicing_changes_nothing(state: ScanDirectory, tmp_path: Path) -> None:
-    for takedown in (of_url(PAGE), of_site("a.example"), of_prefix(f"{BASE}edit")):
-        scan([write_warc(tmp_path / "b.warc", crawl(9))], state, again=True)
-        state.forget(takedown)
-    messages, wanted = list(state.log.read()), contents(state.store)
-    answer = [orjson.dumps(verdict) for verdict in _all(state)]
-    rng = random.Random(4)
-    for most in (len(messages), 3, 7):
-        store = MemoryStore()
-        matcher, found, at = Matcher(store, state.first_decider), [], 0
-        while at < len(messages):
-            some = messages[at : at + rng.randrange(1, most + 1)]
-            at += len(some)
-            prepared = matcher.prepare(some)
-            silent = Matcher(store, state.first_decider).prepare(some, emit=False)
-            assert silent.writes == prepared.writes
-            assert silent.verdicts == []
-            matcher.apply(prepared)
-            found += [verdict.to_json() for verdict in prepared.verdicts]
-        assert contents(store) == wanted
-        assert found == answer
-        assert Matcher(store, state.first_decider).takedowns_to == matcher.takedowns_to == len(messages)
-
-
-def _all(state: ScanDirectory) -> Iterator[dict[str, Any]]:
-    for _, frame in state.verdict_log.log.read():
-        yield from decode_verdicts(frame, 0)
 
 
 def test_a_replay_emits_the_same_verdicts(state: ScanDirectory, tmp_path: Path) -> None:
