@@ -135,9 +135,7 @@ def test_cutover_to_a_generation_without_a_matcher_is_refused(line: Line, monkey
 
 
 @pytest.mark.whole
-def test_cutover_to_a_generation_whose_matcher_stands_still_is_refused(
-    line: Line, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_cutover_to_a_stalled_matcher_is_refused(line: Line, monkeypatch: pytest.MonkeyPatch) -> None:
     """It is a member of its group, and judges nothing."""
     monkeypatch.setattr(cut_over_module, "MATCHER_SECONDS_MAX", 0.5)
     other = beside(line, sketches_of="", decider_values={"rule": "tape"})

@@ -99,7 +99,7 @@ def begin(tmp_path: Path) -> Iterator[Callable[..., Run]]:
         print(each.output())
 
 
-def test_a_run_whose_transaction_hangs_starts_again(make: Make, begin: Callable[..., Run]) -> None:
+def test_run_restarts_after_a_hanging_transaction(make: Make, begin: Callable[..., Run]) -> None:
     line = make()
     line.publish(story(8))
     run = begin(line, "hangs", transaction_deadline_ms=1_000)

@@ -257,7 +257,7 @@ def test_no_role_ends_while_the_broker_is(broker_is: str, own_broker: Any, every
 
 
 @pytest.mark.whole
-def test_a_consumer_whose_session_has_expired_is_replaced(own_broker: Any, names: Topics) -> None:
+def test_consumer_with_an_expired_session_is_replaced(own_broker: Any, names: Topics) -> None:
     """Without `close`, two of eight such consumers never let go: librdkafka waited, and took a whole core."""
     connection = Connection(own_broker.bootstrap, {"session.timeout.ms": int(1000 * SESSION_SECONDS)})
     topics.create(Admin(connection), names, Sizes(partitions=2))

@@ -63,7 +63,7 @@ def contents(path: Path) -> list[list[tuple[bytes, bytes]]]:
         store.close()
 
 
-def test_it_goes_on_where_the_one_at_work_was_killed(make: Make) -> None:
+def test_standby_takes_over_from_a_killed_matcher(make: Make) -> None:
     line, live, _ = pair(make)
     live.kill()
     began = time.monotonic()
@@ -78,7 +78,7 @@ def test_it_goes_on_where_the_one_at_work_was_killed(make: Make) -> None:
     assert contents(line.folder / "one")[1:] == contents(line.folder / "two")[1:]
 
 
-def test_a_matcher_that_was_only_slow_is_fenced_and_stands_by(make: Make) -> None:
+def test_a_slow_matcher_is_fenced_and_becomes_the_standby(make: Make) -> None:
     line, live, _ = pair(make)
     live.signal(Signals.SIGSTOP)
     line.publish([page("meanwhile")])
@@ -90,7 +90,7 @@ def test_a_matcher_that_was_only_slow_is_fenced_and_stands_by(make: Make) -> Non
     assert live.wait() == 0
 
 
-def test_an_orderly_end_is_taken_over_at_once(make: Make) -> None:
+def test_standby_takes_over_at_once_from_a_stopped_matcher(make: Make) -> None:
     line, live, other = pair(make)
     live.stop()
     line.publish([page("after")])

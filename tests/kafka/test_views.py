@@ -214,7 +214,7 @@ COMMITS_SECONDS = 2.5
 
 @pytest.mark.whole
 @pytest.mark.slow
-def test_what_is_left_out_while_partitions_move_is_never_committed(
+def test_views_commit_no_verdict_left_out_in_a_rebalance(
     broker: str, made: Topics, tmp_path: Path, connection: Connection
 ) -> None:
     """It would not be consumed again."""

@@ -25,7 +25,7 @@ from neardup.tolerant_json import loads
         (b"[" + b"7" * 4999 + b"]", [None]),
     ],
 )
-def test_loads_reads_what_json_does_not_have(text: bytes, value: Any) -> None:
+def test_loads_accepts_values_beyond_json(text: bytes, value: Any) -> None:
     assert loads(text) == value
 
 
@@ -33,7 +33,7 @@ def test_loads_reads_what_json_does_not_have(text: bytes, value: Any) -> None:
     "text",
     [b"", b"{", b'{"a": nan}', b"[-NaN]", b"[xNaN]", b'["a', b'["a\\', b'["\xff"]', b"[01]", b"[1.e1.2]", rb'["\uD8"]'],
 )
-def test_loads_refuses_what_is_no_json(text: bytes) -> None:
+def test_loads_refuses_text_that_is_no_json(text: bytes) -> None:
     with pytest.raises(orjson.JSONDecodeError):
         loads(text)
 

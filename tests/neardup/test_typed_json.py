@@ -36,7 +36,7 @@ def test_decode_reads_fields_and_passes_over_others() -> None:
     assert decode(text, Outer) == Outer("de", 1.0, more={"a": Inner("x", [1, 2])})
 
 
-def test_decode_reads_what_other_writers_mean() -> None:
+def test_decode_accepts_nan_and_lone_surrogates() -> None:
     assert decode(b'{"share": NaN, "lang": "a\\ud800"}', Outer) == Outer("a\ufffd")
 
 

@@ -23,7 +23,7 @@ EXAMPLES = [test for module in (library, canonical, page, scheme, scoring) for t
 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=[test.name for test in EXAMPLES])
-def test_an_example_of_a_docstring_prints_what_it_shows(example: doctest.DocTest) -> None:
+def test_docstring_examples_print_the_output_that_they_show(example: doctest.DocTest) -> None:
     printed: list[str] = []
     result = doctest.DocTestRunner(optionflags=doctest.REPORT_NDIFF).run(example, out=printed.append)
     assert result.failed == 0, "".join(printed)

@@ -203,7 +203,7 @@ def test_strangers_text_stays_text(tmp_path: Path) -> None:
     assert "\nplain,3" in table.to_csv()
 
 
-def test_a_table_whose_rows_do_not_fit_is_a_bug() -> None:
+def test_table_rows_of_another_width_raise() -> None:
     with pytest.raises(ValueError, match="lengths"):
         ResultTable("x", "x", {"a": "text", "b": "text"}, [["a"]])
 

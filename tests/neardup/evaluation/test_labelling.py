@@ -151,7 +151,7 @@ def test_a_view_says_where_texts_are_cut() -> None:
     assert view.draft is not None
 
 
-def test_a_pair_whose_source_is_gone_can_still_be_opened(crawl: Crawl) -> None:
+def test_a_pair_with_a_missing_source_can_be_opened(crawl: Crawl) -> None:
     gone = crawl_of(crawl.pages, read=lambda place: None)
     r = Round(gone)
     view = pair_view(r.labelling, gone.texts, 0)

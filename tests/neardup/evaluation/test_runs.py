@@ -101,7 +101,7 @@ def test_figures_of_a_run_alone_by_hand() -> None:
     assert sizes == [4, 2, 1, 3, 2]
 
 
-def test_pages_by_what_they_are_about() -> None:
+def test_pages_by_item() -> None:
     pages = [near(f"{name}.example/", "a.example/", 1) for name in "bcd"]
     exact = verdict("exact_duplicate", "e.example/", 1)
     run = run_of("r", [verdict("unique", "a.example/", 1), *pages, exact, verdict("unique", "f.example/", 6)])

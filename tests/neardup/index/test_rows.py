@@ -148,7 +148,7 @@ def test_a_posting_list_keeps_its_bytes():
     assert posting_rows.HOT == b"\x02"
 
 
-def test_sites_whose_tags_are_equal_under_one_key_differ_under_others_of_its_family():
+def test_site_tags_that_collide_under_one_key_differ_under_others():
     rng = random.Random(1)
     tags = {
         tuple(site * posting_rows.salt_of(0x30 + place) % 2**64 >> 56 for place in range(8)) for site in some_sites(rng)

@@ -25,7 +25,7 @@ def tally(verdicts: list[dict[str, Any]], site: str = SITE) -> list[dict[str, An
     return yielding(site, [counts])
 
 
-def test_a_parameter_whose_pages_repeat_those_without_it_is_named() -> None:
+def test_a_url_parameter_that_repeats_pages_is_named() -> None:
     lists = [verdict(f"http://a.example/{n}") for n in range(340)]
     sorted_lists = [verdict(f"http://a.example/{n}?sort=up", f"http://a.example/{n}") for n in range(338)]
     (found,) = tally([*lists, *sorted_lists, *(verdict(f"http://a.example/x{n}?sort=up") for n in range(2))])

@@ -100,7 +100,7 @@ def test_all_agree_on_owners(a, b):
 
 
 @pytest.mark.parametrize("url", [b"", b"http:/a/b/c", b"http://a.test", b"http://\xff.test/"])
-def test_a_record_whose_url_has_no_owner_is_damaged(url):
+def test_a_record_without_a_url_owner_is_damaged(url):
     """It is refused where the log is read: `owner` would end the matcher without naming the record."""
     (record,) = sketch_pages([Page("http://a.test/long-enough", b"<p>some words")], Scheme(seed=1))
     header = Header(record)

@@ -128,7 +128,7 @@ def verdicts(pages: Sequence[tuple[str, str]], **decider: bool) -> list[tuple[Ki
     return [(Kind(verdict.verdict), str(verdict.evidence.get("by", ""))) for verdict in emitted]
 
 
-def test_pages_of_equal_words_whose_titles_differ_in_signs_or_case_are_two() -> None:
+def test_equal_words_under_titles_that_differ_in_signs_or_case_are_two_pages() -> None:
     signs = ("op_1.html", "operator*"), ("op_2.html", "operator+")
     case = ("eth.html", "KEY_Eth"), ("eth_small.html", "KEY_eth")
     for pages in (signs, case):
@@ -140,7 +140,7 @@ def test_pages_of_equal_words_whose_titles_differ_in_signs_or_case_are_two() -> 
     assert third[2] == (Kind.EXACT_DUPLICATE, "digest")
 
 
-def test_pages_of_equal_words_whose_urls_differ_in_signs_are_two() -> None:
+def test_equal_words_under_urls_that_differ_in_signs_are_two_pages() -> None:
     assert verdicts([("operator*.html", ""), ("operator%25.html", "")])[1][0] is not Kind.EXACT_DUPLICATE
     assert verdicts([("#/operator*", ""), ("#/operator%25", "")])[1][0] is not Kind.EXACT_DUPLICATE
     for other in ("a_b.html", "a.b.html", "c/a-b.html", "a-b.html?x=*", "c.html"):

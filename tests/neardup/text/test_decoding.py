@@ -474,7 +474,7 @@ def test_utf16_in_pieces_keeps_its_pairs(units: list[int], little: bool, bytes_m
 @pytest.mark.parametrize(
     ("byte", "charset"), [(0xA1, "windows-874"), (0xB1, "shift_jis"), (0xFF, "euc-jp"), (0x80, "windows-1252")]
 )
-def test_what_triples_as_utf8_takes_no_more_memory_than_others(byte: int, charset: str) -> None:
+def test_decoding_text_that_triples_as_utf8_has_bounded_memory(byte: int, charset: str) -> None:
     """One byte that becomes three: 10 MB once took 30 MB of UTF-8, of a text of 20 MB, and the tokens of all of it."""
     body = bytes([byte]) * 1_000_000
     decode(body[:1000], f"text/html; charset={charset}", 1000)

@@ -63,7 +63,7 @@ def test_a_fold_is_folded_and_at_most_twice_as_long():
 @pytest.mark.skipif(unicodedata.unidata_version != oracle.PINNED, reason="Python has another Unicode version")
 # The golden digest below pins the table.
 @pytest.mark.whole
-def test_the_table_is_what_the_generator_writes():
+def test_unicode_table_equals_the_output_of_its_generator():
     assert unicode_table.TABLE.read_text("ascii") == "\n".join(unicode_table.lines()) + "\n"
 
 

@@ -81,7 +81,7 @@ def test_headings_are_whole_at_80_columns(monkeypatch: pytest.MonkeyPatch, capsy
 
 
 @pytest.mark.parametrize("width", [40, 72, 80, 81, 100, 160])
-def test_no_heading_of_the_papers_tables_is_broken_in_a_word(
+def test_headings_of_paper_tables_break_between_words(
     width: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Rich leaves out letters of a heading when widths add up to those of the terminal."""

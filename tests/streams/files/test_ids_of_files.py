@@ -104,7 +104,7 @@ def test_ids_of_a_file_stay_when_it_is_moved_scanned_again_or_read_on(shell: She
     assert shell("explain", "moved.jsonl#3", "neardup-state").code == 0
 
 
-def test_ids_of_standard_input_belong_to_what_was_read(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ids_of_standard_input_depend_on_its_bytes(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
     import io
     from types import SimpleNamespace
 

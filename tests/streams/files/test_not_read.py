@@ -72,7 +72,7 @@ def test_a_folder_with_by_products_alone_beside_its_archives_is_read_without_a_p
     assert "passed over, by their names: 4 files (2 hidden, 1 .log, 1 .md5)" in ended.out
 
 
-def test_what_lies_beside_pages_is_counted(shell: Shell) -> None:
+def test_files_beside_pages_are_counted(shell: Shell) -> None:
     folder = site(shell.folder / "site")
     for name in ("style.css", "a.js", "b.js", "logo.png", "manifest.json", "table.csv", "feed.xml", "page.php"):
         (folder / name).write_bytes(b"x")
@@ -153,7 +153,7 @@ def archive(tmp_path: Path, pages: int) -> bytes:
     return write_warc(tmp_path / "one.warc.gz", crawl(pages), base=f"http://{pages}.example/").read_bytes()
 
 
-def test_what_else_lies_in_a_wacz_file_is_passed_over_or_named(shell: Shell) -> None:
+def test_other_members_of_a_wacz_file_are_passed_over_or_named(shell: Shell) -> None:
     members = {"archive/a.warc.gz": archive(shell.folder, 3), "archive/sub/": b""}
     members |= {f"archive/{name}": b"x" for name in (".DS_Store", "a.warc.gz.md5", "._a.warc.gz", "sub/b.bin")}
     members |= {"archive/b.warc.gz.open": b"x"}
@@ -191,7 +191,7 @@ def test_a_damaged_or_encrypted_member_of_a_wacz_file_costs_no_other(tmp_path: P
     assert ["2.warc.gz" in not_read.lines[1], "3.warc.gz is encrypted" in not_read.lines[0]] == [True, True]
 
 
-def test_a_pattern_of_urls_names_what_it_does_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_url_pattern_names_files_that_are_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     store = fsspec.filesystem("memory")
     for name in ("a.jsonl", "b.jsonl", "b.jsonl.md5", "sub/c.jsonl"):
         store.pipe(f"/notread/{name}", b'{"url":"http://a/","body":"x"}\n')
@@ -226,7 +226,7 @@ def test_standard_input_may_have_any_format(tmp_path: Path) -> None:
     assert not_read.lines == []
 
 
-def test_a_partition_and_a_backfill_name_what_they_do_not_read(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_partition_and_backfill_name_files_that_are_not_read(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
     (shell.folder / "crawl").mkdir()
     write_json_lines(shell.folder / "crawl" / "a.jsonl", crawl(4))
     (shell.folder / "crawl" / "b.warc.gz.open").write_bytes(b"x")

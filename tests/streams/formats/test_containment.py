@@ -65,7 +65,7 @@ def test_contained_gives_the_reason_of_a_bad_page() -> None:
 
 
 @pytest.mark.parametrize("error", [MemoryError(), KeyboardInterrupt(), InvariantBroken("x"), BodiesAway("x", store="")])
-def test_contained_lets_pass_what_is_no_fault_of_a_page(error: BaseException) -> None:
+def test_contained_raises_errors_that_are_no_fault_of_a_page(error: BaseException) -> None:
     with pytest.raises(type(error)):
         contained(raising(error), str)
 
@@ -184,9 +184,7 @@ def test_file_rejects_a_page_at_which_its_decoder_fails(
     assert str(line.fields["file"]) == str(path)  # type: ignore[attr-defined]
 
 
-def test_file_whose_reader_fails_says_that_the_rest_is_not_read(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_failing_reader_reports_the_unread_rest_of_its_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = file_of(tmp_path, "parquet", [URL, BAD])
 
     def rows_of(*_: Any) -> Iterator[Any]:

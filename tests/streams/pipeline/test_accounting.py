@@ -122,7 +122,7 @@ def test_a_record_that_cannot_be_is_refused_or_left_out(spoil: object, why: str)
     assert found.marks[SOURCE, 0].offset == 2
 
 
-def test_cut_in_any_way_and_sent_again_everything_counts_once() -> None:
+def test_accounting_counts_repeated_ranges_once() -> None:
     chance = random.Random(1)
     everything = {p: [record(p, o) for o in range(30) if chance.random() < 0.7] for p in range(3)}
     places = [(Header(r).partition, Header(r).offset) for held in everything.values() for r in held]

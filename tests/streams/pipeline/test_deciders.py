@@ -95,7 +95,7 @@ def test_pages_of_before_and_after_are_explained(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_it_must_be_asked_for(tmp_path: Path) -> None:
+def test_another_decider_needs_the_option_new_decider(tmp_path: Path) -> None:
     path = changed(tmp_path)
     loose = replace(STRICT, tape_min=0.5)
     with pytest.raises(StateError, match=r"\(tape_min 0.99 -> 0.5\); use .* or add --new-decider"):

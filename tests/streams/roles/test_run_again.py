@@ -72,7 +72,9 @@ def test_run_starts_again_after_a_silence(monkeypatch: pytest.MonkeyPatch, error
 
 
 @pytest.mark.parametrize("error", [StateError("disk"), SourceGap("gap"), InvariantBroken("bug")])
-def test_run_ends_for_what_a_restart_does_not_repair(monkeypatch: pytest.MonkeyPatch, error: NeardupError) -> None:
+def test_run_ends_for_errors_that_a_restart_does_not_repair(
+    monkeypatch: pytest.MonkeyPatch, error: NeardupError
+) -> None:
     assert not Played(monkeypatch, error, Restarts(), reached=True).again
 
 

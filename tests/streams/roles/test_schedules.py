@@ -93,7 +93,7 @@ def test_schedules_that_failed_once_pass(printed: str) -> None:
 
 
 @pytest.mark.seeds(12, 60)
-def test_also_where_pages_are_sketched_and_judged(seed: int) -> None:
+def test_schedules_with_real_sketches_end_in_the_verdicts_of_the_fold(seed: int) -> None:
     played(seed)
 
 

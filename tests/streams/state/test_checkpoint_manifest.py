@@ -22,7 +22,7 @@ GOOD = {
 }
 
 
-def test_manifest_from_json_reads_what_to_json_writes() -> None:
+def test_manifest_json_round_trip() -> None:
     manifest = Manifest(7, 1, "s", "d", "l", "0.1.0", (StoredFile("index/a", 3, "ab"),))
     assert manifest.to_json() == json.dumps(GOOD, sort_keys=True, separators=(",", ":")).encode()
     assert Manifest.from_json(manifest.to_json(), "here") == manifest

@@ -109,7 +109,7 @@ def test_an_arc_file_comes_out_as_warc(shell: Shell) -> None:
     assert len(set(ids)) == len(ids) > len(kept)
 
 
-def test_a_source_whose_scan_has_not_ended_is_named(shell: Shell) -> None:
+def test_copy_names_a_source_with_an_unfinished_scan(shell: Shell) -> None:
     write_json_lines(shell.folder / "a.jsonl", crawl(3))
     write_json_lines(shell.folder / "b.jsonl", crawl(2), "http://b.example/")
     assert shell("scan", "a.jsonl", "b.jsonl").code == 0

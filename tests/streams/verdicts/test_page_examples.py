@@ -190,7 +190,7 @@ def row(example: Example, folder: Path) -> str:
 @pytest.mark.parametrize(
     ("page", "examples"), [("rules/default-rule.md", STEPS), ("limits.md", LIMITS)], ids=["default rule", "limits"]
 )
-def test_the_table_of_examples_is_what_compare_prints(page: str, examples: Sequence[Example], tmp_path: Path) -> None:
+def test_page_examples_equal_the_output_of_compare(page: str, examples: Sequence[Example], tmp_path: Path) -> None:
     text = (RULES.parent / page).read_text()
     assert [line for line in (row(each, tmp_path) for each in examples) if line not in text] == []
 
@@ -200,7 +200,7 @@ def test_each_step_of_the_default_rule_has_an_example() -> None:
     assert named == {step.name for step in rules.RULES["verified"].steps}
 
 
-def test_the_example_of_siblings_is_what_an_index_decides() -> None:
+def test_page_example_of_siblings_equals_the_decision_of_an_index() -> None:
     """Compare has no counts of siblings: `neardup.open_index` has."""
     rooms = [side(f"a.example/room{n}.html", "Room", [*TEXT, "room", str(n)]) for n in (1, 2, 3)]
     with open_index(scheme=Scheme(seed=FIXED_SEED)) as index:

@@ -39,7 +39,7 @@ def test_verdicts_behind_a_left_out_one_wait_until_it_is_read_again() -> None:
     assert progress.ends(2) == {A: 9}
 
 
-def test_a_batch_whose_partition_went_while_it_was_taken_in_waits_with_its_first() -> None:
+def test_batch_of_a_revoked_partition_is_taken_from_its_first_verdict() -> None:
     progress = PartitionProgress()
     assert progress.accepts(verdict(A, 3, 4), {A}, 4)
     progress.skipped(A, 4, 3)
