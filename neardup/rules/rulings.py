@@ -1,9 +1,10 @@
 """Decides pairs by the rule of a decider: one kernel for all rules that compare sketches.
 
-    from neardup.rules.rulings import decide, find_site, tables_of
+    from neardup.rules.rulings import decide, one_page, tables_of
+    from neardup.rules.sites import find_site
 
-A kernel calls `decide` for each pair; `tables_of` gives it the decider as arrays. `OnlineRule` and `rule_on` are the
-same for Python.
+A kernel calls `decide` for each pair, and `find_site` once for each page; `tables_of` gives it the decider as arrays.
+`OnlineRule` and `rule_on` are the same for Python.
 """
 
 from collections.abc import Sequence

@@ -115,10 +115,6 @@ class Model:
         path, leaf = _way(self.tree, values)
         return ModelDecision(leaf.duplicate, rule_text(path), leaf.share)
 
-    def duplicates(self, columns: Columns) -> npt.NDArray[np.bool_]:
-        """Decides many pairs: bool[pairs] from float64[pairs] by signal."""
-        return any_rule(self.rules, columns) if self.by == "rules" else along(self.tree, columns)[0]
-
     def to_json(self) -> dict[str, Any]:
         return {
             "version": MODEL_VERSION,

@@ -15,7 +15,7 @@ from neardup.errors import BadInput
 from neardup.pairs.pair import Pair
 from neardup.signals.idf import Idf
 from neardup.signals.model import Leaf, Model, model_of
-from neardup.signals.table import STEPS, in_steps
+from neardup.signals.table import in_steps
 
 #: Limit in characters, since the decider is written into every state directory and into the log.
 TEXT_MAX = 64_000
@@ -29,7 +29,7 @@ def _token_length(pair: Any) -> Any:
     return abs(pair.tokens_a - pair.tokens_b) / longer
 
 
-#: Functions by signal name. Each takes one Pair, or columns with the fields of a Pair.
+#: Functions by signal name. Each takes a Pair; `neardup.rules.learned` compiles them for records.
 OF_SKETCHES: Mapping[str, Callable[[Any], Any]] = {
     "same_site": lambda pair: pair.same_site * 1.0,
     "same_title": lambda pair: pair.same_title * 1.0,
@@ -43,11 +43,6 @@ OF_SKETCHES: Mapping[str, Callable[[Any], Any]] = {
 def sketch_signals(pair: Pair) -> dict[str, float]:
     """Computes all sketch signals of one pair, in the steps of `table`."""
     return {name: in_steps(float(of(pair))) for name, of in OF_SKETCHES.items()}
-
-
-def sketch_columns(pairs: Any, names: tuple[str, ...]) -> dict[str, np.ndarray]:
-    """Computes named sketch signals: float64[pairs] by name. pairs: columns with the fields of a Pair."""
-    return {name: np.floor(OF_SKETCHES[name](pairs) * STEPS + 0.5) / STEPS for name in names}
 
 
 def online_text(model: Model, where: str) -> str:

@@ -10,10 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from neardup.decider import ONLINE_RULES, Decider, SiteOverride
+from neardup.kernels import kernel
 from neardup.pairs.pair import Pair
 from neardup.rules import rule_of
 from neardup.rules.base import ruling_of
+from neardup.rules.records import BY, RULING, pairs_view, siblings_array
+from neardup.rules.rulings import decide, tables_of
 from neardup.rules.siblings import Siblings
+from neardup.rules.sites import find_site
 from tests.neardup.pairs.some_pairs import some_pair
 from tests.oracle import rulings
 from tests.whole import count
@@ -94,6 +98,30 @@ def test_rulings_of_random_pairs(rule: str) -> None:
     refusals = {*rule_of(replace(DECIDER, rule=rule)).refusals, "never_merge"}
     assert {by for accepted, by in found if not accepted} >= refusals
     assert any(accepted for accepted, _ in found)
+
+
+@kernel
+def decide_as_the_fold(text, ends, pairs, siblings, tables, out):
+    """The rulings on pairs of one page. text: the site of the page, then those of the candidates; ends: of each."""
+    one = find_site(tables, text, 0, ends[0])
+    for i in range(len(pairs)):
+        decide(pairs[i], one, find_site(tables, text, ends[i], ends[i + 1]), siblings[0], tables, out[i])
+
+
+@pytest.mark.parametrize("sites", SITES)
+def test_rulings_of_a_kernel_that_finds_the_sites(sites: dict[str, SiteOverride]) -> None:
+    random = Random(8)
+    names = random.choices((*NAMES, "", "a.or", "a.orgs", "z.org"), k=300)
+    text = "".join(names).encode()
+    ends = np.cumsum([len(name.encode()) for name in names])
+    decider = replace(DECIDER, sites=sites)
+    numbers = np.array([some_pair(random) for _ in names[1:]], np.float64)
+    out = np.zeros(len(numbers), RULING)
+    siblings = siblings_array(Siblings(2, 1))
+    decide_as_the_fold(np.frombuffer(text, np.uint8), ends, pairs_view(numbers), siblings, tables_of(decider), out)
+    wanted = rule_of(decider).rulings(numbers, decider, Siblings(2, 1), (names[0], names[1:]))
+    assert out.tolist() == wanted.tolist()
+    assert ("never_merge" in {BY[by] for by in out["by"].tolist()}) == any(one.never_merge for one in sites.values())
 
 
 _NUMBERS = {bool: st.booleans(), float: st.floats(0, 1), int: st.sampled_from((0, 1, 2, 3, 20, 49, 50, 400))}

@@ -47,12 +47,12 @@ def test_our_lines_decide_as_the_learner_does() -> None:
         )
         theirs.fit(np.column_stack(list(known.columns.values())), known.truth)
         model = model_of(json.dumps(Model(tuple(known.columns), tree).to_json()), "m")
-        found = model.duplicates(unseen.columns)
+        found = along(model.tree, unseen.columns)[0]
         expected = theirs.predict(np.column_stack(list(unseen.columns.values())))
         # a threshold is between two values that were seen; new values may lie between it and the middle of its step
         assert (found == expected).mean() > 0.999
         assert np.array_equal(
-            model.duplicates(known.columns), theirs.predict(np.column_stack([*known.columns.values()]))
+            along(model.tree, known.columns)[0], theirs.predict(np.column_stack([*known.columns.values()]))
         )
 
 
