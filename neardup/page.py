@@ -1,5 +1,6 @@
 """One fetch of one URL."""
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import product
 
@@ -18,12 +19,13 @@ class Page:
     Args:
         url: URL as the crawler fetched it. For a document with an id, use `url_of_id(id)`. Surrogates that stand for
             bytes (`bytes.decode("utf-8", "surrogateescape")`) are percent-encoded.
-        body: bytes as fetched. None: the page is gone (a tombstone), whether or not the index has the URL.
+        body: bytes as fetched; a `bytearray`, a `memoryview` and other buffers of bytes are copied. None: the page is
+            gone (a tombstone), whether or not the index has the URL.
         content_type: value of the HTTP header. If it is empty, a body with tags is HTML.
         fetched_at: fetch time in milliseconds since 1970. Seconds, a date as text and a `datetime` are converted to
             milliseconds (`neardup.fetch_times`). None: the greatest fetch time of the pages that the index judged
             before.
-        status: HTTP status; 404 and 410 mean that the page is gone.
+        status: HTTP status; 404 and 410 mean that the page is gone. Numbers may be numpy scalars.
         problem: reason why the source could not read the page. A page with a reason is rejected.
         score: the crawler's score of the page, 0 to 1, for canonical policies (`neardup.canonical`). It changes no
             verdict.
@@ -52,9 +54,12 @@ class Page:
 
     def __post_init__(self) -> None:
         if not (self.fetched_at is None or is_ms(self.fetched_at)):
-            self._read_time(self.fetched_at)
+            self._read_time(_plain_number(self.fetched_at))
         given = (self.url, self.body, self.content_type, self.fetched_at, self.status, self.problem, self.score)
         if tuple(map(type, given)) not in _USUAL:  # the quick check, once a page
+            for (name, convert), value in zip(_PLAIN.items(), given, strict=True):
+                object.__setattr__(self, name, convert(value))
+            given = (self.url, self.body, self.content_type, self.fetched_at, self.status, self.problem, self.score)
             for (name, kind, required), value in zip(_REQUIRED, given, strict=True):
                 if isinstance(value, bool) or not isinstance(value, kind):
                     of = f" of {self.url!r:.200}" if name != "url" else ""
@@ -66,6 +71,7 @@ class Page:
             raise BadPage("score is not a number from 0 to 1")
 
     def _read_time(self, given: object) -> None:
+        object.__setattr__(self, "fetched_at", given)
         if is_readable(given):
             found = read_time(given)
             object.__setattr__(self, "fetched_at", found.ms)
@@ -82,6 +88,37 @@ class Page:
         return page
 
 
+def _plain_text(given: object) -> object:
+    """Return the text of a subclass of `str`; other values as they are."""
+    return str(given) if isinstance(given, str) else given
+
+
+def _plain_bytes(given: object) -> object:
+    """Return the bytes of a buffer of bytes; other values, and text, as they are."""
+    if isinstance(given, str | bytes):
+        return bytes(given) if isinstance(given, bytes) else given
+    try:
+        view = memoryview(given)  # type: ignore[arg-type]
+    except TypeError:
+        return given
+    return view.tobytes() if view.itemsize == 1 else given
+
+
+def _plain_number(given: object) -> object:
+    """Return the number of a numpy scalar, which is known by its attributes; other values as they are."""
+    return given.item() if hasattr(given, "item") and getattr(given, "ndim", None) == 0 else given
+
+
+#: Makes values of a field plain that mean one of its types.
+_PLAIN: Mapping[str, Callable[[object], object]] = {
+    "url": _plain_text,
+    "body": _plain_bytes,
+    "content_type": _plain_text,
+    "fetched_at": _plain_number,
+    "status": _plain_number,
+    "problem": _plain_text,
+    "score": _plain_number,
+}
 _NONE = type(None)
 #: Name of a field, its types, and the phrase for errors.
 _REQUIRED: tuple[tuple[str, tuple[type, ...], str], ...] = (

@@ -9,10 +9,11 @@ import threading
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, suppress
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import orjson
 import pytest
 
@@ -350,7 +351,8 @@ def test_sketch_and_compare_name_bad_arguments() -> None:
             "<p>text",
             r"Page\.body of 'https://a\.example/' must be bytes .encode text as UTF-8.*, not '<p>text'",
         ),
-        ("body", bytearray(b"x"), "bytearray"),
+        ("body", np.zeros(2), "of type ndarray"),
+        ("status", np.bool_(True), "of type bool"),
         ("content_type", None, r"Page\.content_type of 'https://a\.example/' must be a str, empty if .*, not None"),
         ("content_type", b"text/html", "of type bytes"),
         ("fetched_at", [5], r"a time, such as milliseconds since 1970, or None, not \[5\] of type list"),
@@ -365,6 +367,23 @@ def test_bad_page_field_is_named(field: str, value: object, words: str) -> None:
     given: dict[str, Any] = {"url": "https://a.example/", "body": b""}
     with pytest.raises(TypeError, match=words):
         Page(**{**given, field: value})
+
+
+def test_page_takes_buffers_and_numpy_scalars() -> None:
+    plain = Page("https://a.example/", b"text", "text/plain", 1_700_000_000_000, 404, "", 0.5)
+    url, kind = np.str_(plain.url), np.str_("text/plain")
+    for body in (bytearray(b"text"), memoryview(b"text"), np.bytes_(b"text"), np.frombuffer(b"text", np.uint8)):
+        numbers = np.int64(1_700_000_000_000), np.int16(404), np.str_(""), np.float32(0.5)
+        made = Page(url, body, kind, *numbers)  # type: ignore[arg-type]
+        assert made == plain
+        assert [type(getattr(made, name)) for name in fields_of(made)] == [
+            type(getattr(plain, name)) for name in fields_of(plain)
+        ]
+    assert Page(plain.url, b"", fetched_at=np.float64(1_700_000_000)).fetched_at == plain.fetched_at  # type: ignore[arg-type]
+
+
+def fields_of(made: Page) -> list[str]:
+    return [each.name for each in fields(made)]
 
 
 @pytest.mark.parametrize("on_disk", [False, True])
