@@ -9,7 +9,7 @@ export UV_PYTHON_DOWNLOADS := never
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup browser jars rewritten compiled lint types imports check core tests-of test test-all unit beside alone plain bounds njit gate ablation commons web corpora simulate fuzz soak silence axe pyspark \
+.PHONY: help setup browser jars rewritten compiled lint types imports check core tests-of test test-all unit beside alone plain bounds njit gate ablation commons web corpora simulate fuzz soak silence axe frames pyspark \
 	test-axe test-cluster test-deploy test-java test-release test-shards test-large test-spark test-spark-large bench bench-large bench-curve bench-options bench-stream bench-views profile demo demo-kafka site lock clean
 
 help:
@@ -130,7 +130,7 @@ test-all: $(READY)
 # What builds images, installs packages or needs several brokers runs alone, one test after another. A tool that cannot
 # be had fails its own tests, and keeps no other from running.
 ALONE := tests/cluster tests/deploy tests/release tests/spark tests/kafka/test_silence.py
-beside: $(READY) browser jars axe
+beside: $(READY) browser jars axe frames
 	$(PYTEST) --all $(WAITING) $(SLOWEST) tests $(ALONE:%=--ignore=%)
 
 alone: $(READY) browser jars pyspark
@@ -140,6 +140,8 @@ alone: $(READY) browser jars pyspark
 # What tests of `make test-all` need besides: without, they fail. Spark's engine has 490 MB.
 axe: $(READY)
 	-npm install --silent --no-save --prefix build/axe axe-core
+frames: $(READY)
+	-$(BIN)/python -m pip install --quiet polars pyarrow
 pyspark: $(READY)
 	-$(BIN)/python -m pip install --quiet "pyspark>=4.0,<5"
 

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from neardup.sketch.sketch_record import Sketch
     from neardup.verdict import Kind, Verdict
     from streams.library.deduplicator import Deduplicator, open_index
+    from streams.library.tables import dedupe
 
 __all__ = [
     "BadInput",
@@ -31,11 +32,13 @@ __all__ = [
     "StateError",
     "Verdict",
     "compare",
+    "dedupe",
     "open_index",
     "sketch_pages",
 ]
 
-#: Modules of the public names. `open_index` opens state directories, which `streams` reads and writes.
+#: Modules of the public names. `open_index` opens state directories, which `streams` reads and writes; `dedupe` builds
+#: on it.
 _MODULES = {
     "neardup.decider": ("Decider", "SiteOverride"),
     "neardup.errors": ("BadInput", "CorruptRecord", "InvariantBroken", "NeardupError", "StateError"),
@@ -47,6 +50,7 @@ _MODULES = {
     "neardup.sketch.sketch_record": ("Sketch",),
     "neardup.verdict": ("Kind", "Verdict"),
     "streams.library.deduplicator": ("Deduplicator", "open_index"),
+    "streams.library.tables": ("dedupe",),
 }
 
 

@@ -24,6 +24,13 @@ LATER = [
 ]
 
 
+def test_the_example_of_a_table_prints_what_the_page_shows(capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("pandas")
+    page = "streams/library/deduplicate-a-table.md"
+    run(page)
+    assert capsys.readouterr().out == (ROOT / page).read_text().partition("```text\n")[2].partition("```")[0]
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("page", "queried", "later"),

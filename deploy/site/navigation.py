@@ -36,6 +36,7 @@ GROUPS: Sequence[tuple[str, Sequence[Entry]]] = (
         "How-to",
         (
             Entry("Scan a crawl", "scan-a-crawl.html", "streams/scan/scan-a-crawl.md"),
+            Entry("Deduplicate a table", "deduplicate-a-table.html", "streams/library/deduplicate-a-table.md"),
             Entry("Use the library", "use-as-a-library.html", "neardup/use-as-a-library.md"),
             Entry("Run on Kafka", "run-on-kafka.html", "deploy/run-on-kafka.md"),
             Entry("Install on Kubernetes", "kubernetes.html", "helm/neardup/README.md"),

@@ -8,6 +8,7 @@ import pytest
 from neardup import canonical, page, scheme
 from neardup.pairs import scoring
 from streams.library import deduplicator as library
+from streams.library import tables
 
 
 def examples_of(module: ModuleType) -> list[doctest.DocTest]:
@@ -19,7 +20,7 @@ def examples_of(module: ModuleType) -> list[doctest.DocTest]:
     return found
 
 
-EXAMPLES = [test for module in (library, canonical, page, scheme, scoring) for test in examples_of(module)]
+EXAMPLES = [test for module in (library, tables, canonical, page, scheme, scoring) for test in examples_of(module)]
 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=[test.name for test in EXAMPLES])
