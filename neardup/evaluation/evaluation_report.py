@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from neardup.errors import BadInput
 from neardup.evaluation.corpus import CorpusCounts
 from neardup.evaluation.henzinger_choice_tables import combined_section, t_section
+from neardup.evaluation.henzinger_choices import knee_warnings
 from neardup.evaluation.henzinger_label_tables import (
     b_judged,
     c_judged,
@@ -109,7 +110,7 @@ def evaluate(study: CrawlStudy) -> Evaluation:
     if study.run is not None:
         sections.append(run_section(study.run, study, study.editions))
     sections += [hosts_section(study.corpus.urls), *(part(study) for part in _PARTS)]
-    notes = [*study.notes, *study.labels.problems()]
+    notes = [*study.notes, *study.labels.problems(), *knee_warnings(study)]
     if not study.b.whole or not study.c.whole:
         notes.append("The larger graph keeps only a sample of its pairs; its counts and degrees are exact.")
     if study.texts.problems:

@@ -1,9 +1,12 @@
 """Builds table 10 with its plots, and the choice of t (Henzinger 2006, sections 3.1 to 3.5)."""
 
+from collections import Counter
+
 import numpy as np
 
 from neardup.evaluation import henzinger_published as published
 from neardup.evaluation.henzinger_choices import (
+    DRAWS,
     KEPT_MIN,
     LABELS_MIN,
     Cutoff,
@@ -12,9 +15,11 @@ from neardup.evaluation.henzinger_choices import (
     equal_correct,
     estimates,
     find_knee,
+    knee_draws,
     together,
 )
 from neardup.evaluation.henzinger_label_tables import by_site, drawn_evenly, judged_table
+from neardup.evaluation.henzinger_pairs_tables import SHOWN_MAX
 from neardup.evaluation.labels import Judgement
 from neardup.evaluation.sections import (
     Cell,
@@ -50,7 +55,7 @@ def combined_section(study: CrawlStudy) -> Section:
     everything = curve(study, similar)
     knee = find_knee(study)
     section.plots += [*_precision_plot(everything, knee), *_r_plot(knee)]
-    section.tables.append(_cutoffs(knee))
+    section.tables += [_cutoffs(knee), *_draws(study, knee)]
     cutoff = published.COMBINED_CUTOFF if knee.chosen is None else knee.chosen
     kept = knee.s2 & (study.c_similarity >= cutoff)
     name = f"Pairs of S2 that cutoff {cutoff} keeps"
@@ -109,6 +114,39 @@ def _site_split(study: CrawlStudy, knee: Knee, cutoff: int) -> ResultTable:
         "misses."
     )
     return ResultTable("10-site-split", "The site split, estimated", columns, rows, note)
+
+
+def _draws(study: CrawlStudy, knee: Knee) -> list[ResultTable]:
+    """Tabulates how far the knee, and what S2 says of it, depend on the halves that were drawn."""
+    correct = study.judged(Judgement.CORRECT)
+    draws = [draw for draw in knee_draws(study) if draw.chosen is not None]
+    figures = [_of_s2(study, draw, correct) for draw in draws]
+    own = (None, None, None) if knee.chosen is None else _of_s2(study, knee, correct)
+    names = ("cutoff at the knee", "precision on S2", "R on S2")
+    papers = (published.COMBINED_CUTOFF, published.COMBINED_ROWS["all"].correct, published.COMBINED_R)
+    rows: list[list[Cell]] = []
+    for at, (name, mine, paper) in enumerate(zip(names, own, papers, strict=True)):
+        values = [value for found in figures if (value := found[at]) is not None]
+        points: list[Cell] = [float(np.quantile(values, q)) if values else None for q in (0.5, 0.025, 0.975)]
+        rows.append([name, mine, *points, paper])
+    columns = text("") | number("this draw", "median", "2.5%", "97.5%", "paper")
+    caption = f"The knee over {DRAWS} draws of S1 and S2; {len(draws):,} have one"
+    note = "The draws halve one sample (ours); another sample would differ more."
+    drawn = Counter(draw.chosen for draw in draws)
+    counts = sorted(drawn.items(), key=lambda one: (-one[1], one[0] or 0))[:SHOWN_MAX]
+    common: list[list[Cell]] = [[cutoff, many, many / DRAWS] for cutoff, many in counts]
+    frequent = count("cutoff", "draws") | share("share")
+    return [
+        ResultTable("10-draws", caption, columns, rows, note),
+        ResultTable("10-draws-cutoffs", "The most frequent knees", frequent, common),
+    ]
+
+
+def _of_s2(study: CrawlStudy, knee: Knee, correct: Mask) -> tuple[int | None, float | None, float | None]:
+    """Returns the cutoff of a knee, and its precision and R on S2."""
+    kept = knee.s2 & (study.c_similarity >= (knee.chosen or 0))
+    right = int((kept & correct).sum())
+    return knee.chosen, ratio(right, int(kept.sum())), ratio(right, int((knee.s2 & correct).sum()))
 
 
 def _cutoffs(knee: Knee) -> ResultTable:

@@ -12,7 +12,8 @@ than LABELS_MIN labelled pairs is merged with the next ones.
 among the pairs kept, undecided ones included) and R (correct pairs kept, of all correct ones of S1). The knee is the
 cutoff whose point (R, precision), both scaled to 0..1 over the range of the curve, lies farthest above the straight
 line between the curve's ends; of equal ones the lowest. Cutoffs that keep fewer than KEPT_MIN pairs are ignored. S2,
-not used for choosing, measures the cutoff.
+not used for choosing, measures the cutoff. The knee depends on the halves that were drawn, so it is chosen again for
+DRAWS draws (ours), whose middle 95% are its interval.
 
 **Site split**: it has no sample of its own and is estimated from its parts: the pairs of each part in the whole graph,
 times the share of correct ones among the part's labelled pairs (for the combined algorithm, those of S2).
@@ -26,7 +27,7 @@ import numpy as np
 import numpy.typing as npt
 
 from neardup.evaluation.graphs import Graph
-from neardup.evaluation.henzinger_published import C_LEVELS, C_MIN
+from neardup.evaluation.henzinger_published import C_LEVELS, C_MIN, COMBINED_CUTOFF
 from neardup.evaluation.labels import Judgement
 from neardup.evaluation.sampling import SAME_SITE, TWO_SITES
 from neardup.evaluation.sections import ratio
@@ -38,6 +39,11 @@ KEPT_MIN = 10
 LABELS_MIN = 5
 #: Cutoffs that are tried.
 CUTOFFS = range(300, 385)
+#: Draws of halves for the interval of the knee.
+DRAWS = 200
+#: A knee is warned of below half of the paper's 1,910 labelled B pairs, and if its interval is wider than two of the
+#: paper's ranges of C-similarity (3 bits each).
+KNEE_PAIRS_MIN, KNEE_BITS_MAX = 955, 6
 _Counts = npt.NDArray[np.int64]
 _Numbers = npt.NDArray[np.float64]
 
@@ -64,29 +70,51 @@ class Knee:
     chosen: int | None
 
 
-def halves(study: CrawlStudy) -> tuple[Mask, Mask]:
-    """Splits the labelled B pairs into two halves by a hash of pages and seed."""
+def halves(study: CrawlStudy, draw: int = 0) -> tuple[Mask, Mask]:
+    """Splits the labelled B pairs into two halves by a hash of pages, seed and number of the draw."""
     places = np.flatnonzero(study.of_b)
     one = np.zeros(len(study.labels), bool)
-    one[places[np.argsort(study.ranks(places, 0x51), kind="stable")][: (len(places) + 1) // 2]] = True
+    ranks = study.ranks(places, 0x51 + (draw << 8))
+    one[places[np.argsort(ranks, kind="stable")][: (len(places) + 1) // 2]] = True
     return one, study.of_b & ~one
 
 
 def curve(study: CrawlStudy, mask: Mask) -> list[Cutoff]:
     """Measures each cutoff on the labelled pairs in mask."""
     correct = study.judged(Judgement.CORRECT)
-    whole = int((mask & correct).sum())
-    out = []
-    for cutoff in CUTOFFS:
-        kept = mask & (study.c_similarity >= cutoff)
-        n, right = int(kept.sum()), int((kept & correct).sum())
-        out.append(Cutoff(cutoff, n, ratio(right, n), ratio(right, whole)))
-    return out
+    levels = np.maximum(study.c_similarity, 0)
+    kept, right = (
+        np.cumsum(np.bincount(levels[pairs], minlength=385)[::-1])[::-1].tolist() for pairs in (mask, mask & correct)
+    )
+    return [Cutoff(at, kept[at], ratio(right[at], kept[at]), ratio(right[at], right[0])) for at in CUTOFFS]
 
 
-def find_knee(study: CrawlStudy) -> Knee:
-    """Finds the cutoff on S1, as the module describes; none if the curve has fewer than three distinct points."""
-    s1, s2 = halves(study)
+def knee_draws(study: CrawlStudy) -> list[Knee]:
+    """Finds the knee for each of DRAWS draws of halves; the first is that of `find_knee`."""
+    return [find_knee(study, draw) for draw in range(DRAWS)]
+
+
+def knee_warnings(study: CrawlStudy) -> list[str]:
+    """Warns of a knee that depends on the draw or comes from a small sample; empty if there is no knee."""
+    pairs = int(study.of_b.sum())
+    knees = [knee.chosen for knee in knee_draws(study) if knee.chosen is not None] if pairs else []
+    if not knees:
+        return []
+    low, high = np.quantile(knees, (0.025, 0.975)).tolist()
+    if pairs >= KNEE_PAIRS_MIN and high - low <= KNEE_BITS_MAX:
+        return []
+    return [
+        f"The cutoff of the combined algorithm hangs on few labels: with {pairs:,} labelled B pairs the knee lies at "
+        f"{low:g} to {high:g} in 95% of {DRAWS} draws of halves. Label more, or keep the paper's {COMBINED_CUTOFF}."
+    ]
+
+
+def find_knee(study: CrawlStudy, draw: int = 0) -> Knee:
+    """Finds the cutoff on S1, as the module describes; none if the curve has fewer than three distinct points.
+
+    draw: number of the draw of halves.
+    """
+    s1, s2 = halves(study, draw)
     points = curve(study, s1)
     usable = [p for p in points if p.kept >= KEPT_MIN and p.precision is not None and p.r is not None]
     return Knee(s1, s2, points, _knee(usable))

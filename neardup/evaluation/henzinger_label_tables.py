@@ -156,6 +156,7 @@ def kinds_of_difference(study: LabelledStudy) -> Section:
         rows: list[list[Cell]] = [[row, *_part(study, whole, mask)] for row, mask in masks.items()]
         caption = f"Correct pairs of algorithm {name}"
         tables.append(ResultTable(f"5-differences-{name.lower()}", caption, text("what differs") | _PARTS, rows))
+    tables.append(_urls_by_c(study, correct, masks["URL only"], masks["all"]))
     about = (
         "The labellers' reasons; for a pair without any, the automatic draft, which patterns on differing words make."
     )
@@ -164,6 +165,30 @@ def kinds_of_difference(study: LabelledStudy) -> Section:
     if len(silent) > DRAFTS_MAX:
         about += f" Of {len(silent):,} pairs without a reason {DRAFTS_MAX:,} are looked at, chosen by seed."
     return Section("5", "Kinds of difference of the correct pairs", about, tables, missing=_missing(study, correct))
+
+
+def _urls_by_c(study: LabelledStudy, correct: Mask, urls: Mask, known: Mask) -> ResultTable:
+    """Tabulates the pairs of algorithm C that differ in URLs alone, by C-similarity.
+
+    correct: correct pairs. urls: those that differ in URLs alone. known: those whose difference is known.
+    """
+    c = study.c_similarity
+    levels = {published.c_level_name(low, high): (c >= low) & (c <= high) for low, high in published.C_LEVELS}
+    rows: list[list[Cell]] = []
+    for name, level in {**levels, "all": c >= 0}.items():
+        here = study.of_c & level
+        numbers = [int((here & part).sum()) for part in (c >= 0, correct, known, urls)]
+        of_correct = ratio(numbers[3], numbers[2])
+        of_all = None if of_correct is None else ratio(of_correct * numbers[1], numbers[0])
+        rows.append([name, *numbers, 0.0 if numbers[0] and not numbers[1] else of_all, of_correct])
+    columns = text("") | count("labelled pairs", "correct", "difference known", "differ in URLs alone")
+    columns |= share("share", "share of the correct pairs")
+    note = (
+        "Such a pair is correct, so its share of all labelled pairs is its share of the correct ones whose difference "
+        "is known, times the share of correct pairs. The paper names it for 376 to 378, the range with the most "
+        "undecided pairs."
+    )
+    return ResultTable("5-urls-by-c", "Pairs of algorithm C that differ in URLs alone", columns, rows, note)
 
 
 def reasons_of_undecided(study: LabelledStudy) -> Section:

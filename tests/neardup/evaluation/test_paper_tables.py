@@ -12,10 +12,10 @@ import pytest
 import neardup
 from neardup.evaluation import henzinger_pairs_tables
 from neardup.evaluation import sections as sections_module
-from neardup.evaluation.evaluation_report import answer
+from neardup.evaluation.evaluation_report import answer, evaluate
 from neardup.evaluation.henzinger_choice_tables import combined_section
-from neardup.evaluation.henzinger_choices import find_knee
-from neardup.evaluation.henzinger_label_tables import worst_sites
+from neardup.evaluation.henzinger_choices import DRAWS, find_knee, knee_draws, knee_warnings
+from neardup.evaluation.henzinger_label_tables import kinds_of_difference, worst_sites
 from neardup.evaluation.henzinger_pairs_tables import graph_section, hosts_section, levels_section
 from neardup.evaluation.labels import Judgement, Label, join_labels, label_of
 from neardup.evaluation.rule_tables import rules_section
@@ -120,6 +120,55 @@ def test_the_cutoff_is_judged_on_s2_by_site(study: CrawlStudy) -> None:
     assert rows[f"combined, cutoff {cutoff}"]["paper: R"] == 0.79
 
 
+def plain_knee(pairs: list[tuple[int, bool]]) -> int | None:
+    """The knee of labelled pairs (C-similarity, correct), in plain Python: the point farthest above the chord."""
+    right = sum(correct for _, correct in pairs)
+    points = []
+    for cutoff in range(300, 385):
+        kept = [correct for level, correct in pairs if level >= cutoff]
+        if len(kept) >= 10:
+            points.append((sum(kept) / right, sum(kept) / len(kept), cutoff))
+    (x0, x1), (y0, y1) = ((min(p[at] for p in points), max(p[at] for p in points)) for at in (0, 1))
+    scaled = [((x - x0) / (x1 - x0), (y - y0) / (y1 - y0), cutoff) for x, y, cutoff in points]
+    (ax, ay, _), (bx, by, _) = scaled[0], scaled[-1]
+    above = [((ax - bx) * (y - ay) - (ay - by) * (x - ax), -cutoff) for x, y, cutoff in scaled]
+    farthest = max(above, key=lambda one: (round(one[0], 12), one[1]))
+    return -farthest[1] if farthest[0] > 1e-12 else None
+
+
+def test_the_knee_is_drawn_again_from_other_halves(study: CrawlStudy) -> None:
+    """Each draw is recounted: its halves part the labelled B pairs, and its knee is that of the first half."""
+    correct = study.judged(Judgement.CORRECT)
+    draws = knee_draws(study)
+    assert len(draws) == DRAWS == 200
+    assert draws[0].chosen == find_knee(study).chosen
+    for draw in draws[:20]:
+        assert not (draw.s1 & draw.s2).any()
+        assert ((draw.s1 | draw.s2) == study.of_b).all()
+        assert abs(int(draw.s1.sum()) - int(draw.s2.sum())) <= 1
+        pairs = [(int(study.c_similarity[at]), bool(correct[at])) for at in np.flatnonzero(draw.s1)]
+        assert draw.chosen == plain_knee(pairs)
+    assert len({draw.s1.tobytes() for draw in draws}) == DRAWS
+
+
+def test_the_interval_of_the_knee_is_printed_and_a_wide_one_warned_of(study: CrawlStudy) -> None:
+    knees = sorted(draw.chosen for draw in knee_draws(study) if draw.chosen is not None)
+    tables = by_name([combined_section(study)])
+    row = rows_of(tables["10-draws"])["cutoff at the knee"]
+    low, high = (float(np.quantile(knees, share)) for share in (0.025, 0.975))
+    assert (row["median"], row["2.5%"], row["97.5%"]) == (float(np.median(knees)), low, high)
+    assert (row["this draw"], row["paper"]) == (find_knee(study).chosen, 355)
+    common = rows_of(tables["10-draws-cutoffs"])
+    counts = Counter(knees)
+    assert {cutoff: each["draws"] for cutoff, each in common.items()} == dict(
+        sorted(counts.items(), key=lambda one: (-one[1], one[0]))[:20]
+    )
+    (warning,) = knee_warnings(study)
+    assert f"{low:g} to {high:g}" in warning
+    assert f"{int(study.of_b.sum()):,} labelled B pairs" in warning
+    assert warning in evaluate(study).notes
+
+
 def test_the_site_split_is_estimated_from_its_parts(crawl: Crawl, study: CrawlStudy) -> None:
     """All pairs of C are labelled, so C's part is a count; the combined algorithm's is scaled up from S2."""
     knee = find_knee(study)
@@ -166,6 +215,40 @@ def test_sites_are_reported_of_all_pairs(crawl: Crawl, study: CrawlStudy) -> Non
     assert {site: row["incorrect pairs"] for site, row in every.items()} == wrong
     (name,) = {site for site in wrong if site.startswith("manual")}
     assert every[name]["share of all labelled pairs"] == wrong[name] / len(study.labels)
+
+
+def test_pairs_that_differ_in_urls_alone_are_counted_by_c_similarity(crawl: Crawl) -> None:
+    """Of the C pairs, judged by turns: URL alone, URL and time, time alone, incorrect."""
+    given = [(Reason.OWN_URL,), (Reason.OWN_URL, Reason.TIME_STAMP), (Reason.TIME_STAMP,), None]
+    study, urls = crawl.study(), crawl.corpus.urls
+    labels, turns = [], []
+    for turn, (a, b) in enumerate(zip(study.c.a.tolist(), study.c.b.tolist(), strict=True)):
+        reasons = given[turn % 4]
+        what = Judgement.INCORRECT if reasons is None else Judgement.CORRECT
+        labels.append(label_of(urls[a], urls[b], what, reasons=reasons or (), sample="C"))
+        turns.append((int(study.c.c_similarity[turn]), turn % 4))
+    rows = rows_of(by_name([kinds_of_difference(crawl.study(labels))])["5-urls-by-c"])
+    for name, low, high in (("376-378", 376, 378), ("379-381", 379, 381), (">= 382", 382, 384), ("< 376", 0, 375)):
+        here = [turn for level, turn in turns if low <= level <= high]
+        row = rows[f"C-similarity {name}"]
+        assert row["labelled pairs"] == len(here) > (4 if low == 376 else 0)
+        assert row["differ in URLs alone"] == here.count(0)
+        assert row["share"] == here.count(0) / len(here)
+        assert row["share of the correct pairs"] == here.count(0) / (len(here) - here.count(3))
+
+
+def test_pairs_without_a_known_difference_are_estimated(crawl: Crawl, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Half of the correct pairs have no reason, and no text to draft one from: the known half stands for them."""
+    monkeypatch.setattr(CrawlStudy, "draft", lambda self, place: None)
+    study, urls = crawl.study(), crawl.corpus.urls
+    labels = []
+    for turn, (a, b) in enumerate(zip(study.c.a.tolist(), study.c.b.tolist(), strict=True)):
+        reasons = ((Reason.OWN_URL,), (Reason.TIME_STAMP,), (), ())[turn % 4]
+        labels.append(label_of(urls[a], urls[b], Judgement.CORRECT, reasons=reasons, sample="C"))
+    row = rows_of(by_name([kinds_of_difference(crawl.study(labels))])["5-urls-by-c"])["all"]
+    known = sum(bool(label.reasons) for label in labels)
+    assert row["difference known"] == known
+    assert row["share"] == pytest.approx(sum(label.reasons == (Reason.OWN_URL,) for label in labels) / known)
 
 
 def test_an_undecided_pair_is_not_a_correct_one(study: CrawlStudy) -> None:
