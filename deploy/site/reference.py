@@ -120,7 +120,8 @@ def export_tables() -> str:
     )
     return (
         "# Export tables\n\n`neardup export --table NAME` writes one of these tables. The columns have this order; in a"
-        " table of web pages, those with ids are empty and come behind the others. Later versions only add columns.\n\n"
+        " table of web pages, those with ids are empty and come last, and in one of documents those with URLs. Later "
+        "versions only add columns.\n\n"
         f"{names}\n" + _table(("column", "tables", "type", "meaning"), rows)
     )
 

@@ -89,8 +89,10 @@ INTERNAL: Mapping[Name, tuple[str, ...]] = {
     "clusters": (),
     "verdicts": ("revision", *_PLACE, "scheme", "decider"),
 }
-#: Columns with ids: first in a table of documents, last in a table of web pages, where they are empty.
+#: Columns that stand last: those with ids in a table of web pages, where they are empty; those with URLs in a table of
+#: documents, where they are made of the ids, and of what such URLs have none.
 _IDS = ("id", "representative_id", "ids")
+_URLS = ("url", "representative", "canonical", "content_of", "alike", "members", "site")
 #: All columns of each table with their types, in the order of a row's values.
 TABLES: Mapping[Name, Mapping[str, str]] = {
     table: {name: COLUMNS[name][0] for name in (*names, *INTERNAL[table])} for table, names in _NAMES.items()
@@ -119,8 +121,8 @@ def exported(
     made = rows(name, verdicts, progress)
     first = list(next(made, ()))
     columns, names = list(TABLES[name]), _NAMES[name]
-    if not (first and _of_documents(first, columns)):
-        names = (*(each for each in names if each not in _IDS), *(each for each in names if each in _IDS))
+    last = _URLS if first and _of_documents(first, columns) else _IDS
+    names = (*(each for each in names if each not in last), *(each for each in names if each in last))
     names += INTERNAL[name] if all_columns else ()
     values = itemgetter(*map(columns.index, names))
     return {each: COLUMNS[each][0] for each in names}, map(values, chain([first] if first else [], made))

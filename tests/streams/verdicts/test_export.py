@@ -147,9 +147,12 @@ def test_documents_are_named_by_their_ids(shell: Shell) -> None:
 def test_columns_of_documents_begin_with_their_ids() -> None:
     (page,) = whole(random_verdicts(1))
     document = page | {"url": url_of_id("doc 1"), "site": "0000554b574367a8"}
-    for verdict, first, last in ((document, "id", "fetched_at"), (page, "url", "representative_id")):
+    for verdict, first, last in (
+        (document, ["id", "shown", "verdict", "representative_id"], "alike"),
+        (page, ["url", "shown", "verdict", "representative"], "representative_id"),
+    ):
         columns, (row,) = exported("urls", [verdict])
-        assert (next(iter(columns)), list(columns)[-1]) == (first, last)
+        assert (list(columns)[:4], list(columns)[-1]) == (first, last)
         assert set(columns) == set(TABLES["urls"]) - set(INTERNAL["urls"])
         found = dict(zip(columns, row, strict=True))
         assert (found["id"], found["site"]) == (("doc 1", None) if verdict is document else (None, page["site"]))
