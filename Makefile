@@ -10,7 +10,7 @@ export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
 .PHONY: help setup browser jars rewritten compiled lint types imports check core tests-of test test-all unit beside alone plain bounds njit gate ablation commons web corpora simulate fuzz soak silence axe frames pyspark \
-	test-axe test-cluster test-deploy test-java test-release test-shards test-large test-spark test-spark-large bench bench-large bench-curve bench-options bench-stream bench-views profile demo demo-kafka site lock clean
+	test-axe test-cluster test-deploy test-java test-release test-shards test-large test-spark test-spark-large bench bench-large bench-curve bench-options bench-stream bench-scale bench-views profile demo demo-kafka site lock clean
 
 help:
 	@echo "make demo        fetch real pages, scan them, write demo/report.html"
@@ -26,6 +26,7 @@ help:
 	@echo "make web         evaluate all rules on a made-up web with mirrors, PAGES=10000"
 	@echo "make corpora     the same on real pages, SETS=folder of the public archives"
 	@echo "make bench       speed against peers, as ratios, ONLY=group; bench-large: index of 1,000,000"
+	@echo "make bench-scale each stage of the stream on a broker by processes, for machines with many cores"
 	@echo "make simulate    the stream's roles under faults that seeds draw, SEEDS=10000"
 	@echo "make fuzz        a search for bytes that break a reader, MINUTES=5, ONLY=targets"
 	@echo "make soak        the stream under kills, zombies, torn copies, MINUTES=5; test-cluster: with one of three brokers lost"
@@ -266,6 +267,11 @@ profile: $(READY)
 
 bench-stream: $(READY)
 	$(BIN)/python tests/measure/bench/stream.py --out build/bench-stream.md
+
+# Each stage of the stream alone on a real broker, for machines with many cores: publishers, sketchers from 1 on, one
+# matcher, a judge with shards. SCALE: options of the script, as SCALE="--pages 200000 --heap 4g".
+bench-scale: $(READY) jars
+	$(BIN)/python tests/measure/bench/scale.py --out build/bench-scale.md $(SCALE)
 
 bench-views: $(READY)
 	$(BIN)/python tests/measure/bench/views.py --out build/bench-views.md

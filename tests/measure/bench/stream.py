@@ -3,9 +3,9 @@
     python tests/measure/bench/stream.py [--pages 3000] [--rounds 3] [--shards 2] [--out build/stream.md]
 
 Crawler, sketcher, matcher and indexer share one half of the machine's cores, and so does the scan; the broker has the
-other half, so that its time is not in the comparison (and is measured). Pages are generated, of about 50 kB. Latency is
-from the crawler's call to the indexer's hand, at a tenth of the pages/s seen; with --shards also that of a judge and
-one process with so many shards, at the same rate. Prints Markdown.
+other half, so that its time is not in the comparison (and is measured). Pages are those of the bench's crawl, of 50 kB.
+Latency is from the crawler's call to the indexer's hand, at a tenth of the pages/s seen; with --shards also that of a
+judge and one process with so many shards, at the same rate. Prints Markdown.
 """
 
 import argparse
@@ -38,7 +38,6 @@ import numpy as np  # noqa: E402
 import orjson  # noqa: E402
 from broker import eventually, kafka  # noqa: E402
 from compression import compressions  # noqa: E402
-from corpus import Corpus  # noqa: E402
 from line import Line  # noqa: E402
 from roles import Role  # noqa: E402
 
@@ -51,9 +50,10 @@ from streams.files.not_read import NotRead  # noqa: E402
 from streams.kafka.reader import TopicReader  # noqa: E402
 from streams.scan.scan import scan  # noqa: E402
 from streams.state.scan_directory import ScanDirectory  # noqa: E402
+from tests.measure.bench.crawl import Crawl  # noqa: E402
 from tests.streams.archives import http, record  # noqa: E402
 
-PAGE_WORDS = 7_000
+PAGE_BYTES = 50_000
 PARTITIONS = 4
 WARM_UP_PAGES = 64
 _TICK = os.sysconf("SC_CLK_TCK")
@@ -67,15 +67,12 @@ def halves() -> tuple[set[int], set[int]]:
 
 
 def write_archive(path: Path, pages: int) -> None:
-    """A WARC file of generated pages."""
-    corpus, written, number = Corpus(7, page_words=PAGE_WORDS), 0, 0
+    """A WARC file of about so many pages of the crawl."""
+    crawl = Crawl(pages, page_bytes=PAGE_BYTES)
     with path.open("wb") as file:
-        while written < pages:
-            event = corpus.event(number)
-            number += 1
-            if event.kind in ("new", "copy", "edited copy", "again", "edited", "replaced", "moved") and event.value:
-                file.write(record(event.key.decode(), http(event.value)))
-                written += 1
+        for page in crawl.pages():
+            if page.body is not None:
+                file.write(record(page.url, http(page.body)))
 
 
 def cpu_of(pid: int) -> float:
