@@ -11,6 +11,7 @@ from neardup.clusters.verdict_columns import KINDS, Form, VerdictColumns, blank
 from neardup.pairs.pair import Pair
 from neardup.rules import rule_of
 from neardup.rules.posted_keys import families_of
+from neardup.rules.records import BY
 
 #: In evidence, while it is recorded: number of the pair.
 MARK = "#pair"
@@ -45,7 +46,6 @@ class Rows:
 
     def __init__(self, records, decider, known):
         self.records, self.known, self.families = records, known, families_of(decider)
-        self.names = sorted({ruling.by for _, ruling, _ in known})
         self.offsets, self.heap, self.turned = {}, bytearray(b"some bytes before the first record"), []
 
     def at(self, record):
@@ -71,7 +71,7 @@ class Rows:
             np.array([page_id for page_id, _ in batch], np.int64),
             np.array([pair for pair, _, _ in self.known], np.float64).reshape(-1, len(Pair._fields)),
             np.array(self.turned, np.uint64),
-            self.names,
+            BY,
         )
 
     def fill(self, row, verdict, claim):
@@ -121,7 +121,7 @@ class Rows:
         for part in (proof, proof.get("nearest", {}), proof.get("reclaimed", {})):
             if (number := part.pop(MARK, None)) is not None:
                 _, ruling, records = self.known[number]
-                row["pair"], row["by"], row["whole"] = number, self.names.index(ruling.by), type(ruling.score) is int
+                row["pair"], row["by"], row["whole"] = number, BY.index(ruling.by), type(ruling.score) is int
                 row["score"], row["demand"], row["added"] = ruling.score, ruling.demand, ruling.added
                 if records is not None:
                     row["a_at"], row["b_at"] = map(self.at, records)
