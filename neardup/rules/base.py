@@ -156,6 +156,8 @@ class Rule:
     left_out: positions of steps that are left out, as bits, to measure the effect of a step.
     reads_tapes: whether thin pages and pages of very different lengths are excluded from the candidates.
     counts_siblings: whether the index keeps rows of names.
+    tells_equal_pages: whether pages of one site with equal words are two pages if their titles, or the signs at the
+        ends of their URLs, differ. `operator*` and `operator+` are.
     """
 
     name: str
@@ -170,6 +172,7 @@ class Rule:
     left_out: int = 0
     reads_tapes: bool = False
     counts_siblings: bool = False
+    tells_equal_pages: bool = False
 
     def without(self, *names: str) -> Self:
         """The rule without some of its steps, to measure their effect. The last step stays."""

@@ -54,7 +54,10 @@ PAIR = _records([(name, "f8") for name in Pair._fields])
 SIBLINGS = _records([(name, "i8") for name in ("others", "alike", "retitled", "moved")])
 _NUMBERS = tuple(name for name, number in numbers().items() if number.kind in (int, float))
 #: The numbers of a decider. rule: position in `RULE_NAMES`. left_out: steps that are left out, as bits by position.
-DECIDER = _records([*((name, "f8") for name in _NUMBERS), ("rule", "i8"), ("left_out", "i8")])
+#: tells_equal_pages: as of `neardup.rules.base.Rule`.
+DECIDER = _records(
+    [*((name, "f8") for name in _NUMBERS), *((name, "i8") for name in ("rule", "left_out", "tells_equal_pages"))]
+)
 #: The numbers that are set for a site: 0 where none is. start, end: its name in `RuleTables.names`. raised: row of
 #: `RuleTables.numbers` with its tape_min.
 SITE = _records([("start", "i8"), ("end", "i8"), ("tape_min", "f8"), ("raised", "i8"), ("never_merge", "i8")])
@@ -123,7 +126,7 @@ def siblings_array(siblings: Siblings) -> np.ndarray:
     return np.array([siblings[:4]], SIBLINGS)
 
 
-def decider_numbers(decider: Decider, rule: int, left_out: int) -> np.ndarray:
+def decider_numbers(decider: Decider, rule: int, left_out: int, tells_equal_pages: bool) -> np.ndarray:
     """The numbers of a decider as DECIDER[1]."""
     values = (float(getattr(decider, name)) for name in _NUMBERS)
-    return np.array([(*values, rule, left_out)], DECIDER)
+    return np.array([(*values, rule, left_out, tells_equal_pages)], DECIDER)

@@ -47,7 +47,6 @@ _RULES: tuple[Rule, ...] = (
     verified.RULE,
     learned.RULE,
 )
-_VERIFIED = RULE_NAMES.index("verified")
 #: Deciders whose tables are kept.
 _KEPT_MAX = 256
 
@@ -118,7 +117,7 @@ def one_page(tables: RuleTables, buf: np.ndarray, a: int, b: int, at: np.ndarray
         at: `neardup.pairs.scoring.RECORD_AT`.
         header: bytes of a record's header.
     """
-    if tables.numbers[0].rule != _VERIFIED:
+    if not tables.numbers[0].tells_equal_pages:
         return True
     same: bool = same_page(buf, a, b, at, header, tables.alnum)
     return same
@@ -186,15 +185,17 @@ def tables_of(decider: Decider) -> RuleTables:
 def _tables(decider: Decider, rule: Rule) -> tuple[RuleTables, dict[str, int]]:
     """The decider as arrays, and the rows of `RuleTables.sites` by name."""
     key = decider.digest, rule.name, rule.left_out
-    if key not in _TABLES:
+    known = _TABLES.get(key)
+    if known is None:
         if len(_TABLES) >= _KEPT_MAX:
             _TABLES.clear()
-        numbers = decider_numbers(decider, RULE_NAMES.index(rule.name), rule.left_out)
+        numbers = decider_numbers(decider, RULE_NAMES.index(rule.name), rule.left_out, rule.tells_equal_pages)
         raised, overrides, rows = sites.site_tables(numbers, decider.sites)
         names = np.frombuffer("".join(sorted(decider.sites, key=str.encode)).encode() or b"\0", np.uint8)
         model = learned.nodes_of(online_model(decider.model))
-        _TABLES[key] = RuleTables(np.concatenate([numbers, raised]), overrides, names, model, alnum_bits()), rows
-    return _TABLES[key]
+        tables = RuleTables(np.concatenate([numbers, raised]), overrides, names, model, alnum_bits())
+        known = _TABLES[key] = tables, rows
+    return known
 
 
 @lru_cache(maxsize=4096)

@@ -407,4 +407,5 @@ RULE = Rule(
     steps=STEPS,
     reads_tapes=True,
     counts_siblings=True,
+    tells_equal_pages=True,
 )

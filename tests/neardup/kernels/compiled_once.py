@@ -11,11 +11,20 @@ from collections.abc import Sequence
 import numba
 
 from neardup.kernels import kernel_cache, names, pairs
+from neardup.rules import base, differences, tape
 from neardup.warm import Need, warm
 
 #: Functions that many kernels call. Another type of one argument, for instance `U8(1) | U8(2)`, which numba takes for
 #: uint64, compiles them again.
-SHARED = (names.write_name, pairs._differs, pairs._own_name, pairs._has)
+SHARED = (
+    names.write_name,
+    pairs._differs,
+    pairs._own_name,
+    pairs._has,
+    base.refuse,
+    tape.demanded,
+    differences.is_stamp,
+)
 #: Two processes with half of the kernels each.
 HALVES: dict[str, tuple[Need, ...]] = {"pages": ("sketching", "texts"), "pairs": ("judging",)}
 
