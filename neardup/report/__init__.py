@@ -199,7 +199,7 @@ def _pictures(tally: ReportTally) -> dict[str, Markup | None]:
     b_min, c_min = thresholds.get("b_similarity"), thresholds.get("c_similarity")
     low = min(320, min(tally.c_similarity, default=320) // 16 * 16)
     return {
-        "tape": plots.tape_scores(*scores, thresholds["tape_score"], TAPE_BINS) if any(map(any, scores)) else None,
+        "tape": plots.tape_scores(*scores, tally.thresholds(), TAPE_BINS) if any(map(any, scores)) else None,
         "b": plots.bars("B-similarity of accepted pairs", "equal supershingles", tally.b_similarity, 0, 6, b_min),
         "c": plots.bars("C-similarity of accepted pairs", "agreeing bits", tally.c_similarity, low, 384, c_min),
         "sizes": plots.sizes(tally.clusters.distribution()),

@@ -264,9 +264,12 @@ def ticks(greatest: float) -> list[float]:
 
 
 def tape_scores(
-    accepted: Sequence[int], rejected: Sequence[int], vetoed: Sequence[int], threshold: float, bins: int
+    accepted: Sequence[int], rejected: Sequence[int], vetoed: Sequence[int], thresholds: Sequence[float], bins: int
 ) -> Markup:
-    """Draws scores: accepted pairs upwards, nearest candidates that were rejected downwards, vetoed ones hatched."""
+    """Draws scores: accepted pairs upwards, nearest candidates that were rejected downwards, vetoed ones hatched.
+
+    thresholds: scores that pairs needed, a line each.
+    """
     height = 340
     width, top, bottom = WIDTH - LEFT - RIGHT, TOP + 4, height - BOTTOM
     tallest = max(max(accepted), max(r + v for r, v in zip(rejected, vetoed, strict=True)), 1)
@@ -277,7 +280,7 @@ def tape_scores(
     drawing = Drawing(
         "Tape scores",
         f"{sum(accepted):,} accepted pairs, {sum(rejected):,} nearest candidates ruled out by score, "
-        f"{sum(vetoed):,} by a veto; threshold {threshold:g}",
+        f"{sum(vetoed):,} by a veto; {' and '.join(f'threshold {one:g}' for one in thresholds)}",
         height,
     )
     drawing.add(
@@ -308,7 +311,9 @@ def tape_scores(
         drawing.text(LEFT + tenth / 10 * bins * each, bottom + 16, f"{tenth / 10:.1f}")
     drawing.text(LEFT + 6, top + 8, "accepted", "start", "label")
     drawing.text(LEFT + 6, bottom - 4, "nearest candidate, rejected", "start", "label")
-    drawing.mark(LEFT + threshold * bins * each, top - 4, bottom, top + 4, f"threshold {threshold:g}")
+    for number, threshold in enumerate(thresholds):
+        x, y = LEFT + threshold * bins * each, top + 4 + 15 * number
+        drawing.mark(x, top - 4, bottom, y, f"threshold {threshold:g}")
     drawing.text(
         LEFT + width / 2, height - 6, "tape score (share of the sampled text in the same order)", style="label"
     )

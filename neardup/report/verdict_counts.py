@@ -205,6 +205,8 @@ class ReportTally:
         self.tape_accepted = [0] * (TAPE_BINS + 1)
         self.tape_rejected = [0] * (TAPE_BINS + 1)
         self.tape_vetoed = [0] * (TAPE_BINS + 1)
+        #: Tape scores that pairs needed, with the numbers of pairs: of one site, of two, short pages.
+        self.demands: Counter[float] = Counter()
         self.same_site = self.other_site = 0
         self.samples = {kind: SmallestSample(size, _by_id) for kind, size in SAMPLES.items()}
         self.of_sites: dict[str, SmallestSample] = {}
@@ -263,7 +265,16 @@ class ReportTally:
                 return
             if self._rule.reads_tapes and evidence.get("by") != "thin":
                 self.tape_accepted[_bin(evidence["tape_score"])] += 1
+                self._count_demand(evidence)
             self.close_accepted.add(verdict)
+
+    def _count_demand(self, evidence: Mapping[str, Any]) -> None:
+        if abs(evidence["score"] - evidence["tape_score"]) < _SCORE_STEP:  # else the step compared another number
+            self.demands[round(float(evidence["demand"]), 4)] += 1
+
+    def thresholds(self, most: int = 3) -> list[float]:
+        """Return the tape scores that most pairs needed, ascending."""
+        return sorted(demand for demand, _ in self.demands.most_common(most))
 
     def _rejected(self, verdict: Verdict, evidence: Mapping[str, Any]) -> None:
         by = str(evidence.get("by", "?"))
@@ -274,10 +285,15 @@ class ReportTally:
         vetoed = by in REFUSALS and REFUSALS[by].veto
         if self._rule.reads_tapes and evidence.get("by") != "thin":
             (self.tape_vetoed if vetoed else self.tape_rejected)[_bin(evidence["tape_score"])] += 1
+            self._count_demand(evidence)
         if not vetoed:
             self.close_rejected.add(verdict)
         elif above >= 0:
             self.close_vetoed.add(verdict)
+
+
+#: Scores of evidence are rounded to so much.
+_SCORE_STEP = 1e-4 + 1e-9
 
 
 def _margin(evidence: Mapping[str, Any]) -> float:

@@ -394,6 +394,24 @@ def test_other_rules_have_closest_calls_too() -> None:
     assert "Tape scores" not in words
 
 
+def test_thresholds_are_those_that_pairs_needed() -> None:
+    """Documents have no sites, so each pair needs what two sites need."""
+    crawl = MadeUpCrawl(300)
+    verdicts = list(crawl.verdicts())
+    for verdict in verdicts:
+        evidence = verdict.get("evidence", {})
+        for pair in (evidence, evidence.get("nearest", {})):
+            if "by" in pair and pair["by"] != "digest":
+                pair |= {"by": "tape", "score": pair["tape_score"], "demand": 0.7}
+                evidence["kept_apart"] = "title veto"
+    words = {
+        rule: Outline(build_report(verdicts, crawl.read_page, ReportInfo(Decider("5" * 32, rule=rule)))).words
+        for rule in ("tape", "verified")
+    }
+    assert [set(re.findall(r"threshold (0\.\d+)", text)) for text in words.values()] == [{"0.7"}, {"0.7"}]
+    assert ["--rule tape" in text for text in words.values()] == [False, True]
+
+
 def test_a_cluster_is_shown_with_its_representatives_title() -> None:
     text = " ".join(f"word{i}" for i in range(99))
     pages = {i: Page(f"http://a.example/{i}", f"<title>{name} &lt;b&gt;</title>{text}".encode()) for i, name in
