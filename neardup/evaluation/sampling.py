@@ -4,7 +4,7 @@ A pair's rank is a hash of its pages and the seed. A larger sample therefore con
 pairs of a sample are a uniform sample (with strata, as many of each): labelling may stop at any point.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -17,8 +17,12 @@ from neardup.evaluation.corpus import Corpus
 from neardup.evaluation.graphs import Graph
 from neardup.evaluation.henzinger_published import C_LEVELS, COMBINED_CUTOFF, c_level_name
 from neardup.kernels import joins
+from neardup.rules.base import margin
 from neardup.typed_json import decode
+from neardup.verdict import Verdict
 
+#: Pairs of the rule in use, instead of those of an algorithm of the paper.
+IN_USE = "in-use"
 RULES: dict[str, str] = {
     "B": "all B-similar pairs",
     "C": "all C-similar pairs",
@@ -61,6 +65,32 @@ def draw(
             at = places[place]
             out.append((turn, int(ranks[place]), Drawn(int(firsts[at]), int(seconds[at]), name)))
     return [drawn for _, _, drawn in sorted(out)]
+
+
+def draw_of_verdicts(verdicts: Iterable[Verdict], corpus: Corpus, count: int) -> list[Drawn]:
+    """Samples the pairs that a rule decided, those closest to its threshold first.
+
+    Args:
+        verdicts: of the rule on the corpus. A near-duplicate gives the pair with its representative, another page that
+            with its nearest candidate.
+        corpus: crawl of the pairs.
+        count: number of pairs at most.
+
+    Raises BadInput if no pair was scored.
+    """
+    distances: dict[tuple[int, int], float] = {}
+    for verdict in verdicts:
+        nearest = verdict.evidence.get("nearest")
+        other = nearest["url"] if nearest else verdict.representative.url if verdict.representative else ""
+        above = margin(nearest or verdict.evidence)
+        found = sorted({page for url in (verdict.url, other) if (page := corpus.find(url)) is not None})
+        if above is not None and len(found) == 2:
+            pair = found[0], found[1]
+            distances[pair] = min(abs(above), distances.get(pair, abs(above)))
+    if not distances:
+        raise BadInput("there is no pair to draw: the rule compared no page with another one")
+    closest = sorted(distances, key=lambda pair: (distances[pair], pair))
+    return [Drawn(*pair, IN_USE) for pair in closest[:count]]
 
 
 class _Document(Struct):
@@ -110,11 +140,13 @@ def draw_of_sets(file: Path, corpus: Corpus, count: int, seed: int) -> list[Draw
 
 
 def check(rule: str, count: int, by: str) -> None:
-    """Raises BadInput for options that `draw` would reject for any crawl, before the crawl is read."""
-    if rule not in RULES:
-        raise BadInput(f"rule {rule!r}: there is {', '.join(RULES)}")
+    """Raises BadInput for options that are invalid for any crawl, before the crawl is read."""
+    if rule not in (IN_USE, *RULES):
+        raise BadInput(f"rule {rule!r}: there is {', '.join((IN_USE, *RULES))}")
     if by not in STRATA:
         raise BadInput(f"strata {by!r}: there is {', '.join(STRATA)}")
+    if rule == IN_USE and by != "all":
+        raise BadInput(f"strata {by!r}: only a sample of an algorithm has strata; choose {', '.join(RULES)}")
     if count < 1:
         raise BadInput(f"{count} pairs are none; ask for at least one")
 

@@ -104,7 +104,14 @@ def label(
     *paths: Pages,
     labels: Annotated[Path, Opt("File that labels are appended to, and read from.", metavar="FILE")],
     state: InsteadState = None,
-    rule: Annotated[str, Opt("Pairs to draw: B, C, combined, site-split, B-only, C-only.", metavar="RULE")] = "B",
+    rule: Annotated[
+        str,
+        Opt(
+            "Pairs to draw: in-use (of the scan's rule, those closest to its threshold first), or of an algorithm of "
+            "Henzinger 2006: B, C, combined, site-split, B-only, C-only.",
+            metavar="RULE",
+        ),
+    ] = "in-use",
     count: Annotated[int, Number("Pairs to draw.", "--count", low=1, high=100_000)] = 200,
     by: Annotated[str, Opt("Strata of the sample.", metavar="all|level|site")] = "all",
     audits: Audits = (),

@@ -12,22 +12,29 @@ import os
 import secrets
 import socket
 import stat
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from urllib.parse import quote
 
 from aiohttp import web
 from multidict import MultiDictProxy
 
+from neardup.decider import Decider
 from neardup.errors import BadInput, NeardupError
 from neardup.evaluation import labelling_visitor
 from neardup.evaluation.audits import drawn_of, read_audits
+from neardup.evaluation.corpus import Corpus
 from neardup.evaluation.corpus_texts import Texts
 from neardup.evaluation.graphs import b_graph, c_graph
 from neardup.evaluation.labelling_page import HEADERS, asset, home_html, pair_html, pair_view
 from neardup.evaluation.labelling_rounds import Labelling, checked_name
 from neardup.evaluation.labels import Label, parse_label, read_labels
-from neardup.evaluation.sampling import check, draw, draw_of_sets
+from neardup.evaluation.sampling import IN_USE, check, draw, draw_of_sets, draw_of_verdicts
+from neardup.fold import fold
+from neardup.index.memory import MemoryStore
+from neardup.limits import MESSAGE_PAGES_MAX
+from neardup.verdict import Verdict
 from streams.config.settings import LABEL_PORT
 from streams.errors import bad_input
 from streams.evaluation.evaluate import check_crawl, open_crawl
@@ -269,7 +276,7 @@ def label_command(
     *,
     labels: Path,
     state: Path | None = None,
-    rule: str = "B",
+    rule: str = IN_USE,
     count: int = 200,
     by: str = "all",
     seed: int = 0,
@@ -289,7 +296,8 @@ def label_command(
 
     Args:
         labels: file to which labels are appended.
-        rule, count, by, seed: arguments of `neardup.evaluation.sampling.draw`.
+        rule, count, by, seed: arguments of `neardup.evaluation.sampling.draw`; rule IN_USE: the crawl's own rule, of
+            which pairs close to the threshold come first.
         audits: files of an audit; at most `count` of their pairs are shown instead.
         sets: `sets.jsonl` of a partition, from whose sets `count` pairs are drawn instead.
         port: port of the server; 0 for any free port.
@@ -313,6 +321,8 @@ def label_command(
                 pairs = drawn_of(audit, corpus)[:count]
             elif sets is not None:
                 pairs = draw_of_sets(sets, corpus, count, seed)
+            elif rule == IN_USE:
+                pairs = draw_of_verdicts(_judged(corpus, crawl.decider, threads), corpus, count)
             else:
                 b = b_graph(corpus, b_min=crawl.decider.b_min, seed=seed, threads=threads)
                 c = c_graph(corpus, c_min=crawl.decider.c_min, seed=seed, threads=threads)
@@ -324,6 +334,16 @@ def label_command(
     finally:
         file.close()
         sock.close()
+
+
+def _judged(corpus: Corpus, decider: Decider, threads: int) -> Iterator[Verdict]:
+    """Judges the pages of a corpus by a rule, in memory and in their order."""
+    store, decider = MemoryStore(), replace(decider, shards=1, epoch=0)
+    for at in range(0, len(corpus), MESSAGE_PAGES_MAX):
+        batch = list(enumerate(corpus.records[at : at + MESSAGE_PAGES_MAX], at))
+        outcome = fold(batch, store, decider, threads=threads)
+        store.write(outcome.writes)
+        yield from outcome.verdicts
 
 
 async def _serve(labelling: Labelling, texts: Texts, sock: socket.socket, ready: Callable[[str], None]) -> None:

@@ -3,6 +3,7 @@
 import asyncio
 import html
 import http.client
+import json
 import re
 import signal
 import socket
@@ -19,15 +20,22 @@ import pytest
 pytest.importorskip("aiohttp", reason="aiohttp is not installed")
 from aiohttp import web
 
+from neardup.decider import Decider
 from neardup.errors import BadInput
 from neardup.evaluation.graphs import b_graph, c_graph
 from neardup.evaluation.labelling_criteria import JUDGEMENTS, KEYS, MEANINGS, NAMES, TAKEN
 from neardup.evaluation.labelling_rounds import Labelling
 from neardup.evaluation.labels import REASONS, Judgement, read_labels
-from neardup.evaluation.sampling import draw
+from neardup.evaluation.sampling import draw, draw_of_verdicts
 from neardup.page import Page
 from neardup.report.reasons import Reason
-from streams.evaluation.label import LabelFile, LabelViews, label_command
+from neardup.rules.base import margin
+from neardup.scheme import Scheme
+from neardup.urls import id_of
+from streams.evaluation.evaluate import open_crawl
+from streams.evaluation.label import LabelFile, LabelViews, _judged, label_command
+from streams.scan.scan import scan
+from streams.state.scan_directory import ScanDirectory
 from tests import processes
 from tests.neardup.evaluation.crawl import crawl_of, manual, page, words
 
@@ -292,7 +300,12 @@ def test_criteria_and_a_key_for_every_reason_are_at_hand(server: Server) -> None
 
 def test_options_are_checked_before_a_crawl_is_read(tmp_path: Path) -> None:
     held = LabelFile(tmp_path / "held")
-    wrong = [({"rule": "D"}, "rule 'D'"), ({"by": "luck"}, "strata 'luck'"), ({"count": 0}, "at least one")]
+    wrong = [
+        ({"rule": "D"}, "rule 'D'"),
+        ({"by": "luck"}, "strata 'luck'"),
+        ({"by": "site"}, "has strata"),
+        ({"count": 0}, "at least one"),
+    ]
     wrong += [({"audits": [tmp_path / "none"]}, "cannot read the audit"), ({"labels": tmp_path / "held"}, "in use")]
     for options, values in wrong:
         with pytest.raises(BadInput, match=values):  # and not that the crawl is missing
@@ -528,3 +541,33 @@ def test_a_port_that_is_taken_is_reported_before_the_crawl_is_read(tmp_path: Pat
         taken.listen()
         with pytest.raises(BadInput, match="cannot listen"):
             label_command([tmp_path / "none"], labels=tmp_path / "labels", port=taken.getsockname()[1])
+
+
+def test_pairs_of_the_rule_in_use_come_closest_to_its_threshold_first(tmp_path: Path) -> None:
+    """Documents of 200 words, of which another number is replaced in each copy."""
+    texts = [[f"w{item}x{n}" for n in range(200)] for item in range(12)]
+    rows = [(f"doc {item}", texts[item]) for item in range(12)]
+    rows += [
+        (f"copy {item}", [f"e{n}" if n < 6 * item else w for n, w in enumerate(texts[item])]) for item in range(12)
+    ]
+    lines = [json.dumps({"id": name, "text": " ".join(text)}) for name, text in rows]
+    (tmp_path / "docs.jsonl").write_text("\n".join(lines))
+    with ScanDirectory.open(
+        tmp_path / "state", scheme=Scheme(seed=7), decider=lambda scheme: Decider(scheme.digest, rule="tape")
+    ) as state:
+        scan([tmp_path / "docs.jsonl"], state)
+        verdicts = list(state.verdicts())
+    scored = {}
+    for verdict in verdicts:
+        evidence = verdict["evidence"].get("nearest") or verdict["evidence"]
+        if (above := margin(evidence)) is not None and id_of(verdict["url"]) != "copy 0":
+            scored[id_of(verdict["url"])] = abs(above)
+    with open_crawl(state=tmp_path / "state") as crawl:
+        pairs = draw_of_verdicts(_judged(crawl.corpus, crawl.decider, 1), crawl.corpus, 100)
+        few = draw_of_verdicts(_judged(crawl.corpus, crawl.decider, 1), crawl.corpus, 3)
+        names = [(id_of(crawl.corpus.urls[pair.a]), id_of(crawl.corpus.urls[pair.b])) for pair in pairs]
+        with pytest.raises(BadInput, match="compared no page"):
+            draw_of_verdicts([], crawl.corpus, 5)
+    assert [copy for _, copy in names] == sorted(scored, key=lambda name: scored[name])
+    assert all(one.split()[1] == other.split()[1] for one, other in names if one and other)
+    assert (few, len(pairs) > 6) == (pairs[:3], True)
