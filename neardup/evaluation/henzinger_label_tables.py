@@ -9,7 +9,7 @@ from neardup.evaluation import henzinger_published as published
 from neardup.evaluation.corpus import Corpus
 from neardup.evaluation.graphs import Graph
 from neardup.evaluation.henzinger_pairs_tables import FAR, most
-from neardup.evaluation.labels import Judgement, Label, kappa
+from neardup.evaluation.labels import Judgement, Label, full_agreement, kappa
 from neardup.evaluation.rule_tables import sites
 from neardup.evaluation.sections import Cell, ResultTable, Section, count, ratio, share, text
 from neardup.evaluation.study import NO_LABELS, CrawlStudy, LabelledStudy, Mask
@@ -294,8 +294,11 @@ def _pairs_by_site(corpus: Corpus, graph: Graph) -> Counter[str]:
     return Counter({names[site]: n for site, n in enumerate(np.bincount(numbers).tolist()) if n and names[site]})
 
 
-def agreement(labels: Sequence[Label]) -> Section | None:
-    """Measures agreement of every two labellers, before votes are counted. None for fewer than two labellers."""
+def agreement(labels: Sequence[Label], adjudicator: str = "") -> Section | None:
+    """Measures agreement of all judges and of every two labellers, before votes are counted.
+
+    None for fewer than two labellers. adjudicator: labeller that settles pairs.
+    """
     names = sorted({label.labeller for label in labels})
     if len(names) < 2:
         return None
@@ -304,5 +307,19 @@ def agreement(labels: Sequence[Label]) -> Section | None:
     ]
     columns = text("labellers") | count("pairs both labelled") | share("Cohen's kappa")
     note = "A dash: no common pairs, or both always say the same one thing. Undecided is a label like the others."
-    table = ResultTable("labellers", "Agreement of labellers", columns, rows, note)
-    return Section("labellers", "How far the labellers agree", "", [table])
+    table = ResultTable("labellers", "Agreement of every two labellers", columns, rows, note)
+    about = "Full agreement as in Huffman 2007: all judges of a pair say the same. Beside it Cohen's kappa (ours)."
+    return Section("labellers", "How far the labellers agree", about, [_full_agreement(labels, adjudicator), table])
+
+
+def _full_agreement(labels: Sequence[Label], adjudicator: str) -> ResultTable:
+    rows: list[list[Cell]] = [
+        [kind, pairs, agreed, ratio(agreed, pairs)]
+        for kind, (pairs, agreed) in full_agreement(labels, adjudicator).items()
+    ]
+    columns = text("pairs of") | count("pairs", "all judges agree") | share("share")
+    note = (
+        "Pairs that two judges or more labelled. Duplicates by the final label, the majority's or the adjudicator's; "
+        "others have another final label, or none. The adjudicator is no judge."
+    )
+    return ResultTable("full-agreement", "Full agreement of judges", columns, rows, note)

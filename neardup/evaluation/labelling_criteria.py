@@ -1,6 +1,6 @@
 """Defines the criteria of judgements, the meanings of reasons, and their keys.
 
-Henzinger 2006, sections 3.1 to 3.4.
+Henzinger 2006, sections 3.1 to 3.4; for the results of a query Huffman 2007.
 """
 
 from neardup.evaluation.labels import REASONS, Judgement
@@ -13,6 +13,18 @@ JUDGEMENTS: dict[Judgement, str] = {
     ),
     Judgement.INCORRECT: "The main item differs, as two products in one shop's template do.",
     Judgement.UNDECIDED: "A prefilled form or a minor item differs, or the pair cannot be evaluated.",
+}
+#: The same for pairs of a query's results, by the guide of Huffman 2007's judges.
+QUERY_JUDGEMENTS: dict[Judgement, str] = {
+    Judgement.CORRECT: (
+        "Both pages have the same content for the query: also a printer version, a mirror, an archive, other "
+        "advertisements or legal text, an automatic redirect."
+    ),
+    Judgement.INCORRECT: (
+        "For the query the contents differ, or the same content stands in another layout and surroundings, behind a "
+        "login, or in another order."
+    ),
+    Judgement.UNDECIDED: "The pair cannot be evaluated.",
 }
 #: Names of the judgements on the pages; the first letter is the key.
 NAMES: dict[Judgement, str] = {

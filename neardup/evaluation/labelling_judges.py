@@ -12,12 +12,12 @@ from neardup.signals.learning import measured
 _DECIDED = (Judgement.CORRECT, Judgement.INCORRECT)
 
 
-def judges_section(labels: Sequence[Label], joined: LabelledPairs) -> Section | None:
+def judges_section(labels: Sequence[Label], joined: LabelledPairs, adjudicator: str = "") -> Section | None:
     """Measures each judge as a classifier, and their agreement. None for fewer than two judges.
 
-    labels: labels of every judge. joined: final label of each pair.
+    labels: labels of every judge. joined: final label of each pair. adjudicator: labeller that settles pairs.
     """
-    section = agreement(labels)
+    section = agreement(labels, adjudicator)
     if section is None:
         return None
     final = {label.pair: label.label for label in joined.labels}
@@ -33,5 +33,8 @@ def judges_section(labels: Sequence[Label], joined: LabelledPairs) -> Section | 
     note = "Pairs decided by the judge and by the final label. A judge's own vote is part of the final label."
     section.tables.insert(0, ResultTable("judges", "Each judge against the final label", columns, rows, note))
     section.key, section.title = "judges", "Single judges"
-    section.text = "An upper bound for classifiers: a single judge does no better than this."
+    section.text = (
+        f"{section.text} A single judge against the final label is no bound for a classifier: the final label has "
+        "fewer errors than each judge, so a classifier that learned from it may do better than a judge."
+    )
     return section

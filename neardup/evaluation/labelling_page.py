@@ -6,7 +6,7 @@ from importlib import resources
 
 from neardup.errors import NeardupError
 from neardup.evaluation.corpus_texts import Texts
-from neardup.evaluation.labelling_criteria import JUDGEMENTS, KEYS, MEANINGS, NAMES
+from neardup.evaluation.labelling_criteria import JUDGEMENTS, KEYS, MEANINGS, NAMES, QUERY_JUDGEMENTS
 from neardup.evaluation.labelling_rounds import Labelling
 from neardup.evaluation.labels import REASONS
 from neardup.report import environment
@@ -34,7 +34,9 @@ HEADERS: Mapping[str, str] = {
 }
 
 _templates = environment("neardup.evaluation")
-_CRITERIA = {"judgements": JUDGEMENTS, "reasons": REASONS, "meanings": MEANINGS, "names": NAMES, "keys": KEYS}
+_CRITERIA = {"reasons": REASONS, "meanings": MEANINGS, "names": NAMES, "keys": KEYS}
+#: Characters of a query that are shown.
+_QUERY_CHARS_MAX = 300
 
 
 @dataclass
@@ -50,11 +52,12 @@ class PairSide:
 
 @dataclass
 class PairView:
-    """The data shown for a pair; never the decision of a rule."""
+    """The data shown for a pair; never the decision of a rule. queries: queries that both pages are results of."""
 
     place: int
     left: PairSide
     right: PairSide
+    queries: tuple[str, ...] = ()
     passages: Passages | None = None
     removed: int = 0
     added: int = 0
@@ -70,7 +73,7 @@ def pair_view(labelling: Labelling, texts: Texts, place: int) -> PairView:
     """Reads both pages again. Reasons why a page cannot be read go to `notes`."""
     pair = labelling.pairs[place]
     sides = _side(texts, pair.a), _side(texts, pair.b)
-    view = PairView(place, sides[0], sides[1])
+    view = PairView(place, sides[0], sides[1], tuple(clipped(query, _QUERY_CHARS_MAX) for query in pair.queries))
     whole: list[str] = []
     for number, side in zip((pair.a, pair.b), sides, strict=True):
         try:
@@ -128,6 +131,7 @@ def pair_html(labelling: Labelling, view: PairView, labeller: str, prefix: str, 
         prefix=prefix,
         token=token,
         problem=problem,
+        judgements=QUERY_JUDGEMENTS if view.queries else JUDGEMENTS,
         **_CRITERIA,
     )
 
@@ -138,10 +142,12 @@ def home_html(labelling: Labelling, prefix: str, problem: str = "", done: str = 
         labelling=labelling,
         progress=[labelling.progress(name) for name in labelling.labellers],
         agreement=labelling.agreement(),
+        full=labelling.full_agreement(),
         disagreed=len(labelling.disagreed()),
         prefix=prefix,
         problem=problem,
         done=done,
+        judgements=QUERY_JUDGEMENTS if any(pair.queries for pair in labelling.pairs) else JUDGEMENTS,
         **_CRITERIA,
     )
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 from neardup.errors import BadInput
 from neardup.evaluation.corpus import Corpus
-from neardup.evaluation.labels import REASONS, Judgement, Label, kappa, label_of, united
+from neardup.evaluation.labels import REASONS, Judgement, Label, full_agreement, kappa, label_of, united
 from neardup.evaluation.sampling import Drawn
 from neardup.report.reasons import Reason
 
@@ -136,6 +136,10 @@ class Labelling:
     def agreement(self) -> dict[tuple[str, str], tuple[int, float | None]]:
         """Computes Cohen's kappa of every two labellers, see `neardup.evaluation.labels.kappa`."""
         return kappa([label for own in self._by_labeller.values() for label in own.values()])
+
+    def full_agreement(self) -> dict[str, tuple[int, int]]:
+        """Counts pairs on which all labellers agree, see `neardup.evaluation.labels.full_agreement`."""
+        return full_agreement([label for own in self._by_labeller.values() for label in own.values()])
 
     def disagreed(self) -> list[int]:
         """Returns the indices of pairs on which labellers disagree."""

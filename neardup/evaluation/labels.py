@@ -298,6 +298,31 @@ def join_labels(labels: Sequence[Label], find: Callable[[str], int | None], adju
     return out
 
 
+def full_agreement(labels: Sequence[Label], adjudicator: str = "") -> dict[str, tuple[int, int]]:
+    """Counts pairs on which all judges agree: (pairs of two judges or more, those of one judgement), by kind of pair.
+
+    Huffman 2007's agreement. The kinds: all; duplicates, whose final label (the majority's, or the adjudicator's) is
+    correct; others, with another final label or none. Undecided is a judgement like the others.
+
+    adjudicator: labeller that settles pairs; not counted as a judge.
+    """
+    votes: dict[tuple[str, str], dict[str, Judgement]] = {}
+    for label in labels:
+        votes.setdefault(label.pair, {})[label.labeller] = label.label
+    out = {"all": (0, 0), "duplicates": (0, 0), "others": (0, 0)}
+    for by_labeller in votes.values():
+        settled = by_labeller.pop(adjudicator, None) if adjudicator else None
+        if len(by_labeller) < 2:
+            continue
+        top = Counter(by_labeller.values()).most_common(2)
+        majority = top[0][0] if len(top) == 1 or top[0][1] > top[1][1] else None
+        kind = "duplicates" if (settled or majority) is Judgement.CORRECT else "others"
+        for each in ("all", kind):
+            pairs, agreed = out[each]
+            out[each] = pairs + 1, agreed + (len(top) == 1)
+    return out
+
+
 def kappa(labels: Sequence[Label]) -> dict[tuple[str, str], tuple[int, float | None]]:
     """Computes Cohen's kappa of every two labellers: (pairs both labelled, kappa), None if undefined.
 

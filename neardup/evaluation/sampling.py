@@ -5,6 +5,7 @@ pairs of a sample are a uniform sample (with strata, as many of each): labelling
 """
 
 from collections.abc import Iterable, Iterator
+from itertools import combinations
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -33,16 +34,19 @@ RULES: dict[str, str] = {
 }
 #: all: uniformly, as the paper did. level, site: as many of each level of similarity, or of one site and two.
 STRATA = ("all", "level", "site")
+#: Most results of a query that are paired.
+RESULTS_MAX = 1000
 SAME_SITE, TWO_SITES = "same site", "different sites"
 _Columns = tuple[npt.NDArray[Any], ...]
 
 
 class Drawn(NamedTuple):
-    """A pair of pages a < b, and the stratum it was sampled from."""
+    """A pair of pages a < b, and the stratum it was sampled from. queries: queries whose results have both pages."""
 
     a: int
     b: int
     sample: str
+    queries: tuple[str, ...] = ()
 
 
 def draw(
@@ -137,6 +141,35 @@ def draw_of_sets(file: Path, corpus: Corpus, count: int, seed: int) -> list[Draw
         if len(out) == count:
             break
     return list(out.values())
+
+
+def draw_of_queries(results: Iterable[tuple[str, str]], corpus: Corpus, count: int, seed: int) -> list[Drawn]:
+    """Draws all pairs of the results of queries, as Huffman 2007 labelled them; a query's pairs follow each other.
+
+    Queries are drawn at random until `count` pairs are reached, each with all of its pairs. A pair of several queries
+    is drawn once, with these queries. Equal pages, of which the corpus keeps one, are no pair.
+
+    results: (query, URL) in any order; results of no query are left out. Raises BadInput for a query with more than
+    RESULTS_MAX results, and if no query has a pair.
+    """
+    pages: dict[str, dict[int, None]] = {}
+    for query, url in results:
+        page = corpus.find(url)
+        if query and page is not None:
+            pages.setdefault(query, {})[page] = None
+            if len(pages[query]) > RESULTS_MAX:
+                raise BadInput(f"{len(pages[query]):,} results of {query!r}; at most {RESULTS_MAX:,} are paired")
+    found = [(query, sorted(of_query)) for query, of_query in pages.items() if len(of_query) > 1]
+    if not found:
+        raise BadInput('no query has two different pages; a result is {"query": ..., "url": ..., "body": ...}')
+    queries: dict[tuple[int, int], list[str]] = {}
+    for at in np.random.default_rng(seed).permutation(len(found)).tolist():
+        query, of_query = found[at]
+        for pair in combinations(of_query, 2):
+            queries.setdefault(pair, []).append(query)
+        if len(queries) >= count:
+            break
+    return [Drawn(a, b, "queries", tuple(names)) for (a, b), names in queries.items()]
 
 
 def check(rule: str, count: int, by: str) -> None:

@@ -99,6 +99,7 @@ def _audit_files(audits: Sequence[str], settings: SettingFlags) -> Iterator[list
     EVALUATE,
     "neardup label crawl.warc.gz --labels labels.jsonl --rule B --count 100",
     "neardup label crawl.warc.gz --labels labels.jsonl --audit topic:audit",
+    "neardup label results.jsonl --labels labels.jsonl --queries",
 )
 def label(
     *paths: Pages,
@@ -116,6 +117,9 @@ def label(
     by: Annotated[str, Opt("Strata of the sample.", metavar="all|level|site")] = "all",
     audits: Audits = (),
     sets: Annotated[Path | None, Reads("Draw pairs from the sets of a partition: its sets.jsonl.", "--sets")] = None,
+    queries: Annotated[
+        bool, Opt("Draw all pairs of the results of queries, whole queries until --count pairs.")
+    ] = False,
     base_url: BaseUrl = None,
     follow_links: FollowLinks = False,
     seed: Seed = 0,
@@ -127,7 +131,8 @@ def label(
 
     Label pairs of a crawl in a browser, with their texts side by side. Ctrl-C ends it.
 
-    The page is served on this machine only. --audit labels the pairs that a scan or the matcher drew.
+    The page is served on this machine only. --audit labels the pairs that a scan or the matcher drew. --queries shows
+    the query of each pair: duplicates have the same content for it.
     """
     from streams.evaluation.label import check_options, label_command
 
@@ -150,6 +155,7 @@ def label(
                 by=by,
                 audits=drawn,
                 sets=sets,
+                queries=queries,
                 base_url=base_url,
                 follow_links=follow_links,
                 seed=seed,

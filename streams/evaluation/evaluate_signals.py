@@ -66,7 +66,7 @@ def evaluate_signals(
             sections.append(transfer_section(examples_of(other, progress=progress), study, judged))
         if group:
             sections.append(grouped_section(study, groups_of(made, group), group))
-    if judges := judges_section(made.given, made.labels):
+    if judges := judges_section(made.given, made.labels, adjudicator):
         sections.append(judges)
     same = sum(made.same)
     counts = CorpusCounts(fetches=made.pages, pages=made.pages)

@@ -30,18 +30,19 @@ from neardup.evaluation.graphs import b_graph, c_graph
 from neardup.evaluation.labelling_page import HEADERS, asset, home_html, pair_html, pair_view
 from neardup.evaluation.labelling_rounds import Labelling, checked_name
 from neardup.evaluation.labels import Label, parse_label, read_labels
-from neardup.evaluation.sampling import IN_USE, check, draw, draw_of_sets, draw_of_verdicts
+from neardup.evaluation.sampling import IN_USE, check, draw, draw_of_queries, draw_of_sets, draw_of_verdicts
 from neardup.fold import fold
 from neardup.index.memory import MemoryStore
 from neardup.limits import MESSAGE_PAGES_MAX
 from neardup.verdict import Verdict
 from streams.config.settings import LABEL_PORT
-from streams.errors import bad_input
+from streams.errors import WrongUsage, bad_input
 from streams.evaluation.evaluate import check_crawl, open_crawl
 from streams.ports import Progress, silent
 from streams.process.disk import lock
 from streams.process.shutdown import now_ms
 from streams.process.web_server import body_in_time, hosts_of, listen, refuse_foreign, serve
+from streams.results.query_results import read_results
 
 #: Parts of the input that cannot be read, of which the user is warned.
 UNREAD_SHOWN = 10
@@ -286,6 +287,7 @@ def label_command(
     threads: int = 1,
     audits: Sequence[Path] = (),
     sets: Path | None = None,
+    queries: bool = False,
     progress: Progress = silent,
     ready: Callable[[str], None] = lambda url: None,
     warn: Callable[[str], None] = lambda text: None,
@@ -300,11 +302,14 @@ def label_command(
             which pairs close to the threshold come first.
         audits: files of an audit; at most `count` of their pairs are shown instead.
         sets: `sets.jsonl` of a partition, from whose sets `count` pairs are drawn instead.
+        queries: whether all pairs of the results of queries are drawn instead, whole queries until `count` is reached.
         port: port of the server; 0 for any free port.
         ready: function that receives the address once the server answers.
         warn: function that receives messages for the operator.
     """
     check(rule, count, by)
+    if queries and state is not None:
+        raise WrongUsage("--queries reads the results of queries: name their files instead of --state")
     audit = read_audits(audits) if audits else None
     file = LabelFile(labels)
     sock = listen("127.0.0.1", port, None)
@@ -321,6 +326,9 @@ def label_command(
                 pairs = drawn_of(audit, corpus)[:count]
             elif sets is not None:
                 pairs = draw_of_sets(sets, corpus, count, seed)
+            elif queries:
+                results = read_results(list(map(Path, paths)), base_url, [])
+                pairs = draw_of_queries(((line.query, line.page.url) for line in results), corpus, count, seed)
             elif rule == IN_USE:
                 pairs = draw_of_verdicts(_judged(corpus, crawl.decider, threads), corpus, count)
             else:

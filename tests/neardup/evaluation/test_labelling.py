@@ -4,7 +4,7 @@ import pytest
 
 from neardup.errors import BadInput
 from neardup.evaluation.graphs import b_graph, c_graph
-from neardup.evaluation.labelling_page import pair_view
+from neardup.evaluation.labelling_page import home_html, pair_html, pair_view
 from neardup.evaluation.labelling_rounds import Labelling, checked_name
 from neardup.evaluation.labels import Label, current, parse_label
 from neardup.evaluation.sampling import Drawn, draw
@@ -138,6 +138,33 @@ def test_a_view_shows_texts_and_differences_and_says_nothing_of_rules(crawl: Cra
     assert view.removed + view.added > 0
     assert view.changes
     assert checked_name("  Ana  Maria ") == "Ana Maria"
+
+
+def test_a_pair_of_a_query_is_shown_with_it_and_the_papers_criterion(crawl: Crawl) -> None:
+    """Huffman 2007: duplicates have the same content for the query. Other pairs keep Henzinger's criterion."""
+    query = "<wool> & felt"
+    pairs = [Drawn(0, 1, "queries", (query, "yarn"))]
+    labelling = Labelling(pairs, crawl.corpus, [], lambda line: None)
+    page = pair_html(labelling, pair_view(labelling, crawl.texts, 0), "ana", "", "")
+    assert "&lt;wool&gt; &amp; felt" in page
+    assert "yarn" in page
+    assert query not in page
+    assert page.count("the same content for the query") == 2, "among the criteria and beside the choice"
+    assert "the same content for the query" in home_html(labelling, "")
+    plain = Round(crawl)
+    page = pair_html(plain.labelling, pair_view(plain.labelling, crawl.texts, 0), "ana", "", "")
+    assert "for the query" not in page
+    assert "Query" not in page
+    assert "for the query" not in home_html(plain.labelling, "")
+
+
+def test_the_start_page_has_the_shares_of_full_agreement(crawl: Crawl) -> None:
+    r = Round(crawl)
+    for place, judgements in enumerate((("correct", "correct"), ("correct", "incorrect"), ("incorrect", "incorrect"))):
+        for name, judgement in zip(("ana", "bob"), judgements, strict=True):
+            r.labelling.record(name, place, judgement, [], 10 * place)
+    page = " ".join(home_html(r.labelling, "").split())
+    assert "2 of 3 pairs (0.67); of duplicates 1 of 1 (1.00), of others 1 of 2 (0.50)" in page
 
 
 def test_a_view_says_where_texts_are_cut() -> None:

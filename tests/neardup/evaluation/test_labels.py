@@ -1,15 +1,18 @@
 """Labels: their lines, contradictions, votes, kappa."""
 
+import random
 from pathlib import Path
 
 import pytest
 
 from neardup.errors import BadInput
+from neardup.evaluation.henzinger_label_tables import agreement
 from neardup.evaluation.labelling_judges import judges_section
 from neardup.evaluation.labels import (
     REASONS,
     Judgement,
     Label,
+    full_agreement,
     join_labels,
     kappa,
     label_of,
@@ -17,6 +20,7 @@ from neardup.evaluation.labels import (
     read_labels,
     united,
 )
+from neardup.evaluation.sections import by_name
 from neardup.report.reasons import Reason
 from tests.neardup.evaluation.crawl import crawl_of, page, words
 
@@ -168,10 +172,12 @@ def test_a_single_judge_is_measured_against_the_final_label() -> None:
     labels += [labelled("bob", label, A, at) for label, at in zip(bob, places, strict=True)]
     urls = {url: number for number, url in enumerate((A, *places))}
     joined = join_labels(labels, urls.get, "ana")
-    section = judges_section(labels, joined)
+    section = judges_section(labels, joined, "ana")
     assert section is not None
+    assert [table.name for table in section.tables] == ["judges", "full-agreement", "labellers"]
+    assert "no better" not in section.text
     assert section.tables[0].rows == [["ana", 5, 3, 1.0, 1.0, 1.0], ["bob", 4, 2, 0.5, 0.5, 0.5]]
-    assert judges_section(labels[:5], joined) is None
+    assert judges_section(labels[:5], joined, "ana") is None
 
 
 def test_a_pair_labelled_through_a_twin_counts_for_the_page_kept() -> None:
@@ -191,6 +197,55 @@ def test_kappa_of_a_known_table() -> None:
     assert kappa(labels) == {("ana", "bob"): (50, pytest.approx(0.4))}
     assert kappa([labelled("ana", "correct"), labelled("bob", "correct", A, C)]) == {("ana", "bob"): (0, None)}
     assert kappa([labelled("ana", "correct"), labelled("bob", "correct")]) == {("ana", "bob"): (1, None)}
+
+
+def test_full_agreement_of_a_known_table() -> None:
+    """Three judges. Of five duplicates they agree on three, of four others on two, and one pair has no majority."""
+    votes = [*["ccc"] * 3, "cci", "cuc", *["iii"] * 1, "uuu", "iic", "iui", "ciu"]
+    names = {"c": "correct", "i": "incorrect", "u": "undecided"}
+    labels = [
+        labelled(judge, names[vote], A, f"{B}{pair}")
+        for pair, found in enumerate(votes)
+        for judge, vote in zip(("ana", "bob", "eve"), found, strict=True)
+    ]
+    alone = labelled("ana", "correct", A, f"{B}alone")  # one judge agrees with nobody
+    assert full_agreement([*labels, alone]) == {"all": (10, 5), "duplicates": (5, 3), "others": (5, 2)}
+    assert full_agreement([alone]) == {"all": (0, 0), "duplicates": (0, 0), "others": (0, 0)}
+
+
+def test_an_adjudicator_is_no_judge_of_full_agreement() -> None:
+    """The adjudicator settles what a pair is, and disagrees with nobody."""
+    labels = [labelled(judge, "correct", A, B) for judge in ("ana", "bob")]
+    labels += [labelled("ana", "correct", A, C), labelled("bob", "incorrect", A, C), labelled("max", "correct", A, C)]
+    labels.append(labelled("max", "incorrect", A, B))
+    assert full_agreement(labels, "max") == {"all": (2, 1), "duplicates": (1, 0), "others": (1, 1)}
+    assert full_agreement(labels) == {"all": (2, 0), "duplicates": (2, 0), "others": (0, 0)}
+
+
+def test_full_agreement_is_recounted_by_asking_of_each_pair() -> None:
+    rng = random.Random(5)
+    judges = ("ana", "bob", "eve", "zoe")
+    votes = {
+        (f"{B}{pair}", judge): rng.choice(["correct", "correct", "incorrect", "undecided"])
+        for pair in range(60)
+        for judge in judges
+        if rng.random() < 0.7
+    }
+    expected = {"all": [0, 0], "duplicates": [0, 0], "others": [0, 0]}
+    for pair in range(60):
+        given = sorted(vote for (other, _), vote in votes.items() if other == f"{B}{pair}")
+        if len(given) > 1:
+            duplicate = all(given.count("correct") > given.count(other) for other in ("incorrect", "undecided"))
+            for kind in ("all", "duplicates" if duplicate else "others"):
+                expected[kind][0] += 1
+                expected[kind][1] += given[0] == given[-1]
+    labels = [labelled(judge, vote, A, other) for (other, judge), vote in votes.items()]
+    assert full_agreement(labels) == {kind: tuple(counts) for kind, counts in expected.items()}
+    assert all(0 < agreed < pairs for pairs, agreed in expected.values())
+    rows = {row["pairs of"]: row for row in by_name([agreement(labels)])["full-agreement"].to_json()}  # type: ignore
+    for kind, (pairs, agreed) in expected.items():
+        assert (rows[kind]["pairs"], rows[kind]["all judges agree"]) == (pairs, agreed)
+        assert rows[kind]["share"] == agreed / pairs
 
 
 def test_every_reason_goes_with_a_judgement() -> None:

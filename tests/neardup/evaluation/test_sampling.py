@@ -2,12 +2,14 @@
 
 import json
 from collections import Counter
+from itertools import combinations
 
 import pytest
 
 from neardup.errors import BadInput
+from neardup.evaluation import sampling
 from neardup.evaluation.graphs import b_graph, c_graph
-from neardup.evaluation.sampling import RULES, Drawn, draw, draw_of_sets
+from neardup.evaluation.sampling import RULES, Drawn, draw, draw_of_queries, draw_of_sets
 from neardup.evaluation.truth import thinned
 from tests.neardup.evaluation.crawl import crawl_of, manual
 
@@ -73,6 +75,35 @@ def test_pairs_of_sets_are_of_one_set_and_drawn_by_document(drawn_from, tmp_path
         file.write_text(text)
         with pytest.raises(BadInput, match=message):
             draw_of_sets(file, corpus, 6, seed=1)
+
+
+def test_all_pairs_of_a_query_are_drawn_whole_queries_together(drawn_from) -> None:
+    """Two queries share two pages: their pair is drawn once, with both queries. Fewer than two pages give no pair."""
+    _, corpus, _, _ = drawn_from
+    urls = corpus.urls
+    results = {"wool": urls[:4], "felt": urls[2:5], "alone": urls[7:8], "lost": ["https://lost.example/", urls[9]]}
+    given = [(query, url) for query, found in results.items() for url in found] + [("wool", urls[0])]
+    drawn = draw_of_queries(given, corpus, 100, seed=1)
+    assert {(one.a, one.b): set(one.queries) for one in drawn} == {
+        (a, b): {name for name, places in (("wool", range(4)), ("felt", range(2, 5))) if a in places and b in places}
+        for a, b in combinations(range(5), 2)
+        if (a, b) not in {(0, 4), (1, 4)}
+    }
+    assert {one.sample for one in drawn} == {"queries"}
+    few = [draw_of_queries(given, corpus, 1, seed) for seed in range(8)]
+    assert {len(one) for one in few} == {3, 6}, "a query is drawn whole, however few pairs are wanted"
+    assert few[3] == draw_of_queries(given, corpus, 1, 3)
+    many = draw_of_queries(given, corpus, 100, 3)
+    assert [(one.a, one.b) for one in few[3]] == [(one.a, one.b) for one in many[: len(few[3])]]
+    with pytest.raises(BadInput, match="no query has two different pages"):
+        draw_of_queries([("alone", urls[0]), ("", urls[1]), ("", urls[2])], corpus, 10, seed=1)
+
+
+def test_results_of_a_query_are_bounded(drawn_from, monkeypatch: pytest.MonkeyPatch) -> None:
+    _, corpus, _, _ = drawn_from
+    monkeypatch.setattr(sampling, "RESULTS_MAX", 3)
+    with pytest.raises(BadInput, match="4 results of 'wool'; at most 3"):
+        draw_of_queries([("wool", url) for url in corpus.urls[:4]], corpus, 10, seed=1)
 
 
 def test_disagreements_are_pairs_of_one_algorithm(drawn_from) -> None:

@@ -99,7 +99,7 @@ def test_the_user_learns_that_the_compiler_runs(shell: Shell, monkeypatch: pytes
 @pytest.mark.parametrize(
     ("wish", "expected"),
     [
-        (("--rule", "nope", "site"), "rule 'nope': there is B, C"),
+        (("--rule", "nope", "site"), "rule 'nope': there is in-use, B, C"),
         (("--by", "nope", "site"), "strata 'nope': there is"),
         ((), "name either files"),
         (("--state", "nowhere"), "nowhere is no state directory"),

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
@@ -305,6 +306,7 @@ def test_options_are_checked_before_a_crawl_is_read(tmp_path: Path) -> None:
         ({"by": "luck"}, "strata 'luck'"),
         ({"by": "site"}, "has strata"),
         ({"count": 0}, "at least one"),
+        ({"queries": True, "state": tmp_path / "state"}, "instead of --state"),
     ]
     wrong += [({"audits": [tmp_path / "none"]}, "cannot read the audit"), ({"labels": tmp_path / "held"}, "in use")]
     for options, values in wrong:
@@ -355,8 +357,28 @@ import sys
 from pathlib import Path
 from streams.evaluation.label import label_command
 label_command([sys.argv[1]], labels=Path(sys.argv[2]), base_url="https://m.example/", port=0, count=3,
-              ready=lambda url: print(url, flush=True))
+              queries=len(sys.argv) > 3, ready=lambda url: print(url, flush=True))
 """
+
+
+@contextmanager
+def serving(*given: Path | str) -> Iterator[http.client.HTTPConnection]:
+    """The command in a process of its own, which ends by a signal and writes nothing to stderr."""
+    command = [sys.executable, "-c", RUN, *map(str, given)]
+    with processes.start(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        url = process.stdout.readline().strip()
+        try:
+            assert re.fullmatch(r"http://127\.0\.0\.1:\d+/", url), process.stderr.read()
+            connection = http.client.HTTPConnection(url.split("/")[2], timeout=30)
+            yield connection
+            connection.close()
+            process.send_signal(signal.SIGTERM)
+            assert process.wait(30) == 0
+        finally:
+            process.kill()
+        assert process.stderr.read() == ""
 
 
 @pytest.mark.slow
@@ -365,22 +387,27 @@ def test_the_command_serves_until_it_is_stopped(tmp_path: Path) -> None:
         path = tmp_path / "site" / one.url.split("/", 3)[3]
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(one.body or b"")
-    command = [sys.executable, "-c", RUN, str(tmp_path / "site"), str(tmp_path / "labels.jsonl")]
-    with processes.start(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
-        assert process.stdout is not None
-        assert process.stderr is not None
-        url = process.stdout.readline().strip()
-        try:
-            assert re.fullmatch(r"http://127\.0\.0\.1:\d+/", url), process.stderr.read()
-            connection = http.client.HTTPConnection(url.split("/")[2], timeout=30)
-            connection.request("GET", "/pair?labeller=ana")
-            assert connection.getresponse().status == 200
-            connection.close()
-            process.send_signal(signal.SIGTERM)
-            assert process.wait(30) == 0
-        finally:
-            process.kill()
-        assert process.stderr.read() == ""
+    with serving(tmp_path / "site", tmp_path / "labels.jsonl") as connection:
+        connection.request("GET", "/pair?labeller=ana")
+        assert connection.getresponse().status == 200
+
+
+@pytest.mark.slow
+def test_all_pairs_of_the_results_of_a_query_are_served_with_it(tmp_path: Path) -> None:
+    """Three results of one query are three pairs; a query with one result gives none."""
+    found = {"wool <b>": manual(items=3)[:3], "alone": manual(items=4)[3:4]}
+    lines = [
+        {"query": query, "url": one.url, "body": (one.body or b"").decode(), "content_type": "text/html"}
+        for query, pages in found.items()
+        for one in pages
+    ]
+    (tmp_path / "results.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    with serving(tmp_path / "results.jsonl", tmp_path / "labels.jsonl", "queries") as connection:
+        connection.request("GET", "/pair?labeller=ana")
+        shown = connection.getresponse().read().decode()
+    assert "Pair 1 of 3" in shown
+    assert 'Query: <strong dir="auto">wool &lt;b&gt;</strong>' in shown
+    assert "the same content for the query" in shown
 
 
 def arrived(view: Any, number: int) -> None:
