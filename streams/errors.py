@@ -1,5 +1,6 @@
 """Errors of the stream. Each class states what the operator does; each text names topic, partition, offset."""
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -29,6 +30,28 @@ ANSWERS_GONE = (
     "create it (neardup topics create) if it is missing, and start judge and shards: if the judge lacks answers, it "
     "names the shards and what to do"
 )
+
+
+#: What stands in texts for a secret.
+HIDDEN = "***"
+#: User and password before a URL's host; the password may hold an unencoded slash.
+_USER = re.compile(r"""(?<=://)(?:[^\s/?#@:,"']*:(?!\d+(?:/|$))[^\s,"']*|[^\s/?#@,"']*)@""")
+_QUERY = re.compile(r"""([?&][^=&\s,"']*=)([^&\s,"']+)""")
+#: Shorter values of a query are no tokens.
+_TOKEN_CHARS_MIN = 8
+
+
+def without_credentials(text: str, *, queries: bool = False) -> str:
+    """Hide user and password in URLs. queries: whether to hide values of queries, too, which may be tokens."""
+    text = _USER.sub(f"{HIDDEN}@", text)
+    return _QUERY.sub(rf"\1{HIDDEN}", text) if queries else text
+
+
+def credentials_in(text: str) -> list[str]:
+    """The secrets of the URLs in a setting."""
+    users = [found[:-1] for found in _USER.findall(text)]
+    passwords = [user.partition(":")[2] or user for user in users]
+    return passwords + [value for _, value in _QUERY.findall(text) if len(value) >= _TOKEN_CHARS_MIN]
 
 
 def effects_again(required: int, begin: int) -> str:

@@ -7,6 +7,7 @@ Content of pages is escaped. Characters that hide text or change the reading ord
 import base64
 import hashlib
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass
 from importlib import resources
@@ -17,7 +18,6 @@ from markupsafe import Markup
 from neardup.decider import Decider
 from neardup.errors import NeardupError
 from neardup.report import evidence_sentences, plots
-from neardup.report.filters import Filter
 from neardup.report.samples import Card, ReadPage, card, instant
 from neardup.report.verdict_counts import SAMPLES, TAPE_BINS, LargeCluster, ReportTally, Verdict
 from neardup.rules import REFUSALS, rule_of, why_refused
@@ -33,6 +33,46 @@ if TYPE_CHECKING:
 #: Samples per verdict shown at once; the rest are folded.
 UNFOLDED = 2
 SITES_SHOWN, REASONS_SHOWN, HOT_KEYS_SHOWN, PROBLEMS_SHOWN, SOURCES_SHOWN = 20, 20, 30, 30, 50
+
+
+#: Sites in the filter, those with most samples first.
+SITES_MAX = 60
+
+
+class Filter:
+    """Filters the report by site and verdict with CSS alone, since the file runs no scripts.
+
+    Each option of two lists has a rule that hides the other elements. Class names use numbers for sites, so that no
+    content of a page enters a style. sites: (class, site). kinds: (class, kind). Both in list order.
+    """
+
+    def __init__(self, cards: Iterable[Card], kinds: Sequence[str], clusters: Iterable[str] = ()) -> None:
+        """Collects the options.
+
+        cards: all cards shown. kinds: verdicts in their order. clusters: sites of the clusters shown.
+        """
+        cards = list(cards)
+        counts = Counter(card.site for card in cards if card.site) + Counter(site for site in clusters if site)
+        named = sorted(counts, key=lambda site: (-counts[site], site))[:SITES_MAX]
+        self._numbers = {site: f"site-{number}" for number, site in enumerate(named)}
+        self.sites = [(self._numbers[site], site) for site in sorted(named)]
+        there = {card.kind for card in cards}
+        self.kinds = [(f"kind-{kind}", kind) for kind in kinds if kind in there]
+
+    def classes(self, site: str, kind: str = "") -> str:
+        """Returns the classes of an element about a page of this site, and about this verdict if one is given."""
+        judged = [f"judged kind-{kind}"] if any(kind == one for _, one in self.kinds) else []
+        return " ".join(["placed", self._numbers.get(site, "elsewhere"), *judged])
+
+    @property
+    def style(self) -> str:
+        """Returns the CSS. A group without visible elements is hidden with its title."""
+        rules = []
+        for select, of, choices in (("by-site", "placed", self.sites), ("by-verdict", "judged", self.kinds)):
+            for name, _ in choices:
+                chosen = f'main:has(#{select} option[value="{name}"]:checked)'
+                rules.append(f"{chosen} .{of}:not(.{name}), {chosen} .group:not(:has(.{name})) {{ display: none; }}")
+        return "\n".join(rules) + "\n"
 
 
 class SourceInfo(NamedTuple):

@@ -235,7 +235,7 @@ def _code(run: Callable[[], int]) -> int:
         complain(f"{error.name} is not installed, and this command needs it: {how_to_install(EXTRAS[error.name])}")
         return EXIT_ERROR
     except MemoryError:
-        from streams.process.memory_limits import out_of_memory
+        from streams.process.resource_limits import out_of_memory
 
         complain(out_of_memory())
         return EXIT_ERROR

@@ -118,7 +118,7 @@ def scan(
     from streams.commands.scan_summary import sizes, state_line, summary
     from streams.pipeline.audit import open_audit
     from streams.pipeline.audit import shadow_numbers as numbers_of
-    from streams.process.open_files import raise_open_files
+    from streams.process.resource_limits import raise_open_files
     from streams.scan.scan import scan as run
     from streams.scan.scan_report import write_report
     from streams.state.scan_directory import ScanDirectory

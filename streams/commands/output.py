@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from neardup.wording import counted
-from streams.config.settings import without_credentials
+from streams.errors import without_credentials
 from streams.process.logs import printable
 from streams.process.result_json import result_json
 

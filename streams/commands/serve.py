@@ -67,7 +67,7 @@ def views(
 
     from streams.evaluation.label import LabelFile
     from streams.process import logs
-    from streams.process.open_files import raise_open_files
+    from streams.process.resource_limits import raise_open_files
     from streams.process.web_server import listen
     from streams.views import web
 

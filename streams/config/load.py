@@ -33,9 +33,8 @@ from streams.config.settings import (
     Option,
     Settings,
     kafka_option,
-    without_credentials,
 )
-from streams.errors import WrongUsage
+from streams.errors import WrongUsage, without_credentials
 
 _SECRET_BYTES_MAX = 65_536  # a PEM key is 3 kB; more is the wrong file
 _SHOWN_MAX = 80  # characters of a bad value in a message

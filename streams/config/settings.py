@@ -18,6 +18,7 @@ from neardup.errors import BadInput
 from neardup.limits import BODY_BYTES_MAX, DAY_MS, MESSAGE_PAGES_MAX
 from neardup.scheme import Scheme
 from streams.config.sites import sites_of
+from streams.errors import HIDDEN, credentials_in, without_credentials
 
 Role = Literal["sketch", "shard", "match", "publish", "verdicts", "topics", "views"]
 
@@ -26,7 +27,6 @@ ROLES = ("sketch", "shard", "match", "publish", "verdicts", "topics", "views")
 PREFIX = "NEARDUP_"
 #: Default ports of the web pages on this machine.
 LABEL_PORT, VIEWS_PORT, ASK_PORT = 8378, 8379, 8380
-HIDDEN = "***"
 
 #: Approximate bytes of pages in a batch of a sketcher, and kilobytes that a consumer fetches in advance.
 BATCH_BYTES, FETCHED_KB_MAX = 32_000_000, 62_500
@@ -402,7 +402,7 @@ class Settings:
         token = tuple(token for token in (self.views_token, self.ask_token) if token)
         shown = (getattr(self, name) for name, option in OPTIONS.items() if "." not in name and not option.kind.secret)
         texts = [*map(_shown, shown), *self.kafka_values.values()]
-        found = tuple(secret for text in texts for secret in _credentials(text))
+        found = tuple(secret for text in texts for secret in credentials_in(text))
         return tuple(v for n, v in self.kafka_values.items() if _is_secret(n)) + seed + token + found
 
     def describe(self) -> list[Row]:
@@ -426,24 +426,6 @@ class Settings:
 
 #: One random number of 64 bits in 2**32 is shorter, as decimal digits or hexadecimal ones.
 _SEED_CHARS_MIN = 8
-#: User and password before a URL's host; the password may hold an unencoded slash.
-_USER = re.compile(r"""(?<=://)(?:[^\s/?#@:,"']*:(?!\d+(?:/|$))[^\s,"']*|[^\s/?#@,"']*)@""")
-_QUERY = re.compile(r"""([?&][^=&\s,"']*=)([^&\s,"']+)""")
-#: Shorter values of a query are no tokens.
-_TOKEN_CHARS_MIN = 8
-
-
-def without_credentials(text: str, *, queries: bool = False) -> str:
-    """Hide user and password in URLs. queries: whether to hide values of queries, too, which may be tokens."""
-    text = _USER.sub(f"{HIDDEN}@", text)
-    return _QUERY.sub(rf"\1{HIDDEN}", text) if queries else text
-
-
-def _credentials(text: str) -> list[str]:
-    """The secrets of the URLs in a setting."""
-    users = [found[:-1] for found in _USER.findall(text)]
-    passwords = [user.partition(":")[2] or user for user in users]
-    return passwords + [value for _, value in _QUERY.findall(text) if len(value) >= _TOKEN_CHARS_MIN]
 
 
 def _shown(value: Any) -> str:

@@ -12,8 +12,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from neardup.errors import BadInput
-from streams.config.settings import without_credentials
-from streams.errors import bad_input
+from streams.errors import bad_input, without_credentials
 from streams.files.input_formats import PACKED
 from streams.files.not_read import NotRead, is_by_product
 from streams.files.wacz import unpacked, write_copy

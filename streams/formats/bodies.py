@@ -21,8 +21,7 @@ from urllib.parse import quote, unquote, urlsplit
 from urllib.request import HTTPRedirectHandler, ProxyHandler, Request, build_opener
 
 from neardup.errors import BadInput, BadPage
-from streams.config.settings import HIDDEN, without_credentials
-from streams.errors import BodiesAway, bad_input
+from streams.errors import HIDDEN, BodiesAway, bad_input, without_credentials
 
 #: What a URL may not hold: ways up, chains of file systems (`simplecache::`), and their disguises.
 _FORBIDDEN = ("::", "\\", "?", "#")

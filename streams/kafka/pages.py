@@ -18,10 +18,10 @@ from streams.kafka.connection import (
     error_of,
     log,
 )
+from streams.kafka.positions import Positions
 from streams.kafka.reader import TopicClient, same_topic
 from streams.kafka.stranded import discard, leave
 from streams.ports import Committed, PageBatch, Range, Record, TopicIds
-from streams.positions import Positions
 
 #: Errors of a commit by a member whose partitions have just been assigned to another one.
 _MOVED = frozenset(

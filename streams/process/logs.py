@@ -19,8 +19,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, TextIO
 
 from neardup.errors import InvariantBroken, NeardupError
+from streams.errors import HIDDEN
 
-HIDDEN = "***"
 #: Lines per event and window that are written. Further ones are counted, and the next written line has their number.
 BURST = 5
 WINDOW_SECONDS = 10.0

@@ -15,9 +15,8 @@ from streams.formats.message import own_version
 from streams.kafka import Connection, KafkaLog, Writer
 from streams.process import logs
 from streams.process.health import Health, HealthServer
-from streams.process.memory_limits import limits
 from streams.process.metrics import Metrics
-from streams.process.open_files import raise_open_files
+from streams.process.resource_limits import memory_limits, raise_open_files
 from streams.process.shutdown import steady_ms, stopped_by_signals, stopped_within
 from streams.process.traces import Traces, traces_to
 from streams.state.checkpoint_store import CheckpointStore
@@ -136,7 +135,7 @@ def serving(settings: Settings, role: str) -> Iterator[Runtime]:
             make_ready(_log.info, (*needs, "sharding") if settings.is_sharded and role != "shard" else needs)
             host, port = server.address
             address = f"http://{host}:{port}/metrics"
-            _log.info("started", role=role, metrics=address, scheme=scheme.digest, memory=limits())
+            _log.info("started", role=role, metrics=address, scheme=scheme.digest, memory=memory_limits())
             traces = traces_of(settings, role)
             runtime = Runtime(settings, metrics, health, stop, traces=traces)
             try:

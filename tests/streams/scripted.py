@@ -24,8 +24,8 @@ from streams.errors import (
     pages_lost,
     verdicts_gone,
 )
+from streams.kafka.positions import Positions
 from streams.ports import Committed, Range, TopicIds
-from streams.positions import Positions
 
 
 @dataclass(slots=True)

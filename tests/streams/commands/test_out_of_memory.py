@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from streams.process.memory_limits import limits, out_of_memory
+from streams.process.resource_limits import memory_limits, out_of_memory
 from streams.state.scan_directory import ScanDirectory
 from tests.streams.archives import crawl, write_warc
 
@@ -54,5 +54,5 @@ def test_scan_that_ends_for_lack_of_memory_says_so_and_goes_on(tmp_path: Path, h
 
 
 def test_limits_name_the_machine() -> None:
-    assert re.search(r"the machine's [\d,]+ MB", limits())
-    assert limits() in out_of_memory()
+    assert re.search(r"the machine's [\d,]+ MB", memory_limits())
+    assert memory_limits() in out_of_memory()

@@ -15,9 +15,9 @@ from neardup.index.layered import Layered
 from neardup.sketch.takedown_hashes import Takedown
 from streams.errors import Unsettled
 from streams.formats.message import Message
+from streams.kafka.positions import Positions
 from streams.pipeline import accounting, matcher
 from streams.pipeline.batch_fold import BatchFold
-from streams.positions import Positions
 from streams.roles import match_start, match_start_checks
 from streams.roles.match_role import MatchRole
 from streams.state.checkpoint_manifest import Checkpoint, Manifest, StoredFile

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from streams.process.open_files import OPEN_FILES_MIN
+from streams.process.resource_limits import OPEN_FILES_MIN
 from tests import whole
 from tests.streams.archives import crawl, write_warc
 
