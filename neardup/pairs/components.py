@@ -1,4 +1,4 @@
-"""Connected components of pairs. Not part of `neardup.partition`, whose package needs rapidfuzz."""
+"""Connected components of pairs."""
 
 from collections.abc import Iterable
 from typing import TypeVar

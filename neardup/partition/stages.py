@@ -141,11 +141,14 @@ def judge(pairs: Iterable[tuple[int, int, str, str]], parameters: Parameters) ->
 
 
 def make_ready() -> None:
-    """Compiles the kernels of both stages into the cache if needed: once, instead of in each worker process."""
+    """Compiles the kernels of both stages into the cache if needed: once, instead of in each worker process.
+
+    Raises ModuleNotFoundError if a package of the stages is missing.
+    """
     parameters = Parameters()
     text = "\n".join(f"a sentence of some length, number {number}" for number in range(parameters.smallest))
     signatures(text, parameters)
-    compare(text, text + " and one more", parameters)
+    compare(text, text[len(text) // 2 :] + text[: len(text) // 2], parameters)  # far apart, so an LCS is computed
 
 
 @lru_cache(maxsize=256)

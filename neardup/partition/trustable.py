@@ -4,7 +4,6 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from rapidfuzz.distance import LCSseq
 
 from neardup.kernels import longest_runs, straining, trusting
 from neardup.partition.parameters import Parameters
@@ -100,6 +99,9 @@ def script(a: _Points, b: _Points, least: int = 0) -> _Positions | None:
     """
     if len(a) == len(b) >= least and np.array_equal(a, b):  # filtered near-duplicates often are equal
         return np.arange(len(b), dtype=np.int32)
+    # Imported here: a partition by a rule of a scan runs without the packages of this one.
+    from rapidfuzz.distance import LCSseq
+
     one, other = (side.tobytes().decode("utf-32-le", "surrogatepass") for side in (a, b))
     common = LCSseq.similarity(one, other, score_cutoff=least)
     if common < least:

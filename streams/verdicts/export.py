@@ -75,7 +75,7 @@ _NAMES: Mapping[Name, tuple[str, ...]] = {
         *("id", "url", "shown", "verdict", "representative_id", "representative", "cluster", "canonical"),
         *("content_of", "site", "title", "lang", "reason", *_APART, "last", "fetched_at"),
     ),
-    "clusters": ("ids", "cluster", "size", "canonical", "representative", "members"),
+    "clusters": ("ids", "representative_id", "cluster", "size", "canonical", "representative", "members"),
     "verdicts": (
         *("id", "page_id", "n", "verdict", "url", "representative_id", "representative", "standing", "cluster"),
         *("cluster_size", "canonical", "content_of", "by", "site", "title", "lang", "reason", *_APART),
@@ -262,7 +262,8 @@ def _cluster_row(members: list[tuple[Any, ...]]) -> Iterator[Row]:
         standing = next((url for _, url, verdict, _ in members if verdict in SHOWN), None)
         ids = [id_of(url) for _, url, _, _ in members]
         urls = [url for _, url, _, _ in members]
-        yield ids if any(ids) else None, members[0][0], len(members), members[0][3], standing, urls
+        cluster, _, _, canonical = members[0]
+        yield ids if any(ids) else None, id_of(standing), cluster, len(members), canonical, standing, urls
 
 
 def _site_of(verdict: Verdict) -> str | None:

@@ -179,7 +179,7 @@ def test_the_share_compiled_is_measured_by_cost(monkeypatch: pytest.MonkeyPatch)
 
 
 @pytest.mark.slow
-def test_results_of_scans_are_read_without_the_kafka_client(shell: Shell) -> None:
+def test_files_are_judged_and_read_without_extras(shell: Shell) -> None:
     """As after `pip install neardup`, without extras."""
     site(shell.folder / "site")
     assert shell("scan", "site").code == 0
@@ -188,11 +188,13 @@ def test_results_of_scans_are_read_without_the_kafka_client(shell: Shell) -> Non
         "copy neardup-state --out kept.jsonl",
         "replay neardup-state --out again.jsonl",
         "diff neardup-state again.jsonl",
+        "partition site --out sets --workers 1",
         "explain --rows",
     )
     code = """
 import sys
-sys.modules["confluent_kafka"] = None
+for name in ("aiohttp", "confluent_kafka", "duckdb", "pandas", "prometheus_client", "rapidfuzz", "sklearn"):
+    sys.modules[name] = None
 from streams.commands import main
 for command in sys.argv[1:]:
     sys.argv = ["neardup", *command.split()]
