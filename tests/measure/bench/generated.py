@@ -9,7 +9,7 @@ import numpy as np
 from neardup.limits import MESSAGE_PAGES_MAX
 from neardup.scheme import Scheme
 from neardup.sketch.header import Header
-from neardup.sketch.layout import HEADER, SKETCH_VERSION
+from neardup.sketch.layout import HEADER, SKETCH_VERSION, field_at
 from neardup.urls import url_hash
 from streams.formats.message import Message, encode_message
 from streams.ports import Range
@@ -102,6 +102,9 @@ def messages(scheme: Scheme, records: Iterable[bytes], first: int = 0) -> list[t
 
 def message_of(scheme: Scheme, records: Sequence[bytes], offset: int, first: int) -> tuple[int, bytes]:
     """(offset, message) of these records. first: number of the first one among all pages of the source."""
-    numbered = tuple(changed(each, number, offset=number) for number, each in enumerate(records, first))
+    at = field_at("offset")
+    numbered = tuple(
+        record[:at] + number.to_bytes(8, "little") + record[at + 8 :] for number, record in enumerate(records, first)
+    )
     span = Range(_SOURCE, 0, first, first + len(numbered))
     return offset, encode_message(Message(bytes.fromhex(scheme.digest), (span,), numbered))

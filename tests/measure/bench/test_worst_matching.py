@@ -62,3 +62,11 @@ def test_an_index_that_does_not_fit_is_refused_before_it_is_begun(tmp_path):
 def test_the_fields_make_up_the_record():
     for row in by_field(Scheme(seed=1)):
         assert sum(row.notes.values()) == pytest.approx(row.ours, abs=8)
+
+
+@pytest.mark.slow
+def test_promotions_are_those_of_one_cluster(monkeypatch):
+    monkeypatch.setattr(worst_matching, "_LOOKS", 3)
+    (row,) = worst_matching.promotions(Scheme(seed=1), members=800, gone=600)
+    assert row.name == "matcher: a promotion, 600 of 800 pages gone"
+    assert row.ours > 0
