@@ -149,7 +149,12 @@ def slope_section(documents: Sequence[Sequence[TextPair]]) -> Section:
 
     documents: the compared pairs of each drawn document.
     """
-    section = Section("slopes", "Figure 8: slope of a trustable region")
+    section = Section(
+        "slopes",
+        "Figure 8: slope of a trustable region",
+        f"As in the paper: for each slope the threshold of resemblance is moved until recall is {RECALL:.2f}, "
+        "containment counts for nothing, and precision and recall are means over documents.",
+    )
     known = [
         (document, pair) for document, pairs in enumerate(documents) for pair in pairs if pair.same_item is not None
     ]

@@ -7,7 +7,7 @@ that connect by themselves are therefore renamed, and links get another target.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from neardup.errors import BadInput
 from neardup.evaluation.corpus_texts import Texts
@@ -42,16 +42,24 @@ _LINK = re.compile(
 _STILL = b"<style>a, area { pointer-events: none !important }</style>"
 
 
-def visitor_page(texts: Texts, number: int) -> tuple[str, bytes]:
+def visitor_page(
+    texts: Texts, number: int, rendered: Callable[[str], bytes | None] = lambda url: None
+) -> tuple[str, bytes]:
     """Prepares a page of a corpus: (content type, body in UTF-8).
 
-    Raises BadInput if it cannot be read, or is neither HTML nor text.
+    rendered: returns the body of a URL as a browser rendered it, in UTF-8; None: the fetched body is shown.
+    Raises BadInput if the page cannot be read, or is neither HTML nor text.
     """
+    if (seen := rendered(texts.corpus.urls[number])) is not None:
+        return "text/html", _harmless(seen[: texts.scheme.body_bytes_max].decode("utf-8", "replace").encode())
     page = texts.page(number)
     decoded = decode((page.body or b"")[: texts.scheme.body_bytes_max], page.content_type)
     if decoded.opaque:
         raise BadInput(f"{page.url}: neither HTML nor text")
     if decoded.mode != HTML:
         return "text/plain", decoded.utf8
-    harmless = _LINK.sub(rb"<\1 href=#", _REACHING.sub(b"<x-", decoded.utf8))
-    return "text/html", harmless + _STILL
+    return "text/html", _harmless(decoded.utf8)
+
+
+def _harmless(utf8: bytes) -> bytes:
+    return _LINK.sub(rb"<\1 href=#", _REACHING.sub(b"<x-", utf8)) + _STILL

@@ -38,11 +38,11 @@ from neardup.verdict import Verdict
 from streams.config.settings import LABEL_PORT
 from streams.errors import WrongUsage, bad_input
 from streams.evaluation.evaluate import check_crawl, open_crawl
+from streams.evaluation.label_queries import queried_pages
 from streams.ports import Progress, silent
 from streams.process.disk import lock
 from streams.process.shutdown import now_ms
 from streams.process.web_server import body_in_time, hosts_of, listen, refuse_foreign, serve
-from streams.results.query_results import read_results
 
 #: Parts of the input that cannot be read, of which the user is warned.
 UNREAD_SHOWN = 10
@@ -111,6 +111,7 @@ class LabelViews:
     """The pages of one round of labelling; `add_to` mounts them.
 
     hosts: accepted Host headers, with port. prefix: mount path, "" or "/label". now_ms: the clock of the labels.
+    rendered: returns the body of a URL as a browser rendered it, None without one; frames show it.
     """
 
     def __init__(
@@ -121,9 +122,11 @@ class LabelViews:
         hosts: Collection[str],
         prefix: str = "",
         now_ms: Callable[[], int] = now_ms,
+        rendered: Callable[[str], bytes | None] = lambda url: None,
     ) -> None:
         self._labelling, self._texts = labelling, texts
         self._hosts, self._prefix, self._now_ms = frozenset(hosts), prefix, now_ms
+        self._rendered = rendered
         self._token = secrets.token_urlsafe(24)
         self._lock = asyncio.Lock()  # one thread at a time reads texts or records labels
 
@@ -188,7 +191,7 @@ class LabelViews:
             pair = self._labelling.pairs[place]
             async with self._lock:
                 page = pair.a if side == "left" else pair.b
-                kind, body = await asyncio.to_thread(labelling_visitor.visitor_page, self._texts, page)
+                kind, body = await asyncio.to_thread(labelling_visitor.visitor_page, self._texts, page, self._rendered)
         except NeardupError as error:
             raise web.HTTPNotFound(text=str(error)) from error
         return web.Response(body=body, content_type=kind, charset="utf-8")
@@ -316,9 +319,11 @@ def label_command(
     try:
         for message in file.messages:
             warn(message)
-        with open_crawl(
+        results = queried_pages(list(map(Path, paths)) if queries else [], base_url)
+        crawled = open_crawl(
             paths, state, base_url=base_url, follow_links=follow_links, threads=threads, progress=progress
-        ) as crawl:
+        )
+        with results as queried, crawled as crawl:
             corpus = crawl.corpus
             for line in crawl.unread[:UNREAD_SHOWN]:
                 warn(line)
@@ -327,8 +332,7 @@ def label_command(
             elif sets is not None:
                 pairs = draw_of_sets(sets, corpus, count, seed)
             elif queries:
-                results = read_results(list(map(Path, paths)), base_url, [])
-                pairs = draw_of_queries(((line.query, line.page.url) for line in results), corpus, count, seed)
+                pairs = draw_of_queries(queried.found, corpus, count, seed)
             elif rule == IN_USE:
                 pairs = draw_of_verdicts(_judged(corpus, crawl.decider, threads), corpus, count)
             else:
@@ -338,7 +342,7 @@ def label_command(
             labelling = Labelling(pairs, corpus, crawl.documents.labels(file.labels), file.append)
             progress("read", 0, 0)
             pair_view(labelling, crawl.texts, 0)  # on a new machine kernels are compiled here, not before a labeller
-            asyncio.run(_serve(labelling, crawl.texts, sock, ready))
+            asyncio.run(_serve(labelling, crawl.texts, sock, ready, queried.rendered))
     finally:
         file.close()
         sock.close()
@@ -354,7 +358,13 @@ def _judged(corpus: Corpus, decider: Decider, threads: int) -> Iterator[Verdict]
         yield from outcome.verdicts
 
 
-async def _serve(labelling: Labelling, texts: Texts, sock: socket.socket, ready: Callable[[str], None]) -> None:
+async def _serve(
+    labelling: Labelling,
+    texts: Texts,
+    sock: socket.socket,
+    ready: Callable[[str], None],
+    rendered: Callable[[str], bytes | None],
+) -> None:
     app = web.Application(client_max_size=64 << 10)
-    LabelViews(labelling, texts, hosts=hosts_of(sock)).add_to(app)
+    LabelViews(labelling, texts, hosts=hosts_of(sock), rendered=rendered).add_to(app)
     await serve(app, sock, ready)

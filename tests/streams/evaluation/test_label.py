@@ -401,10 +401,16 @@ def test_all_pairs_of_the_results_of_a_query_are_served_with_it(tmp_path: Path) 
         for query, pages in found.items()
         for one in pages
     ]
+    for line in lines[:3]:
+        line["rendered"] = "<script src=x></script><a href='http://b.example/'>as a browser shows it é</a>"
     (tmp_path / "results.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
     with serving(tmp_path / "results.jsonl", tmp_path / "labels.jsonl", "queries") as connection:
         connection.request("GET", "/pair?labeller=ana")
         shown = connection.getresponse().read().decode()
+        connection.request("GET", "/page?place=0&side=left")
+        framed = connection.getresponse().read().decode()
+    assert "as a browser shows it é" in framed
+    assert "<a href=# " in framed, "a link leads nowhere, as in a fetched page"
     assert "Pair 1 of 3" in shown
     assert 'Query: <strong dir="auto">wool &lt;b&gt;</strong>' in shown
     assert "the same content for the query" in shown
