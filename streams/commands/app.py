@@ -21,7 +21,7 @@ from streams.errors import Interrupted, WrongUsage, how_to_install
 from streams.process.logs import is_logged
 
 #: The tasks by which `neardup --help` lists the commands, in their order.
-FILES, VERDICTS, STREAM, OPERATE, EVALUATE, RESULTS = (
+FILES, VERDICTS, STREAM, OPERATE, EVALUATE = (
     Group(name, sort_key=number)
     for number, name in enumerate(
         (
@@ -30,9 +30,14 @@ FILES, VERDICTS, STREAM, OPERATE, EVALUATE, RESULTS = (
             "Run the stream on Kafka",
             "Operate, back up, judge history again",
             "Evaluate and label",
-            "Deduplicate results of queries",
         )
     )
+)
+#: Commands that serve nothing but an evaluation of a paper; the last group.
+STUDIES = Group(
+    "Repeat the evaluations of papers",
+    help="Also `neardup evaluate tlcs` and `neardup evaluate signals`. No scan and no stream needs these.",
+    sort_key=5,
 )
 #: Modules of the commands; importing them adds the commands.
 _MODULES = ("files", "verdicts", "serve", "configuration", "stream", "operate", "evaluation", "results")

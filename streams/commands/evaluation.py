@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 
 from neardup.errors import BadInput
 from neardup.wording import counted
-from streams.commands.app import EVALUATE, command, family
+from streams.commands.app import EVALUATE, STUDIES, command, family
 from streams.commands.options import (
     NO_TRUTH,
     THREADS,
@@ -288,7 +288,7 @@ def _print_rules(evaluation: dict[str, Any]) -> None:
 
 
 @command(
-    EVALUATE,
+    STUDIES,
     "neardup evaluate tlcs crawl.warc.gz --releases '[0-9.]+' --out evaluation",
     name="evaluate tlcs",
 )
@@ -330,7 +330,7 @@ def evaluate_tlcs(
 
 
 @command(
-    EVALUATE,
+    STUDIES,
     "neardup evaluate signals results.jsonl --labels labels.jsonl --out evaluation",
     "neardup evaluate signals crawl.warc.gz --natural --seeds 3",
     "neardup evaluate signals --train german.jsonl --judge french.jsonl --labels labels.jsonl",

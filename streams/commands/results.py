@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 from neardup.wording import counted
-from streams.commands.app import RESULTS, command
+from streams.commands.app import STUDIES, command
 from streams.commands.options import (
     CPUS,
     NO_TRUTH,
@@ -33,7 +33,7 @@ from streams.errors import WrongUsage
 
 
 @command(
-    RESULTS,
+    STUDIES,
     "neardup dedupe-results results.jsonl --model model.json --out groups.jsonl",
     codes='A result is a line {"query": TEXT, "url": URL, "body": TEXT, "rendered": TEXT}; rendered may be left out.',
 )
@@ -79,7 +79,7 @@ def dedupe_results(
 
 
 @command(
-    RESULTS,
+    STUDIES,
     "neardup train results.jsonl --labels labels.jsonl --out model.json",
     "neardup train crawl.warc.gz --labels labels.jsonl --signals sketches --out online.json",
     codes='A result is a line {"query": TEXT, "url": URL, "body": TEXT, "rendered": TEXT}, a label is a line '
@@ -138,7 +138,7 @@ def train(
 
 
 @command(
-    RESULTS,
+    STUDIES,
     "neardup signals a.html b.html",
     "neardup signals a.html b.html --query 'blue wool' --model model.json",
     "neardup signals a.html b.html --a-rendered a.dom.html --b-rendered b.dom.html",
@@ -169,7 +169,7 @@ def signals(
 
 
 @command(
-    RESULTS,
+    STUDIES,
     "neardup render results.jsonl --world crawl.warc.gz --out rendered.jsonl",
     "neardup render results.jsonl --network site --tabs 4 --out rendered.jsonl",
     codes="Exit codes: 0 done, 1 an error, 2 wrong usage, 3 done but some pages could not be rendered or read, "

@@ -31,6 +31,14 @@ def test_there_are_all_of_them() -> None:
     assert len(help_of().splitlines()) < 80
 
 
+def test_commands_of_evaluations_stand_in_the_last_group() -> None:
+    *_, evaluate, studies = re.split(r"(?m)^╭─ ", help_of())
+    commands = {name: set(re.findall(r"(?m)^│ ([a-z-]+)  ", text)) for name, text in (("e", evaluate), ("s", studies))}
+    assert commands == {"e": {"evaluate", "label"}, "s": {"dedupe-results", "render", "signals", "train"}}
+    assert "evaluate tlcs" in studies
+    assert "evaluate signals" in studies
+
+
 @pytest.mark.parametrize("words", ALL, ids=" ".join)
 def test_a_command_explains_itself(words: tuple[str, ...]) -> None:
     command = ALL[words]
