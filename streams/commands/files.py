@@ -49,7 +49,7 @@ from streams.errors import WrongUsage
 
 if TYPE_CHECKING:
     from streams.partition.partition_results import Summary
-    from streams.scan.scan import ScanResult
+    from streams.scan.scan_result import ScanResult
 
 #: Methods of Huang 2008, for `neardup partition`.
 METHODS = ("tlcs", "cosine")
@@ -93,7 +93,13 @@ def scan(
     as_json: Annotated[bool, Opt("Print the summary as JSON; --out has the verdicts.", "--json")] = False,
     again: Annotated[bool, Opt("Also scan sources that an earlier scan has finished.")] = False,
     threads: Annotated[
-        int, Number("Threads of the kernels; with --merge, processes that read.", "--threads", low=1, high=256)
+        int,
+        Number(
+            "Processes that read and sketch, beside the one that judges; each takes up to 600 MB, of Parquet 1,600.",
+            "--threads",
+            low=1,
+            high=256,
+        ),
     ] = THREADS,
     shard_processes: Annotated[
         int,
@@ -121,15 +127,19 @@ def scan(
     from streams.process.resource_limits import raise_open_files
     from streams.scan.scan import scan as run
     from streams.scan.scan_report import write_report
+    from streams.scan.sketch_processes import SketchProcesses
     from streams.state.scan_directory import ScanDirectory
 
     raise_open_files()
     shadowed = numbers_of(shadow_numbers)
     announce_compiler("sketching", "judging", *(("sharding",) if shard_processes else ()), quiet=quiet)
     silent = quiet or as_json or out == "-"
-    with ScanDirectory.open(
-        None if memory else state, scheme=scheme, decider=decider, new_decider=new_decider, shards=shard_processes
-    ) as opened:
+    with (
+        SketchProcesses(threads) as processes,  # first: they must not inherit what belongs to the state
+        ScanDirectory.open(
+            None if memory else state, scheme=scheme, decider=decider, new_decider=new_decider, shards=shard_processes
+        ) as opened,
+    ):
         for message in opened.messages:
             complain(message)
         audited = open_audit(
@@ -147,6 +157,7 @@ def scan(
                 threads=threads,
                 progress=shown.update,
                 audit=audited,
+                processes=processes,
             )
         if report is not None:
             write_report(opened, report)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:  # takes longer to import than most answers take
     from rich.progress import Progress
 
     from neardup.warm import Need
-    from streams.scan.scan import Progress as Where
+    from streams.scan.scan_result import Progress as Where
 
 #: Problems of an input that are printed one by one.
 PROBLEMS_SHOWN = 10

@@ -11,7 +11,7 @@ from neardup.rules import why_refused
 from neardup.wording import counted
 from streams.files.sources import left_out_text, times_text
 from streams.process.terminal import safe, table_of
-from streams.scan.scan import ScanResult
+from streams.scan.scan_result import ScanResult
 
 SITES_SHOWN, PROBLEMS_SHOWN, REASONS_SHOWN = 10, 10, 5
 

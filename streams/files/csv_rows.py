@@ -56,8 +56,11 @@ class CsvRows:
             }
         )
 
-    def read(self, position: int) -> Iterator[tuple[Page, int]]:
-        """Yields (page, byte where its row, or the gzip member with it, starts). Raises OSError, Damaged, BadInput."""
+    def read(self, position: int, stop: int | None = None) -> Iterator[tuple[Page, int]]:
+        """Yields (page, byte where its row, or the gzip member with it, starts). Raises OSError, Damaged, BadInput.
+
+        stop: not used: a quote may span any part of the file, so that it is read as a whole.
+        """
         names, separator = _header(self._path, self._row_max)
         with closing(Stream(self._path, position)) as stream:
             rows = _rows(stream, separator, self._row_max)

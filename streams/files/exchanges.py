@@ -31,7 +31,7 @@ _ID = re.compile(r"<([^<>]{1,200})>|([^\s<>,]{1,200})")
 @dataclass(slots=True)
 class _Held:
     record: WarcRecord
-    key: str = ""  # in `waiting`
+    key: str | int = ""  # in `waiting`: its id, or else its number, which is the id of no other record
     waits: bool = False
     method: str = ""
 
@@ -45,20 +45,47 @@ class _Loose:
 
 
 @dataclass(slots=True)
-class _Exchanges:
-    """waiting: held answers without a request, in their order. requests_first: how the file's first exchange lies."""
+class Exchanges:
+    """The exchanges of a file, from its start up to some record. Pickled, it continues in another process.
 
-    waiting: dict[str, _Held] = field(default_factory=dict)
+    waiting: held answers without a request, in their order. requests_first: how the file's first exchange lies.
+    held: records that were taken and not returned yet, in their order.
+    """
+
+    waiting: dict[str | int, _Held] = field(default_factory=dict)
     requests: OrderedDict[str, str] = field(default_factory=OrderedDict)
     loose: OrderedDict[str, _Loose] = field(default_factory=OrderedDict)
     requests_first: bool | None = None
+    held: deque[_Held] = field(default_factory=deque)
+    _bytes: int = 0  # of the held records
+    _number: int = 0  # of the last record, which names an answer without id
 
-    def take(self, held: _Held, number: int) -> None:
-        """Pair a record with earlier records. number: number of the record, which names a record without id."""
-        if held.record.headers.get("warc-type", "").lower() == "request":
-            self._request(held.record)
-        elif held.record.is_http_answer:
-            self._answer(held, number)
+    def take(self, record: WarcRecord) -> Iterator[tuple[WarcRecord, str]]:
+        """Take the next record of the file, and yield the records that no longer wait, with their methods."""
+        self._number += 1
+        held = _Held(record)
+        self.held.append(held)
+        self._bytes += record.length
+        if record.headers.get("warc-type", "").lower() == "request":
+            self._request(record)
+        elif record.is_http_answer:
+            self._answer(held)
+        while self.held and (
+            not self.held[0].waits or len(self.held) > HELD_RECORDS_MAX or self._bytes > HELD_BYTES_MAX
+        ):
+            yield self._first()
+
+    def end(self) -> Iterator[tuple[WarcRecord, str]]:
+        """Yield the records that are still held: the file has no more."""
+        while self.held:
+            yield self._first()
+
+    def _first(self) -> tuple[WarcRecord, str]:
+        first = self.held.popleft()
+        if first.waits:
+            self._give_up(first)
+        self._bytes -= first.record.length
+        return first.record, first.method
 
     def _request(self, record: WarcRecord) -> None:
         self.requests_first = True if self.requests_first is None else self.requests_first
@@ -73,18 +100,18 @@ class _Exchanges:
         if named:
             return
         url, date = record.headers.get("warc-target-uri", ""), record.headers.get("warc-date", "")
-        for identity, held in reversed(self.waiting.items()):
+        for key, held in reversed(self.waiting.items()):
             if held.record.headers.get("warc-target-uri", "") != url:
                 continue
             same_date = held.record.headers.get("warc-date", "") == date
             if (same_date or not self.requests_first) and not _cannot_answer(held.record, method):
-                self.waiting.pop(identity)
+                self.waiting.pop(key)
                 held.waits, held.method = False, method
                 return
             break
         _keep(self.loose, url, _Loose(date, method), HELD_RECORDS_MAX)
 
-    def _answer(self, held: _Held, number: int) -> None:
+    def _answer(self, held: _Held) -> None:
         self.requests_first = False if self.requests_first is None else self.requests_first
         headers = held.record.headers
         for identity in _ids(held.record, "warc-concurrent-to"):
@@ -98,13 +125,13 @@ class _Exchanges:
             if loose.date == headers.get("warc-date", "") or adjacent:
                 held.method = self.loose.pop(url).method
                 return
-        held.waits, held.key = True, next(iter(_ids(held.record, "warc-record-id")), f"number {number}")
+        held.waits, held.key = True, next(iter(_ids(held.record, "warc-record-id")), self._number)
         # An id that repeats belongs to the later record, as a file's parts are written one after another.
         if former := self.waiting.pop(held.key, None):
             former.waits = False
         self.waiting[held.key] = held
 
-    def give_up(self, held: _Held) -> None:
+    def _give_up(self, held: _Held) -> None:
         """Ends the wait of an answer."""
         if self.waiting.get(held.key) is held:
             del self.waiting[held.key]
@@ -116,30 +143,14 @@ def with_methods(records: Iterator[WarcRecord]) -> Iterator[tuple[WarcRecord, st
 
     Raises what `records` raises, behind the records that were read before.
     """
-    exchanges, held = _Exchanges(), deque[_Held]()
-    size = 0
-    failure: Exception | None = None
-    number = 0
-    while True:
-        try:
-            record = next(records, None)
-        except Exception as error:  # noqa: BLE001 - raised below
-            record, failure = None, error
-        if record is not None:
-            number += 1
-            held.append(_Held(record))
-            size += record.length
-            exchanges.take(held[-1], number)
-        while held and (record is None or not held[0].waits or len(held) > HELD_RECORDS_MAX or size > HELD_BYTES_MAX):
-            if held[0].waits:
-                exchanges.give_up(held[0])
-            first = held.popleft()
-            size -= first.record.length
-            yield first.record, first.method
-        if failure is not None:
-            raise failure
-        if record is None:
-            return
+    exchanges = Exchanges()
+    try:
+        for record in records:
+            yield from exchanges.take(record)
+    except Exception:
+        yield from exchanges.end()
+        raise
+    yield from exchanges.end()
 
 
 def _ids(record: WarcRecord, name: str) -> list[str]:

@@ -37,8 +37,11 @@ class Rows(Protocol):
     @property
     def line(self) -> bytes | None: ...
 
-    def read(self, position: int) -> Iterator[tuple[Page, int]]:
-        """Yields (page, position) from the row at `position` on. Raises OSError, Damaged."""
+    def read(self, position: int, stop: int | None = None) -> Iterator[tuple[Page, int]]:
+        """Yields (page, position) from the row at `position` on, up to before the row at `stop`.
+
+        Raises OSError, Damaged.
+        """
 
 
 @dataclass(frozen=True, slots=True)

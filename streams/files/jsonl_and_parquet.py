@@ -50,10 +50,15 @@ class Lines:
         self.bytes_read, self.line = 0, None
         self._path, self._fields, self._line_max = path, fields, line_max
 
-    def read(self, position: int) -> Iterator[tuple[Page, int]]:
+    def read(self, position: int, stop: int | None = None) -> Iterator[tuple[Page, int]]:
         """Yields (page, byte where its line, or the gzip member with it, starts). Raises OSError, Damaged."""
+        for at, line in self.lines(position, stop):
+            yield self.page(line, at), at
+
+    def lines(self, position: int, stop: int | None = None) -> Iterator[tuple[int, bytes]]:
+        """Yields (position, line) of the lines that are not blank. Raises OSError, Damaged."""
         with closing(Stream(self._path, position)) as stream:
-            while True:
+            while stop is None or stream.position < stop:
                 at, line = stream.position, self._next(stream, self._line_max)
                 self.bytes_read = stream.bytes_read
                 if line is None:
@@ -61,9 +66,9 @@ class Lines:
                 if line == b"" or line.isspace():
                     continue
                 self.line = line
-                yield self._page(line, at), at
+                yield at, line
 
-    def _page(self, line: bytes, at: int) -> Page:
+    def page(self, line: bytes, at: int) -> Page:
         if len(line) > self._line_max:
             return Page(url="", body=b"", problem=f"a line of more than {self._line_max} bytes")
         return contained(
@@ -83,7 +88,7 @@ class ParquetRows:
         self.bytes_read = 0
         self._path, self._fields = path, fields
 
-    def read(self, position: int) -> Iterator[tuple[Page, int]]:
+    def read(self, position: int, stop: int | None = None) -> Iterator[tuple[Page, int]]:
         """Yields (page, number of its row). Raises OSError, Damaged."""
         from streams.formats.parquet import ParquetDamaged, columns_of, count_of, present_columns, rows_of
 
@@ -93,7 +98,7 @@ class ParquetRows:
             own = (fields.id or "url", *((fields.text,) if fields.text else BODIES), "content_type", "fetched_at")
             columns = present_columns(own if fields else _USUAL, columns_of(self._path))
             rows = max(count_of(self._path), 1)
-            for at, row in rows_of(self._path, columns, position):
+            for at, row in rows_of(self._path, columns, position, stop):
                 self.bytes_read = size * at // rows
                 page = contained(
                     partial(document_of, row, self._fields),

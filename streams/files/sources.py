@@ -38,7 +38,7 @@ from streams.files.warc_reader import UnreadablePart, WarcReader
 from streams.formats.compressed import Damaged, Stream
 from streams.formats.containment import contained, contained_reading
 from streams.formats.json import ROW, Fields
-from streams.formats.warc import CONTENT_SLACK_BYTES, contained_page_of
+from streams.formats.warc import CONTENT_SLACK_BYTES, WarcRecord, contained_page_of
 from streams.ports import SourcedPage
 
 #: Hexadecimal digits of a file's content that name it in the URLs of its ids.
@@ -160,6 +160,8 @@ class LocalSource:
     same file where its ids belong to no file, or may.
     """
 
+    _kinds_max = _KINDS_MAX
+
     def __init__(self, record: SourceRecord, body_bytes_max: int, also_known_as: str = "") -> None:
         self.record, self.also_known_as = record, also_known_as
         self.problems: list[UnreadablePart] = []
@@ -169,6 +171,8 @@ class LocalSource:
         self._times: Counter[str] = Counter()  # pages by how their fetch time was read; "" for milliseconds
         #: Records of an archive that are no pages, by kind: those of archivers, and fetches that brought no page.
         self.left_out: Counter[str] = Counter()
+        #: Whether the rest is not read, because of damage or of a defect.
+        self.damaged = False
 
     def read(self, offset: int = 0, position: int | None = None) -> Iterator[SourcedPage]:
         """Yield pages from ordinal `offset` on. position: position of the page before `offset`, where reading begins.
@@ -176,15 +180,36 @@ class LocalSource:
         Raises OSError if the file itself cannot be read. `date` is the page's, or else the file's. Archives are read
         from their start: an answer may depend on a request before it, and all records left out are counted.
         """
+        start, ordinal = self.start_of(offset, position)
+        for page in islice(self._pages(start, ordinal), offset - ordinal, None):
+            self.note_time(page.page)
+            yield page
+
+    def start_of(self, offset: int, position: int | None) -> tuple[int, int]:
+        """Returns where reading begins for the page of ordinal `offset`: a position, and the ordinal of its page.
+
+        position: position of the page before `offset`.
+        """
         form = self.record.format
         archive = form is not None and form.records is not None
         if archive or position is None or offset == 0 or self._member_shared(position):
-            pages = islice(self._pages(0, 0), offset, None)
-        else:
-            pages = islice(self._pages(position, offset - 1), 1, None)
-        for page in pages:
-            self._times[UNDATED if page.page.fetched_at is None else page.page.time_read_as] += not page.page.problem
-            yield page
+            return 0, 0
+        return position, offset - 1
+
+    def note_time(self, page: Page) -> None:
+        """Counts a page by how its fetch time was read."""
+        self._times[UNDATED if page.fetched_at is None else page.time_read_as] += not page.problem
+
+    @property
+    def counts(self) -> tuple[dict[str, int], dict[str, int]]:
+        """Counts of all pages by how their fetch times were read, and of records left out by kind, for `add`."""
+        return dict(self._times), dict(self.left_out)
+
+    def add(self, times: Mapping[str, int], left_out: Mapping[str, int]) -> None:
+        """Adds `counts` of a part of this source."""
+        self._times.update(times)
+        for kind, count in left_out.items():
+            self._leave_out(kind, count)
 
     @property
     def times(self) -> dict[str, int]:
@@ -270,31 +295,53 @@ class LocalSource:
     def _pages(self, position: int, ordinal: int, *, alone: bool = False) -> Iterator[SourcedPage]:
         """alone: the record at `position` is known to be a page, and its request is not looked for."""
         self.settle_ids()
+        for page in self._sourced(self._read(position, alone), ordinal):
+            yield page
+            ordinal += 1
+        self.note_if_empty(ordinal)
+
+    def _sourced(self, found: Iterator[tuple[Page, int]], ordinal: int) -> Iterator[SourcedPage]:
+        """The pages that a reader finds, with their URLs and coordinates. ordinal: that of the first one."""
         self._repeats = dict(self.record.repeats or ())
-        found = self._read(position, alone)
         for page, at in contained_reading(found, self._ended_by_defect, file=self.record.path):
             page = self._named(page, ordinal, at)
             date = page.fetched_at if page.fetched_at is not None else self.record.mtime_ns // 1_000_000
             yield SourcedPage(page, Coordinates(self.record.id, 0, ordinal, at), min(max(date, 0), _DATE_MAX))
             ordinal += 1
-        if not ordinal and not self.problems:
+
+    def note_if_empty(self, pages: int) -> None:
+        """Records a problem of a file without pages, unless others explain it. pages: number of its pages."""
+        if not pages and not self.problems:
             nothing = "the file holds no page" if self.record.size else "the file is empty"
             others = f": {kinds_text(self.left_out)}" if self.left_out else ""
             self.problems.append(UnreadablePart(self.record.path, 0, nothing + others))
 
     def _ended_by_defect(self, reason: str) -> None:
         self.problems.append(UnreadablePart(self.record.path, self.bytes_read, reason))
+        self.damaged = True
 
     def _read(self, position: int, alone: bool) -> Iterator[tuple[Page, int]]:
         form = self.record.format
         if form is None:
-            return self._folder(position)
-        path = Path(self.record.path)
+            return self._folder(position, None)
         if form.records is not None:
-            bound = self._bound + 1 + CONTENT_SLACK_BYTES
-            return self._archive(form.records(path, bound, position, self.problems), form.converted, alone)
+            return self._archive(self._reader(position), form.converted, alone)
+        return self._table(self._rows(), position)
+
+    def _reader(self, position: int) -> WarcReader:
+        """A reader of an archive's records."""
+        form = self.record.format
+        assert form is not None
+        assert form.records is not None
+        bound = self._bound + 1 + CONTENT_SLACK_BYTES
+        return form.records(Path(self.record.path), bound, position, self.problems)
+
+    def _rows(self) -> Rows:
+        """A reader of a table's rows."""
+        form = self.record.format
+        assert form is not None
         assert form.rows is not None
-        return self._table(form.rows(path, self.record.fields, line_max(self._bound)), position)
+        return form.rows(Path(self.record.path), self.record.fields, line_max(self._bound))
 
     def _archive(self, reader: WarcReader, converted: bool, alone: bool) -> Iterator[tuple[Page, int]]:
         self.left_out.clear()
@@ -302,29 +349,36 @@ class LocalSource:
             records = reader.records()
             for record, method in ((each, "") for each in records) if alone else with_methods(records):
                 self.bytes_read = reader.stream.bytes_read
-                found = contained_page_of(
-                    record, self._bound, converted=converted, file=self.record.path, method=method
-                )
-                if isinstance(found, Page):
-                    yield found, record.position
-                else:
-                    known = found.kind in self.left_out or len(self.left_out) < _KINDS_MAX
-                    self.left_out[found.kind if known else _OTHER_KINDS] += 1
+                yield from self._page_of(record, method, converted)
         self.bytes_read = self.bytes_total
 
-    def _table(self, rows: Rows, position: int) -> Iterator[tuple[Page, int]]:
+    def _page_of(self, record: WarcRecord, method: str, converted: bool) -> Iterator[tuple[Page, int]]:
+        """Yields the page of a record with its position, or counts a record that is none."""
+        found = contained_page_of(record, self._bound, converted=converted, file=self.record.path, method=method)
+        if isinstance(found, Page):
+            yield found, record.position
+        else:
+            self._leave_out(found.kind, 1)
+
+    def _leave_out(self, kind: str, count: int) -> None:
+        known = kind in self.left_out or len(self.left_out) < self._kinds_max
+        self.left_out[kind if known else _OTHER_KINDS] += count
+
+    def _table(self, rows: Rows, position: int, stop: int | None = None) -> Iterator[tuple[Page, int]]:
         try:
-            for page, at in rows.read(position):
+            for page, at in rows.read(position, stop):
                 self.bytes_read = rows.bytes_read
                 yield page, at
         except Damaged as damage:
             self.problems.append(UnreadablePart(self.record.path, damage.position, f"{damage}; the rest is not read"))
-        self.bytes_read = self.bytes_total
+            self.damaged = True
+        if stop is None:
+            self.bytes_read = self.bytes_total
 
-    def _folder(self, position: int) -> Iterator[tuple[Page, int]]:
+    def _folder(self, position: int, stop: int | None) -> Iterator[tuple[Page, int]]:
         root = Path(self.record.path)
         base = self.record.base_url or default_base_url(root)
-        for ordinal, (name, _) in enumerate(self.record.files[position:], position):
+        for ordinal, (name, _) in enumerate(self.record.files[position:stop], position):
             path, url = root / name, base + _quoted(name)
             page = contained(partial(self._file_page, path, url), partial(_rejected, url), file=path, position=0)
             yield page, ordinal

@@ -7,7 +7,7 @@ reading continues with the next record that is found. Source: ISO 28500:2017 (WA
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import dataclass, field
 from itertools import islice
@@ -51,6 +51,12 @@ class WarcReader:
     content_bytes_max: int
     position: int = 0
     problems: list[UnreadablePart] = field(default_factory=list)
+    #: Another reader reads the records from here on: this one stops before the first of them from which a new reader
+    #: can read, whose position is then `next_position`.
+    end: int | None = None
+    next_position: int | None = None
+    #: Called before damage is reported and passed over, which may read the file to its end.
+    before_damage: Callable[[], None] = lambda: None
     stream: Stream = field(init=False)
     _skipping: bool = False  # the present damage is reported already; the records skipped after it belong to it
 
@@ -70,9 +76,13 @@ class WarcReader:
             try:
                 if not self._find_start():
                     return
+                if self.end is not None and stream.position >= self.end and stream.fresh:
+                    self.next_position = stream.position
+                    return
                 record = WarcRecord(stream.position, {})
                 self._read(record)
             except Damaged as damage:
+                self.before_damage()
                 if not (self._skipping and self.problems[-1].byte == damage.position):
                     self._problem(damage.position, str(damage))
                 if record is not None and record.headers and not record.damage:
@@ -202,6 +212,7 @@ class WarcReader:
         return not self.starts(bytes(stream.buffer[held : held + self.start_bytes]))
 
     def _problem(self, byte: int, what: str) -> None:
+        self.before_damage()
         self._skipping = True
         self.problems.append(UnreadablePart(str(self.path), byte, what))
 

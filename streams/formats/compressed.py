@@ -95,6 +95,11 @@ class Stream:
         return self._taken_at if self.compression == "plain" else self._member_at
 
     @property
+    def fresh(self) -> bool:
+        """Whether a new Stream at `position` has the bytes of the buffer: always, if the file is plain."""
+        return self.compression == "plain" or self._delivered == len(self.buffer)
+
+    @property
     def bytes_read(self) -> int:
         """Compressed bytes consumed, for a progress bar."""
         return self._file.tell() if self._zstd is not None else self._raw_at
@@ -163,20 +168,28 @@ class Stream:
         if self._inflater is None:
             return False
         self.buffer.clear()
-        for at in islice(self._places(position + 1, _GZIP), _RESUME_TRIES_MAX):
+        at = self.first_member(position + 1, self.size, fits, _RESUME_TRIES_MAX)
+        if at is not None:
+            self._raw, self._raw_at = b"", at
             self._file.seek(at)
-            try:
-                opened = fits(zlib.decompressobj(31).decompress(self._file.read(4096), 64))
-            except zlib.error:
-                opened = False
-            if opened:
-                self._raw, self._raw_at = b"", at
-                self._file.seek(at)
-                self._start_member(at)
-                return True
+            self._start_member(at)
+            return True
         self._ended, self._raw, self._raw_at = True, b"", self.size
         self._file.seek(0, os.SEEK_END)
         return False
+
+    def first_member(self, start: int, stop: int, fits: Callable[[bytes], bool], tries_max: int) -> int | None:
+        """Returns the first position in [start, stop) where by all appearances a gzip member starts that `fits`.
+
+        Compressed data may contain the bytes of another gzip file, so only a reader that comes from before knows. Moves
+        the file: `resume_after` and readers of nothing else call this. tries_max: most positions that are tried.
+        """
+        for at in islice(self._places(start, _GZIP, stop), tries_max):
+            self._file.seek(at)
+            with suppress(zlib.error):
+                if fits(zlib.decompressobj(31).decompress(self._file.read(4096), 64)):
+                    return at
+        return None
 
     def close(self) -> None:
         self._file.close()
@@ -280,10 +293,10 @@ class Stream:
                 yield piece
                 left = max(0, left - len(piece))
 
-    def _places(self, start: int, needle: bytes) -> Iterator[int]:
-        """Yields the positions of `needle` in the file, from `start` on."""
+    def _places(self, start: int, needle: bytes, stop: int) -> Iterator[int]:
+        """Yields the positions of `needle` in the file, from `start` to before `stop`."""
         at, kept = start, b""
-        while True:
+        while at < stop + len(needle):
             self._file.seek(at)
             piece = self._file.read(PIECE_BYTES)
             if not piece:
@@ -291,6 +304,8 @@ class Stream:
             window, window_at = kept + piece, at - len(kept)
             found = window.find(needle)
             while found >= 0:
+                if window_at + found >= stop:
+                    return
                 yield window_at + found
                 found = window.find(needle, found + 1)
             at += len(piece)

@@ -20,7 +20,7 @@ stream of JSON lines.
 import re
 import struct
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cache
@@ -87,15 +87,28 @@ def as_first(data: bytes) -> bytes:
     return encode_message(replace(decode_message(data, 0), program=own_version()))
 
 
+def encode_packed(
+    scheme: bytes, ranges: Sequence[Range], lengths: Sequence[int], records: bytes, log: bytes = ANY_LOG
+) -> bytes:
+    """Encodes a message of sketches. records: the records back to back, with these lengths."""
+    return _packed(_SKETCHES, scheme, log, ranges, lengths, records)
+
+
 def _encode(message: Message, kind: int) -> bytes:
-    records = message.records
-    assert len(message.scheme) == 16, "a scheme's digest has 16 bytes"
-    assert len(records) <= 1 << PLACE_BITS, "a place in a message has 12 bits"
-    head = _HEAD.pack(MESSAGE_VERSION, kind, len(message.ranges), len(records), message.scheme, message.log)
+    lengths = list(map(len, message.records))
+    return _packed(kind, message.scheme, message.log, message.ranges, lengths, *message.records)
+
+
+def _packed(
+    kind: int, scheme: bytes, log: bytes, ranges: Sequence[Range], lengths: Sequence[int], *records: bytes
+) -> bytes:
+    assert len(scheme) == 16, "a scheme's digest has 16 bytes"
+    assert len(lengths) <= 1 << PLACE_BITS, "a place in a message has 12 bits"
+    head = _HEAD.pack(MESSAGE_VERSION, kind, len(ranges), len(lengths), scheme, log)
     body = b"".join(
         [
-            *(_RANGE.pack(r.source, r.partition, r.start, r.stop) for r in message.ranges),
-            struct.pack(f"<{len(records)}I", *map(len, records)),
+            *(_RANGE.pack(r.source, r.partition, r.start, r.stop) for r in ranges),
+            struct.pack(f"<{len(lengths)}I", *lengths),
             *records,
         ]
     )

@@ -14,6 +14,8 @@ from neardup.errors import StateError
 from neardup.fetch_times import ORDER_MAX, is_ms
 
 _ROWS = 500
+#: Bytes of row groups, not compressed, from which on they are a part of their own when a file is read.
+_SPAN_BYTES = 32 << 20
 #: What DuckDB may take beside the rows that are asked for; a row group that does not fit is an error.
 _MEMORY = "1GB"
 _GLOB = re.compile(r"([*?\[])")
@@ -53,22 +55,54 @@ def count_of(path: Path) -> int:
         return int(found[0])
 
 
-def rows_of(path: Path, columns: Mapping[str, str], start: int = 0) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yields (number, values by name) of the rows from `start` on, in order. Raises ParquetDamaged.
+def spans_of(path: Path) -> list[tuple[int, int]]:
+    """Returns (first row, row behind the last) of the parts in which a file is read: row groups, small ones together.
+
+    Raises ParquetDamaged.
+    """
+    with _opened() as database:
+        found = database.execute(
+            "SELECT any_value(row_group_num_rows), sum(total_uncompressed_size)"
+            f" FROM parquet_metadata('{_pattern(path)}') GROUP BY row_group_id ORDER BY row_group_id"
+        ).fetchall()
+    spans: list[tuple[int, int]] = []
+    first = end = size = 0
+    for rows, size_of_group in found:
+        end, size = end + int(rows), size + int(size_of_group or 0)
+        if size >= _SPAN_BYTES:
+            spans.append((first, end))
+            first, size = end, 0
+    return [*spans, (first, end)] if first < end else spans
+
+
+def rows_of(
+    path: Path, columns: Mapping[str, str], start: int = 0, stop: int | None = None
+) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Yields (number, values by name) of the rows from `start` on, up to before `stop`, in order.
+
+    A read that begins at the start of one of `spans_of` yields the same rows before a damaged one. Raises
+    ParquetDamaged.
 
     columns: names and types. Times are returned in milliseconds since the epoch, text and bytes unchanged. A time whose
     milliseconds are read as another unit (`neardup.fetch_times`) is returned as text.
     """
     times = [at for at, kind in enumerate(columns.values()) if _is_time(kind)]
     required = ", ".join(_read_as(name, kind) for name, kind in columns.items())
-    sql = f"SELECT file_row_number, {required} FROM {_table(path, numbered=True)} WHERE file_row_number >= {start:d}"
+    sql = f"SELECT file_row_number, {required} FROM {_table(path, numbered=True)}"
+    spans = spans_of(path)
     with _opened() as database:
-        result = database.execute(sql)  # rows are read as they are fetched
-        while some := result.fetchmany(_ROWS):
-            for number, *values in some:
-                for at in times:
-                    values[at] = _time(values[at])
-                yield int(number), dict(zip(columns, values, strict=True))
+        for first, end in spans:
+            first, end = max(first, start), end if stop is None else min(end, stop)
+            if first >= end:
+                continue
+            # Rows are read as they are fetched.
+            where = f"file_row_number >= {first:d} AND file_row_number < {end:d}"
+            result = database.execute(f"{sql} WHERE {where}")
+            while some := result.fetchmany(_ROWS):
+                for number, *values in some:
+                    for at in times:
+                        values[at] = _time(values[at])
+                    yield int(number), dict(zip(columns, values, strict=True))
 
 
 def copy_rows(files: Sequence[tuple[Path, Iterator[int]]], out: Path) -> int:

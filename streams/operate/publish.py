@@ -20,7 +20,7 @@ from streams.formats.bodies import BodyFolder
 from streams.ports import SourcedPage
 from streams.process.shutdown import stopped_by_signals
 from streams.roles.runtime import connect, traces_of
-from streams.scan.scan import Progress
+from streams.scan.scan_result import Progress
 
 #: Problems kept with their text; all are counted.
 PROBLEMS_MAX = 100

@@ -22,8 +22,8 @@ from streams.partition.reading import sources_of
 from streams.partition.workers import WorkStopped
 from streams.partition.workspace import PartitionWorkspace
 from streams.ports import Progress
-from streams.scan.scan import Progress as Where
 from streams.scan.scan import scan
+from streams.scan.scan_result import Progress as Where
 from streams.state.scan_directory import ScanDirectory
 
 #: Its seed is fixed, so the same files give the same sets.

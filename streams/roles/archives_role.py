@@ -5,9 +5,8 @@ behind the part of each archive that the index has; what the log holds beyond th
 it by its marks.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import closing
-from itertools import takewhile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing
 from pathlib import Path
 
 from neardup.errors import BadInput
@@ -23,7 +22,9 @@ from streams.pipeline.matcher import Matcher
 from streams.process import logs
 from streams.roles.runtime import WAIT_SECONDS, Runtime, connect
 from streams.scan.archive_time import ArchiveTime
-from streams.scan.archives import ARCHIVES_MAX, SketchedArchives, messages_of
+from streams.scan.archives import ARCHIVES_MAX, SketchedArchives
+from streams.scan.blocks import MessagePacker
+from streams.scan.sketch_processes import SketchProcesses
 from streams.state.matcher_directory import MatcherDirectory, log_names
 
 _log = logs.get("backfill")
@@ -95,15 +96,17 @@ class ArchivesRole:
         log = admin.topic(settings.topics.sketches)
         first = not admin.offsets(log, "latest")[0]
         health = runtime.health.role("sketch")
-        with (
-            SketchedArchives(self._sources, self._marks, scheme, settings.threads, self._time) as pages,
-            closing(
-                Writer(connection, log.name, message_bytes_max=settings.message_bytes_max, gapless=True, linger_ms=0)
-            ) as out,
-        ):
-            allowed = takewhile(lambda page: self._may_go_on(runtime.stop.wait, health.turned), pages)
+        with ExitStack() as held:
+            processes = None
+            if settings.threads > 1:  # spawned: the Kafka client has threads
+                processes = held.enter_context(SketchProcesses(settings.threads, "spawn"))
+            pages = SketchedArchives(self._sources, self._marks, scheme, processes, runtime.stop.is_set)
+            writer = Writer(
+                connection, log.name, message_bytes_max=settings.message_bytes_max, gapless=True, linger_ms=0
+            )
+            out = held.enter_context(closing(writer))
             logged = 0
-            for count, message in messages_of(allowed, scheme, pages_max=settings.batch_pages, log=log.id):
+            for count, message in self._messages(pages, log.id, runtime.stop.wait, health.turned):
                 out.send(as_first(message) if first else message)
                 first = False
                 while out.poll(0.0) > settings.inflight_batches:
@@ -122,11 +125,26 @@ class ArchivesRole:
                     _log.warning("fetch times were not in milliseconds", times=times_text(pages.times))
                 _log.info("archives are read", archives=len(self._sources), problems=len(pages.problems))
 
-    def _may_go_on(self, stopped: Callable[[float], bool], turned: Callable[[], None]) -> bool:
+    def _messages(
+        self, pages: SketchedArchives, log: bytes, stopped: Callable[[float], bool], turned: Callable[[], None]
+    ) -> Iterator[tuple[int, bytes]]:
+        """Yields (number of pages, message), at the required rate; what is read so far if the role is stopped."""
+        ids = [source.record.id for source in self._sources]
+        offsets = [self._marks.get(each, Mark()).offset for each in ids]
+        packer = MessagePacker(
+            *(self._settings.scheme(), self._time, ids, offsets), pages_max=self._settings.batch_pages, log=log
+        )
+        for block in pages:
+            if not self._may_go_on(len(block), stopped, turned):
+                break
+            yield from packer.add(block)
+        yield from packer.flush()
+
+    def _may_go_on(self, count: int, stopped: Callable[[float], bool], turned: Callable[[], None]) -> bool:
         turned()
         while not self._pace.allowed(1, 0.0):
             if stopped(min(WAIT_SECONDS, self._pace.wait_s)):
                 return False
             turned()
-        self._pace.took(1)
+        self._pace.took(count)
         return not stopped(0.0)

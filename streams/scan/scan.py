@@ -1,8 +1,10 @@
-"""One scan: files through sketcher and matcher into a state directory, in one process.
+"""One scan: files through sketcher and matcher into a state directory.
 
-A reading thread polls, sketches and appends to the log, up to QUEUE_MESSAGES ahead of the calling thread, which
-folds, emits and writes. Both take messages in the log's order, so timing changes nothing. The log is synced before a
-message is folded; verdicts are written before the store, which is flushed every FLUSH_MESSAGES messages and at the end.
+Sources are read and sketched in processes of their own (`streams.scan.sketch_processes`), or in this one. A reading
+thread takes the sketches in the order of the log and appends them, up to QUEUE_MESSAGES ahead of the calling thread,
+which folds, emits and writes. So neither timing nor the number of processes changes anything. The log is synced before
+a message is folded; verdicts are written before the store, which is flushed every FLUSH_MESSAGES messages and at the
+end.
 """
 
 import queue
@@ -11,31 +13,31 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import BinaryIO
 
 import orjson
 
-from neardup.clusters.batch_verdicts import BatchVerdicts
 from neardup.errors import BadInput, InvariantBroken
-from neardup.limits import MESSAGE_PAGES_MAX
-from neardup.report.evidence_sentences import reason_kind
-from neardup.standing import DUPLICATES
-from neardup.urls import ID_SCHEME
 from neardup.verdict import Kind
 from streams.files.fetching import fetched
 from streams.files.not_read import NotRead
+from streams.files.parts import Part, parts_of
 from streams.files.sources import BY_DEFAULT, LocalSource, ReadOptions, SourceRecord, open_all
 from streams.formats.message import MANY_SOURCES, verdict_lines, verdicts_source
 from streams.pipeline.accounting import Mark
 from streams.pipeline.audit import Audit
-from streams.ports import SourcedPage
 from streams.process.disk import state_error, state_errors, written_alone
 from streams.process.shutdown import stopped_by_signals
 from streams.scan.archive_time import ArchiveTime
-from streams.scan.archives import ARCHIVES_MAX, SketchedArchives, messages_of
+from streams.scan.archives import ARCHIVES_MAX, SketchedArchives
+from streams.scan.blocks import Block, MessagePacker
+from streams.scan.reading import NoRelay, PartSketches, SourceToRead
+from streams.scan.scan_result import Progress, ScanResult, VerdictCounts
+from streams.scan.sketch_processes import SketchProcesses, Task
 from streams.scan.sketcher import Sketcher
 from streams.state.scan_directory import FLUSH_MESSAGES, ScanDirectory
 
@@ -43,74 +45,6 @@ from streams.state.scan_directory import FLUSH_MESSAGES, ScanDirectory
 QUEUE_MESSAGES = 4
 #: Problems kept with their text, per source; all are counted.
 PROBLEMS_MAX = 100
-#: Most distinct reasons of rejections; later ones are counted as others.
-REASONS_MAX = 100
-OTHER_REASONS = "other reasons"
-#: Site of all documents whose ids are no URLs.
-NO_SITE = "(no site)"
-
-
-@dataclass(frozen=True, slots=True)
-class Progress:
-    """Progress of a scan. phase: `digest` (bytes_total unknown) or `scan`. path: the source being read."""
-
-    phase: str
-    path: str
-    pages: int
-    bytes_done: int
-    bytes_total: int
-    seconds: float
-
-
-@dataclass
-class SiteCount:
-    """Pages of one registrable domain in this scan, and how many of them are exact or near duplicates."""
-
-    site: str
-    pages: int = 0
-    duplicates: int = 0
-
-
-@dataclass
-class ScanResult:
-    """Result of a scan.
-
-    pages: number of pages that this scan judged. bytes: bytes of the stored sources that were read.
-    counts: number of verdicts by kind, also of `promoted`, which are no pages.
-    sites: counts of sites, ordered by duplicates, then pages.
-    reasons: counts of the reasons of rejections, the most frequent first.
-    left_out: counts of records of archives that are no pages, by kind.
-    kept_apart: counts of unique pages with a similar earlier page, by the step that refused the pair, the most frequent
-        first.
-    sources: ids (32 hex digits) of all named sources.
-    fields_taken: guessed fields of ids and texts of each file.
-    skipped: paths of sources that were finished before, or named twice.
-    passed_over: number and suffixes of files of folders whose names say that they contain no pages.
-    problems: files of the inputs that are not read; then unreadable parts of the sources that ended, also in earlier
-        scans, PROBLEMS_MAX per source at most. problems_total: number of all problems.
-    interrupted: whether a signal ended the scan.
-    audit: counts of the shadow rule and of the sampled pairs; empty without an audit.
-    times: counts of this run's pages by the form of their fetch times, as `LocalSource.times`.
-    """
-
-    pages: int = 0
-    bytes: int = 0
-    seconds: float = 0.0
-    counts: dict[str, int] = field(default_factory=dict)
-    sites: list[SiteCount] = field(default_factory=list)
-    reasons: dict[str, int] = field(default_factory=dict)
-    left_out: dict[str, int] = field(default_factory=dict)
-    kept_apart: dict[str, int] = field(default_factory=dict)
-    sources: list[str] = field(default_factory=list)
-    fields_taken: list[str] = field(default_factory=list)
-    skipped: list[str] = field(default_factory=list)
-    passed_over: str = ""
-    resumed: list[str] = field(default_factory=list)
-    problems: list[str] = field(default_factory=list)
-    problems_total: int = 0
-    interrupted: bool = False
-    audit: dict[str, int] = field(default_factory=dict)
-    times: dict[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,6 +116,7 @@ def scan(
     progress: Callable[[Progress], None] = lambda now: None,
     audit: Audit | None = None,
     merge: bool = False,
+    processes: SketchProcesses | None = None,
 ) -> ScanResult:
     """Judges every page of `paths` that `state` has not judged yet, each against all before it.
 
@@ -191,16 +126,18 @@ def scan(
         out: file for the verdicts of these sources as JSON lines, emptied first; `-` for standard output.
         written: other files that the caller writes.
         again: whether to scan finished sources again.
-        threads: number of threads of the kernels; with `merge`, number of processes.
+        threads: number of threads of the kernels, and of those that digest files.
         audit: observer, which changes no verdict and no stored byte.
         merge: whether to read all sources side by side, in the order of fetch times (`streams.scan.archives`).
+        processes: processes that read and sketch, started before the state was opened; by default this process does.
 
     SIGINT and SIGTERM end the scan after the current message; the same call continues. Raises BadInput for paths that
     are no sources, and if `out` or `written` is one of them, before anything is changed; StateError if state or `out`
-    cannot be written; InvariantBroken if the numbers of pages and verdicts differ.
+    cannot be written; InvariantBroken if the numbers of pages and verdicts differ; ReaderLost if one of the processes
+    was killed: what was judged is kept, and the same call continues.
     """
     state.catch_up()  # what an interrupted scan on this state left in the log
-    run = _Scan(state, threads, progress, merge)
+    run = _Scan(state, threads, progress, merge, processes)
     run.enlist(paths, reading, again, [*written, *([Path(out)] if out else [])])
     listener = Verdicts(out, {bytes.fromhex(s.record.id) for s in run.sources}, state) if out else None
     try:
@@ -219,30 +156,30 @@ def scan(
 
 
 class _Scan:
-    def __init__(self, state: ScanDirectory, threads: int, progress: Callable[[Progress], None], merge: bool) -> None:
+    def __init__(
+        self,
+        state: ScanDirectory,
+        threads: int,
+        progress: Callable[[Progress], None],
+        merge: bool,
+        processes: SketchProcesses | None,
+    ) -> None:
         self.state = state
-        self._threads, self._merge = threads, merge
+        self._threads, self._merge, self._processes = threads, merge, processes
         self.sources: list[LocalSource] = []
         self.result = ScanResult()
         self._progress = progress
         self._started = time.monotonic()
-        self._counts: Counter[str] = Counter()
-        self._sites: dict[str, SiteCount] = {}
-        self._reasons: Counter[str] = Counter()
-        self._kept_apart: Counter[str] = Counter()
-        self._times: Counter[str] = Counter()
-        self._left_out: Counter[str] = Counter()
+        self._counts = VerdictCounts()
         self._marks: dict[str, Mark] = {}
-        self._pages_in = 0
         self._bytes_total = 0
         self._bytes_done = 0
-        self._readable: set[str] = set()  # sources of which a page was read
         self._noted: dict[str, int] = {}  # by source: how many of its problems its record holds
         self._stop = threading.Event()
         self._queue: queue.Queue[_Message | _Finished | BaseException | None] = queue.Queue(QUEUE_MESSAGES)
         state.matcher.threads = threads
         self._time = ArchiveTime.of_log(state.log, state.matcher.log_time)
-        self._sketcher = Sketcher(state.scheme, state.log, self._time, threads=threads, first=not state.log.end())
+        self._sketcher = Sketcher(state.scheme, state.log, self._time, first=not state.log.end())
 
     def enlist(self, paths: Sequence[str | Path], reading: ReadOptions, again: bool, written: Sequence[Path]) -> None:
         """Opens all sources before any is read, and finds where each continues."""
@@ -307,61 +244,98 @@ class _Scan:
         """The reading thread."""
         try:
             left = [source for source in self.sources if not source.record.finished]
-            if self._merge:
-                if not self._read_merged(left):
-                    return
-            elif not all(map(self._read_source, left)):
-                return
-            self._put(None)
+            if self._read_merged(left) if self._merge else self._read_in_order(left):
+                self._put(None)
         except BaseException as error:  # noqa: BLE001 - raised again by the other thread
             self._put(error)
 
-    def _read_source(self, source: LocalSource) -> bool:
-        """Sketches one source to its end; False if the scan was stopped."""
-        mark, path = self._marks[source.record.id], source.record.path
-        failures: list[OSError] = []
+    def _read_in_order(self, sources: list[LocalSource]) -> bool:
+        """Takes the sketches of one source after the other; False if the scan was stopped."""
+        given = [SourceToRead(source.record, self._marks[source.record.id]) for source in sources]
+        packer = self._sketcher.packer([each.record.id for each in given], [each.mark.offset for each in given])
+        parts = [self._parts(source, each.mark) for source, each in zip(sources, given, strict=True)]
+        tasks = [(number, part) for number, some in enumerate(parts) for part in some]
+        blocks = self._blocks(given, tasks)
+        both = zip(sources, parts, strict=True)
+        return all(self._read_source(source, some, blocks, packer) for source, some in both)
 
-        def pages() -> Iterator[SourcedPage]:
-            """Up to an error of the file. What went wrong before a page is noted before the log holds the page."""
-            try:
-                for page in source.read(mark.offset, mark.position):
-                    self._note(source)
-                    yield page
-            except OSError as error:  # the next source is read all the same
-                failures.append(error)
+    def _parts(self, source: LocalSource, mark: Mark) -> list[Part]:
+        if self._processes is None:
+            start, ordinal = source.start_of(mark.offset, mark.position)
+            return [Part(start, None, ordinal)]
+        try:
+            return parts_of(source, mark.offset, mark.position)
+        except OSError:  # it is met again, and reported, when the source is read
+            return [Part(0, None, 0)]
 
-        for offset, data in self._sketcher.run(pages()):
-            if not self._put(_Message(offset, data, path, self._bytes_done + source.bytes_read)):
+    def _blocks(self, given: list[SourceToRead], tasks: list[Task]) -> Iterator[Block]:
+        scheme = self.state.scheme
+        if self._processes is not None:
+            yield from self._processes.in_order(scheme, given, tasks, self._stop.is_set)
+            return
+        for number, part in tasks:
+            yield from PartSketches(number, given[number], part, NoRelay(), scheme, threads=self._threads).blocks()
+
+    def _read_source(
+        self, source: LocalSource, parts: list[Part], blocks: Iterator[Block], packer: MessagePacker
+    ) -> bool:
+        """Appends the sketches of one source. False if the scan was stopped."""
+        failure: OSError | None = None
+        left, ordinal, first = len(parts), parts[0].ordinal or 0, self._marks[source.record.id].offset
+        ended = False  # what is behind damage is read by other processes, and does not count
+        while left:
+            block = next(blocks, None)
+            if block is None:
                 return False
-        for failure in failures:
-            self._note(source)
+            left -= block.notes.last
+            if ended:
+                continue
+            for notes in block.notes.sources:
+                notes.add_to(source)
+            self._note(source)  # before the log holds the pages behind
+            ordinal += block.notes.skipped
+            known, ordinal = min(max(first - ordinal, 0), len(block)), ordinal + len(block)
+            if not self._append(packer.add(block.without(known)), source):
+                return False
+            if isinstance(block.notes.error, OSError):
+                failure = block.notes.error
+            ended = failure is not None or block.notes.damaged
+        if failure is None and source.record.format is not None:
+            source.bytes_read = source.bytes_total
+        if not self._append(packer.flush(), source):
+            return False
+        if failure is None:
+            source.note_if_empty(ordinal)
+        else:  # the next source is read all the same
             source.cannot_go_on(failure)
         self._bytes_done += source.bytes_total
-        return self._put(_Finished(source, not failures))
+        return self._put(_Finished(source, failure is None))
+
+    def _append(self, messages: Iterator[tuple[int, bytes]], source: LocalSource) -> bool:
+        for _, data in messages:
+            offset, message = self._sketcher.append(data)
+            if not self._put(_Message(offset, message, source.record.path, self._bytes_done + source.bytes_read)):
+                return False
+        return True
 
     def _read_merged(self, sources: list[LocalSource]) -> bool:
-        """The same of all of them, side by side."""
-        by_id = {source.record.id: source for source in sources}
-        noted = 0
-
-        def note(problems: Sequence[tuple[str, str]]) -> None:
-            nonlocal noted
-            for identity, text in problems[noted:]:
-                self._keep_problems(by_id[identity].record, [text])
-            noted = len(problems)
-
+        """Takes the sketches of all sources, side by side; False if the scan was stopped."""
         if len(sources) > ARCHIVES_MAX:
             raise BadInput(f"{len(sources):,} sources, and {ARCHIVES_MAX:,} can be read side by side; name fewer")
-        scheme = self.state.scheme
-        with SketchedArchives(sources, self._marks, scheme, self._threads, self._time) as pages:
-            for _, data in messages_of(pages, scheme, pages_max=MESSAGE_PAGES_MAX):
-                note(pages.problems)
+        archives = SketchedArchives(sources, self._marks, self.state.scheme, self._processes, self._stop.is_set)
+        ids = [source.record.id for source in sources]
+        packer = self._sketcher.packer(ids, [self._marks[each].offset for each in ids], head_bytes_max=None)
+        noted = 0
+        for messages in chain(map(packer.add, archives), [packer.flush()]):
+            for number, text in archives.problems[noted:]:
+                self._keep_problems(sources[number].record, [text])
+            noted = len(archives.problems)
+            for _, data in messages:
                 offset, message = self._sketcher.append(data)
-                if not self._put(_Message(offset, message, sources[0].record.path, pages.bytes_read)):
+                if not self._put(_Message(offset, message, sources[0].record.path, archives.bytes_read)):
                     return False
-            note(pages.problems)
-            self._times.update(pages.times)
-            self._left_out += pages.left_out
+        if self._stop.is_set():
+            return False
         for source in sources:
             source.bytes_read = source.bytes_total
         return all(self._put(_Finished(source, True)) for source in sources)
@@ -415,7 +389,7 @@ class _Scan:
             if isinstance(item, _Finished):
                 self._finish(item)
                 continue
-            self._count(self.state.matcher.step(item.offset, item.data))
+            self._counts.add(self.state.matcher.step(item.offset, item.data))
             self._report("scan", item.path, item.bytes_done)
             unflushed += 1
             if unflushed == FLUSH_MESSAGES:
@@ -433,7 +407,9 @@ class _Scan:
         record.pages = self.state.matcher.mark(record.id).offset
         record.finished = item.whole
         # Read from its start to its end in this run: what an earlier run read is not known here.
-        record.rejected = bool(record.pages) and not self._marks[record.id].offset and record.id not in self._readable
+        record.rejected = (
+            bool(record.pages) and not self._marks[record.id].offset and record.id not in self._counts.readable
+        )
         self.state.save_source(record)
         self._recall_problems(record)
 
@@ -442,45 +418,19 @@ class _Scan:
         self.result.problems += record.problems
         self.result.problems_total += record.problems_total
 
-    def _count(self, verdicts: BatchVerdicts) -> None:
-        for verdict in verdicts:
-            if not verdict.n or verdict.verdict is Kind.PROMOTED:
-                self._counts[verdict.verdict.value] += 1
-            if verdict.n:
-                continue
-            self._pages_in += 1
-            self._readable.update([verdict.coordinates.source] if verdict.verdict is not Kind.REJECTED else [])
-            self._count_site(verdict.url, verdict.site or "", is_duplicate=verdict.verdict in DUPLICATES)
-            if by := verdict.evidence.get("kept_apart"):
-                self._kept_apart[by] += 1
-            if verdict.verdict is Kind.REJECTED:
-                reason = reason_kind(verdict.reason)
-                known = reason in self._reasons or len(self._reasons) < REASONS_MAX
-                self._reasons[reason if known else OTHER_REASONS] += 1
-
-    def _count_site(self, url: str, name: str, *, is_duplicate: bool) -> None:
-        if url.startswith(ID_SCHEME):
-            name = NO_SITE
-        site = self._sites.setdefault(name, SiteCount(name))
-        site.pages += 1
-        site.duplicates += is_duplicate
-
     def _report(self, phase: str, path: str, bytes_done: int) -> None:
         seconds = time.monotonic() - self._started
-        self._progress(Progress(phase, path, self._pages_in, bytes_done, self._bytes_total, seconds))
+        self._progress(Progress(phase, path, self._counts.pages, bytes_done, self._bytes_total, seconds))
 
     def _sum_up(self) -> None:
         result = self.result
-        result.pages = self._pages_in
+        self._counts.add_to(result)
         result.bytes = sum(min(source.bytes_read, source.bytes_total) for source in self.sources)
-        result.counts = {kind.value: self._counts[kind.value] for kind in Kind if self._counts[kind.value]}
-        result.sites = sorted(self._sites.values(), key=lambda s: (-s.duplicates, -s.pages, s.site))
-        result.reasons = dict(sorted(self._reasons.items(), key=lambda item: (-item[1], item[0])))
+        times: Counter[str] = Counter()
         for source in self.sources:
-            self._times.update(source.times)
-        result.times = dict(sorted(self._times.items()))
-        result.kept_apart = dict(self._kept_apart.most_common())
-        result.left_out = dict(sum((source.left_out for source in self.sources), self._left_out).most_common())
+            times.update(source.times)
+        result.times = dict(sorted(times.items()))
+        result.left_out = dict(sum((source.left_out for source in self.sources), Counter[str]()).most_common())
         result.seconds = time.monotonic() - self._started
         emitted = sum(count for kind, count in result.counts.items() if kind != Kind.PROMOTED)
         before = sum(mark.offset for mark in self._marks.values())

@@ -15,6 +15,7 @@ import random
 import signal
 import sys
 from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -22,10 +23,13 @@ from neardup.decider import Decider
 from neardup.index.column_families import Family
 from neardup.index.rocks import RocksStore
 from neardup.sharded.epochs import Sharding
+from streams.files import parts
 from streams.files.sources import ReadOptions
+from streams.scan import reading, sketcher
 from streams.scan import scan as scanning
-from streams.scan import sketcher
-from streams.scan.scan import Progress, scan
+from streams.scan.scan import scan
+from streams.scan.scan_result import Progress
+from streams.scan.sketch_processes import SketchProcesses
 from streams.scan.sketcher import Sketcher
 from streams.state import scan_directory
 from streams.state.scan_directory import ScanDirectory, VerdictLog
@@ -55,10 +59,14 @@ def archives(folder: Path) -> list[Path]:
 SHARDING = Sharding(1, 0)
 
 
-def run(paths: list[Path], folder: Path, progress: Callable[[Progress], None]) -> None:
+def run(paths: list[Path], folder: Path, progress: Callable[[Progress], None], processes: int = 0) -> None:
     decider = Decider(SCHEME.digest, **SHARDING._asdict())
-    with ScanDirectory.open(folder / "state", scheme=SCHEME, decider=lambda scheme: decider) as opened:
-        scan(*(paths, opened), reading=ReadOptions("http://f.example/"), out=str(folder / "out"), progress=progress)
+    with (
+        SketchProcesses(processes) if processes else nullcontext() as readers,
+        ScanDirectory.open(folder / "state", scheme=SCHEME, decider=lambda scheme: decider) as opened,
+    ):
+        base, out = ReadOptions("http://f.example/"), str(folder / "out")
+        scan(paths, opened, reading=base, out=out, progress=progress, processes=readers)
 
 
 def outcome(folder: Path) -> dict[str, Any]:
@@ -111,8 +119,8 @@ def killed_at_random(paths: list[Path], folder: Path, chance: random.Random) -> 
     for kills in range(STARTS_MAX):
         ready, tell = os.pipe()
 
-        def child(tell: int = tell) -> None:
-            run(paths, folder, lambda now: void(now.phase == "scan" and os.write(tell, b".")))
+        def child(tell: int = tell, processes: int = chance.randrange(3)) -> None:
+            run(paths, folder, lambda now: void(now.phase == "scan" and os.write(tell, b".")), processes)
 
         pid = fork(child)
         os.close(tell)
@@ -225,7 +233,8 @@ def main(mode: str, seed: int, folder: Path) -> None:
     else:
         for step in OF_SHARDS:
             del STEPS[step]
-    sketcher.MESSAGE_PAGES_MAX = sketcher.POLL_PAGES_MAX = MESSAGE_PAGES
+    sketcher.MESSAGE_PAGES_MAX = reading.BATCH_PAGES_MAX = MESSAGE_PAGES
+    parts.GZIP_BYTES, parts.PLAIN_BYTES, parts.FILES = 1_500, 3_000, 4
     scan_directory.FLUSH_MESSAGES = scanning.FLUSH_MESSAGES = 5
     paths = archives(folder / "archives")
     with ScanDirectory.open(None) as throw_away:

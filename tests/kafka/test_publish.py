@@ -24,7 +24,7 @@ from streams.kafka import Admin, topics
 from streams.kafka.topics import Sizes
 from streams.operate import publish as module
 from streams.operate.publish import publish
-from streams.scan.scan import Progress
+from streams.scan.scan_result import Progress
 from tests.streams import archives
 from tests.streams.archives import Sample
 

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from neardup.scheme import Scheme
-from streams.scan import sketcher
+from streams.scan import reading, sketcher
 from streams.state.scan_directory import ScanDirectory
 
 SCHEME = Scheme(seed=7)
@@ -31,7 +31,7 @@ def opened(path: Path | None) -> ScanDirectory:
 def small_messages(monkeypatch: pytest.MonkeyPatch) -> None:
     """Makes a message of each three pages."""
     monkeypatch.setattr(sketcher, "MESSAGE_PAGES_MAX", 3)
-    monkeypatch.setattr(sketcher, "POLL_PAGES_MAX", 3)
+    monkeypatch.setattr(reading, "BATCH_PAGES_MAX", 3)
 
 
 def verdicts_in(path: Path) -> list[dict[str, Any]]:

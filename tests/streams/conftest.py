@@ -8,7 +8,7 @@ from tests import forked
 from tests.streams.shell import Shell
 
 #: Modules that start processes by `get_context`.
-STARTING = ("streams.state.scan_shards", "streams.scan.archives")
+STARTING = ("streams.state.scan_shards",)
 for each in (*STARTING, "tests.warmed"):
     forked.preload(each)
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 
 from neardup.decider import Decider
@@ -19,9 +19,10 @@ from neardup.scheme import Scheme
 from streams.files.not_read import NotRead
 from streams.files.sources import LocalSource, open_sources
 from streams.pipeline import batch_fold
-from streams.pipeline.accounting import Mark
 from streams.scan.archive_time import ArchiveTime
-from streams.scan.archives import SketchedArchives, messages_of
+from streams.scan.archives import SketchedArchives
+from streams.scan.blocks import MessagePacker
+from streams.scan.sketch_processes import SketchProcesses
 from streams.scan.sketcher import Sketcher
 from streams.state.checkpoint_make import make_image, manifest_of
 from streams.state.checkpoint_manifest import Manifest
@@ -139,13 +140,15 @@ def archives(scheme: Scheme) -> Iterator[Row]:
         def backfill() -> float:
             """From the first message on, for all pages at that pace: processes start once for many archives."""
             opened, began = sources(), time.perf_counter()
-            marks = {source.record.id: Mark() for source in opened}
-            with SketchedArchives(opened, marks, scheme, cores, ArchiveTime()) as pages:
-                counts = messages_of(pages, scheme)
-                first = next(counts)[0]
+            ids = [source.record.id for source in opened]
+            packer = MessagePacker(scheme, ArchiveTime(), ids, [0] * len(ids), pages_max=MESSAGE_PAGES_MAX)
+            with SketchProcesses(cores) as processes:
+                blocks = SketchedArchives(opened, {}, scheme, processes)
+                messages = chain.from_iterable(chain(map(packer.add, blocks), map(MessagePacker.flush, [packer])))
+                first = next(messages)[0]
                 at = time.perf_counter()
                 started.append(at - began)
-                rest = sum(count for count, _ in counts)
+                rest = sum(count for count, _ in messages)
                 assert first + rest == many * len(paths)
                 return (time.perf_counter() - at) * (first + rest) / rest
 

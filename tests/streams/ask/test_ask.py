@@ -234,7 +234,7 @@ def test_a_directory_without_an_index_is_named(tmp_path: Path, shell: Shell) -> 
 def test_answer_of_an_index_with_shards_equals_adding(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """While the scan goes on, at any message of an epoch, whatever the shards have written to disk."""
     monkeypatch.setattr("streams.scan.sketcher.MESSAGE_PAGES_MAX", 2)
-    monkeypatch.setattr("streams.scan.sketcher.POLL_PAGES_MAX", 2)
+    monkeypatch.setattr("streams.scan.reading.BATCH_PAGES_MAX", 2)
     asked = [
         page(3),
         page(3, " and three more words"),

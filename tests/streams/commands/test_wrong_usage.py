@@ -141,7 +141,7 @@ print(json.dumps([name for name in heavy if name in sys.modules]))
 @pytest.mark.parametrize("shell_name", ["bash", "zsh", "fish"])
 def test_a_shell_completes_commands_and_options(shell_name: str) -> None:
     script = load_commands().generate_completion(shell=shell_name)  # type: ignore[arg-type]
-    for word in ("explain", "checkpoint", "restore", "--bootstrap", "--merge", "stars"):
+    for word in ("explain", "checkpoint", "restore", "bootstrap", "merge", "stars"):
         assert word in script
 
 

@@ -8,11 +8,12 @@ from pathlib import Path
 import pytest
 
 from streams.files import exchanges
-from streams.files.exchanges import HELD_RECORDS_MAX, REQUESTS_MAX, with_methods
+from streams.files.exchanges import HELD_RECORDS_MAX, REQUESTS_MAX, Exchanges, with_methods
 from streams.files.not_read import NotRead
 from streams.files.sources import LocalSource, left_out_text, open_sources
 from streams.formats.warc import WarcRecord
-from streams.scan.scan import Progress, scan
+from streams.scan.scan import scan
+from streams.scan.scan_result import Progress
 from tests.streams.archives import html, http, opened, record, small_messages, text, verdicts_in
 
 URL = "http://a.example/1"
@@ -174,9 +175,9 @@ def test_with_methods_remembers_a_bounded_number_of_requests() -> None:
             }
             yield WarcRecord(number, fields, b"POST / HTTP/1.1")
 
-    known = exchanges._Exchanges()
-    for number, one in enumerate(requests()):
-        known.take(exchanges._Held(one), number)
+    known = Exchanges()
+    for one in requests():
+        list(known.take(one))
     assert (len(known.requests), len(known.loose)) == (REQUESTS_MAX, HELD_RECORDS_MAX)
 
 

@@ -17,6 +17,7 @@ import pytest
 from neardup.errors import BadInput
 from streams.files.fetching import fetched
 from streams.files.not_read import NotRead
+from streams.files.parts import SourcePart
 from streams.files.sources import LocalSource, ReadOptions, open_sources
 from streams.formats.json import Fields
 from streams.scan.scan import scan
@@ -70,7 +71,7 @@ def test_a_scan_of_a_url_that_was_killed_goes_on_without_the_store(
     file = write_json_lines(tmp_path / "a.jsonl", crawl())
     store.pipe("/a.jsonl", file.read_bytes())
     with monkeypatch.context() as patched:
-        patched.setattr(LocalSource, "read", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+        patched.setattr(SourcePart, "pages", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
         with opened(tmp_path / "state") as state, pytest.raises(KeyboardInterrupt):
             scan(["memory://a.jsonl"], state)
     store.rm("/a.jsonl")

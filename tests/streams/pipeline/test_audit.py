@@ -23,7 +23,8 @@ from streams.pipeline.audit import Audit, AuditFile, open_audit, shadow_numbers
 from streams.pipeline.matcher import folded_to
 from streams.roles.match_role import MatchRole
 from streams.roles.runtime import Runtime
-from streams.scan.scan import ScanResult, scan
+from streams.scan.scan import scan
+from streams.scan.scan_result import ScanResult
 from streams.state.scan_directory import ScanDirectory
 from tests.quiet import quiet_runtime
 from tests.streams.archives import SCHEME, WORDS, Sample, html, verdicts_in, write_folder

@@ -14,7 +14,8 @@ from streams.formats.message import Message, decode_entry
 from streams.pipeline import batch_fold
 from streams.scan import sketcher
 from streams.scan.archive_time import DATES, MAJORITY, STEP_MS, ArchiveTime
-from streams.scan.scan import Progress, scan
+from streams.scan.scan import scan
+from streams.scan.scan_result import Progress
 from streams.state.scan_directory import ScanDirectory
 from tests.streams.archives import SCHEME, Sample, html, text, write_json_lines, write_warc
 

@@ -1,8 +1,12 @@
 """Many archives in one order, that of their fetch times, whichever process reads them and wherever it resumes."""
 
 import json
+import os
 import random
+import signal
+from contextlib import nullcontext
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
@@ -11,13 +15,23 @@ from neardup.limits import DAY_MS
 from neardup.sketch.header import Header
 from streams.files.not_read import NotRead
 from streams.files.sources import LocalSource, open_sources
+from streams.formats.message import decode_message
 from streams.pipeline.accounting import Mark
-from streams.scan import scan as scanning
+from streams.scan import sketcher
 from streams.scan.archive_time import ArchiveTime
-from streams.scan.archives import ReaderLost, SketchedArchives, SketchedPage
-from streams.scan.scan import Progress, scan
+from streams.scan.archives import SketchedArchives
+from streams.scan.blocks import MessagePacker
+from streams.scan.scan import scan
+from streams.scan.scan_result import Progress
+from streams.scan.sketch_processes import ReaderLost, SketchProcesses
 from streams.state.scan_directory import ScanDirectory
 from tests.streams.archives import SCHEME, Sample, crawl, write_warc
+
+
+class SketchedPage(NamedTuple):
+    source: str
+    offset: int
+    record: bytes
 
 
 def some(folder: Path, count: int = 4, seed: int = 3) -> list[LocalSource]:
@@ -37,11 +51,19 @@ def taken(
     processes: int = 1,
     time: ArchiveTime | None = None,
 ) -> list[SketchedPage]:
-    with SketchedArchives(sources, marks or {}, SCHEME, processes, time or ArchiveTime()) as pages:
-        found = list(pages)
+    marks = marks or {}
+    offsets = [marks.get(source.record.id, Mark()).offset for source in sources]
+    ids = [source.record.id for source in sources]
+    packer = MessagePacker(SCHEME, time or ArchiveTime(), ids, offsets, pages_max=7)
+    sources = [LocalSource(source.record, SCHEME.body_bytes_max) for source in sources]
+    with SketchProcesses(processes) if processes > 1 else nullcontext() as readers:
+        pages = SketchedArchives(sources, marks, SCHEME, readers)
+        messages = [message for block in pages for _, message in packer.add(block)]
         assert pages.problems == []
-        assert processes == 1 or pages.bytes_read == pages.bytes_total
-    return found
+        assert pages.bytes_read == pages.bytes_total
+    messages += [message for _, message in packer.flush()]
+    records = [record for message in messages for record in decode_message(message, 0).records]
+    return [SketchedPage(Header(record).source.hex(), Header(record).offset, record) for record in records]
 
 
 def test_the_page_fetched_first_of_all_that_may_come_next(tmp_path: Path) -> None:
@@ -64,7 +86,7 @@ def test_the_page_fetched_first_of_all_that_may_come_next(tmp_path: Path) -> Non
 
 
 @pytest.mark.slow
-def test_processes_change_nothing_and_it_goes_on_anywhere(tmp_path: Path, forking: None) -> None:
+def test_processes_change_nothing_and_it_goes_on_anywhere(tmp_path: Path) -> None:
     sources = some(tmp_path)
     found = taken(sources)
     assert taken(sources, processes=3) == found
@@ -78,21 +100,19 @@ def test_processes_change_nothing_and_it_goes_on_anywhere(tmp_path: Path, forkin
 
 def test_a_reader_that_dies_is_missed(tmp_path: Path) -> None:
     sources = some(tmp_path)
-    with SketchedArchives(sources, {}, SCHEME, 2, ArchiveTime()) as pages:
-        for process, _ in pages._processes:
-            process.kill()
-        with pytest.raises(ReaderLost, match="was killed"):
+    with SketchProcesses(2) as processes:
+        pages = SketchedArchives(sources, {}, SCHEME, processes)
+        for pid in processes.pids:
+            os.kill(pid, signal.SIGKILL)
+        with pytest.raises(ReaderLost, match=r"the process that read .*warc\.gz and 1 others was killed by signal 9"):
             list(pages)
 
 
 def test_an_archive_that_goes_while_it_is_read_is_named(tmp_path: Path) -> None:
     sources = some(tmp_path)
     Path(sources[2].record.path).unlink()
-    with (
-        SketchedArchives(sources, {}, SCHEME, 1, ArchiveTime()) as pages,
-        pytest.raises(BadInput, match=r"2\.warc\.gz"),
-    ):
-        list(pages)
+    with pytest.raises(BadInput, match=r"2\.warc\.gz"):
+        list(SketchedArchives(sources, {}, SCHEME))
 
 
 def merged_scan(folder: Path, sources: list[LocalSource], stop_after: int = 0) -> ScanDirectory:
@@ -117,7 +137,7 @@ def merged_scan(folder: Path, sources: list[LocalSource], stop_after: int = 0) -
 def test_a_scan_of_many_judges_them_in_that_order_killed_or_not(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(scanning, "MESSAGE_PAGES_MAX", 5)
+    monkeypatch.setattr(sketcher, "MESSAGE_PAGES_MAX", 5)
     sources = some(tmp_path)
     wanted = [(page.source, page.offset) for page in taken(sources)]
     outcomes = []

@@ -10,9 +10,10 @@ import pytest
 from neardup.report.verdict_counts import ReportTally
 from streams.files.sources import ReadOptions
 from streams.formats import message
-from streams.scan import archives, sketcher
+from streams.scan import blocks, reading, scan_result, sketcher
 from streams.scan import scan as scanning
-from streams.scan.scan import Progress, scan
+from streams.scan.scan import scan
+from streams.scan.scan_result import Progress
 from tests.streams.archives import (
     Sample,
     crawl,
@@ -150,8 +151,8 @@ def test_slicing_into_messages_changes_no_verdict(tmp_path: Path, monkeypatch: p
     found = []
     for pages, polled, bytes_max in ((512, 512, 900_000), (1, 512, 900_000), (7, 3, 900_000), (512, 512, 9_000)):
         monkeypatch.setattr(sketcher, "MESSAGE_PAGES_MAX", pages)
-        monkeypatch.setattr(sketcher, "POLL_PAGES_MAX", polled)
-        monkeypatch.setattr(archives, "MESSAGE_BYTES_MAX", bytes_max)
+        monkeypatch.setattr(reading, "BATCH_PAGES_MAX", polled)
+        monkeypatch.setattr(blocks, "MESSAGE_BYTES_MAX", bytes_max)
         with opened(None) as state:
             scan([archive], state)
             sizes = [len(message.decode_message(data, at).records) for at, data in state.log.read()]
@@ -226,8 +227,8 @@ def test_messages_are_cut_by_their_records_alone(tmp_path: Path, monkeypatch: py
     monkeypatch.setattr(sketcher, "MESSAGE_PAGES_MAX", 7)
     logs = []
     for polled, polled_bytes in ((512, 1 << 20), (5, 1 << 20), (512, 3000)):
-        monkeypatch.setattr(sketcher, "POLL_PAGES_MAX", polled)
-        monkeypatch.setattr(sketcher, "POLL_BYTES_MAX", polled_bytes)
+        monkeypatch.setattr(reading, "BATCH_PAGES_MAX", polled)
+        monkeypatch.setattr(reading, "BATCH_BYTES_MAX", polled_bytes)
         with opened(None) as state:
             scan([archive], state)
             logs.append(list(state.log.read()))
@@ -284,7 +285,7 @@ def test_unreadable_page_is_rejected_with_its_reason(tmp_path: Path) -> None:
 
 
 def test_kinds_of_reasons_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(scanning, "REASONS_MAX", 2)
+    monkeypatch.setattr(scan_result, "REASONS_MAX", 2)
     lines = [f'{{"url":"http://a/{i}","http_status":{500 + i % 4},"body":"x"}}' for i in range(8)]
     (tmp_path / "a.jsonl").write_text("\n".join(lines))
     with opened(None) as state:

@@ -16,8 +16,9 @@ from streams.formats.compressed import Stream
 from streams.pipeline import batch_fold
 from streams.process.disk import written_alone
 from streams.process.shutdown import stopped_by_signals
-from streams.scan import sketcher
-from streams.scan.scan import Progress, scan
+from streams.scan import blocks
+from streams.scan.scan import scan
+from streams.scan.scan_result import Progress
 from streams.state.scan_directory import VerdictLog
 from tests.streams.archives import crawl, opened, records, small_messages, verdicts_in, write_folder, write_warc
 
@@ -124,7 +125,7 @@ def test_an_error_in_either_thread_ends_both(tmp_path: Path, monkeypatch: pytest
             raise InvariantBroken("as planned")
         return real(*given, **named)
 
-    where: tuple[Any, str] = (sketcher, "contained_sketches") if broken == "sketcher" else (VerdictLog, "emit")
+    where: tuple[Any, str] = (blocks, "contained_sketches") if broken == "sketcher" else (VerdictLog, "emit")
     real = getattr(*where)
     with opened(tmp_path / "state") as state:
         with monkeypatch.context() as patch:

@@ -9,7 +9,8 @@ import pytest
 
 from streams.commands.scan_summary import summary
 from streams.files.sources import times_text
-from streams.scan.scan import ScanResult, scan
+from streams.scan.scan import scan
+from streams.scan.scan_result import ScanResult
 from tests.streams.archives import http, opened, record, verdicts_in
 from tests.streams.shell import words
 

@@ -19,7 +19,8 @@ from neardup.verdict import Disagreement
 from streams.formats.message import verdict_lines
 from streams.library.deduplicator import open_index
 from streams.pipeline.audit import open_audit
-from streams.scan.scan import Progress, scan
+from streams.scan.scan import scan
+from streams.scan.scan_result import Progress
 from streams.state.scan_directory import ScanDirectory
 from streams.state.scan_shards import ShardProcess, new_sharding
 from streams.verdicts.explain import explain_command
@@ -42,7 +43,7 @@ def opened(path: Path, shards: int = 2, epoch: int = 2, processes: int = 0) -> S
 def archive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, forking: None) -> Path:
     """Pages for a scan, whose shards are forked; those of `test_the_command` are started as for a user."""
     monkeypatch.setattr("streams.scan.sketcher.MESSAGE_PAGES_MAX", 3)
-    monkeypatch.setattr("streams.scan.sketcher.POLL_PAGES_MAX", 3)
+    monkeypatch.setattr("streams.scan.reading.BATCH_PAGES_MAX", 3)
     monkeypatch.setattr("streams.state.scan_directory.FLUSH_MESSAGES", 5)
     monkeypatch.setattr("streams.scan.scan.FLUSH_MESSAGES", 5)
     return write_warc(tmp_path / "a.warc.gz", crawl(40))
