@@ -8,6 +8,7 @@ import signal
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 
 from neardup.errors import BadInput, NeardupError
@@ -28,12 +29,15 @@ from tests.measure.bench import (
     worst,
     worst_matching,
 )
+from tests.measure.bench.crawl import HEADLINE
 from tests.measure.bench.peers import PACKAGES, Peers, environment
 from tests.measure.bench.table import Row, Sheet, commit, machine, seconds_of, versions
 
 #: Pages of the indexes that the crawl is matched into.
 SIZES = (10_000, 50_000)
 LARGE = (10_000, 1_000_000)
+#: Texts that are judged beside the peers, which hold them all in memory.
+LARGE_TEXTS = 100_000
 #: Pages of one template, in a row.
 TEMPLATE, LARGE_TEMPLATE = 20_000, 1_000_000
 #: Pages of an index that is checkpointed; the large ones take some 2 GB, and their copy as much.
@@ -76,7 +80,8 @@ def _groups(asked: argparse.Namespace) -> Groups:
         "checkpoint": lambda: operation_rows.checkpoints(scheme, checkpointed, asked.scratch),
     }
     if asked.large:
-        return matcher
+        of_many = partial(text_rows.verdicts, count=LARGE_TEXTS, shares=(HEADLINE,), rounds=1)
+        return {**matcher, "verdicts": lambda: _peers(asked.tools / "peers", scheme, of_many)}
     return {
         "mixture": lambda: matching.mixture(scheme),
         "verdicts": lambda: _peers(asked.tools / "peers", scheme, text_rows.verdicts),

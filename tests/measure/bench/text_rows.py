@@ -3,7 +3,7 @@
 import json
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -77,8 +77,8 @@ def sketches(peers: Peers, missing: dict[str, str], scheme: Scheme) -> Iterator[
 class _Streams:
     """The texts of a crawl, judged one after another by the library with its index on disk, and by the peers."""
 
-    def __init__(self, peers: Peers, scheme: Scheme, repeats: float, folder: Path) -> None:
-        self.crawl, self.scheme, self.folder = Crawl(_STREAM_TEXTS, repeats=repeats), scheme, folder
+    def __init__(self, peers: Peers, scheme: Scheme, crawl: Crawl, folder: Path) -> None:
+        self.crawl, self.scheme, self.folder = crawl, scheme, folder
         self.pages = list(self.crawl.pages(html=False))
         #: The peers cannot be given a page that is gone.
         self.numbers = [number for number, page in enumerate(self.pages) if page.body is not None]
@@ -104,19 +104,26 @@ class _Streams:
         return float(answer["seconds"])
 
 
-def verdicts(peers: Peers, missing: dict[str, str], scheme: Scheme) -> Iterator[Row]:
+def verdicts(
+    peers: Peers,
+    missing: dict[str, str],
+    scheme: Scheme,
+    *,
+    count: int = _STREAM_TEXTS,
+    shares: Sequence[float] = SHARES,
+    rounds: int = _STREAM_ROUNDS,
+) -> Iterator[Row]:
     """Texts of 350 words to durable verdicts, by processor time: ours on disk, the peers' with an index in memory."""
-    for repeats in SHARES:
+    present = [name for name in STREAMS if name not in missing]
+    for repeats in shares:
         with tempfile.TemporaryDirectory() as folder:
-            texts = _Streams(peers, scheme, repeats, Path(folder))
-            present = [name for name in STREAMS if name not in missing]
-            sides = [texts.ours, *(partial(texts.theirs, name) for name in present)]
-            ours, *theirs = in_turn(sides, _STREAM_ROUNDS)
-            for name, peer in zip(present, theirs, strict=True):
-                row = Row(f"text to verdict on disk, {repeats:.0%} repeats, against {name} in memory", "us a text", 0.0)
-                row.ours, row.peer, row.peer_name = 1e6 * ours / _STREAM_TEXTS, 1e6 * peer / _STREAM_TEXTS, name
-                row.ratio, row.reach = peer / ours, _STREAM_REACH.get((name, repeats), "")
-                row.check = f"ours found {texts.found['neardup']}; theirs {texts.found[name]}"
-                if texts.found["neardup"].share < _FOUND_MIN:
-                    row.void = f"ours found {texts.found['neardup']}"
-                yield row
+            texts = _Streams(peers, scheme, Crawl(count, repeats=repeats), Path(folder))
+            ours, *theirs = in_turn([texts.ours, *(partial(texts.theirs, name) for name in present)], rounds)
+        of_ours = texts.found["neardup"]
+        for name, peer in zip(present, theirs, strict=True):
+            title = f"{count:,} texts to verdicts on disk, {repeats:.0%} repeats, against {name} in memory"
+            row = Row(title, "us a text", 1e6 * ours / count, 1e6 * peer / count, name, peer / ours)
+            row.reach = _STREAM_REACH.get((name, repeats), "")
+            row.check = f"ours found {of_ours}; theirs {texts.found[name]}"
+            row.void = f"ours found {of_ours}" if of_ours.share < _FOUND_MIN else ""
+            yield row
