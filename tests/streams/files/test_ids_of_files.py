@@ -106,11 +106,10 @@ def test_ids_of_a_file_stay_when_it_is_moved_scanned_again_or_read_on(shell: She
 
 def test_ids_of_standard_input_depend_on_its_bytes(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
     import io
-    from types import SimpleNamespace
 
     for number in (0, 1):
         data = "".join(json.dumps(row) + "\n" for row in shard(number)).encode()
-        monkeypatch.setattr("sys.stdin", SimpleNamespace(buffer=io.BytesIO(data), isatty=lambda: False))
+        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(data)))
         assert counts(shell, "-") == {"unique": 5}
 
 

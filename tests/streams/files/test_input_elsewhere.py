@@ -7,7 +7,6 @@ import zipfile
 from collections.abc import Iterator
 from copy import copy
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import duckdb
@@ -82,11 +81,11 @@ def test_a_scan_of_a_url_that_was_killed_goes_on_without_the_store(
 def test_standard_input_is_known_again(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
     data = write_warc(shell.folder / "crawl.warc.gz", crawl(3)).read_bytes()
     for pages in (4, 0):
-        monkeypatch.setattr("sys.stdin", SimpleNamespace(buffer=io.BytesIO(data)))
+        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(data)))
         ended = shell("scan", "-", "--json")
         assert ended.code == 0, ended.err
         assert json.loads(ended.out)["pages"] == pages
-    monkeypatch.setattr("sys.stdin", SimpleNamespace(buffer=io.BytesIO(b"hello")))
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"hello")))
     ended = shell("scan", "-")
     assert ended.code == 1
     assert "Parquet" in ended.err
