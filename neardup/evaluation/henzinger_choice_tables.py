@@ -44,8 +44,8 @@ def combined_section(study: CrawlStudy) -> Section:
         "The combined algorithm",
         "B-similar pairs whose C-similarity reaches a cutoff. The labelled B pairs are split at random in halves: on "
         "S1 the cutoff is picked at the knee of precision against R (correct pairs kept, of all correct ones); on S2 "
-        "it is judged. The knee is the point farthest above the straight line between the ends of the curve, both "
-        f"axes scaled to 0..1; cutoffs that keep fewer than {KEPT_MIN} pairs do not count.",
+        "it is judged. The knee (found our way) is the point farthest above the straight line between the ends "
+        f"of the curve, both axes scaled to 0..1; cutoffs that keep fewer than {KEPT_MIN} pairs do not count.",
     )
     similar = study.of_b
     if not len(study.labels) or not similar.any():
