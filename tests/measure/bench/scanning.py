@@ -1,10 +1,11 @@
-"""Rows of `neardup scan`: pages a second by processes, and which stages its processor time goes to.
+"""Rows of `neardup scan`: pages a second by cores, and which stages its processor time goes to.
 
-The scan reads the crawl with 30% repeats, in pages of 31 kB, from as many `warc.gz` as keep all processes busy, and
-from one. Rates are those of the scan's own summary. *Judging process* is the process that was started; *others* are all
-processes that it starts; processor times are without those of a scan of two pages. On a busy machine *pages/s by
-processor time* is the better figure: what idle cores would reach if each process had one thread. The scan scales until
-the judging process has no time left.
+The scan reads the crawl with 30% repeats, in pages of 31 kB, from as many `warc.gz` as keep all cores busy, and from
+one. With N cores it may use no others, and is given `--threads` N - 1, 1 at least: these read and sketch, beside the
+process that judges. Rates are those of the scan's own summary; processor times are without those of a scan of two
+pages. *Judging process* is the process that was started; *others* are all processes that it starts. On a busy machine
+*pages/s by processor time* is the better figure: what idle cores would reach. The scan scales until the judging process
+has no time left.
 """
 
 import gzip
@@ -63,9 +64,10 @@ class Scanned:
         """The same without the processor time of a scan of next to nothing."""
         return replace(self, judging=self.judging - start.judging, others=max(0.0, self.others - start.others))
 
-    def bound(self, count: int) -> float:
-        """Pages a second of so many idle cores: either the judging process or all of them together set it."""
-        return self.pages / max(self.judging, (self.judging + self.others) / count)
+    def bound(self, cores: int) -> float:
+        """Pages a second of so many idle cores, all but one of them reading: what has most to do sets it."""
+        reading = self.others / max(1, cores - 1)
+        return self.pages / max(self.judging, reading, (self.judging + self.others) / cores)
 
 
 def counts_of(cores: int) -> list[int]:
@@ -86,13 +88,16 @@ def write_files(folder: Path, files: int, pages: int = _FILE_PAGES) -> list[Path
     return paths
 
 
-def scanned(paths: Sequence[Path], threads: int) -> Scanned:
-    """Runs `neardup scan` into a new state. Raises CalledProcessError."""
+def scanned(paths: Sequence[Path], cores: int) -> Scanned:
+    """Runs `neardup scan` into a new state, on so many cores. Raises CalledProcessError."""
+    own = sorted(os.sched_getaffinity(0))[:cores]
     with tempfile.TemporaryDirectory() as folder:
-        command = [sys.executable, "-m", "neardup", "scan", *map(str, paths), "--threads", str(threads)]
+        command = [sys.executable, "-m", "neardup", "scan", *map(str, paths), "--threads", str(max(1, cores - 1))]
         command += ["--state", f"{folder}/state", "--json", "--out", f"{folder}/verdicts.jsonl"]
         with (Path(folder) / "summary").open("w+b") as output:
-            process = subprocess.Popen(command, stdout=output, stderr=subprocess.DEVNULL)
+            process = subprocess.Popen(
+                command, stdout=output, stderr=subprocess.DEVNULL, preexec_fn=partial(os.sched_setaffinity, 0, own)
+            )
             ended = threading.Event()
             spent: list[float] = [0.0]
             watching = threading.Thread(target=_watch, args=(process.pid, spent, ended))
@@ -120,14 +125,14 @@ def _watch(pid: int, spent: list[float], ended: threading.Event) -> None:
 
 
 def scanning(scheme: Scheme) -> Iterator[Row]:
-    """Processes from 1 to all cores, in turns; all cores on one file; then the stages of one process."""
+    """One core to all cores, in turns; all cores on one file; then the stages on one core."""
     cores = len(os.sched_getaffinity(0))
     with tempfile.TemporaryDirectory() as folder:
         paths = write_files(Path(folder), _FILES_A_CORE * cores)
         one_file = Path(folder) / "one.warc.gz"
         one_file.write_bytes(b"".join(path.read_bytes() for path in paths))
         sides = [(f"{len(paths)} warc.gz", paths, count) for count in counts_of(cores)]
-        sides += [("one warc.gz", [one_file], count) for count in {1, cores}]
+        sides += [("one warc.gz", [one_file], count) for count in sorted({1, cores})]
         (Path(folder) / "start").mkdir()
         tiny = write_files(Path(folder) / "start", 1, 2)
         scanned(tiny, 1)  # compiles what is not compiled yet
@@ -149,7 +154,7 @@ def _median(runs: Sequence[Scanned]) -> Scanned:
 
 def _row(name: str, count: int, run: Scanned, base: Scanned) -> Row:
     rate, one = run.pages / run.seconds, base.pages / base.seconds
-    row = Row(f"scan of {name}, {count} process{'es' * (count > 1)}", "pages/s", rate, one, "one process", rate / one)
+    row = Row(f"scan of {name}, {count} core{'s' * (count > 1)}", "pages/s", rate, one, "one core", rate / one)
     row.reach = _REACH.get(count, "")
     row.notes = {
         "judging process, us of processor a page": 1e6 * run.judging / run.pages,
@@ -176,7 +181,7 @@ class _Stages:
 def stages(scheme: Scheme, paths: Sequence[Path], whole: Scanned) -> Row:
     """Each stage of a scan alone, in this process; what is left of the whole scan is Python's around them.
 
-    whole: a scan by one process.
+    whole: a scan on one core.
     """
     clocks, pages = _Stages(), 0
     with tempfile.TemporaryDirectory() as folder, as_a_role():
@@ -200,7 +205,7 @@ def stages(scheme: Scheme, paths: Sequence[Path], whole: Scanned) -> Row:
     micros = {stage: 1e6 * seconds / pages for stage, seconds in clocks.spent.items()}
     total = 1e6 * (whole.judging + whole.others) / whole.pages
     micros["digests, counts, threads"] = total - sum(micros.values())
-    row = Row("scan by one process, stage by stage", "us a page", total)
+    row = Row("scan on one core, stage by stage", "us a page", total)
     row.notes = {stage: f"{each:.0f} us ({each / total:.0%})" for stage, each in micros.items()}
     return row
 

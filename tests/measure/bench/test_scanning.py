@@ -15,9 +15,11 @@ def test_counts_are_powers_of_two_and_all_cores():
 
 
 def test_scan_is_bound_by_the_judging_process_or_by_all_cores():
-    assert Scanned(1000, 9.0, judging=1.0, others=9.0).bound(2) == 200
-    assert Scanned(1000, 9.0, judging=1.0, others=9.0).bound(16) == 1000
-    row = _row("x", 2, Scanned(1000, 5.0, 1.0, 3.0), Scanned(1000, 8.0, 1.0, 3.0))
+    run = Scanned(1000, 9.0, judging=1.0, others=9.0)
+    assert run.bound(1) == 100, "one core does all"
+    assert run.bound(4) == pytest.approx(1000 / 3), "three read"
+    assert run.bound(16) == 1000, "one judges"
+    row = _row("x", 2, Scanned(1000, 5.0, 2.0, 2.0), Scanned(1000, 8.0, 2.0, 2.0))
     assert row.ratio == 1.6
     assert row.notes["pages/s by processor time"] == "500 (2.00 x)"
 
