@@ -21,9 +21,9 @@ def frame(content: str) -> bytes:
     return f"<ul>{links}</ul><div>{main}</div><ul>{links}</ul>".encode()
 
 
-@pytest.fixture(scope="module")
-def verdicts() -> list[Verdict]:
-    stream = [
+def every_kind() -> list[Page]:
+    """Pages of which some have each kind of verdict."""
+    return [
         page("a", "x", 1),
         page("b", "x", 2),  # exact
         Page("https://c.example/", page("c", "x", 3).body + b" 9:41", "text/html", 3 * 60_000),  # near
@@ -42,8 +42,12 @@ def verdicts() -> list[Verdict]:
         page("h", "", 12, status=404),
         page("h", "z", 13, title="Zinc"),  # reclaims what it stood for
     ]
+
+
+@pytest.fixture(scope="module")
+def verdicts() -> list[Verdict]:
     with open_index(scheme=Scheme(seed=3)) as index:
-        return index.add(stream)
+        return index.add(every_kind())
 
 
 def test_the_stream_has_every_kind(verdicts: list[Verdict]) -> None:
