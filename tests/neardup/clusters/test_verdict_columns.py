@@ -44,6 +44,8 @@ def check(records, decider, size):
         made = verdicts_of(columns, decider)
         assert [verdict.to_json() for verdict in made] == [verdict.to_json() for verdict in expected]
         assert made == expected
+        keys = [verdict.evidence["keys"] for verdict in made if "keys" in verdict.evidence]
+        assert len(set(map(id, keys))) == len(keys), "a change of one verdict's evidence changes no other"
         seen.update(verdict.verdict for verdict in made)
         seen.update(map(Form, columns.rows["form"].tolist()))
         seen.update(name for verdict in made for name in verdict.evidence)
@@ -75,7 +77,8 @@ def named():
     titled = [record(f"http://a.org/{name}", NEAR, title=name) for name in ("Tin", "Zinc")]
     copied = [f"tale{i}" for i in range(60)]
     added = [record("http://long.org/", " ".join(copied)), record("http://short.org/", " ".join(copied[:48]))]
-    return [*tails, *titled, *added]
+    thin = [record(f"http://thin.org/{words}", " ".join("abcdefg"[:words])) for words in (4, 5, 6)]
+    return [*thin, *tails, *titled, *added]
 
 
 def test_verdicts_of_columns_have_every_kind_and_form():
