@@ -38,8 +38,8 @@ STOP_SECONDS_MAX = 15.0
 PORT_ATTEMPTS = 5
 
 #: Small and quick, and safe for one node: internal topics with one replica and few partitions; no wait for further
-#: members of a group; a dedupe buffer of 4 MB instead of 128; a short broker session, since a broker killed with
-#: SIGKILL cannot register again before its old session ends.
+#: members of a group; members that may have short sessions; a dedupe buffer of 4 MB instead of 128; a short broker
+#: session, since a broker killed with SIGKILL cannot register again before its old session ends.
 SETTINGS: Mapping[str, object] = {
     "process.roles": "broker,controller",
     "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT",
@@ -48,6 +48,7 @@ SETTINGS: Mapping[str, object] = {
     "offsets.topic.num.partitions": 4,
     "transaction.state.log.num.partitions": 4,
     "group.initial.rebalance.delay.ms": 0,
+    "group.min.session.timeout.ms": 1000,
     "auto.create.topics.enable": "false",
     "log.cleaner.dedupe.buffer.size": 4194304,
     "broker.session.timeout.ms": 3000,

@@ -34,6 +34,9 @@ from tests.streams.archives import crawl
 
 #: Settings of all sketchers: a dead one is noticed soon.
 SOON = {"sketch.session.timeout.ms": "6000", "sketch.heartbeat.interval.ms": "200"}
+#: Settings of roles that replace killed ones, without a standby: a group assigns no partition, and no member leaves it,
+#: until the session of a dead member has ended.
+REPLACING = {**SOON, "sketch.session.timeout.ms": "2000", "match.session.timeout.ms": "1500"}
 
 
 def story(count: int = 24) -> list[Page]:

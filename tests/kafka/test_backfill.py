@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from broker import eventually
 from confluent_kafka import Producer
-from line import Line, Make, story
+from line import REPLACING, Line, Make, story
 
 from neardup.errors import BadInput
 from neardup.limits import DAY_MS
@@ -166,7 +166,7 @@ def test_a_merge_waits_for_partitions_that_a_member_before_it_holds(make: Make) 
 
 
 def test_killed_again_and_again_it_goes_on_and_loses_and_doubles_nothing(make: Make) -> None:
-    line: Line = make(partitions=3, flush_ms=1)
+    line: Line = make(partitions=3, flush_ms=1, kafka_values=REPLACING)
     other = beside(line)
     steps = ("sketch 4 half sent", "match 3 committed", "sketch 5 acknowledged", "match 4 written")
     for day, step in enumerate(steps):

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from broker import eventually
-from line import Line, Make, story
+from line import REPLACING, Line, Make, story
 from test_backfill import beside, in_log, merged
 
 from streams.roles.match_start import run_matcher
@@ -145,7 +145,8 @@ def test_messages_behind_the_newest_checkpoint_are_reported_over_restarts(make: 
 
 @pytest.mark.parametrize("step", whole.first(["3 offsets sent", "4 written"], 1))
 def test_killed_beside_a_checkpoint(make: Make, tmp_path: Path, step: str) -> None:
-    line = make(checkpoints=str(tmp_path / "kept"), checkpoint_messages=1, checkpoints_kept=2, flush_ms=1)
+    checkpoints = {"checkpoints": str(tmp_path / "kept"), "checkpoint_messages": 1, "checkpoints_kept": 2}
+    line = make(**checkpoints, flush_ms=1, kafka_values=REPLACING)
     line.publish(story())
     line.start("sketch")
     line.start("match", step=step, call=4).dead()

@@ -5,7 +5,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 import pytest
-from line import Make, story
+from line import REPLACING, Make, story
 from roles import STEPS
 
 from neardup.errors import StateError
@@ -51,7 +51,7 @@ def test_readers_of_a_scan_refuse_the_state_of_a_matcher(make: Make) -> None:
 
 @pytest.mark.parametrize(("role", "step"), STEPS)
 def test_killed_at_a_step(make: Make, role: str, step: str) -> None:
-    line = make(flush_ms=1)
+    line = make(flush_ms=1, kafka_values=REPLACING)
     line.publish(story())
     victim = line.start(role, step=step, member="only")
     line.start("match" if role == "sketch" else "sketch")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from broker import eventually
-from line import Line, Make, story
+from line import REPLACING, Line, Make, story
 
 from neardup.errors import BadInput
 from neardup.sketch.takedown_hashes import of_prefix, of_url
@@ -25,7 +25,8 @@ FULLTEXT = Path(__file__).parents[2] / "deploy" / "demo" / "fulltext.py"
 @pytest.fixture
 def line(make: Make, tmp_path: Path) -> Line:
     """Judged and at work, with few checkpoints."""
-    made: Line = make(checkpoints=str(tmp_path / "kept"), checkpoint_messages=3, checkpoints_kept=5, flush_ms=1)
+    checkpoints = {"checkpoints": str(tmp_path / "kept"), "checkpoint_messages": 3, "checkpoints_kept": 5}
+    made: Line = make(**checkpoints, flush_ms=1, kafka_values=REPLACING)
     made.publish(story())
     made.start("sketch")
     made.start("match")
