@@ -135,13 +135,13 @@ SECONDS: Mapping[str, int] = {
     "charsets": 30,
     "lcs": 11,
     "sketches": 100,
-    "sweeps": 6,
+    "sweeps": 30,
     "archives": 10,
     "checkpoint": 6,
-    "promotions": 27,
-    "memory": 1,
+    "promotions": 50,
+    "memory": 3,
     "record": 1,
-    "template": 2,
+    "template": 6,
 }
 
 
