@@ -13,10 +13,10 @@ from typing import Any, NamedTuple
 import msgspec
 import numpy as np
 
-from neardup.clusters.best_candidate import ComparedPage, Scored
-from neardup.clusters.evidence import place_of
 from neardup.decider import Decider, Shapes, shaping
 from neardup.errors import BadInput
+from neardup.matching.outcome import ComparedPage, Scored
+from neardup.matching.verdict_columns import place_of
 from neardup.rules import RULES, Ruling, rule_of
 from neardup.rules.base import ruling_of
 from neardup.rules.posted_keys import counts_siblings

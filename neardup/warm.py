@@ -41,6 +41,7 @@ from neardup.rules.rulings import decide_many, one_page
 from neardup.scheme import Scheme
 from neardup.sharded.answering import answer
 from neardup.sharded.epochs import Sharding
+from neardup.sharded.fold import fold as fold_as_judge
 from neardup.sharded.window import Window
 from neardup.sketch.layout import HEADER, SKETCH_VERSION, RecordKind
 from neardup.sketch.make_sketches import sketch_pages
@@ -173,7 +174,7 @@ def _shard(records: Sequence[bytes]) -> None:
         pages = [(offset << PLACE_BITS, record)]
         window.begin(offset, pages)
         answers = [answer(Sharding(1, 1), 0, offset, pages, store, decider)]
-        fold(pages, window.reader, decider, make_reads=window.reads(answers))
+        fold_as_judge(pages, window.reader, decider, make_reads=window.reads(answers))
 
 
 def warm(needs: Sequence[Need] = ALL) -> None:

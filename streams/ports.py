@@ -10,7 +10,7 @@ from neardup.page import Page
 from neardup.verdict import Coordinates
 
 if TYPE_CHECKING:  # a client of the stream needs no kernel, and would wait half a second for the import of all
-    from neardup.clusters.batch_verdicts import BatchVerdicts
+    from neardup.matching.batch_verdicts import BatchVerdicts
 
 #: Called with the phase of some work, the number done, and the total; 0: unknown.
 Progress = Callable[[str, int, int], None]

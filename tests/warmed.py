@@ -6,7 +6,7 @@ from neardup.decider import Decider
 from neardup.fold import fold
 from neardup.index import rocks
 from neardup.index.memory import MemoryStore
-from neardup.kernels import postings
+from neardup.matching.kernels.walk import walk
 from neardup.page import Page
 from neardup.sketch.make_sketches import sketch_pages
 from neardup.warm import warm
@@ -30,7 +30,7 @@ def fold_a_crawl() -> None:
 if forked.IN_SERVER:
     warm(("sketching", "judging", "sharding"))
     fold_a_crawl()
-    assert postings.gather.signatures
+    assert walk.signatures
     own_version()
     assert rocks.RocksStore is not None
     gc.collect()

@@ -7,43 +7,14 @@ from neardup.clusters.overlay import Overlay
 from neardup.index.column_families import Family
 from neardup.index.naming_rows import encode_first
 from neardup.index.reads import Needs
+from neardup.matching.outcome import CandidateChoice, Scored
 from neardup.rules import Pair, Ruling, rule_of
 from neardup.rules.base import ruling_of
 from neardup.rules.siblings import NO_SIBLINGS, Siblings, Traits
 from neardup.search import candidates
 from neardup.search.posting_lists import Gathered
 from neardup.search.scores import Scores
-from neardup.sketch.header import Header
 from neardup.verdict import Kind
-
-
-class Scored(NamedTuple):
-    """A scored candidate: page id of its founding sketch, numbers, ruling."""
-
-    page_id: int
-    pair: Pair
-    ruling: Ruling
-
-
-class CandidateChoice(NamedTuple):
-    """All candidates of a page, in order, and the best accepted one. cut: whether some candidates were not scored.
-
-    siblings: number of pages of the same owner with the page's name, if the rule counts them.
-    """
-
-    scored: list[Scored]
-    best: Scored | None
-    cut: bool
-    siblings: Siblings
-
-
-class ComparedPage(NamedTuple):
-    """A page with its candidates. headers: headers of the candidates, in the order of the choice."""
-
-    page_id: int
-    header: Header
-    choice: CandidateChoice
-    headers: list[Header]
 
 
 class Search:

@@ -3,10 +3,12 @@
 from typing import Any
 
 from neardup.clusters import membership
-from neardup.clusters.best_candidate import Scored, Search
+from neardup.clusters.best_candidate import Search
 from neardup.clusters.overlay import Overlay
 from neardup.decider import Decider
 from neardup.index.rows import UrlRow, id_key
+from neardup.matching.outcome import Scored
+from neardup.matching.verdict_columns import place_of
 from neardup.rules import Pair, Ruling, rule_of
 from neardup.sketch.header import Header
 from neardup.verdict import Kind, Representative
@@ -101,11 +103,6 @@ def of_digest(site: int, lang: str, holder_id: int, holder: Header, founding: He
     if lang:
         out |= _langs(lang, founding.lang)
     return out
-
-
-def place_of(page_id: int, header: Header) -> Evidence:
-    """The coordinates by which a page can be found and read again."""
-    return {"page_id": page_id, "url": header.url, "fetched_at": header.fetched_at, "coordinates": header.coordinates}
 
 
 def _langs(one: str, other: str) -> Evidence:

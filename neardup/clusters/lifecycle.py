@@ -20,25 +20,11 @@ from neardup.clusters import best_candidate, digests, evidence, membership, prom
 from neardup.clusters.overlay import Overlay
 from neardup.clusters.verdict_builder import VerdictBuilder
 from neardup.index.rows import ClusterRow, Note, UrlRow, digest_key, id_key, member_key
-from neardup.pairs.pair import Pair
-from neardup.rules.base import Ruling
+from neardup.matching.outcome import Check, Scored
 from neardup.sketch.layout import RecordKind
 from neardup.verdict import Kind, Verdict
 
 _PAGE, _REJECTED = int(RecordKind.PAGE), int(RecordKind.REJECTED)
-
-
-class Check(NamedTuple):
-    """The result of verifying a page against a sketch of its cluster.
-
-    of: "previous": the sketch of the URL's previous fetch; "founding": that of the cluster's founding page.
-    """
-
-    of: str
-    page_id: int
-    pair: Pair
-    ruling: Ruling
-    held: bool
 
 
 class Judged(NamedTuple):
@@ -273,7 +259,7 @@ class Lifecycle:
             return {"candidates": 0}
         return evidence.of_none(self._overlay, self._builder.lang(i), search)
 
-    def _near(self, i: int, search: best_candidate.Search, best: best_candidate.Scored) -> Judged:
+    def _near(self, i: int, search: best_candidate.Search, best: Scored) -> Judged:
         """Handles a page that repeats a candidate, or shares only its main content."""
         overlay, builder, page_id = self._overlay, self._builder, self._pages.page_ids[i]
         proof = {}

@@ -44,7 +44,15 @@ LEVELS: Mapping[str, Level] = {
 
 
 #: Folders of this package with kernels, the lowest first: a kernel calls those of its own folder and of earlier ones.
-ROOMS = ("kernels", "rules")
+ROOMS = ("kernels", "rules", "matching/kernels")
+#: Sources outside of its folder whose constants the kernels of a room contain.
+_CONSTANTS = {
+    "matching/kernels": (
+        *("index/naming_rows.py", "index/posting_rows.py", "index/rows.py", "matching/verdict_columns.py"),
+        "sketch/layout.py",
+    )
+}
+_PACKAGE = Path(__file__).parents[1]
 
 
 @cache
@@ -52,7 +60,7 @@ def digest(room: str = ROOMS[0]) -> str:
     """Digest of everything that the compiled code of a room depends on, except the processor."""
     found = hashlib.blake2b(digest_size=8)
     for each in ROOMS[: ROOMS.index(room) + 1]:
-        for path in sorted(Path(__file__).parent.with_name(each).glob("*.py")):
+        for path in [*sorted((_PACKAGE / each).glob("*.py")), *(_PACKAGE / name for name in _CONSTANTS.get(each, ()))]:
             found.update(path.read_bytes())
     found.update(repr((numba.__version__, bool(numba.config.BOUNDSCHECK), PLAIN)).encode())
     return found.hexdigest()
@@ -61,7 +69,8 @@ def digest(room: str = ROOMS[0]) -> str:
 def room_of(file: str | Path) -> str:
     """The room of a kernel's source file; files elsewhere, as of tests, may call kernels of the last room."""
     folder = Path(file).parent
-    return folder.name if folder.name in ROOMS and folder.parent == Path(__file__).parents[1] else ROOMS[-1]
+    room = folder.relative_to(_PACKAGE).as_posix() if folder.is_relative_to(_PACKAGE) else ""
+    return room if room in ROOMS else ROOMS[-1]
 
 
 def shipped(level: str) -> Path:
@@ -71,7 +80,7 @@ def shipped(level: str) -> Path:
 
 def folder(directory: str | Path, room: str = ROOMS[0]) -> Path:
     """The folder in a cache directory for the kernels of these sources."""
-    return Path(directory) / f"{room}-{digest(room)}"
+    return Path(directory) / f"{room.replace('/', '-')}-{digest(room)}"
 
 
 def suiting(levels: Collection[str], machine: str, features: Collection[str]) -> str | None:

@@ -235,7 +235,7 @@ def _sink(words, weights, i, many):
 
 
 @lean_kernel
-def _order(words, weights, many):
+def order(words, weights, many):
     """Sort by weight, descending, then by word."""
     for i in range(many // 2 - 1, -1, -1):
         _sink(words, weights, i, many)
@@ -291,7 +291,7 @@ def gather(slots, key_weights, lists, tape, content, gap, scratch):
             if apart <= gap or abs(np.int64(word & U64(255)) - content) <= gap:
                 words_out[kept], weights_out[kept] = word, weights_out[j]
                 kept += 1
-    _order(words_out, weights_out, kept)
+    order(words_out, weights_out, kept)
     for j in range(kept):
         weights_out[j] //= _COLD
     return kept

@@ -86,6 +86,14 @@ def key_weights(decider: Decider) -> np.ndarray:
     return np.array([PLACE_WEIGHT if kind is KeyFamily.PLACE else 1 for kind in kinds], dtype=np.int64)
 
 
+def key_places(decider: Decider) -> tuple[np.ndarray, np.ndarray]:
+    """The bytes of a page's keys: the first of each, uint8[keys], and places of the others in a record, int64[keys, 6].
+
+    A place is NOWHERE for a byte that is zero.
+    """
+    return _columns(rule_of(decider).posts(decider))
+
+
 def families_of(decider: Decider) -> list[str]:
     """Names of the families of a page's similarity keys, in their order."""
     return [family_of(first).name.lower() for first, _ in _keys(rule_of(decider).posts(decider))]

@@ -23,10 +23,10 @@ from typing import Any
 
 import orjson
 
-from neardup.clusters.best_candidate import ComparedPage
 from neardup.decider import Decider
 from neardup.errors import BadInput
 from neardup.limits import PLACE_BITS
+from neardup.matching.outcome import ComparedPage
 from neardup.shadow import AUDIT_VERSION, LIVE_ONLY, Auditor, Counts, shadow_of
 from neardup.verdict import Disagreement
 from streams.config.load import decider_numbers

@@ -22,14 +22,15 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from neardup.clusters.batch_verdicts import BatchVerdicts
-from neardup.clusters.best_candidate import ComparedPage
-from neardup.clusters.overlay import MakeReads, Reads
+from neardup.clusters.overlay import MakeReads
 from neardup.decider import Decider
 from neardup.errors import CorruptRecord, InvariantBroken, StateError
 from neardup.fold import Outcome, Trace, fold
 from neardup.index.column_families import Family, Reader, Store, Writes
+from neardup.matching.batch_verdicts import BatchVerdicts
+from neardup.matching.outcome import ComparedPage
 from neardup.search.batch_records import Records
+from neardup.sharded.fold import fold as fold_as_judge
 from neardup.sharded.messages import Candidates, Effects
 from neardup.sharded.window import Window, without_window
 from neardup.verdict import Verdict
@@ -367,11 +368,13 @@ class Matcher:
         """
         store, make_reads = self._judged_over(self.next_offset, answers)
         batch = [(page_id(self.next_offset, 0), record)]
-        return fold(batch, store, self.decider, make_reads=make_reads).verdicts[0]
+        if make_reads is None:
+            return fold(batch, store, self.decider).verdicts[0]
+        return fold_as_judge(batch, store, self.decider, make_reads=make_reads).verdicts[0]
 
     def _judged_over(
         self, offset: int, answers: Sequence[Candidates], pages: Records | None = None
-    ) -> tuple[Reader, MakeReads]:
+    ) -> tuple[Reader, MakeReads | None]:
         """Return the rows over which the message at `offset` is judged: without a window, those of the store.
 
         Args:
@@ -380,7 +383,7 @@ class Matcher:
             pages: pages of the message; None if it is a query, and no message of the log.
         """
         if self.window is None:
-            return self._store, Reads
+            return self._store, None
         self.window.check(offset, answers)
         self.window.begin(offset, pages)
         return self.window.reader, self.window.reads(answers)

@@ -3,7 +3,7 @@
 from collections import Counter
 from dataclasses import dataclass, field
 
-from neardup.clusters.batch_verdicts import BatchVerdicts
+from neardup.matching.batch_verdicts import BatchVerdicts
 from neardup.report.evidence_sentences import reason_kind
 from neardup.standing import DUPLICATES
 from neardup.urls import ID_SCHEME

@@ -21,12 +21,12 @@ from contextlib import ExitStack
 from dataclasses import asdict, replace
 from pathlib import Path
 
-from neardup.clusters.batch_verdicts import BatchVerdicts
 from neardup.decider import Decider
 from neardup.errors import StateError
 from neardup.index.column_families import Store
 from neardup.index.memory import MemoryStore
 from neardup.limits import PLACE_BITS
+from neardup.matching.batch_verdicts import BatchVerdicts
 from neardup.scheme import Scheme
 from neardup.sharded.epochs import Sharding
 from neardup.sketch.takedown_hashes import Takedown

@@ -8,21 +8,19 @@ from dataclasses import replace
 
 import pytest
 
-from neardup import fold as folding
-from neardup.clusters.overlay import Reads
 from neardup.decider import SiteOverride
 from neardup.errors import CorruptRecord, InvariantBroken
-from neardup.fold import fold, judge, read_ahead
-from neardup.index import reads as reading
+from neardup.fold import fold
 from neardup.index.column_families import Family
 from neardup.index.memory import MemoryStore
 from neardup.index.posting_rows import is_hot
-from neardup.index.reads import FIRST_MIN, Missing
+from neardup.index.reads import FIRST_MIN
 from neardup.index.rocks import RocksStore
-from neardup.pairs import scoring as pairs
+from neardup.matching import arrays
+from neardup.matching import batch as matching
 from neardup.rules import RULES
 from neardup.rules.key_families import SIMILARITY_BYTES
-from neardup.search.batch_records import Pages
+from neardup.sharded.fold import fold as fold_in_python
 from tests import whole
 from tests.neardup.handmade import record, rejected, tombstone
 from tests.neardup.invariants import Checked, contents_of
@@ -163,43 +161,60 @@ def half_way(seed=1):
     return list(enumerate(records, 1))[200:], store
 
 
-def judged(batch, reads, store):
-    """Number of passes it takes to judge what was read, reading what is missing, and the outcome."""
-    for passes in itertools.count(1):
-        try:
-            return passes, judge(batch, reads, SMALL)
-        except Missing as missing:
-            learned = reads.read(store, missing.needs)
-        assert learned
-
-
 @pytest.mark.slow
-def test_judging_twice_gives_the_same_and_touches_nothing():
+def test_folding_twice_gives_the_same_and_touches_nothing():
     batch, store = half_way()
     before = contents_of(store)
-    reads = read_ahead(batch, store, SMALL)
-    _, first = judged(batch, reads, store)
-    assert judge(batch, reads, SMALL) == first
-    assert first == fold(batch, store, SMALL)
+    assert fold(batch, store, SMALL) == fold(batch, store, SMALL)
     assert contents_of(store) == before
 
 
 @pytest.mark.slow
-def test_reading_nothing_ahead_changes_no_verdict():
-    batch, store = half_way()
-    reads = Reads(Pages(batch), SMALL)
-    passes, outcome = judged(batch, reads, store)
-    assert 3 < passes < 30, "a pass learns what all pages need, not one"
-    assert outcome == fold(batch, store, SMALL)
+@pytest.mark.parametrize("name", [name for name in DECIDERS if name != "signals"])
+@pytest.mark.seeds(1, 6)
+def test_the_compiled_fold_equals_the_one_in_python(name, seed):
+    """Every byte of verdicts and rows, page by page in Python and in batches compiled."""
+    decider = DECIDERS[name]
+    stores = MemoryStore(), MemoryStore()
+    for batch in slices_of([*crawl(seed), *repeats(seed)], endless(90)):
+        compiled, slow = fold(batch, stores[0], decider), fold_in_python(batch, stores[1], decider)
+        assert compiled.verdicts.lines() == slow.verdicts.lines()
+        assert (compiled.scored_by_page, compiled.cut, compiled.hot_turned) == (
+            slow.scored_by_page,
+            slow.cut,
+            slow.hot_turned,
+        )
+        for store, outcome in zip(stores, (compiled, slow), strict=True):
+            store.write(outcome.writes)
+        assert contents_of(stores[0]) == contents_of(stores[1])
 
 
 @pytest.mark.slow
-def test_reading_ahead_is_nearly_all_that_is_needed():
-    for seed in range(3):
-        batch, store = half_way(seed)
-        for one in batch:
-            passes, _ = fold([one], store, SMALL).effort
-            assert passes <= 3
+@pytest.mark.seeds(1, 3)
+def test_compared_pages_and_traces_equal_those_in_python(seed):
+    batch, store = half_way(seed)
+    kept = [each(batch, store, SMALL, keep_compared=True).compared for each in (fold, fold_in_python)]
+    assert [plain(one) for one in kept[0]] == [plain(one) for one in kept[1]]
+    traces = [], []
+    for each, to in zip((fold, fold_in_python), traces, strict=True):
+        each(batch, store, SMALL, trace=to.append)
+    assert traces[0] == traces[1]
+
+
+def plain(one):
+    """A compared page as values, with the counts of siblings that rulings read."""
+    choice = one.choice._replace(siblings=one.choice.siblings[:4])
+    return one.page_id, one.header.record, choice, [header.record for header in one.headers]
+
+
+@pytest.mark.parametrize("room", ["_ENTRIES", "_UNDO", "_PAIRS", "_VERDICTS", "_TURNED", "_HEAP", "_CHECKS"])
+def test_arrays_that_are_too_short_change_nothing(room, monkeypatch):
+    batch, store = half_way()
+    usual = fold(batch, store, SMALL)
+    monkeypatch.setattr(arrays, room, 1)
+    for name in ("_ENTRIES_A_PAGE", "_PAIRS_A_PAGE", "_VERDICTS_A_PAGE"):
+        monkeypatch.setattr(arrays, name, 0)
+    assert fold(batch, store, SMALL) == usual
 
 
 def test_a_mirror_that_goes_page_by_page_is_read_ahead():
@@ -212,7 +227,7 @@ def test_a_mirror_that_goes_page_by_page_is_read_ahead():
     fresh = [record(url, " ".join(f"x{i}y{j}" for j in range(40)), at=2) for i, url in enumerate(urls[30:])]
     outcome = fold(list(enumerate(goes + fresh, 61)), store, SMALL)
     assert sum(verdict.verdict == "promoted" for verdict in outcome.verdicts) == 59
-    assert outcome.effort[0] <= 3, "each heir that has to go next would cost a pass of its own"
+    assert outcome.effort[0] <= 12, "each heir that has to go next would cost a round of its own"
 
 
 def test_writes_hold_changed_rows_alone():
@@ -307,22 +322,21 @@ def test_trace_has_the_weighed_candidates_of_each_page():
 
 
 @pytest.mark.slow
-def test_traces_come_once_however_often_a_batch_is_judged():
-    passes = []
+def test_traces_come_once_however_often_rows_are_read():
+    rounds = []
     for seed in (1, 5):
         batch, store = half_way(seed)
         traces = []
-        passes.append(fold(batch, store, SMALL, trace=traces.append).effort[0])
+        rounds.append(fold(batch, store, SMALL, trace=traces.append).effort[0])
         assert [trace.page_id for trace in traces] == [page_id for page_id, _ in batch]
-    assert max(passes) > 1
+    assert max(rounds) > 1
 
 
 # ---- ways of doing the same ----------------------------------------------------------------------------------------
 
 
 def test_threads_change_nothing(monkeypatch):
-    monkeypatch.setattr(reading, "_PART_KEYS", 3)
-    monkeypatch.setattr(pairs, "_PART_PAIRS_MIN", 1)
+    monkeypatch.setattr(matching, "_PART_KEYS", 3)
     batch, store = half_way()
     assert fold(batch, store, SMALL, threads=3) == fold(batch, store, SMALL)
 
@@ -339,11 +353,3 @@ def test_fold_without_emitting_writes_the_same_rows(name, seed):
         assert outcome == replace(values, verdicts=[])
         silent.write(outcome.writes)
     assert contents_of(silent) == contents_of(store)
-
-
-@pytest.mark.parametrize("block", [1, 7, 1000])
-def test_looking_ahead_changes_nothing(block, monkeypatch):
-    batch, store = half_way()
-    usual = fold(batch, store, SMALL)
-    monkeypatch.setattr(folding, "_AHEAD", block)
-    assert fold(batch, store, SMALL) == usual

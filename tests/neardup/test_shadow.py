@@ -5,11 +5,12 @@ from dataclasses import asdict, replace
 import orjson
 import pytest
 
-from neardup.clusters.best_candidate import CandidateChoice, ComparedPage, Scored, _better
+from neardup.clusters.best_candidate import _better
 from neardup.decider import SiteOverride
 from neardup.errors import BadInput
 from neardup.fold import fold
 from neardup.index.memory import MemoryStore
+from neardup.matching.outcome import CandidateChoice, ComparedPage, Scored
 from neardup.rules import Pair, rule_on
 from neardup.rules.siblings import NO_SIBLINGS
 from neardup.shadow import MARGIN, MESSAGE_PAIRS_MAX, PAGE_PAIRS_MAX, Auditor, disagreement, shadow_of

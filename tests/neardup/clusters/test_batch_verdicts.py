@@ -2,7 +2,7 @@
 
 from collections import Counter
 
-from neardup.clusters.batch_verdicts import BatchVerdicts
+from neardup.matching.batch_verdicts import BatchVerdicts
 from neardup.verdict import Coordinates, Kind, Verdict
 
 

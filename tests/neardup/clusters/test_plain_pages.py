@@ -9,8 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from neardup.clusters import plain_pages
-from neardup.fold import fold
+from neardup.fold import fold as compiled_fold
 from neardup.index.memory import MemoryStore
+from neardup.sharded.fold import fold
 from neardup.sketch.layout import field_at
 from neardup.verdict import Kind
 from tests import whole
@@ -70,6 +71,13 @@ def counting(monkeypatch, plain):
     monkeypatch.setattr(plain_pages.Members, "put", put_member)
 
 
+def after(store, outcome):
+    """The rows of a store under the changes of an outcome."""
+    held = {family: dict(store.scan(family)) for family in outcome.writes}
+    changed = {family: rows | outcome.writes[family] for family, rows in held.items()}
+    return {(family, key): row for family, rows in changed.items() for key, row in rows.items() if row is not None}
+
+
 def outcomes(records, decider, size):
     """Outcomes of batches, and the kinds of the plain pages in them."""
     store, out, plain = MemoryStore(), [], Counter()
@@ -77,6 +85,9 @@ def outcomes(records, decider, size):
         counting(monkeypatch, plain)
         for batch in slices_of(records, endless(size) if isinstance(size, int) else iter(size)):
             outcome = fold(batch, store, decider)
+            compiled = compiled_fold(batch, store, decider)
+            assert compiled.verdicts.lines() == outcome.verdicts.lines()
+            assert after(store, compiled) == after(store, outcome)
             out.append((outcome.verdicts.lines(), outcome))
             store.write(outcome.writes)
     return out, plain

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from neardup.clusters.batch_verdicts import BatchVerdicts
 from neardup.errors import BadInput, InvariantBroken, StateError
 from neardup.fold import fold
+from neardup.matching.batch_verdicts import BatchVerdicts
 from streams.formats.compressed import Stream
 from streams.pipeline import batch_fold
 from streams.process.disk import written_alone

@@ -7,12 +7,12 @@ from copy import copy
 from typing import Any
 from unittest import mock
 
-from neardup.clusters.batch_verdicts import BatchVerdicts
 from neardup.clusters.takedown_and_expiry import Removed
 from neardup.decider import Decider
 from neardup.fold import Outcome
 from neardup.index.column_families import Family, Reader
 from neardup.index.layered import Layered
+from neardup.matching.batch_verdicts import BatchVerdicts
 from neardup.page import Page
 from neardup.scheme import Scheme
 from neardup.sketch.header import Header

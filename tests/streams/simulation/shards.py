@@ -28,11 +28,11 @@ from unittest import mock
 import numpy as np
 import orjson
 
-from neardup.clusters.batch_verdicts import BatchVerdicts
 from neardup.decider import Decider
 from neardup.errors import NeardupError, StateError
 from neardup.fold import Outcome
 from neardup.index.column_families import Family, Store
+from neardup.matching.batch_verdicts import BatchVerdicts
 from neardup.sharded import shard as shard_module
 from neardup.sharded.epochs import Sharding
 from neardup.sharded.messages import ANSWER, EFFECT, Candidates, Effects

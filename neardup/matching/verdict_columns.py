@@ -7,7 +7,7 @@ that the batch has read; `*_at` is such an offset. It decodes no text, and write
 from collections import Counter, namedtuple
 from collections.abc import Sequence
 from enum import IntEnum
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -18,6 +18,8 @@ from neardup.pairs.scoring import pairs_of
 from neardup.rules import Ruling, rule_of
 from neardup.rules.key_families import key_name
 from neardup.rules.posted_keys import families_of, keys_of_columns
+from neardup.rules.records import BY
+from neardup.sketch.header import Header
 from neardup.sketch.layout import (
     HEADER,
     HEADER_BYTES,
@@ -31,7 +33,7 @@ from neardup.sketch.layout import (
 from neardup.verdict import Coordinates, Kind, Representative, Verdict
 
 #: The evidence of a verdict.
-Evidence = dict[str, Any]
+Evidence: TypeAlias = dict[str, Any]
 #: Kinds by code; the first five are the standings of `neardup.index.rows`. 0: no kind.
 KINDS = (
     *(None, Kind.UNIQUE, Kind.EXACT_DUPLICATE, Kind.NEAR_DUPLICATE, Kind.SAME_CONTENT, Kind.GONE),
@@ -96,7 +98,7 @@ VERDICT = np.dtype(
                 ("candidates", "i4"),
                 ("score", "f8"),
                 ("demand", "f8"),
-                ("added", "f8"),
+                ("added", "f8"),  # what the older page adds, as a share of it
                 ("pair", "i8"),  # row of `VerdictColumns.numbers`; NONE: no numbers
                 ("a_at", "i8"),  # the two pages whose languages and sites are compared: the new page,
                 ("b_at", "i8"),  # and the other; NONE: their languages are not named
@@ -139,7 +141,7 @@ class VerdictColumns(NamedTuple):
     page_ids: np.ndarray
     numbers: np.ndarray
     turned: np.ndarray
-    names: Sequence[str]
+    names: Sequence[str] = BY
 
 
 def verdicts_of(columns: VerdictColumns, decider: Decider) -> list[Verdict]:
@@ -383,3 +385,8 @@ class _Maker:
 def _siblings(row: Any) -> Evidence:
     """[others, alike]: pages of the same owner with the page's name."""
     return {"siblings": [row.others, row.alike]} if row.alike else {}
+
+
+def place_of(page_id: int, header: Header) -> Evidence:
+    """The coordinates by which a page can be found and read again."""
+    return {"page_id": page_id, "url": header.url, "fetched_at": header.fetched_at, "coordinates": header.coordinates}

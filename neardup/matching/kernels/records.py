@@ -1,0 +1,308 @@
+"""Sketch records in the heap: those of the batch, and those of the store, whole or joined from two rows."""
+
+import numpy as np
+
+from neardup.index.rows import NO_PAGE
+from neardup.kernels import lean_kernel
+from neardup.matching.kernels import rows
+from neardup.matching.kernels.rows import I64, KNOWN, RECORD, SKETCHES, U64, be64, le16, le32, le64
+from neardup.sketch.layout import HEADER, NAME, RecordFlag, field_at
+
+_KIND, _FLAGS, _SIZE, _LOG_TIME = field_at("kind"), field_at("flags"), field_at("size"), field_at("log_time")
+_URL_HASH, _SITE, _NAMING, _DIGEST = field_at("url_hash"), field_at("site"), field_at("naming"), field_at("digest")
+_SIMHASH, _TITLE_NAMES, _HEAD_NAMES = field_at("simhash"), field_at("title_names"), field_at("head_names")
+_TAPE_LEVEL, _CONTENT_LEVEL = field_at("tape_level"), field_at("content_level")
+_TAPE, _CONTENT, _BLOOM, _URL = (field_at(f"{name}_bytes") for name in ("tape", "content", "bloom", "url"))
+_SITE_TEXT, _TITLE, _CANONICAL = (field_at(f"{name}_bytes") for name in ("site", "title", "canonical"))
+_ARTICLE = field_at("reason_bytes")
+_TOKENS, _CONTENT_TOKENS, _HEAD = field_at("tokens"), field_at("content_tokens"), field_at("head")
+_HEADER_BYTES, _NAME_BYTES = HEADER.itemsize, NAME.itemsize
+HEADER_SIZE = _HEADER_BYTES
+_OPAQUE = int(RecordFlag.OPAQUE)
+SIMHASH_WORDS = HEADER["simhash"].shape[0]
+NO_REST = U64(NO_PAGE)
+
+# The parts of a header that all records of a digest share: (first byte, bytes). See `neardup.index.sketch_rows`.
+_SHARED = (
+    (_TOKENS, _CONTENT_TOKENS - _TOKENS),
+    (_HEAD, _CONTENT_LEVEL - _HEAD),
+    (_TAPE, _CONTENT - _TAPE),
+    (_BLOOM, _URL - _BLOOM),
+)
+_COUNTS_AT, _COUNTS = _SHARED[0]
+_SKETCHES_AT, _SKETCHES = _SHARED[1]
+_SHARED_BYTES = sum(size for _, size in _SHARED)
+_OWN_BYTES = _HEADER_BYTES - _SHARED_BYTES
+
+PAGE = np.dtype(
+    (
+        np.record,
+        [
+            ("id", "<i8"),
+            ("at", "<i8"),  # offset of the record
+            ("log_time", "<i8"),
+            ("newest", "<i8"),
+            ("url_a", "<u8"),
+            ("url_b", "<u8"),
+            ("naming_a", "<u8"),  # key of owner and naming, behind its first byte
+            ("naming_b", "<u8"),
+            ("canonical_a", "<u8"),  # hash of the URL that it names as canonical; zeros: none, or its own
+            ("canonical_b", "<u8"),
+            ("check", "<u8"),  # XXH3 of the part that all records of its digest share
+            ("kind", "u1"),
+            ("named", "u1"),
+            ("posts", "u1"),  # whether it has similarity keys
+            ("ready", "u1"),  # whether it was judged once with the rows at hand
+            ("counted", "u1"),  # whether its cluster knows that the page may leave it (`notes.leaving`)
+        ],
+    ),
+    align=True,
+)
+
+
+@lean_kernel
+def flags_opaque(heap, at):
+    return (heap[at + _FLAGS] & _OPAQUE) != 0
+
+
+@lean_kernel
+def tokens_of(heap, at):
+    return le32(heap, at + _TOKENS)
+
+
+@lean_kernel
+def size_of(heap, at):
+    return le32(heap, at + _SIZE)
+
+
+@lean_kernel
+def log_time_of(heap, at):
+    return I64(le64(heap, at + _LOG_TIME))
+
+
+@lean_kernel
+def url_hash_of(heap, at):
+    return be64(heap, at + _URL_HASH), be64(heap, at + _URL_HASH + 8)
+
+
+@lean_kernel
+def site_of(heap, at):
+    return le64(heap, at + _SITE)
+
+
+@lean_kernel
+def naming_of(heap, at):
+    return le64(heap, at + _NAMING)
+
+
+@lean_kernel
+def digest_of(heap, at):
+    """The words of the digest; zeros without one."""
+    return be64(heap, at + _DIGEST), be64(heap, at + _DIGEST + 8)
+
+
+@lean_kernel
+def digest_kind(heap, at):
+    """The kind of the row of a record's digest: `rows.KEYS` and the first byte of the key."""
+    return rows.KEYS | (2 if flags_opaque(heap, at) else 1)
+
+
+@lean_kernel
+def has_digest(heap, at):
+    a, b = digest_of(heap, at)
+    return (a | b) != U64(0)
+
+
+@lean_kernel
+def same_digest(heap, one, other):
+    """Whether two records have one digest, or both none, and are both opaque or both not."""
+    a, b = digest_of(heap, one)
+    c, d = digest_of(heap, other)
+    return a == c and b == d and flags_opaque(heap, one) == flags_opaque(heap, other)
+
+
+@lean_kernel
+def simhash_at(at):
+    return at + _SIMHASH
+
+
+@lean_kernel
+def tape_most(heap, at):
+    """The bytes of the longest tape of a record."""
+    return max(le16(heap, at + _TAPE), max(le16(heap, at + _CONTENT), le16(heap, at + _ARTICLE)))
+
+
+@lean_kernel
+def url_text(heap, at):
+    """Start and bytes of the URL."""
+    start = at + _HEADER_BYTES + le16(heap, at + _TAPE) + le16(heap, at + _CONTENT)
+    start += _NAME_BYTES * (I64(heap[at + _TITLE_NAMES]) + I64(heap[at + _HEAD_NAMES])) + le16(heap, at + _BLOOM)
+    return start, le16(heap, at + _URL)
+
+
+@lean_kernel
+def site_text(heap, at):
+    start, size = url_text(heap, at)
+    return start + size, le16(heap, at + _SITE_TEXT)
+
+
+@lean_kernel
+def canonical_text(heap, at):
+    start, size = site_text(heap, at)
+    return start + size + le16(heap, at + _TITLE), le16(heap, at + _CANONICAL)
+
+
+@lean_kernel
+def log_of(logs, tokens):
+    """`neardup.sketch.header.log_length`. logs: int64[256], the least number of tokens of each result."""
+    low, high = 0, len(logs) - 1
+    while low < high:
+        middle = (low + high + 1) // 2
+        if logs[middle] <= tokens:
+            low = middle
+        else:
+            high = middle - 1
+    return low
+
+
+@lean_kernel
+def tape_log(heap, logs, at):
+    """The log-length of a record's tape."""
+    return log_of(logs, le16(heap, at + _TAPE) << I64(heap[at + _TAPE_LEVEL]))
+
+
+@lean_kernel
+def content_log(heap, logs, at):
+    return log_of(logs, le16(heap, at + _CONTENT) << I64(heap[at + _CONTENT_LEVEL]))
+
+
+@lean_kernel
+def posting_word(heap, logs, page_id, at):
+    """The posting of a page without the site's tag: `neardup.index.posting_rows.word_of`."""
+    lengths = tape_log(heap, logs, at) << 8 | content_log(heap, logs, at)
+    return U64(page_id) << U64(16) | U64(lengths)
+
+
+# ---- records of the store ------------------------------------------------------------------------------------------
+
+
+@lean_kernel
+def _shared_bounds(heap, at):
+    """End of the tape, start and end of the filter, as offsets in the record at `at`."""
+    tape = _HEADER_BYTES + le16(heap, at + _TAPE)
+    bloom = tape + le16(heap, at + _CONTENT)
+    bloom += _NAME_BYTES * (I64(heap[at + _TITLE_NAMES]) + I64(heap[at + _HEAD_NAMES]))
+    return tape, bloom, bloom + le16(heap, at + _BLOOM)
+
+
+@lean_kernel
+def _join(r, own, own_size, whole):
+    """Writes the record of an own part and the record that holds the shared part -> its offset, or FULL."""
+    heap = r.heap
+    tape_size = le16(heap, whole + _TAPE)
+    bloom_size = le16(heap, whole + _BLOOM)
+    size = own_size + _SHARED_BYTES + tape_size + bloom_size
+    to = rows.room(r, size)
+    if to < 0:
+        return to
+    # The header: own and shared bytes in turn.
+    at, here = own, I64(0)
+    for part in range(len(_SHARED)):
+        start, many = _SHARED[part]
+        rows.copy(heap, to + here, at, start - here)
+        at += start - here
+        rows.copy(heap, to + start, whole + start, many)
+        here = start + many
+    rows.copy(heap, to + here, at, _HEADER_BYTES - here)
+    at += _HEADER_BYTES - here
+    tape, bloom, end = _shared_bounds(heap, to)
+    _, whole_bloom, _ = _shared_bounds(heap, whole)
+    rows.copy(heap, to + _HEADER_BYTES, whole + _HEADER_BYTES, tape_size)
+    rows.copy(heap, to + tape, at, bloom - tape)
+    at += bloom - tape
+    rows.copy(heap, to + bloom, whole + whole_bloom, bloom_size)
+    rows.copy(heap, to + end, at, size - end)
+    return to
+
+
+@lean_kernel
+def record(r, page_id):
+    """The record of a page of the batch or of the store -> its offset in the heap, MISSING, BROKEN or FULL."""
+    e = rows.enter(r, RECORD, U64(page_id), U64(0), U64(0))
+    if e < 0:
+        return e
+    if r.entries[e].state == KNOWN:
+        return r.entries[e].row
+    held = rows.get_existing(r, SKETCHES, U64(page_id), U64(0), U64(0))
+    if held < 0:
+        return held
+    at, size = r.entries[held].row, r.entries[held].size
+    if r.heap[at] == 1:
+        found = at + 1
+    else:
+        rest = rows.get_existing(r, SKETCHES, be64(r.heap, at + 1), U64(0), U64(0))
+        if rest < 0:
+            return rest
+        found = _join(r, at + 9, size - 9, r.entries[rest].row + 1)
+        if found < 0:
+            return found
+    # Not undone: the record of a page never changes.
+    one = r.entries[e]
+    one.row, one.size, one.state = found, size_of(r.heap, found), KNOWN
+    return found
+
+
+@lean_kernel
+def put_own_part(r, at, rest):
+    """Writes a sketch row without the shared part -> (offset or FULL, bytes). rest: page id of the row that has it."""
+    heap = r.heap
+    tape, bloom, end = _shared_bounds(heap, at)
+    whole = size_of(heap, at)
+    size = 9 + _OWN_BYTES + (bloom - tape) + (whole - end)
+    to = rows.room(r, size)
+    if to < 0:
+        return to, I64(0)
+    heap[to] = 2
+    rows.put_be64(heap, to + 1, rest)
+    here, start = to + 9, I64(0)
+    for part in range(len(_SHARED)):
+        first, many = _SHARED[part]
+        rows.copy(heap, here, at + start, first - start)
+        here += first - start
+        start = first + many
+    rows.copy(heap, here, at + start, _HEADER_BYTES - start)
+    here += _HEADER_BYTES - start
+    rows.copy(heap, here, at + tape, bloom - tape)
+    here += bloom - tape
+    rows.copy(heap, here, at + end, whole - end)
+    return to, size
+
+
+@lean_kernel
+def put_scrubbed(r, at):
+    """Writes the sketch row of a record without its page's own data -> (offset or FULL, bytes).
+
+    `neardup.index.sketch_rows.scrubbed` says what stays.
+    """
+    heap = r.heap
+    tape_size, bloom_size = le16(heap, at + _TAPE), le16(heap, at + _BLOOM)
+    size = 1 + _HEADER_BYTES + tape_size + bloom_size
+    to = rows.room(r, size)
+    if to < 0:
+        return to, I64(0)
+    for k in range(size):
+        heap[to + k] = 0
+    heap[to] = 1
+    new = to + 1
+    heap[new], heap[new + _KIND], heap[new + _FLAGS] = heap[at], heap[at + _KIND], heap[at + _FLAGS]
+    rows.copy(heap, new + _DIGEST, at + _DIGEST, 16)
+    for part in range(len(_SHARED)):
+        first, many = _SHARED[part]
+        rows.copy(heap, new + first, at + first, many)
+    _, bloom, _ = _shared_bounds(heap, at)
+    rows.copy(heap, new + _HEADER_BYTES, at + _HEADER_BYTES, tape_size)
+    rows.copy(heap, new + _HEADER_BYTES + tape_size, at + bloom, bloom_size)
+    whole = size - 1
+    for k in range(4):
+        heap[new + _SIZE + k] = np.uint8(whole >> (8 * k) & 255)
+    return to, size
