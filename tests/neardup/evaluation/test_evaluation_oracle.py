@@ -59,7 +59,9 @@ def label_lines(crawl: Crawl, path: Path, count: int, by_both: bool) -> list[dic
         lines.append({"version": 1, **ends, "label": label, "reasons": reasons, **more})
 
     for rule in "BC" if by_both else "B":
-        for number, (a, b, sample) in enumerate(draw(crawl.corpus, graphs.b, graphs.c, rule=rule, count=count, seed=5)):
+        for number, (a, b, sample, *_) in enumerate(
+            draw(crawl.corpus, graphs.b, graphs.c, rule=rule, count=count, seed=5)
+        ):
             say((a, b), sample, "ana")
             if number % 7 == 0:
                 say((a, b), sample, "bob", salt=number)  # a draw: the pair is left out
