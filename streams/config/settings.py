@@ -166,7 +166,7 @@ class Topics(NamedTuple):
     effects: str = ""  # none
 
 
-class Row(NamedTuple):
+class SettingRow(NamedTuple):
     """One line of `neardup config`. value: never a secret. origin: "default" for a setting that is not set."""
 
     setting: str
@@ -405,7 +405,7 @@ class Settings:
         found = tuple(secret for text in texts for secret in credentials_in(text))
         return tuple(v for n, v in self.kafka_values.items() if _is_secret(n)) + seed + token + found
 
-    def describe(self) -> list[Row]:
+    def describe(self) -> list[SettingRow]:
         """All settings in force, for `neardup config`."""
         rows = []
         for option in [*OPTIONS.values(), *(kafka_option(name) for name in self.kafka_values)]:
@@ -420,7 +420,7 @@ class Settings:
             shown = HIDDEN if secret else without_credentials(_shown(value), queries=True)
             origin = self.origins.get(option.name, "default")
             flag = "" if option.kind.secret else f"--kafka {name}=" if table == "kafka" else option.flag
-            rows.append(Row(option.name, shown, origin, option.help, option.env, flag, option.kind.allowed))
+            rows.append(SettingRow(option.name, shown, origin, option.help, option.env, flag, option.kind.allowed))
         return rows
 
 

@@ -17,7 +17,7 @@ from streams.formats.message import own_version
 from streams.pipeline.matcher import Matcher
 from streams.ports import SketchLog
 from streams.state.checkpoint_manifest import Manifest
-from streams.state.checkpoint_store import CheckpointStore, Copied, Progress
+from streams.state.checkpoint_store import CheckpointStore, Copied, CopyProgress
 from streams.state.directory import SCAN_NAMES, Directory
 from streams.state.matcher_directory import LogNames, log_names
 
@@ -91,7 +91,9 @@ def identity(log: SketchLog) -> str:
     return f"{log.cluster_id}/{log.topic.id.hex()}"
 
 
-def make(state: Path, store: CheckpointStore, *, keep: int, progress: Progress = lambda done, total: None) -> Copied:
+def make(
+    state: Path, store: CheckpointStore, *, keep: int, progress: CopyProgress = lambda done, total: None
+) -> Copied:
     """Makes a checkpoint of the directory of a scan or of a stopped matcher, and removes all but the newest `keep`.
 
     Raises StateError if the directory is in use or no state.
@@ -123,7 +125,7 @@ def make(state: Path, store: CheckpointStore, *, keep: int, progress: Progress =
         return _copied(store, image, manifest, keep, progress)
 
 
-def _copied(store: CheckpointStore, image: Path, manifest: Manifest, keep: int, progress: Progress) -> Copied:
+def _copied(store: CheckpointStore, image: Path, manifest: Manifest, keep: int, progress: CopyProgress) -> Copied:
     try:
         copied = store.write(image, manifest, progress)
     finally:

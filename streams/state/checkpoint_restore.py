@@ -19,7 +19,7 @@ from streams.process.disk import state_errors, sync
 from streams.process.health import RoleHealth
 from streams.state.checkpoint_make import identity
 from streams.state.checkpoint_manifest import Checkpoint, Manifest
-from streams.state.checkpoint_store import CheckpointStore, Progress
+from streams.state.checkpoint_store import CheckpointStore, CopyProgress
 from streams.state.directory import RESTORING, Directory
 from streams.state.matcher_directory import log_names
 
@@ -39,7 +39,7 @@ def restore_newest(
     state: Path,
     fits: Callable[[Manifest], str],
     warn: Callable[[str], None] = lambda text: None,
-    progress: Progress = lambda done, total: None,
+    progress: CopyProgress = lambda done, total: None,
     *,
     replace: bool = False,
     tried: set[str] | None = None,
@@ -96,7 +96,7 @@ def restore(
     store: CheckpointStore,
     checkpoint: Checkpoint,
     state: Path,
-    progress: Progress = lambda done, total: None,
+    progress: CopyProgress = lambda done, total: None,
     *,
     replace: bool = False,
 ) -> None:
@@ -148,7 +148,7 @@ def restore_directory(
     name: str = "",
     seed: int | None = None,
     warn: Callable[[str], None] = lambda text: None,
-    progress: Progress = lambda done, total: None,
+    progress: CopyProgress = lambda done, total: None,
 ) -> Checkpoint:
     """Restores the newest good checkpoint, or the one called `name`, into the directory `state`.
 

@@ -37,7 +37,7 @@ _FILES, _MANIFESTS, _DAMAGED = "files", "checkpoints", "damaged"
 #: `prune` removes files by manifests that were read at most so long ago.
 _FRESH_SECONDS = 2.0
 #: Called with the bytes copied so far, and how many there are.
-Progress = Callable[[int, int], None]
+CopyProgress = Callable[[int, int], None]
 
 
 def sync_tree(folder: Path) -> None:
@@ -119,7 +119,7 @@ class CheckpointStore(RemoteFolder):
         self,
         folder: Path,
         manifest: Manifest,
-        progress: Progress = lambda done, total: None,
+        progress: CopyProgress = lambda done, total: None,
     ) -> Copied:
         """Copy `folder`, which must not change meanwhile, and then the manifest. manifest: manifest without files.
 
@@ -149,7 +149,7 @@ class CheckpointStore(RemoteFolder):
         self.known.forget_others(file.digest for file in paths)
         return copied
 
-    def restore(self, checkpoint: Checkpoint, folder: Path, progress: Progress = lambda done, total: None) -> None:
+    def restore(self, checkpoint: Checkpoint, folder: Path, progress: CopyProgress = lambda done, total: None) -> None:
         """Copy the checkpoint to `folder`, which must not exist, and verify each file.
 
         The folder appears whole or not at all. Files of an earlier attempt, also of another checkpoint, are verified
@@ -274,7 +274,7 @@ class CheckpointStore(RemoteFolder):
         paths: Mapping[StoredFile, Path],
         trusted: set[str],
         copied: Copied,
-        progress: Progress = lambda done, total: None,
+        progress: CopyProgress = lambda done, total: None,
     ) -> None:
         """Copy the files that the store lacks, and those that are damaged there.
 

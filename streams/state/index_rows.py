@@ -36,7 +36,7 @@ MEMBERS_SHOWN, LARGEST_SHOWN = 50, 10
 _BATCH = 1024
 
 #: Called with the rows read so far.
-Progress = Callable[[int], None]
+RowsProgress = Callable[[int], None]
 
 
 @dataclass(slots=True)
@@ -62,7 +62,7 @@ class Inspection:
         return {**counts, "largest_clusters": [{"pages": pages, "cluster": cluster} for pages, cluster in self.largest]}
 
 
-def inspect(store: Store, progress: Progress = lambda rows: None, *, of_shard: bool = False) -> Inspection:
+def inspect(store: Store, progress: RowsProgress = lambda rows: None, *, of_shard: bool = False) -> Inspection:
     """Read the whole index. of_shard: whether a shard wrote the rows of URLs, in their other form.
 
     Raises CorruptRecord with family and key.
@@ -133,7 +133,7 @@ def open_index(path: Path, held: ExitStack) -> Opened:
     return Opened(path.absolute(), store, matcher.decider, matcher.next_offset, shards, "")
 
 
-def overview(opened: Opened, progress: Progress) -> tuple[Inspection, dict[str, Any]]:
+def overview(opened: Opened, progress: RowsProgress) -> tuple[Inspection, dict[str, Any]]:
     """Counts the rows. Returns the counts, and the same as plain values with the directory's own data and shards."""
     found = inspect(opened.store, progress, of_shard=bool(opened.owner))
     shards = []

@@ -54,7 +54,7 @@ LONGEST = "longest"
 KEPT_BY = (*CRITERIA, LONGEST)
 #: Yields (source, offset, bytes of the body) of pages.
 Lengths = Callable[[], Iterable[tuple[str, int, int]]]
-FORMATS = (".warc", ".warc.gz", ".jsonl", ".parquet")
+COPY_FORMATS = (".warc", ".warc.gz", ".jsonl", ".parquet")
 #: A record is copied as a whole, in memory.
 _RECORD_BYTES_MAX = 1 << 30
 _IDENTICAL = "http://netpreserve.org/warc/1.1/revisit/identical-payload-digest"
@@ -192,9 +192,9 @@ def copy_command(state: ScanDirectory, out: Path, given: Selection = _SHOWN, pro
     the form that `neardup scan` reads. Parquet to Parquet: rows as they are. Raises WrongUsage for sources that do not
     fit `out` or are unknown, BadInput for sources that are gone or have changed.
     """
-    suffix = next((one for one in FORMATS if out.name.endswith(one)), None)
+    suffix = next((one for one in COPY_FORMATS if out.name.endswith(one)), None)
     if suffix is None:
-        raise WrongUsage(f"--out {out}: the name must end in {', '.join(FORMATS)}")
+        raise WrongUsage(f"--out {out}: the name must end in {', '.join(COPY_FORMATS)}")
     every = [record for record in state.sources.values() if record.finished]
     sources = _selected(every, given.sources)
     _must_fit(sources, suffix)

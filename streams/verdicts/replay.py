@@ -31,7 +31,7 @@ from streams.state.scan_shards import ShardsOfFold
 BATCH_MESSAGES_MAX = 16
 
 #: Called with the number of messages folded, and of all messages.
-Progress = Callable[[int, int], None]
+ReplayProgress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,7 +200,7 @@ def replay_scan(
     state: ScanReader,
     stretch: Stretch,
     out: BinaryIO,
-    progress: Progress = lambda done, total: None,
+    progress: ReplayProgress = lambda done, total: None,
     *,
     decider: Decider | None = None,
 ) -> Replayed:

@@ -19,7 +19,7 @@ from streams.process import logs
 from streams.state.checkpoint_manifest import Checkpoint
 from streams.state.checkpoint_store import CheckpointStore
 from streams.state.directory import kept_decider, temporary_index
-from streams.verdicts.replay import Present, Progress, Replayed, Stretch, replayed, shards_of_fold
+from streams.verdicts.replay import Present, Replayed, ReplayProgress, Stretch, replayed, shards_of_fold
 
 if TYPE_CHECKING:
     from streams.kafka import KafkaLog, Writer
@@ -36,7 +36,7 @@ def replay_stream(
     *,
     out: BinaryIO | None = None,
     topic: str = "",
-    progress: Progress = lambda done, total: None,
+    progress: ReplayProgress = lambda done, total: None,
 ) -> Replayed:
     """Writes the verdicts of the stretch to a file, or to a topic keyed by URL, in the log's order.
 

@@ -22,7 +22,7 @@ from streams.process.disk import whole_file
 #: A row of a table: the values of its columns, in their order.
 Row = tuple[Any, ...]
 #: Endings of the names of files of rows.
-FORMATS = (".parquet", ".csv", ".jsonl")
+TABLE_FORMATS = (".parquet", ".csv", ".jsonl")
 _PRAGMAS = "PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF; PRAGMA cache_size=-65536;"
 
 
@@ -80,8 +80,8 @@ def scratch_table(schema: str) -> Iterator[sqlite3.Connection]:
 
 def must_be_writable(out: str, flag: str = "--out") -> None:
     """Raises WrongUsage for a name with another ending, BadInput for Parquet without DuckDB. `-` is standard output."""
-    if out != "-" and Path(out).suffix not in FORMATS:
-        raise WrongUsage(f"{flag} {out}: the name must end in {', '.join(FORMATS)}, or be - for JSON lines")
+    if out != "-" and Path(out).suffix not in TABLE_FORMATS:
+        raise WrongUsage(f"{flag} {out}: the name must end in {', '.join(TABLE_FORMATS)}, or be - for JSON lines")
     if Path(out).suffix == ".parquet":
         _parquet()
 
