@@ -349,16 +349,16 @@ class _Maker:
             out = self._of_pair(row)
             out["keys"] = self._shared(row.keys)
             out["candidates"] = row.candidates
-            return out | _siblings(row)
+            return _with_siblings(out, row)
         if form == _NEAREST:
-            out = {"candidates": row.candidates} | _siblings(row)
+            out = _with_siblings({"candidates": row.candidates}, row)
             if row.kept_apart:
                 out["kept_apart"] = self._columns.names[row.by]
             out["nearest"] = self._place(row) | self._of_pair(row)
             return out
         if form == _DIGEST:
             same_site = self._records[row.a_at].site_fingerprint == self._records[row.b_at].site_fingerprint
-            return {"by": "digest", "holder": self._place(row), "same_site": same_site, **self._langs(row)}
+            return self._with_langs({"by": "digest", "holder": self._place(row), "same_site": same_site}, row)
         if form == _CLAIM:
             return {"candidates": 0, "reclaimed": self._place(row) | self._of_pair(row)}
         return self._of_pair(row)
@@ -367,11 +367,13 @@ class _Maker:
         """The numbers of the pair, the step that decided, and the languages of both pages if both have one."""
         score, demand = (int(row.score), int(row.demand)) if row.whole else (row.score, row.demand)
         ruling = Ruling(None, self._columns.names[row.by], score=score, demand=demand, added=row.added)
-        return self._evidence_of(self._pairs[row.pair], ruling) | self._langs(row)
+        return self._with_langs(self._evidence_of(self._pairs[row.pair], ruling), row)
 
-    def _langs(self, row: Any) -> Evidence:
+    def _with_langs(self, proof: Evidence, row: Any) -> Evidence:
         one, other = self._lang(row.a_at), self._lang(row.b_at)
-        return {"langs": [one, other]} if one and other else {}
+        if one and other:
+            proof["langs"] = [one, other]
+        return proof
 
     def _shared(self, keys: int) -> dict[str, int]:
         """Numbers of keys by family."""
@@ -382,9 +384,11 @@ class _Maker:
         return dict(shared)
 
 
-def _siblings(row: Any) -> Evidence:
+def _with_siblings(proof: Evidence, row: Any) -> Evidence:
     """[others, alike]: pages of the same owner with the page's name."""
-    return {"siblings": [row.others, row.alike]} if row.alike else {}
+    if row.alike:
+        proof["siblings"] = [row.others, row.alike]
+    return proof
 
 
 def place_of(page_id: int, header: Header) -> Evidence:
