@@ -13,7 +13,7 @@ from itertools import islice
 
 from neardup.clusters import promotion
 from neardup.clusters.overlay import Effect, MakeReads, Overlay, Reads
-from neardup.clusters.verdict_builder import promoted, taken_down
+from neardup.clusters.verdict_builder import promoted
 from neardup.decider import Decider
 from neardup.errors import InvariantBroken
 from neardup.index import naming_rows, sketch_rows
@@ -21,6 +21,7 @@ from neardup.index.column_families import Family, Reader, Writes
 from neardup.index.layered import Layered
 from neardup.index.reads import Missing, Needs, for_each
 from neardup.index.rows import UrlRow, decode_url, seen_of
+from neardup.matching.takedown_and_expiry import taken_down
 from neardup.rules.siblings import NO_SIBLINGS
 from neardup.search.batch_records import Pages
 from neardup.sketch.header import Header

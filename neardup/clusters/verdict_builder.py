@@ -9,7 +9,7 @@ from neardup.decider import Decider
 from neardup.index.rows import ClusterRow, UrlRow, id_key
 from neardup.sketch.header import Header
 from neardup.sketch.layout import RecordKind
-from neardup.verdict import TAKEN_DOWN, Kind, Representative, Verdict
+from neardup.verdict import Kind, Representative, Verdict
 
 
 class _Cluster(NamedTuple):
@@ -99,30 +99,6 @@ def promoted(overlay: Overlay, cluster_id: int, cause: int, n: int) -> Verdict:
     """The page that took a cluster over. cause, n: the verdict's id."""
     founding = overlay.clusters.need(id_key(cluster_id)).founding
     return _caused(overlay, Kind.PROMOTED, cause, n, founding, cluster_id, {})
-
-
-def taken_down(header: Header, decider: Decider, cause: int) -> Verdict:
-    """Return the verdict on a page that a takedown removed. The caller sets the number of the verdict.
-
-    The verdict contains the URL, by which consumers find their row, and no other data of the page.
-
-    Args:
-        header: header of the page's sketch.
-        decider: the decider that the verdict names.
-        cause: page id of the takedown.
-    """
-    return Verdict(
-        verdict=Kind.GONE,
-        page_id=cause,
-        n=0,
-        url=header.url,
-        fetched_at=header.fetched_at,
-        coordinates=header.coordinates,
-        scheme=decider.scheme,
-        decider=decider.digest,
-        reason=TAKEN_DOWN,
-        site=header.site_name or None,
-    )
 
 
 def _caused(
