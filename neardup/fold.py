@@ -1,7 +1,8 @@
 """Folds a batch: sketch records in, verdicts and one atomic change of the store out.
 
 `fold` is a pure function of the batch and of the rows in the store. Each page sees the effects of the pages before it,
-so how a log is cut into batches changes no verdict and no stored byte. `neardup.matching.walk` judges the pages.
+so how a log is cut into batches changes no verdict and no stored byte. `neardup.matching.kernels.walk` judges the
+pages.
 """
 
 from collections.abc import Callable
