@@ -27,6 +27,7 @@ from neardup.sketch.make_sketches import sketch_pages
 from neardup.verdict import Verdict
 from streams.pipeline.matcher import Matcher, folded_to
 from streams.state.directory import kept_both, kept_decider, shard_folder, snapshot
+from streams.state.scan_directory import FLUSH_MESSAGES
 from streams.state.scan_shards import records_of
 from streams.state.segments import read_frames
 
@@ -34,6 +35,13 @@ from streams.state.segments import read_frames
 _ONE_MATCHER = (
     "for that, judge the same sketches by one matcher in another generation (neardup backfill --generation NAME "
     "--shards 0 --sketches-of GENERATION), and name its `generation` and `state`"
+)
+_FLUSHES_OF_MATCHER = (
+    "the matcher flushes its index every 30 s by default; its option --flush-ms (NEARDUP_FLUSH_MS) shortens this"
+)
+_FLUSHES_OF_SCAN = (
+    f"a scan flushes its index every {FLUSH_MESSAGES} messages and at its end, and no option shortens this; an index "
+    "of the library is flushed by index.flush()"
 )
 #: Between two looks for a newer flush.
 CATCH_UP_S = 1.0
@@ -57,18 +65,25 @@ class AskAnswer:
         verdict = self.verdict.to_dict()
         for name in ("page_id", "n", "coordinates", "revision"):
             verdict.pop(name, None)
-        index = {"messages": self.messages, "log_time": self.log_time, "age_s": round(self.age_s, 3)}
-        return {"verdict": verdict, "index": index}
+        return {"verdict": verdict, "index": _state_of_index(self.messages, self.log_time, self.age_s)}
+
+
+def _state_of_index(messages: int, log_time: int, age_s: float) -> dict[str, Any]:
+    return {"messages": messages, "log_time": log_time, "age_s": round(age_s, 3)}
 
 
 class IndexSnapshot:
-    """The last flushed index of a state directory. Thread-safe; one query at a time."""
+    """The last flushed index of a state directory. Thread-safe; one query at a time.
+
+    flushes: a sentence about when the index is flushed, and about the option that makes its flushes more frequent.
+    """
 
     def __init__(self, directory: Path) -> None:
         """Raises StateError: no state directory, no index, or the index of a judge on Kafka."""
         self._lock = threading.Lock()
         self._held = ExitStack()
         self.scheme, self._first_decider = kept_both(directory)
+        self.flushes = _FLUSHES_OF_SCAN if (directory / "log").is_dir() else _FLUSHES_OF_MATCHER
         if self._first_decider.epoch and not (directory / "log").is_dir():
             raise StateError(
                 f"{directory} belongs to a judge on Kafka, whose shards are elsewhere, each at a message of its own; "
@@ -127,8 +142,17 @@ class IndexSnapshot:
             record = sketch_pages([page], self.scheme, log_times=times)[0]
             answers = () if self._shards is None else self._shards.answers(matcher.next_offset, record)
             verdict = matcher.query(record, answers)
-            age = max(0.0, time.time() - self._store.flushed_at())
-            return AskAnswer(verdict, matcher.next_offset, matcher.log_time, age)
+            return AskAnswer(verdict, matcher.next_offset, matcher.log_time, self._age_s())
+
+    def state(self) -> dict[str, Any]:
+        """Return `index` of an answer: messages, log time and age of the index. Raises StateError."""
+        with self._lock:
+            if time.monotonic() - self._caught_up > CATCH_UP_S:
+                self._catch_up()
+            return _state_of_index(self._matcher.next_offset, self._matcher.log_time, self._age_s())
+
+    def _age_s(self) -> float:
+        return max(0.0, time.time() - self._store.flushed_at())
 
     def close(self) -> None:
         """Close the index."""

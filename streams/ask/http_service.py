@@ -1,4 +1,4 @@
-"""The HTTP service of `neardup ask`: POST /ask, and /metrics, /live and /ready."""
+"""The HTTP service of `neardup ask`: POST /ask, and GET /, /metrics, /live and /ready."""
 
 import asyncio
 import hmac
@@ -26,6 +26,8 @@ READING_MAX = 64
 _FIELDS_BYTES = 64 << 10
 _SECONDS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2)
 _JSON = "application/json"
+#: How to ask, for the front page.
+_ASK = 'POST /ask with a page as a JSON object: {"url": ..., "body": ..., "content_type": ...}'
 
 
 class AskService:
@@ -50,6 +52,7 @@ class AskService:
         """The routes."""
         app = web.Application(client_max_size=self._index.scheme.body_bytes_max * 4 // 3 + _FIELDS_BYTES)
         app.router.add_post("/ask", self._ask)
+        app.router.add_get("/", self._front)
         app.router.add_get("/metrics", self._metrics)
         for path in ("/live", "/ready"):
             app.router.add_get(path, self._ok)
@@ -110,6 +113,18 @@ class AskService:
             return _error(503, str(error))
         self._verdicts.labels(answer.verdict.verdict.value).inc()
         return web.Response(body=orjson.dumps(answer.to_json()), content_type=_JSON)
+
+    async def _front(self, request: web.Request) -> web.Response:
+        """Say how to ask, and how old the index is. It holds no page, so it needs no token."""
+        if reason := refusal(request.headers, self._hosts):
+            return _error(403, reason)
+        try:
+            async with self._turn:
+                state = await asyncio.to_thread(self._index.state)
+        except NeardupError as error:
+            return _error(503, str(error))
+        front = {"ask": _ASK, "index": state, "flushes": self._index.flushes, "others": ["/metrics", "/live", "/ready"]}
+        return web.Response(body=orjson.dumps(front), content_type=_JSON)
 
     async def _metrics(self, request: web.Request) -> web.Response:
         if reason := probe_refusal(request.headers, self._address):

@@ -116,8 +116,8 @@ def ask(
     Serve POST /ask over HTTP: the verdict that a page would get, without adding the page.
 
     A request is a page as a JSON object, as `scan` reads it (`url`, `body`, `content_type`). The index is the one that
-    the scan or matcher last flushed; the answer has the verdict, and the age of this index. Requests need the token of
-    NEARDUP_ASK_TOKEN(_FILE), if it is set.
+    the scan or matcher last flushed; the answer has the verdict, and the age of this index, which --flush-ms of the
+    matcher shortens. GET / tells this age, too. Questions need the token of NEARDUP_ASK_TOKEN(_FILE), if it is set.
     """
     from streams.ask.answers import IndexSnapshot
     from streams.ask.http_service import serve
@@ -133,6 +133,7 @@ def ask(
     try:
         index = IndexSnapshot(state)
         try:
+            complain(f"the index is {index.state()['age_s']:,.0f} s old: {index.flushes}")
             asyncio.run(serve(index, sock, token, announce_serving, names=names))
         finally:
             index.close()
@@ -216,6 +217,7 @@ def forget(
     site: Annotated[str | None, Opt("All pages of this registrable domain.", metavar="SITE")] = None,
     prefix: Annotated[str | None, Opt("All pages whose URLs begin with this.", metavar="PREFIX")] = None,
     state: OfScan = None,
+    verbose: Annotated[bool, Opt("Print what to do about each copy that is not reached.")] = False,
     as_json: AsJson = False,
     settings: ForgetFlags = ForgetFlags.NONE,
 ) -> None:
@@ -228,6 +230,7 @@ def forget(
     back as a new page, so stop crawling it, wait for the sketchers, and then take it down. Each page gets a verdict
     `gone` with the reason `taken down`, so that indexes and views drop it; if it represented others, the next of them
     is promoted. The command prints the number of pages, and the copies that it does not reach.
+    --verbose and --json say what to do about each of them.
     """
     takedown, given = _takedown_of(url, id, site, prefix), settings.read()
     result: dict[str, Any]
@@ -262,15 +265,30 @@ def forget(
         complain("no page is taken down: the index holds none of that name; compare it with the URL in a verdict")
     unreached = _unreached(given, state)
     if promoted:
-        unreached.append(
-            "copies of the pages under other URLs: the verdicts `promoted` name those that are shown now; take the "
-            "copies down, too, if the text must vanish"
-        )
+        unreached.append(_COPIES)
     if as_json:
         print_json({**result, "unreached": unreached})
         return
+    if not verbose:
+        copies = (_COPIES,) if promoted else ()
+        unreached = [
+            "; ".join((*copies, _UNREACHED_IN_SHORT[state is None])) + "; --verbose says what to do about each"
+        ]
     for line in (*lines, *(f"not reached: {each}" for each in unreached)):
         echo(line)
+
+
+#: Copies that may be shown now.
+_COPIES = (
+    "copies of the pages under other URLs: the verdicts `promoted` name those that are shown now; take the copies "
+    "down, too, if the text must vanish"
+)
+#: `_unreached` in one line, by whether the pages are those of a stream.
+_UNREACHED_IN_SHORT = {
+    False: "the scanned files, earlier bytes of the log and of the verdicts, and what was written elsewhere",
+    True: "pages that wait for a sketcher, bytes in Kafka's topics until their retention, texts that an index keeps, "
+    "earlier checkpoints, and stored bodies",
+}
 
 
 def _takedown_of(url: str | None, id: str | None, site: str | None, prefix: str | None) -> "Takedown":

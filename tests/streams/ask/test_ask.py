@@ -112,6 +112,27 @@ def test_answer_equals_adding_and_follows_each_flush(tmp_path: Path, monkeypatch
                 assert 'neardup_ask_verdicts_total{verdict="exact_duplicate"} 2.0' in metrics.read().decode()
 
 
+@pytest.mark.parametrize("log", [True, False])
+def test_front_page_names_the_age_of_the_index_and_the_option_for_it(tmp_path: Path, log: bool) -> None:
+    with neardup.open_index(tmp_path / "state") as index:
+        index.add([page(1)])
+    if not log:  # as in the directory of a matcher, whose log is a topic
+        shutil.rmtree(tmp_path / "state" / "log")
+    with serving(tmp_path / "state", TOKEN) as url:
+        front = url.removesuffix("ask")
+        with urllib.request.urlopen(front, timeout=30) as answer:
+            told = json.loads(answer.read())
+        foreign = urllib.request.Request(front, headers={"Host": "rebound.example"})
+        with pytest.raises(urllib.error.HTTPError, match="403"):
+            urllib.request.urlopen(foreign, timeout=30)
+        answered = post(url, as_json(page(1)), TOKEN)[1]["index"]
+    assert told["ask"].startswith("POST /ask")
+    assert told["index"].keys() == answered.keys()
+    assert (told["index"]["messages"], told["index"]["log_time"]) == (answered["messages"], answered["log_time"])
+    assert 0 <= told["index"]["age_s"] <= answered["age_s"]
+    assert ("--flush-ms" in told["flushes"]) is not log, told
+
+
 def test_bad_questions_get_a_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with neardup.open_index(tmp_path / "state") as index:
         index.add([page(1)])
@@ -212,6 +233,7 @@ def test_the_service_waits_for_the_first_index_if_configured(tmp_path: Path) -> 
             assert process.poll() is None
             with neardup.open_index(tmp_path / "state") as index:
                 index.add([page(1)])
+            assert " s old: a scan flushes " in next(line for line in process.stderr if "the index is" in line)
             url = next(line for line in process.stderr if "serving" in line).split()[2].rstrip(",")
             assert post(url, as_json(page(1)))[1]["verdict"]["verdict"] == "unchanged"
         finally:

@@ -190,14 +190,21 @@ def test_forget_command_and_the_remaining_files(tmp_path: Path, shell: Shell) ->
     assert shell("scan", str(tmp_path / "a.warc"), "--state", str(where)).code == 0
     output = shell("forget", PAGE, "--state", str(where)).out
     assert "pages taken down: 1; other pages promoted: 1" in output
-    assert "not reached: the files that were scanned" in output
+    assert output.count("not reached") == 1, "one line, and with --verbose a paragraph for each copy"
+    assert "the scanned files" in output
+    assert "--verbose" in output
+    assert "copies of the pages under other URLs" in output, "a copy that is shown now is always named"
+    long = shell("forget", PAGE, "--state", str(where), "--verbose").out
+    assert "not reached: the files that were scanned" in long
+    assert "not reached: what was written elsewhere" in long
+    assert "--verbose" not in long
     asked = json.loads(shell("forget", "--site", "a.example", "--state", str(where), "--json").out)
     assert (asked["pages"], asked["what"], len(asked["unreached"])) == (18, "site", 2)
     with ExitStack() as held:
         opened_index = look.open_index(where, held)
         assert not contradictions.inspect(opened_index.store).wrong_total
         _, values = look.overview(opened_index, lambda rows: None)
-        assert [one["pages"] for one in values["takedowns"]] == [1, 18]
+        assert [one["pages"] for one in values["takedowns"]] == [1, 0, 18]
         with pytest.raises(BadInput, match="the index has no row of this URL"):
             look.of_url(opened_index, PAGE)
     assert "taken down at offset" in shell("explain", "--rows", "--state", str(where)).out
