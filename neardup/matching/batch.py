@@ -276,15 +276,22 @@ class Walk:
         changed &= (entries["row"] != entries["read"]) | (entries["size"] != entries["read_size"])
         entries = entries[changed]
         entries = entries[np.lexsort((entries["c"], entries["b"], entries["a"], entries["kind"]))]
-        data = r.heap.data
-        columns = (entries[name].tolist() for name in ("kind", "row", "size", "read", "read_size"))
+        data = r.heap[: r.n[rows.HEAP]].tobytes()
+        at, sizes = entries["row"], entries["size"]
+        values: list[bytes | None] = [
+            data[first:end] or None for first, end in zip(at.tolist(), (at + sizes).tolist(), strict=True)
+        ]
+        keys = keys_of(entries)
+        families = entries["kind"] >> 8
         out: dict[Family, dict[bytes, bytes | None]] = {}
-        for key, kind, row, size, read, read_size in zip(keys_of(entries), *columns, strict=True):
-            value = data[row : row + size]
-            if size == read_size and value == data[read : read + size]:
-                continue
-            out.setdefault(_FAMILIES[kind >> 8], {})[key] = bytes(value) if size else None
-        return out
+        for family in np.unique(families).tolist():
+            first, end = np.searchsorted(families, [family, family + 1]).tolist()
+            out[_FAMILIES[family]] = dict(zip(keys[first:end], values[first:end], strict=True))
+        for i in np.flatnonzero(sizes == entries["read_size"]).tolist():
+            read, family = int(entries["read"][i]), _FAMILIES[int(families[i])]
+            if data[read : read + int(sizes[i])] == (values[i] or b""):
+                del out[family][keys[i]]
+        return {family: changes for family, changes in out.items() if changes}
 
 
 #: Arrays of `Pairs` that grow together, by what is full.
