@@ -273,11 +273,11 @@ class Walk:
         r = self._rows
         entries = r.entries[: r.n[rows.ENTRIES]]
         changed = (entries["state"] == rows.KNOWN) & (entries["kind"] < rows.RECORD)
-        changed &= (entries["row"] != entries["read"]) | (entries["size"] != entries["read_size"])
+        changed &= (entries["row"] != entries["read"]) | (entries["length"] != entries["read_length"])
         entries = entries[changed]
         entries = entries[np.lexsort((entries["c"], entries["b"], entries["a"], entries["kind"]))]
         data = r.heap[: r.n[rows.HEAP]].tobytes()
-        at, sizes = entries["row"], entries["size"]
+        at, sizes = entries["row"], entries["length"]
         values: list[bytes | None] = [
             data[first:end] or None for first, end in zip(at.tolist(), (at + sizes).tolist(), strict=True)
         ]
@@ -287,7 +287,7 @@ class Walk:
         for family in np.unique(families).tolist():
             first, end = np.searchsorted(families, [family, family + 1]).tolist()
             out[_FAMILIES[family]] = dict(zip(keys[first:end], values[first:end], strict=True))
-        for i in np.flatnonzero(sizes == entries["read_size"]).tolist():
+        for i in np.flatnonzero(sizes == entries["read_length"]).tolist():
             read, family = int(entries["read"][i]), _FAMILIES[int(families[i])]
             if data[read : read + int(sizes[i])] == (values[i] or b""):
                 del out[family][keys[i]]

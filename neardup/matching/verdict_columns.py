@@ -79,7 +79,7 @@ VERDICT = np.dtype(
                 ("replaces", "i8"),  # page id, or NONE
                 # the cluster of the page; NONE: no cluster
                 ("cluster", "i8"),
-                ("size", "i8"),
+                ("pages", "i8"),
                 ("revision", "i8"),
                 ("canonical_at", "i8"),  # offset of the text in UTF-8
                 ("canonical_bytes", "i8"),  # 0: the URL of the representative
@@ -239,7 +239,7 @@ class _Maker:
         url, site, title, named, lang = self._texts(record)
         cluster = size = canonical = revision = None
         if row.cluster >= 0:
-            cluster, size, canonical, revision = row.cluster, row.size, self._canonical(row, url), row.revision
+            cluster, size, canonical, revision = row.cluster, row.pages, self._canonical(row, url), row.revision
         is_own = not row.n
         return Verdict(
             verdict=kind,

@@ -189,6 +189,18 @@ def test_the_compiled_fold_equals_the_one_in_python(name, seed):
         assert contents_of(stores[0]) == contents_of(stores[1])
 
 
+@pytest.mark.kernel
+@pytest.mark.parametrize("name", ["plain", "hot"])
+def test_the_walk_equals_python_on_a_few_pages(name):
+    stores = MemoryStore(), MemoryStore()
+    for batch in slices_of(crawl(2, 60), endless(20)):
+        compiled, slow = fold(batch, stores[0], DECIDERS[name]), fold_in_python(batch, stores[1], DECIDERS[name])
+        assert compiled.verdicts.lines() == slow.verdicts.lines()
+        stores[0].write(compiled.writes)
+        stores[1].write(slow.writes)
+    assert contents_of(stores[0]) == contents_of(stores[1])
+
+
 @pytest.mark.slow
 @pytest.mark.seeds(1, 3)
 def test_compared_pages_and_traces_equal_those_in_python(seed):

@@ -54,7 +54,7 @@ CLUSTER = np.dtype(
             ("url_a", "<u8"),
             ("url_b", "<u8"),
             ("current", "<u8"),
-            ("size", "<i8"),
+            ("pages", "<i8"),
             ("revision", "<i8"),
             ("content_of", "<u8"),
             ("named_a", "<u8"),
@@ -110,13 +110,13 @@ def decode_cluster(r, e, cluster, out):
         be64(heap, at + CONTENT_OF),
     )
     out.url_a, out.url_b = be64(heap, at + CLUSTER_URL), be64(heap, at + CLUSTER_URL + 8)
-    out.size, out.revision = be32(heap, at + SIZE), be32(heap, at + REVISION)
+    out.pages, out.revision = be32(heap, at + SIZE), be32(heap, at + REVISION)
     out.named_a, out.named_b = be64(heap, at + NAMED), be64(heap, at + NAMED + 8)
     out.promoted = ZERO
     if heap[at] == 2:
         out.promoted = be64(heap, at + end)
         end += 8
-    out.canonical, out.canonical_bytes = at + end, r.entries[e].size - end
+    out.canonical, out.canonical_bytes = at + end, r.entries[e].length - end
 
 
 @lean_kernel
@@ -133,7 +133,7 @@ def write_cluster(r, e, row):
     put_be64(heap, to + CLUSTER_URL, row.url_a)
     put_be64(heap, to + CLUSTER_URL + 8, row.url_b)
     put_be64(heap, to + CURRENT, row.current)
-    put_be32(heap, to + SIZE, row.size)
+    put_be32(heap, to + SIZE, row.pages)
     put_be32(heap, to + REVISION, row.revision)
     put_be64(heap, to + CONTENT_OF, row.content_of)
     put_be64(heap, to + NAMED, row.named_a)
@@ -148,12 +148,12 @@ def write_cluster(r, e, row):
 @lean_kernel
 def change_cluster(r, row):
     """Writes a changed row of a cluster, with the next revision if it differs from the present one -> 0 or FULL."""
-    heap, at, size = r.heap, r.entries[row.entry].row, r.entries[row.entry].size
+    heap, at, size = r.heap, r.entries[row.entry].row, r.entries[row.entry].length
     here = r.n[rows.HEAP]
     out = write_cluster(r, row.entry, row)
     if out < 0:
         return out
-    if r.entries[row.entry].size == size and rows.same_bytes(heap, at, here, size):
+    if r.entries[row.entry].length == size and rows.same_bytes(heap, at, here, size):
         return out
     row.revision += 1
     put_be32(heap, here + REVISION, row.revision)
@@ -167,7 +167,7 @@ def read_url(r, a, b, out):
     if e < 0:
         return e
     out.entry, out.a, out.b = e, a, b
-    if r.entries[e].size == 0:
+    if r.entries[e].length == 0:
         return I64(-4)
     heap, at = r.heap, r.entries[e].row
     out.standing = heap[at + URL_STANDING]
@@ -177,7 +177,7 @@ def read_url(r, a, b, out):
         be64(heap, at + URL_MEMBER),
     )
     out.newest, out.seen = I64(be64(heap, at + URL_NEWEST)), I64(be64(heap, at + URL_SEEN))
-    out.notes, out.noted = at + URL_BYTES, (r.entries[e].size - URL_BYTES) // NOTE_BYTES
+    out.notes, out.noted = at + URL_BYTES, (r.entries[e].length - URL_BYTES) // NOTE_BYTES
     return e
 
 
@@ -291,7 +291,7 @@ def found(r, k, logs, turned, page, content_of, row, url):
         return e
     row.id, row.entry, row.founding, row.current = number, e, number, number
     row.url_a, row.url_b, row.named_a, row.named_b = page.url_a, page.url_b, page.canonical_a, page.canonical_b
-    row.size, row.revision, row.content_of, row.promoted, row.canonical_bytes = 1, 1, content_of, ZERO, 0
+    row.pages, row.revision, row.content_of, row.promoted, row.canonical_bytes = 1, 1, content_of, ZERO, 0
     out = write_cluster(r, e, row)
     if out < 0:
         return out
@@ -349,7 +349,7 @@ def join(r, page, row, verified, standing, url):
         return out
     if page.url_a == row.named_a and page.url_b == row.named_b:
         row.canonical, row.canonical_bytes = url_text(r.heap, page.at)
-    row.size += 1
+    row.pages += 1
     row.revision += 1
     return write_cluster(r, row.entry, row)
 
@@ -411,7 +411,7 @@ def retire(r, k, logs, turned, url, row, heir, scratch, leaving):
         out = rows.put_at(r, e, 0, 0)
         if out < 0:
             return out
-        row.size -= 1
+        row.pages -= 1
         if url.a == row.named_a and url.b == row.named_b:
             row.canonical_bytes = 0
         out = change_cluster(r, row)
@@ -423,7 +423,7 @@ def retire(r, k, logs, turned, url, row, heir, scratch, leaving):
         out = digests.forget(r, I64(row.founding))
     if out < 0:
         return out
-    if row.size == 1:
+    if row.pages == 1:
         return rows.put_at(r, row.entry, 0, 0)
     out = _promote(r, k, logs, turned, row, heir, scratch, leaving)
     return I64(1) if out == 0 else out
@@ -453,7 +453,7 @@ def _promote(r, k, logs, turned, row, heir, scratch, leaving):
         return prefix
     e = rows.first_under(r, prefix, False, row.promoted, max(FIRST_MIN, 1 + leaving))
     if e == -4:
-        return rows.broken(r, _NO_MEMBERS, I64(row.id), row.size)
+        return rows.broken(r, _NO_MEMBERS, I64(row.id), row.pages)
     if e < 0:
         return e
     at = _read_heir(r, k, row, e, heir)
@@ -482,5 +482,5 @@ def _promote(r, k, logs, turned, row, heir, scratch, leaving):
     if out < 0:
         return out
     row.founding, row.current, row.url_a, row.url_b = heir.page, heir.page, heir.a, heir.b
-    row.size, row.content_of, row.promoted = row.size - 1, NO_CONTENT, member
+    row.pages, row.content_of, row.promoted = row.pages - 1, NO_CONTENT, member
     return change_cluster(r, row)

@@ -40,7 +40,7 @@ def holder(r, at):
     if e < 0:
         return e
     one = r.entries[e]
-    return be48(r.heap, one.row + PAGES_AT) if one.size > PAGES_AT else I64(-4)
+    return be48(r.heap, one.row + PAGES_AT) if one.length > PAGES_AT else I64(-4)
 
 
 @lean_kernel
@@ -98,10 +98,10 @@ def arrive(r, page):
     if e < 0:
         return e
     one, heap = r.entries[e], r.heap
-    if one.size == 0:
+    if one.length == 0:
         out = _put_row(r, e, 1, page_id, 1, page.check, 0, 0, page.id)
     else:
-        row, many = one.row, (one.size - PAGES_AT) // ID_BYTES
+        row, many = one.row, (one.length - PAGES_AT) // ID_BYTES
         live, refs = be32(heap, row + _LIVE), be32(heap, row + _REFS)
         rest, check = be64(heap, row + _REST), be64(heap, row + _CHECK)
         if rest == NO_REST:
@@ -132,7 +132,7 @@ def leave(r, page_id, at):
     if e < 0:
         return e
     heap, row = r.heap, r.entries[e].row
-    many = (r.entries[e].size - PAGES_AT) // ID_BYTES
+    many = (r.entries[e].length - PAGES_AT) // ID_BYTES
     live, refs = be32(heap, row + _LIVE) - 1, be32(heap, row + _REFS)
     rest, check = be64(heap, row + _REST), be64(heap, row + _CHECK)
     found = 0
@@ -201,7 +201,7 @@ def forget(r, page_id):
     if e < 0:
         return e
     heap, row, stored = r.heap, r.entries[e].row, r.entries[sketch].row
-    many = (r.entries[e].size - PAGES_AT) // ID_BYTES
+    many = (r.entries[e].length - PAGES_AT) // ID_BYTES
     live, refs = be32(heap, row + _LIVE), be32(heap, row + _REFS)
     rest, check = be64(heap, row + _REST), be64(heap, row + _CHECK)
     whole = heap[stored] == 1

@@ -56,7 +56,7 @@ def holder(r, j, page):
     e = digests.entry_of(r, page.at)
     if e < 0:
         return e
-    row, size = r.entries[e].row, I64(r.entries[e].size)
+    row, size = r.entries[e].row, I64(r.entries[e].length)
     for at in range(row + digests.PAGES_AT, row + size, digests.ID_BYTES):
         held = be48(r.heap, at)
         other = record(r, held)

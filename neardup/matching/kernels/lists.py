@@ -103,7 +103,7 @@ def gather(r, k, i, tape, content):
         return lacking
     for which in range(len(k.first)):
         e = list_of(r, k.keys[i, which])
-        at, size = r.entries[e].row, I64(r.entries[e].size)
+        at, size = r.entries[e].row, I64(r.entries[e].length)
         if size <= 1:
             continue
         weight = 1 if heap[at] == _HOT else k.weights[which] * _COLD
@@ -184,7 +184,7 @@ def shared(r, k, i, page_id):
         e = list_of(r, k.keys[i, which])
         if e < 0:
             return e
-        at, size = r.entries[e].row, I64(r.entries[e].size)
+        at, size = r.entries[e].row, I64(r.entries[e].length)
         for j in range(at + 1, at + size, _BYTES):
             if I64(be64(r.heap, j) >> U64(16)) == page_id:
                 out |= I64(1) << which
@@ -219,7 +219,7 @@ def post(r, k, page_id, at, logs, turned):
     for which in range(len(k.first)):
         key = key_of(heap, k, at, which)
         e = list_of(r, key)
-        row, size = r.entries[e].row, I64(r.entries[e].size)
+        row, size = r.entries[e].row, I64(r.entries[e].length)
         tag = np.uint8(site * k.salts[key >> U64(8 * KEY_BYTES)] >> U64(56))
         is_hot = size > 0 and heap[row] == _HOT
         many = (size - 1) // _BYTES if size > 0 else 0
@@ -262,7 +262,7 @@ def unpost(r, k, page_id, at):
     heap = r.heap
     for which in range(len(k.first)):
         e = list_of(r, key_of(heap, k, at, which))
-        row, size = r.entries[e].row, I64(r.entries[e].size)
+        row, size = r.entries[e].row, I64(r.entries[e].length)
         here = row + 1
         while here < row + size and I64(be64(heap, here) >> U64(16)) != page_id:
             here += _BYTES

@@ -122,7 +122,7 @@ def _least(r, url, at, many):
             lacking = min(lacking, e)
             continue
         worth = I64(0)
-        if r.entries[e].size > 0:
+        if r.entries[e].length > 0:
             size = rows.be32(r.heap, r.entries[e].row + clusters.SIZE)
             worth = I64(cluster != url.cluster or size > 1)
         shown = I64(be64(r.heap, note + _SHOWN))
@@ -144,7 +144,7 @@ def claim(r, j, i, notes_at, noted):
         e = rows.get(r, CLUSTERS, cluster, ZERO, ZERO)
         if e < 0:
             return e
-        if r.entries[e].size > 0:
+        if r.entries[e].length > 0:
             out = _verified(r, j, page, note, cluster)
             if out != NOBODY:
                 return out
@@ -300,7 +300,7 @@ def reclaim(r, j, i, notes_at, noted):
     if out < 0:
         return out
     row.founding, row.current, row.url_a, row.url_b = U64(page.id), U64(page.id), page.url_a, page.url_b
-    row.size, row.content_of, row.promoted = row.size + 1, NO_CONTENT, claimed.since
+    row.pages, row.content_of, row.promoted = row.pages + 1, NO_CONTENT, claimed.since
     out = clusters.change_cluster(r, row)
     if out == 0:
         out = clusters.put_member(r, claimed.cluster, member, U64(founding), former.a, former.b)

@@ -236,7 +236,7 @@ def record(r, page_id):
     held = rows.get_existing(r, SKETCHES, U64(page_id), U64(0), U64(0))
     if held < 0:
         return held
-    at, size = r.entries[held].row, r.entries[held].size
+    at, size = r.entries[held].row, r.entries[held].length
     if r.heap[at] == 1:
         found = at + 1
     else:
@@ -248,7 +248,7 @@ def record(r, page_id):
             return found
     # Not undone: the record of a page never changes.
     one = r.entries[e]
-    one.row, one.size, one.state = found, size_of(r.heap, found), KNOWN
+    one.row, one.length, one.state = found, size_of(r.heap, found), KNOWN
     return found
 
 

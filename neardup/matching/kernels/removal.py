@@ -77,7 +77,7 @@ def _forget_name(r, j, page_id, at):
     if r.entries[key].state != KNOWN:
         return rows.need(r, key, at)  # Python hashes the owner
     e = rows.get(r, _NAMING, r.entries[key].since, r.entries[key].last, ZERO)
-    if e < 0 or r.entries[e].size == 0:
+    if e < 0 or r.entries[e].length == 0:
         return min(e, 0)
     heap, row, p = r.heap, r.entries[e].row, j.pairs
     only = (

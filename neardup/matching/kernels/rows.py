@@ -58,8 +58,8 @@ ENTRY = np.dtype(
             ("next", "<i8"),  # the entry before, under the same prefix; of a prefix: the newest
             ("since", "<u8"),  # of a prefix: the keys after this one, and up to `last`, were read
             ("last", "<u8"),
-            ("size", "<i4"),  # bytes; 0: no row
-            ("read_size", "<i4"),  # bytes; 0: no row; -1: not read
+            ("length", "<i4"),  # bytes; 0: no row
+            ("read_length", "<i4"),  # bytes; 0: no row; -1: not read
             ("known", "<i4"),  # of a prefix: number of keys that were read
             ("kind", "<u2"),
             ("state", "u1"),
@@ -78,7 +78,7 @@ NEED = np.dtype(
     align=True,
 )
 
-UNDO = np.dtype((np.record, [("entry", "<i8"), ("row", "<i8"), ("size", "<i4"), ("state", "u1")]), align=True)
+UNDO = np.dtype((np.record, [("entry", "<i8"), ("row", "<i8"), ("length", "<i4"), ("state", "u1")]), align=True)
 
 # Places in `n`: how much of each array is in use, and the reason of the last failure.
 HEAP, ENTRIES, UNDONE, NEEDED = 0, 1, 2, 3
@@ -241,8 +241,8 @@ def enter(r, kind, a, b, c):
     one.kind, one.a, one.b, one.c = kind, a, b, c
     one.row = one.read = one.next = -1
     one.since = one.last = U64(0)
-    one.size = one.known = 0
-    one.read_size = -1
+    one.length = one.known = 0
+    one.read_length = -1
     one.state = one.needed = one.complete = 0
     return e
 
@@ -287,7 +287,7 @@ def get(r, kind, a, b, c):
 def get_existing(r, kind, a, b, c):
     """`get` of a row that must exist -> BROKEN if there is none."""
     e = get(r, kind, a, b, c)
-    if e >= 0 and r.entries[e].size == 0:
+    if e >= 0 and r.entries[e].length == 0:
         return broken(r, 0, e, 0)
     return e
 
@@ -300,8 +300,8 @@ def put_at(r, e, at, size):
     before = r.undo[r.n[UNDONE]]
     r.n[UNDONE] += 1
     one = r.entries[e]
-    before.entry, before.row, before.size, before.state = e, one.row, one.size, one.state
-    one.row, one.size, one.state = at, size, KNOWN
+    before.entry, before.row, before.length, before.state = e, one.row, one.length, one.state
+    one.row, one.length, one.state = at, size, KNOWN
     return 0
 
 
@@ -318,7 +318,7 @@ def undo(r, first):
     for i in range(r.n[UNDONE] - 1, first - 1, -1):
         before = r.undo[i]
         one = r.entries[before.entry]
-        one.row, one.size, one.state = before.row, before.size, before.state
+        one.row, one.length, one.state = before.row, before.length, before.state
     r.n[UNDONE] = first
 
 
@@ -347,7 +347,7 @@ def first_under(r, prefix, by_c, after, fewest):
     while e >= 0:
         one = r.entries[e]
         number = one.c if by_c else one.b
-        if one.state == KNOWN and one.size > 0 and number > after and number <= best_id:
+        if one.state == KNOWN and one.length > 0 and number > after and number <= best_id:
             best, best_id = e, number
         e = one.next
     if above.complete == 1 and above.since <= after:
@@ -372,7 +372,7 @@ def load(r, entries, sizes, at):
         one.needed = 0
         if one.state == UNREAD:
             one.row = one.read = at
-            one.size = one.read_size = size
+            one.length = one.read_length = size
             one.state = KNOWN
         at += size
     return -1
@@ -414,10 +414,10 @@ def load_prefix(r, prefix, ids, sizes, at, limit, by_c, kind):
             return e
         one = r.entries[e]
         link(r, e, prefix)
-        if one.read_size < 0:
-            one.read, one.read_size = at, sizes[i]
+        if one.read_length < 0:
+            one.read, one.read_length = at, sizes[i]
             if one.state == UNREAD:
-                one.row, one.size, one.state = at, sizes[i], KNOWN
+                one.row, one.length, one.state = at, sizes[i], KNOWN
         at += sizes[i]
     above = r.entries[prefix]
     above.known = len(ids)

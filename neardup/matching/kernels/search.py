@@ -153,7 +153,7 @@ def siblings_of(r, p, page, counts):
     if not counts:
         return I64(0)
     e = naming_entry(r, page)
-    if e >= 0 and r.entries[e].size > 0:
+    if e >= 0 and r.entries[e].length > 0:
         at = r.entries[e].row
         out.others, out.alike = r.heap[at + _OTHERS], r.heap[at + _ALIKE]
         out.retitled, out.moved = r.heap[at + _RETITLED], r.heap[at + _MOVED]
@@ -167,7 +167,7 @@ def count_sibling(r, p, page):
     if e < 0:
         return e
     heap, at = r.heap, r.entries[e].row
-    is_first = r.entries[e].size == 0
+    is_first = r.entries[e].length == 0
     if not is_first and I64(heap[at + _OTHERS]) + I64(heap[at + _ALIKE]) >= COUNT_MAX:
         return I64(0)
     to = rows.room(r, _NAMING_BYTES)

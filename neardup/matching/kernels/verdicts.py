@@ -29,7 +29,7 @@ def begin(r, v, i, n, kind, at):
 def set_founder(v, place, page):
     """Makes the page the only one of its cluster."""
     out = v.verdicts[place]
-    out.cluster, out.size, out.revision, out.founding, out.founding_at = page.id, 1, 1, page.id, page.at
+    out.cluster, out.pages, out.revision, out.founding, out.founding_at = page.id, 1, 1, page.id, page.at
 
 
 @lean_kernel
@@ -39,7 +39,7 @@ def set_cluster(r, v, place, row, named):
     if at < 0:
         return at
     out = v.verdicts[place]
-    out.cluster, out.size, out.revision = I64(row.id), row.size, row.revision
+    out.cluster, out.pages, out.revision = I64(row.id), row.pages, row.revision
     out.canonical_at, out.canonical_bytes = row.canonical, row.canonical_bytes
     out.founding, out.founding_at, out.named = I64(row.founding), at, named
     return I64(0)

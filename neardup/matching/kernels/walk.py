@@ -107,5 +107,5 @@ def enter_records(r, pages, sizes):
         if e < 0:
             return e
         one = r.entries[e]
-        one.row, one.size, one.state = pages[i].at, sizes[i], rows.KNOWN
+        one.row, one.length, one.state = pages[i].at, sizes[i], rows.KNOWN
     return I64(0)
