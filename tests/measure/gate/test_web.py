@@ -17,7 +17,7 @@ from neardup.evaluation.rule_tables import rules_section
 from neardup.evaluation.runs import stream
 from neardup.evaluation.sections import by_name
 from neardup.evaluation.study import CrawlStudy
-from neardup.evaluation.truth import Items
+from neardup.evaluation.truth import Documents, Items
 from neardup.page import Page
 from neardup.scheme import Scheme
 from neardup.sketch.make_sketches import sketch_pages
@@ -127,7 +127,8 @@ def test_the_papers_algorithms_err_as_the_papers_found(tmp_path: Path) -> None:
     served = [one for sample in samples for one in mirrors.of(Served(sample.url, sample.item, lambda s=sample: s.html))]  # type: ignore[misc]
     pages = [Page(one.url, one.body(), "text/html") for one in served]
     corpus = corpus_of(sketch_pages(pages, SCHEME, coordinates=[Coordinates(offset=i) for i in range(len(pages))]))
-    crawl = EvaluatedCrawl(corpus, Texts(corpus, lambda at: pages[at.offset], SCHEME), Decider(SCHEME.digest))
+    texts, documents = Texts(corpus, lambda at: pages[at.offset], SCHEME), Documents(corpus.places, {})
+    crawl = EvaluatedCrawl(corpus, texts, Decider(SCHEME.digest), documents)
     b, c = b_graph(corpus), c_graph(corpus)
     editions = Items({Page(one.url, b"", "text/html").url: (one.item, "") for one in served})
     run = stream(corpus.records, crawl.decider)
