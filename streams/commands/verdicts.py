@@ -246,7 +246,7 @@ def export(
     from streams.verdicts.diff_command import history_of
     from streams.verdicts.export import exported
     from streams.verdicts.shared_rows import must_be_writable as must_be_table
-    from streams.verdicts.shared_rows import write_table
+    from streams.verdicts.shared_rows import reported, write_table
 
     must_be_table(out)
     history = history_of(source, topics_of(settings.read()))
@@ -257,7 +257,8 @@ def export(
             all_columns=all_columns,
             progress=lambda read: progress.phase(counted(read, "verdict"), 0, 0),
         )
-        count = write_table(made, columns, out)
+        written = reported(made, lambda count: progress.phase(f"{counted(count, 'row')} written", 0, 0))
+        count = write_table(written, columns, out)
     complain(counted(count, "row"))
 
 

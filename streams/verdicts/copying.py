@@ -11,6 +11,7 @@ import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import groupby
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
@@ -26,6 +27,7 @@ from neardup.wording import counted
 from streams.errors import WrongUsage, bad_input, how_to_install
 from streams.files.exchanges import with_methods
 from streams.files.input_formats import JSON_LINES
+from streams.files.jsonl_and_parquet import Lines
 from streams.files.sources import LocalSource, SourceRecord, line_max, unchanged
 from streams.formats.json import encode
 from streams.formats.no_page import NoPage
@@ -34,17 +36,21 @@ from streams.formats.warc import WarcRecord, contained_page_of
 from streams.ports import Progress, silent
 from streams.process.disk import whole_file
 from streams.state.scan_directory import ScanDirectory
-from streams.verdicts.export import TABLES, rows
+from streams.verdicts.export import STANDING, fill_standing
 from streams.verdicts.shared_rows import scratch_table
 
-_COLUMNS = {name: number for number, name in enumerate(TABLES["urls"])}
 _SCHEMA = """
 CREATE TABLE pages (source TEXT, "offset" INT, kept INT, copy_of TEXT, cluster INT, url TEXT, site TEXT, fetched_at INT,
     length INT, PRIMARY KEY (source, "offset")) WITHOUT ROWID;
 CREATE TABLE fetches (url TEXT PRIMARY KEY, first INT, rel_canonical TEXT, score REAL) WITHOUT ROWID;
 CREATE TABLE written (url TEXT PRIMARY KEY, digest TEXT, date TEXT) WITHOUT ROWID;
 """
-_READ = ("source", "offset", "shown", "verdict", "representative", "cluster", "url", "site", "fetched_at")
+#: Of two URLs that one page had, one after the other, the later one counts.
+_PUT_PAGES = f"""
+REPLACE INTO pages SELECT source, "offset", shown, iif(verdict = '{Kind.EXACT_DUPLICATE.value}', representative, NULL),
+    iif(verdict IN {(Kind.UNIQUE.value, *DUPLICATES)}, cluster, NULL), url, site, fetched_at, NULL
+FROM standing ORDER BY first, url
+"""
 _PUT_FETCH = """
 INSERT INTO fetches VALUES (?, ?, ?, ?) ON CONFLICT (url) DO UPDATE SET first = min(first, excluded.first),
     rel_canonical = excluded.rel_canonical, score = excluded.score
@@ -55,6 +61,8 @@ KEPT_BY = (*CRITERIA, LONGEST)
 #: Yields (source, offset, bytes of the body) of pages.
 Lengths = Callable[[], Iterable[tuple[str, int, int]]]
 COPY_FORMATS = (".warc", ".warc.gz", ".jsonl", ".parquet")
+#: Pages between two reports of progress.
+_STEP = 1_000
 #: A record is copied as a whole, in memory.
 _RECORD_BYTES_MAX = 1 << 30
 _IDENTICAL = "http://netpreserve.org/warc/1.1/revisit/identical-payload-digest"
@@ -128,19 +136,22 @@ class CopySelection:
 
 
 @contextmanager
-def copy_selection(verdicts: Iterable[Verdict], progress: Callable[[int], None]) -> Iterator[CopySelection]:
-    """Reads all verdicts. progress: gets the number read. Raises BadInput for lines that are no verdicts."""
-    columns = [_COLUMNS[name] for name in _READ]
-    with scratch_table(_SCHEMA) as table:
-        table.execute("BEGIN")
-        for row in rows("urls", _with_fetches(verdicts, table), progress):
-            source, offset, shown, verdict, representative, cluster, *page = (row[column] for column in columns)
-            copy_of = representative if verdict == Kind.EXACT_DUPLICATE.value else None
-            cluster = cluster if verdict == Kind.UNIQUE.value or verdict in DUPLICATES else None
-            values = (source, offset, shown, copy_of, cluster, *page)
-            table.execute("REPLACE INTO pages VALUES (?, ?, ?, ?, ?, ?, ?, ?, NULL)", values)
-        table.execute("CREATE INDEX clusters ON pages (cluster)")
-        table.execute("COMMIT")
+def copy_selection(
+    verdicts: Iterable[Verdict], progress: Callable[[int], None], *, fetches: bool = True
+) -> Iterator[CopySelection]:
+    """Reads all verdicts.
+
+    Args:
+        verdicts: the verdicts of a scan.
+        progress: receives the number of verdicts that were read.
+        fetches: whether to keep what `CopySelection.choose` needs.
+
+    Raises BadInput for lines that are no verdicts.
+    """
+    with scratch_table(STANDING + _SCHEMA) as table:
+        fill_standing(table, _with_fetches(verdicts, table) if fetches else verdicts, progress)
+        table.execute(_PUT_PAGES)
+        table.execute("CREATE INDEX pages_of_clusters ON pages (cluster)")
         yield CopySelection(table)
 
 
@@ -201,7 +212,11 @@ def copy_command(state: ScanDirectory, out: Path, given: Selection = _SHOWN, pro
     done = CopyCounts(unfinished=sorted(record.path for record in state.sources.values() if not record.finished))
     try:
         with (
-            copy_selection(state.verdicts(), lambda read: progress(counted(read, "verdict"), 0, 0)) as selection,
+            copy_selection(
+                state.verdicts(),
+                lambda read: progress(counted(read, "verdict"), 0, 0),
+                fetches=bool(given.policy),
+            ) as selection,
             whole_file(out) as fresh,
         ):
             if given.drop_clusters:
@@ -213,10 +228,12 @@ def copy_command(state: ScanDirectory, out: Path, given: Selection = _SHOWN, pro
             else:
                 with fresh.open("wb") as target:
                     file = _GzipMembers(target) if suffix == ".warc.gz" else target
-                    for number, record in enumerate(sources):
-                        progress("copy", number, len(sources))
+                    before, total = 0, sum(record.size for record in sources)
+                    for record in sources:
                         how = _copy_warc if suffix.startswith(".warc") else _copy_lines
-                        how(record, state, selection, file, done)
+                        for read in how(record, state, selection, file, done):
+                            progress("copy", before + read, total)
+                        before += record.size
     except OSError as error:
         raise BadInput(f"{error.filename or out}: {error.strerror or error}") from error
     done.left_out = sum(record.pages for record in sources) - done.kept - done.revisits
@@ -286,32 +303,46 @@ def _fates(record: SourceRecord, selection: CopySelection) -> Callable[[int], tu
 
 def _copy_lines(
     record: SourceRecord, state: ScanDirectory, selection: CopySelection, out: _Output, done: CopyCounts
-) -> None:
+) -> Iterator[int]:
+    """Copies the pages of a source as lines, and yields the bytes of the source that were read."""
     fate = _fates(record, selection)
-    for offset, (line, page) in enumerate(_lines_of(record, state)):
-        if not fate(offset)[0]:
-            continue
-        done.kept += 1
-        if line is None:
-            line = encode(page, page.url.encode(), False, "").value or b""
-        out.write(line + b"\n")
+    for offset, (line, read) in enumerate(_lines_of(record, state)):
+        if offset % _STEP == 0:
+            yield read
+        if fate(offset)[0]:
+            done.kept += 1
+            out.write(line() + b"\n")
 
 
-def _lines_of(record: SourceRecord, state: ScanDirectory) -> Iterator[tuple[bytes | None, Page]]:
-    """Yields each page, with its line if the source is a table that has one."""
+def _lines_of(record: SourceRecord, state: ScanDirectory) -> Iterator[tuple[Callable[[], bytes], int]]:
+    """Yields a function that makes the line of each page, and the bytes of the source that were read.
+
+    Lines of JSON are not parsed: they are copied as they are.
+    """
     bound = state.scheme.body_bytes_max
     if record.format is not None and record.format.rows is not None:
         rows = record.format.rows(Path(record.path), record.fields, line_max(bound))
+        if isinstance(rows, Lines):
+            for _ in rows.lines(0):
+                yield lambda: rows.line or b"", rows.bytes_read
+            return
         for page, _ in rows.read(0):
-            yield rows.line, page
+            line = rows.line
+            yield partial(_line_of, page) if line is None else partial(bytes, line), rows.bytes_read
         return
-    for sourced in LocalSource(record, bound).read():
-        yield None, sourced.page
+    source = LocalSource(record, bound)
+    for sourced in source.read():
+        yield partial(_line_of, sourced.page), source.bytes_read
+
+
+def _line_of(page: Page) -> bytes:
+    return encode(page, page.url.encode(), False, "").value or b""
 
 
 def _copy_warc(
     record: SourceRecord, state: ScanDirectory, selection: CopySelection, out: _Output, done: CopyCounts
-) -> None:
+) -> Iterator[int]:
+    """Copies the records of an archive, and yields the bytes of it that were read."""
     fate, offset = _fates(record, selection), 0
     form = record.format
     assert form is not None
@@ -325,6 +356,8 @@ def _copy_warc(
                 if one.headers.get("warc-type", "").lower() == "warcinfo":
                     out.write(_record(one.headers, one.content))
                 continue
+            if offset % _STEP == 0:
+                yield reader.stream.bytes_read
             kept, copy_of = fate(offset)
             offset += 1
             if not kept and copy_of is None:

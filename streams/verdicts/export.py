@@ -171,18 +171,22 @@ def _flat(verdicts: Iterable[Verdict], progress: Callable[[int], None]) -> Itera
 
 
 def _standing(name: Name, verdicts: Iterable[Verdict], progress: Callable[[int], None]) -> Iterator[Row]:
-    with scratch_table(_SCHEMA) as table:
-        _fill(table, verdicts, progress)
+    with scratch_table(STANDING) as table:
+        fill_standing(table, verdicts, progress)
         yield from _urls(table) if name == "urls" else _clusters(table)
 
 
-# The latest verdict of each URL, and the page id of its first; the canonical URL and the representative of each
-# cluster's latest verdict.
-_SCHEMA = """
+#: Tables of `fill_standing`: the latest verdict of each URL, and the page id of its first; the canonical URL and the
+#: representative of each cluster's latest verdict; and both together, the present representative with each URL.
+STANDING = f"""
 CREATE TABLE urls (url TEXT PRIMARY KEY, page_id INT, n INT, last TEXT, verdict TEXT, site TEXT, cluster INT,
     representative TEXT, content_of TEXT, title TEXT, lang TEXT, reason TEXT, fetched_at INT,
-    source TEXT, "partition" INT, "offset" INT, position INT, kept_apart TEXT, alike TEXT, first INT) WITHOUT ROWID;
+    source TEXT, "partition" INT, "offset" INT, position INT, kept_apart TEXT, alike TEXT, first INT);
 CREATE TABLE clusters (cluster INTEGER PRIMARY KEY, page_id INT, n INT, canonical TEXT, representative TEXT);
+CREATE VIEW standing AS SELECT iif(verdict IN {DUPLICATES}, coalesce(clusters.representative, urls.representative),
+    urls.representative) AS representative, url, verdict IN {SHOWN} AS shown, verdict, cluster, clusters.canonical,
+    content_of, site, title, lang, reason, kept_apart, alike, last, fetched_at, urls.page_id, urls.n, source,
+    "partition", "offset", position, first FROM urls LEFT JOIN clusters USING (cluster);
 """
 _PUT_URL = f"""
 INSERT INTO urls VALUES ({", ".join("?" * 20)}) ON CONFLICT (url) DO UPDATE SET page_id = excluded.page_id,
@@ -204,7 +208,8 @@ INSERT INTO clusters VALUES (?, ?, ?, ?, ?) ON CONFLICT (cluster) DO UPDATE SET 
 """
 
 
-def _fill(table: sqlite3.Connection, verdicts: Iterable[Verdict], progress: Callable[[int], None]) -> None:
+def fill_standing(table: sqlite3.Connection, verdicts: Iterable[Verdict], progress: Callable[[int], None]) -> None:
+    """Fills the tables of STANDING. progress: verdicts read. Raises BadInput for lines that are no verdicts."""
     table.execute("BEGIN")
     for read, verdict in enumerate(verdicts, 1):
         if read % _ROWS == 0:
@@ -234,13 +239,8 @@ def _fill(table: sqlite3.Connection, verdicts: Iterable[Verdict], progress: Call
 
 
 def _urls(table: sqlite3.Connection) -> Iterator[Row]:
-    for row in table.execute(
-        f"SELECT iif(verdict IN {DUPLICATES}, coalesce(clusters.representative, urls.representative),"
-        f" urls.representative), url, verdict IN {SHOWN}, verdict, cluster, clusters.canonical, content_of,"
-        " site, title, lang, reason, kept_apart, alike, last, fetched_at, urls.page_id, urls.n, source, partition,"
-        " offset, position FROM urls LEFT JOIN clusters USING (cluster) ORDER BY first, url"
-    ):
-        representative, url, shown, kind, *rest = row
+    for row in table.execute("SELECT * FROM standing ORDER BY first, url"):
+        representative, url, shown, kind, *rest, _ = row
         yield id_of(url), url, bool(shown), kind, id_of(representative), representative, *rest
 
 

@@ -21,6 +21,7 @@ from streams.process.disk import whole_file
 
 #: A row of a table: the values of its columns, in their order.
 Row = tuple[Any, ...]
+_ROWS_REPORTED = 10_000
 #: Endings of the names of files of rows.
 TABLE_FORMATS = (".parquet", ".csv", ".jsonl")
 _PRAGMAS = "PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF; PRAGMA cache_size=-65536;"
@@ -112,6 +113,14 @@ def write_table(made: Iterable[Row], columns: Mapping[str, str], out: str, flag:
             with fresh.open("wb") as file:
                 count = _lines(made, columns, file)
     return count
+
+
+def reported(made: Iterable[Row], report: Callable[[int], None]) -> Iterator[Row]:
+    """Yields the rows. report: receives the number of rows so far, now and then."""
+    for count, row in enumerate(made, 1):
+        if count % _ROWS_REPORTED == 0:
+            report(count)
+        yield row
 
 
 def _parquet() -> Callable[[Path, Mapping[str, str], Path], None]:

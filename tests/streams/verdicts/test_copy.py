@@ -4,13 +4,16 @@ import csv
 import gzip
 import io
 import json
+from pathlib import Path
 
 import duckdb
 import pytest
 from fastwarc.warc import ArchiveIterator, WarcRecordType
 
+from streams.files.jsonl_and_parquet import Lines
 from streams.scan.scan import scan
 from streams.state.scan_directory import ScanDirectory
+from streams.verdicts.copying import copy_command
 from tests.streams.archives import Sample, crawl, html, http, record, text, write_json_lines, write_warc
 from tests.streams.shell import Shell, words
 
@@ -66,6 +69,23 @@ def test_lines_come_out_as_they_are(shell: Shell) -> None:
 
 
 @pytest.mark.slow
+def test_copy_of_lines_does_not_parse_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    source = write_json_lines(tmp_path / "a.jsonl", crawl())
+    seen: list[tuple[str, int, int]] = []
+    with ScanDirectory.open(tmp_path / "state") as state:
+        scan([source], state)
+        monkeypatch.setattr(Lines, "page", None)
+        done = copy_command(
+            state, tmp_path / "kept.jsonl", progress=lambda phase, read, total: seen.append((phase, read, total))
+        )
+    kept = (tmp_path / "kept.jsonl").read_bytes().splitlines()
+    assert done.kept == len(kept)
+    assert set(kept) < set(source.read_bytes().splitlines())
+    phases = [(read, total) for phase, read, total in seen if phase == "copy"]
+    assert phases
+    assert all(0 < read <= total == source.stat().st_size for read, total in phases), "progress counts bytes"
+
+
 def test_pages_of_all_kinds_go_into_lines(shell: Shell) -> None:
     write_warc(shell.folder / "a.warc.gz", crawl(6))
     write_json_lines(shell.folder / "b.jsonl", crawl(12), "http://b.example/")
