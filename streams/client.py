@@ -63,7 +63,7 @@ VerdictConsumer consumes the verdicts of one topic, whichever generation is live
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
 from types import TracebackType
@@ -104,6 +104,8 @@ FAILURES_MAX = 1_000
 BUFFER_BYTES = 64 << 20
 #: Advice after verdicts were deleted before they were consumed.
 LOST = "clear the stored positions to go on with the verdicts that are left"
+#: Longest wait for Kafka's first answer to a producer, whose caller waits for it.
+START_SECONDS_MAX = 10.0
 #: Interval of checks for added partitions.
 PARTITIONS_SECONDS = 30.0
 #: Interval of checks for a cut-over.
@@ -168,7 +170,7 @@ class PageProducer:
 
         Raises:
             TopicError: if the topic is missing.
-            BrokerError: if Kafka does not answer.
+            BrokerError: if Kafka does not answer within START_SECONDS_MAX.
             BadInput: if a setting is invalid.
         """
         check_codec(codec)
@@ -184,6 +186,7 @@ class PageProducer:
         settings = {"queue.buffering.max.kbytes": max(1, buffer_bytes >> 10), **(kafka or {})}
         connection = Connection(bootstrap, settings)
         if record_bytes_max is None:
+            Admin(replace(connection, request_s=START_SECONDS_MAX)).cluster_id()
             admin = Admin(connection)
             admin.topic(topic)
             record_bytes_max = int(admin.settings(topic)["max.message.bytes"])

@@ -28,7 +28,10 @@ files of media pipelines), and requests with
 With NEARDUP_ASK, a published page that the service calls `exact_duplicate` or `near_duplicate` of another URL does not
 reach the spider: neither are its items extracted nor its links followed. A request with `meta={"neardup_skip": False}`
 reaches the spider in any case. The answer is as old as the service's index, so a repeat may get through. The spider
-gets every page while the service does not answer.
+gets every page while the service does not answer; a warning says so at once, and then once a minute.
+
+A crawl does not start if Kafka does not answer within ten seconds, or if the topic is missing: one line says why, and
+the exit code is 1.
 
 Stats: `neardup/published`, `neardup/gone`, `neardup/bytes`, `neardup/acknowledged` (when the spider closes),
 `neardup/errors`, `neardup/skipped/REASON`, `neardup/repeats`, `neardup/unanswered`. An error is logged with its URL,
@@ -39,6 +42,7 @@ import http.client
 import logging
 import time
 import urllib.request
+from collections.abc import Callable
 
 import orjson
 from scrapy import Request, Spider, signals
@@ -55,10 +59,13 @@ from neardup.fetch_times import read_time
 from neardup.limits import GONE_STATUSES, NO_PAGE_STATUSES
 from neardup.page import Page
 from neardup.standing import DUPLICATES
+from neardup.wording import counted
 from streams.client import BUFFER_BYTES, PageProducer
 from streams.formats.codecs import encode_page
 
 _POLL_SECONDS = 0.1
+#: Between two warnings about a service that does not answer.
+_UNANSWERED_SECONDS = 60.0
 _log = logging.getLogger(__name__)
 
 
@@ -86,12 +93,23 @@ class PublishMiddleware:
         ask = settings.get("NEARDUP_ASK")
         token, seconds = settings.get("NEARDUP_ASK_TOKEN"), settings.getfloat("NEARDUP_ASK_SECONDS", 5.0)
         self._ask = _AskClient(ask, token, seconds) if ask else None
+        self._unanswered = UnansweredLog()
         crawler.signals.connect(self._opened, signals.spider_opened)
         crawler.signals.connect(self._closed, signals.spider_closed)
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> "PublishMiddleware":
-        return cls(crawler)
+        kafka_log = logging.getLogger("neardup.kafka")
+        kafka_log.addFilter(_no_error)
+        try:
+            return cls(crawler)
+        except NeardupError as error:
+            _log.critical("the crawl does not start: %s", error)
+            for name in ("twisted", "asyncio"):
+                logging.getLogger(name).addFilter(_LoggedAlready(error))
+            raise
+        finally:
+            kafka_log.removeFilter(_no_error)
 
     def _opened(self, spider: Spider) -> None:
         # Acknowledgements are taken in although no further page may come for long.
@@ -129,7 +147,7 @@ class PublishMiddleware:
             return await maybe_deferred_to_future(deferToThread(self._ask.repeat_of, page))
         except (OSError, http.client.HTTPException, ValueError, KeyError, TypeError) as error:
             self._stats.inc_value("neardup/unanswered")
-            _log.warning("no answer for %s: %s", page.url, error)
+            self._unanswered.add(page.url, error)
             return ""
 
     def _poll(self) -> None:
@@ -155,6 +173,49 @@ class PublishMiddleware:
     def _failed(self, url: str, reason: str) -> None:
         self._stats.inc_value("neardup/errors")
         _log.error("not published: %s", f"{url}: {reason}" if url and not reason.startswith(url) else reason)
+
+
+class UnansweredLog:
+    """Logs pages for which the service of `neardup ask` has no answer: one at once, and then one a minute.
+
+    clock: returns the time in seconds.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._quiet_until, self._left_out, self._first = 0.0, 0, True
+
+    def add(self, url: str, error: Exception) -> None:
+        now = self._clock()
+        if not self._first and now < self._quiet_until:
+            self._left_out += 1
+            return
+        more = "pages without an answer reach the spider, and are logged once a minute"
+        if not self._first:
+            more = f"nor for {counted(self._left_out, 'page')} since the last warning"
+        _log.warning("no answer for %s: %s; %s", url, error, more)
+        self._quiet_until, self._left_out, self._first = now + _UNANSWERED_SECONDS, 0, False
+
+
+def _no_error(record: logging.LogRecord) -> bool:
+    """Drop errors of the connection during the start, whose own error names their cause."""
+    return record.levelno < logging.ERROR
+
+
+class _LoggedAlready(logging.Filter):
+    """Drops the traceback of an error that ended the start of a crawl and was logged as a sentence.
+
+    Twisted logs an error that no code handles as two records: a heading, then the traceback.
+    """
+
+    def __init__(self, error: NeardupError) -> None:
+        super().__init__()
+        self._error = error
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        if record.exc_info is not None and record.exc_info[1] is self._error:
+            return False
+        return record.getMessage() != "Unhandled error in Deferred:"
 
 
 class _AskClient:

@@ -329,7 +329,7 @@ def test_a_repeat_is_published_and_does_not_reach_the_spider(
     code, stats, log = start(site, broker, NEARDUP_ASK=url, **settings, LOG_LEVEL="WARNING").end()
     assert code == 0
     assert stats["neardup/unanswered"] == 5  # of the two with `wanted` it is not asked
-    assert f"no answer for {site.url}/copy: " in log
+    assert log.count("no answer for ") == 1
     assert "/behind-copy" in site.asked
 
 
