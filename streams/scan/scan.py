@@ -348,13 +348,14 @@ class _Scan:
         self._keep_problems(record, new)
 
     def _keep_problems(self, record: SourceRecord, new: Sequence[str]) -> None:
-        new = [text for text in new if text not in record.problems]
-        if new:
-            room = PROBLEMS_MAX - len(record.problems)
-            record.problems += new[:room]
-            record.problems_total += len(new)
-            if room:
-                self.state.save_source(record)
+        """Adds problems to a record, one by one: what is counted must not depend on how many come together."""
+        before = len(record.problems)
+        for text in new:
+            if text not in record.problems:
+                record.problems_total += 1
+                record.problems += [text][: PROBLEMS_MAX - len(record.problems)]
+        if len(record.problems) > before:
+            self.state.save_source(record)
 
     def _put(self, item: _Message | _Finished | BaseException | None) -> bool:
         if isinstance(item, _Message) and self.state.shards is not None:

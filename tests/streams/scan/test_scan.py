@@ -3,12 +3,13 @@
 import json
 from collections import Counter
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from neardup.report.verdict_counts import ReportTally
-from streams.files.sources import ReadOptions
+from streams.files.sources import ReadOptions, SourceRecord
 from streams.formats import message
 from streams.scan import blocks, reading, scan_result, sketcher
 from streams.scan import scan as scanning
@@ -291,6 +292,15 @@ def test_kinds_of_reasons_are_bounded(tmp_path: Path, monkeypatch: pytest.Monkey
     with opened(None) as state:
         result = scan([tmp_path / "a.jsonl"], state)
     assert result.reasons == {"other reasons": 4, "HTTP status 500": 2, "HTTP status 501": 2}
+
+
+@pytest.mark.parametrize("batches", [["aab"], ["a", "a", "b"], ["", "aa", "ba"]])
+def test_equal_problems_count_once_however_many_come_together(batches: list[str]) -> None:
+    run = SimpleNamespace(state=SimpleNamespace(save_source=lambda record: None))
+    record = SourceRecord("1", "1", "a.warc", "warc")
+    for some in batches:
+        scanning._Scan._keep_problems(run, record, list(some))  # type: ignore[arg-type]
+    assert (record.problems, record.problems_total) == (["a", "b"], 2)
 
 
 def test_threads_change_nothing(tmp_path: Path) -> None:
