@@ -288,7 +288,8 @@ def diff(
 
     Pages are joined by their position in the input, so generations with other page ids can be compared; pages of files
     that only one run has read, by their ids or URLs. The page of --html shows both verdicts of a sample in sentences,
-    and with a state directory both texts. In a pipe the kinds of changes are lines with tabs.
+    and with a state directory both texts; a sentence says why texts are missing. A later fetch (`unchanged: ...`)
+    changed because the standing of its URL did. In a pipe the kinds of changes are lines with tabs.
     """
     from streams.verdicts.diff_command import compare as run
     from streams.verdicts.diff_command import headline, page, rows, shown

@@ -34,13 +34,17 @@ _ROWS = 10_000
 class Change:
     """A change of a page's verdict; `(none)`: no verdict there.
 
-    If both kinds are equal, the representative is another, or the page of the same content.
+    before, after: kinds. If both are equal, the representative is another, or the page of the same content.
+    standing: of a later fetch, such as `unchanged`, what changed in the standing that its verdict repeats.
     """
 
     before: str
     after: str
+    standing: str = ""
 
     def __str__(self) -> str:
+        if self.standing:
+            return f"{self.before}: {self.standing}"
         return f"{self.before} -> {self.after}" if self.before != self.after else f"{self.before} of another page"
 
 
@@ -86,7 +90,7 @@ class Diff:
             "pages": self.pages,
             "changed": self.changed,
             "changes": [
-                {"before": change.before, "after": change.after, "pages": count}
+                {"change": str(change), "before": change.before, "after": change.after, "pages": count}
                 for change, count in sorted(self.changes.items(), key=lambda item: (-item[1], item[0]))
             ],
             "sites": [
@@ -134,7 +138,7 @@ def diff(
             if read % _ROWS == 0:
                 progress(read)
             key, kind, of, site, url, *names = _row(verdict)
-            row = table.execute("SELECT kind, of, seen FROM pages WHERE key = ?", (key,)).fetchone()
+            row = table.execute("SELECT kind, of, seen, held FROM pages WHERE key = ?", (key,)).fetchone()
             if row is None:
                 table.execute(f"INSERT INTO others VALUES ({_VALUES})", (key, kind, of, site, url, *names, read, 0))
                 continue
@@ -143,16 +147,16 @@ def diff(
             table.execute("UPDATE pages SET seen = 1 WHERE key = ?", (key,))
             found.pages += 1
             if (row[0], row[1]) != (kind, of):
-                _note(found, chosen, Change(row[0], kind), key, key, site)
+                _note(found, chosen, _change(row[0], row[3], kind, names[-1]), key, key, site)
                 changed((url, site, *_place(key), row[0], row[1] or None, kind, of or None))
         _join_by_name(table)
-        for key, kind, of, of_name, site, url, same, *other in table.execute(_OTHERS):
+        for key, kind, of, of_name, held, site, url, same, *other in table.execute(_OTHERS):
             found.pages += 1
             if same is None:
                 _note(found, chosen, Change(_NONE, kind), key, key, site)
                 changed((url, site, *_place(key), None, None, kind, of or None))
             elif [kind, of_name] != [other[0], other[2]]:
-                _note(found, chosen, Change(other[0], kind), same, key, site)
+                _note(found, chosen, _change(other[0], other[3], kind, held), same, key, site)
                 changed((url, site, *_place(key), other[0], other[1] or None, kind, of or None))
         for key, kind, of, site, url in table.execute("SELECT key, kind, of, site, url FROM pages WHERE seen = 0"):
             found.pages += 1
@@ -163,9 +167,10 @@ def diff(
 
 
 # The pages of the first history, and those of the second one whose places the first one has not. name: id or URL of the
-# page; of_name: of the page to which its verdict refers. nr: position in the history.
-_COLUMNS = "kind TEXT, of TEXT, site TEXT, url TEXT, source TEXT, name TEXT, of_name TEXT, nr INT, seen INT"
-_VALUES = ", ".join("?" * 10)
+# page; of_name: of the page to which its verdict refers. held: kind of the standing that the verdict repeats, or ''.
+# nr: position in the history.
+_COLUMNS = "kind TEXT, of TEXT, site TEXT, url TEXT, source TEXT, name TEXT, of_name TEXT, held TEXT, nr INT, seen INT"
+_VALUES = ", ".join("?" * 11)
 _SCHEMA = f"""
 CREATE TABLE pages (key TEXT PRIMARY KEY, {_COLUMNS}) WITHOUT ROWID;
 CREATE TABLE others (key TEXT PRIMARY KEY, {_COLUMNS}) WITHOUT ROWID;
@@ -180,8 +185,8 @@ SELECT key, name, row_number() OVER (PARTITION BY name ORDER BY nr) AS nth, coun
 FROM {table} WHERE seen = 0 AND name != '' AND source NOT IN (SELECT source FROM {sources})
 """
 _OTHERS = """
-SELECT others.key, others.kind, others.of, others.of_name, others.site, others.url,
-    pages.key, pages.kind, pages.of, pages.of_name
+SELECT others.key, others.kind, others.of, others.of_name, others.held, others.site, others.url,
+    pages.key, pages.kind, pages.of, pages.of_name, pages.held
 FROM others LEFT JOIN named ON named.other = others.key LEFT JOIN pages ON pages.key = named.key ORDER BY others.nr
 """
 
@@ -201,11 +206,19 @@ def _join_by_name(table: sqlite3.Connection) -> None:
 
 
 def _row(verdict: Verdict) -> tuple[str, ...]:
-    """The values of a page up to of_name, in the order of the columns."""
+    """The values of a page up to held, in the order of the columns."""
     key, url, standing = _key(verdict), _url(verdict), standing_of(verdict)
     other = standing.representative or standing.content_of or {}
     names = name_of(url), name_of(str(other.get("url") or ""))
-    return key, str(verdict["verdict"]), _of(verdict), _site(verdict), url, key.split("/", 1)[0], *names
+    held = standing.kind if verdict.get("standing") else ""
+    return key, str(verdict["verdict"]), _of(verdict), _site(verdict), url, key.split("/", 1)[0], *names, held
+
+
+def _change(before: str, held_before: str, after: str, held_after: str) -> Change:
+    """held_before, held_after: kinds of the standings, or ""."""
+    if before != after or not (held_before and held_after):
+        return Change(before, after)
+    return Change(before, after, str(Change(held_before, held_after)))
 
 
 def _fill(table: sqlite3.Connection, history: History, progress: Callable[[int], None]) -> int:

@@ -17,14 +17,15 @@ from rich.text import Text
 from neardup.decider import ONLINE_RULES, Decider
 from neardup.errors import BadInput
 from neardup.limits import VERDICT_LINE_BYTES_MAX
+from neardup.page import Page
 from neardup.report import environment
-from neardup.report.evidence_sentences import KINDS, kept_apart, sentences, short
+from neardup.report.evidence_sentences import KINDS, kept_apart, sentences
 from neardup.report.samples import Card, card
 from neardup.urls import name_of
 from neardup.verdict import Coordinates
 from neardup.wording import counted
 from streams.formats.verdict_records import Verdict
-from streams.process.terminal import safe, table_of
+from streams.process.terminal import folded, safe, table_of
 from streams.state.scan_reader import ScanReader
 from streams.state.scan_snapshot import read_scan
 from streams.verdicts.diff import CHANGED, Diff, History, Sample, diff
@@ -124,7 +125,7 @@ def shown(found: Diff) -> Group:
         return Group(*parts)
     kinds = table_of(">pages", "change", "for example")
     for row in rows(found):
-        kinds.add_row(f"{row['pages']:,}", row["change"], safe(row["for example"], 60))
+        kinds.add_row(f"{row['pages']:,}", row["change"], folded(row["for example"]))
     sites = table_of(">pages", "site")
     for site, counts in found.worst_sites(SITES_SHOWN):
         sites.add_row(f"{counts.total():,}", safe(site or "(no site)"))
@@ -134,15 +135,15 @@ def shown(found: Diff) -> Group:
 def page(found: Diff, before: str, after: str, views: str = "") -> str:
     """The same as one HTML file that loads nothing, with samples side by side.
 
-    Texts are shown if a history is a scan's directory. views: address of views that have these pages, for links; "":
-    no links.
+    Texts are shown if a history is a scan's directory that can read them; else a sentence says why there are none.
+    views: address of views that have these pages, for links; "": no links.
     """
     templates = environment("streams.verdicts")
-    templates.filters["short"] = lambda url: short(name_of(url))
+    templates.filters["name"] = name_of
     style = resources.files("neardup.report").joinpath("report.css").read_text(encoding="utf-8")
     with ExitStack() as stack:
-        paths = [Path(name) for name in dict.fromkeys((before, after)) if not name.startswith(TOPIC)]
-        states = [stack.enter_context(read_scan(path)) for path in paths if path.is_dir()]
+        names = [name for name in dict.fromkeys((after, before)) if not name.startswith(TOPIC) and Path(name).is_dir()]
+        states = [stack.enter_context(read_scan(Path(name))) for name in names]
         deciders = [*(state.decider for state in states), *_DEFAULTS]
         return templates.get_template("diff.html.j2").render(
             found=found,
@@ -151,7 +152,7 @@ def page(found: Diff, before: str, after: str, views: str = "") -> str:
             style=Markup(style),
             sites=found.worst_sites(50),
             changed_rows=partial(changed_rows, deciders=deciders),
-            texts_of=partial(_texts_of, states[0] if states else None),
+            texts_of=partial(_texts_of, states),
             views=views and views.rstrip("/") + "/",
         )
 
@@ -160,15 +161,37 @@ def page(found: Diff, before: str, after: str, views: str = "") -> str:
 _DEFAULTS = tuple(Decider(scheme="", rule=rule) for rule in ONLINE_RULES)
 
 
-def _texts_of(state: ScanReader | None, sample: Sample) -> Card | None:
-    """Return the page beside the one that its latest verdict refers to; None without both texts."""
+def _texts_of(states: Sequence[ScanReader], sample: Sample) -> tuple[Card | None, str]:
+    """Return the page beside the one that its latest verdict refers to, or None and why there are not both texts."""
+
+    def read_page(place: Mapping[str, Any]) -> Page:
+        coordinates = Coordinates(**place)
+        state = next((each for each in states if coordinates.source in each.sources), *states[:1])
+        return state.read_page(coordinates)
+
+    why = "no other page was compared with it"
     for verdict in (sample.after, sample.before):
-        if state is None or verdict is None:
+        if verdict is None:
             continue
-        found = card(verdict, lambda place: state.read_page(Coordinates(**place)), state.decider)
+        if not states:
+            if _refers(verdict):
+                why = "neither history is the state directory of a scan, which knows where they are"
+            continue
+        found = card(verdict, read_page, states[0].decider)
         if found.passages is not None:
-            return found
-    return None
+            return found, ""
+        if found.notes:
+            why = " ".join(found.notes)
+    return None, why
+
+
+def _refers(verdict: Verdict) -> bool:
+    """Return whether a verdict names a page to compare its own with."""
+    return card(verdict, _unreadable, _DEFAULTS[0]).other is not None
+
+
+def _unreadable(place: Mapping[str, Any]) -> Page:
+    raise BadInput("no scan's state directory")
 
 
 def changed_rows(
@@ -176,10 +199,17 @@ def changed_rows(
 ) -> tuple[list[tuple[str, str]], list[tuple[str, str]]]:
     """Return (label, text) rows of two verdicts about a page, without the rows that are equal in both.
 
+    A sentence about a pair is equal whether the pair's other page is the representative or a rejected candidate.
+
     deciders: the possible ones. Evidence of any other has figures instead of sentences.
     """
     one, other = _rows(before, deciders), _rows(after, deciders)
-    return [row for row in one if row not in other], [row for row in other if row not in one]
+    return _without(one, other), _without(other, one)
+
+
+def _without(rows: Sequence[tuple[str, str]], others: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
+    said = {text for label, text in others if label in _PAIRS}
+    return [row for row in rows if row not in others and not (row[0] in _PAIRS and row[1] in said)]
 
 
 def _rows(verdict: Verdict | None, deciders: Sequence[Decider]) -> list[tuple[str, str]]:
@@ -195,7 +225,7 @@ def _rows(verdict: Verdict | None, deciders: Sequence[Decider]) -> list[tuple[st
         rows.append(("kept apart", apart))
     of_scheme = (replace(each, scheme=str(verdict.get("scheme", ""))) for each in deciders)
     decider = next((each for each in of_scheme if each.digest == verdict.get("decider")), None)
-    for label, pair in (("evidence", evidence), ("nearest candidate", evidence.get("nearest") or {})):
+    for label, pair in zip(_PAIRS, (evidence, evidence.get("nearest") or {}), strict=True):
         if pair.get("url"):
             rows.append((label, _text(pair)))
         if decider is not None and pair.get("by"):
@@ -206,6 +236,8 @@ def _rows(verdict: Verdict | None, deciders: Sequence[Decider]) -> list[tuple[st
     return rows
 
 
+#: Labels of sentences about a pair.
+_PAIRS = ("evidence", "nearest candidate")
 _PLACES = ("representative", "content_of")
 _NOT_FIGURES = ("nearest", "kept_apart", "page_id", "url", "title", "fetched_at", "coordinates")
 

@@ -1,5 +1,6 @@
 """Two histories side by side: what changed is counted, by kind and by site, and shown with both verdicts."""
 
+import io
 import json
 import random
 import re
@@ -10,6 +11,7 @@ from typing import Any
 
 import duckdb
 import pytest
+from rich.console import Console
 
 from neardup.decider import Decider
 from neardup.errors import BadInput
@@ -18,7 +20,7 @@ from neardup.urls import url_of_id
 from streams.scan.scan import scan
 from streams.state.scan_directory import ScanDirectory
 from streams.verdicts.diff import CHANGED, SAMPLES, Change, diff
-from streams.verdicts.diff_command import changed_rows
+from streams.verdicts.diff_command import changed_rows, history_of, shown
 from tests.streams.archives import crawl, write_warc
 from tests.streams.shell import Shell
 
@@ -195,6 +197,81 @@ def test_diff_shows_differences_alone() -> None:
         [("candidates", "4"), ("same site", "yes")],
     )
     assert changed_rows(None, one)[0] == [("verdict", "none")]
+
+
+def test_diff_shows_no_sentence_that_both_verdicts_have() -> None:
+    """The numbers of a pair that was a duplicate, and is a rejected candidate now, have another label."""
+    pair = {"by": "tape", "same_site": True, "tape_score": 0.9}
+    decider = Decider(scheme="", rule="tape").digest
+    one = verdict(1, "near_duplicate", 0, decider=decider, evidence=pair)
+    other = verdict(1, "unique", decider=decider, evidence={"nearest": {**pair, "url": "http://x/0"}})
+    before, after = changed_rows(one, other)
+    assert before == [("verdict", "near duplicate"), ("representative", "http://x/0")]
+    assert after == [("verdict", "unique"), ("nearest candidate", "http://x/0")]
+    other["evidence"]["nearest"]["same_site"] = False
+    before, after = changed_rows(one, other)
+    assert ("evidence", "Both pages are on one site.") in before
+    assert len(after) == 3
+
+
+def test_a_later_fetch_differs_by_its_standing() -> None:
+    def fetch(offset: int, kind: str, of: int | None) -> dict[str, Any]:
+        standing: dict[str, Any] = {"verdict": kind}
+        if of is not None:
+            standing["representative"] = {"page_id": of, "url": f"http://x/{of}", "coordinates": place(of)}
+        return verdict(offset, "unchanged", standing=standing)
+
+    before = [fetch(1, "near_duplicate", 0), fetch(2, "near_duplicate", 0), fetch(3, "unique", None)]
+    after = [fetch(1, "unique", None), fetch(2, "near_duplicate", 9), fetch(3, "unique", None)]
+    found = diff(lambda: before, lambda: after)
+    assert {str(change): count for change, count in found.changes.items()} == {
+        "unchanged: near_duplicate -> unique": 1,
+        "unchanged: near_duplicate of another page": 1,
+    }
+    assert [(one["change"], one["before"], one["after"]) for one in found.to_json()["changes"]] == [
+        ("unchanged: near_duplicate -> unique", "unchanged", "unchanged"),
+        ("unchanged: near_duplicate of another page", "unchanged", "unchanged"),
+    ]
+
+
+def test_diff_shows_whole_urls(shell: Shell) -> None:
+    url = "http://a.example/" + "folder/" * 80 + "end.html"
+    Path("a.jsonl").write_text(json.dumps(verdict(1, "near_duplicate", 0, url=url)) + "\n")
+    Path("b.jsonl").write_text(json.dumps(verdict(1, "unique", url=url)) + "\n")
+    assert url in shell("diff", "a.jsonl", "b.jsonl", "--html", "diff.html").out
+    page = Path("diff.html").read_text()
+    assert page.count(url) == 1
+    assert 'class="clamped"' not in page
+    console = Console(width=60, record=True, file=io.StringIO())
+    console.print(shown(diff(lambda: history_of("a.jsonl")(), lambda: history_of("b.jsonl")())))
+    assert url in re.sub(r"\s", "", console.export_text())
+
+
+@pytest.mark.parametrize(
+    ("kind", "of", "words"),
+    [
+        ("near_duplicate", 0, "neither history is the state directory of a scan"),
+        ("unique", None, "no other page was compared with it"),
+    ],
+)
+def test_diff_says_why_there_are_no_texts(shell: Shell, kind: str, of: int | None, words: str) -> None:
+    Path("a.jsonl").write_text(json.dumps(verdict(1, "rejected")) + "\n")
+    Path("b.jsonl").write_text(json.dumps(verdict(1, kind, of)) + "\n")
+    assert shell("diff", "a.jsonl", "b.jsonl", "--html", "diff.html").code == 0
+    assert f"No texts: {words}" in Path("diff.html").read_text()
+
+
+def test_diff_reads_texts_in_the_directory_that_has_them(shell: Shell, scanned: Path, tmp_path: Path) -> None:
+    """Of a source that the first history has not, or that is gone."""
+    other = str(tmp_path / "other.jsonl")
+    assert shell("replay", str(scanned), "--rule", "shingling", "--set", "b_min=6", "--out", other).code == 0
+    assert shell("diff", other, str(scanned), "--html", "diff.html").code == 0
+    assert "<del>" in Path("diff.html").read_text()
+    (tmp_path / "a.warc").unlink()
+    assert shell("diff", other, str(scanned), "--html", "diff.html").code == 0
+    page = Path("diff.html").read_text()
+    assert "No texts: The text of this page cannot be shown: " in page
+    assert "<del>" not in page
 
 
 def test_diff_escapes_texts_of_pages(shell: Shell, tmp_path: Path) -> None:
