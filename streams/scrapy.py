@@ -1,4 +1,4 @@
-"""A Scrapy crawl as a source of pages: a downloader middleware that publishes fetched pages, and can skip repeats.
+"""A Scrapy crawl as a source of pages: downloader middlewares that publish fetched pages, and skip repeats.
 
     # settings.py
     DOWNLOADER_MIDDLEWARES = {"streams.scrapy.PublishMiddleware": 50}
@@ -33,6 +33,20 @@ gets every page while the service does not answer; a warning says so at once, an
 A crawl does not start if Kafka does not answer within ten seconds, or if the topic is missing: one line says why, and
 the exit code is 1.
 
+PatternsMiddleware is a filter of its own: it drops requests before they are fetched, by `patterns.json` of the views,
+and needs no broker. The files are read once, when the crawl starts.
+
+    DOWNLOADER_MIDDLEWARES = {"streams.scrapy.PatternsMiddleware": 40}
+    NEARDUP_PATTERNS = "patterns.json"
+
+| setting | default | |
+|---|---|---|
+| NEARDUP_PATTERNS | | files of `patterns.json`, with commas between; without it the filter is off |
+| NEARDUP_PATTERNS_SHARE | 0.9 | least share of repeats among the pages of a pattern |
+| NEARDUP_PATTERNS_PAGES | 20 | least number of pages of a pattern |
+
+A request with `meta={"neardup_skip": False}` is made in any case. The stats count `neardup/skipped/pattern`.
+
 Stats: `neardup/published`, `neardup/gone`, `neardup/bytes`, `neardup/acknowledged` (when the spider closes),
 `neardup/errors`, `neardup/skipped/REASON`, `neardup/repeats`, `neardup/unanswered`. An error is logged with its URL,
 and never stops the crawl.
@@ -43,6 +57,8 @@ import logging
 import time
 import urllib.request
 from collections.abc import Callable
+from pathlib import Path
+from typing import TypeVar
 
 import orjson
 from scrapy import Request, Spider, signals
@@ -54,14 +70,17 @@ from scrapy.utils.asyncio import create_looping_call, sleep
 from scrapy.utils.defer import maybe_deferred_to_future
 from twisted.internet.threads import deferToThread
 
-from neardup.errors import BadPage, NeardupError
+from neardup.errors import BadInput, BadPage, NeardupError
 from neardup.fetch_times import read_time
 from neardup.limits import GONE_STATUSES, NO_PAGE_STATUSES
 from neardup.page import Page
+from neardup.report.url_patterns import PAGES_MIN, SHARE_MIN, RepeatingUrls
 from neardup.standing import DUPLICATES
 from neardup.wording import counted
 from streams.client import BUFFER_BYTES, PageProducer
 from streams.formats.codecs import encode_page
+
+T = TypeVar("T")
 
 _POLL_SECONDS = 0.1
 #: Between two warnings about a service that does not answer.
@@ -99,17 +118,7 @@ class PublishMiddleware:
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> "PublishMiddleware":
-        kafka_log = logging.getLogger("neardup.kafka")
-        kafka_log.addFilter(_no_error)
-        try:
-            return cls(crawler)
-        except NeardupError as error:
-            _log.critical("the crawl does not start: %s", error)
-            for name in ("twisted", "asyncio"):
-                logging.getLogger(name).addFilter(_LoggedAlready(error))
-            raise
-        finally:
-            kafka_log.removeFilter(_no_error)
+        return _started(cls, crawler)
 
     def _opened(self, spider: Spider) -> None:
         # Acknowledgements are taken in although no further page may come for long.
@@ -195,6 +204,54 @@ class UnansweredLog:
             more = f"nor for {counted(self._left_out, 'page')} since the last warning"
         _log.warning("no answer for %s: %s; %s", url, error, more)
         self._quiet_until, self._left_out, self._first = now + _UNANSWERED_SECONDS, 0, False
+
+
+class PatternsMiddleware:
+    """Drops requests for URLs whose patterns yield repeats, before they are fetched. See the module."""
+
+    def __init__(self, crawler: Crawler) -> None:
+        """Raises NotConfigured without NEARDUP_PATTERNS, and BadInput for a file that cannot be read."""
+        settings = crawler.settings
+        paths = settings.getlist("NEARDUP_PATTERNS")
+        if not paths:
+            raise NotConfigured("NEARDUP_PATTERNS is not set")
+        assert crawler.stats is not None
+        self._stats = crawler.stats
+        try:
+            self._repeating = RepeatingUrls(
+                [Path(path).read_bytes() for path in paths],
+                share_min=settings.getfloat("NEARDUP_PATTERNS_SHARE", SHARE_MIN),
+                pages_min=settings.getint("NEARDUP_PATTERNS_PAGES", PAGES_MIN),
+            )
+        except OSError as error:
+            raise BadInput(f"NEARDUP_PATTERNS: {error.filename}: {error.strerror}") from error
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> "PatternsMiddleware":
+        return _started(cls, crawler)
+
+    def process_request(self, request: Request) -> None:
+        """Raises IgnoreRequest for a URL with such a pattern."""
+        if request.callback is NO_CALLBACK or request.meta.get("neardup_skip") is False:
+            return
+        if pattern := self._repeating.pattern_of(request.url):
+            self._stats.inc_value("neardup/skipped/pattern")
+            raise IgnoreRequest(f"{request.url} has the pattern {pattern}, whose pages repeat others")
+
+
+def _started(make: Callable[[Crawler], T], crawler: Crawler) -> T:
+    """Return the middleware. Log an error that ends the start of the crawl as one sentence, and raise it."""
+    kafka_log = logging.getLogger("neardup.kafka")
+    kafka_log.addFilter(_no_error)
+    try:
+        return make(crawler)
+    except NeardupError as error:
+        _log.critical("the crawl does not start: %s", error)
+        for name in ("twisted", "asyncio"):
+            logging.getLogger(name).addFilter(_LoggedAlready(error))
+        raise
+    finally:
+        kafka_log.removeFilter(_no_error)
 
 
 def _no_error(record: logging.LogRecord) -> bool:

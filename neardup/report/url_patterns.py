@@ -6,11 +6,15 @@ nothing. Each URL counts for all of its patterns.
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
+import msgspec
+
+from neardup.errors import BadInput
 from neardup.standing import DUPLICATES, SHOWN
+from neardup.typed_json import decode
 
 #: Patterns of a URL: later segments and parameters are ignored. Longer names are rather values, such as ids.
 PER_URL_MAX, NAME_CHARS_MAX = 8, 60
@@ -127,3 +131,51 @@ def yielding(site: str, parts: Sequence[Counts]) -> list[dict[str, Any]]:
             numbers = {"pages": pages, "repeats": repeats, "share": round(repeats / pages, 4)}
             out.append({**facts, **numbers, "url": url, "original": original})
     return sorted(out, key=lambda one: (-one["repeats"], one["pages"], one["pattern"]))
+
+
+#: A filter skips URLs of patterns with at least this share of repeats, among at least so many pages.
+SHARE_MIN, PAGES_MIN = 0.9, 20
+
+
+class _Listed(msgspec.Struct):
+    """A row of `yielding`, as far as a filter needs it."""
+
+    site: str
+    pattern: str
+    pages: int
+    share: float
+
+
+class _File(msgspec.Struct):
+    patterns: list[_Listed]
+
+
+class RepeatingUrls:
+    """The URLs that a crawler can skip, since they have a pattern whose pages nearly always repeat others."""
+
+    def __init__(self, files: Iterable[bytes], *, share_min: float = SHARE_MIN, pages_min: int = PAGES_MIN) -> None:
+        """Raises BadInput for a file that is not one of these.
+
+        files: contents of `patterns.json` of the views. share_min: least share of repeats among the pages of a pattern.
+        pages_min: least number of pages of a pattern.
+        """
+        self._sites: dict[str, set[str]] = {}
+        for data in files:
+            try:
+                rows = decode(data, _File).patterns
+            except ValueError as error:
+                raise BadInput(f"not the patterns.json of the views: {error}") from error
+            for row in rows:
+                if row.share >= share_min and row.pages >= pages_min:
+                    self._sites.setdefault(row.site, set()).add(row.pattern)
+
+    def pattern_of(self, url: str) -> str:
+        """Return the first such pattern of a URL, or ""."""
+        try:
+            labels = (urlsplit(url).hostname or "").split(".")
+        except ValueError:
+            return ""
+        for first in range(len(labels)):
+            if patterns := self._sites.get(".".join(labels[first:])):
+                return next((pattern for pattern in patterns_of(url) if pattern in patterns), "")
+        return ""

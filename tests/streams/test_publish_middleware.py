@@ -1,14 +1,19 @@
-"""The Scrapy middleware without a broker: its start, and its warnings while `neardup ask` is away."""
+"""The Scrapy middlewares without a broker: start, warnings while `neardup ask` is away, filter by URL patterns."""
 
+import json
 import logging
 import os
 import subprocess
 import sys
+from collections import Counter
 from importlib.util import find_spec
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
+from neardup.errors import BadInput
 from streams.client import PageProducer
 from streams.errors import NoAnswer
 
@@ -60,3 +65,34 @@ def test_ask_that_is_away_is_logged_once_a_minute(caplog: pytest.LogCaptureFixtu
         "no answer for http://a.example/60: Connection refused; nor for 59 pages since the last warning",
         "no answer for http://a.example/120: Connection refused; nor for 59 pages since the last warning",
     ]
+
+
+def test_patterns_middleware_drops_requests_of_repeating_urls(tmp_path: Path) -> None:
+    from scrapy import Request
+    from scrapy.exceptions import IgnoreRequest, NotConfigured
+    from scrapy.settings import Settings
+
+    from streams.scrapy import PatternsMiddleware
+
+    counts: Counter[str] = Counter()
+
+    def middleware(**settings: Any) -> PatternsMiddleware:
+        stats = SimpleNamespace(inc_value=lambda name: counts.update([name]))
+        return PatternsMiddleware.from_crawler(cast(Any, SimpleNamespace(settings=Settings(settings), stats=stats)))
+
+    row = {"site": "a.example", "pattern": "?sort=", "pages": 50, "repeats": 49, "share": 0.98}
+    kept = tmp_path / "patterns.json"
+    kept.write_text(json.dumps({"patterns": [row]}))
+    url = "http://a.example/list?sort=price"
+    made = middleware(NEARDUP_PATTERNS=str(kept))
+    with pytest.raises(IgnoreRequest, match=r"\?sort="):
+        made.process_request(Request(url))
+    made.process_request(Request("http://a.example/list"))
+    made.process_request(Request(url, meta={"neardup_skip": False}))
+    assert counts == {"neardup/skipped/pattern": 1}
+    middleware(NEARDUP_PATTERNS=str(kept), NEARDUP_PATTERNS_SHARE=0.99).process_request(Request(url))
+    middleware(NEARDUP_PATTERNS=str(kept), NEARDUP_PATTERNS_PAGES=51).process_request(Request(url))
+    with pytest.raises(NotConfigured):
+        middleware()
+    with pytest.raises(BadInput, match=r"NEARDUP_PATTERNS: .*none\.json"):
+        middleware(NEARDUP_PATTERNS=str(tmp_path / "none.json"))

@@ -3,12 +3,22 @@
 import re
 from typing import Any
 
+import orjson
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from neardup.errors import BadInput
 from neardup.report import url_patterns
-from neardup.report.url_patterns import Counts, counted, counts_at_all, described, patterns_of, yielding
+from neardup.report.url_patterns import (
+    Counts,
+    RepeatingUrls,
+    counted,
+    counts_at_all,
+    described,
+    patterns_of,
+    yielding,
+)
 
 SITE = "a.example"
 
@@ -95,3 +105,37 @@ def test_any_text_has_patterns_within_bounds(url: str) -> None:
     found = patterns_of(url)
     assert len(found) <= 3 * url_patterns.PER_URL_MAX
     assert all(len(name) <= url_patterns.NAME_CHARS_MAX + 2 for name in found)
+
+
+def test_repeating_urls_are_those_with_a_pattern_of_the_page() -> None:
+    def row(pattern: str, repeats: int, pages: int = 100, site: str = SITE) -> dict[str, Any]:
+        share = round(repeats / pages, 4)
+        return {"site": site, "pattern": pattern, "repeats": repeats, "pages": pages, "share": share, "regex": "x"}
+
+    rows = [
+        row("?sort=", 99),
+        row("?item=", 40),
+        row("/print", 95),
+        row("?few=", 4, 4),
+        row("/YYYY/MM", 90, site="b.c"),
+    ]
+    listed = orjson.dumps({"site": None, "patterns": rows, "page": 1, "pages": 1})
+    skips = RepeatingUrls([listed], share_min=0.9, pages_min=20).pattern_of
+    assert skips(f"http://{SITE}/list?item=3&sort=price") == "?sort="
+    assert skips(f"https://www.{SITE}/print/7") == "/print"
+    assert skips("http://x.b.c/2024/05/page") == "/YYYY/MM"
+    for url in (
+        f"http://{SITE}/list?item=3&few=1",
+        f"http://{SITE}/2024/05/",
+        f"http://other{SITE}/?sort=1",
+        "http://[",
+    ):
+        assert skips(url) == "", url
+    both = RepeatingUrls([listed, orjson.dumps({"patterns": [row("?q=", 100)]})], share_min=1.0, pages_min=1)
+    assert (both.pattern_of(f"http://{SITE}/?q=1"), both.pattern_of(f"http://{SITE}/?few=1")) == ("?q=", "?few=")
+
+
+@pytest.mark.parametrize("text", [b"", b"[]", b"{}", b'{"patterns": [{"site": "a.b"}]}', b'{"patterns": [1]}'])
+def test_repeating_urls_of_another_file_are_refused(text: bytes) -> None:
+    with pytest.raises(BadInput, match="patterns"):
+        RepeatingUrls([text])
