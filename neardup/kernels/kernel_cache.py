@@ -46,13 +46,13 @@ LEVELS: Mapping[str, Level] = {
 #: Folders of this package with kernels, the lowest first: a kernel calls those of its own folder and of earlier ones.
 ROOMS = ("kernels", "rules", "matching/kernels")
 #: Sources outside of its folder whose constants the kernels of a room contain.
-_CONSTANTS = {
+CONSTANTS = {
     "matching/kernels": (
         *("index/naming_rows.py", "index/posting_rows.py", "index/rows.py", "matching/verdict_columns.py"),
         "sketch/layout.py",
     )
 }
-_PACKAGE = Path(__file__).parents[1]
+PACKAGE = Path(__file__).parents[1]
 
 
 @cache
@@ -60,7 +60,7 @@ def digest(room: str = ROOMS[0]) -> str:
     """Digest of everything that the compiled code of a room depends on, except the processor."""
     found = hashlib.blake2b(digest_size=8)
     for each in ROOMS[: ROOMS.index(room) + 1]:
-        for path in [*sorted((_PACKAGE / each).glob("*.py")), *(_PACKAGE / name for name in _CONSTANTS.get(each, ()))]:
+        for path in [*sorted((PACKAGE / each).glob("*.py")), *(PACKAGE / name for name in CONSTANTS.get(each, ()))]:
             found.update(path.read_bytes())
     found.update(repr((numba.__version__, bool(numba.config.BOUNDSCHECK), PLAIN)).encode())
     return found.hexdigest()
@@ -69,7 +69,7 @@ def digest(room: str = ROOMS[0]) -> str:
 def room_of(file: str | Path) -> str:
     """The room of a kernel's source file; files elsewhere, as of tests, may call kernels of the last room."""
     folder = Path(file).parent
-    room = folder.relative_to(_PACKAGE).as_posix() if folder.is_relative_to(_PACKAGE) else ""
+    room = folder.relative_to(PACKAGE).as_posix() if folder.is_relative_to(PACKAGE) else ""
     return room if room in ROOMS else ROOMS[-1]
 
 

@@ -268,7 +268,7 @@ def test_a_rare_level_does_not_hide_t() -> None:
     labels = [
         label_of(urls[a], urls[b], Judgement.CORRECT, sample=sample)
         for drawn in pairs.values()
-        for a, b, sample in drawn
+        for a, b, sample, _ in drawn
     ]
     joint = graphs.b.joint.sum(axis=(0, 2))
     study = crawl.study(labels)
@@ -290,7 +290,7 @@ def test_a_level_is_estimated_by_five_labels_that_are_drawn_for_it(count: int, e
     labels = [
         label_of(urls[a], urls[b], Judgement.CORRECT, sample=sample)
         for rule in "BC"
-        for a, b, sample in draw(crawl.corpus, graphs.b, graphs.c, rule=rule, by="level", count=count)
+        for a, b, sample, _ in draw(crawl.corpus, graphs.b, graphs.c, rule=rule, by="level", count=count)
     ]
     found = equal_correct(crawl.study(labels)).b_correct
     assert found == (pytest.approx(graphs.b.edges) if expected else None)

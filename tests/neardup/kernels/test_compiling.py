@@ -197,10 +197,11 @@ def test_shipped_kernels_are_used_if_their_sources_are_equal(tmp_path: Path, mon
 
 def test_folders_of_kernels_have_caches_of_their_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A changed rule leaves the kernels for pages compiled; a change below a folder concerns it, too."""
-    for room in kernel_cache.ROOMS:
-        (tmp_path / room).mkdir()
-        (tmp_path / room / "made.py").write_text("")
-    monkeypatch.setattr(kernel_cache, "__file__", str(tmp_path / "kernels" / "kernel_cache.py"))
+    constants = [name for names in kernel_cache.CONSTANTS.values() for name in names]
+    for name in [*(f"{room}/made.py" for room in kernel_cache.ROOMS), *constants]:
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("")
+    monkeypatch.setattr(kernel_cache, "PACKAGE", tmp_path)
     digest = kernel_cache.digest.__wrapped__
     kernels, rules = (digest(room) for room in ("kernels", "rules"))
     (tmp_path / "rules" / "made.py").write_text("1")
@@ -210,8 +211,13 @@ def test_folders_of_kernels_have_caches_of_their_own(tmp_path: Path, monkeypatch
     (tmp_path / "kernels" / "made.py").write_text("1")
     assert digest("kernels") != kernels
     assert digest("rules") != rules
-    rooms = [kernel_cache.room_of(tmp_path / folder / "made.py") for folder in ("kernels", "rules", "elsewhere/rules")]
-    assert rooms == ["kernels", "rules", kernel_cache.ROOMS[-1]]
+    rules, walk = digest("rules"), digest(kernel_cache.ROOMS[-1])
+    (tmp_path / constants[0]).write_text("1")
+    assert digest("rules") == rules
+    assert digest(kernel_cache.ROOMS[-1]) != walk
+    folders = ("kernels", "rules", "matching/kernels", "elsewhere/rules")
+    rooms = [kernel_cache.room_of(tmp_path / folder / "made.py") for folder in folders]
+    assert rooms == [*kernel_cache.ROOMS, kernel_cache.ROOMS[-1]]
 
 
 _DIGESTS = """
