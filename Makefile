@@ -10,7 +10,7 @@ export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
 .PHONY: help setup browser jars rewritten compiled lint types imports check core tests-of test test-all unit beside alone plain bounds njit gate ablation commons web corpora simulate fuzz soak silence axe frames pyspark \
-	test-axe test-cluster test-deploy test-java test-release test-shards test-large test-spark test-spark-large bench bench-large bench-curve bench-options bench-stream bench-scale bench-views profile demo demo-kafka site lock clean
+	test-axe test-cluster test-deploy test-java test-release test-large test-spark test-spark-large bench bench-large bench-curve bench-options bench-stream bench-scale bench-views profile demo demo-kafka site lock clean
 
 help:
 	@echo "make demo        fetch real pages, scan them, write demo/report.html"
@@ -18,7 +18,7 @@ help:
 	@echo "make test        the same and the tests of all parts, a real broker and a browser: eight minutes on two cores"
 	@echo "make test-all    everything, with seeds drawn anew: hours; each night, and before a release"
 	@echo "make tests-of    the test files of one source file, FILE=neardup/urls.py"
-	@echo "make demo-kafka  the same crawl through a real Kafka broker, verdicts live; SHARDS=4: by shards and a judge"
+	@echo "make demo-kafka  the same crawl through a real Kafka broker, verdicts live"
 	@echo "make test-NAME   all tests of one folder of tests/: test-kafka, test-crash, test-streams, test-cluster, ..."
 	@echo "make gate        how many pages of known truth each class of templates loses"
 	@echo "make ablation    what each step of the default rule is worth there, and on real pages with SETS=folder"
@@ -32,7 +32,6 @@ help:
 	@echo "make soak        the stream under kills, zombies, torn copies, MINUTES=5; test-cluster: with one of three brokers lost"
 	@echo "Parts of make test-all:"
 	@echo "make silence     every role under a broker that does not answer for 5, 20 and 60 s"
-	@echo "make test-shards all tests of shards and a judge on a real broker, of which make test runs a few"
 	@echo "make test-axe    the pages of the views before axe-core, which npm fetches"
 	@echo "make test-deploy image, compose file, chart and alerts, really run; installs what it needs, half an hour at first"
 	@echo "make test-release wheel and sdist, installed with all extras into fresh environments"
@@ -166,10 +165,6 @@ test-%: $(READY) browser jars
 silence: $(READY) jars
 	$(BIN)/pytest --all -n 0 tests/kafka/test_silence.py tests/kafka/test_run_restarts.py
 
-# Shards and a judge on a real broker: killed, moved, without a disk, with other topics. `make test` has a few of them.
-test-shards: $(READY) jars
-	$(PYTEST) --all $(WAITING) $(SLOWEST) tests/kafka/test_shard*.py
-
 # What a release is made of, built and installed with all extras into fresh environments, for each Python that is here.
 test-release: $(READY)
 	$(BIN)/pytest --all -n 0 tests/release
@@ -269,7 +264,7 @@ bench-stream: $(READY)
 	$(BIN)/python tests/measure/bench/stream.py --out build/bench-stream.md
 
 # Each stage of the stream alone on a real broker, for machines with many cores: publishers, sketchers from 1 on, one
-# matcher, a judge with shards. SCALE: options of the script, as SCALE="--pages 200000 --heap 4g".
+# matcher. SCALE: options of the script, as SCALE="--pages 200000 --heap 4g".
 bench-scale: $(READY) jars
 	$(BIN)/python tests/measure/bench/scale.py --out build/bench-scale.md $(SCALE)
 
@@ -278,7 +273,7 @@ bench-views: $(READY)
 
 # The stream on a real broker: needs Java and Maven, which fetch and run Apache Kafka without containers.
 demo-kafka: $(READY)
-	@$(BIN)/python deploy/demo/demo_kafka.py demo $(if $(STAY),--stay) $(if $(SHARDS),--shards $(SHARDS))
+	@$(BIN)/python deploy/demo/demo_kafka.py demo $(if $(STAY),--stay)
 
 # The documentation as a website that works from files. A link that leads nowhere ends the build.
 site: $(READY)

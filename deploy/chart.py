@@ -30,7 +30,6 @@ CHART = Path(__file__).resolve().parents[1] / "helm" / "neardup"
 OWN = {
     *("bootstrap", "generation", "group", "topic_prefix", "state", "seed", "metrics_host", "metrics_port"),
     *("pages_topic", "rejected_topic", "sketches_topic", "verdicts_topic", "audit_topic"),
-    *("candidates_topic", "effects_topic", "shards", "epoch"),
     *("checkpoints", "checkpoint_messages", "checkpoints_kept", "views_state", "views_token", "ask_token"),
     "audit",  # a local file; the chart has kafka.topics.audit
 }

@@ -8,7 +8,8 @@ from enum import Enum
 from functools import cache, cached_property
 from typing import Annotated, NamedTuple, get_args, get_origin, get_type_hints
 
-from neardup.digested_json import later, newer, read, written
+from neardup.digested_json import newer, read, written
+from neardup.errors import OtherVersion
 
 #: Names of the online rules of `neardup.rules`. So a command that only lists them need not import the rules.
 ONLINE_RULES = ("shingling", "simhash", "combined", "site-split", "simhash64", "tape", "verified")
@@ -27,6 +28,12 @@ class SiteOverride:
     tape_min: float | None = None
 
 
+#: What to do with an index of earlier versions that was kept in shards: their deciders have two numbers more.
+NO_SHARDS = (
+    "made with shards, which this version of neardup does not have; the log of sketches remains: judge it anew by one "
+    "matcher in another generation (neardup backfill --generation NAME --sketches-of GENERATION; `` is the unnamed "
+    "one), and cut over (neardup generation cutover NAME); of a scan: scan the files again into another directory"
+)
 #: The newest version of the rules that this program knows.
 RULE_VERSION = 1
 
@@ -166,9 +173,6 @@ class Decider:
     ] = 9
     # a learned model, for `neardup partition --method signals:MODEL` alone
     model: str = ""
-    # shards and a judge (`neardup.sharded`); epoch 0: one matcher
-    shards: int = later(1, neutral=1)
-    epoch: int = later(0, neutral=0)
     sites: Annotated[Mapping[str, SiteOverride], Shapes.RULING, "Settings of single sites"] = field(
         default_factory=dict
     )
@@ -197,10 +201,13 @@ class Decider:
             where: origin of the text, which errors name.
 
         Raises:
-            OtherVersion: if this program does not know a number, the rule or the rule version of the text.
+            OtherVersion: if this program does not know a number, the rule or the rule version of the text, or if the
+                text names shards.
             ValueError: if the text is not a decider.
         """
         values = json.loads(text)
+        if isinstance(values, dict) and values.keys() & {"shards", "epoch"}:
+            raise OtherVersion(f"{where}: {NO_SHARDS}")
         values = read(cls, values, where)
         version, rule, sites = values["rule_version"], values["rule"], values["sites"]
         if not (isinstance(version, int) and isinstance(rule, str) and isinstance(sites, dict)):

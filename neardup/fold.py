@@ -10,6 +10,7 @@ from collections.abc import Callable
 from neardup.decider import Decider
 from neardup.index.column_families import Reader
 from neardup.matching.batch import Walk
+from neardup.matching.batch_records import Pages, Records
 from neardup.matching.batch_verdicts import BatchVerdicts
 from neardup.matching.outcome import (
     Candidate,
@@ -21,7 +22,6 @@ from neardup.matching.outcome import (
     traces,
 )
 from neardup.matching.verdict_columns import verdicts_of
-from neardup.search.batch_records import Pages, Records
 
 __all__ = ["Candidate", "Check", "ComparedPage", "Outcome", "Trace", "fold"]
 

@@ -25,8 +25,9 @@ import numpy as np
 from neardup import kernels, rules
 from neardup.decider import Decider
 from neardup.fold import fold
+from neardup.index.layered import Layered
 from neardup.index.memory import MemoryStore
-from neardup.kernels import KEPT, PLAIN, kernel_cache, key_table, postings
+from neardup.kernels import KEPT, PLAIN, kernel_cache
 from neardup.kernels.batch import sketch_batch
 from neardup.kernels.html import extract
 from neardup.kernels.pairs import score_pairs
@@ -34,24 +35,22 @@ from neardup.kernels.sniffing import sniff
 from neardup.kernels.spans import hash_spans
 from neardup.kernels.tokens import tokenise
 from neardup.kernels.urls import find_hosts
-from neardup.limits import PLACE_BITS
+from neardup.matching import kernels as matching
+from neardup.matching.kernels import removal, walk
+from neardup.matching.takedown_and_expiry import expire
 from neardup.page import Page
 from neardup.pairs.scoring import compare_records
 from neardup.rules.rulings import decide_many, one_page
 from neardup.scheme import Scheme
-from neardup.sharded.answering import answer
-from neardup.sharded.epochs import Sharding
-from neardup.sharded.fold import fold as fold_as_judge
-from neardup.sharded.window import Window
 from neardup.sketch.layout import HEADER, SKETCH_VERSION, RecordKind
 from neardup.sketch.make_sketches import sketch_pages
 from neardup.text.one_page_tokens import words
 from neardup.wording import counted
 
-#: The work of a command: sketching pages, judging sketches, judging with the answers of shards, reading texts of pages.
-Need = Literal["sketching", "judging", "sharding", "texts"]
+#: The work of a command: sketching pages, judging sketches, reading texts of pages.
+Need = Literal["sketching", "judging", "texts"]
 SCANNING: tuple[Need, ...] = ("sketching", "judging")
-ALL: tuple[Need, ...] = (*SCANNING, "sharding", "texts")
+ALL: tuple[Need, ...] = (*SCANNING, "texts")
 #: The kernels that Python calls for it, and the seconds that each takes to compile in one process, on a processor of
 #: 2023. Other processors took up to twice as long.
 _SECONDS: Mapping[Need, Mapping[Any, float]] = {
@@ -61,16 +60,12 @@ _SECONDS: Mapping[Need, Mapping[Any, float]] = {
         score_pairs: 7.1,
         decide_many: 2.1,
         one_page: 0.6,
-        postings.load: 0.3,
-        postings.find_restless: 0.2,
-        postings.gather_many: 1.0,
-        postings.holds_many: 0.2,
-        postings.post_many: 0.2,
-        postings.store: 0.2,
-        postings.unpost: 0.2,
-        postings.post: 0.2,
+        walk.enter_records: 0.2,
+        walk.need_named: 0.8,
+        walk.walk: 21.7,
+        removal.remove: 2.4,
+        removal.promotions: 1.2,
     },
-    "sharding": {key_table.insert: 0.5, key_table.find: 0.2, key_table.meet: 0.4},
 }
 #: Processor seconds of the imports of the second process.
 _IMPORTS = 2.0
@@ -158,30 +153,17 @@ def _headers() -> list[bytes]:
 
 
 def _judge(records: Sequence[bytes]) -> None:
-    """Judges four messages: a page founds a cluster, one is a near-duplicate, one is equal, and the first page goes."""
-    store = MemoryStore()
+    """Judges pages: one founds a cluster, one is like it, one is equal, the first one goes; then all expire."""
+    store, decider = MemoryStore(), Decider(Scheme(seed=1).digest)
     compare_records(records[0], records[1:2])
     for number, record in enumerate(records, 1):
-        store.write(fold([(number, record)], store, Decider(Scheme(seed=1).digest)).writes)
-
-
-def _shard(records: Sequence[bytes]) -> None:
-    """Judges each record as a message, with the answer of one shard."""
-    decider = Decider(Scheme(seed=1).digest, shards=1, epoch=1)
-    store = MemoryStore()
-    window = Window(store, decider, 0)
-    for offset, record in enumerate(records):
-        pages = [(offset << PLACE_BITS, record)]
-        window.begin(offset, pages)
-        answers = [answer(Sharding(1, 1), 0, offset, pages, store, decider)]
-        fold_as_judge(pages, window.reader, decider, make_reads=window.reads(answers))
+        store.write(fold([(number, record)], store, decider).writes)
+    expire(Layered(store), decider, after=b"", rows=len(records), before=1 << 62, cause=len(records) + 1, first=0)
 
 
 def warm(needs: Sequence[Need] = ALL) -> None:
     """Runs every kernel of these needs once, on some small pages."""
     with _fewer_collections():
-        if "sharding" in needs:
-            _shard(_headers())
         if "sketching" not in needs:
             _judge(_headers())
             return
@@ -218,7 +200,7 @@ Calls = Mapping[tuple[str, str], Sequence[Any]]
 def _calls() -> Calls:
     """The calls of all kernels that Python has called in this process."""
     found = {}
-    for package in (kernels, rules):
+    for package in (kernels, matching, rules):
         for module in pkgutil.iter_modules(package.__path__):
             for each in vars(import_module(f"{package.__name__}.{module.name}")).values():
                 if signatures := getattr(each, "signatures", None):

@@ -20,18 +20,6 @@ LOG_LOST = (
     f"or {NEW_GENERATION}"
 )
 
-#: Advice where the effects of the judge were deleted, which it keeps for two epochs.
-EFFECTS_GONE = (
-    "create it (neardup topics create) if it is missing, and start judge and shards: the judge writes the effects of "
-    "its last two epochs again, and a shard that needs earlier ones says what to do"
-)
-#: Advice where answers of shards were deleted.
-ANSWERS_GONE = (
-    "create it (neardup topics create) if it is missing, and start judge and shards: if the judge lacks answers, it "
-    "names the shards and what to do"
-)
-
-
 #: What stands in texts for a secret.
 HIDDEN = "***"
 #: User and password before a URL's host; the password may hold an unencoded slash.
@@ -52,33 +40,6 @@ def credentials_in(text: str) -> list[str]:
     users = [found[:-1] for found in _USER.findall(text)]
     passwords = [user.partition(":")[2] or user for user in users]
     return passwords + [value for _, value in _QUERY.findall(text) if len(value) >= _TOKEN_CHARS_MIN]
-
-
-def effects_again(required: int, begin: int) -> str:
-    """Advice where a topic lacks the effects of messages from `required` on.
-
-    The judge restores its newest checkpoint where it has no index, so the advice names what it must start from: with
-    rows behind the required message it never writes these effects.
-
-    Args:
-        required: offset of the first message whose effects are required.
-        begin: first offset of the sketch log; 0: the log is whole, so that the judge can fold it from its start.
-    """
-    checkpoint = (
-        f"restore for it the newest checkpoint that ends at message {required} or before (neardup checkpoint "
-        "list, neardup checkpoint restore --checkpoint NAME)"
-    )
-    if begin:
-        source = f"{checkpoint}; where there is none, {NEW_GENERATION}"
-    else:
-        source = (
-            f"start it once without checkpoints (--checkpoints ''): it folds the log from its start; or {checkpoint}"
-        )
-    return (
-        "the judge must write the effects again, from an earlier index: stop the judge and all shards, delete their "
-        "topic and create it again (neardup topics create), move the judge's index folder away, and "
-        f"{source}. Then start all: no verdict is emitted again"
-    )
 
 
 def how_to_install(extra: str) -> str:

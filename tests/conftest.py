@@ -30,11 +30,10 @@ settings.register_profile("make test-all", _BUSY, derandomize=False, database=_F
 WAITING = ("tests/kafka/", "tests/crash/")
 #: What `make check` runs: the files that find most faults in the least time.
 CORE = (
-    "tests/neardup/clusters/",
     "tests/neardup/index/test_store.py",
+    "tests/neardup/matching/",
     "tests/neardup/pairs/",
     "tests/neardup/rules/",
-    "tests/neardup/search/",
     "tests/neardup/sketch/",
     "tests/neardup/test_fold.py",
     "tests/neardup/test_urls.py",

@@ -27,7 +27,7 @@ OTHERS = {
 #: Settings of the Java clients, topics, and consumer groups.
 EXAMPLES = {
     *("neardup.bootstrap", "neardup.topic", "neardup.generations", "sketches.third", "verdicts.third"),
-    *("neardup.match", "neardup.shard", "neardup.verdicts", "neardup.views"),
+    *("neardup.match", "neardup.verdicts", "neardup.views"),
 }
 #: Its counters look like paths.
 COUNTERS = ROOT / "streams" / "scrapy.py"

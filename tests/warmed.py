@@ -1,4 +1,4 @@
-"""Has the fork server load all kernels that roles and shards call, so that the processes that it forks need not."""
+"""Has the fork server load all kernels that roles call, so that the processes that it forks need not."""
 
 import gc
 
@@ -28,7 +28,7 @@ def fold_a_crawl() -> None:
 
 
 if forked.IN_SERVER:
-    warm(("sketching", "judging", "sharding"))
+    warm(("sketching", "judging"))
     fold_a_crawl()
     assert walk.signatures
     own_version()

@@ -2,7 +2,6 @@
 
     python deploy/demo/demo_kafka.py FOLDER            # ends by itself
     python deploy/demo/demo_kafka.py FOLDER --stay     # Kafka and the roles run on until Ctrl-C, to be tried by hand
-    python deploy/demo/demo_kafka.py FOLDER --shards 4 # four shards and a judge take the place of the matcher
 
 FOLDER is made, and only files below it are written; what an earlier run of this demo left there is replaced. Kafka's
 jars come from Maven's registry, once. Everything listens on 127.0.0.1 and ends with this process, however that ends.
@@ -22,7 +21,7 @@ import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from types import ModuleType
@@ -196,18 +195,6 @@ def run_consumer(program: Path) -> None:
         console.print(f"    {url}\n      {other}")
 
 
-def roles_of(folder: Path, shards: int) -> Iterator[tuple[str, str, Sequence[str]]]:
-    """Name, log and arguments of each role."""
-    state = ("--state", str(folder / "state"))
-    yield "sketch", "sketch.log", ()
-    if not shards:
-        yield "match", "match.log", state
-        return
-    yield "judge", "judge.log", (*state, "--shards", str(shards))
-    for number in range(shards):
-        yield "shard", f"shard-{number}.log", (*state, "--shards", str(shards), "--only", str(number))
-
-
 def stay(settings: Settings, program: Path, roles: list[Role]) -> None:
     console.print(f"\nKafka and the roles run on at {settings.bootstrap}. In another terminal, for instance:")
     console.print(f"  {NEARDUP} verdicts --bootstrap {settings.bootstrap} --kind near_duplicate")
@@ -221,26 +208,24 @@ def stay(settings: Settings, program: Path, roles: list[Role]) -> None:
 
 
 @contextmanager
-def running(folder: Path, cluster: Any, shards: int) -> Iterator[tuple[Settings, list[Role]]]:
-    """Kafka with its topics, a sketcher and a matcher, or shards and a judge; all of it has ended afterwards."""
+def running(folder: Path, cluster: Any) -> Iterator[tuple[Settings, list[Role]]]:
+    """Kafka with its topics, a sketcher and a matcher; all of it has ended afterwards."""
     with ExitStack() as held:
         held.enter_context(cluster)
-        settings = Settings(bootstrap=cluster.bootstrap, shards=shards)
+        settings = Settings(bootstrap=cluster.bootstrap)
         console.print(f"Kafka runs at {settings.bootstrap}")
-        sizes = Sizes(partitions=PARTITIONS, shards=max(1, shards))
-        made = topics.create(Admin(Connection(settings.bootstrap)), settings.topics, sizes)
+        made = topics.create(Admin(Connection(settings.bootstrap)), settings.topics, Sizes(partitions=PARTITIONS))
         console.print(f"topics: {', '.join(made)}")
         seed = str(secrets.randbits(64))
         roles = []
-        for name, log, arguments in roles_of(folder, shards):
-            roles.append(Role(name, settings.bootstrap, folder / log, seed, *arguments))
+        for name, *arguments in (("sketch",), ("match", "--state", str(folder / "state"))):
+            roles.append(Role(name, settings.bootstrap, folder / f"{name}.log", seed, *arguments))
             held.callback(roles[-1].stop)
-        what = f"a sketcher, {shards} shards and a judge" if shards else "a sketcher and a matcher"
-        console.print(f"{what} run; their logs: {folder}/*.log")
+        console.print(f"a sketcher and a matcher run; their logs: {folder}/*.log")
         yield settings, roles
 
 
-def run(folder: Path, *, staying: bool, shards: int) -> None:
+def run(folder: Path, *, staying: bool) -> None:
     crawl = pack(folder)
     stream = folder / "stream"
     shutil.rmtree(stream, ignore_errors=True)
@@ -249,7 +234,7 @@ def run(folder: Path, *, staying: bool, shards: int) -> None:
     try:
         cluster = broker.Cluster(stream / "kafka")
         console.print("starting Kafka")
-        with running(stream, cluster, shards) as (settings, roles):
+        with running(stream, cluster) as (settings, roles):
             began = time.monotonic()
             crawler = Crawler(crawl, settings)
             console.print(f"publishing {crawl}\n")
@@ -265,15 +250,13 @@ def run(folder: Path, *, staying: bool, shards: int) -> None:
     except broker.BrokerFailed as error:
         raise Broken(str(error)) from None
     shutil.rmtree(stream / "kafka", ignore_errors=True)
-    again = "make demo-kafka STAY=1" + (f" SHARDS={shards}" if shards else "")
-    console.print(f"\nEverything has ended. To have it stay, and to try it by hand: {again}")
+    console.print("\nEverything has ended. To have it stay, and to try it by hand: make demo-kafka STAY=1")
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--stay", action="store_true", help="run on until Ctrl-C")
-    parser.add_argument("--shards", type=int, default=0, help="shards beside a judge; 0: one matcher")
     given = parser.parse_args()
 
     def leave(*_: object) -> None:
@@ -283,7 +266,7 @@ def main() -> int:
     given.folder.mkdir(exist_ok=True)
     logging.getLogger("neardup.kafka").setLevel(logging.ERROR)  # a young broker makes its clients wait, and they say so
     try:
-        run(given.folder, staying=given.stay, shards=given.shards)
+        run(given.folder, staying=given.stay)
     except KeyboardInterrupt:
         console.print("\nended")
         return 0 if given.stay else 130

@@ -110,7 +110,7 @@ PIPELINE = (
     Panel(
         "Lag by role",
         [("neardup:lag_records", "{{role}}")],
-        about="sketch: pages. match, shard: messages of the log, each of up to 512 pages. views: verdicts.",
+        about="sketch: pages. match: messages of the log, each of up to 512 pages. views: verdicts.",
     ),
     Panel("Bytes consumed", by("role", rate(M.bytes)), "Bps"),
     Panel(
@@ -133,24 +133,6 @@ PIPELINE = (
         "percentunit",
         stacked=True,
         about=f"{', '.join(STEPS['match'])}.",
-    ),
-    Panel(
-        "Lag of each shard",
-        [(f"min by (shard) ({M.shard_lag})", "shard {{shard}}")],
-        about="Messages of the log that the shard has not answered. Where it runs twice, the smaller lag counts.",
-    ),
-    Panel(
-        "Shards that the judge waits for",
-        [(f"max by (shard) ({M.answers_awaited})", "shard {{shard}}")],
-        "bool_yes_no",
-        about="For more than 5 s. Meanwhile there are no verdicts.",
-    ),
-    Panel(
-        "Time of shards by step",
-        steps("shard"),
-        "percentunit",
-        stacked=True,
-        about=f"{', '.join(STEPS['shard'])}.",
     ),
 )
 

@@ -123,20 +123,6 @@ def alerts(pace: RuleDurations) -> Iterator[Alert]:
         "The matcher is {{ $value }} messages of up to 512 pages behind the sketch log.",
     )
     yield Alert(
-        "NeardupShardAwaited",
-        f"max by (shard) ({M.answers_awaited}) == 1",
-        pace.wait,
-        "critical",
-        "The judge waits for answers of shard {{ $labels.shard }}, and emits no verdicts.",
-    )
-    yield Alert(
-        "NeardupShardLag",
-        f"min by (shard) ({M.shard_lag}) > 1000",
-        pace.wait,
-        "warning",
-        "Shard {{ $labels.shard }} is {{ $value }} messages of up to 512 pages behind the sketch log.",
-    )
-    yield Alert(
         "NeardupLatency",
         "neardup:verdict_latency_seconds:p99 > 60",
         pace.wait,

@@ -42,7 +42,6 @@ GROUPS: Sequence[tuple[str, Sequence[Entry]]] = (
             Entry("Install on Kubernetes", "kubernetes.html", "helm/neardup/README.md"),
             Entry("Publish and read from Java", "java.html", "deploy/java/README.md"),
             Entry("Plan capacity", "plan-capacity.html", "deploy/plan-capacity.md"),
-            Entry("Scale past one matcher", "scale-with-shards.html", "deploy/scale-with-shards.md"),
             Entry("Operate", "operate.html", "deploy/operate.md"),
             Entry("Respond to alerts", "alerts.html", "deploy/monitoring/README.md"),
             Entry("Back up and restore", "back-up-and-restore.html", "deploy/back-up-and-restore.md"),

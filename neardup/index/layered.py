@@ -3,7 +3,7 @@
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 
-from neardup.index.column_families import Family, Reader, Store, Writes
+from neardup.index.column_families import Family, Reader, Writes
 
 _SCAN_ROWS = 1024
 
@@ -57,25 +57,3 @@ class Layered:
         while end < len(ordered) and ordered[end].startswith(prefix):
             end += 1
         return ordered[start:end]
-
-
-class Deferred(Layered):
-    """A `Store` that keeps what is written, and reads as if it were in `store`, until `settle` writes it there."""
-
-    def __init__(self, store: Store) -> None:
-        super().__init__(store)
-        self._writable = store
-
-    def write(self, writes: Writes) -> None:
-        self.add(writes)
-
-    def settle(self) -> None:
-        """Writes all changes in one atomic batch."""
-        self._writable.write(self.changes)
-        self.clear()
-
-    def flush(self) -> None:
-        self._writable.flush()
-
-    def close(self) -> None:
-        self._writable.close()

@@ -8,12 +8,9 @@
 import hashlib
 import struct
 
-import numpy as np
-
 from neardup.errors import CorruptRecord
-from neardup.index.rows import rows_of_array
 from neardup.rules.key_families import KeyFamily
-from neardup.rules.siblings import COUNT_MAX, Siblings, Traits
+from neardup.rules.siblings import COUNT_MAX, Siblings
 from neardup.sketch.header import Header
 from neardup.urls import USER_FOLDERS, owner_of
 
@@ -26,23 +23,6 @@ FORMAT = 1
 
 def encode(siblings: Siblings) -> bytes:
     return _ROW.pack(FORMAT, *siblings)
-
-
-def encode_first(tail: int, titling: int, place: int) -> bytes:
-    """Encodes the row of a naming that only one page has."""
-    return _ROW.pack(FORMAT, 0, 1, 0, 0, tail, titling, place)
-
-
-def encode_firsts(headers: np.ndarray) -> list[bytes]:
-    """Encodes the rows of namings that only one page each has. headers: HEADER[pages]."""
-    out = np.zeros(len(headers), dtype=_FIRST)
-    out["format"], out["counts"] = FORMAT, (0, 1, 0, 0)
-    for name in Traits._fields:
-        out[name] = headers[name]
-    return rows_of_array(out)
-
-
-_FIRST = np.dtype([("format", "u1"), ("counts", "u1", 4), *((name, "<u8") for name in Traits._fields)])
 
 
 def decode(row: bytes) -> Siblings:

@@ -14,10 +14,7 @@ Every row starts with a format byte; an unknown one raises CorruptRecord. Number
 """
 
 import struct
-from collections.abc import Sequence
 from typing import NamedTuple
-
-import numpy as np
 
 from neardup.errors import CorruptRecord
 from neardup.rules.key_families import KeyFamily
@@ -84,10 +81,10 @@ class UrlRow(NamedTuple):
     page_id: page id of the latest fetch that was not unchanged, stale or rejected.
     cluster: id of the URL's cluster; 0 without meaning if the URL is gone.
     member: page id with which the URL joined the cluster; 0 for a representative, and if the URL is gone.
-    standing: verdict of a member at its last verification (`neardup.clusters.membership.standing_of`).
+    standing: verdict of a member at its last verification (`neardup.matching.kernels.clusters.standing_of`).
     newest: greatest clamped fetch time, ms. seen: log time of the last record, ms.
-    notes: clusters that the URL represented before, the oldest first (`neardup.clusters.reclaiming`); only a row of
-        format 2 has notes.
+    notes: clusters that the URL represented before, the oldest first (`neardup.matching.kernels.notes`); only a
+        row of format 2 has notes.
     """
 
     page_id: int
@@ -112,21 +109,7 @@ def encode_url(page_id: int, cluster: int, member: int, standing: Kind, newest: 
     return _URL.pack(1, _CODES[standing], page_id, cluster, member, newest, seen)
 
 
-def encode_founder_urls(page_ids: np.ndarray, newest: np.ndarray, seen: np.ndarray) -> list[bytes]:
-    """Encodes the rows of URLs whose pages each founded a cluster: `encode_url` of many. All int64[pages]."""
-    out = np.zeros(len(page_ids), dtype=_FOUNDER_URL)
-    out["format"], out["standing"], out["page_id"], out["cluster"] = 1, _CODES[Kind.UNIQUE], page_ids, page_ids
-    out["newest"], out["seen"] = newest, seen
-    return rows_of_array(out)
-
-
 _URL = struct.Struct(">BBQQQqq")
-_FOUNDER_URL = np.dtype(
-    [
-        *(("format", "u1"), ("standing", "u1"), ("page_id", ">u8"), ("cluster", ">u8"), ("member", ">u8")),
-        *(("newest", ">i8"), ("seen", ">i8")),
-    ]
-)
 _SEEN = struct.Struct(">q")  # the last of these
 
 
@@ -180,31 +163,6 @@ class ClusterRow(NamedTuple):
 
 
 _CLUSTER = struct.Struct(">BQ16sQIIQ16s")
-
-
-def encode_new_cluster(founder: int, url_hash: bytes, content_of: int, named_canonical: bytes) -> bytes:
-    """Encodes the row of a cluster that has only its founder."""
-    return _CLUSTER.pack(1, founder, url_hash, founder, 1, 1, content_of, named_canonical)
-
-
-def encode_new_clusters(founders: np.ndarray, url_hashes: np.ndarray, named_canonical: Sequence[bytes]) -> list[bytes]:
-    """Encodes the rows of clusters that have only their founders, without a page of the same main content.
-
-    founders: page ids, int64[pages]; url_hashes: V16[pages].
-    """
-    out = np.zeros(len(founders), dtype=_NEW_CLUSTER)
-    out["format"], out["founding"], out["current"], out["url"] = 1, founders, founders, url_hashes
-    out["size"], out["revision"], out["content_of"] = 1, 1, NO_PAGE
-    out["named_canonical"] = np.frombuffer(b"".join(named_canonical), dtype="V16")
-    return rows_of_array(out)
-
-
-_NEW_CLUSTER = np.dtype(
-    [
-        *(("format", "u1"), ("founding", ">u8"), ("url", "V16"), ("current", ">u8"), ("size", ">u4")),
-        *(("revision", ">u4"), ("content_of", ">u8"), ("named_canonical", "V16")),
-    ]
-)
 
 
 def decode_cluster(row: bytes) -> ClusterRow:
@@ -288,34 +246,6 @@ class DigestRow(NamedTuple):
 
 
 _DIGEST = struct.Struct(">BIQIQ")
-
-
-def encode_new_digest(page_id: int, check: int) -> bytes:
-    """Encodes the row of a digest with its first page."""
-    return _DIGEST.pack(1, 1, page_id, 1, check) + page_id.to_bytes(6, "big")
-
-
-def encode_new_digests(page_ids: np.ndarray, checks: Sequence[int]) -> list[bytes]:
-    """Encodes the rows of digests, each with its first page. page_ids: int64[pages]."""
-    out = np.zeros(len(page_ids), dtype=_NEW_DIGEST)
-    out["format"], out["live"], out["rest"], out["refs"] = 1, 1, page_ids, 1
-    out["check"] = checks
-    out["page"] = page_ids.astype(">u8").view(np.uint8).reshape(-1, 8)[:, 2:]
-    return rows_of_array(out)
-
-
-_NEW_DIGEST = np.dtype(
-    [
-        *(("format", "u1"), ("live", ">u4"), ("rest", ">u8"), ("refs", ">u4"), ("check", ">u8")),
-        ("page", "u1", 6),
-    ]
-)
-
-
-def rows_of_array(rows: np.ndarray) -> list[bytes]:
-    """Returns the items of a structured array as bytes."""
-    out: list[bytes] = rows.view(f"V{rows.itemsize}").tolist()
-    return out
 
 
 def decode_digest(row: bytes) -> DigestRow:

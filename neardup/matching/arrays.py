@@ -8,6 +8,7 @@ from neardup.decider import Decider
 from neardup.index import posting_rows, sketch_rows
 from neardup.kernels.pairs import COLUMNS, FIELDS
 from neardup.limits import DAY_MS
+from neardup.matching.batch_records import Pages
 from neardup.matching.kernels import lists, rows
 from neardup.matching.kernels.clusters import CLUSTER, URL
 from neardup.matching.kernels.judge import CLAIM, COMBINED_C_MIN, COUNTS, EMIT, RECLAIM_MS, TRACE, Judge
@@ -27,7 +28,6 @@ from neardup.rules.posted_keys import (
 )
 from neardup.rules.records import RULING, SIBLINGS, pairs_view
 from neardup.rules.rulings import tables_of
-from neardup.search.batch_records import Pages
 from neardup.sketch.header import log_length
 from neardup.sketch.layout import RecordKind, RecordSection, field_at
 from neardup.urls import url_hash

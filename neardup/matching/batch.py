@@ -10,6 +10,7 @@ from neardup.errors import InvariantBroken
 from neardup.index.column_families import Family, Reader
 from neardup.index.naming_rows import key_of
 from neardup.matching.arrays import judge_of, longer, power, rows_of
+from neardup.matching.batch_records import Pages
 from neardup.matching.faults import fault
 from neardup.matching.kernels import removal, rows, walk
 from neardup.matching.store_keys import corrupt, keys_of
@@ -17,7 +18,6 @@ from neardup.matching.verdict_columns import VerdictColumns
 from neardup.pairs.scoring import pair_scratch
 from neardup.parallel import spread
 from neardup.rules.records import pairs_view
-from neardup.search.batch_records import Pages
 from neardup.sketch.header import Header
 from neardup.sketch.layout import HEADER
 from neardup.urls import url_hash

@@ -10,6 +10,7 @@ import numpy as np
 from neardup.decider import Decider
 from neardup.index.column_families import Family
 from neardup.matching.batch import Found, Walk
+from neardup.matching.batch_records import Pages
 from neardup.matching.batch_verdicts import BatchVerdicts
 from neardup.pairs.pair import Pair
 from neardup.pairs.scoring import pairs_of
@@ -17,7 +18,6 @@ from neardup.rules import Ruling
 from neardup.rules.base import ruling_of
 from neardup.rules.posted_keys import families_of
 from neardup.rules.siblings import Siblings
-from neardup.search.batch_records import Pages
 from neardup.sketch.header import Header
 
 

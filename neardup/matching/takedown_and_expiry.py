@@ -18,8 +18,8 @@ from neardup.index.column_families import Family, Reader, Writes
 from neardup.index.layered import Layered
 from neardup.index.rows import UrlRow, decode_url, seen_of
 from neardup.matching.batch import Walk
+from neardup.matching.batch_records import Pages
 from neardup.matching.verdict_columns import verdicts_of
-from neardup.search.batch_records import Pages
 from neardup.sketch.header import Header
 from neardup.sketch.takedown_hashes import Named, Takedown
 from neardup.verdict import TAKEN_DOWN, Kind, Verdict

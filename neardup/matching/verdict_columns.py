@@ -343,7 +343,7 @@ class _Maker:
         return out
 
     def _proof(self, row: Any) -> Evidence:
-        """Evidence with another page. The order of its fields is that of `neardup.clusters.evidence`."""
+        """Evidence with another page. The order of its fields is that of stored verdicts."""
         form = row.form
         if form == _BEST:
             out = self._of_pair(row)

@@ -42,11 +42,7 @@ def keeps_the_same(one: Decider, other: Decider) -> bool:
         return False
     if rule_of(one).reads_tapes != rule_of(other).reads_tapes:
         return False  # they exclude different thin pages
-    if (one.shards, one.epoch) != (other.shards, other.epoch):
-        return False
-    # Shards and restarted windows do not read the control records that change a decider.
-    shapes = (Shapes.INDEX, Shapes.CANDIDATES) if one.epoch else (Shapes.INDEX,)
-    return all(getattr(one, name) == getattr(other, name) for name in shaping(*shapes) if name != "rule")
+    return all(getattr(one, name) == getattr(other, name) for name in shaping(Shapes.INDEX) if name != "rule")
 
 
 def similarity_keys(header: Header, decider: Decider) -> list[bytes]:

@@ -101,15 +101,6 @@ def scan(
             high=256,
         ),
     ] = THREADS,
-    shard_processes: Annotated[
-        int,
-        Number(
-            "Processes that find and compare candidates, beside this one; 0: this one does. A state keeps its shards.",
-            "--shard-processes",
-            low=0,
-            high=256,
-        ),
-    ] = 0,
     quiet: Quiet = False,
 ) -> int:
     """Judge the pages of files, each against all before it.
@@ -132,12 +123,12 @@ def scan(
 
     raise_open_files()
     shadowed = numbers_of(shadow_numbers)
-    announce_compiler("sketching", "judging", *(("sharding",) if shard_processes else ()), quiet=quiet)
+    announce_compiler("sketching", "judging", quiet=quiet)
     silent = quiet or as_json or out == "-"
     with (
         SketchProcesses(threads) as processes,  # first: they must not inherit what belongs to the state
         ScanDirectory.open(
-            None if memory else state, scheme=scheme, decider=decider, new_decider=new_decider, shards=shard_processes
+            None if memory else state, scheme=scheme, decider=decider, new_decider=new_decider
         ) as opened,
     ):
         for message in opened.messages:

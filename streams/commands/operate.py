@@ -68,9 +68,7 @@ def create_topics(
     from streams.kafka.topics import Sizes, create
     from streams.roles.own_generation import control_topic
 
-    sizes = Sizes(
-        partitions=partitions, shards=max(1, given.shards), replicas=replicas, compact_verdicts=compact_verdicts
-    )
+    sizes = Sizes(partitions=partitions, replicas=replicas, compact_verdicts=compact_verdicts)
     made = create(_admin(given), given.topics, sizes)
     control = control_topic(given, "topics")
     if control.create(replicas):
@@ -108,10 +106,10 @@ def check_topics(
         _send_page(given, timeout, as_json)
         return 0
 
-    from streams.kafka.topics import Sizes, check
+    from streams.kafka.topics import check
     from streams.roles.own_generation import control_topic
 
-    problems = [str(each) for each in check(_admin(given), given.topics, Sizes(shards=max(1, given.shards)))]
+    problems = [str(each) for each in check(_admin(given), given.topics)]
     problems += filter(None, [control_topic(given, "topics").problem()])
     for problem in problems:
         echo(problem)

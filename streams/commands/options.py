@@ -209,15 +209,6 @@ AsJson = Annotated[bool, Opt("Print JSON on standard output.", "--json")]
 Quiet = Annotated[bool, Opt("Print no progress and no summary.", "--quiet", "-q")]
 Threads = Annotated[int, Number("Threads of the kernels.", "--threads", low=1, high=256)]
 Workers = Annotated[int, Number("Processes.", "--workers", low=1, high=256)]
-ShardProcesses = Annotated[
-    int | None,
-    Number(
-        "Processes that run the shards, beside this one; 0: `neardup shard` runs them.",
-        "--shard-processes",
-        low=0,
-        high=256,
-    ),
-]
 Seed = Annotated[int, Number("Random seed of samples, splits and intervals.", "--seed", low=0, high=SEED_MAX)]
 Seeds = Annotated[int, Number("Cross-validations of each learner.", "--seeds", low=1, high=99)]
 Folds = Annotated[int, Number("Folds of each cross-validation.", "--folds", low=2, high=100)]
@@ -311,7 +302,6 @@ PANELS: Mapping[str, Sequence[str]] = {
     "Batches": ("batch_pages", "batch_ms", "inflight_batches", "threads"),
     "Matching": ("state", "match_messages", "flush_ms", "transaction_timeout_ms", "transaction_deadline_ms"),
     "Decider": ("decider.rule", "decider.sites", "set"),
-    "Shards": ("shards", "epoch", "candidates_topic", "effects_topic"),
     "Checkpoints": ("checkpoints", "checkpoint_messages", "checkpoints_kept"),
     "Audits and shadow rules": ("audit_rate", "shadow", "shadow_set"),
     "Monitoring": (
@@ -323,13 +313,12 @@ TOPICS = PANELS["Connection and topics"]
 PAGES = ("codec", "body_ref_prefixes", "message_bytes_max")
 SKETCHES = ("body_bytes_max",)
 DECIDER = PANELS["Decider"]
-SHARDS = PANELS["Shards"]
 CHECKPOINTS = PANELS["Checkpoints"]
 MONITORING = PANELS["Monitoring"][:-2]
 TRACING = PANELS["Monitoring"][-2:]
 SKETCH = (*TOPICS, *PAGES, *PANELS["Batches"], *SKETCHES, *MONITORING, *TRACING)
 MATCH = (
-    *(*TOPICS, *SKETCHES, *PANELS["Matching"], *CHECKPOINTS, *DECIDER, *SHARDS),
+    *(*TOPICS, *SKETCHES, *PANELS["Matching"], *CHECKPOINTS, *DECIDER),
     *(*PANELS["Audits and shadow rules"], *MONITORING, *TRACING),
 )
 #: Settings that stand first in the help, outside the panels.
@@ -397,7 +386,6 @@ if TYPE_CHECKING:  # classes that are made at run time are no types
     SketchFlags = SettingFlags
     MatchFlags = SettingFlags
     RunFlags = SettingFlags
-    ShardFlags = SettingFlags
     PublishFlags = SettingFlags
     DecisionFlags = SettingFlags
     CheckTopicFlags = SettingFlags
@@ -418,18 +406,14 @@ else:
     SketchFlags = flags(*SKETCH)
     MatchFlags = flags(*MATCH)
     RunFlags = flags(*SKETCH, *MATCH)
-    ShardFlags = flags(
-        *(*TOPICS, *SKETCHES, "state", "flush_ms", "threads", "message_bytes_max"),
-        *(*CHECKPOINTS, *DECIDER, *SHARDS, *MONITORING),
-    )
     PublishFlags = flags(*CONNECTION, "pages_topic", *PAGES, *TRACING)
     DecisionFlags = flags(*TOPICS)
-    CheckTopicFlags = flags(*TOPICS, *SHARDS, "codec")
+    CheckTopicFlags = flags(*TOPICS, "codec")
     GenerationFlags = flags(*CONNECTION, "pages_topic", "sketches_topic", "verdicts_topic")
-    RemoveFlags = flags(*CONNECTION, "rejected_topic", "sketches_topic", "verdicts_topic", *SHARDS[2:])
+    RemoveFlags = flags(*CONNECTION, "rejected_topic", "sketches_topic", "verdicts_topic")
     CheckpointFlags = flags("checkpoints")
     MakeCheckpointFlags = flags("checkpoints", "checkpoints_kept")
-    ReplayFlags = flags(*TOPICS, "checkpoints", *SKETCHES, "threads", *DECIDER, *SHARDS[:2])
+    ReplayFlags = flags(*TOPICS, "checkpoints", *SKETCHES, "threads", *DECIDER)
     ViewsFlags = flags(
         *(*CONNECTION, "views_state", "views_metrics", "verdicts_topic", "audit_topic", "sketches_of"),
         *("sketches_topic", "pages_topic", "codec", "body_ref_prefixes", *DECIDER),

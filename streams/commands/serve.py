@@ -331,8 +331,7 @@ def _unreached(settings: Settings, scan: Path | None) -> list[str]:
         "out: `neardup views --rebuild` after that",
         "texts that an index keeps: its client hides a page whose verdict is `gone`; delete the text where its reason "
         "is `taken down`",
-        "earlier checkpoints, until the matcher has taken the pages down: then it makes another one and removes them "
-        "(shards: two epochs later)",
-        "bytes of topics of an audit, of `candidates` and of `effects` (with shards), until their retention; bodies "
-        "that `neardup publish --bodies` stored: delete them there",
+        "earlier checkpoints, until the matcher has taken the pages down: then it makes another one and removes them",
+        "bytes of topics of an audit, until their retention; bodies that `neardup publish --bodies` stored: delete "
+        "them there",
     ]

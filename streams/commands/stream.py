@@ -1,7 +1,5 @@
 """Commands that run the stream on Kafka, or fill it."""
 
-import re
-from collections.abc import Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Annotated
@@ -20,14 +18,12 @@ from streams.commands.options import (
     PublishFlags,
     RequiredPages,
     RunFlags,
-    ShardFlags,
-    ShardProcesses,
     SketchFlags,
     inputs,
     must_exist,
 )
 from streams.commands.output import bar, complain, echo, print_json
-from streams.config.settings import SHARDS_MAX, Settings
+from streams.config.settings import Settings
 from streams.errors import WrongUsage
 
 Standby = Annotated[bool, Opt("Follow the log while another one with this option is active; then take over.")]
@@ -71,94 +67,12 @@ def match(
     once.
     """
     given = settings.read("match")
-    if given.is_sharded:
-        raise WrongUsage(
-            f"the generation has {given.shards} shards: run `neardup judge` with the same options, beside "
-            "`neardup shard`; or set shards to 0, for a generation of one matcher"
-        )
-    _judge(given, standby=standby, new_decider=new_decider, accept_lost_verdicts=accept_lost_verdicts)
 
-
-@command(STREAM, "NEARDUP_SEED_FILE=seed neardup judge --shards 16 --state DIR")
-def judge(
-    *, standby: Standby = False, accept_lost_verdicts: AcceptLost = False, settings: MatchFlags = MatchFlags.NONE
-) -> None:
-    """Run the judge of shards, in place of the matcher.
-
-    Run the judge of shards: the log and the shards' answers in, verdicts out, exactly once.
-
-    It takes the place of `neardup match` in a generation with shards, and waits until all of them have answered. With
-    --standby, one judge is active and the others follow it, each with a state directory of its own.
-    """
-    given = settings.read("match")
-    if not given.is_sharded:
-        raise WrongUsage("the generation has no shards to judge for: name their number by --shards or NEARDUP_SHARDS")
-    _judge(given, standby=standby, accept_lost_verdicts=accept_lost_verdicts)
-
-
-def _judge(settings: Settings, **decisions: bool) -> None:
     from streams.roles.match_start import run_matcher
     from streams.roles.runtime import serving
 
-    with serving(settings, "match") as runtime:
-        run_matcher(settings, runtime, **decisions)
-
-
-def numbers_of(text: str) -> tuple[int, ...]:
-    """Numbers of shards, as 0-3 or 0,2,5-7. Raises WrongUsage."""
-    found: set[int] = set()
-    for part in text.split(","):
-        ends = re.fullmatch(r"\s*([0-9]{1,4})(?:-([0-9]{1,4}))?\s*", part)
-        first, last = (int(ends[1]), int(ends[2] or ends[1])) if ends else (1, 0)
-        if not first <= last < SHARDS_MAX:
-            raise WrongUsage(f"{text[:40]!r}: numbers of shards from 0 to {SHARDS_MAX - 1}, as 0-3 or 0,2,5-7")
-        found.update(range(first, last + 1))
-    return tuple(sorted(found))
-
-
-@command(
-    STREAM,
-    "NEARDUP_SEED_FILE=seed neardup shard --shards 16 --only 0-3 --state DIR",
-    "neardup shard --shards 16 --state DIR --checkpoints s3://bucket/neardup",
-    "neardup shard --shards 16 --only 4-7 --state DIR --checkpoints s3://bucket/neardup",
-)
-def shard(
-    *,
-    only: Annotated[
-        str | None,
-        Opt(
-            "Run only these shards, as 0-3 or 0,2,5-7. By default Kafka shares all of them among the processes that "
-            "run this command without this option.",
-            metavar="LIST",
-        ),
-    ] = None,
-    answer_from: Annotated[
-        int | None,
-        Number("Answer again from this message of the log on, if its answer was lost.", "--answer-from", low=0),
-    ] = None,
-    settings: ShardFlags = ShardFlags.NONE,
-) -> None:
-    """Run some shards, which find candidates for a judge.
-
-    Run some shards: they find and score the candidates that `neardup judge` decides.
-
-    Each shard has an index of its own, in the folder DIR.shards, and checkpoints of its own. A shard may run in any
-    process, and in several at once: verdicts do not depend on it. Without --only, the shards of a process that ends
-    move to other processes within seconds: each continues from its folder there, or from its newest checkpoint.
-    SIGTERM stops the shards after their batch.
-    """
-    numbers: Sequence[int] | None = None if only is None else numbers_of(only)
-    given = settings.read("shard")
-
-    from streams.roles.runtime import serving
-    from streams.roles.shard_process import run_shards
-
-    if not given.is_sharded:
-        raise WrongUsage("the number of the generation's shards is not set: name it by --shards or NEARDUP_SHARDS")
-    if numbers and numbers[-1] >= given.shards:
-        raise WrongUsage(f"shard {numbers[-1]} is to run, and the generation has shards 0 to {given.shards - 1}")
-    with serving(given, "shard") as runtime:
-        run_shards(given, runtime, shards=numbers, answer_from=answer_from)
+    with serving(given, "match") as runtime:
+        run_matcher(given, runtime, standby=standby, new_decider=new_decider, accept_lost_verdicts=accept_lost_verdicts)
 
 
 @command(STREAM, "neardup run --bootstrap 127.0.0.1:9092 --state DIR")
@@ -166,16 +80,14 @@ def run(
     *,
     new_decider: NewDecider = False,
     accept_lost_verdicts: AcceptLost = False,
-    shard_processes: ShardProcesses = None,
     settings: RunFlags = RunFlags.NONE,
 ) -> None:
     """Run sketcher and matcher in one process.
 
     Run sketcher and matcher in one process: for trying the stream, and for small deployments.
 
-    With --shards N, the matcher is the judge of N shards, which run in processes beside this one. It starts again by
-    itself after a call to Kafka that hangs, or a long silence of Kafka; any other error ends it. Without NEARDUP_SEED,
-    the seed of a new state directory is drawn at random and kept there.
+    It starts again by itself after a call to Kafka that hangs, or a long silence of Kafka; any other error ends it.
+    Without NEARDUP_SEED, the seed of a new state directory is drawn at random and kept there.
     """
     given = _with_seed(settings.read())
 
@@ -183,13 +95,7 @@ def run(
     from streams.roles.single_process import run_and_start_again
 
     with serving(given, "run") as runtime:
-        run_and_start_again(
-            given,
-            runtime,
-            new_decider=new_decider,
-            accept_lost_verdicts=accept_lost_verdicts,
-            shard_processes=shard_processes,
-        )
+        run_and_start_again(given, runtime, new_decider=new_decider, accept_lost_verdicts=accept_lost_verdicts)
 
 
 def _with_seed(settings: Settings) -> Settings:
@@ -260,7 +166,6 @@ def publish(
 @command(
     OPERATE,
     "neardup backfill --generation second --rule tape",
-    "neardup backfill --generation second --shards 16 --sketches-of ''",
     "neardup backfill --generation second --body-bytes-max 1000000 --rate 500 --threads 1 --once",
     "neardup backfill --generation second crawl-2024.warc.gz crawl-2025.warc.gz",
     codes="Exit codes: 0 caught up, 1 an error, 2 wrong usage, 130 stopped before (the same command continues).",
@@ -273,7 +178,6 @@ def backfill(
     rate: Annotated[float, Number("Most pages a second; 0: no limit.", "--rate", low=0)] = 0.0,
     once: Annotated[bool, Opt("End when it has caught up, instead of following the live topic.")] = False,
     read_pages: Annotated[bool, Opt("Read the pages, even if the existing sketches fit.")] = False,
-    shard_processes: ShardProcesses = None,
     settings: RunFlags = RunFlags.NONE,
 ) -> int:
     """Judge history again, beside the live run.
@@ -298,9 +202,7 @@ def backfill(
         greet(given, "match")
     if not given.generation:
         raise WrongUsage("a backfill fills a generation of its own: name it, as --generation second")
-    chosen = BackfillOptions(
-        archives=archives, rate=rate, once=once, read_pages=read_pages, shard_processes=shard_processes
-    )
+    chosen = BackfillOptions(archives=archives, rate=rate, once=once, read_pages=read_pages)
     if not given.origins.get("state", "").startswith("flag"):
         state = Path(given.state)
         given = replace(given, state=str(state.with_name(f"{state.name}.{given.generation}")))

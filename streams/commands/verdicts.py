@@ -77,7 +77,7 @@ def explain(
     Explain the verdict of a page, and the rejection of each candidate.
 
     The page is judged again, with the index as it was when the page arrived. With --rows, print what the index of a
-    scan, a matcher, a judge or a shard holds: sizes, standings, hot keys, largest clusters; or one URL, page or
+    scan or a matcher holds: sizes, standings, hot keys, largest clusters; or one URL, page or
     cluster. A process may be working in the directory: its last flush is read.
     """
     if rows:

@@ -49,7 +49,7 @@ _TESTS = PREFIX + "TEST_"
 _OTHERS = frozenset(PREFIX + name for name in ("CONFIG", "KAFKA_CACHE", "PLAIN_KERNELS", "VERSION"))
 
 _TABLES = ("decider", "kafka")
-_NEEDED: Mapping[str, tuple[str, ...]] = {"sketch": ("seed",), "match": ("seed",), "shard": ("seed",)}
+_NEEDED: Mapping[str, tuple[str, ...]] = {"sketch": ("seed",), "match": ("seed",)}
 
 
 def load(environ: Mapping[str, str], *, flags: Mapping[str, Any] | None = None, role: str = "") -> Settings:
@@ -253,7 +253,6 @@ class _Given:
             self._together(
                 "different names",
                 *("pages_topic", "rejected_topic", "sketches_topic", "verdicts_topic", "audit_topic"),
-                *(("candidates_topic", "effects_topic") if settings.is_sharded else ()),
             )
         if max(map(len, (*settings.topics, settings.generations_topic))) > TOPIC_CHARS_MAX:
             self._together(

@@ -20,10 +20,10 @@ from neardup.scheme import Scheme
 from streams.config.sites import sites_of
 from streams.errors import HIDDEN, credentials_in, without_credentials
 
-Role = Literal["sketch", "shard", "match", "publish", "verdicts", "topics", "views"]
+Role = Literal["sketch", "match", "publish", "verdicts", "topics", "views"]
 
 #: Roles with a [kafka.ROLE] table; `neardup run` is sketch and match together.
-ROLES = ("sketch", "shard", "match", "publish", "verdicts", "topics", "views")
+ROLES = ("sketch", "match", "publish", "verdicts", "topics", "views")
 PREFIX = "NEARDUP_"
 #: Default ports of the web pages on this machine.
 LABEL_PORT, VIEWS_PORT, ASK_PORT = 8378, 8379, 8380
@@ -34,8 +34,6 @@ BATCH_BYTES, FETCHED_KB_MAX = 32_000_000, 62_500
 ADDRESSES_MAX = 32
 #: How long the topics keep their records, by default.
 PAGES_MS, SKETCHES_MS, VERDICTS_MS = 7 * DAY_MS, 30 * DAY_MS, 30 * DAY_MS
-#: Partitions of one topic that a judge reads together.
-SHARDS_MAX = 1024
 _CORES = min(len(os.sched_getaffinity(0)), 256)
 #: Kafka's limit of a topic's name.
 TOPIC_CHARS_MAX = 249
@@ -154,7 +152,7 @@ CODECS = ("raw", "json", "warc")
 class Topics(NamedTuple):
     """The topics of one generation; all but `pages` carry its name.
 
-    audit: topic of sampled pairs; empty without an audit. candidates, effects: topics between shards and judge.
+    audit: topic of sampled pairs; empty without an audit.
     """
 
     pages: str = "pages"
@@ -162,8 +160,6 @@ class Topics(NamedTuple):
     sketches: str = "sketches"
     verdicts: str = "verdicts"
     audit: str = ""  # none
-    candidates: str = ""  # none
-    effects: str = ""  # none
 
 
 class SettingRow(NamedTuple):
@@ -206,8 +202,6 @@ class Settings:
     rejected_topic: Annotated[_Topic, "Topic of rejected pages"] = "pages.rejected"
     sketches_topic: Annotated[_Topic, "Topic of sketches, the order of the crawl"] = "sketches"
     verdicts_topic: Annotated[_Topic, "Topic of verdicts"] = "verdicts"
-    candidates_topic: Annotated[_Topic, "Topic of the shards' answers to the judge"] = "candidates"
-    effects_topic: Annotated[_Topic, "Topic of the judge's changes for the shards"] = "effects"
     state: Annotated[str, _text(r"[^\0]+", "a folder"), "State directory with the index; one per generation"] = (
         "neardup-state"
     )
@@ -232,14 +226,6 @@ class Settings:
         int, Meta(ge=1_000, le=100_000_000), "Bytes of a body that are sketched; the rest is ignored"
     ] = BODY_BYTES_MAX
     decider_values: Mapping[str, Any] = field(default_factory=dict)
-    shards: Annotated[
-        int,
-        Meta(ge=0, le=SHARDS_MAX),
-        "Virtual shards of the generation, which find candidates for a judge; 0: one matcher does both",
-    ] = 0
-    epoch: Annotated[
-        int, Meta(ge=1, le=10_000), "Messages of the log in an epoch: shards answer from the index of two epochs before"
-    ] = 16
 
     # Performance: changes no verdict.
     batch_pages: Annotated[
@@ -355,14 +341,7 @@ class Settings:
             self._topic(self.sketches_topic, self.sketches_of),
             self._topic(self.verdicts_topic),
             self._topic(self.audit_topic) if self.audit_topic else "",
-            self._topic(self.candidates_topic) if self.is_sharded else "",
-            self._topic(self.effects_topic) if self.is_sharded else "",
         )
-
-    @property
-    def is_sharded(self) -> bool:
-        """Whether the decider names shards, and the matcher is their judge."""
-        return self.shards > 0
 
     @property
     def generations_topic(self) -> str:
@@ -384,8 +363,7 @@ class Settings:
         return Scheme(seed=self.seed, body_bytes_max=self.body_bytes_max)
 
     def decider(self, scheme: Scheme) -> Decider:
-        sharding: dict[str, Any] = {"shards": self.shards, "epoch": self.epoch} if self.is_sharded else {}
-        return Decider(scheme=scheme.digest, **self.decider_values, **sharding)
+        return Decider(scheme=scheme.digest, **self.decider_values)
 
     def kafka(self, role: Role) -> dict[str, str]:
         """librdkafka settings of a role. They hold secrets: pass them to the client only."""

@@ -13,7 +13,6 @@ import secrets
 import socket
 import stat
 from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from urllib.parse import quote
 
@@ -350,7 +349,7 @@ def label_command(
 
 def _judged(corpus: Corpus, decider: Decider, threads: int) -> Iterator[Verdict]:
     """Judges the pages of a corpus by a rule, in memory and in their order."""
-    store, decider = MemoryStore(), replace(decider, shards=1, epoch=0)
+    store = MemoryStore()
     for at in range(0, len(corpus), MESSAGE_PAGES_MAX):
         batch = list(enumerate(corpus.records[at : at + MESSAGE_PAGES_MAX], at))
         outcome = fold(batch, store, decider, threads=threads)

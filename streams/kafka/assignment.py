@@ -1,8 +1,7 @@
 """Membership in a group whose members share the partitions of a topic by Kafka's own assignment.
 
 Nothing is read or committed through it. The matcher that holds the log's one partition is active. Fencing (the
-transactional id) is what prevents two active matchers; the membership only shows a standby when it may take over. A
-process that holds a partition of the topic `candidates` runs the shard of this number; two that run one do no harm.
+transactional id) is what prevents two active matchers; the membership only shows a standby when it may take over.
 """
 
 from collections.abc import Callable

@@ -368,20 +368,9 @@ class KafkaLog(TopicReader):
 
     hear: Callable[[Sequence[tuple[str, bytes | None]] | None], None] | None = None
 
-    def __init__(
-        self,
-        connection: Connection,
-        topic: str,
-        *,
-        committed_only: bool = False,
-        gone: str = NEW_GENERATION,
-        lost: str = LOG_LOST,
-    ) -> None:
-        """committed_only, gone, lost: arguments of TopicReader, for the topic of effects.
-
-        Raises TopicError if the topic has more than one partition.
-        """
-        super().__init__(connection, topic, committed_only=committed_only, gone=gone, lost=lost)
+    def __init__(self, connection: Connection, topic: str) -> None:
+        """Raises TopicError if the topic has more than one partition."""
+        super().__init__(connection, topic, committed_only=False, gone=NEW_GENERATION, lost=LOG_LOST)
         if self.topic.partitions != 1:
             raise TopicError(f"topic {topic} has {self.topic.partitions} partitions; it must have exactly one")
 

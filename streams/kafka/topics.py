@@ -20,11 +20,9 @@ class Sizes:
     replicas: number of replicas of new topics; with three, a write is acknowledged once two replicas have it.
     compact_verdicts: whether a new topic of verdicts keeps the newest verdict of each URL for ever, and no other
         verdict (see COMPACTED).
-    shards: number of virtual shards.
     """
 
     partitions: int = 8
-    shards: int = 1
     replicas: int = 1
     page_bytes_max: int = PAGE_RECORD_BYTES_MAX
     pages_retention_ms: int = PAGES_MS
@@ -113,28 +111,19 @@ class _Plan:
     needs: Sequence[_Need]
 
 
-def _plans(names: Topics, sizes: Sizes, log_retention_ms: int) -> tuple[_Plan, ...]:
-    """Return the plans of all topics. log_retention_ms: present retention of the sketch log."""
+def _plans(names: Topics, sizes: Sizes) -> tuple[_Plan, ...]:
+    """Return the plans of all topics."""
 
     def plan(name: str, partitions: int, *needs: _Need, fixed: str = "") -> _Plan:
         return _Plan(name, partitions, fixed, (*needs, _NO_UNCLEAN))
 
     page_bytes, log_ms, verdicts_ms = sizes.page_bytes_max, sizes.sketches_retention_ms, sizes.verdicts_retention_ms
-    as_log = "it must be kept as long as the sketch log, or shards and judge cannot be restored from their checkpoints"
-    between = (
-        _bytes(1_048_588, LOG_RECORD_BYTES_MIN, "a full record would not fit"),
-        _retention(log_retention_ms, log_retention_ms, as_log),
-        *(_BROKER_TIME, _NO_LIMIT_IN_BYTES, _NO_COMPACTION),
-    )
     audit_kept = "pairs could be deleted before a labeller has seen them"
     of_pages = "it is the log time, and with CreateTime a producer with a wrong clock could write the future"
     for_rejected = "a rejected page of full size, with its reason, would not fit and would stop the sketcher"
     log_kept = "it must cover three intervals between checkpoints, or a lost index cannot be rebuilt"
-    again = "stop judge and shards, delete it, and create it again (neardup topics create)"
     plans = (
         plan(names.audit, 1, _BROKER_TIME, _retention(verdicts_ms, DAY_MS, audit_kept), _NO_COMPACTION),
-        plan(names.candidates, sizes.shards, *between, fixed=f"each virtual shard has a partition of its own: {again}"),
-        plan(names.effects, 1, *between, fixed=f"its one partition has the log's order: {again}"),
         plan(
             names.pages,
             sizes.partitions,
@@ -179,7 +168,7 @@ def create(admin: Admin, names: Topics | None = None, sizes: Sizes | None = None
     Raises TopicError with all problems of existing topics (nothing is created then), BrokerError.
     """
     names, sizes = names or Topics(), sizes or Sizes()
-    plans = _plans(names, sizes, _log_retention_ms(admin, names, sizes))
+    plans = _plans(names, sizes)
     present = admin.topics([plan.name for plan in plans])
     problems = list(_problems(admin, [plan for plan in plans if plan.name in present], present))
     if problems:
@@ -203,16 +192,9 @@ def check(
     larger limits will do, too. Raises BrokerError.
     """
     names, sizes = names or Topics(), sizes or Sizes()
-    plans = _plans(names, sizes, _log_retention_ms(admin, names, sizes))
+    plans = _plans(names, sizes)
     plans = tuple(plan for plan in plans if only is None or plan.name in only)
     return list(_problems(admin, plans, admin.topics([plan.name for plan in plans])))
-
-
-def _log_retention_ms(admin: Admin, names: Topics, sizes: Sizes) -> int:
-    """Of the sketch log where it exists, since topics of shards are kept as long; else what a new one gets."""
-    if names.effects and admin.topics([names.sketches]):
-        return int(admin.settings(names.sketches)["retention.ms"])
-    return sizes.sketches_retention_ms
 
 
 def compacted(admin: Admin, topic: str) -> bool:

@@ -7,7 +7,7 @@ from types import MappingProxyType
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
 
 from neardup.errors import NeardupError
-from streams.errors import EFFECTS_GONE, BrokerError, Fenced, RecordTooLarge, Stopped, Unsettled, verdicts_gone
+from streams.errors import BrokerError, Fenced, RecordTooLarge, Stopped, Unsettled, verdicts_gone
 from streams.kafka.admin import Admin
 from streams.kafka.connection import (
     FENCED,
@@ -22,7 +22,6 @@ from streams.kafka.connection import (
     error_of,
     repeat,
 )
-from streams.kafka.reader import same_topic
 from streams.ports import Committed, TopicIds
 from streams.process.watchdog import Watchdog
 
@@ -67,7 +66,6 @@ class KafkaVerdicts:
         *,
         log_topic: str,
         audit_topic: str = "",
-        effects_topic: str = "",
         group: str,
         transactional_id: str,
         topic_ids: TopicIds = NOWHERE,
@@ -85,13 +83,12 @@ class KafkaVerdicts:
         self._commits = 0
         self._repeated = ""  # the call that was repeated; no transaction may follow it
         self._log, self.topic_ids, self.first = log_topic, topic_ids, ""
-        self._audit_topic, self._effects_topic = audit_topic, effects_topic
+        self._audit_topic = audit_topic
         self._deadline_s = deadline_s
         self._connection = connection
         self._cause = Cause()
         self._watchdog = Watchdog(deadline_s + 3 * TRY_SECONDS_MAX, late=connection.heartbeat)
         self._admin = Admin(connection)
-        self._effects = self._admin.topic(effects_topic) if effects_topic else None
         defaults: dict[str, Setting] = {
             # With the default of 100 ms a transaction mostly waits: 103 transactions/s instead of 240.
             "retry.backoff.ms": 5,
@@ -141,11 +138,10 @@ class KafkaVerdicts:
         next_offset: int,
         audit: Sequence[bytes] = (),
         headers: Mapping[int, Headers] = MappingProxyType({}),
-        effects: Sequence[bytes] = (),
     ) -> None:
         """Commits (key, value) pairs and the next offset of the log in one transaction. Returns after the commit.
 
-        audit, effects: values for these topics, in the same transaction. headers: by index, of some of the pairs.
+        audit: values for its topic, in the same transaction. headers: by index, of some of the pairs.
         Raises Fenced: end the process, because another one owns the stream. Unsettled: refused, or the outcome is
         unknown. RecordTooLarge, BrokerError: remove the cause first. After each of them close this object, make a new
         one, `init` it, and use `committed`. A call that hangs ends the process.
@@ -156,7 +152,6 @@ class KafkaVerdicts:
             topic, key, value, _ = records[place]
             records[place] = (topic, key, value, list(more))
         records += [(self._audit_topic, None, value, None) for value in audit]
-        records += [(self._effects_topic, None, value, None) for value in effects]
 
         what = f"the transaction up to offset {next_offset} of {self._log}"
         if self._repeated:
@@ -257,8 +252,6 @@ class KafkaVerdicts:
         now = self._admin.topics([self.topic], TRY_SECONDS_MAX).get(self.topic)
         if now is None or now.id != self.topic_ids.sink:
             raise verdicts_gone(self.topic, self.topic_ids.sink, now.id if now else None)
-        if self._effects is not None:
-            same_topic(self._admin, self._effects, EFFECTS_GONE, TRY_SECONDS_MAX)
 
     def close(self) -> None:
         """Closes without waiting. The next `init` ends an open transaction."""

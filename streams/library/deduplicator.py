@@ -393,7 +393,7 @@ def open_index(
     Raises:
         BadInput: if no rule has the name `rule`.
         StateError: if `decider` belongs to another scheme, or if the directory has another scheme or decider, is in use
-            by another process, belongs to `neardup match`, has shards, or cannot be written.
+            by another process, belongs to `neardup match`, or cannot be written.
         CorruptRecord: if the log of the directory is damaged.
 
     Example:
@@ -415,11 +415,4 @@ def open_index(
         return Deduplicator(_InMemory(scheme, decider_of(scheme)))
     given = decider_of if required is not None else None
     state = ScanDirectory.open(Path(path), scheme=scheme, decider=given, new_decider=new_decider)
-    if state.first_decider.epoch:
-        state.close()
-        raise StateError(
-            f"{state.path} has {state.first_decider.shards} shards, and open_index runs none: add pages by `neardup "
-            "scan`, query them by `neardup ask`, or scan the same sources into another directory without "
-            "--shard-processes"
-        )
     return Deduplicator(state)

@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import Callable
-from dataclasses import replace
 
 from neardup.errors import BadInput, StateError
 from neardup.wording import counted
@@ -121,25 +120,8 @@ def _must_be_whole(settings: Settings, admin: Admin) -> None:
         f"retention has removed verdicts of generation {name} (topic {topic.name}, partition {partition} begins at "
         f"offset {begin}): clients that read it for the first time would lack them"
     )
-    role = "matcher"
-    if shards := _shards(settings, admin):
-        role, judges = "judge", f"{judges} --shards {shards}"
-        log = admin.topic(settings.topics.sketches)
-        if first := admin.offsets(log, "earliest")[0]:  # no checkpoint serves a replay with shards
-            raise StateError(
-                f"{lost}. A replay with shards folds the log from its first message, and topic {log.name} begins at "
-                f"offset {first}: remove the generation (neardup generation remove {name}), keep verdicts for longer "
-                "(retention.ms of the topic), and backfill it again"
-            )
     raise StateError(
-        f"{lost}. Stop its {role}; write all its verdicts again, with the {role}'s other settings (neardup replay "
-        f"--generation {name}{judges} --to-topic {topic.name}); start its {role}; then neardup generation cutover "
+        f"{lost}. Stop its matcher; write all its verdicts again, with the matcher's other settings (neardup replay "
+        f"--generation {name}{judges} --to-topic {topic.name}); start its matcher; then neardup generation cutover "
         f"{name} --force"
     )
-
-
-def _shards(settings: Settings, admin: Admin) -> int:
-    """The number of shards of a generation; 0 for one matcher."""
-    candidates = replace(settings, shards=1).topics.candidates
-    found = admin.topics([candidates])
-    return found[candidates].partitions if found else 0

@@ -10,7 +10,6 @@ from neardup.errors import BadInput, StateError
 from streams.config.settings import Settings
 from streams.kafka import Admin, Generations
 from streams.kafka.reader import behind
-from streams.kafka.shard_answers import beats_of
 from streams.roles.own_generation import PRESENT, control_topic, presence_of, settings_of, shown
 from streams.roles.runtime import connect, greet
 
@@ -117,12 +116,11 @@ def removed(settings: Settings, name: str) -> list[str]:
     if users:
         raise BadInput(f"generation {shown(name)}: its sketches are judged by {', '.join(users)}; remove these first")
     own, admin = settings_of(settings, recorded, name), Admin(connect(settings, "topics"))
-    topics = [own.topics.verdicts, *topics_between(own, admin)]
+    topics = [own.topics.verdicts]
     if known is None or known.sketches_of is None:
         topics += [own.topics.rejected, own.topics.sketches]
-    groups = [own.group_of(role) for role in ("sketch", "views", "match", "shard")]
+    groups = [own.group_of(role) for role in ("sketch", "views", "match")]
     groups += [presence_of(own, role) for role in PRESENT]
-    groups.append(beats_of(own.group_of("shard")))
     served = [f"{member.client_id} at {member.host}" for group in groups for member in admin.members(group)]
     if served:
         raise StateError(
@@ -134,9 +132,3 @@ def removed(settings: Settings, name: str) -> list[str]:
     admin.forget(own.group_of("match"), topics)
     control.forget(name)
     return topics
-
-
-def topics_between(settings: Settings, admin: Admin) -> list[str]:
-    """The topics between shards and judge, if the generation has shards."""
-    names = replace(settings, shards=1).topics
-    return sorted(admin.topics([names.candidates, names.effects]))

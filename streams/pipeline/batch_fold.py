@@ -5,12 +5,9 @@ pages are cut is a function of the log alone, so that any slicing into batches g
 """
 
 import struct
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Callable
 from typing import NamedTuple
 
-from neardup.clusters import takedown_and_expiry as of_judge
-from neardup.clusters.overlay import Effect, MakeReads
 from neardup.decider import Decider
 from neardup.errors import CorruptRecord, InvariantBroken
 from neardup.fold import Outcome, Trace, fold
@@ -19,22 +16,11 @@ from neardup.index.layered import Layered
 from neardup.limits import DAY_MS, PLACE_BITS
 from neardup.matching.batch_verdicts import BatchVerdicts
 from neardup.matching.takedown_and_expiry import Removed, expire, take_down
-from neardup.sharded.fold import JudgedOutcome
-from neardup.sharded.fold import fold as fold_as_judge
 from neardup.sketch.takedown_hashes import Takedown
 from streams.formats.message import page_id
 
 #: (page id, sketch record) of pages.
 Batch = list[tuple[int, bytes]]
-
-
-#: Called with the effects of some pages of the batch, before others are judged.
-Note = Callable[[Sequence[Effect]], None]
-
-
-def ignore(effects: Sequence[Effect]) -> None:
-    """Where no window needs the effects before the batch ends."""
-
 
 #: Constant within a generation: every fold of a log must use the same numbers.
 PAGES_BETWEEN = 4096
@@ -84,39 +70,32 @@ class BatchFold:
         audit: bool,
         threads: int,
         heartbeat: Callable[[], None],
-        make_reads: MakeReads | None = None,
-        note: Note = ignore,
         trace: Callable[[Trace], None] | None = None,
     ) -> None:
-        """emit: whether to make verdicts. audit: whether to keep the scored candidates for an auditor. note: called
-        with the effects of each part of the batch. trace: called with the comparisons of each page. make_reads: of a
-        judge, whose candidates come from shards.
+        """emit: whether to make verdicts. audit: whether to keep the scored candidates for an auditor. trace: called
+        with the comparisons of each page.
         """
         self._store, self._decider = store, decider
         self._emit, self._audit, self._threads, self._heartbeat = emit, audit, threads, heartbeat
-        self._make_reads, self._note, self._trace = make_reads, note, trace
+        self._trace = trace
         self._index: Layered | None = None
-        #: For shards, in order; see `neardup.sharded`.
-        self.effects: list[Effect] = []
         self._pending: Batch = []
         self._outcome: Outcome | None = None
 
     def add(self, pages: Batch) -> None:
         self._pending += pages
 
-    def take_down(self, takedown: Takedown, offset: int) -> Removed | of_judge.Removed:
+    def take_down(self, takedown: Takedown, offset: int) -> Removed:
         """Remove the pages of a takedown. offset: offset of its control record."""
         index, cause = self._layered(), page_id(offset, 0)
-        call = take_down if self._make_reads is None else partial(of_judge.take_down, make_reads=self._make_reads)
-        removed = call(takedown, index, self._decider, cause=cause, emit=self._emit, heartbeat=self._heartbeat)
+        removed = take_down(takedown, index, self._decider, cause=cause, emit=self._emit, heartbeat=self._heartbeat)
         self._add(removed)
         return removed
 
-    def sweep(self, sweep: Sweep, offset: int, log_time: int) -> tuple[Sweep, Removed | of_judge.Removed]:
+    def sweep(self, sweep: Sweep, offset: int, log_time: int) -> tuple[Sweep, Removed]:
         """Drop expired URLs behind the message at `offset`. log_time: ms since the epoch, there."""
         decider = self._decider
-        call = expire if self._make_reads is None else partial(of_judge.expire, make_reads=self._make_reads)
-        removed, after = call(
+        removed, after = expire(
             self._layered(),
             decider,
             after=sweep.after,
@@ -146,8 +125,7 @@ class BatchFold:
         batch, self._pending = self._pending, []
         if self._outcome is not None and not batch:
             return self._outcome
-        call = fold if self._make_reads is None else partial(fold_as_judge, make_reads=self._make_reads)
-        part = call(
+        part = fold(
             batch,
             self._store if self._index is None else self._index,
             self._decider,
@@ -156,9 +134,6 @@ class BatchFold:
             emit=self._emit,
             threads=self._threads,
         )
-        if isinstance(part, JudgedOutcome):
-            self.effects += part.effects
-            self._note(part.effects)
         if self._emit:
             _check_complete(batch, part.verdicts)
         if self._index is not None:
@@ -166,12 +141,9 @@ class BatchFold:
         self._outcome = part if self._outcome is None else _joined(self._outcome, part)
         return self._outcome
 
-    def _add(self, removed: Removed | of_judge.Removed) -> None:
+    def _add(self, removed: Removed) -> None:
         assert self._outcome is not None
         self._outcome.verdicts += removed.verdicts
-        if isinstance(removed, of_judge.Removed):
-            self.effects += removed.effects
-            self._note(removed.effects)
 
 
 def _joined(one: Outcome, other: Outcome) -> Outcome:

@@ -80,14 +80,6 @@ def describe_change(before: Decider, after: Decider) -> str:
 
 def incompatibility(before: Decider, after: Decider) -> str:
     """Return why `after` cannot continue with an index that `before` built; "" if it can."""
-    if (before.shards, before.epoch) != (after.shards, after.epoch):
-        return f"{_form(before)} built the index, and {_form(after)} cannot continue with it"
-    if before.epoch and before.digest != after.digest:
-        return "each shard keeps the decider that its index was built with"
     if keeps_the_same(before, after):
         return ""
     return f"rule {after.rule} with its numbers keeps other keys in the index than {before.rule} does"
-
-
-def _form(decider: Decider) -> str:
-    return f"{decider.shards} shards with an epoch of {decider.epoch} messages" if decider.epoch else "one matcher"

@@ -12,27 +12,19 @@ message. So the next start folds it again, with the same verdicts; the sink reco
 the message is done. Step 4 must not come before 3: after a crash, a page would match itself. A write is durable only
 after the store's `flush`. A crash may undo the last messages in the store; the next start folds them again.
 
-`prepare` does steps 1 and 2, `apply` does step 4. Both take several messages at once, with the same results. If the
-decider names shards, the matcher is a judge (`neardup.sharded`): it takes one message at a time, with the answers of
-the shards.
+`prepare` does steps 1 and 2, `apply` does step 4. Both take several messages at once, with the same results.
 """
 
 import struct
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
 
-from neardup.clusters.overlay import MakeReads
 from neardup.decider import Decider
 from neardup.errors import CorruptRecord, InvariantBroken, StateError
 from neardup.fold import Outcome, Trace, fold
-from neardup.index.column_families import Family, Reader, Store, Writes
+from neardup.index.column_families import Family, Store, Writes
 from neardup.matching.batch_verdicts import BatchVerdicts
 from neardup.matching.outcome import ComparedPage
-from neardup.search.batch_records import Records
-from neardup.sharded.fold import fold as fold_as_judge
-from neardup.sharded.messages import Candidates, Effects
-from neardup.sharded.window import Window, without_window
 from neardup.verdict import Verdict
 from streams.errors import WrongScheme
 from streams.formats.message import (
@@ -50,7 +42,7 @@ from streams.formats.message import (
 )
 from streams.pipeline import batch_fold
 from streams.pipeline.accounting import Account, CountedRecord, Key, Mark, account
-from streams.pipeline.batch_fold import BatchFold, Sweep, decode_sweep, ignore
+from streams.pipeline.batch_fold import BatchFold, Sweep, decode_sweep
 from streams.pipeline.control_records import decider_after
 from streams.pipeline.folded_takedowns import FoldedTakedown, takedowns_of
 from streams.ports import VerdictSink
@@ -64,18 +56,6 @@ PROGRAM, LOG_PROGRAM = b"program", b"log_program"
 _SWEEP = b"sweep"  # state of expiry, if the decider has a horizon
 _DECIDED_BY = b"decided_by"  # the decider as JSON, once a control record has changed it
 _MARK = struct.Struct("<qq")
-
-
-class ShardGroup(Protocol):
-    """The shards of a judge in the process that judges."""
-
-    def answers(self, offset: int, data: bytes) -> Sequence[Candidates]:
-        """The answers of all shards to a message of the log."""
-        ...
-
-    def learn(self, effects: Effects) -> None:
-        """Takes the effects of the message that was judged, before its verdicts are emitted."""
-        ...
 
 
 #: Called with the scored candidates of some messages, after their verdicts were emitted. It must not raise.
@@ -114,8 +94,6 @@ class Prepared:
     sweep: Sweep = field(default_factory=Sweep)
     expired: int = 0
     log_program: str = ""
-    #: Of the message, for shards; None where the decider has no shards.
-    effects: Effects | None = None
 
     @property
     def verdicts(self) -> BatchVerdicts:
@@ -148,7 +126,6 @@ class Matcher:
     threads: number of threads that share a batch.
     heartbeat: function that is called repeatedly during long work.
     audit: function that `step` calls with the compared pages; a caller of `prepare` passes them on itself.
-    shards: shards of a judge, which `step` uses.
     """
 
     def __init__(
@@ -190,7 +167,6 @@ class Matcher:
         self._log_id = ANY_LOG if log is None else bytes.fromhex(log)
         self.audit: AuditHook | None = None
         self.trace: Callable[[Trace], None] | None = None  # called for each judged page
-        self.shards: ShardGroup | None = None
         names = [_LOG_TIME, _SCHEME, _DECIDER, _EMITTED_TO, _DECIDED_BY, _SWEEP, LOG_PROGRAM]
         log_time, scheme, used, emitted_to, decided_by, sweep, program = store.get_many(Family.META, names)
         self.log_program = (program or b"").decode()
@@ -203,7 +179,6 @@ class Matcher:
         self._sweep = decode_sweep(sweep)
         self.position = self.next_offset
         self.takedowns_to = max((done.offset + 1 for done in takedowns_of(store)), default=0)
-        self.window = Window(store, self.decider, self.next_offset) if self.decider.epoch else None
         self.heartbeat: Callable[[], None] = lambda: None
         for what, found, expected in (("scheme", scheme, decider.scheme), ("decider", used, self.decider.digest)):
             if found is not None and found.decode() != expected:
@@ -225,40 +200,20 @@ class Matcher:
         assert self._sink is not None
         if offset != self.next_offset:
             raise InvariantBroken(f"the matcher is at offset {self.next_offset} of the log, and was given {offset}")
-        prepared = self.answered([(offset, data)])  # (1), (2)
+        prepared = self.prepare([(offset, data)])  # (1), (2)
         self._sink.emit(offset, prepared.verdicts)  # (3)
         self.apply(prepared)  # (4)
         if self.audit is not None:
             self.audit(prepared.outcome.compared)
         return prepared.verdicts
 
-    def answered(self, messages: Sequence[tuple[int, bytes]], *, emit: bool = True) -> Prepared:
-        """Like `prepare`, with the answers of `shards` if the decider names shards; they learn the effects."""
-        if self.shards is None:
-            return self.prepare(messages, emit=emit)
-        prepared = self.prepare(messages, emit=emit, answers=self.shards.answers(*messages[0]))
-        assert prepared.effects is not None
-        self.shards.learn(prepared.effects)
-        return prepared
-
-    def restore_window(self, offset: int, data: bytes) -> None:
-        """Restore the window from a folded message: each one from `window.restore_from` on, up to `next_offset`."""
-        assert self.window is not None
-        assert offset < self.next_offset
-        entry = self._decode(offset, data)
-        if isinstance(entry, Message):
-            self.window.restore(offset, [(page_id(offset, i), record) for i, record in enumerate(entry.records)])
-
-    def prepare(
-        self, messages: Sequence[tuple[int, bytes]], *, emit: bool = True, answers: Sequence[Candidates] = ()
-    ) -> Prepared:
+    def prepare(self, messages: Sequence[tuple[int, bytes]], *, emit: bool = True) -> Prepared:
         """Fold messages without writing.
 
         Args:
             messages: offset and bytes of each message. Offsets ascend from `next_offset` on and may have gaps. A
                 message that names another decider must be the last.
             emit: whether to make verdicts. False when messages are folded again whose verdicts are committed.
-            answers: answers of all shards to the one message, if the decider names shards.
 
         Raises:
             CorruptRecord, WrongScheme, SourceGap: if a message cannot be read, belongs to another scheme, or follows
@@ -279,7 +234,15 @@ class Matcher:
         prepared = Prepared(Outcome(), {}, next_offset, self.log_time, self.emitted_to, [], self.decider)
         prepared.sweep, prepared.log_program = self._sweep, self.log_program
         changed: dict[Key, Mark] = {}
-        work = self._begin(entries, emit, answers)
+        work = BatchFold(
+            self._store,
+            self.decider,
+            emit=emit,
+            audit=emit and self.audit is not None,
+            threads=self.threads,
+            heartbeat=self.heartbeat,
+            trace=self.trace,
+        )
         for offset, entry in entries:
             self.position = offset
             if isinstance(entry, Control):
@@ -311,8 +274,6 @@ class Matcher:
             else:
                 prepared.skipped.append(entry)
         prepared.outcome, writes = work.finish()
-        if self.window is not None:
-            prepared.effects = self.window.effects(next_offset - 1, work.effects)
         prepared.verdicts.name_origin(self._log, self._generation)
         meta: dict[bytes, bytes | None] = {
             **writes.get(Family.META, {}),
@@ -332,69 +293,16 @@ class Matcher:
             meta[_SWEEP] = prepared.sweep.encode()
         if prepared.decider is not self.decider:
             meta[_DECIDED_BY] = prepared.decider.to_json().encode()
-        if self.window is not None and prepared.effects is not None:
-            meta |= self.window.rows(prepared.effects)
         prepared.writes = {**writes, Family.META: meta}
         return prepared
 
-    def _begin(
-        self, entries: Sequence[tuple[int, Message | Word | str]], emit: bool, answers: Sequence[Candidates]
-    ) -> BatchFold:
-        """Start the fold of some messages; with shards, of the one message that they have answered."""
-        pages: Records = ()
-        if self.window is not None:
-            if len(entries) != 1:
-                raise InvariantBroken(f"a judge takes one message at a time, and was given {len(entries)}")
-            ((offset, entry),) = entries
-            records = entry.records if isinstance(entry, Message) else ()
-            pages = [(page_id(offset, i), record) for i, record in enumerate(records)]
-        store, make_reads = self._judged_over(self.position, answers, pages)
-        return BatchFold(
-            store,
-            self.decider,
-            emit=emit,
-            audit=emit and self.audit is not None,
-            threads=self.threads,
-            heartbeat=self.heartbeat,
-            make_reads=make_reads,
-            note=ignore if self.window is None else self.window.note,
-            trace=self.trace,
-        )
-
-    def query(self, record: bytes, answers: Sequence[Candidates] = ()) -> Verdict:
-        """Return the verdict that a message of this one sketch would give. Changes nothing.
-
-        answers: answers of all shards to a message at `next_offset`, if the decider names shards.
-        """
-        store, make_reads = self._judged_over(self.next_offset, answers)
-        batch = [(page_id(self.next_offset, 0), record)]
-        if make_reads is None:
-            return fold(batch, store, self.decider).verdicts[0]
-        return fold_as_judge(batch, store, self.decider, make_reads=make_reads).verdicts[0]
-
-    def _judged_over(
-        self, offset: int, answers: Sequence[Candidates], pages: Records | None = None
-    ) -> tuple[Reader, MakeReads | None]:
-        """Return the rows over which the message at `offset` is judged: without a window, those of the store.
-
-        Args:
-            offset: offset of the message.
-            answers: answers of all shards to the message.
-            pages: pages of the message; None if it is a query, and no message of the log.
-        """
-        if self.window is None:
-            return self._store, None
-        self.window.check(offset, answers)
-        self.window.begin(offset, pages)
-        return self.window.reader, self.window.reads(answers)
+    def query(self, record: bytes) -> Verdict:
+        """Return the verdict that a message of this one sketch would give. Changes nothing."""
+        return fold([(page_id(self.next_offset, 0), record)], self._store, self.decider).verdicts[0]
 
     def apply(self, prepared: Prepared) -> None:
         """Write the store and continue behind the messages."""
-        if self.window is None or prepared.effects is None:
-            self._store.write(prepared.writes)
-        else:
-            self._store.write(without_window(prepared.writes))
-            self.window.end(prepared.effects, prepared.writes)
+        self._store.write(prepared.writes)
         self.next_offset = prepared.next_offset
         self.log_time = prepared.log_time
         self.emitted_to = prepared.emitted_to

@@ -1,7 +1,7 @@
 """Every metric of the stream, in one place. README and dashboards use these names: they never change.
 
-A process has one `Metrics`, with its own registry. Labels have only the values of the tuples below, and the numbers of
-shards, so no page can add a time series; an unknown value is a KeyError.
+A process has one `Metrics`, with its own registry. Labels have only the values of the tuples below, so no page can add
+a time series; an unknown value is a KeyError.
 """
 
 import re
@@ -24,7 +24,6 @@ from neardup.verdict import Disagreement, Kind
 STEPS: Final[Mapping[str, tuple[str, ...]]] = {
     "sketch": ("poll", "decode", "sketch", "produce", "acknowledge", "commit"),
     "match": ("poll", "judge", "produce", "commit", "write", "flush"),
-    "shard": ("poll", "answer", "acknowledge", "apply", "flush"),
 }
 #: Reasons for which a role restarts at its committed position in the same process.
 RESTARTS: Final = (("sketch", "rebalance"), ("match", "abort"), ("run", "watchdog"))
@@ -97,10 +96,8 @@ class Metrics:
         roles = tuple(STEPS)
 
         # Content of the crawl.
-        pages = counter("neardup_pages", "Pages read (sketch), judged (match) or answered by each shard", ["role"])
-        size = counter(
-            "neardup_read_bytes", "Bytes of page bodies (sketch) or of sketches (match, shard) read", ["role"]
-        )
+        pages = counter("neardup_pages", "Pages read (sketch) or judged (match)", ["role"])
+        size = counter("neardup_read_bytes", "Bytes of page bodies (sketch) or of sketches (match) read", ["role"])
         verdicts = counter("neardup_verdicts", "Committed verdicts", ["verdict"])
         rejected = counter("neardup_rejected", "Pages that could not be read", ["reason"])
         self.pages = {role: pages.labels(role) for role in roles}
@@ -118,12 +115,6 @@ class Metrics:
         self.batch_pages = {role: batch.labels(role) for role in roles}
         self.steps = {(role, name): step.labels(role, name) for role in roles for name in STEPS[role]}
         self.lag = {role: lag.labels(role) for role in (*roles, "views")}
-        self.shard_lag = gauge(
-            "neardup_shard_lag_records", "Messages of the log that a shard has not answered", ["shard"]
-        )
-        self.answers_awaited = gauge(
-            "neardup_answers_awaited", "1 while the judge waits for this shard for long", ["shard"]
-        )
 
         # Index.
         self.candidates = BatchHistogram(

@@ -15,7 +15,6 @@ keeps the GIL is ended by `streams.process.watchdog.alarm` without any Python co
 """
 
 import json
-import multiprocessing
 import os
 import sys
 import threading
@@ -84,9 +83,6 @@ def starts_again(
         following = before.next(reason, time.monotonic())
         if stop.is_set() or following.in_a_row > IN_A_ROW_MAX:
             return
-        for child in multiprocessing.active_children():  # shards: the next start opens their folders
-            child.kill()
-            child.join()
         if stop.is_set():  # by a signal meanwhile, which the next start would not know
             return
         os.environ[_VARIABLE] = json.dumps(asdict(following))

@@ -44,7 +44,7 @@ from streams.roles.archives_role import ArchivesRole, known_of, open_archives
 from streams.roles.match_start import run_matcher
 from streams.roles.own_generation import check_own, settings_of, shown
 from streams.roles.runtime import STOP_SECONDS_MAX, Runtime, connect, connect_before, write_control
-from streams.roles.single_process import run_single_process, shards_beside
+from streams.roles.single_process import run_single_process
 from streams.roles.sketch_role import run_sketcher
 
 _log = logs.get("backfill")
@@ -93,14 +93,12 @@ class BackfillOptions:
     once: whether to end at the present end of the topic instead of following it.
     read_pages: whether to read pages even if existing sketches fit.
     archives: paths and URLs of archives to read before the pages.
-    shard_processes: number of processes for shards, see `streams.roles.single_process.shards_beside`.
     """
 
     rate: float = 0.0
     once: bool = False
     read_pages: bool = False
     archives: tuple[str, ...] = ()
-    shard_processes: int | None = None
 
 
 def run_backfill(
@@ -146,10 +144,9 @@ def run_backfill(
     thread.start()
     try:
         if settings.judges_anew:
-            with shards_beside(settings, runtime, options.shard_processes):
-                run_matcher(settings, runtime)
+            run_matcher(settings, runtime)
         else:
-            run_single_process(settings, runtime, sketcher=sketch, shard_processes=options.shard_processes)
+            run_single_process(settings, runtime, sketcher=sketch)
     finally:
         runtime.stop.set()
         thread.join(LOOK_SECONDS + STOP_SECONDS_MAX)
@@ -257,7 +254,6 @@ def _sizes(admin: Admin, settings: Settings, recorded: Generations) -> Sizes:
     pages = admin.topic(settings.topics.pages)
     sizes = Sizes(
         partitions=pages.partitions,
-        shards=max(1, settings.shards),
         replicas=pages.replicas,
         page_bytes_max=int(admin.settings(pages.name)["max.message.bytes"]),
     )

@@ -2,8 +2,7 @@
 
 Each round: (1) poll messages; (2) fold them, a pure function of messages and store; (3) commit their verdicts and the
 log's next offset in one transaction; (4) write the store, with the next offset in the same atomic batch; (5) flush the
-store at intervals. A judge folds one message at a time: it repeats 1 and 2 while the shards have answered the next
-message, over rows that are not written yet, and then commits and writes all of them together.
+store at intervals.
 
 A crash before the end of 3 leaves nothing behind: the next `init` aborts the transaction. A crash after 3 leaves the
 committed offset M ahead of the store's N: the next start folds N to M without emitting. A crash after 4 is the same for
@@ -16,26 +15,20 @@ One matcher writes: it assigns itself the one partition, and its transactional i
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 
 from neardup.decider import Decider
-from neardup.errors import NeardupError
 from neardup.index.column_families import Store
-from neardup.index.layered import Deferred
 from neardup.index.rocks import RocksStore
 from neardup.shadow import Counts
-from neardup.sharded.messages import Candidates
 from streams.config.settings import Settings
 from streams.errors import Fenced, SourceGap, TopicError, Unsettled
-from streams.formats.pieces import pieces_of
 from streams.kafka import KafkaVerdicts
 from streams.kafka.assignment import Assignment
-from streams.pipeline.answered_log import AnsweredLog
 from streams.pipeline.audit import Audit
 from streams.pipeline.control_records import LogFrom, OperatorDecisions, describe_change, through_first_control
 from streams.pipeline.matcher import FOLD_BYTES_MAX, Matcher, Prepared
@@ -55,17 +48,11 @@ _GAUGES_SECONDS = 5.0
 _TOPICS_SECONDS = 1.0
 #: An idle matcher commits its offset again after so long. Brokers forget that of a week (`offsets.retention.minutes`).
 COMMIT_AGAIN_SECONDS = 86_400.0
-#: A judge is not ready if it waits for shards, and no answer of them has come for so long. It looks at their heartbeats
-#: as often.
-_ANSWERS_SECONDS = 5.0
 
 
 def new_matcher(settings: Settings, store: Store, first: Decider, messages_from: LogFrom, log: bytes) -> Matcher:
-    """A matcher of the stream. first: the decider at the log's start. log: its topic id.
-
-    A judge of shards also gets the messages of its window.
-    """
-    matcher = Matcher(
+    """A matcher of the stream. first: the decider at the log's start. log: its topic id."""
+    return Matcher(
         store,
         first,
         decided=OperatorDecisions(messages_from),
@@ -74,27 +61,6 @@ def new_matcher(settings: Settings, store: Store, first: Decider, messages_from:
         log=log.hex(),
         generation=settings.generation,
     )
-    if matcher.window is not None and matcher.window.restore_from < matcher.next_offset:
-        for offset, data in messages_from(matcher.window.restore_from):
-            if offset >= matcher.next_offset:
-                break
-            matcher.restore_window(offset, data)
-    return matcher
-
-
-def answers_to(messages: Sequence[tuple[int, bytes]], log: LogFollower) -> Sequence[Candidates]:
-    """The answers of all shards to the one message; none where the decider has no shards."""
-    return log.answers(messages[0][0]) if isinstance(log, AnsweredLog) else ()
-
-
-class _Folded(NamedTuple):
-    """Some messages that were folded together, and what is committed of them. audit: lines; counts: of the audit."""
-
-    prepared: Prepared
-    lines: list[tuple[bytes, bytes]]
-    effects: list[bytes]
-    audit: list[bytes]
-    counts: Counts
 
 
 class MatchRole:
@@ -116,17 +82,7 @@ class MatchRole:
         audit: Audit | None = None,
         checkpoints: RoleCheckpoints | None = None,
         leader: Assignment | None = None,
-        effects_to: int = 0,
     ) -> None:
-        """
-        Args:
-            log: an `AnsweredLog` for the judge of shards.
-            effects_to: offset of the log behind the last message whose effects are in their topic.
-        """
-        self._answered = log if isinstance(log, AnsweredLog) else None
-        self._effects_to = effects_to
-        self._progress: tuple[int, list[int]] | None = None  # of the answers
-        self._awaits_text = ""  # names the shards that do not answer
         self._settings = runtime.settings
         self._log, self._verdicts, self._store = log, verdicts, store
         self._metrics = runtime.metrics
@@ -137,17 +93,16 @@ class MatchRole:
         self._now_ms = now_ms
         self._held: Sequence[tuple[int, bytes]] = []
         self._steady_s = runtime.steady_s
-        self._flushed = self._checked = self._committed_s = self._looked_s = self._steady_s()
+        self._flushed = self._checked = self._committed_s = self._steady_s()
         self._gauged = -math.inf  # the first batch already says how full the disk is
         self._stalled_s = 0.0
         self._silence = Silence(_log)
         self._dirty = False
-        self._rows = Deferred(store)
-        self.matcher = new_matcher(runtime.settings, self._rows, decider, messages_from, verdicts.topic_ids.source)
+        self._unwritten = False  # whether verdicts were given to a transaction, and the store lacks their messages
+        self.matcher = new_matcher(runtime.settings, store, decider, messages_from, verdicts.topic_ids.source)
         self.matcher.heartbeat = self._health.turned
         self._leader = leader
         self._checkpoints = checkpoints
-        self._report_awaited(())
         self._audit = audit
         if audit is not None:
             self.matcher.audit = audit.record
@@ -163,19 +118,17 @@ class MatchRole:
     def round(self, wait_s: float = 0.0) -> bool:
         """One round; False if there was nothing to read."""
         self._health.turned()
-        if self._rows.changes:
+        if self._unwritten:
             raise Unsettled("the round before has folded messages that are not committed")
         if self._leader is not None and not self._leader.look():
             raise Fenced("the group of matchers chose another leader; after a restart, this one stands by")
         self._check_topics()
         messages = self._poll(wait_s)  # (1)
         if messages:
-            if self._silent:
-                self._refold(messages)
-            else:
-                folded = self._fold(messages)  # (2)
-                self._commit(folded)  # (3)
-            self._write()  # (4)
+            prepared = self._judge(messages)  # (2)
+            if not self._silent:
+                self._commit(prepared)  # (3)
+            self._write(prepared)  # (4)
             self._dirty = True
         elif not self._silent and self._steady_s() - self._committed_s >= COMMIT_AGAIN_SECONDS:
             self._verdicts.commit((), self._committed)
@@ -228,38 +181,6 @@ class MatchRole:
         self._held = [*found[len(taken) :], *self._held]
         return taken
 
-    def _refold(self, messages: Sequence[tuple[int, bytes]]) -> None:
-        """Folds messages whose verdicts are committed; commits their effects if the topic has lost them."""
-        prepared = self._judge(messages)
-        if effects := self._effects(prepared):
-            self._verdicts.commit((), self._committed, effects=effects)
-            self._effects_to = prepared.next_offset
-        self.matcher.apply(prepared)
-
-    def _fold(self, messages: Sequence[tuple[int, bytes]]) -> list[_Folded]:
-        """Folds messages; of a judge also those behind them that are answered, up to the limits of one round."""
-        folded: list[_Folded] = []
-        size = 0
-        while messages:
-            try:
-                prepared = self._judge(messages)
-            except NeardupError:
-                if not folded:
-                    raise
-                self._held = [*messages, *self._held]  # the next round raises it, once the earlier ones are committed
-                break
-            with self._metrics.step("match", "produce"):
-                lines = list(zip(prepared.verdicts.urls(), prepared.verdicts.lines(), strict=True))
-            folded.append(_Folded(prepared, lines, self._effects(prepared), *self._draw_audit(prepared)))
-            self.matcher.apply(prepared)
-            size += sum(len(data) for _, data in messages)
-            is_full = len(folded) >= self._settings.match_messages or size >= FOLD_BYTES_MAX
-            if self._answered is None or is_full or self._stop.is_set():
-                break
-            self._health.turned()
-            messages = self._poll(0.0)
-        return folded
-
     def _judge(self, messages: Sequence[tuple[int, bytes]]) -> Prepared:
         with self._metrics.step("match", "judge"):
             prepared = self._prepare(messages)
@@ -291,39 +212,23 @@ class MatchRole:
     def _prepare(self, messages: Sequence[tuple[int, bytes]]) -> Prepared:
         try:
             with log_advice(self.matcher):
-                answers = answers_to(messages, self._log)
-                return self.matcher.prepare(messages, emit=not self._silent, answers=answers)
+                return self.matcher.prepare(messages, emit=not self._silent)
         except SourceGap:
             self._metrics.source_gaps.inc()
             raise
 
-    def _commit(self, folded: Sequence[_Folded]) -> None:
-        next_offset = folded[-1].prepared.next_offset
-        lines = [line for each in folded for line in each.lines]
-        effects = [record for each in folded for record in each.effects]
-        audit_lines = [line for each in folded for line in each.audit]
-        with self._metrics.step("match", "commit"), ExitStack() as spans:
-            headers: dict[int, Sequence[tuple[str, bytes]]] = {}
-            first = 0
-            for each in folded:
-                traced = spans.enter_context(self._traced(each.prepared))
-                headers |= {first + number: found for number, found in traced.items()}
-                first += len(each.lines)
-            self._verdicts.commit(lines, next_offset, audit_lines, headers, effects)
-        self._committed, self._committed_s = next_offset, self._steady_s()
-        self._effects_to = max(self._effects_to, next_offset)
-        for each in folded:
-            self._count(each.prepared)
-            for kind, counter in self._metrics.disagreements.items():
-                counter.inc(getattr(each.counts, kind))
-            self._metrics.audit_pairs.inc(each.counts.drawn)
-
-    def _effects(self, prepared: Prepared) -> list[bytes]:
-        """Records of the message's effects, unless their topic holds them."""
-        effects = prepared.effects
-        if effects is None or effects.offset < self._effects_to:
-            return []
-        return list(pieces_of(effects.offset, effects.encode()))
+    def _commit(self, prepared: Prepared) -> None:
+        with self._metrics.step("match", "produce"):
+            lines = list(zip(prepared.verdicts.urls(), prepared.verdicts.lines(), strict=True))
+        audit, counts = self._draw_audit(prepared)
+        self._unwritten = True
+        with self._metrics.step("match", "commit"), self._traced(prepared) as headers:
+            self._verdicts.commit(lines, prepared.next_offset, audit, headers)
+        self._committed, self._committed_s = prepared.next_offset, self._steady_s()
+        self._count(prepared)
+        for kind, counter in self._metrics.disagreements.items():
+            counter.inc(getattr(counts, kind))
+        self._metrics.audit_pairs.inc(counts.drawn)
 
     def _traced(self, prepared: Prepared) -> AbstractContextManager[Mapping[int, Sequence[tuple[str, bytes]]]]:
         """Headers of the verdicts on traced pages, by their index."""
@@ -353,9 +258,10 @@ class MatchRole:
         lines = [*lines, *audit.counts_since(before)] if self._settings.audit_topic else []
         return lines, audit.counts.since(before)
 
-    def _write(self) -> None:
+    def _write(self, prepared: Prepared) -> None:
         with self._metrics.step("match", "write"):
-            self._rows.settle()
+            self.matcher.apply(prepared)
+        self._unwritten = False
 
     def _flush_when_due(self) -> None:
         now = self._steady_s()
@@ -375,40 +281,12 @@ class MatchRole:
             self._stalled_s = self._store.stalled_s
 
     def _flush(self) -> None:
-        if self._answered is not None:
-            self._answered.keep_positions()
         with self._metrics.step("match", "flush"):
             self._store.flush()
-
-    def _awaits(self) -> str:
-        """Names the shards of which no answer has come for a while; "" if there are none."""
-        progress = self._answered.progress() if self._answered is not None else None
-        now = self._steady_s()
-        if self._answered is None or progress is None or progress != self._progress:
-            if self._awaits_text:
-                _log.info("shards answer again")
-                self._report_awaited(())
-            self._progress, self._looked_s, self._awaits_text = progress, now, ""
-        elif now - self._looked_s >= _ANSWERS_SECONDS:
-            self._looked_s = now
-            self._answered.look()
-            text = self._answered.awaits()
-            if text != self._awaits_text:
-                _log.warning("waits for shards", reason=text)
-            self._awaits_text = text
-            self._report_awaited(self._answered.awaited())
-        return self._awaits_text
-
-    def _report_awaited(self, shards: Sequence[int]) -> None:
-        if self._answered is not None:
-            for number in range(self._answered.sharding.shards):
-                self._metrics.answers_awaited.labels(str(number)).set(number in shards)
 
     def _report_health(self) -> None:
         if self._silence.reason:
             self._health.not_ready(self._silence.reason)
-        elif awaited := self._awaits():
-            self._health.not_ready(awaited)
         elif self._silent:
             left = self._committed - self.matcher.next_offset
             self._health.not_ready(f"folds messages whose verdicts are committed: {left} left")

@@ -15,26 +15,20 @@ from pathlib import Path
 
 from neardup.decider import Decider
 from neardup.errors import StateError
-from neardup.sharded.epochs import Sharding
-from neardup.sharded.window import Window
 from streams.config.settings import Settings
 from streams.errors import Fenced, PositionLost, Stopped, Unsettled
 from streams.formats.message import NewDecider, encode_control
-from streams.formats.pieces import pieces_of
 from streams.kafka import Admin, KafkaLog, KafkaVerdicts
 from streams.kafka.assignment import Assignment
-from streams.kafka.shard_answers import KafkaAnswers, ShardBeats
-from streams.kafka.topics import Sizes, require
-from streams.pipeline.answered_log import AnsweredLog
+from streams.kafka.topics import require
 from streams.pipeline.audit import Audit, open_audit, shadow_numbers
 from streams.pipeline.control_records import decider_at, describe_change, through_first_control
 from streams.pipeline.matcher import FOLD_BYTES_MAX, Matcher, folded_to
-from streams.ports import Committed, SketchLog, TopicIds
+from streams.ports import Committed, TopicIds
 from streams.process import logs
 from streams.process.shutdown import now_ms
-from streams.roles.match_role import MatchRole, answers_to, new_matcher
+from streams.roles.match_role import MatchRole, new_matcher
 from streams.roles.match_start_checks import (
-    HeldEffects,
     MatcherPorts,
     StartOptions,
     StartState,
@@ -42,7 +36,6 @@ from streams.roles.match_start_checks import (
     bind,
     check_generation,
     decider_changes,
-    held_effects,
     newest_verdicts,
     refusal,
     resume_at,
@@ -126,9 +119,7 @@ def _match(settings: Settings, runtime: Runtime, new_decider: bool, accept_lost_
         if audit is not None:
             held.callback(audit.close)
         admin = Admin(connect(settings, "match", runtime))
-        between = (names.candidates, names.effects)
-        required = filter(None, (names.sketches, names.verdicts, names.audit, *between))
-        require(admin, names, *required, sizes=Sizes(shards=options.decider.shards))
+        require(admin, names, *filter(None, (names.sketches, names.verdicts, names.audit)))
         log = KafkaLog(connect(settings, "match", runtime, reading=True), names.sketches)
         held.callback(log.close)
         # Checked first: another seed also makes another decider and another index, and the directory keeps them. The
@@ -144,7 +135,6 @@ def _match(settings: Settings, runtime: Runtime, new_decider: bool, accept_lost_
             runtime.stop,
             runtime.health.role("match"),
             lambda: standby and bool(admin.members(leaders)),
-            begin=lambda: (begin_of_window(log.first_offset(), options.decider.epoch), names.sketches),
         )
         directory = MatcherDirectory(
             Path(settings.state), scheme, restore=restoring.restore, outlived=restoring.outlived
@@ -155,7 +145,6 @@ def _match(settings: Settings, runtime: Runtime, new_decider: bool, accept_lost_
             names.verdicts,
             log_topic=names.sketches,
             audit_topic=names.audit,
-            effects_topic=names.effects,
             group=settings.group_of("match"),
             transactional_id=settings.transactional_id,
             topic_ids=TopicIds(log.topic.id, admin.topic(names.verdicts).id),
@@ -168,20 +157,12 @@ def _match(settings: Settings, runtime: Runtime, new_decider: bool, accept_lost_
         if settings.checkpoints:
             checkpoints = RoleCheckpoints(settings, directory.path, identity(log), now_ms)
             held.callback(checkpoints.close, STOP_SECONDS_MAX / 2)
-        followed: SketchLog = log
-        if settings.is_sharded:
-            answers = KafkaAnswers(connect(settings, "match", runtime, reading=True), names.candidates)
-            held.callback(answers.close)
-            beats = ShardBeats(connect(settings, "match", reading=True), answers.topic, settings.group_of("shard"))
-            held.callback(beats.close)
-            followed = AnsweredLog(log, answers, answers.topic.id, directory.store, options.decider, beats)
         ports = MatcherPorts(
-            log=followed,
+            log=log,
             messages_from=lambda start: messages_from(settings, start, runtime),
             verdicts=verdicts,
             newest_verdicts=lambda: newest_verdicts(settings, runtime),
             write_control=lambda record: write_control(settings, names.sketches, [record]),
-            effects=lambda: held_effects(settings, runtime),
         )
         leader = None
         if standby:
@@ -203,18 +184,6 @@ def _audit_of(settings: Settings, decider: Decider) -> Audit | None:
         numbers=shadow_numbers([text for text in settings.shadow_set.split(",") if text.strip()]),
         warn=lambda text: _log.warning(text),
     )
-
-
-def begin_of_window(begin: int, epoch: int) -> int:
-    """Return the first offset from which an index can be continued.
-
-    A judge reads the log again from two epochs before its offset.
-
-    Args:
-        begin: first offset of the log.
-        epoch: number of messages of an epoch; 0 for a matcher.
-    """
-    return begin + 2 * epoch if begin else 0
 
 
 def stand_by(
@@ -347,7 +316,7 @@ def _fold(ports: MatcherPorts, matcher: Matcher, upto: int, over: Callable[[], b
         left = mine
         while left:
             some = through_first_control(left)
-            matcher.apply(matcher.prepare(some, emit=False, answers=answers_to(some, ports.log)))
+            matcher.apply(matcher.prepare(some, emit=False))
             left = left[len(some) :]
         if len(mine) < len(found):
             ports.log.follow(matcher.next_offset)  # the verdicts of the rest are not committed yet
@@ -367,8 +336,7 @@ def start_matcher(
     """Returns a matcher that continues where index and log allow. Raises as run_matcher.
 
     (1) Fence other matchers; (2) read changes of the decider from the log; (3) compare index, log and verdicts; (4)
-    commit the offset with the topic ids, if it is not committed so; (5) write the topic ids into the index; (6) of a
-    judge: write effects that their topic has lost, and the topic's id into the index.
+    commit the offset with the topic ids, if it is not committed so; (5) write the topic ids into the index.
     """
     log, verdicts, store, topic_ids = ports.log, ports.verdicts, directory.store, ports.verdicts.topic_ids
     topics, generation = runtime.settings.topics, runtime.settings.generation
@@ -388,7 +356,6 @@ def start_matcher(
         state=str(directory.path),
         topic_ids=topic_ids,
         store=matcher.next_offset,
-        needed=matcher.next_offset if matcher.window is None else matcher.window.restore_from,
         store_emitted=matcher.emitted_to,
         store_topic_ids=TopicIds.of(names.topic_id, names.verdicts_id) if names else None,
         committed=known,
@@ -403,19 +370,8 @@ def start_matcher(
     _log.info("resumes", store=found.store, committed=at, log_begin=found.begin, log_end=found.end)
     if known != Committed(at, topic_ids, first.digest):
         verdicts.commit([], at)  # (4)
-    effects_id = names.effects_id if names else ""
     if found.store_topic_ids != topic_ids:
-        bind(ports, store, generation, effects_id)  # (5)
-    effects_to = 0
-    if matcher.window is not None:
-        held = ports.effects()
-        needed = Sharding.of(matcher.decider).stable_to(max(0, at - 1))
-        _must_begin_early(held, effects_id, needed, topics.effects)
-        effects_to = held.end
-        if effects_to < matcher.next_offset:
-            effects_to = _write_lost_effects(ports, matcher, matcher.window, effects_to, at, topics.effects)  # (6)
-        if held.topic_id != effects_id:
-            bind(ports, store, generation, held.topic_id)
+        bind(ports, store, generation)  # (5)
     role = MatchRole(
         log,
         ports.messages_from,
@@ -427,58 +383,10 @@ def start_matcher(
         audit=audit,
         checkpoints=checkpoints,
         leader=leader,
-        effects_to=effects_to,
     )
     _settle_decider(options, decider_at(role.matcher.decider, changes, log.end()), runtime.settings, ports)
     log.follow(role.matcher.next_offset)
     return role
-
-
-def _must_begin_early(held: HeldEffects, known_id: str, needed: int, topic: str) -> None:
-    """Raises StateError if the topic was recreated while a judge ran, which has written effects into it since.
-
-    Then the topic lacks earlier effects, which each shard needs at its next start.
-
-    Args:
-        held: effects that the topic has.
-        known_id: id of the topic at the last start of the judge; empty if it is unknown.
-        needed: offset of the message from which on a judge keeps effects.
-        topic: name of the topic.
-    """
-    if known_id not in ("", held.topic_id) and held.end and held.first > needed:
-        raise StateError(
-            f"topic {topic} was deleted and recreated while the judge ran: it begins with the effects of message "
-            f"{held.first}, and shards need those from message {needed} on. {_AGAIN}"
-        )
-
-
-#: Advice where effects cannot be appended to their topic.
-_AGAIN = (
-    "Stop judge and shards, delete the topic and create it again (neardup topics create), and start them: the judge "
-    "writes the effects that it keeps, and a shard that needs earlier ones says what to do"
-)
-
-
-def _write_lost_effects(
-    ports: MatcherPorts, matcher: Matcher, window: Window, effects_to: int, committed: int, topic: str
-) -> int:
-    """Writes the effects of judged messages that their topic has lost, as far as the judge keeps them.
-
-    The judge keeps those of two epochs. A shard that has answered the last judged message needs no earlier ones; one
-    with older rows stops, and says what to do. Returns the offset behind the last message whose effects are in the
-    topic. Raises StateError if effects would be missing in its middle.
-    """
-    kept = window.kept_effects(effects_to)
-    if effects_to and (not kept or kept[0].offset > effects_to):
-        raise StateError(
-            f"topic {topic} has the effects of messages before {effects_to}, and the judge has judged those before "
-            f"{matcher.next_offset}: those between are lost. {_AGAIN}"
-        )
-    _log.warning("writes lost effects again", topic=topic, messages=len(kept), before=matcher.next_offset)
-    ports.verdicts.commit(
-        (), committed, effects=[piece for each in kept for piece in pieces_of(each.offset, each.encode())]
-    )
-    return matcher.next_offset
 
 
 def _settle_decider(options: StartOptions, held: Decider, settings: Settings, ports: MatcherPorts) -> None:

@@ -12,17 +12,16 @@ offset without topic ids was set by hand, and is valid.
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 from neardup.decider import Decider
 from neardup.errors import CorruptRecord, OtherVersion, StateError
 from neardup.index.column_families import Store
 from neardup.limits import PLACE_BITS
 from streams.config.settings import Settings
-from streams.errors import EFFECTS_GONE, LOG_LOST, NEW_GENERATION, PositionLost, SourceGap, TopicError, WrongScheme
-from streams.formats.pieces import decode_piece
+from streams.errors import LOG_LOST, NEW_GENERATION, PositionLost, SourceGap, TopicError, WrongScheme
 from streams.formats.verdict_records import decode_verdict
-from streams.kafka import KafkaLog, KafkaVerdicts
+from streams.kafka import KafkaVerdicts
 from streams.kafka.reader import TopicReader
 from streams.pipeline.control_records import (
     DeciderChanges,
@@ -65,21 +64,12 @@ class VerdictsEnd:
     emptied: bool = False
 
 
-class HeldEffects(NamedTuple):
-    """The topic of effects. first: message of its first record. end: offset behind the message of its last one."""
-
-    topic_id: str = ""
-    first: int = 0
-    end: int = 0
-
-
 @dataclass(frozen=True, slots=True)
 class MatcherPorts:
     """The matcher's connections.
 
     messages_from: yields the log's messages from an offset to its present end. newest_verdicts: reads the end of the
-    verdicts' topic. write_control: appends a control record to the log and returns its offset. effects: looks at the
-    topic of effects, for a judge.
+    verdicts' topic. write_control: appends a control record to the log and returns its offset.
     """
 
     log: SketchLog
@@ -87,7 +77,6 @@ class MatcherPorts:
     verdicts: KafkaVerdicts
     newest_verdicts: Callable[[], VerdictsEnd]
     write_control: Callable[[bytes], int]
-    effects: Callable[[], HeldEffects] = HeldEffects
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,19 +133,6 @@ def verdicts_end(
     return VerdictsEnd(LastVerdict(offset + 1, log, last["scheme"], last["decider"]), logs, emptied)
 
 
-def held_effects(settings: Settings, runtime: Runtime | None = None) -> HeldEffects:
-    """Looks at the topic of effects. Raises BrokerError, TopicError, or CorruptRecord for what is no effect."""
-    topic = settings.topics.effects
-    connection = connect(settings, "match", runtime, reading=True)
-    with closing(KafkaLog(connection, topic, committed_only=True, gone=EFFECTS_GONE)) as log:
-        first, newest, topic_id = log.first(), log.last().get(0), log.topic.id.hex()
-    if first is None or newest is None:
-        return HeldEffects(topic_id)
-    began = decode_piece(first[1], f"the first record of topic {topic}")
-    end = decode_piece(newest.value() or b"", f"the last record of topic {topic}").offset + 1
-    return HeldEffects(topic_id, began.offset + bool(began.number), end)
-
-
 @dataclass(frozen=True, slots=True)
 class StartState:
     """Index, log and verdicts at a start.
@@ -164,7 +140,6 @@ class StartState:
     log, verdicts, state: names of the topics and of the directory.
     topic_ids: present ids of the topics.
     store: next offset of the index; 0 for a new index.
-    needed: offset of the first message that the index requires: the start of a judge's window, else `store`.
     store_emitted: offset after the last message in the index that had verdicts.
     store_topic_ids: ids of the topics to which the index belongs; None for a new index.
     committed: committed position; None if no position was committed, or if it has expired.
@@ -177,7 +152,6 @@ class StartState:
     state: str
     topic_ids: TopicIds
     store: int
-    needed: int
     store_emitted: int
     store_topic_ids: TopicIds | None
     committed: Committed | None
@@ -196,8 +170,8 @@ def resume_at(found: StartState, *, scheme: str, first: str, decider: str, accep
         accept_lost: whether the operator accepts that emitted verdicts are missing.
     """
     _check_log(found)
-    if found.needed < found.begin:  # before the other checks: control records may be gone, too
-        why = f"topic {found.log} begins at offset {found.begin}, and the index in {found.state} needs {found.needed}"
+    if found.store < found.begin:  # before the other checks: control records may be gone, too
+        why = f"topic {found.log} begins at offset {found.begin}, and the index in {found.state} needs {found.store}"
         raise PositionLost(f"{why}: retention has overtaken it; {LOG_LOST}")
     known = found.committed
     if known is not None and known.first not in ("", first) and known.offset:
@@ -331,10 +305,10 @@ def check_generation(store: Store, generation: str, state: str) -> None:
         )
 
 
-def bind(ports: MatcherPorts, store: Store, generation: str, effects_id: str = "") -> None:
-    """Write the topics of an index into the index. effects_id: topic id of a judge's effects; empty if unknown."""
+def bind(ports: MatcherPorts, store: Store, generation: str) -> None:
+    """Write the topics of an index into the index."""
     ids = ports.verdicts.topic_ids
-    keep_log_names(store, LogNames(ports.log.cluster_id, ids.source.hex(), generation, ids.sink.hex(), effects_id))
+    keep_log_names(store, LogNames(ports.log.cluster_id, ids.source.hex(), generation, ids.sink.hex()))
 
 
 def refusal(options: StartOptions, held: Decider, settings: Settings) -> str:

@@ -19,7 +19,7 @@ _log = logs.get("generations")
 _LOOK_SECONDS = 5.0
 _MISSING_LOOKS = 6
 #: Roles that are members of a group while they run. The others have a group in any case.
-PRESENT: tuple[Role, ...] = ("match", "shard")
+PRESENT: tuple[Role, ...] = ("match",)
 
 
 def shown(name: str) -> str:
@@ -51,10 +51,9 @@ def serving_settings(settings: Settings, name: str | None = None) -> Settings:
 
 
 def presence_of(settings: Settings, role: Role) -> str:
-    """The group whose members are the running processes of a role: matchers with standbys, or processes of shards.
+    """The group whose members are the running processes of a role: matchers with standbys.
 
-    The offsets of matchers are committed by transactions, in another group, which has no members. Shards that are
-    started by their numbers belong to no other group.
+    The offsets of matchers are committed by transactions, in another group, which has no members.
     """
     return f"{settings.group_of(role)}:present"
 
@@ -80,7 +79,7 @@ def check_own(settings: Settings, known: Generation | None) -> None:
 def generation_served(settings: Settings, role: Role, runtime: Runtime) -> Iterator[Generation | None]:
     """Checks the role's generation and yields its record. Meanwhile reports the live generation to health and metrics.
 
-    A matcher or shard is meanwhile a member of the group `presence_of`. Raises StateError as `check_own`,
+    A matcher is meanwhile a member of the group `presence_of`. Raises StateError as `check_own`,
     CorruptRecord, BrokerError.
     """
     recorded = _recorded(settings, role, runtime)

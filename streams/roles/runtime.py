@@ -42,7 +42,7 @@ NEW_WAIT_SECONDS = 30.0
 
 
 #: Kernels that a role needs; others need all.
-_NEEDS: "Mapping[str, Sequence[Need]]" = {"sketch": ("sketching",), "match": ("judging",), "shard": ("judging",)}
+_NEEDS: "Mapping[str, Sequence[Need]]" = {"sketch": ("sketching",), "match": ("judging",)}
 
 #: Errors that a restart does not repair, with their label in the metrics. The first class that fits counts.
 _CAUSES: Mapping[type[NeardupError], str] = {
@@ -132,7 +132,7 @@ def serving(settings: Settings, role: str) -> Iterator[Runtime]:
             from neardup.warm import SCANNING, make_ready
 
             needs = _NEEDS.get(role, SCANNING)
-            make_ready(_log.info, (*needs, "sharding") if settings.is_sharded and role != "shard" else needs)
+            make_ready(_log.info, needs)
             host, port = server.address
             address = f"http://{host}:{port}/metrics"
             _log.info("started", role=role, metrics=address, scheme=scheme.digest, memory=memory_limits())

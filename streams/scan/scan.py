@@ -358,8 +358,6 @@ class _Scan:
             self.state.save_source(record)
 
     def _put(self, item: _Message | _Finished | BaseException | None) -> bool:
-        if isinstance(item, _Message) and self.state.shards is not None:
-            self.state.shards.send_ahead(item.offset, item.data)
         while not self._stop.is_set():
             try:
                 self._queue.put(item, timeout=0.1)

@@ -12,7 +12,6 @@ from typing import Protocol, runtime_checkable
 
 from neardup.decider import Decider
 from neardup.errors import StateError
-from neardup.sharded.shard import owner_of
 from streams.formats.message import own_version
 from streams.pipeline.matcher import Matcher
 from streams.ports import SketchLog
@@ -55,7 +54,7 @@ def make_image(state: Path, store: CopyableIndex, more: Sequence[Path] = ()) -> 
 
 
 class Folded(Protocol):
-    """What an index was folded from: a `Matcher`, or a shard's.
+    """What an index was folded from: a `Matcher`.
 
     next_offset: offset of the message to fold next. log_time: log time of the last folded page, ms. takedowns_to:
     offset after the last folded takedown; 0 without a takedown.
@@ -104,8 +103,7 @@ def make(
         with ScanDirectory.open(state) as opened:
             opened.flush()
             assert isinstance(opened.store, CopyableIndex), "a state in memory has no directory"
-            names = (*SCAN_NAMES, "effects") if opened.decider.epoch else SCAN_NAMES  # shards are rebuilt from them
-            more = tuple(opened.path / name for name in names)
+            more = tuple(opened.path / name for name in SCAN_NAMES)
             image = make_image(opened.path, opened.store, more)
             return _copied(store, image, manifest_of(opened.matcher, ""), keep, progress)
     with ExitStack() as held:
@@ -114,11 +112,6 @@ def make(
         if decider is None or not (state / "index").exists():
             raise StateError(f"{state} holds no index to copy")
         index = directory.open_index()
-        if owner := owner_of(index):
-            raise StateError(
-                f"{state} has the index of shard {owner}: a running shard makes checkpoints itself where `checkpoints` "
-                "is set (NEARDUP_CHECKPOINTS); to move the shard, copy the folder of the stopped one"
-            )
         log = log_names(index) or LogNames()
         image = make_image(directory.path, index)
         manifest = manifest_of(Matcher(index, decider), f"{log.cluster_id}/{log.topic_id}", log.generation)

@@ -1,4 +1,4 @@
-"""Restores a state directory from a checkpoint: by hand, and at the start of a matcher or a shard."""
+"""Restores a state directory from a checkpoint: by hand, and at the start of a matcher."""
 
 import shutil
 import threading
@@ -7,7 +7,7 @@ from contextlib import ExitStack, suppress
 from pathlib import Path
 
 from neardup.decider import Decider
-from neardup.errors import BadInput, CorruptRecord, NeardupError, StateError
+from neardup.errors import BadInput, CorruptRecord, StateError
 from neardup.index.column_families import Store
 from neardup.scheme import VERSION, Scheme
 from streams.config.settings import Settings
@@ -222,67 +222,32 @@ class Restoring:
         stop: threading.Event,
         health: RoleHealth,
         active: Callable[[], bool] = lambda: False,
-        *,
-        url: str = "",
-        position: Callable[[Store], int] = folded_to,
-        begin: Begin | None = None,
-        newest: int | None = None,
-        behind_max: int | None = None,
-        advice: Callable[[str, int], str] = lambda topic, newest: NEW_GENERATION,
     ) -> None:
         """
         Args:
             stop: ends a wait for a checkpoint.
             health: health of the role, which shows the wait and the progress.
             active: function that tells whether the role is active, and not a standby.
-            url: URL of the store of checkpoints; by default the URL of the settings.
-            position: function that returns the offset to which an index was folded.
-            begin: first offset at which an index that can be continued may end, and the topic that limits it; by
-                default the start of the log.
-            newest: greatest offset of an index that serves; by default the end of the log.
-            behind_max: number of messages by which an index may lag behind the newest checkpoint before the index is
-                replaced: a shard may return to a process with an old index of the shard. By default no index is
-                replaced for that reason.
-            advice: function that returns advice for the topic whose begin is behind all checkpoints, and the offset of
-                the newest checkpoint; 0 without a checkpoint.
         """
         self._settings, self._log, self._decider = settings, log, decider
         self._stop, self._health, self._active = stop, health, active
-        self._url, self._position = url or settings.checkpoints, position
-        self._newest, self._behind_max, self._advice = newest, behind_max, advice
-        self._begin = begin or (lambda: (log.first_offset(), settings.topics.sketches))
 
     def outlived(self, store: Store) -> bool:
-        """Whether an index of this log and generation, or an empty one, is too new, lags far behind the newest
-        checkpoint, or needs messages that are gone.
-        """
-        position = self._position(store)
-        fits = position >= self._begin()[0] and (self._newest is None or position <= self._newest)
-        if fits and not self.lags(position):
+        """Whether an index of this log and generation, or an empty one, needs messages that are gone."""
+        position = folded_to(store)
+        if position >= self._log.first_offset():
             return False
         held = log_names(store)
         own = (self._log.cluster_id, self._log.topic.id.hex(), self._settings.generation)
         return not position or (held is not None and held[:3] == own)
-
-    def lags(self, position: int) -> bool:
-        """Whether an index that ends at `position` would be replaced by the newest checkpoint, which is far ahead."""
-        if self._behind_max is None or not self._url:
-            return False
-        try:
-            offsets = (
-                one.manifest.offset for one in CheckpointStore(self._url).usable() if not self._fits(one.manifest)
-            )
-            return next(offsets, 0) - position > self._behind_max
-        except NeardupError as error:
-            _log.error("the store of checkpoints cannot be read", reason=str(error))
-            return False
 
     def restore(self, state: Path) -> bool:
         """Restores a checkpoint that fits, if there is one, into `state`; it replaces an index there.
 
         Returns whether one was restored. Raises StateError if there is no index, and the log alone cannot build one.
         """
-        (begin, topic), url, there = self._begin(), self._url, (state / "index").exists()
+        begin, topic = self._log.first_offset(), self._settings.topics.sketches
+        url, there = self._settings.checkpoints, (state / "index").exists()
         lacks = f"{state} has no index that topic {topic} can continue: one that ends at offset {begin} or later"
         if not url:
             if begin and self._active():
@@ -320,11 +285,7 @@ class Restoring:
             self._health.turned()
             self._stop.wait(_LOOK_SECONDS)
         if begin and not there and not self._stop.is_set():
-            own = self._settings.generation, identity(self._log)
-            newest = next((one.manifest.offset for one in store.usable() if one.manifest.line[:2] == own), 0)
-            raise StateError(
-                f"{lacks}, and no checkpoint at {url} fits: see neardup checkpoint list; {self._advice(topic, newest)}",
-            )
+            raise StateError(f"{lacks}, and no checkpoint at {url} fits: see neardup checkpoint list; {NEW_GENERATION}")
         return False
 
     def _progress(self, done: int, total: int) -> None:
@@ -340,12 +301,9 @@ class Restoring:
             return f"it is of another log, {manifest.log}"
         if manifest.scheme != self._decider.scheme:
             return f"it is of another scheme, {manifest.scheme}"
-        one_decider = self._settings.judges_anew or self._settings.is_sharded
-        if one_decider and manifest.decider != self._decider.digest:
+        if self._settings.judges_anew and manifest.decider != self._decider.digest:
             return f"it was judged by another decider, {manifest.decider}"
-        begin, topic = self._begin()
-        if self._newest is not None and manifest.offset > self._newest:
-            return f"it ends at offset {manifest.offset}, and one that ends at {self._newest} or before is required"
+        begin, topic = log.first_offset(), self._settings.topics.sketches
         if not begin <= manifest.offset <= log.end():
             return f"it ends at offset {manifest.offset}, and topic {topic} can continue {begin} to {log.end()} alone"
         return ""

@@ -1,4 +1,4 @@
-"""Makes the checkpoints of a running matcher or shard; a thread copies them.
+"""Makes the checkpoints of a running matcher; a thread copies them.
 
 `streams.state.checkpoint_restore` restores them.
 """

@@ -34,17 +34,17 @@ _Kept = TypeVar("_Kept", Scheme, Decider)
 _POLICY = "canonical.json"
 #: Further names in the directory of a scan.
 SCAN_NAMES = ("log", "verdicts", "sources")
-#: Further names in that of a scan with shards (`streams.state.scan_shards`).
-SHARD_NAMES = ("effects", "shards")
+#: Further names in that of a scan with shards, of earlier versions.
+_SHARD_NAMES = ("effects", "shards")
 #: A checkpoint that is being restored (`streams.state.checkpoint_restore`).
 RESTORING = "restoring"
 _NAMES = frozenset(
-    {"lock", "scheme.json", "decider.json", _POLICY, "index", "inputs", RESTORING, *SCAN_NAMES, *SHARD_NAMES}
+    {"lock", "scheme.json", "decider.json", _POLICY, "index", "inputs", RESTORING, *SCAN_NAMES, *_SHARD_NAMES}
 )
 
 
 class Run(Enum):
-    """What a state directory belongs to: a scan or a library, or a matcher or a shard of the stream."""
+    """What a state directory belongs to: a scan or a library, or a matcher of the stream."""
 
     SCAN = "scan"
     STREAM = "stream"
@@ -174,11 +174,6 @@ def temporary_index(state: Path | None = None) -> Iterator["RocksStore"]:
             yield store
         finally:
             store.close()
-
-
-def shard_folder(path: Path, number: int) -> Path:
-    """The index of a shard in the state directory of a scan."""
-    return path / "shards" / str(number)
 
 
 def snapshot(index: Path, held: ExitStack, *, cache_bytes: int = 256 << 20) -> "RocksSnapshot":

@@ -1,10 +1,10 @@
-"""Shows the rows of an index: of a scan, a matcher, a judge or a shard, also while its process works.
+"""Shows the rows of an index: of a scan or a matcher, also while its process works.
 
 Rows are read in their order, in bounded memory: an index of ten million pages takes minutes, not gigabytes.
 """
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from itertools import islice
@@ -22,15 +22,13 @@ from neardup.index.posting_rows import is_hot
 from neardup.index.rocks import RocksSnapshot
 from neardup.index.rows import NO_PAGE, decode_cluster, decode_member, decode_url, id_key
 from neardup.rules.key_families import SIMILARITY_BYTES, family_of
-from neardup.sharded.epochs import Sharding
-from neardup.sharded.shard import applied_to, owner_of
 from neardup.sketch.sketch_record import Sketch
 from neardup.urls import normalise_url, url_hash
 from neardup.wording import counted
 from streams.pipeline.folded_takedowns import takedowns_of
 from streams.pipeline.matcher import LOG_PROGRAM, PROGRAM, Matcher
 from streams.process.terminal import table_of
-from streams.state.directory import kept_decider, shard_folder, snapshot
+from streams.state.directory import kept_decider, snapshot
 
 MEMBERS_SHOWN, LARGEST_SHOWN = 50, 10
 _BATCH = 1024
@@ -62,11 +60,8 @@ class Inspection:
         return {**counts, "largest_clusters": [{"pages": pages, "cluster": cluster} for pages, cluster in self.largest]}
 
 
-def inspect(store: Store, progress: RowsProgress = lambda rows: None, *, of_shard: bool = False) -> Inspection:
-    """Read the whole index. of_shard: whether a shard wrote the rows of URLs, in their other form.
-
-    Raises CorruptRecord with family and key.
-    """
+def inspect(store: Store, progress: RowsProgress = lambda rows: None) -> Inspection:
+    """Read the whole index. Raises CorruptRecord with family and key."""
     found, read = Inspection(), 0
     for family in Family:
         name, rows = family.name.lower(), iter(store.scan(family))
@@ -75,7 +70,7 @@ def inspect(store: Store, progress: RowsProgress = lambda rows: None, *, of_shar
             found.bytes[name] += sum(len(key) + len(value) for key, value in batch)
             if family is Family.KEYS:
                 _count_keys(found, batch)
-            elif family is Family.URLS and not of_shard:
+            elif family is Family.URLS:
                 found.standing.update(decode_url(value).standing.value for _, value in batch)
             elif family is Family.CLUSTERS:
                 sizes = ((decode_cluster(value).size, int.from_bytes(key, "big")) for key, value in batch)
@@ -96,25 +91,12 @@ def _count_keys(found: Inspection, batch: Sequence[tuple[bytes, bytes]]) -> None
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """An index as its process last flushed it, its decider, and the offset of the next message to fold.
-
-    shards: the stores of a scan's shards, by number. owner: of the index of a single shard (`owner_of`), else "".
-    """
+    """An index as its process last flushed it, its decider, and the offset of the next message to fold."""
 
     path: Path
     store: RocksSnapshot
     decider: Decider
     next_offset: int
-    shards: Mapping[int, RocksSnapshot]
-    owner: str
-
-    def sketch_row(self, page_id: int) -> tuple[Store, bytes | None]:
-        """The row of a page's sketch and its store: a shard's if it has the page, because a judge keeps a part."""
-        stores: list[Store] = [self.store]
-        if self.shards and (shard := self.shards.get(Sharding.of(self.decider).shard_of(page_id))):
-            stores.insert(0, shard)
-        rows = [(store, store.get_many(Family.SKETCHES, [id_key(page_id)])[0]) for store in stores]
-        return next((row for row in rows if row[1] is not None), rows[-1])
 
 
 def open_index(path: Path, held: ExitStack) -> Opened:
@@ -125,23 +107,13 @@ def open_index(path: Path, held: ExitStack) -> Opened:
     if first is None:
         raise StateError(f"{path / 'decider.json'} is missing; restore it")
     store = snapshot(path / "index", held)
-    if owner := owner_of(store):
-        return Opened(path.absolute(), store, first, applied_to(store), {}, owner)
-    folders = {number: shard_folder(path, number) for number in range(first.shards if first.epoch else 0)}
-    shards = {number: snapshot(folder, held) for number, folder in folders.items() if folder.is_dir()}
     matcher = Matcher(store, first)
-    return Opened(path.absolute(), store, matcher.decider, matcher.next_offset, shards, "")
+    return Opened(path.absolute(), store, matcher.decider, matcher.next_offset)
 
 
 def overview(opened: Opened, progress: RowsProgress) -> tuple[Inspection, dict[str, Any]]:
-    """Counts the rows. Returns the counts, and the same as plain values with the directory's own data and shards."""
-    found = inspect(opened.store, progress, of_shard=bool(opened.owner))
-    shards = []
-    for number, store in opened.shards.items():
-        plain = inspect(store, progress, of_shard=True).to_json()
-        names = ("rows", "bytes", "keys", "hot")
-        sizes = {name: plain[name] for name in names}
-        shards.append({"shard": number, "next_offset": applied_to(store), "file_bytes": _file_bytes(store), **sizes})
+    """Counts the rows. Returns the counts, and the same as plain values with the directory's own data."""
+    found = inspect(opened.store, progress)
     index, log = (row or b"" for row in opened.store.get_many(Family.META, [PROGRAM, LOG_PROGRAM]))
     summary = {
         "state": str(opened.path),
@@ -154,8 +126,6 @@ def overview(opened: Opened, progress: RowsProgress) -> tuple[Inspection, dict[s
         "file_bytes": _file_bytes(opened.store),
         "takedowns": [done.to_json() for done in takedowns_of(opened.store)],
         **found.to_json(),
-        **({"owner": f"shard {opened.owner}"} if opened.owner else {}),
-        **({"shards": shards} if opened.decider.epoch and not opened.owner else {}),
     }
     return found, summary
 
@@ -166,7 +136,6 @@ def _file_bytes(store: RocksSnapshot) -> dict[str, int]:
 
 def of_url(opened: Opened, url: str) -> dict[str, Any]:
     """Returns the row, sketch and cluster of a URL. Raises BadInput if the index has none."""
-    _refuse_one_shard(opened)
     hashed = url_hash(normalise_url(url))
     (row,) = opened.store.get_many(Family.URLS, [hashed])
     if row is None:
@@ -185,7 +154,6 @@ def of_cluster(opened: Opened, cluster: int) -> dict[str, Any]:
     `canonical` is that of a verdict; `content_of` is None for a cluster without it. Raises BadInput if there is no
     cluster with this id.
     """
-    _refuse_one_shard(opened)
     (row,) = opened.store.get_many(Family.CLUSTERS, [id_key(cluster)])
     if row is None:
         raise BadInput(f"there is no cluster {cluster}")
@@ -207,23 +175,12 @@ def of_cluster(opened: Opened, cluster: int) -> dict[str, Any]:
 
 def sketch_of(opened: Opened, page_id: int) -> dict[str, Any]:
     """Returns every field of the sketch of a page. Raises BadInput if the index has none."""
-    store, row = opened.sketch_row(page_id)
+    (row,) = opened.store.get_many(Family.SKETCHES, [id_key(page_id)])
     if row is None:
         raise BadInput(f"the index has no sketch of page {page_id}")
     rest = sketch_rows.rest_of_row(row)
-    (other,) = store.get_many(Family.SKETCHES, [id_key(rest)]) if rest is not None else (None,)
-    values = Sketch(sketch_rows.record_of_rows(row, other)).to_dict()
-    if opened.decider.epoch and not opened.owner and store is opened.store:
-        values["part"] = "what a judge keeps: without tapes, names, filter and keys, which are in the page's shard"
-    return values
-
-
-def _refuse_one_shard(opened: Opened) -> None:
-    if opened.owner:
-        raise BadInput(
-            f"{opened.path} is the index of shard {opened.owner}, which has no rows of URLs and clusters; name the "
-            "judge's directory"
-        )
+    (other,) = opened.store.get_many(Family.SKETCHES, [id_key(rest)]) if rest is not None else (None,)
+    return Sketch(sketch_rows.record_of_rows(row, other)).to_dict()
 
 
 def shown(found: Inspection, summary: dict[str, Any]) -> Group:
@@ -231,10 +188,6 @@ def shown(found: Inspection, summary: dict[str, Any]) -> Group:
     head = Text(
         f"{summary['state']}: folded to offset {summary['next_offset']:,} by {summary['rule']} ({summary['decider']})"
     )
-    if "owner" in summary:
-        head = Text(
-            f"{summary['state']}: {summary['owner']}, with the effects of messages before {summary['next_offset']:,}"
-        )
     begun = Text(
         f"begun by neardup {summary['program'] or '(unknown)'}, its log by {summary['log_program'] or '(unknown)'}"
     )
@@ -249,24 +202,8 @@ def shown(found: Inspection, summary: dict[str, Any]) -> Group:
     hot = ", ".join(f"{count:,} of {found.keys[kind]:,} {kind}" for kind, count in sorted(found.hot.items()) if count)
     parts: list[Any] = [head, begun, Text(""), sizes, Text(""), Text(f"URLs: {kinds or 'none'}")]
     parts.append(Text(f"hot keys: {hot or 'none'}"))
-    if "shards" in summary:
-        parts += _shards_shown(summary["shards"], summary["next_offset"])
     for done in summary["takedowns"][-5:]:
         parts.append(Text(f"taken down at offset {done['offset']:,}: {done['what']}, {counted(done['pages'], 'page')}"))
     for pages, cluster in found.largest[:5]:
         parts.append(Text(f"cluster {cluster}: {counted(pages, 'page')}"))
     return Group(*parts)
-
-
-def _shards_shown(shards: list[dict[str, Any]], next_offset: int) -> list[Any]:
-    """Formats the shards of a judge for a terminal."""
-    if not shards and not next_offset:
-        return [Text("no message is folded yet; a shard has no rows before the end of the second epoch")]
-    if not shards:
-        return [Text("shards: their indexes are not here; name the folder of each (DIR.shards/NUMBER)")]
-    table = table_of("shard", ">sketches", ">keys", ">hot", ">on disk", ">effects to message")
-    for one in shards:
-        rows, on_disk = one["rows"], sum(one["file_bytes"].values())
-        figures = (rows.get("sketches", 0), rows.get("keys", 0), sum(one["hot"].values()), on_disk, one["next_offset"])
-        table.add_row(str(one["shard"]), *(f"{figure:,}" for figure in figures))
-    return [Text(""), table, Text("")]

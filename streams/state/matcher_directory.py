@@ -1,4 +1,4 @@
-"""The state directory of a matcher or a shard, and the names of the log that its index was folded from."""
+"""The state directory of a matcher, and the names of the log that its index was folded from."""
 
 from collections.abc import Callable
 from contextlib import ExitStack
@@ -67,15 +67,13 @@ class LogNames(NamedTuple):
 
     The index of a scan or of the library has none of them: its log lies in the same directory.
 
-    topic_id, verdicts_id: topic ids of log and verdicts in hex; the index of a shard has no `verdicts_id`.
-    effects_id: topic id of the effects, for a judge.
+    topic_id, verdicts_id: topic ids of log and verdicts in hex.
     """
 
     cluster_id: str = ""
     topic_id: str = ""
     generation: str = ""
     verdicts_id: str = ""
-    effects_id: str = ""
 
 
 _KEYS = [name.encode() for name in LogNames._fields]

@@ -6,7 +6,6 @@ the log):
     log/            the sketch log, `streams.state.segments`: all else can be rebuilt from it
     verdicts/       the verdicts: one frame per message of the log, at the same offset
     sources/        one file per source: path, digest, options, finished or not
-    effects/, shards/   with shards only, `streams.state.scan_shards`
 
 Opening recovers from a crash: it cuts torn tails and the verdicts of messages that the store does not have, and folds
 the rest of the log.
@@ -15,8 +14,7 @@ the rest of the log.
 import json
 import shutil
 import tempfile
-from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -28,7 +26,6 @@ from neardup.index.memory import MemoryStore
 from neardup.limits import PLACE_BITS
 from neardup.matching.batch_verdicts import BatchVerdicts
 from neardup.scheme import Scheme
-from neardup.sharded.epochs import Sharding
 from neardup.sketch.takedown_hashes import Takedown
 from neardup.verdict import Verdict
 from streams.files.sources import LocalSource, SourceRecord, digest_of
@@ -45,7 +42,6 @@ from streams.pipeline.matcher import Matcher, Prepared, folded_to
 from streams.process.disk import state_errors
 from streams.state.directory import Directory, Run
 from streams.state.scan_reader import ScanReader, read_sources
-from streams.state.scan_shards import AHEAD, ScanShards, new_sharding
 from streams.state.segments import SegmentLog
 
 #: Messages between two flushes of the store: at most so many are folded again after a crash.
@@ -86,15 +82,6 @@ class ScanDirectory(ScanReader):
         self.sources: dict[str, SourceRecord] = {}
         self._in_memory = in_memory
         self._held = ExitStack()
-        self._processes = 0
-        self.effects_log: SegmentLog | None = None
-        self._stop_shards = self._held.enter_context(ExitStack())
-
-    @property
-    def shards(self) -> ScanShards | None:
-        shards = self.matcher.shards
-        assert shards is None or isinstance(shards, ScanShards)
-        return shards
 
     @classmethod
     def open(
@@ -104,7 +91,6 @@ class ScanDirectory(ScanReader):
         scheme: Scheme | None = None,
         decider: Callable[[Scheme], Decider] | None = None,
         new_decider: bool = False,
-        shards: int = 0,
     ) -> "ScanDirectory":
         """Opens the directory `path`, which is created if it is missing; with None, a state in memory.
 
@@ -114,9 +100,6 @@ class ScanDirectory(ScanReader):
             decider: function that makes the decider for the scheme; by default the decider of the directory, or the
                 default rule.
             new_decider: if the directory has another decider, this one decides from here on.
-            shards: number of processes that run shards. A new directory then has shards, one for each process
-                (`scan_shards.new_sharding`). With 0, a directory with shards runs them in this process. No verdict
-                depends on this number.
 
         Raises StateError if the directory is in use, cannot be written, belongs to a matcher on Kafka, or was made with
         another scheme or decider; CorruptRecord if its log is damaged.
@@ -129,7 +112,6 @@ class ScanDirectory(ScanReader):
             state = cls(path.absolute(), in_memory=False)
         try:
             state._directory = Directory(state.path, state._held, Run.SCAN)
-            state._processes = shards
             state._load(scheme, decider)
             state._recover()
             if decider is not None:
@@ -220,49 +202,19 @@ class ScanDirectory(ScanReader):
     def _fold_on(self) -> None:
         self.verdict_log.log.truncate(folded_to(self.store))
         self.matcher = Matcher(self.store, self.first_decider, self.verdict_log)
-        if self.effects_log is not None:
-            self._start_shards(self.effects_log)
         self.catch_up()
-
-    def _start_shards(self, effects: SegmentLog) -> None:
-        matcher = self.matcher
-        assert matcher.window is not None
-        effects.truncate(matcher.next_offset)
-        for offset, message in self.log.read(matcher.window.restore_from, matcher.next_offset):
-            matcher.restore_window(offset, message)
-        self._stop_shards.close()
-        folder = None if self._in_memory else self.path / "shards"
-        matcher.shards = shards = ScanShards(
-            folder, effects, self.log, matcher.decider, matcher.next_offset, self._processes
-        )
-        self._stop_shards.callback(shards.close)
 
     def catch_up(self) -> None:
         """Fold the messages that the store does not have."""
-        for count, (offset, message) in enumerate(self._sent_ahead(self.log.read(self.matcher.next_offset)), 1):
+        for count, (offset, message) in enumerate(self.log.read(self.matcher.next_offset), 1):
             self.matcher.step(offset, message)
             if count % FLUSH_MESSAGES == 0:
                 self.flush()
 
-    def _sent_ahead(self, messages: Iterator[tuple[int, bytes]]) -> Iterator[tuple[int, bytes]]:
-        """The messages; shards are given each some messages before."""
-        waiting: deque[tuple[int, bytes]] = deque()
-        for offset, message in messages:
-            if self.shards is not None:
-                self.shards.send_ahead(offset, message)
-            waiting.append((offset, message))
-            if len(waiting) > AHEAD:
-                yield waiting.popleft()
-        yield from waiting
-
     def flush(self) -> None:
         """Make all data durable, the verdicts first: an index ahead of them would have to be rebuilt."""
         self.verdict_log.log.sync()
-        if self.effects_log is not None:
-            self.effects_log.sync()
         self.store.flush()
-        if self.shards is not None:
-            self.shards.release(self.matcher.next_offset)
 
     def close(self) -> None:
         """Flush and unlock the directory; closing twice is harmless."""
@@ -284,15 +236,6 @@ class ScanDirectory(ScanReader):
         self.messages += self.log.warnings + verdicts.warnings
         self.scheme = self._load_scheme(scheme)
         self.first_decider = self._load_decider(decider)
-        if self.first_decider.epoch:
-            self.effects_log = SegmentLog(path / "effects")
-            self._held.callback(self.effects_log.close)
-            self.messages += self.effects_log.warnings
-        elif self._processes:
-            raise StateError(
-                f"{path} is judged by one matcher, without shards; leave --shard-processes out, or name another "
-                "directory"
-            )
         with state_errors("open", path / "sources"):
             (path / "sources").mkdir(exist_ok=True)
         self.sources.update(read_sources(path))
@@ -308,8 +251,6 @@ class ScanDirectory(ScanReader):
     def _load_decider(self, make: Callable[[Scheme], Decider] | None) -> Decider:
         def required() -> Decider:
             decider = make(self.scheme) if make else Decider(scheme=self.scheme.digest)
-            if self._processes and not decider.epoch and not self.log.end():
-                decider = replace(decider, **new_sharding(self._processes)._asdict())
             changes = decider_changes_in(self.log.read())
             return changes[0][1].before if changes else decider
 
@@ -317,13 +258,9 @@ class ScanDirectory(ScanReader):
 
     def _decide_by(self, required: Decider, new_decider: bool) -> None:
         held = self.decider
-        if not required.epoch:  # options of a scan do not name it
-            required = replace(required, shards=held.shards, epoch=held.epoch)
         if held.digest == required.digest:
             return
         reason = incompatibility(held, required)
-        if held.epoch:
-            reason = f"shards keep the decider that they began with, and {Sharding.of(held)}"
         if reason or not new_decider:
             difference = describe_change(held, required) + (f": {reason}" if reason else "")
             advice = "use another directory, or leave the rule and its options out"
@@ -351,10 +288,8 @@ class ScanDirectory(ScanReader):
             )
         if missing and end and not self._in_memory:
             self.messages.append(f"{self.path / 'index'} is missing: made again from the log ({end} messages)")
-        elif verdicts.end() < held or (self.effects_log is not None and self.effects_log.end() < held):
-            self.messages.append(
-                f"{self.path / 'verdicts'} or effects have lost frames: folding the log again ({end} messages)"
-            )
+        elif verdicts.end() < held:
+            self.messages.append(f"{self.path / 'verdicts'} has lost frames: folding the log again ({end} messages)")
             self._drop_index()
         self._fold_on()
 
@@ -367,8 +302,6 @@ class ScanDirectory(ScanReader):
             store = self._directory.open_index()
         # The store must not be durable ahead of the verdicts.
         self._held.callback(self.verdict_log.log.sync)
-        if self.effects_log is not None:
-            self._held.callback(self.effects_log.sync)
         return store
 
     def _drop_index(self) -> None:

@@ -26,7 +26,6 @@ from streams.pipeline.matcher import Matcher
 from streams.process.terminal import folded
 from streams.state.named_documents import urls_named
 from streams.state.scan_reader import ScanReader
-from streams.state.scan_shards import ShardsOfFold
 
 #: Verdicts about the URL that are listed, the latest.
 HISTORY_MAX = 20
@@ -218,13 +217,12 @@ def explain_command(
     stored, history = _stored(state, url, page_id)
     offset, first = stored["page_id"] >> PLACE_BITS, state.first_decider
     matcher = Matcher(MemoryStore(), first)
-    matcher.shards = ShardsOfFold(first) if first.epoch else None
     for position, data in state.log.read(0, offset):
         progress(position, offset)
-        matcher.apply(matcher.answered([(position, data)], emit=False))
+        matcher.apply(matcher.prepare([(position, data)], emit=False))
     decider, traces = matcher.decider, dict[int, Trace]()
     matcher.trace = lambda trace: traces.update({trace.page_id: trace})
-    verdicts = matcher.answered(list(state.log.read(offset, offset + 1))).verdicts
+    verdicts = matcher.prepare(list(state.log.read(offset, offset + 1))).verdicts
     (verdict,) = (one for one in verdicts if (one.page_id, one.n) == (stored["page_id"], 0))
     takedowns = state.takedowns_after(offset)
     judged = without(takedowns, orjson.loads(verdict.to_json()))

@@ -5,13 +5,10 @@ for an empty one) to the stretch, and with emitting inside it. The live run is n
 temporary.
 """
 
-import tempfile
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import dataclass
 from hashlib import blake2b
-from pathlib import Path
 from typing import Any, BinaryIO
 
 import numpy as np
@@ -25,7 +22,6 @@ from streams.formats.message import Message, decode_entry, is_control
 from streams.pipeline.matcher import FOLD_BYTES_MAX, Matcher
 from streams.state.directory import temporary_index
 from streams.state.scan_reader import ScanReader
-from streams.state.scan_shards import ShardsOfFold
 
 #: Most messages of a batch, as in the live matcher by default. No verdict depends on it.
 BATCH_MESSAGES_MAX = 16
@@ -88,13 +84,12 @@ def replayed(
         raise PositionLost(f"the store is at offset {matcher.next_offset}, past the stretch's start, {stretch.start}")
     held: list[tuple[int, bytes]] = []
     size, emits, log_time = 0, False, matcher.log_time
-    most = 1 if matcher.shards is not None else BATCH_MESSAGES_MAX
     for offset, data in messages:
         log_time = max(log_time, log_time_of(data, offset)) if stretch.timed else log_time
         if stretch.is_over(offset, log_time):
             break
         inside = stretch.holds(offset, log_time)
-        if held and (inside != emits or len(held) >= most or size + len(data) > FOLD_BYTES_MAX):
+        if held and (inside != emits or len(held) >= BATCH_MESSAGES_MAX or size + len(data) > FOLD_BYTES_MAX):
             yield from _fold(matcher, held, emits, progress)
             held, size = [], 0
         held.append((offset, data))
@@ -110,7 +105,7 @@ def replayed(
 def _fold(
     matcher: Matcher, held: list[tuple[int, bytes]], emits: bool, progress: Callable[[int], None]
 ) -> Iterator[list[Verdict]]:
-    prepared = matcher.answered(held, emit=emits)
+    prepared = matcher.prepare(held, emit=emits)
     if prepared.verdicts:
         yield list(prepared.verdicts)
     matcher.apply(prepared)
@@ -212,9 +207,8 @@ def replay_scan(
     done, end = Replayed(), state.log.end()
     kept = state.kept_lines()
     first = decider or state.first_decider
-    with temporary_index() as store, shards_of_fold(first) as shards:
+    with temporary_index() as store:
         matcher = Matcher(store, first)
-        matcher.shards = shards
         for verdicts in replayed(state.log.read(0), matcher, stretch, lambda offset: progress(offset, end)):
             for verdict in verdicts:
                 line = verdict.to_json()
@@ -228,17 +222,3 @@ def replay_scan(
         done.program = matcher.log_program
     out.flush()
     return done
-
-
-@contextmanager
-def shards_of_fold(decider: Decider) -> Iterator[ShardsOfFold | None]:
-    """All shards of the decider with temporary stores on disk; None for a decider without shards."""
-    if not decider.epoch:
-        yield None
-        return
-    with tempfile.TemporaryDirectory(prefix="neardup-replay-") as folder:
-        shards = ShardsOfFold(decider, Path(folder))
-        try:
-            yield shards
-        finally:
-            shards.close()

@@ -19,7 +19,7 @@ from streams.process import logs
 from streams.state.checkpoint_manifest import Checkpoint
 from streams.state.checkpoint_store import CheckpointStore
 from streams.state.directory import kept_decider, temporary_index
-from streams.verdicts.replay import Present, Replayed, ReplayProgress, Stretch, replayed, shards_of_fold
+from streams.verdicts.replay import Present, Replayed, ReplayProgress, Stretch, replayed
 
 if TYPE_CHECKING:
     from streams.kafka import KafkaLog, Writer
@@ -45,8 +45,7 @@ def replay_stream(
     refused, and one with verdicts of another generation.
 
     The decider at the log's start is that of the matcher's state directory if it is on this machine, else that of the
-    settings. The index is folded from the newest checkpoint before the stretch, else from the log's start; with shards
-    always from there, because checkpoints of the judge and of all shards end at different messages. Raises
+    settings. The index is folded from the newest checkpoint before the stretch, else from the log's start. Raises
     PositionLost if neither exists, naming the offsets that can be replayed; StateError if the settings name another
     scheme or decider than the log, or a matcher writes to the topic; TopicError, BrokerError, RecordTooLarge.
     """
@@ -69,7 +68,7 @@ def replay_stream(
         log = held.enter_context(closing(KafkaLog(connection, settings.topics.sketches)))
         later = partial(messages_from, settings)
         state = Path(held.enter_context(tempfile.TemporaryDirectory(prefix="neardup-replay-"))) / "state"
-        before = None if settings.is_sharded else _before(settings, log, stretch, state)
+        before = _before(settings, log, stretch, state)
         store = held.enter_context(temporary_index(state))
         # A generation that judges another one's sketches has one decider: it ignores changes in the log.
         changes = () if settings.judges_anew else decider_changes_in(later(max(folded_to(store), log.first_offset())))
@@ -77,14 +76,8 @@ def replay_stream(
             first = kept_decider(state) or settings.decider(scheme)
         else:
             first = changes[0][1].before if changes else kept_decider(Path(settings.state)) or settings.decider(scheme)
-        if first.epoch and log.first_offset():
-            raise PositionLost(
-                f"a replay of a generation with shards folds topic {settings.topics.sketches} from its first message, "
-                f"and the topic begins at offset {log.first_offset()}; retained verdicts: neardup export"
-            )
         name, end = log.topic.id.hex(), log.end()
         matcher = new_matcher(settings, store, first, later, log.topic.id)
-        matcher.shards = held.enter_context(shards_of_fold(first))
         log.follow(matcher.next_offset)  # raises PositionLost before any other error
         known = Admin(connection).committed(settings.group_of("match"), settings.topics.sketches, 0)
         check_replay(name, first, matcher, changes, newest_verdicts(settings), known)

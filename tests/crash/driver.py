@@ -2,7 +2,6 @@
 
 `python -m tests.crash.driver random SEED FOLDER` kills children from outside, at random moments.
 `python -m tests.crash.driver steps SEED FOLDER` has children kill themselves between the numbered steps.
-`python -m tests.crash.driver shards SEED FOLDER` does so in a scan with shards.
 Each killed scan is started again until one ends; then --out, the log, the verdicts and the store must be, byte for
 byte, those of an uninterrupted scan. Exits with 1 and prints the differences. RocksDB is opened in children alone: its
 threads would be missing in what is forked after it.
@@ -19,10 +18,8 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
-from neardup.decider import Decider
 from neardup.index.column_families import Family
 from neardup.index.rocks import RocksStore
-from neardup.sharded.epochs import Sharding
 from streams.files import parts
 from streams.files.sources import ReadOptions
 from streams.scan import reading, sketcher
@@ -33,7 +30,6 @@ from streams.scan.sketch_processes import SketchProcesses
 from streams.scan.sketcher import Sketcher
 from streams.state import scan_directory
 from streams.state.scan_directory import ScanDirectory, VerdictLog
-from streams.state.scan_shards import DeferredStore, ScanShards
 from streams.state.segments import SegmentLog
 from tests.processes import die_with_parent
 from tests.streams.archives import SCHEME, crawl, write_folder, write_json_lines, write_warc
@@ -55,15 +51,10 @@ def archives(folder: Path) -> list[Path]:
     ]
 
 
-#: (V, E) of the scans.
-SHARDING = Sharding(1, 0)
-
-
 def run(paths: list[Path], folder: Path, progress: Callable[[Progress], None], processes: int = 0) -> None:
-    decider = Decider(SCHEME.digest, **SHARDING._asdict())
     with (
         SketchProcesses(processes) if processes else nullcontext() as readers,
-        ScanDirectory.open(folder / "state", scheme=SCHEME, decider=lambda scheme: decider) as opened,
+        ScanDirectory.open(folder / "state", scheme=SCHEME) as opened,
     ):
         base, out = ReadOptions("http://f.example/"), str(folder / "out")
         scan(paths, opened, reading=base, out=out, progress=progress, processes=readers)
@@ -79,7 +70,6 @@ def outcome(folder: Path) -> dict[str, Any]:
                 "log": list(opened.log.read()),
                 "verdicts": list(opened.verdict_log.log.read()),
                 "store": {family.name: list(opened.store.scan(family)) for family in Family},
-                "effects": list(opened.effects_log.read()) if opened.effects_log else [],
                 "sources": sorted((s.id, s.finished, s.pages) for s in opened.sources.values()),
             }
         (folder / "outcome").write_bytes(pickle.dumps(found))
@@ -184,13 +174,9 @@ STEPS: dict[str, Callable[[int], None]] = {
     "in the store, not flushed": lambda n: dying(RocksStore, "write", n, before=False),
     "verdicts synced, store not": lambda n: dying(RocksStore, "flush", 1 + n // 6, before=True),
     "flushed": lambda n: dying(RocksStore, "flush", 1 + n // 6, before=False),
-    "effects kept, not emitted": lambda n: dying(ScanShards, "learn", n, before=False),
-    "shards given rows": lambda n: dying(DeferredStore, "release", 1 + n // 6, before=False),
     "source known, not scanned": lambda n: dying(ScanDirectory, "save_source", 1 + n % 6, before=False),
     "source finished, not noted": lambda n: dying(ScanDirectory, "save_source", 4 + n % 3, before=True),
 }
-#: Of a scan with shards alone.
-OF_SHARDS = ("effects kept, not emitted", "shards given rows")
 
 
 def killed_at_steps(paths: list[Path], folder: Path, chance: random.Random) -> int:
@@ -226,13 +212,7 @@ def killed_at_one_step(paths: list[Path], folder: Path, step: str, call: int) ->
 
 def main(mode: str, seed: int, folder: Path) -> None:
     """Runs one mode; exits with 1 if a killed scan differs from the whole one."""
-    global SHARDING
     print(f"{mode}, seed {seed}")
-    if mode == "shards":
-        SHARDING = Sharding(2, 2)
-    else:
-        for step in OF_SHARDS:
-            del STEPS[step]
     sketcher.MESSAGE_PAGES_MAX = reading.BATCH_PAGES_MAX = MESSAGE_PAGES
     parts.GZIP_BYTES, parts.PLAIN_BYTES, parts.FILES = 1_500, 3_000, 4
     scan_directory.FLUSH_MESSAGES = scanning.FLUSH_MESSAGES = 5

@@ -26,7 +26,7 @@ raise SystemExit
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("mode", ["steps", "random", "shards"])
+@pytest.mark.parametrize("mode", ["steps", "random"])
 @pytest.mark.seeds(1, 5)
 def test_killed_and_resumed_is_as_if_uninterrupted(tmp_path: Path, mode: str, seed: int) -> None:
     log = tmp_path / "log"

@@ -39,10 +39,6 @@ MATRIX: Mapping[str, Mapping[str, Any]] = {
             },
         },
     },
-    "sharded": {
-        "shards": {"count": 5, "perPod": 2},
-        "matcher": {"checkpoints": {"url": "s3://bucket/neardup", "secret": "bucket"}},
-    },
     "scaled": {"sketcher": {"autoscaling": {"enabled": True}}},
     "scaled by lag": {
         "kafka": {
@@ -88,7 +84,6 @@ MATRIX: Mapping[str, Mapping[str, Any]] = {
     "with a standby": {"matcher": {"standby": True, "newDecider": True, "checkpoints": {"url": "s3://crawl/neardup"}}},
     "filled from history": {
         "kafka": {"generation": "g2"},
-        "shards": {"count": 2, "extraArgs": ["--sketches-of="]},
         "sketcher": {"replicas": 0},
         "matcher": {"backfill": True, "extraArgs": ["--sketches-of="], "checkpoints": {"url": "s3://crawl/g2"}},
     },

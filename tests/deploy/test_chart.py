@@ -79,7 +79,7 @@ def test_rendered_objects_are_valid(tool: Tool, tmp_path: Path, kubernetes: str)
 
 
 #: The role of a component's pods; others take no part in the line.
-ROLES = {"sketcher": "sketch", "matcher": "match", "views": "views", "shards": "shard"}
+ROLES = {"sketcher": "sketch", "matcher": "match", "views": "views"}
 
 
 def environments(found: list[dict[str, Any]]) -> Iterator[tuple[str, Mapping[str, Any], dict[str, str]]]:
@@ -102,12 +102,12 @@ def environments(found: list[dict[str, Any]]) -> Iterator[tuple[str, Mapping[str
 @pytest.mark.parametrize("name", MATRIX)
 def test_settings_of_pods_are_understood(tmp_path: Path, name: str) -> None:
     """By the roles themselves: each variable is a setting, and its value one that it may have."""
-    for role, spec, environment in environments(documents(template(tmp_path, MATRIX[name]))):
+    for role, _, environment in environments(documents(template(tmp_path, MATRIX[name]))):
         for variable in [each for each in environment if each.endswith("_FILE")]:
             secret = tmp_path / "secret"
             secret.write_text("1234567890123456")
             environment[variable] = str(secret)
-        settings = load(environment, role=role if role in ("sketch", "match", "shard") else "")
+        settings = load(environment, role=role if role in ("sketch", "match") else "")
         values = charts.merged(charts.LEAST, MATRIX[name])
         assert settings.bootstrap == values["kafka"]["bootstrap"]
         for setting, wanted in values.get("settings", {}).items():
@@ -116,18 +116,14 @@ def test_settings_of_pods_are_understood(tmp_path: Path, name: str) -> None:
         if role in ROLES.values():
             assert settings.decider_values == values.get("decider", {})
             assert settings.metrics_port == 9464
-        sharded = role in ROLES.values() or "create" in spec["containers"][0].get("args", ())
-        assert settings.shards == (values.get("shards", {}).get("count", 0) if sharded else 0)
         copies = values.get("matcher", {}).get("checkpoints", {})
-        if role in ("match", "shard") and copies:
+        if role == "match" and copies:
             assert settings.checkpoints == copies.get("url", "/var/lib/checkpoints")
             assert settings.checkpoint_messages == copies.get("messages", 5000)
             assert settings.checkpoints_kept == copies.get("kept", 3)
         else:
             assert settings.checkpoints == ""
-        assert (settings.seed is not None) is (role in ("sketch", "match", "shard")), (
-            "only roles that need the seed have it"
-        )
+        assert (settings.seed is not None) is (role in ("sketch", "match")), "only roles that need the seed have it"
 
 
 def test_security_values_are_those_tried_on_a_broker(tmp_path: Path) -> None:
@@ -147,9 +143,8 @@ def test_the_user_of_the_example_has_the_rights_of_the_guide() -> None:
     guide = (REPOSITORY / "deploy" / "secure.md").read_text().partition("## Rights in Kafka")[2]
     rows = re.findall(r"(?m)^\| \w+ \| (\w+) `([^`]+)`\*? \| ([^|]+) \|$", guide)
     commands = [("topic", "neardup.generations", "Read, Write")]
-    shards = [("topic", name, "Create, Describe, DescribeConfigs, Read, Write") for name in ("candidates", "effects")]
     assert len(rows) > 20
-    for kind, name, operations in (*rows, *commands, *shards):
+    for kind, name, operations in (*rows, *commands):
         found = {
             operation
             for acl in acls
@@ -181,15 +176,9 @@ def test_every_setting_can_be_given(tmp_path: Path) -> None:
         "ask_token",
     }
     own |= {"checkpoints", "checkpoint_messages", "checkpoints_kept", "views_state", "topic_prefix"}
-    own |= {"views_token", "ask_token", "shards", "epoch"}
+    own |= {"views_token", "ask_token"}
     topics = {name for name in OPTIONS if name.endswith("_topic")}
     assert given == set(OPTIONS) - own - topics
-
-
-def test_each_shard_is_in_one_pod(tmp_path: Path) -> None:
-    found = documents(template(tmp_path, MATRIX["sharded"]))
-    pods = [one["spec"]["template"]["spec"]["containers"][0]["args"] for one in found if one["kind"] == "StatefulSet"]
-    assert sorted(pods) == [["judge"], *(["shard", "--only", each] for each in ("0-1", "2-3", "4-4"))]
 
 
 @pytest.mark.parametrize("name", MATRIX)
@@ -323,21 +312,17 @@ def test_a_backfill_fills_a_generation_and_arguments_of_one_start_are_given(tmp_
     found = documents(template(tmp_path, MATRIX["filled from history"]))
     (container,) = of(found, "StatefulSet", "-matcher")["spec"]["template"]["spec"]["containers"]
     state, store = "--state=/var/lib/neardup/state", "--checkpoints=s3://crawl/g2"
-    assert container["args"] == ["backfill", state, store, "--shard-processes=0", "--sketches-of="]
+    assert container["args"] == ["backfill", state, store, "--sketches-of="]
     understood = parsed(container["args"])["settings"]
     assert (understood.sketches_of, understood.checkpoints) == ("", "s3://crawl/g2")
-    (shards,) = of(found, "StatefulSet", "-shards-0")["spec"]["template"]["spec"]["containers"]
-    assert shards["args"] == ["shard", "--only", "0-0", "--sketches-of="]
 
 
 def test_an_upgrade_removes_arguments_of_one_start(tmp_path: Path) -> None:
     """Helm makes a list with an empty string of `--set "matcher.extraArgs={}"`, as the chart's page advises."""
-    values = {"shards": {"count": 1, "extraArgs": [""]}, "matcher": {"extraArgs": [""]}}
-    found = documents(template(tmp_path, values))
-    sets = [of(found, "StatefulSet", name)["spec"] for name in ("-matcher", "-shards-0")]
-    args = [each["template"]["spec"]["containers"][0]["args"] for each in sets]
-    assert args == [["judge"], ["shard", "--only", "0-0"]]
-    assert {each["podManagementPolicy"] for each in sets} == {"Parallel"}  # else a pod that is not ready keeps its own
+    found = documents(template(tmp_path, {"matcher": {"extraArgs": [""]}}))
+    matcher = of(found, "StatefulSet", "-matcher")["spec"]
+    assert matcher["template"]["spec"]["containers"][0]["args"] == ["match"]
+    assert matcher["podManagementPolicy"] == "Parallel"  # else a pod that is not ready keeps its own
 
 
 REFUSED = {
@@ -393,19 +378,6 @@ REFUSED = {
     "nothing to label": (
         {"views": {"enabled": True, "labelling": True, "token": {"secret": "views"}}},
         r"views\.labelling.*kafka\.topics\.audit",
-    ),
-    "queries of shards": ({"shards": {"count": 2}, "ask": {"enabled": True}}, r"shards\.count: ask\.enabled"),
-    "an audit of shards": (
-        {"shards": {"count": 2}, "kafka": {"topics": {"audit": "audit"}}},
-        r"shards\.count: ask\.enabled, kafka\.topics\.audit",
-    ),
-    "another decider of shards": (
-        {"shards": {"count": 2}, "matcher": {"newDecider": True}},
-        r"shards\.count: .*matcher\.newDecider",
-    ),
-    "a claim for the checkpoints of shards": (
-        {"shards": {"count": 2}, "matcher": {"checkpoints": {"existingClaim": "c"}}},
-        r"shards\.count: .*matcher\.checkpoints\.url",
     ),
     "topics alike": ({"kafka": {"topics": {"verdicts": "pages"}}}, r"kafka\.topics"),
     "no size": ({"matcher": {"persistence": {"size": "big"}}}, r"persistence.*size"),

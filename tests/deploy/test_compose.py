@@ -21,7 +21,7 @@ from tools import Tool
 from neardup.verdict import Kind
 
 VIEWS_PORT = 8379
-PROFILES = ("demo", "dev", "views", "ask", "tools", "shards")
+PROFILES = ("demo", "dev", "views", "ask", "tools")
 #: What a crawl publishes of the demo's site under one name; articles in three ways.
 ARTICLES, PRODUCTS, OLD, OTHER = 24, 12, 6, 2
 
@@ -32,9 +32,7 @@ def test_compose_understands_the_file(tool: Tool) -> None:
     services = composed.config(*PROFILES)["services"]
     alone = composed.config()["services"]
     assert set(alone) == {"kafka", "seed", "topics", "sketcher", "matcher", "prometheus", "grafana"}
-    assert set(services) - set(alone) == {
-        *("site", "crawler", "verdicts", "dev", "views", "ask", "checkpoints", "shards-0-1", "shards-2-3")
-    }
+    assert set(services) - set(alone) == {*("site", "crawler", "verdicts", "dev", "views", "ask", "checkpoints")}
     for name, service in services.items():
         if "build" in service:
             assert service["read_only"], name
@@ -66,14 +64,6 @@ def test_variables_of_the_compose_file_are_settings(tool: Tool) -> None:
 def line(tmp_path: Path, tool: Tool) -> Iterator[tuple[Composed, str]]:
     tool("docker-compose")
     with composition(tmp_path, composed.config("demo", "views", "tools")["services"]) as found:
-        yield found
-
-
-@pytest.fixture
-def sharded(tmp_path: Path, tool: Tool) -> Iterator[tuple[Composed, str]]:
-    """As the file's head starts it with shards."""
-    tool("docker-compose")
-    with composition(tmp_path, composed.config("demo", "shards", MATCHER="judge", SHARDS="4")["services"]) as found:
         yield found
 
 
@@ -196,22 +186,3 @@ def test_the_topology_runs_from_crawler_to_verdict(line: tuple[Composed, str]) -
     for instance, name in roles.items():
         grace = composed.config(*PROFILES)["services"][name]["stop_grace_period"]
         assert services.stop(instance, 60 if grace == "1m0s" else float(grace.removesuffix("s"))) == 0, instance
-
-
-@pytest.mark.whole
-def test_shards_and_a_judge_take_the_place_of_the_matcher(sharded: tuple[Composed, str]) -> None:
-    services, bootstrap = sharded
-    assert services.start("seed").wait(PATIENCE_SECONDS) == 0
-    assert services.start("topics").wait(PATIENCE_SECONDS) == 0, services.log("topics").read_text()
-    roles = ("sketcher", "shards-0-1", "shards-2-3", "matcher")
-    for name, port in zip(roles, kafka.free_ports(len(roles)), strict=True):
-        services.start(name, NEARDUP_METRICS_PORT=str(port))
-    services.start("site")
-    eventually(lambda: services.healthy("site"), "the site")
-
-    found = crawl(services, bootstrap, "crawl", 0)
-
-    assert found.total() == 2 * (3 * ARTICLES + PRODUCTS + OLD + OTHER), found
-    assert found[Kind.UNIQUE] < found.total() / 2, found
-    for name in roles:
-        assert services.stop(name, 60) == 0, services.log(name).read_text()

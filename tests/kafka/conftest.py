@@ -2,7 +2,7 @@
 
 import os
 import uuid
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +10,6 @@ import pytest
 from broker import Own, alter, kafka
 from confluent_kafka import KafkaException
 from line import Line, Make, auditing
-from sharded_line import ShardedLine
 
 from neardup.errors import NeardupError
 from streams.config.settings import Topics
@@ -120,20 +119,6 @@ def make(broker: str, names: Topics, tmp_path: Path) -> Iterator[Make]:
 
     def line(**settings: Any) -> Line:
         made.append(Line(settings.pop("bootstrap", broker), names, tmp_path, **settings))
-        return made[-1]
-
-    yield line
-    for each in made:
-        each.close()
-
-
-@pytest.fixture
-def make_sharded(broker: str, names: Topics, tmp_path: Path) -> Iterator[Callable[..., ShardedLine]]:
-    """Makes a line with shards and a judge, with settings of its own if given."""
-    made: list[ShardedLine] = []
-
-    def line(**settings: Any) -> ShardedLine:
-        made.append(ShardedLine(settings.pop("bootstrap", broker), names, tmp_path, **settings))
         return made[-1]
 
     yield line

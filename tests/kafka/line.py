@@ -14,10 +14,10 @@ from confluent_kafka import Consumer, ConsumerGroupTopicPartitions, KafkaError, 
 from confluent_kafka.admin import AdminClient
 from roles import How, Role
 
-from neardup.clusters.takedown_and_expiry import take_down
 from neardup.fold import fold
 from neardup.index.layered import Layered
 from neardup.index.memory import MemoryStore
+from neardup.matching.takedown_and_expiry import take_down
 from neardup.page import Page
 from neardup.sketch.header import Header
 from neardup.sketch.make_sketches import sketch_pages
@@ -73,13 +73,11 @@ class Line:
 
     open: ClassVar[list["Line"]] = []
 
-    def __init__(
-        self, bootstrap: str, names: Topics, folder: Path, *, partitions: int = 2, shards: int = 0, **settings: Any
-    ) -> None:
+    def __init__(self, bootstrap: str, names: Topics, folder: Path, *, partitions: int = 2, **settings: Any) -> None:
         self.bootstrap, self.folder = bootstrap, folder
         self.connection = Connection(bootstrap)
         self.admin = Admin(self.connection)
-        self.names, self.sizes = names, Sizes(partitions=partitions, shards=max(1, shards))
+        self.names, self.sizes = names, Sizes(partitions=partitions)
         topics.create(self.admin, names, self.sizes)
         self.settings = Settings(
             bootstrap=bootstrap,
@@ -88,10 +86,7 @@ class Line:
             rejected_topic=names.rejected,
             sketches_topic=names.sketches,
             verdicts_topic=names.verdicts,
-            candidates_topic=names.candidates or "candidates",
-            effects_topic=names.effects or "effects",
             state=str(folder / "state"),
-            shards=shards,
             seed=7,
             **{"batch_pages": 5, "batch_ms": 5, "match_messages": 2, "threads": 1, "kafka_values": SOON, **settings},
         )

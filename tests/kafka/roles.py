@@ -6,7 +6,6 @@ Forked from a server that has loaded everything and compiled the kernels, so tha
 import contextlib
 import faulthandler
 import json
-import multiprocessing
 import os
 import random
 import resource
@@ -24,7 +23,6 @@ from typing import Any
 from broker import PATIENCE_SECONDS, eventually
 
 from neardup.errors import NeardupError
-from neardup.sharded.shard import Shard
 from streams.config.settings import Settings
 from streams.kafka import KafkaPages, KafkaVerdicts, MergedPages, Writer
 from streams.process.watchdog import EXIT_CODE
@@ -33,8 +31,6 @@ from streams.roles.backfill import BackfillOptions, run_backfill
 from streams.roles.match_role import MatchRole
 from streams.roles.match_start import run_matcher
 from streams.roles.runtime import Runtime, serving
-from streams.roles.shard_process import run_shards
-from streams.roles.shard_role import ShardRole
 from streams.roles.single_process import run_single_process
 from streams.roles.sketch_role import SketchRole, run_sketcher
 from streams.state.checkpoint_store import CheckpointStore
@@ -49,7 +45,6 @@ def _backfill(settings: Settings, runtime: Runtime, **wishes: Any) -> None:
 
 ROLES: dict[str, Callable[..., None]] = {
     "sketch": run_sketcher,
-    "shard": run_shards,
     "match": run_matcher,
     "run": run_single_process,
     "backfill": _backfill,
@@ -159,17 +154,6 @@ CHECKPOINT_STEPS: dict[tuple[str, str], Callable[[int, How], None]] = {
 }
 
 
-#: Of a shard.
-SHARD_STEPS: dict[tuple[str, str], Callable[[int, How], None]] = {
-    ("shard", "1 read"): lambda n, how: dying(ShardRole, "_answer", n, before=True, how=how),
-    ("shard", "2 half sent"): lambda n, how: dying(Writer, "send", n, before=False, how=how),
-    ("shard", "2 sent"): lambda n, how: dying(ShardRole, "_answer", n, before=False, how=how),
-    ("shard", "3 acknowledged"): lambda n, how: dying(Shard, "advance", n, before=True, how=how),
-    ("shard", "4 applied"): lambda n, how: dying(Shard, "advance", n, before=False, how=how),
-    ("shard", "5 flushed"): lambda n, how: dying(ShardRole, "_flush", n, before=False, how=how),
-}
-
-
 def _at_other_speeds(seed: int, how: How) -> None:
     """Each time only one partition may be read, drawn at random, and the matcher is slower still; no process dies."""
     draw, take_in, judge = random.Random(seed), MergedPages._take_in, MatchRole._judge
@@ -209,18 +193,13 @@ def _play(role: str, settings: Settings, log: Path, step: str, call: int, how: H
     """The process: plays a role until it is stopped; exits with 1 after an error, whose text is the log's end."""
     forked.leave_server()
     die_with_parent()
-    multiprocessing.current_process()._config["daemon"] = False  # type: ignore[attr-defined]  # it may start shards
     assert forked.IN_SERVER, "the fork server has loaded nothing: each role would for itself, for a second"
     with open(log, "ab", buffering=0) as out:
         os.dup2(out.fileno(), 1)
         os.dup2(out.fileno(), 2)
     faulthandler.register(signal.SIGUSR1)
     if step:
-        arm = (
-            BACKFILL_STEPS[step]
-            if role in ("backfill", "run")
-            else {**STEPS, **SHARD_STEPS, **CHECKPOINT_STEPS}[role, step]
-        )
+        arm = BACKFILL_STEPS[step] if role in ("backfill", "run") else {**STEPS, **CHECKPOINT_STEPS}[role, step]
         arm(call, how)
     try:
         with serving(settings, role) as runtime:

@@ -3,26 +3,22 @@
 import io
 import json
 from collections import Counter
-from collections.abc import Callable
 from dataclasses import asdict
 from typing import Any
 
 import pytest
 from line import Line, story
 from rich.console import Console
-from sharded_line import EPOCH, ShardedLine
 
 from neardup.errors import BadInput
 from neardup.evaluation.audits import read_audits
 from neardup.index.memory import MemoryStore
-from neardup.limits import PLACE_BITS
 from neardup.shadow import Counts
 from streams.config.load import load
 from streams.formats.message import encode_message
 from streams.kafka import Admin, topics
 from streams.pipeline.audit import open_audit
 from streams.pipeline.matcher import Matcher
-from streams.state.scan_shards import ShardsOfFold
 from streams.verdicts.print_verdicts import show
 
 STRICT = {"tape_min": 0.999, "two_sites_tape_min": 0.999, "short_tape_min": 0.999}
@@ -42,10 +38,9 @@ def folded(audited: Line) -> tuple[list[dict[str, Any]], Counter[str]]:
     assert audit is not None
     matcher = Matcher(store, decider)
     matcher.audit = audit.record
-    matcher.shards = ShardsOfFold(decider) if decider.epoch else None
     lines = []
     for offset, message in audited.messages():
-        prepared = matcher.answered([(offset, encode_message(message))])
+        prepared = matcher.prepare([(offset, encode_message(message))])
         lines += audit.draw(prepared.outcome.compared)
         matcher.apply(prepared)
     return [json.loads(one) for one in lines], Counter(asdict(audit.counts))
@@ -61,23 +56,6 @@ def test_audit_lines_are_exactly_once_under_kills(audited: Line) -> None:
     audited.start("match")
     audited.check()
     has_each_line_once(audited)
-
-
-@pytest.mark.whole
-def test_judge_audits_candidates_of_shards_under_kills(make_sharded: Callable[..., ShardedLine]) -> None:
-    line = make_sharded(audited=True)
-    line.publish(story())
-    line.start("sketch")
-    line.start_shards()
-    line.settle(judged=False)
-    for step in ("3 offsets sent", "3 committed"):
-        line.start("match", step=step).dead()
-    line.start("match")
-    line.check()
-    has_each_line_once(line)
-    pairs = [one for one in lines_of(line) if one["audit"] == "pair"]
-    apart = [(one["b"]["page_id"] >> PLACE_BITS) - (one["a"]["page_id"] >> PLACE_BITS) for one in pairs]
-    assert max(apart) >= 2 * EPOCH, "no earlier page is of a shard"
 
 
 def has_each_line_once(audited: Line) -> None:

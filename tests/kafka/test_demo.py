@@ -62,14 +62,12 @@ def left(text: list[str], folder: Path) -> list[str]:
     return found
 
 
-@pytest.mark.parametrize(
-    ("shards", "ends_by"), whole.first([("0", None), ("2", None), ("0", signal.SIGINT), ("0", signal.SIGKILL)], 1)
-)
+@pytest.mark.parametrize("ends_by", whole.first([None, signal.SIGINT, signal.SIGKILL], 1))
 def test_demo_shows_the_verdicts_of_a_scan_and_ends_its_processes(
-    folder: Path, shards: str, ends_by: signal.Signals | None, shell: Shell
+    folder: Path, ends_by: signal.Signals | None, shell: Shell
 ) -> None:
     """ends_by: the signal that ends a demo that stays; None: it ends by itself."""
-    demo = start(folder, "--shards", shards, *(["--stay"] if ends_by else []))
+    demo = start(folder, *(["--stay"] if ends_by else []))
     try:
         output = lines_to(demo, "Ctrl-C ends all of it" if ends_by else "Everything has ended")
         if ends_by:
@@ -91,7 +89,7 @@ def test_demo_shows_the_verdicts_of_a_scan_and_ends_its_processes(
     assert found == [(one["verdict"], one["url"]) for one in wanted]
     assert any(line.startswith(f"{len(CRAWL)} verdicts in ") for line in output)
     if not ends_by:
-        assert output[-1].rstrip().endswith("STAY=1" if shards == "0" else f"STAY=1 SHARDS={shards}")
+        assert output[-1].rstrip().endswith("STAY=1")
     assert any(re.fullmatch(r" +\d+  unique +No earlier page is a duplicate.*", line.rstrip()) for line in output)
     with sqlite3.connect(folder / "stream" / "index.db") as db:
         urls = {url for (url,) in db.execute("SELECT url FROM pages")}

@@ -3,8 +3,6 @@
 import contextlib
 import itertools
 import time
-from collections.abc import Callable
-from functools import partial
 from types import SimpleNamespace
 
 import pytest
@@ -15,7 +13,6 @@ from confluent_kafka.admin import AdminClient
 from streams.config.settings import Topics
 from streams.errors import BrokerError, PositionLost, RecordTooLarge, TopicError
 from streams.kafka import Admin, Connection, KafkaLog, Writer, topics
-from streams.kafka.shard_answers import AnswerWriter
 from streams.kafka.topics import Sizes
 
 
@@ -215,14 +212,10 @@ def test_after_a_refused_message_the_log_holds_nothing_of_its_writer(
     log.close()
 
 
-@pytest.mark.parametrize(
-    "make", [Writer, partial(AnswerWriter, shard=0, check=lambda _: None, message_bytes_max=1_000)]
-)
-def test_a_flush_waits_for_nothing_where_no_record_is_outstanding(make: Callable[..., Writer]) -> None:
-    """A process of many shards flushes each of them in each round."""
+def test_a_flush_waits_for_nothing_where_no_record_is_outstanding() -> None:
     waits: list[float] = []
     producer = SimpleNamespace(poll=waits.append)
-    writer = make(SimpleNamespace(make=lambda *_: producer), "topic")
+    writer = Writer(SimpleNamespace(make=lambda *_: producer), "topic")  # type: ignore[arg-type]
 
     writer.flush()
 

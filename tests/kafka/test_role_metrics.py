@@ -34,7 +34,7 @@ def test_metrics_of_both_roles_count_their_work(broker: str, names: Topics, tmp_
         assert found is not None, (name, labels)
         return found
 
-    assert STEPS.keys() == {"sketch", "match", "shard"}
+    assert STEPS.keys() == {"sketch", "match"}
     for role in ("sketch", "match"):
         assert value("neardup_pages_total", role=role) == len(pages)
         for step in STEPS[role]:

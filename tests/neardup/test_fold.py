@@ -14,17 +14,16 @@ from neardup.fold import fold
 from neardup.index.column_families import Family
 from neardup.index.memory import MemoryStore
 from neardup.index.posting_rows import is_hot
-from neardup.index.reads import FIRST_MIN
 from neardup.index.rocks import RocksStore
 from neardup.matching import arrays
 from neardup.matching import batch as matching
 from neardup.rules import RULES
 from neardup.rules.key_families import SIMILARITY_BYTES
-from neardup.sharded.fold import fold as fold_in_python
 from tests import whole
 from tests.neardup.handmade import record, rejected, tombstone
 from tests.neardup.invariants import Checked, contents_of
 from tests.neardup.story import SMALL, endless, folded, in_any_slices, slices_of
+from tests.oracle.fold.judging import fold as fold_in_python
 
 VOCABULARY = [f"w{i}" for i in range(40)]
 
@@ -265,13 +264,13 @@ def test_hot_keys_are_not_written_again():
 
 def test_promotions_go_beyond_the_members_that_were_read_ahead():
     words = " ".join(VOCABULARY)
-    urls = [f"http://s{i}.org/" for i in range(4 * FIRST_MIN)]
+    urls = [f"http://s{i}.org/" for i in range(16)]
     pages = [record(url, words) for url in urls]
-    going = [tombstone(url) for url in urls[: 3 * FIRST_MIN]]
+    going = [tombstone(url) for url in urls[:12]]
     batch = list(enumerate([record("http://late.org/", words), *going], len(pages) + 1))
     _, store = folded(pages, endless(5))
     promoted = [verdict.url for verdict in fold(batch, store, SMALL).verdicts if verdict.verdict == "promoted"]
-    assert promoted == urls[1 : 3 * FIRST_MIN + 1]
+    assert promoted == urls[1 : 12 + 1]
 
 
 # ---- bad batches ---------------------------------------------------------------------------------------------------

@@ -5,7 +5,6 @@ from dataclasses import asdict, replace
 import orjson
 import pytest
 
-from neardup.clusters.best_candidate import _better
 from neardup.decider import SiteOverride
 from neardup.errors import BadInput
 from neardup.fold import fold
@@ -120,7 +119,7 @@ def weighed(page_id, *candidates, live=SMALL):
     for (other, pair), at in zip(candidates, headers, strict=True):
         one = Scored(other, pair, rule_on(live, header, at, pair))
         scored.append(one)
-        if one.ruling.kind and (best is None or _better(one.ruling, other, best)):
+        if one.ruling.kind and (best is None or (one.ruling.rank, -other) > (best.ruling.rank, -best.page_id)):
             best = one
     return ComparedPage(page_id, header, CandidateChoice(scored, best, False, NO_SIBLINGS), headers)
 

@@ -22,7 +22,6 @@ from neardup.index.rows import (
     member_key,
 )
 from neardup.rules.key_families import KeyFamily, family_of
-from neardup.sharded.apply_effects import followed_of
 from neardup.sketch.header import Header
 
 _BATCH = 1024
@@ -112,17 +111,6 @@ def inspect(store: Store, progress: Progress = lambda rows: None) -> Inspection:
     _sketches(work)
     _keys(work)
     work.found.largest.sort(reverse=True)
-    return work.found
-
-
-def inspect_shard(store: Store, progress: Progress = lambda rows: None) -> Inspection:
-    """Read the whole index of a shard (`neardup.sharded.apply_effects`). Raises StateError if it cannot be opened."""
-    work = _Inspector(store, progress)
-    for batch in work.rows(Family.URLS):
-        for _ in work.decoded(Family.URLS, batch, followed_of):
-            pass
-    _sketches(work)
-    _keys(work)
     return work.found
 
 

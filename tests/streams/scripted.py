@@ -407,11 +407,9 @@ class Transactions:
         group: str,
         *,
         audit: str = "",
-        effects: str = "",
         around: Callable[[str], None] = lambda moment: None,
     ) -> None:
         self._broker, self._log, self._verdicts, self.group, self._audit = broker, log, verdicts, group, audit
-        self._effects = effects
         self._around = around
         self.topic_ids = TopicIds(broker.topic(log).id, broker.topic(verdicts).id)
         self.first = ""
@@ -429,7 +427,6 @@ class Transactions:
         next_offset: int,
         audit: Sequence[bytes] = (),
         headers: Mapping[int, Sequence[tuple[str, bytes]]] = MappingProxyType({}),
-        effects: Sequence[bytes] = (),
     ) -> None:
         self._around("begun")
         try:
@@ -447,8 +444,6 @@ class Transactions:
             self._late = []
         if audit:
             self._broker.topic(self._audit).partitions[0].records += audit
-        if effects:
-            self._broker.topic(self._effects).partitions[0].records += effects
         self._broker.commit(self.group, self._log, 0, Committed(next_offset, self.topic_ids, self.first))
         self._around("committed")
 

@@ -28,7 +28,7 @@ ALL = (*FIRST, *(name for name in NAMES if name not in FIRST))
 #: Commands that need a broker, a store, a browser, a person, or results of queries; other tests run them.
 ELSEWHERE = re.compile(
     r"s3://|topic:|neardup (topics|run|publish|verdicts|backfill|match|cutover|generations?|audit|label|views)\b"
-    r"|neardup (sketch|judge|shard|ping|forget|canonical|ask|render|signals|train|dedupe-results|evaluate signals)\b"
+    r"|neardup (sketch|ping|forget|canonical|ask|render|signals|train|dedupe-results|evaluate signals)\b"
     r"|neardup (config )?seed\b|replay --since|--audit|--verdicts -|build/|texts\.parquet|walk-texts"
 )
 

@@ -65,16 +65,6 @@
   value: /etc/neardup/seed/seed
 {{- end -}}
 
-{{/* The number of shards and their epoch, which fix the decider of a generation. */}}
-{{- define "neardup.shardsEnv" }}
-{{- if .Values.shards.count }}
-- name: NEARDUP_SHARDS
-  value: {{ .Values.shards.count | int | quote }}
-- name: NEARDUP_EPOCH
-  value: {{ .Values.shards.epoch | int | quote }}
-{{- end }}
-{{- end -}}
-
 {{/* The environment of processes with metrics. */}}
 {{- define "neardup.ownEnv" -}}
 {{ include "neardup.kafkaEnv" . }}
@@ -82,7 +72,6 @@
   value: 0.0.0.0
 - name: NEARDUP_METRICS_PORT
   value: "9464"
-{{- include "neardup.shardsEnv" . }}
 {{- range $name, $value := omit .Values.settings "log_format" }}
 - name: {{ printf "NEARDUP_%s" (upper $name) }}
   value: {{ include "neardup.text" $value | quote }}

@@ -358,7 +358,9 @@ def join(r, page, row, verified, standing, url):
 def standing_of(r, url, row):
     """The verdict on a live URL that holds now -> its code, MISSING, BROKEN or FULL. row: of its cluster.
 
-    `neardup.clusters.membership.standing_of` says why.
+    A member is an exact duplicate while another page that stands before it, its representative or an older one, has its
+    very content. Others change their content without a word to it, so what its row says is what held when it was last
+    verified.
     """
     if url.member == ZERO:
         return I64(url.standing)

@@ -9,7 +9,6 @@ import numpy as np
 
 from neardup.index import posting_rows
 from neardup.kernels import lean_kernel
-from neardup.kernels.postings import order
 from neardup.matching.kernels import rows
 from neardup.matching.kernels.records import (
     SIMHASH_WORDS,
@@ -89,10 +88,46 @@ def lists_of(r, k, at):
 
 
 @lean_kernel
+def _before(weight_a, word_a, weight_b, word_b):
+    return weight_a > weight_b or (weight_a == weight_b and word_a < word_b)
+
+
+@lean_kernel
+def _sink(words, weights, i, many):
+    """Restore the heap order from entry i down. The top entry is the one that sorts last."""
+    word, weight = words[i], weights[i]
+    while True:
+        child = 2 * i + 1
+        if child >= many:
+            break
+        if child + 1 < many and _before(weights[child], words[child], weights[child + 1], words[child + 1]):
+            child += 1
+        if not _before(weight, word, weights[child], words[child]):
+            break
+        words[i], weights[i] = words[child], weights[child]
+        i = child
+    words[i], weights[i] = word, weight
+
+
+@lean_kernel
+def order(words, weights, many):
+    """Sort by weight, descending, then by word."""
+    for i in range(many // 2 - 1, -1, -1):
+        _sink(words, weights, i, many)
+    for last in range(many - 1, 0, -1):
+        words[0], words[last] = words[last], words[0]
+        weights[0], weights[last] = weights[last], weights[0]
+        _sink(words, weights, 0, last)
+
+
+@lean_kernel
 def gather(r, k, i, tape, content):
     """Finds the candidates of page i of the batch: their words, best first -> their number, MISSING or FULL.
 
-    tape, content: the page's log-lengths. k.found, k.found_weights out: see `neardup.kernels.postings.gather`.
+    tape, content: the page's log-lengths. k.found out: the candidates' words; k.found_weights out: the weight of each,
+    the sum of k.weights of the lists (without hot ones) that it is in. They are in the order of weight, then of the
+    number of hot lists, both descending, then of age, oldest first. A word whose two log-lengths both differ from the
+    page's by more than numbers[LENGTH_GAP] is left out; a negative gap leaves out none.
     """
     heap, words, weights, table = r.heap, k.found, k.found_weights, k.table
     mask = U64(len(table) - 1)

@@ -131,7 +131,7 @@ def verify(r, p, page_id, at, other_id, other):
     ruled = p.ruled[0]
     if has_digest(r.heap, at) and same_digest(r.heap, at, other):
         ruled.kind, ruled.by, ruled.rank, ruled.whole, ruled.kept_apart = EXACT_DUPLICATE, DIGEST, 0, 0, 0
-        ruled.rank_score = ruled.score = ruled.demand = 0.0
+        ruled.rank_score = ruled.score = ruled.demand = ruled.plain_demand = ruled.added = 0.0
         return I64(1), place
     none = p.siblings[0]
     none.others = none.alike = none.retitled = none.moved = 0

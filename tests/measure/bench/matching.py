@@ -20,7 +20,6 @@ from pathlib import Path
 import orjson
 
 from neardup.decider import Decider
-from neardup.index.memory import MemoryStore
 from neardup.index.rocks import RocksStore
 from neardup.limits import MESSAGE_PAGES_MAX
 from neardup.scheme import Scheme
@@ -28,7 +27,6 @@ from neardup.sketch.make_sketches import sketch_pages
 from streams.commands.app import GC_THRESHOLDS
 from streams.pipeline.matcher import FOLD_BYTES_MAX, Matcher
 from tests.measure.bench.crawl import HEADLINE, SHARES, Crawl, found, merged_by
-from tests.measure.bench.sharded import run_both
 from tests.measure.bench.store_rows import enough_room, memory_mb, settle
 from tests.measure.bench.table import Row, in_turn
 
@@ -44,8 +42,6 @@ _SETTLE_S_MAX = 300.0
 _FOUND_MIN, _WRONG_MAX = 0.95, 0.002
 #: Messages that are generated at once to fill an index.
 _FILLED_MESSAGES = 56
-#: Shards of the row, and messages to an epoch.
-SHARDS, EPOCH = 4, 4
 
 
 @contextmanager
@@ -241,32 +237,6 @@ def refolded(scheme: Scheme) -> Iterator[Row]:
     )
     for name, each in (("log folded again", fold), ("log judged by another decider, with verdicts", anew)):
         yield Row(f"{name}, crawl with 30% repeats", "us a page", each, live, "live", live / each, "1 x")
-
-
-def judge(scheme: Scheme) -> Iterator[Row]:
-    """A judge and its shards against one matcher, message by message in turns."""
-    messages = list(Crawl(SIZE).messages(scheme))
-    decider = replace(Decider(scheme=scheme.digest), shards=SHARDS, epoch=EPOCH)
-    with ExitStack() as held:
-        folder = Path(held.enter_context(tempfile.TemporaryDirectory()))
-        held.enter_context(as_a_role())
-
-        def make(name: str) -> RocksStore:
-            store = RocksStore(folder / name)
-            held.callback(store.close)
-            return store
-
-        run_both(messages[: 2 * EPOCH], decider, lambda name: MemoryStore())  # compiles
-        base, run = run_both(messages, decider, make)
-    matcher = base.micros["matcher"] / SIZE
-    for name, micros, reach in (
-        ("judge", run.micros["judge"] / SIZE, "30 us"),
-        ("each shard", run.micros["shard"] / SHARDS / SIZE, "25 us"),
-    ):
-        row = Row(f"{name}, V = {SHARDS}, crawl with 30% repeats", "us a page", micros, matcher, "one matcher")
-        row.ratio, row.reach = matcher / micros, reach
-        row.notes = {f"{part} bytes a page": size / SIZE for part, size in run.bytes.items()}
-        yield row
 
 
 def digest(lines: Iterable[bytes]) -> str:

@@ -1,10 +1,10 @@
 """How the stream scales on one machine with many cores: each stage alone on a real broker, then all of them together.
 
-    python tests/measure/bench/scale.py [--pages 12000] [--publishers 4] [--sketchers 1,2,4] [--shards 4] [--heap 4g]
+    python tests/measure/bench/scale.py [--pages 12000] [--publishers 4] [--sketchers 1,2,4] [--heap 4g]
 
 Stages: `neardup publish` of the crawl with 30% repeats in pages of 31 kB, by several processes; sketchers, 1, 2, 4 ...
-processes, each time from the first page on into a new log; one matcher on that log; a judge with shards, a process
-each; and from pages to verdicts with all sketchers and one matcher. The broker is on the same machine.
+processes, each time from the first page on into a new log; one matcher on that log;
+and from pages to verdicts with all sketchers and one matcher. The broker is on the same machine.
 
 Rates are taken between the first and the last tenth of the records that a stage writes, by their timestamps, once all
 its processes have their partitions. Give each stage ten seconds at least: some 20,000 pages for each sketcher. Prints
@@ -82,20 +82,16 @@ class Scale:
         self.names = Topics(*(f"{self.prefix}.{name}" for name in ("pages", "rejected", "sketches", "verdicts")))
         self.pages = 0
 
-    def line(self, *, shards: int = 0, log: str = "") -> Line:
+    def line(self, *, log: str = "") -> Line:
         """A line with groups of its own, from the first page on. log: an existing one; by default a new one."""
         self.lines += 1
         prefix = f"{self.prefix}.{self.lines}"
         names = self.names._replace(verdicts=f"{prefix}.verdicts", rejected=f"{prefix}.rejected")
         names = names._replace(sketches=log or f"{prefix}.sketches")
-        if shards:
-            names = names._replace(candidates=f"{prefix}.candidates", effects=f"{prefix}.effects")
         own = {name: getattr(Settings, name) for name in ("batch_pages", "batch_ms", "match_messages")}
         folder = self.folder / prefix
         folder.mkdir()
-        made = Line(
-            self.cluster.bootstrap, names, folder, partitions=self.partitions, shards=shards, kafka_values={}, **own
-        )
+        made = Line(self.cluster.bootstrap, names, folder, partitions=self.partitions, kafka_values={}, **own)
         made.settings = replace(made.settings, group=prefix)
         return made
 
@@ -132,14 +128,6 @@ class Scale:
             marks = self._judged(line)
             cpu = _cpu(roles, self.pages)
         return Stage("one matcher", rate_of(marks), {"match": cpu})
-
-    def judge(self, log: str, shards: int) -> Stage:
-        line = self.line(log=log, shards=shards)
-        numbers = [{"shards": [number]} for number in range(shards)]
-        with _running(line, "shard", shards, options=numbers) as held, _running(line, "match", 1) as judge:
-            marks = self._judged(line)
-            cpu = {"judge": _cpu(judge, self.pages), "each shard": _cpu(held, self.pages) / shards}
-        return Stage(f"judge and {shards} shards", rate_of(marks), cpu)
 
     def together(self, sketchers: int) -> Stage:
         line = self.line()
@@ -193,10 +181,9 @@ def _running(
     count: int,
     *,
     settings: dict[str, Any] | None = None,
-    options: Sequence[dict[str, Any]] = (),
 ) -> Iterator[list[Role]]:
-    """Runs processes of a role. options: of each, if they differ."""
-    roles = [line.start(role, settings=settings, **own) for own in options or [{}] * count]
+    """Runs processes of a role."""
+    roles = [line.start(role, settings=settings) for _ in range(count)]
     try:
         yield roles
     finally:
@@ -216,7 +203,6 @@ def stages(scale: Scale, files: Sequence[Path], given: argparse.Namespace) -> It
         stage, log = scale.sketch(count)
         yield stage
     yield scale.match(log)
-    yield scale.judge(log, given.shards)
     yield scale.together(given.sketchers[-1])
 
 
@@ -226,7 +212,6 @@ def main() -> None:
     parser.add_argument("--pages", type=int, default=6_000 * cores, help="pages of the crawl")
     parser.add_argument("--publishers", type=int, default=min(4, cores), help="processes that publish")
     parser.add_argument("--sketchers", default="", help="numbers of sketchers, with commas between")
-    parser.add_argument("--shards", type=int, default=4)
     parser.add_argument("--heap", default="1g", help="memory of the broker, as Java says it")
     parser.add_argument("--out", type=Path, help="also write the Markdown here")
     given = parser.parse_args()

@@ -1,11 +1,10 @@
 """The stream against the embedded scan: the same pages, the same cores, in turn, a real broker.
 
-    python tests/measure/bench/stream.py [--pages 3000] [--rounds 3] [--shards 2] [--out build/stream.md]
+    python tests/measure/bench/stream.py [--pages 3000] [--rounds 3] [--out build/stream.md]
 
 Crawler, sketcher, matcher and indexer share one half of the machine's cores, and so does the scan; the broker has the
 other half, so that its time is not in the comparison (and is measured). Pages are those of the bench's crawl, of 50 kB.
-Latency is from the crawler's call to the indexer's hand, at a tenth of the pages/s seen; with --shards also that of a
-judge and one process with so many shards, at the same rate. Prints Markdown.
+Latency is from the crawler's call to the indexer's hand, at a tenth of the pages/s seen. Prints Markdown.
 """
 
 import argparse
@@ -140,26 +139,21 @@ def answer(process: "subprocess.Popen[str]") -> dict[str, Any]:
 
 
 class Stream:
-    """A line with both roles running and warm; with shards, the role `match` is a judge, and a third one runs them."""
+    """A line with both roles running and warm."""
 
-    def __init__(
-        self, cluster: Any, folder: Path, archive: Path, threads: int, kafka_values: dict[str, str], shards: int
-    ) -> None:
+    def __init__(self, cluster: Any, folder: Path, archive: Path, threads: int, kafka_values: dict[str, str]) -> None:
         self.cluster = cluster
         prefix = uuid.uuid4().hex[:12]
         names = Topics(f"{prefix}.pages", f"{prefix}.rejected", f"{prefix}.sketches", f"{prefix}.verdicts")
-        if shards:
-            names = names._replace(candidates=f"{prefix}.candidates", effects=f"{prefix}.effects")
         own = {name: getattr(Settings, name) for name in ("batch_pages", "batch_ms", "match_messages")}
         folder.mkdir()
-        self.line = Line(cluster.bootstrap, names, folder, partitions=PARTITIONS, threads=threads, shards=shards, **own)
+        self.line = Line(cluster.bootstrap, names, folder, partitions=PARTITIONS, threads=threads, **own)
         self.roles: dict[str, Role] = {}
-        kinds = ("sketch", "match", "shard") if shards else ("sketch", "match")
+        kinds = ("sketch", "match")
         self._ports = dict(zip(kinds, kafka.free_ports(len(kinds)), strict=True))
         for role, port in self._ports.items():
             settings = {"metrics_port": port, "kafka_values": kafka_values}
-            options = {"shards": range(shards)} if role == "shard" else {}
-            self.roles[role] = self.line.start(role, settings=settings, **options)
+            self.roles[role] = self.line.start(role, settings=settings)
         eventually(self._serving, "metrics of all roles")
         self._archive = archive
         self._reader = TopicReader(self.line.connection, names.verdicts, committed_only=True)
@@ -226,10 +220,8 @@ class Stream:
 
 
 @contextmanager
-def stream(
-    cluster: Any, folder: Path, archive: Path, threads: int, shards: int = 0, **kafka_values: str
-) -> Iterator[Stream]:
-    with closing(Stream(cluster, folder, archive, threads, kafka_values, shards)) as made:
+def stream(cluster: Any, folder: Path, archive: Path, threads: int, **kafka_values: str) -> Iterator[Stream]:
+    with closing(Stream(cluster, folder, archive, threads, kafka_values)) as made:
         yield made
     shutil.rmtree(folder)
 
@@ -257,7 +249,6 @@ def main() -> int:
     parser.add_argument("--pages", type=int, default=3_000)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--latency-seconds", type=float, default=15.0)
-    parser.add_argument("--shards", type=int, default=0, help="also the latency of a judge with so many shards")
     parser.add_argument("--archive", type=Path, help="a WARC file of other pages than generated ones")
     parser.add_argument("--out", type=Path, help="also write the Markdown here")
     given = parser.parse_args()
@@ -331,14 +322,6 @@ def compare(
     say(f"Memory at most: {', '.join(f'{name} {value:.0f} MB' for name, value in memory.items())}\n")
     p50, p99 = np.percentile(slow, [50, 99])
     say(f"Latency at {rate:.0f} pages/s ({len(slow)} pages): p50 {p50:.0f} ms (target 100), p99 {p99:.0f} ms (500)\n")
-    if given.shards:
-        with stream(cluster, folder / "shards", archive, threads, given.shards) as line:
-            sharded = late(line, min(pages, int(rate * given.latency_seconds)), rate)
-        p50, p99 = np.percentile(sharded, [50, 99]) / np.percentile(slow, [50, 99])
-        say(
-            f"With {given.shards} shards at the same rate: p50 {np.percentile(sharded, 50):.0f} ms ({p50:.1f} x), p99 "
-            f"{np.percentile(sharded, 99):.0f} ms ({p99:.1f} x; target 150 ms)\n"
-        )
 
 
 def late(line: Stream, pages: int, rate: float) -> np.ndarray:

@@ -12,19 +12,19 @@ from neardup.decider import Decider
 from neardup.index.memory import MemoryStore
 from neardup.index.rows import NO_PAGE
 from neardup.matching.batch import Walk
+from neardup.matching.batch_records import Pages
 from neardup.matching.verdict_columns import NONE, VERDICT, Form, VerdictColumns, verdicts_of
 from neardup.scheme import Scheme
-from neardup.search.batch_records import Pages
-from neardup.sharded.fold import fold as fold_in_python
 from neardup.sketch.layout import field_at
 from neardup.sketch.make_sketches import sketch_pages
 from neardup.verdict import Coordinates, Kind
 from tests import whole
-from tests.neardup.clusters.test_plain_pages import joining, mixed
 from tests.neardup.handmade import record
+from tests.neardup.matching.test_mixed_batches import joining, mixed
 from tests.neardup.story import NEAR, SMALL, endless, slices_of, text
 from tests.neardup.test_fold import DECIDERS, crawl
 from tests.neardup.test_verdict_schema import every_kind
+from tests.oracle.fold.judging import fold as fold_in_python
 
 
 def judged(records, decider, size):

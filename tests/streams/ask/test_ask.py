@@ -19,19 +19,12 @@ import orjson
 import pytest
 
 import neardup
-from neardup.decider import Decider
 from neardup.errors import StateError
 from neardup.page import Page
-from neardup.sketch.make_sketches import sketch_pages
 from streams.ask import answers, http_service
 from streams.ask.answers import IndexSnapshot
-from streams.formats.message import Message, encode_message
-from streams.ports import Range
 from streams.process import web_server
-from streams.scan.scan import scan
-from streams.state.scan_directory import ScanDirectory
-from tests.streams.archives import SCHEME, html, text
-from tests.streams.sharded.lockstep import lockstep
+from tests.streams.archives import html, text
 from tests.streams.shell import Shell
 
 TOKEN = "a-token-of-16-letters"
@@ -250,43 +243,3 @@ def test_a_directory_without_an_index_is_named(tmp_path: Path, shell: Shell) -> 
         index.add([page(1)])
     ended = shell("ask", str(tmp_path / "state"), "--host", "0.0.0.0")
     assert (ended.code, "NEARDUP_ASK_TOKEN" in ended.err) == (2, True)
-
-
-@pytest.mark.whole
-def test_answer_of_an_index_with_shards_equals_adding(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """While the scan goes on, at any message of an epoch, whatever the shards have written to disk."""
-    monkeypatch.setattr("streams.scan.sketcher.MESSAGE_PAGES_MAX", 2)
-    monkeypatch.setattr("streams.scan.reading.BATCH_PAGES_MAX", 2)
-    asked = [
-        page(3),
-        page(3, " and three more words"),
-        page(500),
-        Page("http://b.example/", page(4).body),
-        Page("http://b.example/", page(5, " and three more words").body),
-    ]
-    kinds = set()
-    for round_, pages in enumerate((range(9), range(9, 17), range(4, 8), range(17, 30))):
-        source = tmp_path / f"{round_}.jsonl"
-        source.write_bytes(b"".join(orjson.dumps(as_json(page(number))) + b"\n" for number in pages))
-        with ScanDirectory.open(
-            tmp_path / "state", scheme=SCHEME, decider=lambda scheme: Decider(scheme.digest, shards=4, epoch=2)
-        ) as state:
-            scan([source], state)
-            if not round_:
-                ask = IndexSnapshot(tmp_path / "state")
-            messages = [message for _, message in state.log.read()]
-            expected = {}
-            for one in asked:
-                record = sketch_pages([one], SCHEME, log_times=[max(state.matcher.log_time, one.fetched_at or 0)])[0]
-                added = Message(bytes.fromhex(SCHEME.digest), (Range(bytes(16), 0, 0, 1),), (record,))
-                (expected[one],) = lockstep([*messages, encode_message(added)], state.decider).verdicts[-1]
-            for seconds in (0.0, 1e9):  # from a new flush, and again from the same one
-                monkeypatch.setattr(answers, "CATCH_UP_S", seconds)
-                for one in asked:
-                    answer = ask.query(one)
-                    assert (answer.messages, answer.verdict.to_json()) == (len(messages), expected[one])
-                    kinds.add(answer.verdict.verdict)
-        if round_ == 1:
-            shutil.rmtree(tmp_path / "state" / "shards" / "2")  # the next scan folds it again
-    ask.close()
-    assert kinds >= {"unchanged", "edited", "unique", "exact_duplicate", "near_duplicate"}

@@ -213,8 +213,8 @@ def test_empty_variables_and_kubernetes_service_links_are_no_settings():
 
 def test_a_generation_has_its_own_topics_groups_and_transactional_id():
     live, second = load({}), load({"NEARDUP_GENERATION": "g2", "NEARDUP_AUDIT_TOPIC": "audit"})
-    assert live.topics == ("pages", "pages.rejected", "sketches", "verdicts", "", "", "")
-    assert second.topics == ("pages", "pages.rejected.g2", "sketches.g2", "verdicts.g2", "audit.g2", "", "")
+    assert live.topics == ("pages", "pages.rejected", "sketches", "verdicts", "")
+    assert second.topics == ("pages", "pages.rejected.g2", "sketches.g2", "verdicts.g2", "audit.g2")
     assert (live.group_of("sketch"), second.group_of("sketch")) == ("neardup.sketch", "neardup.sketch.g2")
     assert (live.transactional_id, second.transactional_id) == ("neardup.match", "neardup.match.g2")
 
@@ -227,8 +227,6 @@ def test_a_prefix_stands_before_every_topic():
         "team.sketches.g2",
         "team.verdicts.g2",
         "team.audit.g2",
-        "",
-        "",
     )
     assert settings.generations_topic == "team.neardup.generations"
     long = {"NEARDUP_TOPIC_PREFIX": "p" * 40, "NEARDUP_GENERATION": "g" * 40}
@@ -258,8 +256,6 @@ def test_every_number_of_the_decider_can_be_set():
         "decider.scheme",
         "decider.rule_version",
         "decider.model",  # of the partition
-        "decider.shards",
-        "decider.epoch",
     }
 
 

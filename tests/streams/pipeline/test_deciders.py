@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from neardup.decider import Decider, SiteOverride
-from neardup.errors import CorruptRecord, InvariantBroken, StateError
+from neardup.errors import CorruptRecord, InvariantBroken, OtherVersion, StateError
 from neardup.index.column_families import Family
 from neardup.index.memory import MemoryStore
 from neardup.scheme import Scheme
@@ -176,28 +176,17 @@ def test_changed_decider_fields_are_reported() -> None:
     assert json.loads(FIRST.to_json()).keys() == json.loads(STRICT.to_json()).keys()
 
 
-@pytest.mark.parametrize(
-    ("after", "reason"),
-    [
-        ({}, ""),
-        ({"tape_min": 0.99}, "each shard keeps the decider that its index was built with"),
-        (
-            {"shards": 8},
-            "4 shards with an epoch of 2 messages built the index, and 8 shards with an epoch of 2 messages",
-        ),
-        ({"epoch": 4}, "and 4 shards with an epoch of 4 messages cannot continue with it"),
-        ({"shards": 1, "epoch": 0}, "and one matcher cannot continue with it"),
-    ],
-)
-def test_a_sharded_index_keeps_its_decider(after: dict[str, Any], reason: str) -> None:
-    before = replace(FIRST, shards=4, epoch=2)
-    found = incompatibility(before, replace(before, **after))
-    assert reason in found
-    assert bool(found) == bool(reason)
-    if reason:
-        change = [(3, NewDecider(before, replace(before, **after)))]
-        assert decider_at(before, change, 4) == before  # void
+def test_a_decider_of_shards_is_refused_with_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The kept decider of an index, and one in a message of the log."""
+    text = json.dumps(json.loads(FIRST.to_json()) | {"shards": 4, "epoch": 16})
+    words = r"the index: made with shards.*neardup backfill --generation NAME --sketches-of"
+    with pytest.raises(OtherVersion, match=words):
+        Decider.from_json(text, "the index")
+    monkeypatch.setattr(Decider, "to_json", lambda decider: text)
+    data = encode_control(NewDecider(FIRST, STRICT))
+    with pytest.raises(OtherVersion, match=r"offset 1.*made with shards"):
+        decode_entry(data, 1)
 
 
-def test_one_matcher_is_not_continued_by_shards() -> None:
-    assert incompatibility(FIRST, replace(FIRST, shards=4, epoch=2)).startswith("one matcher built the index, and 4")
+def test_a_decider_without_shards_has_the_digest_of_earlier_versions() -> None:
+    assert Decider("00" * 16).digest == "8b0e69091dd759a8c0a642f72ca5f811"

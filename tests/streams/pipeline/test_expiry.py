@@ -20,9 +20,9 @@ from streams.pipeline import batch_fold
 from streams.pipeline.batch_fold import Sweep, decode_sweep
 from streams.pipeline.matcher import Matcher
 from streams.ports import Range
-from tests.neardup.clusters.test_takedown_and_expiry import UNKNOWN
 from tests.neardup.handmade import record, rejected, tombstone
 from tests.neardup.invariants import Checked
+from tests.neardup.matching.test_takedown_and_expiry import UNKNOWN
 from tests.neardup.story import SMALL
 from tests.whole import count
 

@@ -177,4 +177,4 @@ def test_slicing_changes_no_verdict_and_no_stored_byte(monkeypatch: pytest.Monke
     )
     met = ("batches of several", "expired", "promoted for an expired page", "taken down", "promoted for one taken down")
     for what in (*met, "new deciders", *KINDS):
-        assert happened[what], "else the logs prove nothing"
+        assert happened[what], f"{what}: else the logs prove nothing"

@@ -11,7 +11,6 @@ from streams.process.metrics import FAMILIES, REASONS, RESTARTS, STEPS, Metrics,
 
 # Dashboards, alerts and README use these: add, never rename.
 NAMES = """
-neardup_answers_awaited gauge shard
 neardup_audit_pairs counter
 neardup_batch_pages histogram le role
 neardup_candidates histogram le
@@ -36,7 +35,6 @@ neardup_rocksdb_pending_compaction_bytes gauge
 neardup_rocksdb_stall_seconds counter
 neardup_rocksdb_write_stopped gauge
 neardup_shadow_disagreements counter kind
-neardup_shard_lag_records gauge shard
 neardup_source_gaps counter
 neardup_state_free_bytes gauge
 neardup_step_seconds histogram le role step
@@ -59,8 +57,6 @@ def test_the_golden_list_of_names_types_and_labels():
     metrics = Metrics()
     metrics.info(version="1", role="match")
     metrics.ready.labels("match").set(1)
-    metrics.shard_lag.labels("0").set(1)
-    metrics.answers_awaited.labels("0").set(1)
     found = []
     for name, family in families(metrics).items():
         labels = {label for sample in family.samples for label in sample.labels}

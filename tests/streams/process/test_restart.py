@@ -1,6 +1,5 @@
 """A process that a watchdog ends starts again by itself, with the same id, and what it held is free."""
 
-import multiprocessing
 import os
 import socket
 import subprocess
@@ -13,9 +12,9 @@ import pytest
 from streams.process import watchdog
 from streams.process.restart import CALM_SECONDS, IN_A_ROW_MAX, Restarts, starts_again
 
-#: Holds a port, a lock and an index, and has a child process; then a call hangs.
+#: Holds a port, a lock and an index; then a call hangs.
 HANGS = """
-import ctypes, multiprocessing, os, sys, threading, time
+import ctypes, os, sys, threading, time
 from contextlib import ExitStack
 from pathlib import Path
 from neardup.index.rocks import RocksStore
@@ -33,15 +32,11 @@ if __name__ == "__main__":
         Directory(folder, held)
         held.callback(RocksStore(folder / "index").close)
         held.enter_context(HealthServer("127.0.0.1", port, Health(steady_ms, 1000), Metrics()))
-        child = multiprocessing.get_context("spawn").Process(target=time.sleep, args=(600,), daemon=True)
-        child.start()
-        print(os.getpid(), before.total, before.in_a_row, child.pid, flush=True)
+        print(os.getpid(), before.total, before.in_a_row, flush=True)
         if before.total == 2:
-            child.kill()
             os._exit(0)
         if stopped:
             stop.set()
-            child.kill()
         with Watchdog(0.2).watch("the call"):
             ctypes.CDLL(None).usleep(60_000_000)
 """
@@ -59,16 +54,11 @@ def run(tmp_path: Path, how: str) -> tuple[int, list[list[int]], str]:
     return ended.returncode, [list(map(int, line.split())) for line in ended.stdout.splitlines()], ended.stderr
 
 
-def is_alive(pid: int) -> bool:
-    return Path(f"/proc/{pid}").exists() and "Z" not in Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2][:3]
-
-
 def test_a_call_that_hangs_starts_the_process_again(tmp_path: Path) -> None:
     code, lines, errors = run(tmp_path, "runs")
     assert (code, errors.count("the call has not ended in 0.2 s")) == (0, 2), errors
     assert [line[1:3] for line in lines] == [[0, 0], [1, 1], [2, 2]]
     assert len({line[0] for line in lines}) == 1, "it has one process id"
-    assert not any(is_alive(line[3]) for line in lines[:2]), "the children ended with their start"
 
 
 def test_a_call_that_hangs_in_a_stopped_process_ends_it(tmp_path: Path) -> None:
@@ -97,24 +87,6 @@ def test_the_row_of_restarts_is_left_to_the_next_start(monkeypatch: pytest.Monke
             again("silent")
     assert len(executed) == IN_A_ROW_MAX
     assert executed[0] == [sys.executable, *sys.orig_argv[1:]]
-
-
-def test_a_signal_while_the_children_end_is_heeded(monkeypatch: pytest.MonkeyPatch) -> None:
-    stop = threading.Event()
-
-    class Child:
-        def kill(self) -> None:
-            stop.set()
-
-        def join(self) -> None: ...
-
-    monkeypatch.delenv("_NEARDUP_RESTARTS", raising=False)
-    monkeypatch.setattr(multiprocessing, "active_children", lambda: [Child()])
-    executed: list[list[str]] = []
-    with starts_again(stop, lambda path, command: executed.append(command)) as (_, again):
-        again("silent")
-    assert not executed
-    assert "_NEARDUP_RESTARTS" not in os.environ
 
 
 def test_a_variable_that_is_not_ours_is_ignored(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -26,7 +26,7 @@ def last_verdict(
 
 
 #: No problem: folded up to 10, emitted up to 12, the log ends at 20.
-WELL = StartState("sketches", "verdicts", "/state", IDS, 10, 10, 10, IDS, Committed(12, IDS), 0, 20, VerdictsEnd())
+WELL = StartState("sketches", "verdicts", "/state", IDS, 10, 10, IDS, Committed(12, IDS), 0, 20, VerdictsEnd())
 NEW: dict[str, Any] = {"store": 0, "store_emitted": 0, "store_topic_ids": None}
 EXPIRED: dict[str, Any] = {"committed": None}
 
@@ -34,7 +34,7 @@ EXPIRED: dict[str, Any] = {"committed": None}
 def at(*, accept_lost: bool = False, **changes: Any) -> int:
     if isinstance(changes.get("committed"), int):
         changes["committed"] = Committed(changes["committed"], IDS)
-    found = dataclasses.replace(WELL, **{"needed": changes.get("store", WELL.store), **changes})
+    found = dataclasses.replace(WELL, **changes)
     return resume_at(found, scheme="s", first="f", decider="d", accept_lost=accept_lost)
 
 
@@ -108,7 +108,7 @@ def test_a_place_that_is_no_place_yet_is_of_every_log() -> None:
             r"begins at offset 11, .* needs 10: retention .* restore a checkpoint",
         ),
         ({"begin": 13, "store": 12}, PositionLost, r"begins at offset 13, .* needs 12"),
-        ({"begin": 9, "needed": 8}, PositionLost, r"begins at offset 9, .* needs 8: retention .* restore a checkpoint"),
+        ({"begin": 9, "store": 8}, PositionLost, r"begins at offset 9, .* needs 8: retention .* restore a checkpoint"),
         ({**NEW, **EXPIRED, "begin": 1}, PositionLost, r"begins at offset 1"),
         (
             {"newest": last_verdict(12, decider="e")},

@@ -54,9 +54,7 @@ class Played:
         patch.setattr(single_process, "starts_again", starts)
         patch.setattr(single_process, "WAIT_SECONDS", 0.0)
         with pytest.raises(type(error)):
-            single_process.run_and_start_again(
-                settings, self.runtime, new_decider=True, accept_lost_verdicts=True, shard_processes=2
-            )
+            single_process.run_and_start_again(settings, self.runtime, new_decider=True, accept_lost_verdicts=True)
 
     def _clock(self) -> float:
         self._now_s += 0.5
@@ -68,7 +66,7 @@ class Played:
 def test_run_starts_again_after_a_silence(monkeypatch: pytest.MonkeyPatch, error: NeardupError) -> None:
     played = Played(monkeypatch, error, Restarts(), reached=True)
     assert played.again == [f"{error}, stopped: False"]
-    assert played.options == {"new_decider": True, "accept_lost_verdicts": True, "shard_processes": 2}
+    assert played.options == {"new_decider": True, "accept_lost_verdicts": True}
 
 
 @pytest.mark.parametrize("error", [StateError("disk"), SourceGap("gap"), InvariantBroken("bug")])

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from neardup.clusters.takedown_and_expiry import Removed
 from neardup.index.layered import Layered
+from neardup.matching.takedown_and_expiry import Removed
 from neardup.sketch.takedown_hashes import Takedown
 from streams.errors import Unsettled
 from streams.formats.message import Message

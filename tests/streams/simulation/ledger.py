@@ -7,12 +7,12 @@ from copy import copy
 from typing import Any
 from unittest import mock
 
-from neardup.clusters.takedown_and_expiry import Removed
 from neardup.decider import Decider
 from neardup.fold import Outcome
 from neardup.index.column_families import Family, Reader
 from neardup.index.layered import Layered
 from neardup.matching.batch_verdicts import BatchVerdicts
+from neardup.matching.takedown_and_expiry import Removed
 from neardup.page import Page
 from neardup.scheme import Scheme
 from neardup.sketch.header import Header
@@ -35,7 +35,6 @@ def ledger(
     emit: bool = True,
     threads: int = 1,
     trace: object = None,
-    make_reads: object = None,
 ) -> Outcome:
     """Takes the place of `fold`: a verdict is a digest of all before it, and of what the store has of its URL."""
     (chain,) = store.get_many(Family.META, [b"chain"])

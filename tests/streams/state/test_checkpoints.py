@@ -314,7 +314,7 @@ def test_bad_checkpoint_commands_are_refused(shell: Shell, command: list[str], w
     assert words in result.err
 
 
-@pytest.mark.parametrize("role", ["match", "shard", "run", "backfill"])
+@pytest.mark.parametrize("role", ["match", "run", "backfill"])
 def test_a_role_refuses_a_store_that_no_file_system_opens(role: str) -> None:
     """At its start, before it waits for Kafka, and not when its disk is lost."""
     with pytest.raises(BadInput, match="checkpoints at gs3://x/y"), serving(Settings(checkpoints="gs3://x/y"), role):
