@@ -172,7 +172,7 @@ def test_slicing_changes_no_verdict_and_no_stored_byte(monkeypatch: pytest.Monke
     run_state_machine_as_test(
         Slicing,
         settings=settings(
-            max_examples=count(8, 300), stateful_step_count=50, suppress_health_check=list(HealthCheck), deadline=None
+            max_examples=count(16, 300), stateful_step_count=50, suppress_health_check=list(HealthCheck), deadline=None
         ),
     )
     met = ("batches of several", "expired", "promoted for an expired page", "taken down", "promoted for one taken down")
