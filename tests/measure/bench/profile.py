@@ -77,7 +77,7 @@ def matched(scheme: Scheme, size: int) -> None:
     messages = list(crawl.messages(scheme))
     first = size * len(messages) // crawl.count
     spent = dict.fromkeys(("messages to records", "judge", "verdicts as JSON", "write"), 0.0)
-    passes: list[int] = []
+    rounds: list[int] = []
     with tempfile.TemporaryDirectory() as folder, closing(RocksStore(Path(folder) / "index")) as store, as_a_role():
         matcher = Matcher(store, decider)
 
@@ -92,12 +92,12 @@ def matched(scheme: Scheme, size: int) -> None:
             prepared = clocked("judge", lambda: matcher.prepare([message]))
             clocked("verdicts as JSON", prepared.verdicts.lines)
             clocked("write", lambda: matcher.apply(prepared))
-            passes.append(prepared.outcome.effort[0])
+            rounds.append(prepared.outcome.effort[0])
             return len(prepared.pages)
 
         for message in messages[:first]:
             step(message)
-        spent, passes = dict.fromkeys(spent, 0.0), []
+        spent, rounds = dict.fromkeys(spent, 0.0), []
         half = (first + len(messages)) // 2
         pages = sum(map(step, messages[first:half]))
         parts = [(stage, 1e6 * each / pages) for stage, each in spent.items()]
@@ -105,7 +105,9 @@ def matched(scheme: Scheme, size: int) -> None:
     total = sum(each for _, each in parts[1:])
     _show(f"message to verdict, crawl with 30% repeats, index of {size:,} pages", parts, total)
     print("  (messages to records are part of judging)")
-    print(f"  {calls / counted:.1f} calls of Python functions a page, {statistics.mean(passes):.2f} passes a batch")
+    print(
+        f"  {calls / counted:.1f} calls of Python functions a page, {statistics.mean(rounds):.1f} reads of rows a message"
+    )
 
 
 def _calls(run: Callable[[], T]) -> tuple[int, T]:
