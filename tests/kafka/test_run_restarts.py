@@ -18,7 +18,7 @@ from line import Line, Make, story
 from roles import standing
 from test_silence import has_hung
 
-from streams.roles.single_process import _plain
+from streams.config.settings import Settings
 
 #: The command's process. "hangs": in its first start the second transaction hangs, and the watchdog is impatient.
 RUNS = """
@@ -50,13 +50,19 @@ if __name__ == "__main__":
 """
 
 
+def plain(settings: Settings) -> Settings:
+    """The settings with plain dicts, because views of mappings cannot be pickled."""
+    values = {name: dict(getattr(settings, name)) for name in ("decider_values", "kafka_values", "origins")}
+    return replace(settings, **values)
+
+
 class Run:
     """The process, with its log."""
 
     def __init__(self, line: Line, folder: Path, how: str, **settings: Any) -> None:
         (self.port,) = kafka.free_ports(1)
         given = folder / "settings"
-        given.write_bytes(pickle.dumps(_plain(replace(line.settings, metrics_port=self.port, **settings))))
+        given.write_bytes(pickle.dumps(plain(replace(line.settings, metrics_port=self.port, **settings))))
         script, self._log = folder / "runs.py", folder / "run.log"
         script.write_text(RUNS)
         command = [sys.executable, str(script), str(given), how]

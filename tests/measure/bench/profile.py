@@ -105,9 +105,8 @@ def matched(scheme: Scheme, size: int) -> None:
     total = sum(each for _, each in parts[1:])
     _show(f"message to verdict, crawl with 30% repeats, index of {size:,} pages", parts, total)
     print("  (messages to records are part of judging)")
-    print(
-        f"  {calls / counted:.1f} calls of Python functions a page, {statistics.mean(rounds):.1f} reads of rows a message"
-    )
+    reads = statistics.mean(rounds)
+    print(f"  {calls / counted:.1f} calls of Python functions a page, {reads:.1f} reads of rows a message")
 
 
 def _calls(run: Callable[[], T]) -> tuple[int, T]:
