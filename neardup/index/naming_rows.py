@@ -15,6 +15,7 @@ from neardup.sketch.header import Header
 from neardup.urls import USER_FOLDERS, owner_of
 
 _ROW = struct.Struct("<BBBBBQQQ")
+NAMING_BYTES = _ROW.size
 _KEY = struct.Struct("<BQQ")
 assert COUNT_MAX < 256
 #: Persisted.

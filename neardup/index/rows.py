@@ -26,14 +26,14 @@ _PAIR = struct.Struct(">QQ")
 NO_PAGE = (1 << 64) - 1
 
 #: Standing of a URL as one byte. Persisted: values never change.
-_STANDINGS = {
+STANDINGS = {
     1: Kind.UNIQUE,
     2: Kind.EXACT_DUPLICATE,
     3: Kind.NEAR_DUPLICATE,
     4: Kind.SAME_CONTENT,
     5: Kind.GONE,
 }
-_CODES = {kind: code for code, kind in _STANDINGS.items()}
+_CODES = {kind: code for code, kind in STANDINGS.items()}
 
 
 def id_key(page_id: int) -> bytes:
@@ -73,6 +73,7 @@ class Note(NamedTuple):
 
 
 _NOTE = struct.Struct(">QQqq16sQ48s")
+NOTE_BYTES = _NOTE.size
 
 
 class UrlRow(NamedTuple):
@@ -110,17 +111,18 @@ def encode_url(page_id: int, cluster: int, member: int, standing: Kind, newest: 
 
 
 _URL = struct.Struct(">BBQQQqq")
+URL_BYTES = _URL.size
 _SEEN = struct.Struct(">q")  # the last of these
 
 
 def decode_url(row: bytes) -> UrlRow:
     noted, rest = divmod(len(row) - _URL.size, _NOTE.size)
     known = bool(row) and row[0] == (2 if noted else 1) and not rest and 0 <= noted <= NOTES_MAX
-    if not known or row[1] not in _STANDINGS:
+    if not known or row[1] not in STANDINGS:
         raise CorruptRecord(f"not a URL row of a known format: {row.hex()}")
     _, code, page_id, cluster, member, newest, seen = _URL.unpack_from(row)
     notes = tuple(map(Note._make, _NOTE.iter_unpack(row[_URL.size :]))) if noted else ()
-    return UrlRow(page_id, cluster, member, _STANDINGS[code], newest, seen, notes)
+    return UrlRow(page_id, cluster, member, STANDINGS[code], newest, seen, notes)
 
 
 def seen_of(row: bytes) -> int:
@@ -163,6 +165,7 @@ class ClusterRow(NamedTuple):
 
 
 _CLUSTER = struct.Struct(">BQ16sQIIQ16s")
+CLUSTER_BYTES = _CLUSTER.size
 
 
 def decode_cluster(row: bytes) -> ClusterRow:
@@ -196,6 +199,7 @@ def encode_member(verified: int, url_hash: bytes) -> bytes:
 
 
 _MEMBER = struct.Struct(">BQ16s")
+MEMBER_BYTES = _MEMBER.size
 
 
 def decode_member(row: bytes) -> MemberRow:
@@ -246,6 +250,7 @@ class DigestRow(NamedTuple):
 
 
 _DIGEST = struct.Struct(">BIQIQ")
+DIGEST_BYTES = _DIGEST.size
 
 
 def decode_digest(row: bytes) -> DigestRow:

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from neardup.decider import Decider
+from neardup.errors import CorruptRecord
 from neardup.index.rows import NO_PAGE
 from neardup.pairs.pair import Pair
 from neardup.pairs.scoring import pairs_of
@@ -320,7 +321,10 @@ class _Maker:
         """The canonical URL of the cluster. url: of the page."""
         if row.canonical_bytes:
             text = self._heap[row.canonical_at : row.canonical_at + row.canonical_bytes]
-            return str(text, "utf-8", "surrogatepass")
+            try:
+                return str(text, "utf-8", "surrogatepass")
+            except UnicodeDecodeError as error:
+                raise CorruptRecord(f"the canonical URL of cluster {row.cluster} is not UTF-8") from error
         return url if row.founding_at == row.at else self._page(row.founding, row.founding_at).url
 
     def _standing(self, row: Any) -> dict[str, Any]:

@@ -5,7 +5,7 @@ The formats of the rows are those of `neardup.index.rows`.
 
 import numpy as np
 
-from neardup.index.rows import NO_PAGE
+from neardup.index.rows import CLUSTER_BYTES, MEMBER_BYTES, NO_PAGE, NOTE_BYTES, URL_BYTES
 from neardup.kernels import lean_kernel
 from neardup.matching.kernels import digests, lists, rows
 from neardup.matching.kernels.records import canonical_text, has_digest, record, same_digest, url_hash_of, url_text
@@ -22,26 +22,16 @@ from neardup.matching.kernels.rows import (
     put_be32,
     put_be64,
 )
+from neardup.matching.verdict_columns import KINDS
 
 ZERO = U64(0)
 NO_CONTENT = U64(NO_PAGE)
-# Codes of kinds, as rows have them (`neardup.index.rows`); the others are those of verdicts alone.
-UNIQUE, EXACT, NEAR, SAME_CONTENT, GONE, UNCHANGED, EDITED, STALE, REJECTED, PROMOTED = range(1, 11)
+UNIQUE, EXACT, NEAR, SAME_CONTENT, GONE, UNCHANGED, EDITED, STALE, REJECTED, PROMOTED = range(1, len(KINDS))
 # Offsets in rows.
-URL_STANDING, URL_PAGE, URL_CLUSTER, URL_MEMBER, URL_NEWEST, URL_SEEN, URL_BYTES, NOTE_BYTES = (
-    1,
-    2,
-    10,
-    18,
-    26,
-    34,
-    42,
-    104,
-)
-FOUNDING, CURRENT, SIZE, REVISION, CONTENT_OF, NAMED, FIXED = 1, 25, 33, 37, 41, 49, 65
+URL_STANDING, URL_PAGE, URL_CLUSTER, URL_MEMBER, URL_NEWEST, URL_SEEN = 1, 2, 10, 18, 26, 34
+FOUNDING, CURRENT, SIZE, REVISION, CONTENT_OF, NAMED = 1, 25, 33, 37, 41, 49
 CLUSTER_URL = 9
-VERIFIED, MEMBER_URL, MEMBER_BYTES = 1, 9, 25
-_NO_MEMBERS, _OTHER_CLUSTER = 5, 6
+VERIFIED, MEMBER_URL = 1, 9
 FIRST_MIN = 4
 
 CLUSTER = np.dtype(
@@ -102,7 +92,7 @@ def read_cluster(r, cluster, out):
 
 @lean_kernel
 def decode_cluster(r, e, cluster, out):
-    heap, at, end = r.heap, r.entries[e].row, FIXED
+    heap, at, end = r.heap, r.entries[e].row, CLUSTER_BYTES
     out.id, out.entry = cluster, e
     out.founding, out.current, out.content_of = (
         be64(heap, at + FOUNDING),
@@ -122,7 +112,7 @@ def decode_cluster(r, e, cluster, out):
 @lean_kernel
 def write_cluster(r, e, row):
     """Writes the row of a cluster -> 0 or FULL."""
-    end = FIXED + (8 if row.promoted != ZERO else 0)
+    end = CLUSTER_BYTES + (8 if row.promoted != ZERO else 0)
     size = end + row.canonical_bytes
     to = rows.room(r, size)
     if to < 0:
@@ -139,7 +129,7 @@ def write_cluster(r, e, row):
     put_be64(heap, to + NAMED, row.named_a)
     put_be64(heap, to + NAMED + 8, row.named_b)
     if row.promoted != ZERO:
-        put_be64(heap, to + FIXED, row.promoted)
+        put_be64(heap, to + CLUSTER_BYTES, row.promoted)
     rows.copy(heap, to + end, row.canonical, row.canonical_bytes)
     row.canonical = to + end
     return rows.put_at(r, e, to, size)
@@ -162,13 +152,13 @@ def change_cluster(r, row):
 
 @lean_kernel
 def read_url(r, a, b, out):
-    """Reads the row of a URL -> its entry, -4 if there is none, MISSING or FULL."""
+    """Reads the row of a URL -> its entry, NOBODY if there is none, MISSING or FULL."""
     e = rows.get(r, URLS, a, b, ZERO)
     if e < 0:
         return e
     out.entry, out.a, out.b = e, a, b
     if r.entries[e].length == 0:
-        return I64(-4)
+        return rows.NOBODY
     heap, at = r.heap, r.entries[e].row
     out.standing = heap[at + URL_STANDING]
     out.page, out.cluster, out.member = (
@@ -185,7 +175,7 @@ def read_url(r, a, b, out):
 def need_url(r, a, b, out):
     """`read_url` of a row that must exist."""
     e = read_url(r, a, b, out)
-    return rows.broken(r, 0, out.entry, 0) if e == -4 else e
+    return rows.broken(r, rows.NO_ROW, out.entry, 0) if e == rows.NOBODY else e
 
 
 @lean_kernel
@@ -268,7 +258,7 @@ def set_canonical(r, row, named_a, named_b, at, scratch):
     e = read_url(r, named_a, named_b, scratch)
     if e >= 0 and scratch.standing != GONE and scratch.cluster == row.id:
         row.canonical, row.canonical_bytes = canonical_text(r.heap, at)
-    return I64(0) if e == -4 else min(e, 0)
+    return I64(0) if e == rows.NOBODY else min(e, 0)
 
 
 # ---- a page enters -------------------------------------------------------------------------------------------------
@@ -372,7 +362,7 @@ def standing_of(r, url, row):
     if has_digest(r.heap, current) and same_digest(r.heap, at, current):
         return I64(EXACT)
     holder = digests.holder(r, at)
-    if holder < 0 and holder != -4:
+    if holder < 0 and holder != rows.NOBODY:
         return holder
     return I64(NEAR if holder == I64(url.page) else EXACT)
 
@@ -439,7 +429,7 @@ def _read_heir(r, k, row, e, heir):
     if out < 0:
         return out
     if heir.cluster != row.id or heir.member != r.entries[e].b:
-        return rows.broken(r, _OTHER_CLUSTER, heir.cluster, e)
+        return rows.broken(r, rows.OTHER_CLUSTER, heir.cluster, e)
     held = record(r, I64(heir.page))
     if held < 0:
         return held
@@ -454,8 +444,8 @@ def _promote(r, k, logs, turned, row, heir, scratch, leaving):
     if prefix < 0:
         return prefix
     e = rows.first_under(r, prefix, False, row.promoted, max(FIRST_MIN, 1 + leaving))
-    if e == -4:
-        return rows.broken(r, _NO_MEMBERS, I64(row.id), row.pages)
+    if e == rows.NOBODY:
+        return rows.broken(r, rows.NO_MEMBERS, I64(row.id), row.pages)
     if e < 0:
         return e
     at = _read_heir(r, k, row, e, heir)

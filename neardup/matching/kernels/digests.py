@@ -19,7 +19,6 @@ from neardup.rules.key_families import KeyFamily
 _LIVE, _REST, _REFS, _CHECK, PAGES_AT, ID_BYTES = 1, 5, 13, 17, 25, 6
 _MORE = int(KeyFamily.DIGEST_MORE) - int(KeyFamily.DIGEST)
 _ZERO = U64(0)
-_NOT_LIVE, _TOO_FEW, _LEANS = 2, 3, 4
 #: Offset in the heap of the row of a further page, one byte: 1.
 MORE_ROW = 0
 
@@ -33,14 +32,14 @@ def entry_of(r, at):
 
 @lean_kernel
 def holder(r, at):
-    """The oldest live page of the digest of the record at `at`; -4 without one; MISSING, FULL."""
+    """The oldest live page of the digest of the record at `at`; NOBODY without one; MISSING, FULL."""
     if not has_digest(r.heap, at):
-        return I64(-4)
+        return rows.NOBODY
     e = entry_of(r, at)
     if e < 0:
         return e
     one = r.entries[e]
-    return be48(r.heap, one.row + PAGES_AT) if one.length > PAGES_AT else I64(-4)
+    return be48(r.heap, one.row + PAGES_AT) if one.length > PAGES_AT else rows.NOBODY
 
 
 @lean_kernel
@@ -140,7 +139,7 @@ def leave(r, page_id, at):
         found += 1
     if found == many:
         if live + 1 == many:
-            return rows.broken(r, _NOT_LIVE, page_id, e)
+            return rows.broken(r, rows.NOT_LIVE, page_id, e)
         out = _put_more(r, at, page_id, 0)
         return _put_row(r, e, live, rest, refs, check, row + PAGES_AT, many, -1) if out == 0 else out
     left = rows.room(r, ID_BYTES * DIGEST_PAGES_MAX)
@@ -169,8 +168,8 @@ def _take_more(r, at, left, many, last):
     after = U64(last)
     for number in range(many):
         e = rows.first_under(r, prefix, True, after, many)
-        if e == -4:
-            return rows.broken(r, _TOO_FEW, many, number)
+        if e == rows.NOBODY:
+            return rows.broken(r, rows.TOO_FEW, many, number)
         if e < 0:
             return e
         after = r.entries[e].c
@@ -208,7 +207,7 @@ def forget(r, page_id):
     if whole and rest != number:  # a record of its own: it shared nothing
         return rows.put_at(r, sketch, at, 0)
     if not whole and be64(heap, stored + 1) != rest:
-        return rows.broken(r, _LEANS, page_id, e)
+        return rows.broken(r, rows.LEANS, page_id, e)
     refs -= 1
     out = I64(0)
     if not whole:

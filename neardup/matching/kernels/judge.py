@@ -7,12 +7,9 @@ import numpy as np
 from neardup.kernels import lean_kernel
 from neardup.matching.kernels import digests, lists
 from neardup.matching.kernels.records import HEADER_SIZE, has_digest, record
-from neardup.matching.kernels.rows import I64, be48
+from neardup.matching.kernels.rows import I64, NOBODY, be48
 from neardup.matching.kernels.search import Pairs
 from neardup.rules.rulings import one_page
-
-#: There is no such page or row.
-NOBODY = I64(-4)
 
 # Places in `Judge.numbers`.
 RECLAIM_MS, COMBINED_C_MIN, COUNTS, EMIT, TRACE = range(5)

@@ -9,6 +9,7 @@ import numpy as np
 
 from neardup.index import posting_rows
 from neardup.kernels import lean_kernel
+from neardup.kernels.bits import ones, word_at
 from neardup.matching.kernels import rows
 from neardup.matching.kernels.records import (
     SIMHASH_WORDS,
@@ -19,7 +20,7 @@ from neardup.matching.kernels.records import (
     site_of,
     tokens_of,
 )
-from neardup.matching.kernels.rows import I64, KEYS, U64, be64, le64
+from neardup.matching.kernels.rows import I64, KEYS, U64, be64
 from neardup.rules.key_families import KEY_BYTES
 
 _LIST, _HOT, _BYTES = 1, 2, posting_rows.POSTING_BYTES
@@ -27,7 +28,6 @@ _LIST, _HOT, _BYTES = 1, 2, posting_rows.POSTING_BYTES
 _COLD = 1 << 16
 _SPREAD = U64(0x9E3779B97F4A7C15)
 _REST = U64((1 << 8 * KEY_BYTES) - 1)
-_MISPLACED = 1
 
 # Places in `Keys.numbers`.
 POSTINGS_MAX, HOT_KEPT, LENGTH_GAP, CANDIDATES_MAX, HOT_C_MIN, FEWEST_TOKENS = range(6)
@@ -194,21 +194,13 @@ def likely(r, k, at, many):
             other = record(r, I64(words[j] >> U64(16)))
             agreeing = 0
             for word in range(SIMHASH_WORDS):
-                differing = le64(r.heap, simhash_at(at) + 8 * word) ^ le64(r.heap, simhash_at(other) + 8 * word)
+                differing = word_at(r.heap, simhash_at(at) + 8 * word) ^ word_at(r.heap, simhash_at(other) + 8 * word)
                 agreeing += 64 - ones(differing)
             if agreeing < k.numbers[HOT_C_MIN] or site_of(r.heap, at) == site_of(r.heap, other):
                 continue
         words[kept], weights[kept] = words[j], weights[j]
         kept += 1
     return kept
-
-
-@lean_kernel
-def ones(word):
-    word = word - (word >> U64(1) & U64(0x5555555555555555))
-    word = (word & U64(0x3333333333333333)) + (word >> U64(2) & U64(0x3333333333333333))
-    word = word + (word >> U64(4)) & U64(0x0F0F0F0F0F0F0F0F)
-    return I64(word * U64(0x0101010101010101) >> U64(56))
 
 
 @lean_kernel
@@ -304,7 +296,7 @@ def unpost(r, k, page_id, at):
         if size == 0 or here >= row + size:
             if size > 0 and heap[row] == _HOT:
                 continue
-            return rows.broken(r, _MISPLACED, page_id, which)
+            return rows.broken(r, rows.MISPLACED, page_id, which)
         if size == 1 + _BYTES and heap[row] == _LIST:
             out = rows.put_at(r, e, row, 0)
         else:

@@ -9,10 +9,11 @@ whether the page belongs to the cluster. If two URLs may reclaim a cluster, the 
 whichever order they return.
 """
 
-from neardup.index.rows import NOTES_MAX
+from neardup.index.rows import NOTE_BYTES, NOTES_MAX
 from neardup.kernels import lean_kernel
+from neardup.kernels.bits import ones, word_at
 from neardup.matching.kernels import clusters, digests, lists, rows, search, verdicts
-from neardup.matching.kernels.clusters import GONE, NO_CONTENT, NOTE_BYTES, PROMOTED, UNIQUE, ZERO
+from neardup.matching.kernels.clusters import GONE, NO_CONTENT, PROMOTED, UNIQUE, ZERO
 from neardup.matching.kernels.judge import COMBINED_C_MIN, COUNTS, EMIT, NOBODY, RECLAIM_MS, TRACE, holder
 from neardup.matching.kernels.records import (
     SIMHASH_WORDS,
@@ -25,7 +26,7 @@ from neardup.matching.kernels.records import (
     simhash_at,
     url_hash_of,
 )
-from neardup.matching.kernels.rows import CLUSTERS, I64, LEAVING, U64, be64, le64, put_be64
+from neardup.matching.kernels.rows import CLUSTERS, I64, LEAVING, U64, be64, put_be64
 from neardup.rules.records import NEAR_DUPLICATE
 
 # Offsets in a note.
@@ -228,7 +229,7 @@ def _is_former(heap, j, note, at):
         return False
     agreeing = I64(0)
     for word in range(SIMHASH_WORDS):
-        agreeing += 64 - lists.ones(le64(heap, note + _SIMHASH + 8 * word) ^ le64(heap, simhash_at(at) + 8 * word))
+        agreeing += 64 - ones(word_at(heap, note + _SIMHASH + 8 * word) ^ word_at(heap, simhash_at(at) + 8 * word))
     return agreeing >= j.numbers[COMBINED_C_MIN]
 
 

@@ -4,9 +4,13 @@ import numpy as np
 
 from neardup.index.rows import NO_PAGE
 from neardup.kernels import lean_kernel
+from neardup.kernels.bits import quad_at, word_at
+from neardup.kernels.pairs import half_at
+from neardup.kernels.record import ARTICLE_HEADER_BYTES
+from neardup.kernels.tape import LEVELS
 from neardup.matching.kernels import rows
-from neardup.matching.kernels.rows import I64, KNOWN, RECORD, SKETCHES, U64, be64, le16, le32, le64
-from neardup.sketch.layout import HEADER, NAME, RecordFlag, field_at
+from neardup.matching.kernels.rows import I64, KNOWN, RECORD, SKETCHES, U64, be64
+from neardup.sketch.layout import HEADER, NAME, SKETCH_VERSION, RecordFlag, field_at
 
 _KIND, _FLAGS, _SIZE, _LOG_TIME = field_at("kind"), field_at("flags"), field_at("size"), field_at("log_time")
 _URL_HASH, _SITE, _NAMING, _DIGEST = field_at("url_hash"), field_at("site"), field_at("naming"), field_at("digest")
@@ -14,10 +18,9 @@ _SIMHASH, _TITLE_NAMES, _HEAD_NAMES = field_at("simhash"), field_at("title_names
 _TAPE_LEVEL, _CONTENT_LEVEL = field_at("tape_level"), field_at("content_level")
 _TAPE, _CONTENT, _BLOOM, _URL = (field_at(f"{name}_bytes") for name in ("tape", "content", "bloom", "url"))
 _SITE_TEXT, _TITLE, _CANONICAL = (field_at(f"{name}_bytes") for name in ("site", "title", "canonical"))
-_ARTICLE = field_at("reason_bytes")
+_LANG, _ARTICLE = field_at("lang_bytes"), field_at("reason_bytes")
 _TOKENS, _CONTENT_TOKENS, _HEAD = field_at("tokens"), field_at("content_tokens"), field_at("head")
-_HEADER_BYTES, _NAME_BYTES = HEADER.itemsize, NAME.itemsize
-HEADER_SIZE = _HEADER_BYTES
+HEADER_SIZE, _NAME_BYTES = HEADER.itemsize, NAME.itemsize
 _OPAQUE = int(RecordFlag.OPAQUE)
 SIMHASH_WORDS = HEADER["simhash"].shape[0]
 NO_REST = U64(NO_PAGE)
@@ -29,10 +32,8 @@ _SHARED = (
     (_TAPE, _CONTENT - _TAPE),
     (_BLOOM, _URL - _BLOOM),
 )
-_COUNTS_AT, _COUNTS = _SHARED[0]
-_SKETCHES_AT, _SKETCHES = _SHARED[1]
 _SHARED_BYTES = sum(size for _, size in _SHARED)
-_OWN_BYTES = _HEADER_BYTES - _SHARED_BYTES
+_OWN_BYTES = HEADER_SIZE - _SHARED_BYTES
 
 PAGE = np.dtype(
     (
@@ -67,17 +68,17 @@ def flags_opaque(heap, at):
 
 @lean_kernel
 def tokens_of(heap, at):
-    return le32(heap, at + _TOKENS)
+    return quad_at(heap, at + _TOKENS)
 
 
 @lean_kernel
 def size_of(heap, at):
-    return le32(heap, at + _SIZE)
+    return quad_at(heap, at + _SIZE)
 
 
 @lean_kernel
 def log_time_of(heap, at):
-    return I64(le64(heap, at + _LOG_TIME))
+    return I64(word_at(heap, at + _LOG_TIME))
 
 
 @lean_kernel
@@ -87,12 +88,12 @@ def url_hash_of(heap, at):
 
 @lean_kernel
 def site_of(heap, at):
-    return le64(heap, at + _SITE)
+    return word_at(heap, at + _SITE)
 
 
 @lean_kernel
 def naming_of(heap, at):
-    return le64(heap, at + _NAMING)
+    return word_at(heap, at + _NAMING)
 
 
 @lean_kernel
@@ -129,27 +130,27 @@ def simhash_at(at):
 @lean_kernel
 def tape_most(heap, at):
     """The bytes of the longest tape of a record."""
-    return max(le16(heap, at + _TAPE), max(le16(heap, at + _CONTENT), le16(heap, at + _ARTICLE)))
+    return max(half_at(heap, at + _TAPE), max(half_at(heap, at + _CONTENT), half_at(heap, at + _ARTICLE)))
 
 
 @lean_kernel
 def url_text(heap, at):
     """Start and bytes of the URL."""
-    start = at + _HEADER_BYTES + le16(heap, at + _TAPE) + le16(heap, at + _CONTENT)
-    start += _NAME_BYTES * (I64(heap[at + _TITLE_NAMES]) + I64(heap[at + _HEAD_NAMES])) + le16(heap, at + _BLOOM)
-    return start, le16(heap, at + _URL)
+    start = at + HEADER_SIZE + half_at(heap, at + _TAPE) + half_at(heap, at + _CONTENT)
+    start += _NAME_BYTES * (I64(heap[at + _TITLE_NAMES]) + I64(heap[at + _HEAD_NAMES])) + half_at(heap, at + _BLOOM)
+    return start, half_at(heap, at + _URL)
 
 
 @lean_kernel
 def site_text(heap, at):
     start, size = url_text(heap, at)
-    return start + size, le16(heap, at + _SITE_TEXT)
+    return start + size, half_at(heap, at + _SITE_TEXT)
 
 
 @lean_kernel
 def canonical_text(heap, at):
     start, size = site_text(heap, at)
-    return start + size + le16(heap, at + _TITLE), le16(heap, at + _CANONICAL)
+    return start + size + half_at(heap, at + _TITLE), half_at(heap, at + _CANONICAL)
 
 
 @lean_kernel
@@ -168,12 +169,12 @@ def log_of(logs, tokens):
 @lean_kernel
 def tape_log(heap, logs, at):
     """The log-length of a record's tape."""
-    return log_of(logs, le16(heap, at + _TAPE) << I64(heap[at + _TAPE_LEVEL]))
+    return log_of(logs, half_at(heap, at + _TAPE) << I64(heap[at + _TAPE_LEVEL]))
 
 
 @lean_kernel
 def content_log(heap, logs, at):
-    return log_of(logs, le16(heap, at + _CONTENT) << I64(heap[at + _CONTENT_LEVEL]))
+    return log_of(logs, half_at(heap, at + _CONTENT) << I64(heap[at + _CONTENT_LEVEL]))
 
 
 @lean_kernel
@@ -189,18 +190,42 @@ def posting_word(heap, logs, page_id, at):
 @lean_kernel
 def _shared_bounds(heap, at):
     """End of the tape, start and end of the filter, as offsets in the record at `at`."""
-    tape = _HEADER_BYTES + le16(heap, at + _TAPE)
-    bloom = tape + le16(heap, at + _CONTENT)
+    tape = HEADER_SIZE + half_at(heap, at + _TAPE)
+    bloom = tape + half_at(heap, at + _CONTENT)
     bloom += _NAME_BYTES * (I64(heap[at + _TITLE_NAMES]) + I64(heap[at + _HEAD_NAMES]))
-    return tape, bloom, bloom + le16(heap, at + _BLOOM)
+    return tape, bloom, bloom + half_at(heap, at + _BLOOM)
 
 
 @lean_kernel
-def _join(r, own, own_size, whole):
-    """Writes the record of an own part and the record that holds the shared part -> its offset, or FULL."""
+def _is_record(heap, at, size):
+    """Whether the bytes at `at` are a whole record of which kernels may read every section.
+
+    The checks are those of `neardup.sketch.header.Header` and its `problem`, as far as offsets depend on them.
+    """
+    if size < HEADER_SIZE or heap[at] != SKETCH_VERSION or size_of(heap, at) != size:
+        return False
+    start, _ = canonical_text(heap, at)
+    article = half_at(heap, at + _ARTICLE)
+    end = start + half_at(heap, at + _CANONICAL) + half_at(heap, at + _LANG) + article
+    if end != at + size or max(heap[at + _TAPE_LEVEL], heap[at + _CONTENT_LEVEL]) >= LEVELS:
+        return False
+    bloom = half_at(heap, at + _BLOOM)
+    if bloom & (bloom - 1) != 0 or (0 < article <= ARTICLE_HEADER_BYTES):
+        return False
+    return article == 0 or heap[end - article + ARTICLE_HEADER_BYTES - 1] < LEVELS
+
+
+@lean_kernel
+def _join(r, held, own, own_size, whole):
+    """Writes the record of an own part and the record that holds the shared part -> its offset, BROKEN or FULL.
+
+    held: the entry of the own part, for an error.
+    """
     heap = r.heap
-    tape_size = le16(heap, whole + _TAPE)
-    bloom_size = le16(heap, whole + _BLOOM)
+    if own_size < _OWN_BYTES:
+        return rows.broken(r, rows.DAMAGED, held, 0)
+    tape_size = half_at(heap, whole + _TAPE)
+    bloom_size = half_at(heap, whole + _BLOOM)
     size = own_size + _SHARED_BYTES + tape_size + bloom_size
     to = rows.room(r, size)
     if to < 0:
@@ -213,16 +238,27 @@ def _join(r, own, own_size, whole):
         at += start - here
         rows.copy(heap, to + start, whole + start, many)
         here = start + many
-    rows.copy(heap, to + here, at, _HEADER_BYTES - here)
-    at += _HEADER_BYTES - here
+    rows.copy(heap, to + here, at, HEADER_SIZE - here)
+    at += HEADER_SIZE - here
     tape, bloom, end = _shared_bounds(heap, to)
     _, whole_bloom, _ = _shared_bounds(heap, whole)
-    rows.copy(heap, to + _HEADER_BYTES, whole + _HEADER_BYTES, tape_size)
+    if end > size:
+        return rows.broken(r, rows.DAMAGED, held, 0)
+    rows.copy(heap, to + HEADER_SIZE, whole + HEADER_SIZE, tape_size)
     rows.copy(heap, to + tape, at, bloom - tape)
     at += bloom - tape
     rows.copy(heap, to + bloom, whole + whole_bloom, bloom_size)
     rows.copy(heap, to + end, at, size - end)
-    return to
+    return to if _is_record(heap, to, size) else rows.broken(r, rows.DAMAGED, held, 0)
+
+
+@lean_kernel
+def _whole(r, held):
+    """The record of a sketch row that is whole -> its offset, or BROKEN. held: the entry of the row."""
+    at, size = r.entries[held].row, I64(r.entries[held].length)
+    if r.heap[at] != 1 or not _is_record(r.heap, at + 1, size - 1):
+        return rows.broken(r, rows.DAMAGED, held, 0)
+    return at + 1
 
 
 @lean_kernel
@@ -236,16 +272,17 @@ def record(r, page_id):
     held = rows.get_existing(r, SKETCHES, U64(page_id), U64(0), U64(0))
     if held < 0:
         return held
-    at, size = r.entries[held].row, r.entries[held].length
+    at, size = r.entries[held].row, I64(r.entries[held].length)
     if r.heap[at] == 1:
-        found = at + 1
+        found = _whole(r, held)
     else:
         rest = rows.get_existing(r, SKETCHES, be64(r.heap, at + 1), U64(0), U64(0))
         if rest < 0:
             return rest
-        found = _join(r, at + 9, size - 9, r.entries[rest].row + 1)
-        if found < 0:
-            return found
+        shared = _whole(r, rest)
+        found = _join(r, held, at + 9, size - 9, shared) if shared >= 0 else shared
+    if found < 0:
+        return found
     # Not undone: the record of a page never changes.
     one = r.entries[e]
     one.row, one.length, one.state = found, size_of(r.heap, found), KNOWN
@@ -270,8 +307,8 @@ def put_own_part(r, at, rest):
         rows.copy(heap, here, at + start, first - start)
         here += first - start
         start = first + many
-    rows.copy(heap, here, at + start, _HEADER_BYTES - start)
-    here += _HEADER_BYTES - start
+    rows.copy(heap, here, at + start, HEADER_SIZE - start)
+    here += HEADER_SIZE - start
     rows.copy(heap, here, at + tape, bloom - tape)
     here += bloom - tape
     rows.copy(heap, here, at + end, whole - end)
@@ -285,8 +322,8 @@ def put_scrubbed(r, at):
     `neardup.index.sketch_rows.scrubbed` says what stays.
     """
     heap = r.heap
-    tape_size, bloom_size = le16(heap, at + _TAPE), le16(heap, at + _BLOOM)
-    size = 1 + _HEADER_BYTES + tape_size + bloom_size
+    tape_size, bloom_size = half_at(heap, at + _TAPE), half_at(heap, at + _BLOOM)
+    size = 1 + HEADER_SIZE + tape_size + bloom_size
     to = rows.room(r, size)
     if to < 0:
         return to, I64(0)
@@ -300,8 +337,8 @@ def put_scrubbed(r, at):
         first, many = _SHARED[part]
         rows.copy(heap, new + first, at + first, many)
     _, bloom, _ = _shared_bounds(heap, at)
-    rows.copy(heap, new + _HEADER_BYTES, at + _HEADER_BYTES, tape_size)
-    rows.copy(heap, new + _HEADER_BYTES + tape_size, at + bloom, bloom_size)
+    rows.copy(heap, new + HEADER_SIZE, at + HEADER_SIZE, tape_size)
+    rows.copy(heap, new + HEADER_SIZE + tape_size, at + bloom, bloom_size)
     whole = size - 1
     for k in range(4):
         heap[new + _SIZE + k] = np.uint8(whole >> (8 * k) & 255)

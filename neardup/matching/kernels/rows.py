@@ -10,8 +10,17 @@ from typing import NamedTuple
 
 import numpy as np
 
+from neardup.index.naming_rows import NAMING_BYTES
 from neardup.index.posting_rows import POSTING_BYTES
-from neardup.index.rows import NOTES_MAX
+from neardup.index.rows import (
+    CLUSTER_BYTES,
+    DIGEST_BYTES,
+    MEMBER_BYTES,
+    NOTE_BYTES,
+    NOTES_MAX,
+    STANDINGS,
+    URL_BYTES,
+)
 from neardup.kernels import lean_kernel
 from neardup.rules.key_families import KeyFamily
 
@@ -20,6 +29,10 @@ I64 = np.int64
 
 #: Results below 0.
 MISSING, BROKEN, FULL = -1, -2, -3
+#: There is no such page or row.
+NOBODY = I64(-4)
+#: Reasons of BROKEN (`neardup.matching.faults`).
+NO_ROW, MISPLACED, NOT_LIVE, TOO_FEW, LEANS, NO_MEMBERS, OTHER_CLUSTER, DAMAGED = range(8)
 
 # Kinds of entries: of rows, the column family << 8, and of `keys` the key's first byte.
 KEYS, SKETCHES, URLS, CLUSTERS, MEMBERS = 0x100, 0x200, 0x300, 0x400, 0x500
@@ -39,12 +52,10 @@ NAMING_OF = 0xD00
 # States of an entry.
 UNREAD, KNOWN = 0, 1
 
-# Sizes and forms of rows.
-_URL_BYTES, _NOTE_BYTES, _NOTES_MAX, _STANDINGS, _CLUSTER_BYTES, _MEMBER_BYTES = 42, 104, NOTES_MAX, 5, 65, 25
-_DIGEST_BYTES, _NAMING_BYTES, _POSTING_BYTES = 25, 29, POSTING_BYTES
 _DIGEST, _OPAQUE, _NAMING, _LISTS_FROM = (
     int(family) for family in (KeyFamily.DIGEST, KeyFamily.OPAQUE, KeyFamily.NAMING, KeyFamily.HEAD)
 )
+_STANDINGS = len(STANDINGS)
 
 ENTRY = np.dtype(
     (
@@ -84,8 +95,7 @@ UNDO = np.dtype((np.record, [("entry", "<i8"), ("row", "<i8"), ("length", "<i4")
 HEAP, ENTRIES, UNDONE, NEEDED = 0, 1, 2, 3
 FULL_OF, WANTED = 4, 5  # the array that is full; the least length that it needs
 WHY, WHY_A, WHY_B = 6, 7, 8  # of BROKEN
-PAIRS, VERDICTS, SEARCHES, CANDIDATES, CHECKS, TURNED, SCORED, CUT = 9, 10, 11, 12, 13, 14, 15, 16
-NUMBERS = 32
+PAIRS, VERDICTS, SEARCHES, CANDIDATES, CHECKS, TURNED, NUMBERS = 9, 10, 11, 12, 13, 14, 15
 
 #: Arrays that may be full.
 OF_HEAP, OF_ENTRIES, OF_UNDO, OF_PAIRS, OF_TAPES, OF_VERDICTS, OF_SEARCHES, OF_CANDIDATES, OF_CHECKS, OF_TURNED = range(
@@ -130,24 +140,6 @@ def be48(heap, at):
 
 
 @lean_kernel
-def le64(heap, at):
-    word = U64(0)
-    for k in range(8):
-        word |= U64(heap[at + k]) << U64(8 * k)
-    return word
-
-
-@lean_kernel
-def le32(heap, at):
-    return I64(heap[at]) | I64(heap[at + 1]) << 8 | I64(heap[at + 2]) << 16 | I64(heap[at + 3]) << 24
-
-
-@lean_kernel
-def le16(heap, at):
-    return I64(heap[at]) | I64(heap[at + 1]) << 8
-
-
-@lean_kernel
 def put_be64(heap, at, word):
     for k in range(8):
         heap[at + k] = np.uint8(word >> U64(56 - 8 * k) & U64(255))
@@ -163,12 +155,6 @@ def put_be32(heap, at, number):
 def put_be48(heap, at, number):
     for k in range(6):
         heap[at + k] = np.uint8(number >> (40 - 8 * k) & 255)
-
-
-@lean_kernel
-def put_le64(heap, at, word):
-    for k in range(8):
-        heap[at + k] = np.uint8(word >> U64(8 * k) & U64(255))
 
 
 @lean_kernel
@@ -288,7 +274,7 @@ def get_existing(r, kind, a, b, c):
     """`get` of a row that must exist -> BROKEN if there is none."""
     e = get(r, kind, a, b, c)
     if e >= 0 and r.entries[e].length == 0:
-        return broken(r, 0, e, 0)
+        return broken(r, NO_ROW, e, 0)
     return e
 
 
@@ -336,13 +322,13 @@ def link(r, e, prefix):
 
 @lean_kernel
 def first_under(r, prefix, by_c, after, fewest):
-    """The row of the smallest id after `after` under a prefix -> its entry, -4 if there is none, or MISSING.
+    """The row of the smallest id after `after` under a prefix -> its entry, NOBODY or MISSING.
 
     prefix: the entry of the prefix. by_c: whether the id is word c of the keys, else word b. fewest: number of keys
     that are read together, at least.
     """
     above = r.entries[prefix]
-    best, best_id = I64(-4), U64(0xFFFFFFFFFFFFFFFF)
+    best, best_id = NOBODY, U64(0xFFFFFFFFFFFFFFFF)
     e = above.next
     while e >= 0:
         one = r.entries[e]
@@ -383,24 +369,24 @@ def _is_row(heap, kind, at, size):
     """Whether bytes have the form of a row of a kind; see `neardup.index`."""
     form = heap[at]
     if kind == URLS:
-        noted = (size - _URL_BYTES) // _NOTE_BYTES
-        if size < _URL_BYTES or (size - _URL_BYTES) % _NOTE_BYTES != 0 or noted > _NOTES_MAX:
+        noted = (size - URL_BYTES) // NOTE_BYTES
+        if size < URL_BYTES or (size - URL_BYTES) % NOTE_BYTES != 0 or noted > NOTES_MAX:
             return False
         return form == (2 if noted > 0 else 1) and 1 <= heap[at + 1] <= _STANDINGS
     if kind == CLUSTERS:
-        return (form == 1 and size >= _CLUSTER_BYTES) or (form == 2 and size >= _CLUSTER_BYTES + 8)
+        return (form == 1 and size >= CLUSTER_BYTES) or (form == 2 and size >= CLUSTER_BYTES + 8)
     if kind == MEMBERS:
-        return form == 1 and size == _MEMBER_BYTES
+        return form == 1 and size == MEMBER_BYTES
     if kind == SKETCHES:
         return form == 1 or (form == 2 and size >= 9)
     first = kind & 255
     if first in (_DIGEST, _OPAQUE):
-        return form == 1 and size >= _DIGEST_BYTES and (size - _DIGEST_BYTES) % 6 == 0
+        return form == 1 and size >= DIGEST_BYTES and (size - DIGEST_BYTES) % 6 == 0
     if first == _NAMING:
-        return form == 1 and size == _NAMING_BYTES
+        return form == 1 and size == NAMING_BYTES
     if first < _LISTS_FROM:
         return True
-    return size % _POSTING_BYTES == 1 and (form == 2 or (form == 1 and size > 1))
+    return size % POSTING_BYTES == 1 and (form == 2 or (form == 1 and size > 1))
 
 
 @lean_kernel

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from neardup.index.naming_rows import FORMAT
+from neardup.index.naming_rows import FORMAT, NAMING_BYTES
 from neardup.kernels import lean_kernel
 from neardup.kernels.pairs import score_pair
 from neardup.matching.kernels import lists, rows
@@ -28,7 +28,7 @@ from neardup.rules.siblings import COUNT_MAX
 from neardup.rules.sites import find_site
 
 _NAMING = KEYS | int(KeyFamily.NAMING)
-_OTHERS, _ALIKE, _RETITLED, _MOVED, _TAIL, _TITLING, _PLACE, _NAMING_BYTES = 1, 2, 3, 4, 5, 13, 21, 29
+_OTHERS, _ALIKE, _RETITLED, _MOVED, _TAIL, _TITLING, _PLACE = 1, 2, 3, 4, 5, 13, 21
 _ZERO = U64(0)
 DIGEST = BY.index("digest")
 
@@ -170,7 +170,7 @@ def count_sibling(r, p, page):
     is_first = r.entries[e].length == 0
     if not is_first and I64(heap[at + _OTHERS]) + I64(heap[at + _ALIKE]) >= COUNT_MAX:
         return I64(0)
-    to = rows.room(r, _NAMING_BYTES)
+    to = rows.room(r, NAMING_BYTES)
     if to < 0:
         return to
     if is_first or heap[at + _ALIKE] == 0:
@@ -179,14 +179,14 @@ def count_sibling(r, p, page):
         rows.copy(heap, to + _TITLING, page.at + p.traits[1], 8)
         rows.copy(heap, to + _PLACE, page.at + p.traits[2], 8)
     else:
-        rows.copy(heap, to, at, _NAMING_BYTES)
+        rows.copy(heap, to, at, NAMING_BYTES)
         same = rows.same_bytes(heap, to + _TAIL, page.at + p.traits[0], 8)
         heap[to + _ALIKE if same else to + _OTHERS] += 1
         if not rows.same_bytes(heap, to + _TITLING, page.at + p.traits[1], 8):
             heap[to + _RETITLED] += 1
         if not rows.same_bytes(heap, to + _PLACE, page.at + p.traits[2], 8):
             heap[to + _MOVED] += 1
-    return rows.put_at(r, e, to, _NAMING_BYTES)
+    return rows.put_at(r, e, to, NAMING_BYTES)
 
 
 @lean_kernel
