@@ -53,10 +53,6 @@ MEANINGS: dict[Reason, str] = {
     Reason.CANNOT_EVALUATE: "an empty or refreshing page, an unreadable language",
     Reason.REST: "something else",
 }
-#: Keys with other functions on the page of a pair.
-TAKEN = frozenset("dnusazv?")
-
-
 #: Digits in keyboard order, and r for the rest, the same for each judgement.
 KEYS: dict[Judgement, dict[Reason, str]] = {
     judgement: dict(zip((reason for reason in reasons if reason is not Reason.REST), "1234567890", strict=False))

@@ -14,7 +14,7 @@ from neardup.index.memory import MemoryStore
 from neardup.limits import VERDICT_LINE_BYTES_MAX
 from neardup.standing import standing_of
 from neardup.urls import hen_site, host_of, normalise_url
-from neardup.verdict import VERDICT_VERSION, Kind
+from neardup.verdict import VERDICT_VERSION, Kind, Verdict
 
 _BATCH = 250
 
@@ -132,13 +132,13 @@ def _take_line(run: CrawlRun, line: bytes, place: str) -> None:
 
 def stream(records: Sequence[bytes], decider: Decider) -> CrawlRun:
     """Judges sketch records with an index in memory, as a scan in this order would."""
-    return run_of(f"{decider.rule}, as a stream", _judged(records, decider))
+    return run_of(f"{decider.rule}, as a stream", (verdict.to_dict() for verdict in judged(records, decider)))
 
 
-def _judged(records: Sequence[bytes], decider: Decider) -> Iterator[dict[str, Any]]:
+def judged(records: Sequence[bytes], decider: Decider, threads: int = 1) -> Iterator[Verdict]:
+    """Judges sketch records in their order, with an index in memory; a page id is a record's number."""
     store = MemoryStore()
     for start in range(0, len(records), _BATCH):
-        outcome = fold(list(enumerate(records[start : start + _BATCH], start)), store, decider)
+        outcome = fold(list(enumerate(records[start : start + _BATCH], start)), store, decider, threads=threads)
         store.write(outcome.writes)
-        for verdict in outcome.verdicts:
-            yield orjson.loads(verdict.to_json())
+        yield from outcome.verdicts

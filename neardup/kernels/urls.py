@@ -403,11 +403,6 @@ def same_owner(text, a, a_end, b, b_end):
 
 
 @lean_kernel
-def _is_digit(c):
-    return c >= U8(48) and c <= U8(57)
-
-
-@lean_kernel
 def _number_end(text, at, end):
     """End of the segment that begins at text[at] if it is a number or an id; else `at`.
 

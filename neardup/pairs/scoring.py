@@ -1,7 +1,7 @@
 """Computes the numbers of pairs of sketch records, for the rules."""
 
 import struct
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, get_type_hints
 
 import numpy as np
@@ -9,7 +9,6 @@ import numpy as np
 from neardup.errors import BadInput
 from neardup.kernels import pairs as kernels
 from neardup.pairs.pair import Pair
-from neardup.parallel import spread
 from neardup.sketch.layout import HEADER, field_at
 from neardup.sketch.sketch_record import Sketch
 
@@ -22,10 +21,6 @@ _ARTICLE, _ARTICLE_AT = struct.Struct("<H"), field_at("reason_bytes")
 #: Columns of the fields of a Pair that are floats, and that are booleans.
 _SHARES = tuple(at for at, kind in enumerate(get_type_hints(Pair).values()) if kind is float)
 _TRUTHS = tuple(at for at, kind in enumerate(get_type_hints(Pair).values()) if kind is bool)
-#: Bytes of records per call of the kernel, about.
-_BUFFER_BYTES_MAX = 16 << 20
-#: Least number of pairs that is worth another thread.
-_PART_PAIRS_MIN = 32
 Arrays = tuple[np.ndarray, ...]
 
 
@@ -68,95 +63,36 @@ def compare(a: Sketch, b: Sketch) -> Pair:
 
 def compare_records(a: bytes, others: Sequence[bytes]) -> list[Pair]:
     """Compute the numbers of the record `a` with each record of `others`, in the order of `others`."""
-    scorer, records = PairScorer(), [*others, a]
-    scorer.add(len(others), range(len(others)), records.__getitem__)
-    return list(map(pair_of, scorer.numbers()))
+    return pairs_of(numbers_of(a, others))
 
 
-def pair_of(numbers: np.ndarray) -> Pair:
-    """Return the Pair of one row of `PairScorer.numbers`."""
-    values: list[float] = numbers.astype(np.int64).tolist()
-    for at in _SHARES:
-        values[at] = numbers.item(at)
-    for at in _TRUTHS:
-        values[at] = values[at] != 0
-    return Pair._make(values)
+def numbers_of(a: bytes, others: Sequence[bytes]) -> np.ndarray:
+    """Compute the numbers of the record `a` with each of `others`, float64[others, fields of a Pair].
+
+    Records must be valid and of one scheme: their lengths are not checked. B-, C- and 64-bit similarity are 0 if a page
+    has no tokens. In vetoes, a filter with more than half of its bits set proves no token absent; the names of the
+    other page prove tokens present.
+    """
+    records = [a, *others]
+    starts = np.cumsum([0, *map(len, records)])[:-1]
+    tape = max(
+        max(*_TAPES.unpack_from(record, _TAPES_AT), *_ARTICLE.unpack_from(record, _ARTICLE_AT)) for record in records
+    )
+    out = np.zeros((len(others), kernels.COLUMNS))
+    buffer = np.frombuffer(b"".join(records), dtype=np.uint8)
+    first = np.zeros(len(others), dtype=np.int64)
+    kernels.score_pairs(buffer, first, starts[1:], RECORD_AT, HEADER.itemsize, pair_scratch(tape), out)
+    return out
 
 
 def pairs_of(numbers: np.ndarray) -> list[Pair]:
-    """`pair_of` of each row, in a third of the time for ten rows or more."""
+    """Return the Pair of each row of `numbers_of`."""
     columns: list[list[Any]] = numbers.T.astype(np.int64).tolist()
     for at in _SHARES:
         columns[at] = numbers[:, at].tolist()
     for at in _TRUTHS:
         columns[at] = (numbers[:, at] != 0).tolist()
     return list(map(Pair._make, zip(*columns, strict=True)))
-
-
-class PairScorer:
-    """Computes the numbers of many pairs of records together. A record in several pairs is copied once.
-
-    Records must be valid and of one scheme: their lengths are not checked. B-, C- and 64-bit similarity are 0 if a page
-    has no tokens. In vetoes, a filter with more than half of its bits set proves no token absent; the names of the
-    other
-    page prove tokens present. threads: number of threads.
-    """
-
-    def __init__(self, threads: int = 1) -> None:
-        self._threads = threads
-        self._out: list[np.ndarray] = []
-        self._clear()
-
-    def _clear(self) -> None:
-        self._records: list[bytes] = []
-        self._starts: dict[int, int] = {}
-        self._size = 0
-        self._a: list[int] = []
-        self._b: list[int] = []
-
-    def add(self, one: int, others: Sequence[int], record: Callable[[int], bytes]) -> None:
-        """Add the pairs of a record with each of `others`.
-
-        Records are given by numbers that the caller chooses; `record` returns the bytes. If it raises, no pair is
-        added.
-        """
-        starts = self._starts
-        for name in (one, *others):
-            if name not in starts:
-                found = record(name)
-                starts[name] = self._size
-                self._records.append(found)
-                self._size += len(found)
-        self._a += [starts[one]] * len(others)
-        self._b += map(starts.__getitem__, others)
-        if self._size > _BUFFER_BYTES_MAX:
-            self._score()
-
-    def numbers(self) -> np.ndarray:
-        """Return the numbers of all pairs in the order of `add`, float64[pairs, fields of a Pair]."""
-        self._score()
-        return np.concatenate(self._out) if self._out else np.zeros((0, kernels.COLUMNS))
-
-    def _score(self) -> None:
-        if not self._a:
-            return
-        buffer = np.frombuffer(b"".join(self._records), dtype=np.uint8)
-        tape = max(
-            max(*_TAPES.unpack_from(record, _TAPES_AT), *_ARTICLE.unpack_from(record, _ARTICLE_AT))
-            for record in self._records
-        )
-        a, b = np.array(self._a, dtype=np.int64), np.array(self._b, dtype=np.int64)
-        out = np.zeros((len(a), kernels.COLUMNS))
-
-        def score(first: int, last: int) -> None:
-            scratch = pair_scratch(tape)
-            kernels.score_pairs(
-                buffer, a[first:last], b[first:last], RECORD_AT, HEADER.itemsize, scratch, out[first:last]
-            )
-
-        spread(score, len(a), self._threads, _PART_PAIRS_MIN)
-        self._out.append(out)
-        self._clear()
 
 
 def pair_scratch(tape: int) -> tuple[Arrays, Arrays, Arrays, Arrays]:

@@ -142,7 +142,7 @@ class Rule:
     """One rule, defined in its own file; `neardup.rules` has all of them by name.
 
     decides: kernel that writes the ruling on a pair to `out`, and `nearness`: the score which orders rejected
-        candidates. It sets `kept_apart` to 1 if the rule decides by tapes, else to 0.
+        candidates. A rule whose vetoes keep similar texts apart sets `kept_apart` to 1; it is 0 before.
     posts: function that returns the keys which a page posts and probes. A rule with other keys needs a new generation.
 
     Texts for users:

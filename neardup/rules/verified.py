@@ -2,7 +2,7 @@
 
 Pages from one template have mostly the same text. For two pages of one site, the rule therefore tests where they
 differ: in their names (title, heading, words and numbers of the URL's path), in their content, or only in text that
-changes by itself (stamps, noise). The steps are the list `STEPS`; the first step that returns a ruling decides.
+changes by itself (stamps, noise). The steps are the list `STEPS`; the first step that returns True has decided.
 """
 
 from typing import Any

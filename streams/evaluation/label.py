@@ -12,28 +12,23 @@ import os
 import secrets
 import socket
 import stat
-from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from urllib.parse import quote
 
 from aiohttp import web
 from multidict import MultiDictProxy
 
-from neardup.decider import Decider
 from neardup.errors import BadInput, NeardupError
 from neardup.evaluation import labelling_visitor
 from neardup.evaluation.audits import drawn_of, read_audits
-from neardup.evaluation.corpus import Corpus
 from neardup.evaluation.corpus_texts import Texts
 from neardup.evaluation.graphs import b_graph, c_graph
 from neardup.evaluation.labelling_page import HEADERS, asset, home_html, pair_html, pair_view
 from neardup.evaluation.labelling_rounds import Labelling, checked_name
 from neardup.evaluation.labels import Label, parse_label, read_labels
+from neardup.evaluation.runs import judged
 from neardup.evaluation.sampling import IN_USE, check, draw, draw_of_queries, draw_of_sets, draw_of_verdicts
-from neardup.fold import fold
-from neardup.index.memory import MemoryStore
-from neardup.limits import MESSAGE_PAGES_MAX
-from neardup.verdict import Verdict
 from streams.config.settings import LABEL_PORT
 from streams.errors import WrongUsage, bad_input
 from streams.evaluation.evaluate import check_crawl, open_crawl
@@ -333,7 +328,7 @@ def label_command(
             elif queries:
                 pairs = draw_of_queries(queried.found, corpus, count, seed)
             elif rule == IN_USE:
-                pairs = draw_of_verdicts(_judged(corpus, crawl.decider, threads), corpus, count)
+                pairs = draw_of_verdicts(judged(corpus.records, crawl.decider, threads), corpus, count)
             else:
                 b = b_graph(corpus, b_min=crawl.decider.b_min, seed=seed, threads=threads)
                 c = c_graph(corpus, c_min=crawl.decider.c_min, seed=seed, threads=threads)
@@ -345,16 +340,6 @@ def label_command(
     finally:
         file.close()
         sock.close()
-
-
-def _judged(corpus: Corpus, decider: Decider, threads: int) -> Iterator[Verdict]:
-    """Judges the pages of a corpus by a rule, in memory and in their order."""
-    store = MemoryStore()
-    for at in range(0, len(corpus), MESSAGE_PAGES_MAX):
-        batch = list(enumerate(corpus.records[at : at + MESSAGE_PAGES_MAX], at))
-        outcome = fold(batch, store, decider, threads=threads)
-        store.write(outcome.writes)
-        yield from outcome.verdicts
 
 
 async def _serve(

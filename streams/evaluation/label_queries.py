@@ -12,18 +12,17 @@ from streams.results.query_results import read_results
 class QueriedPages:
     """Results of queries to label.
 
-    found: (query, URL) of each result. problems: parts of the input that could not be read.
+    found: (query, URL) of each result.
     """
 
     def __init__(self, bodies: BinaryIO) -> None:
         self.found: list[tuple[str, str]] = []
-        self.problems: list[str] = []
         self._bodies = bodies
         self._spans: dict[str, tuple[int, int]] = {}
 
     def read(self, paths: Sequence[Path], base_url: str | None) -> None:
         """Reads all results; rendered bodies go to the file. Raises BadInput for a path that is no source."""
-        for line in read_results(paths, base_url, self.problems):
+        for line in read_results(paths, base_url, []):
             url = line.page.url
             self.found.append((line.query, url))
             if line.rendered is not None and url not in self._spans:

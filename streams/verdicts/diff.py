@@ -84,6 +84,10 @@ class Diff:
         """Return the sites with the most changes, then by name."""
         return heapq.nsmallest(most, self.sites.items(), key=lambda item: (-item[1].total(), item[0]))
 
+    def by_count(self) -> list[tuple[Change, int]]:
+        """Return the kinds of changes with their numbers of pages, the most frequent first."""
+        return sorted(self.changes.items(), key=lambda item: (-item[1], item[0]))
+
     def to_json(self) -> dict[str, Any]:
         """Return plain JSON values."""
         return {
@@ -91,7 +95,7 @@ class Diff:
             "changed": self.changed,
             "changes": [
                 {"change": str(change), "before": change.before, "after": change.after, "pages": count}
-                for change, count in sorted(self.changes.items(), key=lambda item: (-item[1], item[0]))
+                for change, count in self.by_count()
             ],
             "sites": [
                 {"site": site, "changes": {str(change): count for change, count in sorted(counts.items())}}

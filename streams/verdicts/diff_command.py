@@ -111,7 +111,7 @@ def headline(found: Diff) -> str:
 def rows(found: Diff) -> list[dict[str, Any]]:
     """The kinds of changes, the most frequent first: number of pages, kind, and a URL."""
     made = []
-    for change, count in sorted(found.changes.items(), key=lambda item: (-item[1], item[0])):
+    for change, count in found.by_count():
         one = found.samples[change][0]
         url = name_of(str((one.after or one.before or {}).get("url", "")))
         made.append({"pages": count, "change": str(change), "for example": url})

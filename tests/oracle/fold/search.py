@@ -9,7 +9,7 @@ import numpy as np
 from neardup.index import posting_rows
 from neardup.matching.outcome import CandidateChoice, Scored
 from neardup.pairs.pair import Pair
-from neardup.pairs.scoring import PairScorer, pair_of
+from neardup.pairs.scoring import numbers_of, pairs_of
 from neardup.rules import Ruling, rule_of
 from neardup.rules.base import ruling_of
 from neardup.rules.key_families import family_of
@@ -85,15 +85,14 @@ def rulings(
     overlay: Overlay, page_id: int, others: Sequence[int], siblings: Siblings = NO_SIBLINGS
 ) -> tuple[list[Scored], list[float]]:
     """The rulings on a page and others, and how near the rule is to accepting each, of the texts alone."""
-    scorer, decider = PairScorer(), overlay.decider
-    scorer.add(page_id, others, lambda one: overlay.header(one).record)
-    numbers = scorer.numbers()
+    decider = overlay.decider
+    numbers = numbers_of(overlay.header(page_id).record, [overlay.header(other).record for other in others])
     names = None
     if decider.sites:
         names = overlay.header(page_id).site_name, [overlay.header(other).site_name for other in others]
     rule = rule_of(decider)
     found = map(ruling_of, rule.rulings(numbers, decider, siblings, names))
-    scored = [Scored(other, pair_of(row), one) for other, row, one in zip(others, numbers, found, strict=True)]
+    scored = [Scored(*each) for each in zip(others, pairs_of(numbers), found, strict=True)]
     nearness: np.ndarray = rule.rulings(numbers, decider)["nearness"]
     return scored, nearness.tolist()
 

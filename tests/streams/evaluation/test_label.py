@@ -24,9 +24,10 @@ from aiohttp import web
 from neardup.decider import Decider
 from neardup.errors import BadInput
 from neardup.evaluation.graphs import b_graph, c_graph
-from neardup.evaluation.labelling_criteria import JUDGEMENTS, KEYS, MEANINGS, NAMES, TAKEN
+from neardup.evaluation.labelling_criteria import JUDGEMENTS, KEYS, MEANINGS, NAMES
 from neardup.evaluation.labelling_rounds import Labelling
 from neardup.evaluation.labels import REASONS, Judgement, read_labels
+from neardup.evaluation.runs import judged
 from neardup.evaluation.sampling import draw, draw_of_verdicts
 from neardup.page import Page
 from neardup.report.reasons import Reason
@@ -34,11 +35,14 @@ from neardup.rules.base import margin
 from neardup.scheme import Scheme
 from neardup.urls import id_of
 from streams.evaluation.evaluate import open_crawl
-from streams.evaluation.label import LabelFile, LabelViews, _judged, label_command
+from streams.evaluation.label import LabelFile, LabelViews, label_command
 from streams.scan.scan import scan
 from streams.state.scan_directory import ScanDirectory
 from tests import processes
 from tests.neardup.evaluation.crawl import crawl_of, manual, page, words
+
+#: Keys with other functions on the page of a pair (`neardup/evaluation/label.js`).
+TAKEN = frozenset("dnusazv?")
 
 #: What a page might try to run, to load, or to reach at CANARY.
 HOSTILE = (
@@ -596,8 +600,8 @@ def test_pairs_of_the_rule_in_use_come_closest_to_its_threshold_first(tmp_path: 
         if (above := margin(evidence)) is not None and id_of(verdict["url"]) != "copy 0":
             scored[id_of(verdict["url"])] = abs(above)
     with open_crawl(state=tmp_path / "state") as crawl:
-        pairs = draw_of_verdicts(_judged(crawl.corpus, crawl.decider, 1), crawl.corpus, 100)
-        few = draw_of_verdicts(_judged(crawl.corpus, crawl.decider, 1), crawl.corpus, 3)
+        pairs = draw_of_verdicts(judged(crawl.corpus.records, crawl.decider), crawl.corpus, 100)
+        few = draw_of_verdicts(judged(crawl.corpus.records, crawl.decider), crawl.corpus, 3)
         names = [(id_of(crawl.corpus.urls[pair.a]), id_of(crawl.corpus.urls[pair.b])) for pair in pairs]
         with pytest.raises(BadInput, match="compared no page"):
             draw_of_verdicts([], crawl.corpus, 5)
