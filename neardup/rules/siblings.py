@@ -52,16 +52,6 @@ class Siblings(NamedTuple):
     place: int = 0
 
     @property
-    def titles_tell(self) -> bool:
-        """Whether most titles differ from the first page's in digits or signs, which a naming leaves out."""
-        return 2 * self.retitled > self.others + self.alike
-
-    @property
-    def paths_tell(self) -> bool:
-        """Whether most paths differ from the first page's, so that not only queries distinguish the pages."""
-        return 2 * self.moved > self.others + self.alike
-
-    @property
     def full(self) -> bool:
         """Whether the counts have reached COUNT_MAX."""
         return self.others + self.alike >= COUNT_MAX

@@ -90,15 +90,16 @@ class ParquetRows:
 
     def read(self, position: int, stop: int | None = None) -> Iterator[tuple[Page, int]]:
         """Yields (page, number of its row). Raises OSError, Damaged."""
-        from streams.formats.parquet import ParquetDamaged, columns_of, count_of, present_columns, rows_of
+        from streams.formats.parquet import ParquetDamaged, columns_of, present_columns, rows_of, spans_of
 
         size, at = self._path.stat().st_size, position
         try:
             fields = self._fields
             own = (fields.id or "url", *((fields.text,) if fields.text else BODIES), "content_type", "fetched_at")
             columns = present_columns(own if fields else _USUAL, columns_of(self._path))
-            rows = max(count_of(self._path), 1)
-            for at, row in rows_of(self._path, columns, position, stop):
+            spans = spans_of(self._path)
+            rows = spans[-1][1] if spans else 1
+            for at, row in rows_of(self._path, columns, spans, position, stop):
                 self.bytes_read = size * at // rows
                 page = contained(
                     partial(document_of, row, self._fields),

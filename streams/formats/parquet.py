@@ -48,13 +48,6 @@ def columns_of(path: Path) -> dict[str, str]:
         return {str(row[0]): str(row[1]) for row in found}
 
 
-def count_of(path: Path) -> int:
-    """Returns the number of rows by the file's footer. Raises ParquetDamaged."""
-    with _opened() as database:
-        (found,) = database.execute(f"SELECT count(*) FROM {_table(path, numbered=False)}").fetchall()
-        return int(found[0])
-
-
 def spans_of(path: Path) -> list[tuple[int, int]]:
     """Returns (first row, row behind the last) of the parts in which a file is read: row groups, small ones together.
 
@@ -76,20 +69,23 @@ def spans_of(path: Path) -> list[tuple[int, int]]:
 
 
 def rows_of(
-    path: Path, columns: Mapping[str, str], start: int = 0, stop: int | None = None
+    path: Path,
+    columns: Mapping[str, str],
+    spans: Sequence[tuple[int, int]],
+    start: int = 0,
+    stop: int | None = None,
 ) -> Iterator[tuple[int, dict[str, Any]]]:
     """Yields (number, values by name) of the rows from `start` on, up to before `stop`, in order.
 
     A read that begins at the start of one of `spans_of` yields the same rows before a damaged one. Raises
     ParquetDamaged.
 
-    columns: names and types. Times are returned in milliseconds since the epoch, text and bytes unchanged. A time whose
-    milliseconds are read as another unit (`neardup.fetch_times`) is returned as text.
+    columns: names and types. spans: result of `spans_of`. Times are returned in milliseconds since the epoch, text and
+    bytes unchanged. A time whose milliseconds are read as another unit (`neardup.fetch_times`) is returned as text.
     """
     times = [at for at, kind in enumerate(columns.values()) if _is_time(kind)]
     required = ", ".join(_read_as(name, kind) for name, kind in columns.items())
     sql = f"SELECT file_row_number, {required} FROM {_table(path, numbered=True)}"
-    spans = spans_of(path)
     with _opened() as database:
         for first, end in spans:
             first, end = max(first, start), end if stop is None else min(end, stop)

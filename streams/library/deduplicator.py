@@ -18,7 +18,7 @@ from neardup.decider import Decider
 from neardup.errors import BadInput, StateError
 from neardup.index.column_families import Family
 from neardup.index.memory import MemoryStore
-from neardup.limits import MESSAGE_BYTES_MAX, MESSAGE_PAGES_MAX
+from neardup.limits import MESSAGE_PAGES_MAX
 from neardup.page import Page
 from neardup.rules import RULES
 from neardup.scheme import Scheme
@@ -284,8 +284,6 @@ class Deduplicator:
             [Range(bytes.fromhex(LIBRARY), 0, first, first + len(pages))],
             [(0, place.offset) for place in places],
             records,
-            pages_max=MESSAGE_PAGES_MAX,
-            bytes_max=MESSAGE_BYTES_MAX,
         )
         if not matcher.next_offset:
             messages[0] = as_first(messages[0])

@@ -5,6 +5,9 @@ Page ids depend on the boundaries of messages, so scan and stream both cut by `f
 
 from collections.abc import Sequence
 
+import numpy as np
+import numpy.typing as npt
+
 from neardup.limits import MESSAGE_BYTES_MAX, MESSAGE_PAGES_MAX
 from streams.formats.message import ANY_LOG, Message, encode_message
 from streams.ports import Range
@@ -33,11 +36,12 @@ def pack(
     starts = {span.partition: span.start for span in ranges}
     spans = {span.partition: span for span in ranges}
     last = {partition: number for number, (partition, _) in enumerate(coordinates)}
+    ends = np.cumsum([0, *map(len, records)])
     messages: list[bytes] = []
     first = 0
     while first < len(records) or not messages:
-        full = full_message(records, first, pages_max=pages_max, bytes_max=bytes_max)
-        end = first + full if full else len(records)
+        full = full_message(ends, first, pages_max=pages_max, bytes_max=bytes_max) if records else 0
+        end = full or len(records)
         stops: dict[int, int] = {}
         for number in range(first, end):
             partition, offset = coordinates[number]
@@ -51,14 +55,17 @@ def pack(
     return messages
 
 
-def full_message(records: Sequence[bytes], first: int = 0, *, pages_max: int, bytes_max: int) -> int:
-    """Return how many records, from `first` on, make a full message; 0 if the message can still grow.
+def full_message(ends: npt.NDArray[np.int64], first: int, *, pages_max: int, bytes_max: int) -> int:
+    """Return the number of the record behind the full message that begins at `first`; 0 if it can still grow.
 
     A message is full when the next record would exceed a bound. It has at least one record, however large.
+
+    Args:
+        ends: bytes of all records before each record, and of all at last, int64[records + 1].
+        first: number of the message's first record.
+        pages_max: most records of a message.
+        bytes_max: most bytes of the records of a message.
     """
-    size = 0
-    for count, number in enumerate(range(first, len(records))):
-        size += len(records[number])
-        if count == pages_max or (size > bytes_max and count):
-            return count
-    return 0
+    fitting = int(np.searchsorted(ends, ends[first] + bytes_max, side="right")) - 1
+    stop = max(first + 1, min(fitting, first + pages_max))
+    return stop if stop < len(ends) - 1 else 0

@@ -65,10 +65,6 @@ class SketchedArchives:
         return sum(source.bytes_read for source in self._sources)
 
     @property
-    def bytes_total(self) -> int:
-        return sum(source.bytes_total for source in self._sources)
-
-    @property
     def times(self) -> Counter[str]:
         """Pages by how their fetch times were read, as `LocalSource.times`."""
         return sum((Counter(source.times) for source in self._sources), Counter())

@@ -19,6 +19,7 @@ from neardup.sketch.layout import field_at
 from streams.files.sources import LocalSource
 from streams.files.warc_reader import UnreadablePart
 from streams.formats.message import ANY_LOG, encode_packed
+from streams.pipeline.packing import full_message
 from streams.pipeline.sketching import contained_sketches
 from streams.ports import Range, SourcedPage
 from streams.scan.archive_time import DATES, ArchiveTime
@@ -284,18 +285,17 @@ class MessagePacker:
         self._lengths += lengths.tolist()
         self._sources += sources
         self._offsets += offsets
-        self._data += bytes(data)
+        self._data += data
 
     def _messages(self, *, all_of_them: bool) -> Iterator[tuple[int, bytes]]:
         lengths = self._lengths
         ends = np.concatenate(([0], np.cumsum(np.array(lengths, np.int64))))
         first, total = 0, len(lengths)
         while first < total:
-            fitting = int(np.searchsorted(ends, ends[first] + MESSAGE_BYTES_MAX, side="right")) - 1
-            stop = max(first + 1, min(fitting, first + self._pages_max))
-            if stop >= total and not all_of_them:
+            stop = full_message(ends, first, pages_max=self._pages_max, bytes_max=MESSAGE_BYTES_MAX)
+            stop = stop or (total if all_of_them else 0)
+            if not stop:
                 break
-            stop = min(stop, total)
             data = self._data[int(ends[first]) : int(ends[stop])]
             yield (
                 stop - first,

@@ -325,11 +325,9 @@ class _Scan:
         archives = SketchedArchives(sources, self._marks, self.state.scheme, self._processes, self._stop.is_set)
         ids = [source.record.id for source in sources]
         packer = self._sketcher.packer(ids, [self._marks[each].offset for each in ids], head_bytes_max=None)
-        noted = 0
         for messages in chain(map(packer.add, archives), [packer.flush()]):
-            for number, text in archives.problems[noted:]:
-                self._keep_problems(sources[number].record, [text])
-            noted = len(archives.problems)
+            for source in sources:
+                self._note(source)  # before the log holds the pages behind
             for _, data in messages:
                 offset, message = self._sketcher.append(data)
                 if not self._put(_Message(offset, message, sources[0].record.path, archives.bytes_read)):

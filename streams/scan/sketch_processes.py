@@ -33,10 +33,11 @@ from streams.scan.reading import PartSketches, SourceToRead, blocks_by_time
 
 #: Bytes of sketches that a process holds until they are taken, besides its last block.
 SENT_BYTES_MAX = 32 << 20
-#: Bytes of memory of one process at most, as the help of the command says: 600 MB. Its modules and kernels take 160;
-#: records read ahead 64, and as much in copies while they are read; the records that a part hands over 32, as objects
-#: and as bytes, on both sides; bodies that are sketched 16; sketches 32; and a page of 10 MB in all of its forms.
-#: DuckDB takes up to 1 GB more, where it reads Parquet.
+# Bytes of memory of one process at most, as the help of the command says: 600 MB. Its modules and kernels take 160;
+# records read ahead 64, and as much in copies while they are read; the records that a part hands over 32, as objects
+# and as bytes, on both sides; bodies that are sketched 16; sketches 32; and a page of 10 MB in all of its forms.
+# DuckDB takes up to 1 GB more, where it reads Parquet.
+
 #: Of the pipe for blocks: a block of 512 sketches in one piece.
 _PIPE_BYTES = 1 << 20
 _POLL_S = 0.1
@@ -77,7 +78,8 @@ class SketchProcesses:
         self._jobs = [there for _, there in jobs]
         self._blocks = [here for here, _ in blocks]
         self._processes = []
-        gc.freeze()  # so that a collection in a child does not copy the pages of what is imported
+        if start == "fork":
+            gc.freeze()  # so that a collection in a child does not copy the pages of what is imported
         for number in range(count):
             own = (jobs[number][0], blocks[number][1], ring[number][0], ring[(number + 1) % count][1])
             others = [end for end in every if end not in own] if start == "fork" else []

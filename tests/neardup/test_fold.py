@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from neardup.decider import SiteOverride
+from neardup.decider import ONLINE_RULES, SiteOverride
 from neardup.errors import CorruptRecord, InvariantBroken
 from neardup.fold import fold
 from neardup.index.column_families import Family
@@ -17,7 +17,6 @@ from neardup.index.posting_rows import is_hot
 from neardup.index.rocks import RocksStore
 from neardup.matching import arrays
 from neardup.matching import batch as matching
-from neardup.rules import RULES
 from neardup.rules.key_families import SIMILARITY_BYTES
 from tests import whole
 from tests.neardup.handmade import record, rejected, tombstone
@@ -59,7 +58,7 @@ DECIDERS = {
     "hot": replace(SMALL, postings_max=2, candidates_max=3),
     "sites": replace(SMALL, sites={"s1.org": SiteOverride(never_merge=True), "s2.org": SiteOverride(tape_min=0.9)}),
     "content": replace(SMALL, content_tape_min=0.3),
-} | {rule: replace(SMALL, rule=rule) for rule in RULES if rule != "verified"}
+} | {rule: replace(SMALL, rule=rule) for rule in ONLINE_RULES if rule != "verified"}
 
 
 def no_page_repeats_itself(verdicts):
@@ -169,7 +168,7 @@ def test_folding_twice_gives_the_same_and_touches_nothing():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", [name for name in DECIDERS if name != "signals"])
+@pytest.mark.parametrize("name", DECIDERS)
 @pytest.mark.seeds(1, 6)
 def test_the_compiled_fold_equals_the_one_in_python(name, seed):
     """Every byte of verdicts and rows, page by page in Python and in batches compiled."""

@@ -20,7 +20,6 @@ from tests.measure.bench.mixture import Mixture
 U64 = np.uint64
 _Words = npt.NDArray[np.uint64]
 POSTINGS_MAX = CANDIDATES_MAX = 64
-_BLOCK_BITS = 32
 
 
 @dataclass(frozen=True, order=True)

@@ -65,11 +65,6 @@ class Choice(NamedTuple):
             *(Column("block", 0, i) for i in range(self.blocks)),
         ]
 
-    @property
-    def storable(self) -> bool:
-        """Whether a record has room for these keys."""
-        return self.supershingles <= 8 and self.blocks <= 6
-
 
 DEFAULT = Choice()
 #: Of three minvalues, as many bits as a block has: keys that meet by chance least.

@@ -9,7 +9,10 @@ from hypothesis import strategies as st
 
 from neardup.fold import fold
 from neardup.index.memory import MemoryStore
-from neardup.sketch.layout import field_at
+from neardup.index.naming_rows import key_of
+from neardup.index.rows import digest_key
+from neardup.matching.batch_records import Pages
+from neardup.sketch.layout import RecordKind, field_at
 from neardup.verdict import Kind
 from tests import whole
 from tests.neardup.handmade import record, tombstone
@@ -133,3 +136,18 @@ def test_a_page_of_the_index_that_is_posted_again_is_found():
     ]
     assert together[-1].evidence["candidates"] == 1
     assert [verdict.to_json() for verdict in together] == [verdict.to_json() for verdict in singly]
+
+
+def test_records_of_a_batch_have_the_keys_of_each_alone():
+    """Columns of a batch, which both folds read, against the readers of one header."""
+    pages = Pages(list(enumerate(mixed(3))))
+    for i, page_id in enumerate(pages.page_ids):
+        header = pages[page_id]
+        is_page = header.kind is RecordKind.PAGE
+        assert pages.digest_keys[i] == digest_key(header)
+        assert pages.naming_keys[i] == (key_of(header) if is_page else b"")
+        assert pages.counted[i] == (header.tail, header.titling, header.place)
+        assert pages.url_hashes[i] == header.url_hash
+        assert pages.named[i] == header.named
+        assert (pages.sites[i], pages.log_times[i]) == (header.site, header.log_time)
+        assert pages.newest[i] == min(header.fetched_at, header.log_time)

@@ -423,7 +423,6 @@ PIECES = [
     b"\x81\x30\x81\x30",
     b"a",
 ]
-UNITS = [0x41, 0x0E01, 0xD83D, 0xDE00, 0xDC00, 0xFFFF]
 
 
 @settings(max_examples=EXAMPLES, deadline=None)

@@ -11,8 +11,8 @@ from neardup.index.rows import (
     id_key,
     more_prefix,
 )
-from neardup.rules.rulings import are_one_page
 from neardup.sketch.header import Header
+from tests.oracle import rulings
 from tests.oracle.fold.overlay import Overlay
 
 
@@ -33,7 +33,7 @@ def one_page(overlay: Overlay, i: int) -> int | None:
         return None
     header = pages[pages.page_ids[i]]
     for page_id in row.pages:
-        if are_one_page(overlay.decider, header, overlay.header(page_id)):
+        if rulings.one_page(header, overlay.header(page_id), overlay.decider):
             return page_id
     return None
 

@@ -5,7 +5,6 @@ from typing import Any
 from neardup.decider import Decider
 from neardup.index.rows import UrlRow, id_key
 from neardup.matching.outcome import Scored
-from neardup.matching.verdict_columns import place_of
 from neardup.rules import Pair, Ruling, rule_of
 from neardup.sketch.header import Header
 from neardup.verdict import Kind, Representative
@@ -101,3 +100,8 @@ def of_digest(site: int, lang: str, holder_id: int, holder: Header, founding: He
 
 def _langs(one: str, other: str) -> Evidence:
     return {"langs": [one, other]} if one and other else {}
+
+
+def place_of(page_id: int, header: Header) -> Evidence:
+    """The coordinates by which a page can be found and read again."""
+    return {"page_id": page_id, "url": header.url, "fetched_at": header.fetched_at, "coordinates": header.coordinates}

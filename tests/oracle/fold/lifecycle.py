@@ -1,17 +1,6 @@
 """The life of a URL: the effects of one record of the sketch log on the index, and its verdict.
 
-The first row of this table that fits applies:
-
-    any      unreadable                                      rejected; nothing changes
-    any      tombstone                                       gone: retires, leaves a row without cluster
-    known    fetched earlier than the held fetch             stale; nothing changes
-    known    same digest, still verified                     unchanged: last seen only
-    known    still its cluster's content                     edited: keeps its cluster
-    known    otherwise                                       retires, then as unknown, with `replaces`
-    unknown                                                  unique, exact_duplicate, near_duplicate, same_content
-
-The row of a URL that is `gone` keeps its fetch time, and notes of the clusters that it represented. A later fetch is
-treated as unknown, unless it reclaims one of these clusters (`reclaiming`).
+`neardup.matching.kernels.urls` has the table of its cases.
 """
 
 from typing import NamedTuple

@@ -7,9 +7,9 @@ from neardup.index import naming_rows
 from neardup.index.column_families import Reader, Writes
 from neardup.index.rows import UrlRow
 from neardup.matching.batch_records import Pages
-from neardup.matching.takedown_and_expiry import taken_down
 from neardup.rules.siblings import NO_SIBLINGS
-from neardup.verdict import Verdict
+from neardup.sketch.header import Header
+from neardup.verdict import Kind, Verdict
 from tests.oracle.fold import promotion
 from tests.oracle.fold.overlay import Overlay
 from tests.oracle.fold.verdict_builder import promoted
@@ -32,7 +32,7 @@ def remove(
         if not row.live:
             overlay.urls.put(hashed, None)
             continue
-        gone.append(taken_down(overlay.header(row.page_id), decider, cause))
+        gone.append(_taken_down(overlay.header(row.page_id), decider, cause))
         _forget_name(overlay, row)
         cluster = promotion.retire(overlay, hashed, row)
         taken_over += [] if cluster is None else [cluster]
@@ -42,6 +42,21 @@ def remove(
             verdict.n = n
             verdicts.append(verdict)
     return verdicts, overlay.writes()
+
+
+def _taken_down(header: Header, decider: Decider, cause: int) -> Verdict:
+    return Verdict(
+        verdict=Kind.GONE,
+        page_id=cause,
+        n=0,
+        url=header.url,
+        fetched_at=header.fetched_at,
+        coordinates=header.coordinates,
+        scheme=decider.scheme,
+        decider=decider.digest,
+        reason="taken down",
+        site=header.site_name or None,
+    )
 
 
 def _forget_name(overlay: Overlay, row: UrlRow) -> None:

@@ -17,6 +17,7 @@ from streams.files.not_read import NotRead
 from streams.files.sources import LocalSource, open_sources
 from streams.formats.message import decode_message
 from streams.pipeline.accounting import Mark
+from streams.scan import scan as scanning
 from streams.scan import sketcher
 from streams.scan.archive_time import ArchiveTime
 from streams.scan.archives import SketchedArchives
@@ -60,7 +61,7 @@ def taken(
         pages = SketchedArchives(sources, marks, SCHEME, readers)
         messages = [message for block in pages for _, message in packer.add(block)]
         assert pages.problems == []
-        assert pages.bytes_read == pages.bytes_total
+        assert pages.bytes_read == sum(source.bytes_total for source in sources)
     messages += [message for _, message in packer.flush()]
     records = [record for message in messages for record in decode_message(message, 0).records]
     return [SketchedPage(Header(record).source.hex(), Header(record).offset, record) for record in records]
@@ -170,3 +171,12 @@ def test_damage_is_reported_with_its_archive(tmp_path: Path) -> None:
         assert [str(paths[1]) in problem for problem in result.problems] == [True]
         assert result.bytes == sum(path.stat().st_size for path in paths)
         assert {Path(s.path).name: s.problems_total for s in state.sources.values()} == {"0.warc": 0, "1.warc": 1}
+
+
+def test_a_problem_beyond_those_that_are_kept_is_counted_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(scanning, "PROBLEMS_MAX", 0)
+    path = write_warc(tmp_path / "a.warc", crawl(6))
+    path.write_bytes(path.read_bytes()[:-40])
+    with ScanDirectory.open(tmp_path / "state", scheme=SCHEME) as state:
+        scan([path], state, merge=True)
+        assert [(source.problems, source.problems_total) for source in state.sources.values()] == [([], 1)]

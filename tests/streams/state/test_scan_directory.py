@@ -277,3 +277,14 @@ def test_source_records_survive(tmp_path: Path) -> None:
     (record,) = [json.loads(file.read_text()) for file in (path / "sources").glob("*.json")]
     assert (record["path"], record["finished"], record["kind"]) == (str(tmp_path / "a.warc.gz"), True, "warc")
     assert record["pages"] == len(crawl(8))
+
+
+def test_directory_of_a_scan_with_shards_is_refused_with_what_to_do(tmp_path: Path) -> None:
+    path = scanned(tmp_path)
+    for name in ("effects", "shards"):
+        (path / name).mkdir()
+    file = path / "decider.json"
+    decider = json.loads(file.read_text())
+    file.write_text(json.dumps(decider | {"shards": 4, "epoch": 16}))
+    with pytest.raises(OtherVersion, match="scan the files again into another directory"):
+        ScanDirectory.open(path)

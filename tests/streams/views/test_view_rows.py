@@ -63,9 +63,6 @@ class Partitioned:
     def rate(self) -> float | None:
         return None
 
-    def own_rate(self) -> float:
-        return 0.0
-
     async def own_lag(self) -> dict[int, int]:
         return {}
 
