@@ -39,27 +39,25 @@ from neardup.matching import kernels as matching
 from neardup.matching.kernels import removal, walk
 from neardup.matching.takedown_and_expiry import expire
 from neardup.page import Page
-from neardup.pairs.scoring import compare_records
-from neardup.rules.rulings import decide_many, one_page
+from neardup.pairs.scoring import numbers_of
+from neardup.rules.rulings import decide_many, rule_of
 from neardup.scheme import Scheme
 from neardup.sketch.layout import HEADER, SKETCH_VERSION, RecordKind
 from neardup.sketch.make_sketches import sketch_pages
 from neardup.text.one_page_tokens import words
 from neardup.wording import counted
 
-#: The work of a command: sketching pages, judging sketches, reading texts of pages.
-Need = Literal["sketching", "judging", "texts"]
+#: The work of a command: sketching pages, judging sketches, comparing some pairs, reading texts of pages.
+Need = Literal["sketching", "judging", "comparing", "texts"]
 SCANNING: tuple[Need, ...] = ("sketching", "judging")
-ALL: tuple[Need, ...] = (*SCANNING, "texts")
+ALL: tuple[Need, ...] = (*SCANNING, "comparing", "texts")
 #: The kernels that Python calls for it, and the seconds that each takes to compile in one process, on a processor of
 #: 2023. Other processors took up to twice as long.
 _SECONDS: Mapping[Need, Mapping[Any, float]] = {
     "sketching": {find_hosts: 1.1, hash_spans: 0.2, sniff: 0.4, sketch_batch: 17.0},
+    "comparing": {score_pairs: 7.1, decide_many: 2.1},
     "texts": {extract: 5.0, tokenise: 3.2},
     "judging": {
-        score_pairs: 7.1,
-        decide_many: 2.1,
-        one_page: 0.6,
         walk.enter_records: 0.2,
         walk.need_named: 0.8,
         walk.walk: 21.7,
@@ -155,23 +153,36 @@ def _headers() -> list[bytes]:
 def _judge(records: Sequence[bytes]) -> None:
     """Judges pages: one founds a cluster, one is like it, one is equal, the first one goes; then all expire."""
     store, decider = MemoryStore(), Decider(Scheme(seed=1).digest)
-    compare_records(records[0], records[1:2])
     for number, record in enumerate(records, 1):
         store.write(fold([(number, record)], store, decider).writes)
     expire(Layered(store), decider, after=b"", rows=len(records), before=1 << 62, cause=len(records) + 1, first=0)
+
+
+def _compare(records: Sequence[bytes]) -> None:
+    """Compares two pages, and decides the pair."""
+    decider = Decider(Scheme(seed=1).digest)
+    rule_of(decider).rulings(numbers_of(records[0], records[1:2]), decider)
+
+
+def _others(needs: Sequence[Need]) -> None:
+    if "comparing" in needs:
+        _compare(_headers())
+    if "texts" in needs:
+        _texts()
 
 
 def warm(needs: Sequence[Need] = ALL) -> None:
     """Runs every kernel of these needs once, on some small pages."""
     with _fewer_collections():
         if "sketching" not in needs:
-            _judge(_headers())
+            _others(needs)
+            if "judging" in needs:
+                _judge(_headers())
             return
         apart = "judging" in needs and KEPT and not is_warm(("judging",)) and (os.cpu_count() or 1) > 1
         helper = subprocess.Popen([sys.executable, "-m", "neardup.warm", "judging"]) if apart else None
         sketches = _sketching()
-        if "texts" in needs:
-            _texts()
+        _others(needs)
         if helper is not None:
             helper.wait()  # a kernel that it failed to compile is compiled here
         if "judging" in needs:

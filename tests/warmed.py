@@ -28,7 +28,7 @@ def fold_a_crawl() -> None:
 
 
 if forked.IN_SERVER:
-    warm(("sketching", "judging"))
+    warm(("sketching", "judging", "comparing"))
     fold_a_crawl()
     assert walk.signatures
     own_version()

@@ -42,7 +42,7 @@ NEW_WAIT_SECONDS = 30.0
 
 
 #: Kernels that a role needs; others need all.
-_NEEDS: "Mapping[str, Sequence[Need]]" = {"sketch": ("sketching",), "match": ("judging",)}
+_NEEDS: "Mapping[str, Sequence[Need]]" = {"sketch": ("sketching",), "match": ("judging", "comparing")}
 
 #: Errors that a restart does not repair, with their label in the metrics. The first class that fits counts.
 _CAUSES: Mapping[type[NeardupError], str] = {

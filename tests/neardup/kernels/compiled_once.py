@@ -26,7 +26,7 @@ SHARED = (
     differences.is_stamp,
 )
 #: Two processes with half of the kernels each.
-HALVES: dict[str, tuple[Need, ...]] = {"pages": ("sketching", "texts"), "pairs": ("judging",)}
+HALVES: dict[str, tuple[Need, ...]] = {"pages": ("sketching", "texts"), "pairs": ("judging", "comparing")}
 
 
 def compile_half(half: str) -> str | None:
