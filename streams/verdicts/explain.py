@@ -22,6 +22,7 @@ from neardup.rules import why_refused
 from neardup.urls import name_of, one_named
 from neardup.verdict import TAKEN_DOWN, Coordinates
 from streams.pipeline.folded_takedowns import is_named, without
+from streams.pipeline.follow import Batch, batched, follow
 from streams.pipeline.matcher import Matcher
 from streams.process.terminal import folded
 from streams.state.named_documents import urls_named
@@ -217,20 +218,20 @@ def explain_command(
     stored, history = _stored(state, url, page_id)
     offset, first = stored["page_id"] >> PLACE_BITS, state.first_decider
     matcher = Matcher(MemoryStore(), first)
-    for position, data in state.log.read(0, offset):
-        progress(position, offset)
-        matcher.apply(matcher.prepare([(position, data)], emit=False))
+    for _ in follow(batched((*message, False) for message in state.log.read(0, offset)), matcher):
+        progress(matcher.next_offset, offset)
     decider, traces = matcher.decider, dict[int, Trace]()
     matcher.trace = lambda trace: traces.update({trace.page_id: trace})
-    verdicts = matcher.prepare(list(state.log.read(offset, offset + 1))).verdicts
-    (verdict,) = (one for one in verdicts if (one.page_id, one.n) == (stored["page_id"], 0))
+    (judged,) = follow([Batch(list(state.log.read(offset, offset + 1)))], matcher)
+    assert judged is not None
+    (verdict,) = (one for one in judged.verdicts if (one.page_id, one.n) == (stored["page_id"], 0))
     takedowns = state.takedowns_after(offset)
-    judged = without(takedowns, orjson.loads(verdict.to_json()))
-    assert judged is not None, "no verdict of a page that was taken down is explained"
-    different = sorted(name for name in judged.keys() | stored.keys() if judged.get(name) != stored.get(name))
+    again = without(takedowns, orjson.loads(verdict.to_json()))
+    assert again is not None, "no verdict of a page that was taken down is explained"
+    different = sorted(name for name in again.keys() | stored.keys() if again.get(name) != stored.get(name))
     if different:
         changes = "; ".join(
-            f"{name} was {stored.get(name)!r:.300}, is {judged.get(name)!r:.300}" for name in different[:5]
+            f"{name} was {stored.get(name)!r:.300}, is {again.get(name)!r:.300}" for name in different[:5]
         )
         raise InvariantBroken(
             f"page {stored['page_id']} ({stored['url']}) gets another verdict than before: {changes}. Log, verdicts "

@@ -18,13 +18,11 @@ from neardup.errors import CorruptRecord
 from neardup.sketch.layout import HEADER
 from neardup.verdict import Verdict
 from streams.errors import PositionLost, WrongUsage
-from streams.formats.message import Message, decode_entry, is_control
-from streams.pipeline.matcher import FOLD_BYTES_MAX, Matcher
+from streams.formats.message import Message, decode_entry
+from streams.pipeline.follow import batched, follow
+from streams.pipeline.matcher import Matcher
 from streams.state.directory import temporary_index
 from streams.state.scan_reader import ScanReader
-
-#: Most messages of a batch, as in the live matcher by default. No verdict depends on it.
-BATCH_MESSAGES_MAX = 16
 
 #: Called with the number of messages folded, and of all messages.
 ReplayProgress = Callable[[int, int], None]
@@ -82,34 +80,21 @@ def replayed(
     """
     if matcher.next_offset > stretch.start and not stretch.timed:
         raise PositionLost(f"the store is at offset {matcher.next_offset}, past the stretch's start, {stretch.start}")
-    held: list[tuple[int, bytes]] = []
-    size, emits, log_time = 0, False, matcher.log_time
+    for prepared in follow(batched(_through(messages, matcher.log_time, stretch)), matcher):
+        if prepared is not None and prepared.verdicts:
+            yield list(prepared.verdicts)
+        progress(matcher.next_offset)
+
+
+def _through(
+    messages: Iterable[tuple[int, bytes]], log_time: int, stretch: Stretch
+) -> Iterator[tuple[int, bytes, bool]]:
+    """Yields the messages up to the end of the stretch, and whether each lies in it. log_time: before the first one."""
     for offset, data in messages:
         log_time = max(log_time, log_time_of(data, offset)) if stretch.timed else log_time
         if stretch.is_over(offset, log_time):
-            break
-        inside = stretch.holds(offset, log_time)
-        if held and (inside != emits or len(held) >= BATCH_MESSAGES_MAX or size + len(data) > FOLD_BYTES_MAX):
-            yield from _fold(matcher, held, emits, progress)
-            held, size = [], 0
-        held.append((offset, data))
-        size += len(data)
-        emits = inside
-        if is_control(data):  # it may change the decider
-            yield from _fold(matcher, held, emits, progress)
-            held, size = [], 0
-    if held:
-        yield from _fold(matcher, held, emits, progress)
-
-
-def _fold(
-    matcher: Matcher, held: list[tuple[int, bytes]], emits: bool, progress: Callable[[int], None]
-) -> Iterator[list[Verdict]]:
-    prepared = matcher.prepare(held, emit=emits)
-    if prepared.verdicts:
-        yield list(prepared.verdicts)
-    matcher.apply(prepared)
-    progress(matcher.next_offset)
+            return
+        yield offset, data, stretch.holds(offset, log_time)
 
 
 class Present:
