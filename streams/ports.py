@@ -3,14 +3,11 @@
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 from neardup.limits import KAFKA_FRAMING_BYTES
 from neardup.page import Page
 from neardup.verdict import Coordinates
-
-if TYPE_CHECKING:  # a client of the stream needs no kernel, and would wait half a second for the import of all
-    from neardup.matching.batch_verdicts import BatchVerdicts
 
 #: Called with the phase of some work, the number done, and the total; 0: unknown.
 Progress = Callable[[str, int, int], None]
@@ -82,12 +79,6 @@ class Committed:
             return cls(offset)
         source, sink, *first = note.split()
         return cls(offset, TopicIds.of(source, sink), *first)
-
-
-class VerdictSink(Protocol):
-    """Receives verdicts. After a crash a batch comes again with the same offset."""
-
-    def emit(self, offset: int, verdicts: "BatchVerdicts") -> None: ...
 
 
 class Topic(Protocol):

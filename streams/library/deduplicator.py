@@ -9,7 +9,7 @@ The examples of the docstrings share these pages:
 
 import os
 import threading
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
@@ -27,6 +27,7 @@ from neardup.urls import named_url
 from neardup.verdict import Coordinates, Verdict
 from streams.formats.message import as_first
 from streams.library.lookups import Cluster, Entry, LiveCount, entry_of, is_live
+from streams.pipeline.follow import Batch, follow
 from streams.pipeline.matcher import Matcher, Prepared
 from streams.pipeline.packing import pack
 from streams.ports import Range
@@ -111,13 +112,9 @@ class Deduplicator:
         if not pages:
             return []
         with self._alone(writing=True):
-            messages, prepared = self._judged(pages, threads)
-            self._live.change(
-                prepared.writes.get(Family.URLS, {}),
-                self._matcher.next_offset,
-                prepared.next_offset,
-                lambda: self._holder.add(messages, prepared),
-            )
+            messages = self._messages(pages, threads)
+            prepared = self._holder.add(messages, self._count_before)
+            self._live.after(prepared.next_offset)
             return list(prepared.verdicts)
 
     def stream(self, pages: Iterable[Page], *, threads: int = 1) -> Iterator[Verdict]:
@@ -161,7 +158,8 @@ class Deduplicator:
             near_duplicate None
         """
         with self._alone():
-            return self._judged([page], 1)[1].verdicts[0]
+            messages = self._messages([page], 1)
+            return self._matcher.prepare(list(enumerate(messages, self._matcher.next_offset))).verdicts[0]
 
     def cluster(self, url: str) -> Cluster | None:
         """Return the cluster of a URL as it is now; None if the index does not hold the URL or the URL is gone.
@@ -266,8 +264,11 @@ class Deduplicator:
         """Return True, also for an empty index: `if index` tells an open index from None."""
         return True
 
-    def _judged(self, pages: Sequence[Page], threads: int) -> tuple[list[bytes], Prepared]:
-        """Return the messages of these pages, and their verdicts with the changes of the index. Writes nothing."""
+    def _count_before(self, prepared: Prepared) -> None:
+        self._live.before(prepared.writes.get(Family.URLS, {}), self._matcher.next_offset)
+
+    def _messages(self, pages: Sequence[Page], threads: int) -> list[bytes]:
+        """Sketch pages, and return the messages that the log would get. Writes nothing."""
         for page in pages:
             if not isinstance(page, Page):
                 raise TypeError(f"a page must be a neardup.Page(url, body), not {type(page).__name__}: {page!r:.80}")
@@ -288,7 +289,7 @@ class Deduplicator:
         if not matcher.next_offset:
             messages[0] = as_first(messages[0])
         matcher.threads = threads
-        return messages, matcher.prepare(list(enumerate(messages, matcher.next_offset)))
+        return messages
 
     def flush(self) -> None:
         """Write the index to disk, so that opening the directory after a crash does not fold the log again.
@@ -353,8 +354,10 @@ class _InMemory:
         self.scheme, self.store = scheme, MemoryStore()
         self.matcher = Matcher(self.store, decider)
 
-    def add(self, messages: Sequence[bytes], prepared: Prepared) -> None:
-        self.matcher.apply(prepared)
+    def add(self, messages: Sequence[bytes], judged: Callable[[Prepared], None]) -> Prepared:
+        (prepared,) = follow([Batch(list(enumerate(messages, self.matcher.next_offset)))], self.matcher, judged)
+        assert prepared is not None
+        return prepared
 
     def url_of(self, given: str) -> str:
         return named_url(given)

@@ -1,6 +1,6 @@
 """What the library looks up in an index: clusters, entries of URLs, and their number."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from neardup.index.column_families import Family, Reader
@@ -71,29 +71,32 @@ class LiveCount:
         self._store = store
         self._at = -1
         self._count = 0
+        self._change: int | None = None
 
     def value(self, next_offset: int) -> int:
         """Return the count. next_offset: position of the log up to which the index is folded."""
         if self._at != next_offset:
-            self._count = sum(decode_url(row).live for _, row in self._store.scan(Family.URLS))
+            self._count = _live(row for _, row in self._store.scan(Family.URLS))
             self._at = next_offset
         return self._count
 
-    def change(
-        self, rows: Mapping[bytes, bytes | None], next_offset: int, after: int, write: Callable[[], None]
-    ) -> None:
-        """Write changed rows of URLs, and count them if the count is at the position before them.
+    def before(self, rows: Mapping[bytes, bytes | None], next_offset: int) -> None:
+        """Count changed rows of URLs that are about to be written, if the count is at the position before them.
 
         Args:
             rows: the changed rows by their keys; None deletes a row.
             next_offset: position of the log before the changes.
-            after: position behind them.
-            write: function that writes the rows.
         """
-        if self._at != next_offset:
-            write()
-            return
-        before = sum(row is not None and decode_url(row).live for row in self._store.get_many(Family.URLS, [*rows]))
-        write()
-        self._count += sum(row is not None and decode_url(row).live for row in rows.values()) - before
-        self._at = after
+        self._change = None
+        if self._at == next_offset:
+            self._change = _live(rows.values()) - _live(self._store.get_many(Family.URLS, [*rows]))
+
+    def after(self, next_offset: int) -> None:
+        """Take the counted change over, which was written. next_offset: position of the log behind it."""
+        if self._change is not None:
+            self._count += self._change
+            self._at = next_offset
+
+
+def _live(rows: Iterable[bytes | None]) -> int:
+    return sum(row is not None and decode_url(row).live for row in rows)

@@ -2,7 +2,12 @@
 
 | driver | log | verdicts | flush |
 |---|---|---|---|
+| a scan (`scan.scan`) | each message when it has been appended | segments | by number of messages |
+| an opened state directory (`state.scan_directory`) | what its index lacks | segments | by number of messages |
+| the library (`state.scan_directory`) | the pages of one call | log and segments | the caller's |
 | a replay (`verdicts.replay`), `explain` | from its start or a checkpoint | the caller's | none |
+
+The library's log has one batch. It is appended in step 3, so that pages which cannot be judged leave nothing in it.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence

@@ -1,18 +1,8 @@
-"""The matcher: folds messages of the sketch log into the index and emits verdicts, one message at a time, in order.
+"""The matcher: folds messages of the sketch log into the index, in order.
 
-Each message takes four steps:
-
-1. read and decode the message;
-2. fold it: a pure function of the message and the store;
-3. emit its verdicts;
-4. write the store and its next offset in one atomic batch.
-
-A crash after 1 or 2 leaves nothing behind. After 3 the verdicts may be emitted, and the store has not folded the
-message. So the next start folds it again, with the same verdicts; the sink recognises them by their offset. After 4
-the message is done. Step 4 must not come before 3: after a crash, a page would match itself. A write is durable only
-after the store's `flush`. A crash may undo the last messages in the store; the next start folds them again.
-
-`prepare` does steps 1 and 2, `apply` does step 4. Both take several messages at once, with the same results.
+`prepare` folds some messages: a pure function of the messages and the store. `apply` writes the result and the next
+offset into the store, in one atomic batch. However the messages are cut into calls, verdicts and rows are the same.
+Between the two, the verdicts are emitted: `streams.pipeline.follow` has the steps, and what a crash leaves behind.
 """
 
 import struct
@@ -24,7 +14,6 @@ from neardup.errors import CorruptRecord, InvariantBroken, StateError
 from neardup.fold import Outcome, Trace, fold
 from neardup.index.column_families import Family, Store, Writes
 from neardup.matching.batch_verdicts import BatchVerdicts
-from neardup.matching.outcome import ComparedPage
 from neardup.verdict import Verdict
 from streams.errors import WrongScheme
 from streams.formats.message import (
@@ -45,7 +34,6 @@ from streams.pipeline.accounting import Account, CountedRecord, Key, Mark, accou
 from streams.pipeline.batch_fold import BatchFold, Sweep, decode_sweep
 from streams.pipeline.control_records import decider_after
 from streams.pipeline.folded_takedowns import FoldedTakedown, takedowns_of
-from streams.ports import VerdictSink
 
 #: Bytes of messages that are folded together, at most: seven full ones. Rows of more leave the processor's caches.
 FOLD_BYTES_MAX = 6 << 20
@@ -58,8 +46,6 @@ _DECIDED_BY = b"decided_by"  # the decider as JSON, once a control record has ch
 _MARK = struct.Struct("<qq")
 
 
-#: Called with the scored candidates of some messages, after their verdicts were emitted. It must not raise.
-AuditHook = Callable[[Sequence[ComparedPage]], None]
 #: Whether a later control record of the log holds this decision of the operator about the message at this offset.
 Decided = Callable[[Decision, int], bool]
 
@@ -125,14 +111,13 @@ class Matcher:
     log_program: version of the program that began the log; empty if it is unknown.
     threads: number of threads that share a batch.
     heartbeat: function that is called repeatedly during long work.
-    audit: function that `step` calls with the compared pages; a caller of `prepare` passes them on itself.
+    keeps_compared: whether `prepare` keeps the compared pages, for an audit.
     """
 
     def __init__(
         self,
         store: Store,
         decider: Decider,
-        sink: VerdictSink | None = None,
         *,
         decided: Decided = lambda decision, offset: False,
         threads: int = 1,
@@ -145,7 +130,6 @@ class Matcher:
         Args:
             store: rows of the index.
             decider: decider in force at the first message of the log. A decider in the store takes precedence.
-            sink: consumer of the verdicts of `step`.
             decided: function that finds the operator's decisions; by default there are none.
             threads: number of threads that share a batch.
             follows_changes: whether control records change the decider. False if the log of another generation is
@@ -158,14 +142,13 @@ class Matcher:
             OtherVersion: if a later version of the program began the log.
         """
         self._store = store
-        self._sink = sink
         self._decided = decided
         self._follows_changes = follows_changes
         self.threads = threads
         self._log = log
         self._generation = generation or None
         self._log_id = ANY_LOG if log is None else bytes.fromhex(log)
-        self.audit: AuditHook | None = None
+        self.keeps_compared = False
         self.trace: Callable[[Trace], None] | None = None  # called for each judged page
         names = [_LOG_TIME, _SCHEME, _DECIDER, _EMITTED_TO, _DECIDED_BY, _SWEEP, LOG_PROGRAM]
         log_time, scheme, used, emitted_to, decided_by, sweep, program = store.get_many(Family.META, names)
@@ -191,21 +174,6 @@ class Matcher:
         """Return how far the folded log accounts for a source (32 hex digits)."""
         key = (bytes.fromhex(source), partition)
         return self._marks([key]).get(key, Mark())
-
-    def step(self, offset: int, data: bytes) -> BatchVerdicts:
-        """Fold the message at `offset` and return its verdicts.
-
-        Raises CorruptRecord for bytes that are no message, InvariantBroken for one out of turn, SourceGap.
-        """
-        assert self._sink is not None
-        if offset != self.next_offset:
-            raise InvariantBroken(f"the matcher is at offset {self.next_offset} of the log, and was given {offset}")
-        prepared = self.prepare([(offset, data)])  # (1), (2)
-        self._sink.emit(offset, prepared.verdicts)  # (3)
-        self.apply(prepared)  # (4)
-        if self.audit is not None:
-            self.audit(prepared.outcome.compared)
-        return prepared.verdicts
 
     def prepare(self, messages: Sequence[tuple[int, bytes]], *, emit: bool = True) -> Prepared:
         """Fold messages without writing.
@@ -238,7 +206,7 @@ class Matcher:
             self._store,
             self.decider,
             emit=emit,
-            audit=emit and self.audit is not None,
+            audit=emit and self.keeps_compared,
             threads=self.threads,
             heartbeat=self.heartbeat,
             trace=self.trace,

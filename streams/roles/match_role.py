@@ -104,8 +104,7 @@ class MatchRole:
         self._leader = leader
         self._checkpoints = checkpoints
         self._audit = audit
-        if audit is not None:
-            self.matcher.audit = audit.record
+        self.matcher.keeps_compared = audit is not None
 
     def run(self) -> None:
         """Raises CorruptRecord, SourceGap, StateError, Fenced, Unsettled, BrokerError, PositionLost."""

@@ -2,9 +2,8 @@
 
 Sources are read and sketched in processes of their own (`streams.scan.sketch_processes`), or in this one. A reading
 thread takes the sketches in the order of the log and appends them, up to QUEUE_MESSAGES ahead of the calling thread,
-which folds, emits and writes. So neither timing nor the number of processes changes anything. The log is synced before
-a message is folded; verdicts are written before the store, which is flushed every FLUSH_MESSAGES messages and at the
-end.
+which folds, emits and writes (`streams.pipeline.follow`). So neither timing nor the number of processes changes
+anything. The log is synced before a message is folded.
 """
 
 import queue
@@ -30,6 +29,7 @@ from streams.files.sources import BY_DEFAULT, LocalSource, ReadOptions, SourceRe
 from streams.formats.message import MANY_SOURCES, verdict_lines, verdicts_source
 from streams.pipeline.accounting import Mark
 from streams.pipeline.audit import Audit
+from streams.pipeline.follow import Batch
 from streams.process.disk import state_error, state_errors, written_alone
 from streams.process.shutdown import stopped_by_signals
 from streams.scan.archive_time import ArchiveTime
@@ -39,7 +39,7 @@ from streams.scan.reading import NoRelay, PartSketches, SourceToRead
 from streams.scan.scan_result import Progress, ScanResult, VerdictCounts
 from streams.scan.sketch_processes import SketchProcesses, Task
 from streams.scan.sketcher import Sketcher
-from streams.state.scan_directory import FLUSH_MESSAGES, ScanDirectory
+from streams.state.scan_directory import ScanDirectory
 
 #: Messages between the two threads: 0.9 MB each.
 QUEUE_MESSAGES = 4
@@ -137,16 +137,16 @@ def scan(
     was killed: what was judged is kept, and the same call continues.
     """
     state.catch_up()  # what an interrupted scan on this state left in the log
-    run = _Scan(state, threads, progress, merge, processes)
+    run = _Scan(state, threads, progress, merge, processes, audit)
     run.enlist(paths, reading, again, [*written, *([Path(out)] if out else [])])
     listener = Verdicts(out, {bytes.fromhex(s.record.id) for s in run.sources}, state) if out else None
     try:
         state.verdict_log.listener = listener.write if listener else None
-        state.matcher.audit = audit.record if audit else None
+        state.matcher.keeps_compared = audit is not None
         run.go()
     finally:
         state.verdict_log.listener = None
-        state.matcher.audit = None
+        state.matcher.keeps_compared = False
         if listener:
             listener.close()
     if audit is not None:
@@ -163,8 +163,10 @@ class _Scan:
         progress: Callable[[Progress], None],
         merge: bool,
         processes: SketchProcesses | None,
+        audit: Audit | None,
     ) -> None:
         self.state = state
+        self._audit = audit
         self._threads, self._merge, self._processes = threads, merge, processes
         self.sources: list[LocalSource] = []
         self.result = ScanResult()
@@ -174,6 +176,7 @@ class _Scan:
         self._marks: dict[str, Mark] = {}
         self._bytes_total = 0
         self._bytes_done = 0
+        self._reached = "", 0  # path and bytes of the last message
         self._noted: dict[str, int] = {}  # by source: how many of its problems its record holds
         self._stop = threading.Event()
         self._queue: queue.Queue[_Message | _Finished | BaseException | None] = queue.Queue(QUEUE_MESSAGES)
@@ -373,7 +376,15 @@ class _Scan:
 
     def _match(self) -> None:
         """The calling thread: folds until the sources end, an error comes, or a signal."""
-        unflushed = 0
+        for prepared in self.state.follow(self._batches()):
+            assert prepared is not None
+            if self._audit is not None:
+                self._audit.record(prepared.outcome.compared)
+            self._counts.add(prepared.verdicts)
+            self._report("scan", *self._reached)
+
+    def _batches(self) -> Iterator[Batch]:
+        """Yields each message that the other thread has appended. Notes the ends of sources between them."""
         while not self._stop.is_set():
             try:
                 item = self._queue.get(timeout=0.1)
@@ -386,12 +397,8 @@ class _Scan:
             if isinstance(item, _Finished):
                 self._finish(item)
                 continue
-            self._counts.add(self.state.matcher.step(item.offset, item.data))
-            self._report("scan", item.path, item.bytes_done)
-            unflushed += 1
-            if unflushed == FLUSH_MESSAGES:
-                self.state.flush()
-                unflushed = 0
+            self._reached = item.path, item.bytes_done
+            yield Batch([(item.offset, item.data)])
         self.result.interrupted = True
 
     def _finish(self, item: _Finished) -> None:

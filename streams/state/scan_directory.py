@@ -14,9 +14,10 @@ the rest of the log.
 import json
 import shutil
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, replace
+from itertools import groupby
 from pathlib import Path
 
 from neardup.decider import Decider
@@ -27,7 +28,6 @@ from neardup.limits import PLACE_BITS
 from neardup.matching.batch_verdicts import BatchVerdicts
 from neardup.scheme import Scheme
 from neardup.sketch.takedown_hashes import Takedown
-from neardup.verdict import Verdict
 from streams.files.sources import LocalSource, SourceRecord, digest_of
 from streams.formats.message import (
     MANY_SOURCES,
@@ -38,6 +38,7 @@ from streams.formats.message import (
 )
 from streams.pipeline.control_records import decider_changes_in, describe_change, incompatibility
 from streams.pipeline.folded_takedowns import FoldedTakedown, takedowns_of
+from streams.pipeline.follow import Batch, batched, follow
 from streams.pipeline.matcher import Matcher, Prepared, folded_to
 from streams.process.disk import state_errors
 from streams.state.directory import Directory, Run
@@ -49,18 +50,32 @@ FLUSH_MESSAGES = 64
 
 
 class VerdictLog:
-    """The log of verdicts. listener: called with (source, JSON lines) of each new frame."""
+    """The log of verdicts: one frame for each message of the sketch log, at the same offset.
+
+    listener: called with (source, JSON lines) of each new frame.
+    """
 
     def __init__(self, log: SegmentLog) -> None:
         self.log = log
         self.listener: Callable[[bytes, bytes], None] | None = None
 
-    def emit(self, offset: int, verdicts: BatchVerdicts) -> None:
+    def emit(self, prepared: Prepared) -> None:
+        """Append the frames of the messages that were folded. They are durable after the log's `sync`."""
+        first = self.log.end()
+        if prepared.next_offset == first + 1:
+            self._append(prepared.verdicts)
+            return
+        groups = groupby(prepared.verdicts, lambda verdict: verdict.page_id >> PLACE_BITS)
+        verdicts = {offset: BatchVerdicts(each) for offset, each in groups}
+        for offset in range(first, prepared.next_offset):
+            self._append(verdicts.pop(offset, BatchVerdicts()))
+        assert not verdicts, "a message has one frame"
+
+    def _append(self, verdicts: BatchVerdicts) -> None:
         many = len(verdicts.sources()) > 1
         source = MANY_SOURCES if many or not verdicts else bytes.fromhex(verdicts[0].coordinates.source)
         lines = b"".join([line + b"\n" for line in verdicts.lines()])
-        written = self.log.append(encode_verdicts(source, lines))
-        assert written == offset, "one frame a message"
+        self.log.append(encode_verdicts(source, lines))
         if self.listener is not None:
             self.listener(source, lines)
 
@@ -81,6 +96,7 @@ class ScanDirectory(ScanReader):
         self.messages: list[str] = []
         self.sources: dict[str, SourceRecord] = {}
         self._in_memory = in_memory
+        self._unflushed = 0  # messages since the last flush
         self._held = ExitStack()
 
     @classmethod
@@ -173,26 +189,32 @@ class ScanDirectory(ScanReader):
         self.flush()
         return next(done for done in takedowns_of(self.store) if done.offset == offset)
 
-    def add(self, messages: Sequence[bytes], prepared: Prepared) -> None:
-        """Append messages to the log, and write the effects that the matcher prepared.
+    def add(self, messages: Sequence[bytes], judged: Callable[[Prepared], None]) -> Prepared:
+        """Fold messages, append them to the log, and emit and write what they give.
+
+        The log gets them only once they are judged, so that a message which cannot be folded leaves nothing behind.
+
+        judged: called before anything is written.
 
         Raises StateError; then none of the messages is kept.
         """
         first = self.log.end()
-        verdicts: dict[int, list[Verdict]] = {}
-        for verdict in prepared.verdicts:
-            verdicts.setdefault(verdict.page_id >> PLACE_BITS, []).append(verdict)
-        try:
+
+        def emit(prepared: Prepared) -> None:
+            judged(prepared)
             for message in messages:
                 self.log.append(message)
             self.log.sync()
-            for offset in range(first, first + len(messages)):
-                self.verdict_log.emit(offset, BatchVerdicts(verdicts.get(offset, ())))
-            self.matcher.apply(prepared)
+            self.verdict_log.emit(prepared)
+
+        try:
+            (prepared,) = follow([Batch(list(enumerate(messages, first)))], self.matcher, emit)
         except StateError:
             self.verdict_log.log.truncate(first)
             self.log.truncate(first)
             raise
+        assert prepared is not None
+        return prepared
 
     def settle(self) -> None:
         """Fold the messages that an interrupted `add` (Ctrl-C in a notebook) left in the log."""
@@ -201,20 +223,29 @@ class ScanDirectory(ScanReader):
 
     def _fold_on(self) -> None:
         self.verdict_log.log.truncate(folded_to(self.store))
-        self.matcher = Matcher(self.store, self.first_decider, self.verdict_log)
+        self.matcher = Matcher(self.store, self.first_decider)
         self.catch_up()
 
     def catch_up(self) -> None:
         """Fold the messages that the store does not have."""
-        for count, (offset, message) in enumerate(self.log.read(self.matcher.next_offset), 1):
-            self.matcher.step(offset, message)
-            if count % FLUSH_MESSAGES == 0:
-                self.flush()
+        lacking = self.log.read(self.matcher.next_offset)
+        for _ in self.follow(batched((offset, message, True) for offset, message in lacking)):
+            pass
+
+    def follow(self, batches: Iterable[Batch]) -> Iterator[Prepared | None]:
+        """Fold batches of the log, emit their verdicts, and write the index, which is flushed at intervals."""
+        return follow(batches, self.matcher, self.verdict_log.emit, self._flush_when_due)
+
+    def _flush_when_due(self, messages: int) -> None:
+        self._unflushed += messages
+        if self._unflushed >= FLUSH_MESSAGES:
+            self.flush()
 
     def flush(self) -> None:
         """Make all data durable, the verdicts first: an index ahead of them would have to be rebuilt."""
         self.verdict_log.log.sync()
         self.store.flush()
+        self._unflushed = 0
 
     def close(self) -> None:
         """Flush and unlock the directory; closing twice is harmless."""

@@ -215,7 +215,7 @@ def main(mode: str, seed: int, folder: Path) -> None:
     print(f"{mode}, seed {seed}")
     sketcher.MESSAGE_PAGES_MAX = reading.BATCH_PAGES_MAX = MESSAGE_PAGES
     parts.GZIP_BYTES, parts.PLAIN_BYTES, parts.FILES = 1_500, 3_000, 4
-    scan_directory.FLUSH_MESSAGES = scanning.FLUSH_MESSAGES = 5
+    scan_directory.FLUSH_MESSAGES = 5
     paths = archives(folder / "archives")
     with ScanDirectory.open(None) as throw_away:
         scan(paths, throw_away)  # compiles or loads the kernels before anything is forked

@@ -134,7 +134,7 @@ def test_refolding_repeats_a_takedown(state: ScanDirectory, tmp_path: Path, lost
         assert list(again.verdict_log.log.read()) == frames
 
 
-@pytest.mark.parametrize("step", ["append", "sync", "step", "flush"])
+@pytest.mark.parametrize("step", ["append", "sync", "prepare", "emit", "apply", "flush"])
 def test_killed_at_any_step_the_command_took_effect_or_not_at_all(
     state: ScanDirectory, monkeypatch: pytest.MonkeyPatch, step: str
 ) -> None:
@@ -143,7 +143,8 @@ def test_killed_at_any_step_the_command_took_effect_or_not_at_all(
     def killed(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    where = {"append": state.log, "sync": state.log, "step": state.matcher, "flush": state.store}[step]
+    places = {"append": state.log, "sync": state.log, "emit": state.verdict_log, "flush": state.store}
+    where = places.get(step, state.matcher)
     before = state.log.end()
     with monkeypatch.context() as patched:
         patched.setattr(where, step, killed)

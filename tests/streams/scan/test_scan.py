@@ -15,6 +15,7 @@ from streams.scan import blocks, reading, scan_result, sketcher
 from streams.scan import scan as scanning
 from streams.scan.scan import scan
 from streams.scan.scan_result import Progress
+from streams.state import scan_directory
 from tests.streams.archives import (
     Sample,
     crawl,
@@ -190,7 +191,7 @@ def test_the_log_is_durable_before_the_verdicts_and_these_before_the_index(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     small_messages(monkeypatch)
-    monkeypatch.setattr(scanning, "FLUSH_MESSAGES", 2)
+    monkeypatch.setattr(scan_directory, "FLUSH_MESSAGES", 2)
     steps: list[str] = []
     with opened(tmp_path / "state") as state:
         verdicts = state.verdict_log.log

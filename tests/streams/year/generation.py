@@ -11,6 +11,7 @@ from neardup.scheme import Scheme
 from neardup.sketch.takedown_hashes import Takedown
 from neardup.verdict import Coordinates
 from streams.formats.message import decode_message
+from streams.pipeline.follow import Batch
 from streams.ports import SourcedPage
 from streams.scan.archive_time import ArchiveTime
 from streams.scan.sketcher import Sketcher
@@ -64,7 +65,9 @@ class Generation:
         sketcher = Sketcher(self.scheme, state.log, time, first=not state.log.end())
         for offset, data in sketcher.run(_sourced(fetches)):
             count = len(decode_message(data, offset).records)
-            values = [one for one in state.matcher.step(offset, data) if not one.n]
+            (prepared,) = state.follow([Batch([(offset, data)])])
+            assert prepared is not None
+            values = [one for one in prepared.verdicts if not one.n]
             assert len(values) == count, "one verdict a page"
             for (_, fetch), verdict in zip(fetches[at : at + count], values, strict=True):
                 self.model.take(fetch, verdict)
