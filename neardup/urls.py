@@ -32,9 +32,9 @@ ID_SCHEME = "id://"
 
 #: First labels of hosts that name a view of a site: the same pages for telephones or for printers.
 VIEWS = ("www", "m", "mobile", "amp", "print")
-#: First folders of paths whose next folder names a user: what lies below it is that user's.
 #: Documents that the error about an id of several documents names.
 _NAMED_MAX = 10
+#: First folders of paths whose next folder names a user: what lies below it is that user's.
 USER_FOLDERS = ("user", "users", "u", "people", "member", "members", "profile", "profiles")
 _DEFAULT_PORTS = {"http": "80", "https": "443", "ftp": "21", "ws": "80", "wss": "443"}
 
@@ -256,8 +256,7 @@ def _encode_match(match: re.Match[str]) -> str:
 
 def _route(fragment: str, bytes_max: int) -> str:
     """Returns "#" and the first bytes of the fragment in normal form if it is a route; else ""."""
-    fragment = _FIRST.get(fragment[:3].lower(), fragment[:3]) + fragment[3:]
-    found = _ROUTE.match(_DIRECTIVE.split(fragment, 1)[0])
+    found = _route_in(_DIRECTIVE.split(fragment, 1)[0])
     if not found:
         return ""
     # Encoding makes a byte of three at most: what lies behind these is cut off in any case.
@@ -265,6 +264,19 @@ def _route(fragment: str, bytes_max: int) -> str:
     if len(route) > bytes_max:
         route = _PART_OF_ENCODED.sub("", route[:bytes_max])
     return route if route.strip("#!/") else ""
+
+
+def _route_in(fragment: str) -> re.Match[str] | None:
+    return _ROUTE.match(_FIRST.get(fragment[:3].lower(), fragment[:3]) + fragment[3:])
+
+
+def has_anchor(url: str) -> bool:
+    """Whether a URL names a part of a page: its fragment, or the end of it, is no route and not in the normal form."""
+    _, _, fragment = url.partition("#")
+    if not fragment:
+        return False
+    route = _route_in(fragment)
+    return route is None or route.end() < len(route.string)
 
 
 def _without_dot_segments(path: str) -> str:
@@ -285,7 +297,18 @@ def _without_dot_segments(path: str) -> str:
 
 
 def url_of_id(given: str, file: str = "", row: int | None = None) -> str:
-    """Returns an id that is a URL unchanged; makes a URL of any other id.
+    """Returns an id that is a URL unchanged; for any other id, the URL of its document, as `document_url`."""
+    return given if "://" in given else document_url(given, file, row)
+
+
+def url_of_document_id(given: str) -> str:
+    """Returns `url_of_id`; for a URL with an anchor that of a document, because documents of a corpus may be parts of
+    one page."""
+    return document_url(given) if has_anchor(given) else url_of_id(given)
+
+
+def document_url(given: str, file: str = "", row: int | None = None) -> str:
+    """Makes the URL of the document that an id names, also where the id is the URL of a part of a page.
 
     `id://DIGEST/ID` names one document wherever the id occurs; `id://FILE.DIGEST/ID` the one of a file, where another
     file has documents of its own under the same ids.
@@ -295,8 +318,6 @@ def url_of_id(given: str, file: str = "", row: int | None = None) -> str:
         file: name of the file to which the id belongs, of letters and digits; empty for an id that belongs to none.
         row: number of the document's row, where several rows of the file have the id.
     """
-    if "://" in given:
-        return given
     scope = file if row is None else f"{file}-{row}"
     dot = "." if scope else ""
     return f"{ID_SCHEME}{scope}{dot}{_id_digest(scope, given)}/{quote(given, errors='surrogatepass')}"
@@ -311,23 +332,28 @@ def ids_named(given: str, files: Mapping[str, Sequence[str]]) -> list[tuple[str,
         given: a URL, an id, or FILE#ID.
         files: names under which `url_of_id` knows the ids of a file, by the path of the file.
     """
-    if "://" in given:
-        return [(given, given)]
-    found = [(given, url_of_id(given))]
-    found += [(f"{path}#{given}", url_of_id(given, file)) for path, names in files.items() for file in names]
+    found = [(given, given)] if "://" in given else []
+    if "://" in given and not has_anchor(given):
+        return found
+    found.append((given, document_url(given)))
+    found += [(f"{path}#{given}", document_url(given, file)) for path, names in files.items() for file in names]
     for at in (match.start() for match in re.finditer("#", given)):
         file, own = given[:at], given[at + 1 :]
         paths = [path for path in files if path == file or path.endswith("/" + file.removeprefix("./"))]
-        found += [(f"{path}#{own}", url_of_id(own, name)) for path in paths for name in files[path]]
+        found += [(f"{path}#{own}", document_url(own, name)) for path in paths for name in files[path]]
     return found
 
 
 def one_named(given: str, named: Mapping[str, str], known: Callable[[str], bool]) -> str | None:
     """Returns the URL of the one document that is known; None without any. Raises BadInput for several.
 
+    A document with this id precedes the page of which the id names a part.
+
     named: the documents that could be meant, by URL, with a name of each.
     """
     found = [url for url in named if known(url)]
+    if "://" in given:
+        found = [url for url in found if is_document(url)] or found
     if len(found) <= 1:
         return found[0] if found else None
     names = [named[url] for url in found]

@@ -6,18 +6,24 @@ ids alone, so that the answer is a function of the file, and is the same for eac
 
 from array import array
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import blake2b
 
 import numpy as np
 from numpy.typing import NDArray
 
+from neardup.errors import BadPage
 from neardup.page import Page
-from neardup.urls import ID_SCHEME
+from neardup.urls import has_anchor, is_document, normalise_url
 from streams.formats.json import IDS, ROW, Fields, no_id
 
+#: Field of markup, which makes a file with URLs a crawl: the anchors of one page are fetches of that page.
+_MARKUP = "html"
 #: Rows of a file that have the id of another text, and keep their ids. In a file with more of them the field is no id.
 REPEATS_MAX = 1000
+
+_PAGE, _ANCHOR, _DOCUMENT = range(3)
 
 U64s = NDArray[np.uint64]
 #: Reads all pages of the file by these fields.
@@ -44,12 +50,17 @@ class RowIds:
 
 @dataclass(slots=True)
 class _Field:
-    """What the file says of a field. missing: rows without an id in it. repeats: up to REPEATS_MAX + 1."""
+    """What the file says of a field.
+
+    missing: rows without an id in it. repeats: up to REPEATS_MAX + 1. anchored: whether URLs that differ in their
+    anchors alone have different texts.
+    """
 
     name: str
     rows: int
     missing: int
     repeats: list[Repeat]
+    anchored: bool = False
 
     @property
     def refused(self) -> str:
@@ -64,7 +75,7 @@ def ids_of_rows(fields: Fields, names: Sequence[str], read: Reader) -> RowIds:
 
     With a field that the user named, or that alone has a usual name of an id, the ids are that field's. Of several the
     first one is taken that each row has, and never with two texts. A file of `url` alone is a crawl, where a URL may
-    be fetched twice.
+    be fetched twice; of texts without markup, whose anchors have texts of their own, `url` is the field of ids.
 
     Args:
         fields: required fields; None for a field to be guessed.
@@ -79,6 +90,9 @@ def ids_of_rows(fields: Fields, names: Sequence[str], read: Reader) -> RowIds:
         return RowIds(fields.id, [])
     if candidates == ["url"]:
         found = _looked_up("url", fields, read, alone=True)
+        if found.anchored:
+            fields = Fields(fields.text, "url")
+            found = _looked_up("url", fields, read, alone=True)
         many = len(found.repeats) > REPEATS_MAX
         return RowIds(ROW, [], found.refused, True) if many else RowIds(fields.id, found.repeats)
     refused: list[_Field] = []
@@ -103,33 +117,45 @@ def _id(name: str) -> str | None:
 
 
 def _looked_up(name: str, fields: Fields, read: Reader, *, alone: bool = False) -> _Field:
-    hashes, missing, reasons = array("Q"), 0, no_id(name)
-    rows = 0
-    for page in read(Fields(name, name)):  # the text is not needed yet
+    as_url = name == "url" and fields.id is None
+    identity = None if as_url else name
+    hashes, kinds = array("Q"), bytearray()
+    rows, missing, reasons = 0, 0, no_id(name)
+    for page in read(Fields(name, identity)):  # the text is not needed yet
         rows += 1
         if page.url:
-            hashes.append(_hash(page.url.encode("utf-8", "replace")))
+            hashes.append(_key(page.url))
+            kinds.append(_DOCUMENT if is_document(page.url) else _ANCHOR if has_anchor(page.url) else _PAGE)
         else:
             missing += page.problem in reasons
-    ordered = np.sort(np.array(hashes, np.uint64))
-    twice = ordered[1:][ordered[1:] == ordered[:-1]]
-    own = Fields(fields.text, name)
+    keys = np.array(hashes, np.uint64)
+    ordered = np.sort(keys)
+    twice = np.unique(ordered[1:][ordered[1:] == ordered[:-1]])
+
+    def repeats(*those: int) -> list[Repeat]:
+        required = np.intersect1d(twice, keys[np.isin(np.frombuffer(kinds, np.uint8), those)])
+        return _with_other_texts(required, read(Fields(fields.text, identity))) if required.size else []
+
     # Of a URL beside other ids it is not known whether it is one; any other URL is that of a page, fetched again.
-    pages = (page if name == "url" and fields.id is None and not alone else _unless_url(page) for page in read(own))
-    return _Field(name, rows, missing, _with_other_texts(np.unique(twice), pages) if twice.size else [])
+    found = repeats(_PAGE, _ANCHOR, _DOCUMENT) if as_url and not alone else repeats(_DOCUMENT)
+    anchored = as_url and alone and fields.text != _MARKUP and bool(repeats(_ANCHOR))
+    return _Field(name, rows, missing, found, anchored)
 
 
-def _unless_url(page: Page) -> Page | None:
-    return page if page.url.startswith(ID_SCHEME) else None
+def _key(url: str) -> int:
+    if not is_document(url):
+        with suppress(BadPage):
+            url = normalise_url(url)
+    return _hash(url.encode("utf-8", "replace"))
 
 
-def _with_other_texts(twice: U64s, pages: Iterator[Page | None]) -> list[Repeat]:
+def _with_other_texts(twice: U64s, pages: Iterator[Page]) -> list[Repeat]:
     """Rows whose text differs from that of the first row with their id. twice: hashes of ids that repeat, sorted."""
     ids, texts, rows = array("Q"), array("Q"), array("Q")
     for row, page in enumerate(pages):
-        if page is None or not page.url:
+        if not page.url:
             continue
-        hashed = _hash(page.url.encode("utf-8", "replace"))
+        hashed = _key(page.url)
         at = int(np.searchsorted(twice, np.uint64(hashed)))
         if at < twice.size and int(twice[at]) == hashed:
             ids.append(hashed)

@@ -24,7 +24,7 @@ from urllib.parse import quote
 from neardup.errors import BadInput
 from neardup.fetch_times import UNDATED
 from neardup.page import CONTENT_TYPES, Page
-from neardup.urls import id_of, url_of_id
+from neardup.urls import document_url, id_of
 from neardup.verdict import Coordinates
 from neardup.wording import counted
 from streams.files.exchanges import with_methods
@@ -278,19 +278,19 @@ class LocalSource:
             if not ordinal and record.ids_problem:
                 what = f"{record.ids_refused}; the id of a document is the number of its row"
                 self.problems.append(UnreadablePart(record.path, at, what))
-            return replace(page, url=url_of_id(str(ordinal), file))
+            return replace(page, url=document_url(str(ordinal), file))
         given = id_of(page.url) if file and record.fields else None
         if given is None:
             return page
         first = self._repeats.get(ordinal)
         if first is None:
-            return replace(page, url=url_of_id(given, file))
+            return replace(page, url=document_url(given, file))
         what = (
             f"row {ordinal} has the id {given[:_ID_CHARS_SHOWN]!r} of row {first} and another text: both are kept, as "
             "documents of their own"
         )
         self.problems.append(UnreadablePart(record.path, at, what))
-        return replace(page, url=url_of_id(given, file, ordinal))
+        return replace(page, url=document_url(given, file, ordinal))
 
     def _pages(self, position: int, ordinal: int, *, alone: bool = False) -> Iterator[SourcedPage]:
         """alone: the record at `position` is known to be a page, and its request is not looked for."""

@@ -28,7 +28,7 @@ from neardup.limits import GONE_STATUSES
 from neardup.page import Page
 from neardup.tolerant_json import loads
 from neardup.typed_json import typed
-from neardup.urls import url_of_id
+from neardup.urls import url_of_document_id, url_of_id
 from streams.formats.bodies import Bodies
 from streams.formats.no_page import TRUNCATIONS, no_page
 from streams.ports import Outgoing
@@ -251,6 +251,9 @@ def document_of(row: Mapping[str, Any], fields: Fields) -> Page:
     Other programs mean other things by their names, so a value that the codec does not admit counts as missing. A row
     without a text is gone if its status says so.
 
+    An id that is a URL is that of a page, which may be fetched again. With an anchor it is the id of a document: parts
+    of one page are documents of a corpus. In the field `url`, unless required as an id, anchors are those of a crawl.
+
     With ROW as the field of the id, the URL is that of the id "": the reader of the file knows the row's number. Raises
     BadPage for a row without an id; a row without a text gives a page with a `problem`.
     """
@@ -265,7 +268,8 @@ def document_of(row: Mapping[str, Any], fields: Fields) -> Page:
         raise BadPage(missing)
     elif isinstance(given, bool) or not isinstance(given, str | int):
         raise BadPage(wrong)
-    page: dict[str, Any] = {"url": url_of_id(str(given)), "fetched_at": row.get("fetched_at")}
+    url = (url_of_id if fields.id is None else url_of_document_id)(str(given))
+    page: dict[str, Any] = {"url": url, "fetched_at": row.get("fetched_at")}
     for name, kind in _OF_CRAWLER.items():
         if (value := row.get(name)) is not None:
             with suppress(msgspec.ValidationError):

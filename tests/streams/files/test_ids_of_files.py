@@ -258,6 +258,43 @@ def test_a_required_field_of_ids_that_are_urls_stays_one_of_urls(tmp_path: Path)
     assert (record.id_field, record.repeats) == ("doc", [])
 
 
+ANCHORED = [f"https://a.example/wiki/wool{anchor}" for anchor in ("", "#0", "#1", "#spinning", "#/route", "#/route#2")]
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_ids_that_are_urls_with_anchors_are_documents_of_their_own(shell: Shell, form: str) -> None:
+    rows = [{"id": given, "text": text(f"r{row}")} for row, given in enumerate(ANCHORED)]
+    files = [written(shell.folder / f"{name}.{form}", some).name for name, some in (("a", rows), ("b", rows[::-1]))]
+    assert counts(shell, files[0]) == {"unique": 6}
+    assert kept(shell, "parquet" if form == "parquet" else "jsonl") == 6
+    assert shell("explain", ANCHORED[2], "neardup-state").out.startswith(f"UNIQUE  {ANCHORED[2]}\n")
+    assert shell("explain", ANCHORED[0], "neardup-state").out.startswith(f"UNIQUE  {ANCHORED[0]}\n")
+    ended = shell("forget", "--id", f"{files[0]}#{ANCHORED[1]}", "--state", "neardup-state")
+    assert ended.code == 0, ended.err
+    assert shell("explain", ANCHORED[1], "neardup-state").code == 1
+    assert counts(shell, *files, "--ids-across-files", "--state", "across") == {"unique": 6, "unchanged": 6}
+
+
+@pytest.mark.parametrize("markup", [False, True])
+@pytest.mark.parametrize("same", [False, True])
+def test_anchors_of_the_url_field_name_documents_if_texts_differ(tmp_path: Path, markup: bool, same: bool) -> None:
+    name = "html" if markup else "text"
+    rows = [{"url": url, name: text("same" if same else url[-4:])} for url in ANCHORED]
+    file = written(tmp_path / "a.jsonl", rows)
+    (source,) = open_sources(file, body_bytes_max=100_000, not_read=NotRead())
+    urls = [page.page.url for page in source.read()]
+    ids = [None, *(ANCHORED[at] for at in (1, 2, 3)), None, ANCHORED[5]]
+    assert [id_of(url) for url in urls] == (6 * [None] if markup or same else ids)
+    assert source.record.repeats == []
+
+
+def test_a_url_whose_anchors_differ_beside_an_id_is_no_id(tmp_path: Path) -> None:
+    rows = [{"id": row, "url": url, "text": text(f"r{row}")} for row, url in enumerate(ANCHORED)]
+    record = settled(written(tmp_path / "a.jsonl", rows))
+    assert record.id_field == "id"
+    assert record.ids_refused.startswith("url is no id: rows 0 and 1, and others, share one")
+
+
 @pytest.mark.parametrize("command", ["explain", "rows", "forget"])
 def test_an_id_of_several_files_is_a_choice(shell: Shell, command: str) -> None:
     counts(shell, *shards(shell))
