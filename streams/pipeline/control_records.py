@@ -30,14 +30,6 @@ def control_records_in(messages: Iterable[tuple[int, bytes]]) -> Iterator[tuple[
             yield offset, entry
 
 
-def through_first_control(messages: Sequence[tuple[int, bytes]]) -> Sequence[tuple[int, bytes]]:
-    """Return the messages through the first control record (it may change the decider), or all of them."""
-    for number, (_, data) in enumerate(messages, 1):
-        if is_control(data):
-            return messages[:number]
-    return messages
-
-
 class OperatorDecisions:
     """Finds an operator's decision on a message. Reads the log only when a message needs one."""
 

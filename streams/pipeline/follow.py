@@ -1,13 +1,16 @@
-"""The loop over the sketch log: poll, fold, emit, write, flush. Everything that folds a log drives this one.
+"""The loop over the sketch log: poll, fold, emit, write, flush. Whatever folds a log drives this one.
 
 | driver | log | verdicts | flush |
 |---|---|---|---|
+| a matcher on Kafka (`roles.match_role`) | its topic | one transaction, with the next offset | by time |
+| its standby (`roles.standby`) | its topic, up to the committed offset | none | none |
 | a scan (`scan.scan`) | each message when it has been appended | segments | by number of messages |
 | an opened state directory (`state.scan_directory`) | what its index lacks | segments | by number of messages |
 | the library (`state.scan_directory`) | the pages of one call | log and segments | the caller's |
 | a replay (`verdicts.replay`), `explain` | from its start or a checkpoint | the caller's | none |
 
 The library's log has one batch. It is appended in step 3, so that pages which cannot be judged leave nothing in it.
+A backfill runs a matcher. `neardup ask` and `query` of the library do step 2 alone, with one page.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence

@@ -3,12 +3,11 @@
 A start has these steps, in this order, each with its function below:
 
 1. `_match` checks the topics, opens the state directory (or restores it from a checkpoint), and connects the ports.
-2. `stand_by` of a standby: folds committed messages without emitting, until the active matcher is gone.
+2. `stand_by` of a standby (`standby`): folds committed messages without emitting, until the active matcher is gone.
 3. `start_matcher` fences other matchers, compares index, log and verdicts (`match_start_checks`), and returns the role
    that continues at the offset found (`match_role`).
 """
 
-from collections.abc import Callable
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
@@ -16,18 +15,18 @@ from pathlib import Path
 from neardup.decider import Decider
 from neardup.errors import StateError
 from streams.config.settings import Settings
-from streams.errors import Fenced, PositionLost, Stopped, Unsettled
+from streams.errors import Fenced, Stopped, Unsettled
 from streams.formats.message import NewDecider, encode_control
 from streams.kafka import Admin, KafkaLog, KafkaVerdicts
 from streams.kafka.assignment import Assignment
 from streams.kafka.topics import require
 from streams.pipeline.audit import Audit, open_audit, shadow_numbers
-from streams.pipeline.control_records import decider_at, describe_change, through_first_control
-from streams.pipeline.matcher import FOLD_BYTES_MAX, Matcher, folded_to
+from streams.pipeline.control_records import decider_at, describe_change
+from streams.pipeline.matcher import Matcher
 from streams.ports import Committed, TopicIds
 from streams.process import logs
 from streams.process.shutdown import now_ms
-from streams.roles.match_role import MatchRole, new_matcher
+from streams.roles.match_role import MatchRole
 from streams.roles.match_start_checks import (
     MatcherPorts,
     StartOptions,
@@ -43,14 +42,13 @@ from streams.roles.match_start_checks import (
 from streams.roles.own_generation import generation_served
 from streams.roles.runtime import (
     STOP_SECONDS_MAX,
-    WAIT_SECONDS,
     Runtime,
-    Silence,
     connect,
     messages_from,
     write_control,
 )
 from streams.roles.sketch_role import check_scheme
+from streams.roles.standby import stand_by
 from streams.state.checkpoint_make import identity
 from streams.state.checkpoint_restore import Restoring
 from streams.state.checkpoint_role import RoleCheckpoints
@@ -60,12 +58,6 @@ _log = logs.get("match")
 
 #: Starts of a matcher in a row, after failed transactions, without a commit. The process ends at the last one.
 FAILED_STARTS_MAX = 4
-
-#: Messages of one poll of a standby.
-_MESSAGES = 16
-
-#: Seconds between two checks of the topics' ids.
-_TOPICS_SECONDS = 5.0
 
 
 def run_matcher(
@@ -184,143 +176,6 @@ def _audit_of(settings: Settings, decider: Decider) -> Audit | None:
         numbers=shadow_numbers([text for text in settings.shadow_set.split(",") if text.strip()]),
         warn=lambda text: _log.warning(text),
     )
-
-
-def stand_by(
-    ports: MatcherPorts,
-    directory: MatcherDirectory,
-    options: StartOptions,
-    runtime: Runtime,
-    leader: Assignment,
-    committed: Callable[[], Committed | None],
-) -> None:
-    """Folds committed messages without emitting. Returns when this matcher leads, or is stopped.
-
-    In a loop, a standby (1) asks for the committed offset; (2) folds the log up to it, and no further, because later
-    messages are not decided yet; (3) asks whether it leads now. Once it leads, it starts like any matcher: it fences
-    the other one and folds the few messages that it lacks. After a crash it folds its index forward from the log. The
-    transactional id is what prevents two active matchers: one that was only slow is fenced at its next commit, and
-    ends.
-
-    A standby is ready only if it could start. In each round it checks what `start_matcher` would refuse; health names
-    the reason. It folds on meanwhile, because an operator may repair the cause at the active matcher.
-
-    committed: returns the committed offset without waiting, possibly an older one. Raises StateError for an index of
-    other topics or another decider, TopicError if a topic was recreated, PositionLost if retention has overtaken the
-    index, and what folding raises.
-    """
-    health, stop = runtime.health.role("match"), runtime.stop
-    check_generation(directory.store, runtime.settings.generation, str(directory.path))
-    matcher: Matcher | None = None
-    silence, checked = Silence(_log), runtime.steady_s()
-    warned = ""
-    while not stop.is_set() and not leader.look(WAIT_SECONDS):  # (3)
-        health.turned()
-        known = committed()  # (1)
-        if runtime.steady_s() - checked >= _TOPICS_SECONDS:
-            silence.check(ports.log.check, ports.verdicts.check)
-            checked = runtime.steady_s()
-        why = silence.reason or _not_to_take_over(ports, directory, options, runtime, known, matcher)
-        if why:
-            health.not_ready(why)
-        else:
-            health.ready(f"stands by: folded to offset {folded_to(directory.store)}")
-        if why and why != warned:
-            _log.warning("could not take over", reason=why)
-        warned = why
-        if (
-            known is None
-            or known.topic_ids != ports.verdicts.topic_ids
-            or known.offset < max(1, folded_to(directory.store))
-        ):
-            continue
-        try:
-            if matcher is None:
-                matcher = _standby_matcher(ports, directory, options, runtime, known)
-                _log.info("stands by", store=matcher.next_offset, committed=known.offset)
-            _fold(ports, matcher, known.offset, lambda: stop.is_set() or leader.look())  # (2)
-        except PositionLost as error:
-            raise PositionLost(
-                f"topic {runtime.settings.topics.sketches} no longer holds offset {folded_to(directory.store)}, which "
-                f"the index in {directory.path} needs: retention has overtaken this standby; start it again: it takes "
-                "a newer checkpoint of the active matcher"
-            ) from error
-    if not stop.is_set():
-        _log.info("takes over", store=folded_to(directory.store))
-
-
-def _not_to_take_over(
-    ports: MatcherPorts,
-    directory: MatcherDirectory,
-    options: StartOptions,
-    runtime: Runtime,
-    known: Committed | None,
-    matcher: Matcher | None,
-) -> str:
-    """Why this matcher could not start now; "" if nothing is known before the active one is fenced."""
-    ids, topics, store = ports.verdicts.topic_ids, runtime.settings.topics, folded_to(directory.store)
-    if known is not None and known.topic_ids is not None and known.offset and known.topic_ids != ids:
-        held = known.topic_ids
-        topic, was, now = (
-            (topics.verdicts, held.sink, ids.sink)
-            if held.source == ids.source
-            else (topics.sketches, held.source, ids.source)
-        )
-        return (
-            f"verdicts are committed for topic {topic} of id {was.hex()}, and it has {now.hex()}: it was recreated; "
-            "the log of the active matcher names what to do"
-        )
-    if known is not None and known.topic_ids == ids and store > known.offset:
-        return (
-            f"the index in {directory.path} was folded up to offset {store} of topic {topics.sketches}, and verdicts "
-            f"are committed up to {known.offset} only: offsets were reset; the log of the active matcher names what to "
-            "do"
-        )
-    return "" if matcher is None else refusal(options, matcher.decider, runtime.settings)
-
-
-def _standby_matcher(
-    ports: MatcherPorts, directory: MatcherDirectory, options: StartOptions, runtime: Runtime, known: Committed
-) -> Matcher:
-    store, settings, ids = directory.store, runtime.settings, ports.verdicts.topic_ids
-    held = log_names(store)
-    # A recreated verdicts' topic is no obstacle: the active matcher has settled that, as its offset shows.
-    if folded_to(store) and (held is None or held.topic_id != ids.source.hex()):
-        raise StateError(f"the index in {directory.path} is of another log: name another directory")
-    changes = decider_changes(ports, store, settings)
-    first = directory.first_decider(changes[0][1].before if changes else options.decider)
-    if known.first != first.digest and folded_to(store):
-        raise StateError(
-            f"the index in {directory.path} was folded by decider {first.digest} from the log's start on, and topic "
-            f"{settings.topics.sketches} is decided by {known.first}: the index is of another history: name another "
-            "directory"
-        )
-    if known.first != first.digest:
-        raise StateError(
-            f"topic {settings.topics.sketches} is decided by {known.first} from its start on, and this matcher was to "
-            f"stand by with {first.digest}: give it the rule and numbers of the active one"
-        )
-    bind(ports, store, settings.generation)
-    matcher = new_matcher(settings, store, first, ports.messages_from, ids.source)
-    matcher.heartbeat = runtime.health.role("match").turned
-    ports.log.follow(matcher.next_offset)
-    return matcher
-
-
-def _fold(ports: MatcherPorts, matcher: Matcher, upto: int, over: Callable[[], bool]) -> None:
-    """Folds the log's messages before an offset, until `over` is true."""
-    while ports.log.position() < upto and not over():
-        matcher.heartbeat()
-        found = ports.log.poll(_MESSAGES, bytes_max=FOLD_BYTES_MAX, wait_s=WAIT_SECONDS)
-        mine = [(offset, data) for offset, data in found if offset < upto]
-        left = mine
-        while left:
-            some = through_first_control(left)
-            matcher.apply(matcher.prepare(some, emit=False))
-            left = left[len(some) :]
-        if len(mine) < len(found):
-            ports.log.follow(matcher.next_offset)  # the verdicts of the rest are not committed yet
-            return
 
 
 def start_matcher(

@@ -28,7 +28,7 @@ from streams.kafka import KafkaPages, KafkaVerdicts, MergedPages, Writer
 from streams.process.watchdog import EXIT_CODE
 from streams.roles import backfill
 from streams.roles.backfill import BackfillOptions, run_backfill
-from streams.roles.match_role import MatchRole
+from streams.roles.match_ports import ReportedMatcher, TimedFlush, VerdictTransactions
 from streams.roles.match_start import run_matcher
 from streams.roles.runtime import Runtime, serving
 from streams.roles.single_process import run_single_process
@@ -137,15 +137,15 @@ STEPS: dict[tuple[str, str], Callable[[int, How], None]] = {
     ("sketch", "5 acknowledged"): lambda n, how: dying(KafkaPages, "commit", n, before=True, how=how),
     ("sketch", "6 committed"): lambda n, how: dying(KafkaPages, "commit", n, before=False, how=how),
     ("match", "0 fenced the others"): lambda n, how: dying(KafkaVerdicts, "init", 1, before=False, how=how),
-    ("match", "1 polled"): lambda n, how: dying(MatchRole, "_judge", n, before=True, how=how),
-    ("match", "2 judged"): lambda n, how: dying(MatchRole, "_commit", n, before=True, how=how),
+    ("match", "1 polled"): lambda n, how: dying(ReportedMatcher, "prepare", n, before=True, how=how),
+    ("match", "2 judged"): lambda n, how: dying(VerdictTransactions, "emit", n, before=True, how=how),
     # Calls of a transaction: init once, then begin, offsets, commit.
     ("match", "3 verdicts sent"): lambda n, how: dying(KafkaVerdicts, "_call", 3 * n, before=True, how=how),
     ("match", "3 offsets sent"): lambda n, how: dying(KafkaVerdicts, "_call", 3 * n + 1, before=True, how=how),
-    ("match", "3 committed"): lambda n, how: dying(MatchRole, "_commit", n, before=False, how=how),
-    ("match", "4 written"): lambda n, how: dying(MatchRole, "_write", n, before=False, how=how),
-    ("match", "5 about to flush"): lambda n, how: dying(MatchRole, "_flush", n, before=True, how=how),
-    ("match", "5 flushed"): lambda n, how: dying(MatchRole, "_flush", n, before=False, how=how),
+    ("match", "3 committed"): lambda n, how: dying(VerdictTransactions, "emit", n, before=False, how=how),
+    ("match", "4 written"): lambda n, how: dying(ReportedMatcher, "apply", n, before=False, how=how),
+    ("match", "5 about to flush"): lambda n, how: dying(TimedFlush, "flush", n, before=True, how=how),
+    ("match", "5 flushed"): lambda n, how: dying(TimedFlush, "flush", n, before=False, how=how),
 }
 
 #: Beside these, of a role that makes checkpoints.
@@ -156,7 +156,7 @@ CHECKPOINT_STEPS: dict[tuple[str, str], Callable[[int, How], None]] = {
 
 def _at_other_speeds(seed: int, how: How) -> None:
     """Each time only one partition may be read, drawn at random, and the matcher is slower still; no process dies."""
-    draw, take_in, judge = random.Random(seed), MergedPages._take_in, MatchRole._judge
+    draw, take_in, judge = random.Random(seed), MergedPages._take_in, ReportedMatcher.prepare
 
     def one_by_one(self: MergedPages, wait_s: float) -> None:
         places = {partition: self._at(partition) for partition in self.assigned()}
@@ -166,12 +166,12 @@ def _at_other_speeds(seed: int, how: How) -> None:
             self._consumer.resume([places[chosen]])
         take_in(self, min(wait_s, 0.05))
 
-    def late(self: MatchRole, *given: Any) -> Any:
-        self._stop.wait(0.5)
-        return judge(self, *given)
+    def late(self: ReportedMatcher, *given: Any, **how: Any) -> Any:
+        threading.Event().wait(0.5)
+        return judge(self, *given, **how)
 
     MergedPages._take_in = one_by_one  # type: ignore[method-assign]
-    MatchRole._judge = late  # type: ignore[method-assign]
+    ReportedMatcher.prepare = late  # type: ignore[method-assign]
 
 
 def _written_before_takedowns(call: int, how: How) -> None:

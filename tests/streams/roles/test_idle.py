@@ -3,7 +3,7 @@
 import pytest
 
 from streams.errors import Fenced
-from streams.roles.match_role import COMMIT_AGAIN_SECONDS
+from streams.roles.match_ports import COMMIT_AGAIN_SECONDS
 from tests.streams.scripted import Transactions
 from tests.streams.simulation.ledger import cheap
 from tests.streams.simulation.schedule import settle

@@ -3,7 +3,7 @@
 Each replaces one thing of the program; `patch` is pytest's `MonkeyPatch`.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,12 +14,14 @@ from neardup.index.layered import Layered
 from neardup.matching.takedown_and_expiry import Removed
 from neardup.sketch.takedown_hashes import Takedown
 from streams.errors import Unsettled
-from streams.formats.message import Message
+from streams.formats.message import Forget, Message, decode_entry, is_control
 from streams.kafka.positions import Positions
-from streams.pipeline import accounting, matcher
+from streams.pipeline import accounting, follow, matcher
 from streams.pipeline.batch_fold import BatchFold
-from streams.roles import match_start, match_start_checks
-from streams.roles.match_role import MatchRole
+from streams.pipeline.follow import Batch
+from streams.pipeline.matcher import Prepared
+from streams.roles import match_start, match_start_checks, standby
+from streams.roles.match_ports import ReportedMatcher, VerdictTransactions
 from streams.state.checkpoint_manifest import Checkpoint, Manifest, StoredFile
 from streams.state.checkpoint_store import CheckpointStore
 from tests.streams.scripted import ScriptedWriter
@@ -74,38 +76,37 @@ def a_partition_that_comes_again_is_committed_back(patch: pytest.MonkeyPatch) ->
 
 
 def the_index_is_written_before_the_commit(patch: pytest.MonkeyPatch) -> None:
-    commit, write = MatchRole._commit, MatchRole._write
+    prepare, apply = ReportedMatcher.prepare, ReportedMatcher.apply
 
-    def both(self: MatchRole, folded: Any) -> None:
-        write(self)
-        self._flush()
-        commit(self, folded)
+    def hasty(self: ReportedMatcher, messages: Sequence[tuple[int, bytes]], *, emit: bool = True) -> Prepared:
+        prepared = prepare(self, messages, emit=emit)
+        apply(self, prepared)
+        self.matcher._store.flush()
+        return prepared
 
-    patch.setattr(MatchRole, "_commit", both)
-    patch.setattr(MatchRole, "_write", lambda self: None)
+    patch.setattr(ReportedMatcher, "prepare", hasty)
+    patch.setattr(ReportedMatcher, "apply", lambda self, prepared: None)
 
 
 def the_committed_place_is_one_too_far(patch: pytest.MonkeyPatch) -> None:
-    commit = MatchRole._commit
+    emit = VerdictTransactions.emit
 
-    def further(self: MatchRole, folded: Any) -> None:
-        last = folded[-1]
-        last = last._replace(prepared=replace(last.prepared, next_offset=last.prepared.next_offset + 1))
-        commit(self, [*folded[:-1], last])
+    def further(self: VerdictTransactions, prepared: Prepared) -> None:
+        emit(self, replace(prepared, next_offset=prepared.next_offset + 1))
 
-    patch.setattr(MatchRole, "_commit", further)
+    patch.setattr(VerdictTransactions, "emit", further)
 
 
 def a_failed_transaction_is_repeated_by_its_producer(patch: pytest.MonkeyPatch) -> None:
-    commit = MatchRole._commit
+    emit = VerdictTransactions.emit
 
-    def twice(self: MatchRole, folded: Any) -> None:
+    def twice(self: VerdictTransactions, prepared: Prepared) -> None:
         try:
-            commit(self, folded)
+            emit(self, prepared)
         except Unsettled:
-            commit(self, folded)
+            emit(self, prepared)
 
-    patch.setattr(MatchRole, "_commit", twice)
+    patch.setattr(VerdictTransactions, "emit", twice)
 
 
 def a_start_believes_the_index_alone(patch: pytest.MonkeyPatch) -> None:
@@ -153,12 +154,26 @@ def a_takedown_is_folded_before_the_pages_of_its_batch(patch: pytest.MonkeyPatch
 
 
 def a_standby_folds_what_is_not_committed(patch: pytest.MonkeyPatch) -> None:
-    fold = match_start._fold
-    patch.setattr(match_start, "_fold", lambda ports, matcher, upto, over: fold(ports, matcher, upto + 1, over))
+    batches = standby.batches_before
+    patch.setattr(standby, "batches_before", lambda log, upto, *given: batches(log, upto + 1, *given))
 
 
 def a_standby_passes_takedowns_over(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(match_start, "through_first_control", lambda messages: messages)
+    batches = standby.batches_before
+
+    def forgetful(*given: Any) -> Iterator[Batch]:
+        for batch in batches(*given):
+            yield batch._replace(messages=[pair for pair in batch.messages if not _is_takedown(*pair)])
+
+    patch.setattr(standby, "batches_before", forgetful)
+
+
+def _is_takedown(offset: int, data: bytes) -> bool:
+    return is_control(data) and isinstance(decode_entry(data, offset), Forget)
+
+
+def control_records_end_no_batch(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(follow, "_parts", lambda messages: [messages])
 
 
 def a_damaged_checkpoint_is_restored(patch: pytest.MonkeyPatch) -> None:
@@ -192,6 +207,7 @@ BROKEN: Sequence[Broken] = [
     a_takedown_is_folded_before_the_pages_of_its_batch,
     a_standby_folds_what_is_not_committed,
     a_standby_passes_takedowns_over,
+    control_records_end_no_batch,
     a_damaged_checkpoint_is_restored,
     checkpoints_outlive_takedowns,
 ]

@@ -9,8 +9,8 @@ from neardup.errors import NeardupError
 from streams.pipeline.matcher import folded_to
 from streams.ports import Committed
 from streams.process.health import Health
-from streams.roles.match_start import stand_by
 from streams.roles.match_start_checks import MatcherPorts, StartOptions
+from streams.roles.standby import stand_by
 from tests.streams.scripted import ScriptedLog, Transactions
 from tests.streams.simulation.folder import Disk, Folder
 from tests.streams.simulation.matchers import Matchers
