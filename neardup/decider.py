@@ -145,7 +145,7 @@ class Decider:
     ] = 3
     # keys that a page is found by, for rules on tapes; the figures behind the choice: tests/measure/bench/README.md
     supershingles_posted: Annotated[int, (0, 8), Shapes.INDEX, "Small supershingles among the keys of a page"] = 8
-    blocks_posted: Annotated[int, (0, 6), Shapes.INDEX, "Blocks of the log-tf simhash among the keys of a page"] = 0
+    blocks_posted: Annotated[int, (0, 6), Shapes.INDEX, "Blocks of the log-tf simhash among the keys of a page"] = 2
     # the life of a URL; expiry happens at log positions (`streams.pipeline.batch_fold`)
     reclaim_days: Annotated[
         int, (0, 10_000), Shapes.CLUSTERS, "Days of log time within which a returning page reclaims its cluster; 0: off"

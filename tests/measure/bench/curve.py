@@ -49,7 +49,7 @@ class Choice(NamedTuple):
 
     width: int = 2
     supershingles: int = 8
-    blocks: int = 0
+    blocks: int = 2
     head: bool = True
     place: bool = True
 
@@ -88,6 +88,7 @@ def choices(functions: int) -> list[Choice]:
 RUNS = (
     DEFAULT,
     WIDER,
+    Choice(2, 8, 0),
     Choice(2, 6, 0),
     Choice(3, 8, 0),
     Choice(2, 4, 2),

@@ -7,7 +7,7 @@ from markupsafe import Markup
 from neardup.report.plots import HEIGHT, STANDALONE_STYLE, WIDTH, Axes, Series, compact, plot
 
 _Rows = Sequence[Mapping[str, str]]
-_DEFAULT = {"head": "1", "place": "1", "width": "2", "supershingles": "8", "blocks": "0"}
+_DEFAULT = {"head": "1", "place": "1", "width": "2", "supershingles": "8", "blocks": "2"}
 _TITLE = 22
 _LEGEND = 16
 _OVER = {"keys": "keys a page, with the digest's", "candidates": "candidates a page"}

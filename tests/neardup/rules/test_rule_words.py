@@ -22,7 +22,7 @@ DECIDER = Decider(scheme="0" * 32)
 
 
 def some_rulings(decider: Decider, many: int) -> Iterator[tuple[Pair, Ruling]]:
-    random = Random(decider.digest)
+    random = Random(f"{decider.rule} {decider.short_tokens}")  # other numbers draw no other pairs
     for _ in range(many):
         pair = some_pair(random)
         siblings = Siblings(random.choice((0, 1, 2)), random.choice((0, 1, 15, 16, 64)))
