@@ -172,7 +172,7 @@ class SourcePart(LocalSource):
 
     def _lines(self, rows: Lines, start: int | None) -> Iterator[tuple[int, bytes]]:
         if start is not None:
-            for at, line in rows.lines(start, self._part.stop):
+            for at, line in self._up_to_damage(rows.lines(start, self._part.stop)):
                 self.bytes_read = at
                 yield at, line
 

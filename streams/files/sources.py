@@ -18,7 +18,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import quote
 
 from neardup.errors import BadInput
@@ -40,6 +40,8 @@ from streams.formats.containment import contained, contained_reading
 from streams.formats.json import ROW, Fields
 from streams.formats.warc import CONTENT_SLACK_BYTES, WarcRecord, contained_page_of
 from streams.ports import SourcedPage
+
+T = TypeVar("T")
 
 #: Hexadecimal digits of a file's content that name it in the URLs of its ids.
 FILE_DIGITS = 16
@@ -365,15 +367,19 @@ class LocalSource:
         self.left_out[kind if known else _OTHER_KINDS] += count
 
     def _table(self, rows: Rows, position: int, stop: int | None = None) -> Iterator[tuple[Page, int]]:
+        for page, at in self._up_to_damage(rows.read(position, stop)):
+            self.bytes_read = rows.bytes_read
+            yield page, at
+        if stop is None:
+            self.bytes_read = self.bytes_total
+
+    def _up_to_damage(self, rows: Iterator[T]) -> Iterator[T]:
+        """Yields rows. Damage of the file ends them, and is a problem."""
         try:
-            for page, at in rows.read(position, stop):
-                self.bytes_read = rows.bytes_read
-                yield page, at
+            yield from rows
         except Damaged as damage:
             self.problems.append(UnreadablePart(self.record.path, damage.position, f"{damage}; the rest is not read"))
             self.damaged = True
-        if stop is None:
-            self.bytes_read = self.bytes_total
 
     def _folder(self, position: int, stop: int | None) -> Iterator[tuple[Page, int]]:
         root = Path(self.record.path)

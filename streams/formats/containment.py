@@ -7,7 +7,8 @@ reason. Any other exception is a defect: the page is rejected with the exception
 record and the line of code.
 
 These still stop the process: other errors of neardup (a store of bodies that is away, a broken invariant), OSError of a
-file that is read, MemoryError, and what is no `Exception` (KeyboardInterrupt).
+file that is read, MemoryError, and what is no `Exception` (KeyboardInterrupt). A damaged file is no defect: its reader
+reports the damage.
 """
 
 from collections.abc import Callable, Iterator
@@ -16,6 +17,7 @@ from traceback import extract_tb
 from typing import TypeVar
 
 from neardup.errors import BadPage, NeardupError
+from streams.formats.compressed import Damaged
 from streams.process import logs
 
 T = TypeVar("T")
@@ -40,11 +42,11 @@ def contained(decode: Callable[[], T], rejected: Callable[[str], T], **where: ob
 def contained_reading(items: Iterator[T], ended: Callable[[str], None], **where: object) -> Iterator[T]:
     """Yields the items of a reader. A defect of the reader ends them: `ended` gets the reason.
 
-    Raises what a reader raises on purpose: OSError and errors of neardup.
+    Raises what a reader raises on purpose: OSError, Damaged and errors of neardup.
     """
     try:
         yield from items
-    except (NeardupError, OSError, MemoryError):
+    except (NeardupError, OSError, MemoryError, Damaged):
         raise
     except Exception as error:  # noqa: BLE001 - a defect of any reader
         ended(f"{defect('the reader', error, where)}; the rest is not read")

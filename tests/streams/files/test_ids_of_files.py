@@ -1,5 +1,6 @@
 """Ids that belong to a file: which field they are in, which documents they name, and that none replaces another."""
 
+import gzip
 import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -30,8 +31,6 @@ def shell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captur
 def written(path: Path, rows: Iterable[Mapping[str, Any]]) -> Path:
     text = "".join(json.dumps(row) + "\n" for row in rows)
     if path.suffix == ".gz":
-        import gzip
-
         path.write_bytes(gzip.compress(text.encode()))
     elif path.suffix == ".parquet":
         duckdb = pytest.importorskip("duckdb")
@@ -382,3 +381,21 @@ def test_views_offer_the_documents_of_an_id(shell: Shell) -> None:
     found = url_pages.url(source, "shard-1.jsonl#3", source.decider)
     assert found is not None
     assert id_of(found["url"]) == "3"
+
+
+@pytest.mark.parametrize("threads", ["1", "2"])
+@pytest.mark.parametrize("name", ["a.jsonl.gz", "a.json"])
+def test_damage_of_a_corpus_is_a_problem_and_no_defect(
+    shell: Shell, name: str, threads: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    data = json.dumps(shard(0, 60)).encode()
+    if name == "a.jsonl.gz":
+        data = gzip.compress("".join(json.dumps(row) + "\n" for row in shard(0, 60)).encode())
+    (shell.folder / name).write_bytes(data[: len(data) // 2])
+    ended = shell("scan", name, "--memory", "--json", "--threads", threads)
+    assert ended.code == 3, ended.err
+    (problem,) = json.loads(ended.out)["problems"]
+    assert problem.endswith("the rest is not read")
+    assert "failed with" not in problem
+    assert [record.message for record in caplog.records if record.levelname == "ERROR"] == []
+    assert "defect" not in ended.err

@@ -21,6 +21,7 @@ from streams.formats import json as json_format
 from streams.formats import parquet, raw, warc
 from streams.formats.bodies import Bodies
 from streams.formats.codecs import Codec, fetch_time
+from streams.formats.compressed import Damaged
 from streams.formats.containment import contained, contained_reading
 from streams.formats.parquet import parquet_of_lines
 from streams.pipeline import sketching
@@ -91,6 +92,8 @@ def test_contained_reading_ends_at_a_defect_and_keeps_errors_of_the_file() -> No
     assert ends == ["the reader failed with KeyError; the rest is not read"]
     with pytest.raises(OSError, match="gone"):
         list(contained_reading(items(OSError("gone")), ends.append))
+    with pytest.raises(Damaged, match="cut"):
+        list(contained_reading(items(Damaged(3, "cut")), ends.append))
 
 
 # ---- codecs of the topic --------------------------------------------------------------------------------------------
