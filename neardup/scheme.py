@@ -110,7 +110,11 @@ class Scheme:
             OtherVersion: if this program does not know a parameter of the text.
             ValueError: if the JSON or a field is invalid.
         """
-        return cls(**read(cls, json.loads(text), where))
+        values = read(cls, json.loads(text), where)
+        try:
+            return cls(**values)
+        except BadInput as error:
+            raise ValueError(str(error)) from error
 
     def constants(self, what: str, count: int) -> npt.NDArray[np.uint64]:
         """Return pseudo-random words for one use, uint64[count].

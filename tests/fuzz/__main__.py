@@ -10,6 +10,7 @@ tests/fuzz/found/TARGET, where `make test` plays it.
 import argparse
 import os
 import random
+import re
 import subprocess
 import sys
 import time
@@ -24,6 +25,7 @@ BYTES_MAX, BYTES_MAX_IN_PYTHON = 4_096, 300
 #: One input that takes longer is a finding; as Python, kernels are some hundred times slower.
 SECONDS_MAX, SECONDS_MAX_IN_PYTHON = 5, 60
 MEGABYTES_MAX = 2_048
+_KERNEL = re.compile(r"^@\w*kernel\b", re.MULTILINE)
 
 
 def search(target: str) -> None:
@@ -33,9 +35,7 @@ def search(target: str) -> None:
     except ImportError:
         return search_without(target, sys.argv[1:])
 
-    # What is compiled bears no probes.
-    kernels = [f"neardup.kernels.{path.stem}" for path in (ROOT / "neardup" / "kernels").glob("*.py")]
-    compiled = [] if os.environ.get("NUMBA_DISABLE_JIT") else kernels
+    compiled = [] if os.environ.get("NUMBA_DISABLE_JIT") else modules_of_kernels()
     with atheris.instrument_imports(include=["neardup", "streams"], exclude=compiled, enable_loader_override=False):
         from tests.fuzz.seeds import SEEDS
         from tests.fuzz.targets import TARGETS
@@ -44,6 +44,12 @@ def search(target: str) -> None:
     atheris.Setup(sys.argv, TARGETS[target])
     atheris.Fuzz()
     return None
+
+
+def modules_of_kernels() -> list[str]:
+    """The modules with compiled functions, which bear no probes."""
+    files = (path for path in (ROOT / "neardup").rglob("*.py") if _KERNEL.search(path.read_text()))
+    return [".".join(path.relative_to(ROOT).with_suffix("").parts) for path in sorted(files)]
 
 
 def search_without(target: str, arguments: Sequence[str]) -> None:

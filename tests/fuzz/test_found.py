@@ -3,13 +3,18 @@
 `make fuzz` searches on. A folder a target below `found/`; a file's name says what it was.
 """
 
+import importlib
 import random
+import sys
 from collections.abc import Callable
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
+from numba.core.dispatcher import Dispatcher
 
+from tests.fuzz.__main__ import modules_of_kernels
 from tests.fuzz.mutating import changed, search
 from tests.fuzz.seeds import SEEDS
 from tests.fuzz.targets import TARGETS
@@ -34,6 +39,24 @@ def test_seeds_and_damaged_ones(name: str) -> None:
     chance, seeds = random.Random(name), SEEDS[name]()
     for data in (*seeds, *(changed(seeds, chance) for _ in range(MUTANTS))):
         TARGETS[name](data)
+
+
+def test_modules_of_kernels_are_those_with_compiled_functions() -> None:
+    found = modules_of_kernels()
+    assert {"neardup.kernels.html", "neardup.matching.kernels.walk", "neardup.rules.verified"} <= set(found)
+    compiled = [
+        name
+        for name in found
+        if any(isinstance(each, Dispatcher) for each in vars(importlib.import_module(name)).values())
+    ]
+    assert compiled == found
+    others = {name for name, module in sys.modules.items() if name.startswith("neardup.") and _defines_kernels(module)}
+    assert others <= set(found)
+
+
+def _defines_kernels(module: ModuleType) -> bool:
+    functions = (each.py_func for each in vars(module).values() if isinstance(each, Dispatcher))
+    return any(function.__module__ == module.__name__ for function in functions)
 
 
 def breaking(depth: int) -> Callable[[bytes], None]:
