@@ -6,7 +6,7 @@ import sys
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -52,7 +52,9 @@ def batch(number: int, size: int = 3) -> list[tuple[bytes, bytes]]:
 def committed_values(connection: Connection, names: Topics) -> list[bytes]:
     """All verdicts that a consumer of committed records gets, in order within each partition."""
     reader = TopicReader(connection, names.verdicts, committed_only=True)
-    ends = reader.ends()
+    # A commit returns before its markers are written, and the end of what is committed stands before open transactions.
+    ends = Admin(connection).offsets(reader.topic, "latest")
+    eventually(lambda: reader.ends() == ends, "the end of all transactions")
     reader.assign(reader.first_offsets())
     values: list[bytes] = []
 
@@ -63,6 +65,12 @@ def committed_values(connection: Connection, names: Topics) -> list[bytes]:
     eventually(read_on, "the end of the verdicts")
     reader.close()
     return values
+
+
+def written(connection: Connection, names: Topics) -> list[tuple[int | None, bytes | None]]:
+    """Offset and value of each record of one partition, of aborted transactions, too."""
+    with closing(TopicReader(connection, names.verdicts, committed_only=False)) as reader:
+        return [(record.offset(), record.value()) for record in reader.to_end()]
 
 
 def values_of(*batches: list[tuple[bytes, bytes]]) -> list[bytes]:
@@ -367,7 +375,8 @@ def test_records_that_arrive_late_are_no_part_of_a_later_transaction(own_broker:
     after = again(verdicts, Connection(own_broker.bootstrap), names)
     assert after.committed() == Committed(1, NOWHERE)
     after.commit(batch(1), 2)
-    assert sorted(committed_values(connection, names)) == values_of(batch(0), batch(1))
+    found = committed_values(connection, names)
+    assert sorted(found) == values_of(batch(0), batch(1)), f"of the written records {written(connection, names)}"
     after.close()
 
 
