@@ -35,7 +35,7 @@ NO_SHARDS = (
     "one), and cut over (neardup generation cutover NAME); of a scan: scan the files again into another directory"
 )
 #: The newest version of the rules that this program knows.
-RULE_VERSION = 1
+RULE_VERSION = 2
 
 
 class Shapes(Enum):

@@ -8,6 +8,18 @@ from neardup.rules.records import DeciderRow, PairRow
 
 
 @rule_kernel
+def common_words(pair: PairRow) -> float:
+    """|LCS| of the tapes of the whole texts: LJ = |LCS| / (|A| + |B| - |LCS|), solved for it."""
+    return float(pair.tape_score * (pair.tape_a + pair.tape_b) / (1.0 + pair.tape_score))
+
+
+@rule_kernel
+def contained_share(pair: PairRow) -> float:
+    """How much of the shorter text is in the longer one, in its order: |LCS| / min(|A|, |B|) of the tapes, 0 to 1."""
+    return float(min(1.0, common_words(pair) / max(1.0, min(pair.tape_a, pair.tape_b))))
+
+
+@rule_kernel
 def is_noise(pair: PairRow, decider: DeciderRow) -> bool:
     """Whether the texts differ in few places and few tokens: stamps, counters, a user name."""
     most = decider.noise_gaps_max

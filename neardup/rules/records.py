@@ -56,7 +56,10 @@ _NUMBERS = tuple(name for name, number in numbers().items() if number.kind in (i
 #: The numbers of a decider. rule: position in `RULE_NAMES`. left_out: steps that are left out, as bits by position.
 #: tells_equal_pages: as of `neardup.rules.base.Rule`.
 DECIDER = _records(
-    [*((name, "f8") for name in _NUMBERS), *((name, "i8") for name in ("rule", "left_out", "tells_equal_pages"))]
+    [
+        *((name, "f8") for name in _NUMBERS),
+        *((name, "i8") for name in ("rule", "rule_version", "left_out", "tells_equal_pages")),
+    ]
 )
 #: The numbers that are set for a site: 0 where none is. start, end: its name in `RuleTables.names`. raised: row of
 #: `RuleTables.numbers` with its tape_min.
@@ -129,4 +132,4 @@ def siblings_array(siblings: Siblings) -> np.ndarray:
 def decider_numbers(decider: Decider, rule: int, left_out: int, tells_equal_pages: bool) -> np.ndarray:
     """The numbers of a decider as DECIDER[1]."""
     values = (float(getattr(decider, name)) for name in _NUMBERS)
-    return np.array([(*values, rule, left_out, tells_equal_pages)], DECIDER)
+    return np.array([(*values, rule, decider.rule_version, left_out, tells_equal_pages)], DECIDER)

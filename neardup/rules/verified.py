@@ -22,7 +22,7 @@ from neardup.rules.base import (
     rule_kernel,
     score_and_demand,
 )
-from neardup.rules.differences import is_noise, is_stamp, same_but_own_urls
+from neardup.rules.differences import common_words, contained_share, is_noise, is_stamp, same_but_own_urls
 from neardup.rules.key_families import KeyFamily
 from neardup.rules.records import BY, DeciderRow, PairRow, RulingRow, SiblingsRow
 
@@ -31,6 +31,11 @@ _RECORD, _PATH, _SIBLINGS, _ELSEWHERE = (BY.index(name) for name in ("record", "
 _LENGTH, _ADDED, _RENAMED = BY.index("length"), BY.index("added"), BY.index("renamed")
 #: What makes duplicates of two texts: neither whole texts nor main contents, whole texts, or main contents.
 _NEITHER, _WHOLE, _CONTENT = 0, 1, 2
+#: Version of the rules since which main contents decide on one site only if most of the shorter page is in the other.
+_CONTAINED_SINCE = 2
+#: Share of the shorter page that must be in the other one then. No number of the decider: one that asks for a closer
+#: match raises what whole texts need, and main contents are there for pages that fail it.
+_CONTAINED_MIN = 0.85
 
 
 # ---- names ---------------------------------------------------------------------------------------------------------
@@ -208,25 +213,37 @@ def _elsewhere(pair: PairRow, siblings: SiblingsRow, decider: DeciderRow, out: R
 
 
 @rule_kernel
-def _alike(pair: PairRow, decider: DeciderRow) -> int:
+def _alike(pair: PairRow, siblings: SiblingsRow, decider: DeciderRow) -> int:
     """What makes duplicates of the texts, whatever else keeps the pages apart: _WHOLE, _CONTENT or _NEITHER."""
     texts = tape.compare_texts(pair, decider, _is_doubtful(pair))
     if texts == tape.ALIKE:
         return _WHOLE
     if texts == tape.DEMANDING:
         return _NEITHER
-    return _CONTENT if _has_comparable_contents(pair) and tape.contents_agree(pair, decider) else _NEITHER
+    comparable = _has_comparable_contents(pair, siblings, decider)
+    return _CONTENT if comparable and tape.contents_agree(pair, decider) else _NEITHER
 
 
 @rule_kernel
-def _has_comparable_contents(pair: PairRow) -> bool:
-    """Whether main contents may decide. On one site they do only for pages of one name or one address."""
-    return bool(pair.same_site == 0 or pair.same_naming != 0 or _one_address(pair))
+def _has_comparable_contents(pair: PairRow, siblings: SiblingsRow, decider: DeciderRow) -> bool:
+    """Whether main contents may decide. On one site they do only for pages of one name or one address.
+
+    There most of the shorter page must be in the other, too: a small main content, or one of links, is often that of
+    two pages of a template. A template that was made anew leaves less of the page, but equal ends of the URLs.
+    """
+    if pair.same_site == 0:
+        return True
+    if not (pair.same_naming != 0 or _one_address(pair)):
+        return False
+    if decider.rule_version < _CONTAINED_SINCE or contained_share(pair) >= _CONTAINED_MIN:
+        return True
+    few = siblings.others + siblings.alike <= 1
+    return bool(pair.same_tail != 0 and pair.records != 1 and few)
 
 
 @rule_kernel
 def _added(pair: PairRow, siblings: SiblingsRow, decider: DeciderRow, out: RulingRow) -> bool:
-    texts = _alike(pair, decider)
+    texts = _alike(pair, siblings, decider)
     # an article under another title is no repeat, however long the page
     if texts == _NEITHER or _titles_differ(pair, decider):
         return False
@@ -256,9 +273,8 @@ def _share_added(pair: PairRow) -> float:
     |A| and |B| are the lengths of the tapes, or the numbers of tokens if the share is greater with these. A tape holds
     at most 8 occurrences of a token, so a keyword that is repeated 100 times adds little to it.
     """
-    common = pair.tape_score * (pair.tape_a + pair.tape_b) / (1.0 + pair.tape_score)
     longer = max(pair.tape_b / max(1.0, pair.tape_a), pair.tokens_b / max(1.0, pair.tokens_a))
-    return float(longer - min(1.0, common / max(1.0, pair.tape_a)))
+    return float(longer - min(1.0, common_words(pair) / max(1.0, pair.tape_a)))
 
 
 @rule_kernel
@@ -266,7 +282,7 @@ def _syndicated(pair: PairRow, siblings: SiblingsRow, decider: DeciderRow, out: 
     if not syndicated.holds(pair, decider):
         return False
     # Under one title, texts that are alike make more of the pair.
-    if not _titles_differ(pair, decider) and _alike(pair, decider) != _NEITHER:
+    if not _titles_differ(pair, decider) and _alike(pair, siblings, decider) != _NEITHER:
         return False
     return syndicated.accept_article(pair, decider, out)
 
@@ -281,7 +297,7 @@ def _tape(pair: PairRow, siblings: SiblingsRow, decider: DeciderRow, out: Ruling
 
 @rule_kernel
 def _content(pair: PairRow, siblings: SiblingsRow, decider: DeciderRow, out: RulingRow) -> bool:
-    return _has_comparable_contents(pair) and tape.by_content(pair, decider, out)
+    return _has_comparable_contents(pair, siblings, decider) and tape.by_content(pair, decider, out)
 
 
 STEPS = (
@@ -355,7 +371,8 @@ STEPS = (
     Step(
         "content",
         _content,
-        "Main contents that agree in `content_tape_min` (74%) are the same content; on one site only under one name.",
+        "Main contents that agree in `content_tape_min` (74%) are the same content; on one site only under one name, "
+        "and if 85% of the shorter page is in the other one.",
         tape.CONTENT_REFUSALS,
     ),
     tape.UNLIKE,

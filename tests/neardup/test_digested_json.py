@@ -112,7 +112,7 @@ def test_every_number_tells_deciders_apart() -> None:
     ("change", "expected"),
     [
         ({"echo_min": 3, "echo": 4}, "does not know echo, echo_min"),
-        ({"rule_version": 2}, "does not know version 2 of the rules"),
+        ({"rule_version": 3}, "does not know version 3 of the rules"),
         ({"rule": "echo"}, "does not know rule 'echo'"),
         ({"sites": {"a.org": {"never_merge": False, "tape_min": None, "quota": 3}}}, "does not know quota"),
     ],

@@ -162,7 +162,7 @@ def syndicated(pair, decider, siblings):
     if title_holds(pair, decider):
         return ruling
     whole = near(pair, decider)
-    if accepts(whole or main_content(pair, decider)) or siblings_veto(pair, decider, siblings) is not None:
+    if accepts(whole or main_content(pair, decider, siblings)) or siblings_veto(pair, decider, siblings) is not None:
         return None
     return ruling
 
@@ -239,21 +239,30 @@ def near(pair, decider):
     return ruling
 
 
-def main_content(pair, decider):
+def main_content(pair, decider, siblings):
     if pair.same_site and not (pair.same_naming or one_address(pair)):
         return None
+    if pair.same_site and decider.rule_version >= 2 and contained(pair) < 0.85:
+        pages = siblings.others + siblings.alike
+        if pages > 1 or not pair.same_tail or pair.records == 1:
+            return None
     return by_content(pair, decider)
+
+
+def contained(pair):
+    common = pair.tape_score * (pair.tape_a + pair.tape_b) / (1.0 + pair.tape_score)
+    return min(1.0, common / max(1, min(pair.tape_a, pair.tape_b)))
 
 
 def accepts(ruling):
     return ruling is not None and ruling[0] is not None
 
 
-def added(pair, decider):
+def added(pair, decider, siblings):
     whole = near(pair, decider)
     if whole is None:
         long = padded(pair.content_tokens_a, pair.content_tokens_b, decider)
-        return veto("length", pair, decider) if long and accepts(main_content(pair, decider)) else None
+        return veto("length", pair, decider) if long and accepts(main_content(pair, decider, siblings)) else None
     if not accepts(whole):
         return None
     if padded(pair.tokens_a, pair.tokens_b, decider):
@@ -280,9 +289,9 @@ def default_rule(pair, decider, siblings):
         or path(pair, decider)
         or siblings_veto(pair, decider, siblings)
         or elsewhere(pair, decider)
-        or added(pair, decider)
+        or added(pair, decider, siblings)
         or near(pair, decider)
-        or main_content(pair, decider)
+        or main_content(pair, decider, siblings)
         or unlike(pair, decider)
     )
 

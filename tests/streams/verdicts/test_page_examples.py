@@ -134,6 +134,12 @@ STEPS = (
         "A has 70 lines of two words after the text",
     ),
     Example(
+        "content",
+        side("a.example/gauge?day=1", "A gauge", TEXT, *(words(2, 600 + 3 * n) for n in range(70))),
+        side("a.example/gauge?day=2", "A gauge", TEXT, *(words(2, 900 + 3 * n) for n in range(70))),
+        "each has 70 lines of two words of its own after the text",
+    ),
+    Example(
         "unlike",
         side("a.example/story", "A story", TEXT),
         side("a.example/story?p=2", "A story", replaced(TEXT, 40)),
