@@ -7,7 +7,7 @@ linear time.
 
 import numpy as np
 
-from neardup.kernels import lean_kernel
+from neardup.kernels import inlined_kernel, lean_kernel
 from neardup.kernels.unicode_points import (
     CLASS_MASK,
     CLASS_SHIFT,
@@ -30,6 +30,10 @@ CLUSTER_POINTS = 32
 #: A cluster of so many code points takes no further vowel of Hangul or of Indic scripts: it begins the next one.
 _SECONDS_MAX = 8
 _FACTOR, _BITS, _SLOT_SHIFT = U64(0x9E3779B97F4A7C15), U64(21), U64(53)
+#: First bytes in UTF-8 of the characters beyond ASCII that have a rank or are not shown; bit i is byte C0 + i. Of those
+#: with C2, none follows the soft hyphen.
+_JOINING = U64(0x0009_840F_BBC4_3004)
+_C2, _SOFT_HYPHEN = 0xC2, 0xAD
 # Hangul syllables (The Unicode Standard, section 3.12): leading consonants, vowels, trailing consonants.
 _L, _V, _T, _S = 0x1100, 0x1161, 0x11A7, 0xAC00
 _LS, _VS, _TS = 19, 21, 28
@@ -67,6 +71,19 @@ def parts_of(whole, points):
     return np.int64(-1), np.int64(0)
 
 
+@inlined_kernel
+def may_join(text, at, n_text):
+    """Whether the first bytes of text[at:n_text] allow `has_mark` to be true; it is false behind most letters."""
+    if at >= n_text:
+        return False
+    c = np.int64(text[U64(at)])
+    if c < 0x80:
+        return c == 4 or c == 5 or c == 0x7F
+    if c == _C2:
+        return at + 1 < n_text and np.int64(text[U64(at + 1)]) <= _SOFT_HYPHEN
+    return c > _C2 and _JOINING >> U64(c & 63) & U64(1) != U64(0)
+
+
 @lean_kernel
 def has_mark(text, at, n_text, points):
     """Whether text[at:n_text] begins with what may compose with the character before it.
@@ -80,7 +97,7 @@ def has_mark(text, at, n_text, points):
                 return False
             at += 1
             continue
-        if c >= 0xE4 and c <= 0xE9:  # Han
+        if not may_join(text, at, n_text):
             return False
         point, length = decode_point(text, at, n_text)
         entry = entry_of(point, points)

@@ -3,7 +3,7 @@
 import numpy as np
 
 from neardup.kernels import lean_kernel
-from neardup.kernels.composition import compose, has_mark
+from neardup.kernels.composition import compose, has_mark, may_join
 from neardup.kernels.unicode_points import (
     CLASS_MASK,
     CLASS_SHIFT,
@@ -104,9 +104,6 @@ def code_points(
             link ^= 1
             at += 1
             continue
-        place = max(at, spread) - shift
-        tag = IN_TITLE if place >= title_start and place < title_end else 0
-        tag |= IN_LINK if link else 0
         point, length = decode_point(text, at, n_text)
         entry = entry_of(point, points)
         kind = entry >> CLASS_SHIFT & CLASS_MASK
@@ -129,7 +126,12 @@ def code_points(
         elif run == NONE and entry >> RANK_SHIFT != 0 and entry >> RANK_SHIFT != SECOND:
             at += length  # a mark without a letter
             continue
-        elif kind != NONE and (kind == FOLD or (at > spread and has_mark(text, at + length, n_text, points))):
+        elif kind == FOLD or (
+            kind != NONE
+            and at > spread
+            and may_join(text, at + length, n_text)  # spares most letters the call
+            and has_mark(text, at + length, n_text, points)
+        ):
             begin, end, many = at, at + length, np.int64(0)
             size = np.int64(points[lower]) if kind == FOLD else np.int64(0)
             if at > spread and (kind != FOLD or has_mark(text, end, n_text, points)):
@@ -152,6 +154,11 @@ def code_points(
                 write = run_start if run != NONE else begin
             spread += moved
             continue
+        tag = np.int64(0)
+        if kind != run or kind > WORD:
+            place = max(at, spread) - shift
+            tag = IN_LINK if link else np.int64(0)
+            tag |= IN_TITLE if place >= title_start and place < title_end else 0
         if kind != run:
             if run == WORD:
                 tag_all = run_tag | digit_flags(count, digits)

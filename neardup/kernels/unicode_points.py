@@ -2,7 +2,9 @@
 
 import numpy as np
 
-from neardup.kernels import lean_kernel
+from neardup.kernels import inlined_kernel, lean_kernel
+
+U64 = np.uint64
 
 # Bits of a table entry and classes: see neardup/text/unicode.
 POINT_MASK = 0x1FFFFF
@@ -15,10 +17,11 @@ PAIR_SLOTS, PAIRS = 2048, 8704
 WHOLES = PAIRS + 3 * PAIR_SLOTS
 
 
-@lean_kernel
+@inlined_kernel
 def decode_point(text, at, end):
     """(code point, length) of the UTF-8 sequence at text[at]; (-1, 1) where it is malformed."""
-    a = np.int64(text[at])
+    i = U64(at)  # an index without a sign needs no test for one
+    a = np.int64(text[i])
     bad = np.int64(-1)
     if a < 0x80:
         return a, 1
@@ -26,14 +29,14 @@ def decode_point(text, at, end):
         return bad, 1
     if at + 1 >= end:
         return bad, 1
-    b = np.int64(text[at + 1])
+    b = np.int64(text[i + U64(1)])
     if b & 0xC0 != 0x80:
         return bad, 1
     if a < 0xE0:
         return (a & 31) << 6 | (b & 63), 2
     if at + 2 >= end:
         return bad, 1
-    c = np.int64(text[at + 2])
+    c = np.int64(text[i + U64(2)])
     if c & 0xC0 != 0x80:
         return bad, 1
     if a < 0xF0:
@@ -43,7 +46,7 @@ def decode_point(text, at, end):
         return point, 3
     if at + 3 >= end:
         return bad, 1
-    d = np.int64(text[at + 3])
+    d = np.int64(text[i + U64(3)])
     if d & 0xC0 != 0x80:
         return bad, 1
     point = (a & 7) << 18 | (b & 63) << 12 | (c & 63) << 6 | (d & 63)
@@ -80,4 +83,7 @@ def entry_of(point, points):
     """Table entry of a code point, 0 for -1."""
     if point < 0:
         return np.int64(0)
-    return np.int64(points[np.int64(points[point >> 7]) + (point & 127)])
+    if point < 128:
+        return np.int64(points[U64(points[0]) + U64(point)])
+    block = U64(points[U64(point) >> U64(7)])
+    return np.int64(points[block + U64(point & 127)])

@@ -7,11 +7,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from neardup.kernels.composition import CLUSTER_POINTS
+from neardup.kernels.composition import CLUSTER_POINTS, may_join
 from neardup.kernels.fingerprint import KEY_WORDS
 from neardup.kernels.html import text_bytes_needed
 from neardup.kernels.tokens import tokenise, tokens_needed
 from neardup.scheme import Scheme
+from neardup.text import unicode
 from neardup.text.one_page_html import extract_page
 from neardup.text.one_page_tokens import ALL_DIGITS, ANY_DIGIT, IN_LINK, IN_TITLE, TERM, tables, tokens_of, words
 from tests.neardup.hostile import EXAMPLES, needs_jit
@@ -54,6 +55,21 @@ def test_words_do_not_depend_on_their_place(text, shift):
 @given(st.binary(max_size=150))
 def test_broken_utf8_separates(data):
     assert words(data, mode=1) == oracle.words_of_text(data.decode("utf-8", "replace"))
+
+
+def test_may_join_passes_each_mark_and_no_other_first_byte():
+    table, joining = unicode.table(), {4: 2, 5: 2, 0x7F: 2}
+    for point in (*range(0x80, 0xD800), *range(0xE000, unicode.CODE_POINTS)):
+        entry = int(table[int(table[point >> 7]) + (point & 127)])
+        if entry >> unicode.CLASS_SHIFT & 15 == unicode.IGNORED or entry >> unicode.RANK_SHIFT:
+            first, second, *_ = chr(point).encode()
+            joining[first] = max(second, joining.get(first, 0))  # the last that may follow the first byte
+    for first in range(256):
+        last = joining.get(first, 0) if first == 0xC2 else 255
+        for second in (0x80, last, min(last + 1, 255)):
+            text = np.array([first, second], np.uint8)
+            assert may_join(text, 0, 2) == (first in joining and second <= last), (first, second)
+    assert not may_join(np.array([0xCC], np.uint8), 1, 1)
 
 
 @pytest.mark.parametrize(
