@@ -21,7 +21,6 @@ from neardup.matching.outcome import (
     compared_pages,
     traces,
 )
-from neardup.matching.verdict_columns import verdicts_of
 
 __all__ = ["Candidate", "Check", "ComparedPage", "Outcome", "Trace", "fold"]
 
@@ -52,7 +51,7 @@ def fold(
     pages = Pages(batch)
     walk = Walk(pages, store, decider, emit=emit, trace=trace is not None, threads=threads)
     walk.judge()
-    verdicts = BatchVerdicts(verdicts_of(walk.columns(pages.ids), decider) if emit else ())
+    verdicts = BatchVerdicts(walk.columns(pages.ids), decider) if emit else BatchVerdicts()
     outcome = Outcome(verdicts, walk.writes(), hot_turned=walk.turned(), effort=(walk.rounds, walk.read))
     searches = walk.found().searches
     outcome.scored, outcome.cut = int(searches["many"].sum()), int(searches["cut"].sum())
@@ -63,5 +62,5 @@ def fold(
     if keep_compared:
         outcome.compared = compared_pages(walk, pages)
     if trace is not None:
-        traces(walk, pages, decider, verdicts, trace)
+        traces(walk, pages, decider, trace)
     return outcome

@@ -16,10 +16,10 @@ import numpy as np
 from neardup.decider import Decider, Shapes, shaping
 from neardup.errors import BadInput
 from neardup.matching.outcome import ComparedPage, Scored
-from neardup.matching.verdict_columns import place_of
 from neardup.rules import RULES, Ruling, rule_of
 from neardup.rules.base import ruling_of
 from neardup.rules.posted_keys import counts_siblings
+from neardup.sketch.header import Header
 from neardup.verdict import Disagreement, Kind
 
 AUDIT_VERSION = 1
@@ -171,8 +171,8 @@ class Auditor:
             "version": AUDIT_VERSION,
             "audit": "pair",
             "sample": sample,
-            "a": place_of(scored.page_id, one.headers[at]),
-            "b": place_of(one.page_id, one.header),
+            "a": _place(scored.page_id, one.headers[at]),
+            "b": _place(one.page_id, one.header),
             "pair": {name: _rounded(value) for name, value in scored.pair._asdict().items()},
             "live": {"rule": self.live.rule, "decider": self.live.digest, **_ruling(scored, one.choice.best)},
         }
@@ -211,6 +211,11 @@ def _rank(page_id: int) -> int:
     """Computes a hash of 64 bits."""
     digest = hashlib.blake2b(page_id.to_bytes(8, "big"), digest_size=8, person=b"neardup-audit").digest()
     return int.from_bytes(digest, "big")
+
+
+def _place(page_id: int, header: Header) -> dict[str, Any]:
+    """The coordinates by which a page can be found and read again."""
+    return {"page_id": page_id, "url": header.url, "fetched_at": header.fetched_at, "coordinates": header.coordinates}
 
 
 def _ruling(one: Scored, best: Scored | None) -> dict[str, Any]:

@@ -6,8 +6,8 @@ from importlib import resources
 from typing import Any
 
 import orjson
-from msgspec import Struct
-from msgspec.json import Encoder
+from msgspec import Struct, convert
+from msgspec.json import Decoder, Encoder
 
 #: Version of the verdict's JSON. Fields are only ever added within one version.
 VERDICT_VERSION = 1
@@ -52,7 +52,7 @@ class Disagreement(StrEnum):
     OTHER_CONTENT = "other_content"
 
 
-class Coordinates(Struct):
+class Coordinates(Struct, gc=False):
     """Where a page was read."""
 
     #: 32 hex digits: the id of a topic, or the digest of a file.
@@ -65,7 +65,7 @@ class Coordinates(Struct):
     position: int = 0
 
 
-class Representative(Struct, kw_only=True):
+class Representative(Struct, kw_only=True, gc=False):
     """The page that represents a cluster: the first page, against which the duplicates were verified."""
 
     #: Position of the page in the log.
@@ -81,7 +81,8 @@ class Representative(Struct, kw_only=True):
 class Verdict(Struct, kw_only=True, omit_defaults=True, tag_field="version", tag=VERDICT_VERSION):
     """One verdict. `(page_id, n)` identifies it.
 
-    The order of the fields is that of the JSON; a field with its default is left out of it.
+    The order of the fields is that of the JSON; a field with its default is left out of it. A kernel writes the JSON
+    (`neardup.matching.kernels.lines`), and verdicts are decoded from it.
 
     `n` is 0 for the page's own verdict. From 1 on it counts the verdicts on other pages that the page, or a takedown
     of an operator, causes: `promoted`; `gone` of a takedown (`neardup forget`); and `exact_duplicate` or
@@ -121,6 +122,20 @@ class Verdict(Struct, kw_only=True, omit_defaults=True, tag_field="version", tag
     log: str | None = None  # the log that page ids are positions of; None: that of the state directory
     generation: str | None = None  # the generation that judged; None if it has no name
 
+    @classmethod
+    def from_json(cls, line: bytes) -> "Verdict":
+        """Return the verdict of a line. The line is valid: the bytes of `to_json` or of a kernel."""
+        made = _decode(line)
+        if standing := made.standing:
+            standing["verdict"] = Kind(standing["verdict"])
+            if "representative" in standing:
+                standing["representative"] = convert(standing["representative"], Representative)
+        for name in PLACES_OF_EVIDENCE:
+            if name in made.evidence:
+                place = made.evidence[name]
+                place["coordinates"] = convert(place["coordinates"], Coordinates)
+        return made
+
     def to_json(self) -> bytes:
         """Return the verdict as one line of JSON without newline: fields in a fixed order, without empty fields."""
         return _encode(self)
@@ -141,6 +156,10 @@ class Verdict(Struct, kw_only=True, omit_defaults=True, tag_field="version", tag
         rows = "".join(f"<tr><th>{_cell(name)}</th><td>{_cell(value)}</td></tr>" for name, value in shown.items())
         return f"<table>{rows}</table>"
 
+
+#: Fields of the evidence that name a page, with its coordinates.
+PLACES_OF_EVIDENCE = ("nearest", "holder", "reclaimed")
+_decode = Decoder(Verdict).decode
 
 #: The fields of a verdict that a notebook shows.
 _SHOWN = (

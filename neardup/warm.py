@@ -36,7 +36,7 @@ from neardup.kernels.spans import hash_spans
 from neardup.kernels.tokens import tokenise
 from neardup.kernels.urls import find_hosts
 from neardup.matching import kernels as matching
-from neardup.matching.kernels import removal, walk
+from neardup.matching.kernels import lines, removal, walk
 from neardup.matching.takedown_and_expiry import expire
 from neardup.page import Page
 from neardup.pairs.scoring import numbers_of
@@ -63,6 +63,7 @@ _SECONDS: Mapping[Need, Mapping[Any, float]] = {
         walk.walk: 21.7,
         removal.remove: 2.4,
         removal.promotions: 1.2,
+        lines.write_lines: 3.0,
     },
 }
 #: Processor seconds of the imports of the second process.
@@ -154,7 +155,9 @@ def _judge(records: Sequence[bytes]) -> None:
     """Judges pages: one founds a cluster, one is like it, one is equal, the first one goes; then all expire."""
     store, decider = MemoryStore(), Decider(Scheme(seed=1).digest)
     for number, record in enumerate(records, 1):
-        store.write(fold([(number, record)], store, decider).writes)
+        outcome = fold([(number, record)], store, decider)
+        outcome.verdicts.lines()
+        store.write(outcome.writes)
     expire(Layered(store), decider, after=b"", rows=len(records), before=1 << 62, cause=len(records) + 1, first=0)
 
 

@@ -12,6 +12,7 @@ from neardup.index.column_families import Family
 from neardup.matching.batch import Found, Walk
 from neardup.matching.batch_records import Pages
 from neardup.matching.batch_verdicts import BatchVerdicts
+from neardup.matching.verdict_columns import Form
 from neardup.pairs.pair import Pair
 from neardup.pairs.scoring import pairs_of
 from neardup.rules import Ruling
@@ -143,7 +144,7 @@ def _choice(found: Found, search: np.ndarray) -> CandidateChoice:
     return CandidateChoice(scored, scored[best - places.start] if best >= 0 else None, bool(search["cut"]), siblings)
 
 
-def traces(walk: Walk, pages: Pages, decider: Decider, verdicts: BatchVerdicts, trace: Callable[[Trace], None]) -> None:
+def traces(walk: Walk, pages: Pages, decider: Decider, trace: Callable[[Trace], None]) -> None:
     """Calls a function with the comparisons of each page of a batch, in order."""
     found, families = walk.found(), families_of(decider)
     searches = {int(search["i"]): search for search in found.searches}
@@ -153,7 +154,9 @@ def traces(walk: Walk, pages: Pages, decider: Decider, verdicts: BatchVerdicts, 
         of = "founding" if check["of_founding"] else "previous"
         one = Check(of, int(check["page"]), pair, ruling_of(ruling), bool(check["held"]))
         checks.setdefault(int(check["i"]), []).append(one)
-    holders = {one.page_id: one.evidence["holder"]["page_id"] for one in verdicts if "holder" in one.evidence}
+    rows = walk.columns(pages.ids).rows
+    rows = rows[(rows["form"] == Form.DIGEST) & (rows["n"] == 0)]
+    holders = dict(zip(pages.ids[rows["i"]].tolist(), rows["other"].tolist(), strict=True))
     for i, page_id in enumerate(pages.page_ids):
         search = searches.get(i)
         compared = []

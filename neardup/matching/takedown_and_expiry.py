@@ -19,10 +19,11 @@ from neardup.index.layered import Layered
 from neardup.index.rows import UrlRow, decode_url, seen_of
 from neardup.matching.batch import Walk
 from neardup.matching.batch_records import Pages
-from neardup.matching.verdict_columns import verdicts_of
+from neardup.matching.batch_verdicts import BatchVerdicts
+from neardup.matching.verdict_columns import KINDS, VerdictColumns, blank
 from neardup.sketch.header import Header
 from neardup.sketch.takedown_hashes import Named, Takedown
-from neardup.verdict import TAKEN_DOWN, Kind, Verdict
+from neardup.verdict import Kind
 
 #: Number of pages that are removed together: their rows and those of the next representatives are in memory.
 _TOGETHER = 512
@@ -41,7 +42,7 @@ class Removed:
     live: int = 0
     promoted: int = 0
     emitted: int = 0
-    verdicts: list[Verdict] = field(default_factory=list)
+    verdicts: BatchVerdicts = field(default_factory=BatchVerdicts)
 
 
 #: URLs by their hashes, each with whether it represents a cluster.
@@ -121,7 +122,7 @@ def _remove(
     says_gone: whether each removed live page gets a verdict `gone`. These verdicts come last: an index shows the
     promoted page before it hides the removed one.
     """
-    done, gone = Removed(len(leaving)), list[Verdict]()
+    done, gone = Removed(len(leaving)), list[VerdictColumns]()
     for representing in (False, True):
         hashes = [hashed for hashed, represents in leaving if represents is representing]
         for i in range(0, len(hashes), _TOGETHER):
@@ -134,43 +135,33 @@ def _remove(
             done.live += removed.live
             done.verdicts += removed.verdicts
             gone += left if says_gone else []
-    for n, verdict in enumerate(gone, first + done.promoted):
-        verdict.n = n
-    done.verdicts += gone
+    number = first + done.promoted
+    for columns in gone:
+        columns.rows["n"] = np.arange(number, number + len(columns.rows))
+        number += len(columns.rows)
+        done.verdicts += BatchVerdicts(columns, decider)
     return done
 
 
 def _removed(
     hashes: Sequence[bytes], index: Reader, decider: Decider, cause: int, first: int, emit: bool
-) -> tuple[Writes, list[Verdict], Removed]:
+) -> tuple[Writes, list[VerdictColumns], Removed]:
     """Collects the changes, the verdicts `gone` without numbers, and the counts."""
     walk = Walk(Pages([]), index, decider, emit=emit)
     removed = walk.remove(hashes, first)
-    live = [walk.header(at) for at in removed["at"].tolist() if at]
+    live = removed["at"][removed["at"] > 0]
     done = Removed(len(hashes), len(live), int(removed["promoted"].sum()))
-    done.verdicts = verdicts_of(walk.columns(np.array([cause], np.int64)), decider)
-    return walk.writes(), [taken_down(header, decider, cause) for header in live] if emit else [], done
+    columns = walk.columns(np.array([cause], np.int64))
+    done.verdicts = BatchVerdicts(columns, decider)
+    return walk.writes(), [columns._replace(rows=_taken_down(live))] if emit else [], done
 
 
-def taken_down(header: Header, decider: Decider, cause: int) -> Verdict:
-    """Return the verdict on a page that a takedown removed. The caller sets the number of the verdict.
+def _taken_down(at: np.ndarray) -> np.ndarray:
+    """The verdicts on pages that a takedown removed, without their numbers, VERDICT[pages].
 
-    The verdict contains the URL, by which consumers find their row, and no other data of the page.
-
-    Args:
-        header: header of the page's sketch.
-        decider: the decider that the verdict names.
-        cause: page id of the takedown.
+    They contain the URL, by which consumers find their row, and no other data of the page but its site. at: offsets of
+    the records of the pages, int64[pages].
     """
-    return Verdict(
-        verdict=Kind.GONE,
-        page_id=cause,
-        n=0,
-        url=header.url,
-        fetched_at=header.fetched_at,
-        coordinates=header.coordinates,
-        scheme=decider.scheme,
-        decider=decider.digest,
-        reason=TAKEN_DOWN,
-        site=header.site_name or None,
-    )
+    out = np.repeat(blank(), len(at))
+    out["kind"], out["at"], out["down"] = KINDS.index(Kind.GONE), at, 1
+    return out

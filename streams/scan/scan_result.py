@@ -93,17 +93,17 @@ class VerdictCounts:
         self._kept_apart: Counter[str] = Counter()
 
     def add(self, verdicts: BatchVerdicts) -> None:
-        for verdict in verdicts:
-            if not verdict.n or verdict.verdict is Kind.PROMOTED:
-                self._counts[verdict.verdict.value] += 1
+        for verdict in verdicts.summaries():
+            if not verdict.n or verdict.kind is Kind.PROMOTED:
+                self._counts[verdict.kind.value] += 1
             if verdict.n:
                 continue
             self.pages += 1
-            self.readable.update([verdict.coordinates.source] if verdict.verdict is not Kind.REJECTED else [])
-            self._count_site(verdict.url, verdict.site or "", is_duplicate=verdict.verdict in DUPLICATES)
-            if by := verdict.evidence.get("kept_apart"):
-                self._kept_apart[by] += 1
-            if verdict.verdict is Kind.REJECTED:
+            self.readable.update([verdict.source] if verdict.kind is not Kind.REJECTED else [])
+            self._count_site(verdict.url, verdict.site, is_duplicate=verdict.kind in DUPLICATES)
+            if verdict.kept_apart:
+                self._kept_apart[verdict.kept_apart] += 1
+            if verdict.kind is Kind.REJECTED:
                 reason = reason_kind(verdict.reason)
                 known = reason in self._reasons or len(self._reasons) < REASONS_MAX
                 self._reasons[reason if known else OTHER_REASONS] += 1

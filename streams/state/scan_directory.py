@@ -17,14 +17,12 @@ import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, replace
-from itertools import groupby
 from pathlib import Path
 
 from neardup.decider import Decider
 from neardup.errors import StateError
 from neardup.index.column_families import Store
 from neardup.index.memory import MemoryStore
-from neardup.limits import PLACE_BITS
 from neardup.matching.batch_verdicts import BatchVerdicts
 from neardup.scheme import Scheme
 from neardup.sketch.takedown_hashes import Takedown
@@ -65,16 +63,16 @@ class VerdictLog:
         if prepared.next_offset == first + 1:
             self._append(prepared.verdicts)
             return
-        groups = groupby(prepared.verdicts, lambda verdict: verdict.page_id >> PLACE_BITS)
-        verdicts = {offset: BatchVerdicts(each) for offset, each in groups}
+        verdicts = prepared.verdicts.by_message()
         for offset in range(first, prepared.next_offset):
             self._append(verdicts.pop(offset, BatchVerdicts()))
         assert not verdicts, "a message has one frame"
 
     def _append(self, verdicts: BatchVerdicts) -> None:
-        many = len(verdicts.sources()) > 1
-        source = MANY_SOURCES if many or not verdicts else bytes.fromhex(verdicts[0].coordinates.source)
-        lines = b"".join([line + b"\n" for line in verdicts.lines()])
+        sources, lines = verdicts.sources(), verdicts.text()
+        if verdicts and not sources:  # of a takedown or a sweep
+            sources = {verdicts[0].coordinates.source}
+        source = bytes.fromhex(sources.pop()) if len(sources) == 1 else MANY_SOURCES
         self.log.append(encode_verdicts(source, lines))
         if self.listener is not None:
             self.listener(source, lines)

@@ -1,4 +1,4 @@
-"""Verdicts made from columns come to what the fold in Python makes one by one, to the byte."""
+"""Lines made from columns come to what the fold in Python makes one by one, to the byte."""
 
 import random
 from collections import Counter
@@ -9,11 +9,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from neardup.decider import Decider
+from neardup.errors import CorruptRecord
 from neardup.index.memory import MemoryStore
 from neardup.index.rows import NO_PAGE
 from neardup.matching.batch import Walk
 from neardup.matching.batch_records import Pages
-from neardup.matching.verdict_columns import NONE, VERDICT, Form, VerdictColumns, verdicts_of
+from neardup.matching.batch_verdicts import BatchVerdicts
+from neardup.matching.verdict_columns import NONE, VERDICT, Form, blank
 from neardup.scheme import Scheme
 from neardup.sketch.layout import field_at
 from neardup.sketch.make_sketches import sketch_pages
@@ -42,9 +44,13 @@ def check(records, decider, size):
     """Counts of the kinds, forms and columns that were seen."""
     seen = Counter()
     for expected, columns in judged(records, decider, size):
-        made = verdicts_of(columns, decider)
-        assert [verdict.to_json() for verdict in made] == [verdict.to_json() for verdict in expected]
-        assert made == expected
+        made = BatchVerdicts(columns, decider)
+        assert made.lines() == [verdict.to_json() for verdict in expected]
+        assert list(made) == expected
+        assert made.text() == expected.text()
+        assert list(made.summaries()) == expected.summaries()
+        assert (made.page_ids(), made.urls()) == (expected.page_ids(), expected.urls())
+        assert (made.sources(), made.kinds()) == (expected.sources(), expected.kinds())
         keys = [verdict.evidence["keys"] for verdict in made if "keys" in verdict.evidence]
         assert len(set(map(id, keys))) == len(keys), "a change of one verdict's evidence changes no other"
         seen.update(verdict.verdict for verdict in made)
@@ -87,7 +93,7 @@ def test_verdicts_of_columns_have_every_kind_and_form():
         seen += check([*varied([*mixed(2), *crawl(5)], 2), *named()], DECIDERS[name], 50)
     assert [kind for kind in Kind if not seen[kind]] == []
     assert [form for form in Form if not seen[form]] == []
-    assert [name for name in VERDICT.names if not seen[name]] == []
+    assert [name for name in VERDICT.names if not seen[name]] == ["down"], "that takedowns set"
 
 
 @pytest.mark.parametrize("size", [1, 99])
@@ -103,7 +109,7 @@ def test_verdicts_of_columns_of_sketched_pages(size):
 def test_standing_names_a_cluster_that_is_the_content_of_no_page():
     ((expected, columns), *_) = judged([record("http://a.org/", "a b c")], SMALL, 1)
     columns.rows["standing"], columns.rows["standing_content_of"] = columns.rows["kind"], NONE
-    (made,) = verdicts_of(columns, SMALL)
+    (made,) = BatchVerdicts(columns, SMALL)
     assert made.standing["content_of"] == NO_PAGE
     assert made.standing["representative"].url == expected[0].url
 
@@ -116,9 +122,53 @@ def test_canonical_of_columns_is_utf8():
     ]
     assert check(records, SMALL, 1)["canonical_bytes"]
     ((_, columns),) = list(judged(records, SMALL, 1))[2:]
-    assert verdicts_of(columns, SMALL)[0].canonical == "http://a.org/\u00e9"
+    verdicts = BatchVerdicts(columns, SMALL)
+    assert verdicts[0].canonical == "http://a.org/\u00e9"
+    columns.rows["canonical_bytes"] -= 1
+    with pytest.raises(CorruptRecord, match="canonical URL of cluster 1 is not UTF-8"):
+        BatchVerdicts(columns, SMALL).lines()
+
+
+def hostile(rng):
+    """A text with all that JSON escapes, and with bytes that are not UTF-8."""
+    parts = [b"a", b'"', b"\\", bytes([rng.randrange(32)]), b"\x7f", bytes([rng.randrange(128, 256)])]
+    parts += ["\u00e9\u2028\U0001f600".encode(), b"\xe2\x82", b"\xed\xa0\x80", b"\xf0\x9f\x98"]
+    parts += [b"\xc0\xaf", b"\xf4\x90\x80\x80", b"\xe0\x80\x80"]
+    return b"".join(rng.choice(parts) for _ in range(rng.randrange(1, 40)))
+
+
+@pytest.mark.seeds(60, 2000)
+def test_texts_of_lines_are_those_of_python(seed):
+    rng = random.Random(seed)
+    title = hostile(rng)
+    canonical, size = title[::-1], len(title)
+    page = record("http://a.org/", "a b c", title="T" * size, canonical="C" * size)
+    page = page.replace(b"T" * size + b"C" * size, title + canonical)
+    ((_, columns), *_) = judged([page], SMALL, 1)
+    (made,) = BatchVerdicts(columns, SMALL)
+    assert made.title == title.decode("utf-8", "replace")
+    assert made.rel_canonical == canonical.decode("utf-8", "replace")
+    assert made.to_json() == BatchVerdicts(columns, SMALL).lines()[0]
+
+
+@given(st.lists(st.integers(-(1 << 63), (1 << 63) - 1), min_size=3, max_size=3))
+def test_numbers_of_lines(numbers):
+    page = bytearray(record("http://a.org/", "a b c"))
+    for name, number in zip(("fetched_at", "offset", "position"), numbers, strict=True):
+        at = field_at(name)
+        page[at : at + 8] = number.to_bytes(8, "little", signed=True)
+    ((_, columns), *_) = judged([bytes(page)], SMALL, 1)
+    (made,) = BatchVerdicts(columns, SMALL)
+    assert [made.fetched_at, made.coordinates.offset, made.coordinates.position] == numbers
+
+
+def test_lines_longer_than_the_room_for_them():
+    records = [record(f"http://a.org/{i}", text((10, 1 + i)), title='"' * 60_000) for i in range(9)]
+    ((expected, columns),) = judged(records, SMALL, 9)
+    assert BatchVerdicts(columns, SMALL).lines() == [verdict.to_json() for verdict in expected]
 
 
 def test_verdicts_of_no_columns_are_none():
-    none = np.zeros(0)
-    assert verdicts_of(VerdictColumns(np.zeros(0, VERDICT), none, none, none, none), SMALL) == []
+    assert list(BatchVerdicts()) == []
+    ((_, columns),) = judged([record("http://a.org/", "a b c")], SMALL, 1)
+    assert BatchVerdicts(columns._replace(rows=blank()[:0]), SMALL).lines() == []

@@ -5,11 +5,11 @@ from collections.abc import Callable
 from neardup.decider import Decider
 from neardup.index.column_families import Reader
 from neardup.matching.batch_records import Pages, Records
-from neardup.matching.batch_verdicts import BatchVerdicts
 from neardup.matching.outcome import Candidate, ComparedPage, Outcome, Trace
 from neardup.rules.key_families import key_name
 from neardup.verdict import Verdict
 from tests.oracle.fold.lifecycle import Judged, Lifecycle
+from tests.oracle.fold.listed import ListedVerdicts
 from tests.oracle.fold.overlay import Overlay
 from tests.oracle.fold.search import families
 from tests.oracle.fold.verdict_builder import VerdictBuilder
@@ -46,7 +46,8 @@ def fold(
             names = [key_name(key) for key in sorted(overlay.turned[turned:])]
             judged.verdicts[0].evidence = {**judged.verdicts[0].evidence, "turned_hot": names}
         verdicts += judged.verdicts
-    outcome.verdicts, outcome.writes = BatchVerdicts(verdicts), overlay.writes()
+    outcome.verdicts = ListedVerdicts(verdicts)  # type: ignore[assignment]
+    outcome.writes = overlay.writes()
     outcome.hot_turned = len(overlay.turned)
     return outcome
 

@@ -11,7 +11,6 @@ import pytest
 
 from neardup.errors import BadInput, InvariantBroken, StateError
 from neardup.fold import fold
-from neardup.matching.batch_verdicts import BatchVerdicts
 from streams.formats.compressed import Stream
 from streams.pipeline import batch_fold
 from streams.process.disk import written_alone
@@ -20,6 +19,7 @@ from streams.scan import blocks
 from streams.scan.scan import scan
 from streams.scan.scan_result import Progress
 from streams.state.scan_directory import VerdictLog
+from tests.oracle.fold.listed import ListedVerdicts
 from tests.streams.archives import crawl, opened, records, small_messages, verdicts_in, write_folder, write_warc
 
 
@@ -140,7 +140,7 @@ def test_an_error_in_either_thread_ends_both(tmp_path: Path, monkeypatch: pytest
 def test_verdicts_that_do_not_add_up_stop_the_scan(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def forgetful(*given: Any, **more: Any) -> Any:
         outcome = fold(*given, **more)
-        outcome.verdicts = BatchVerdicts(outcome.verdicts[:-1])
+        outcome.verdicts = ListedVerdicts(outcome.verdicts[:-1])
         return outcome
 
     monkeypatch.setattr(batch_fold, "fold", forgetful)

@@ -11,7 +11,6 @@ from neardup.decider import Decider
 from neardup.fold import Outcome
 from neardup.index.column_families import Family, Reader
 from neardup.index.layered import Layered
-from neardup.matching.batch_verdicts import BatchVerdicts
 from neardup.matching.takedown_and_expiry import Removed
 from neardup.page import Page
 from neardup.scheme import Scheme
@@ -22,6 +21,7 @@ from neardup.sketch.takedown_hashes import Takedown
 from neardup.urls import host_of, site_of
 from neardup.verdict import Coordinates, Kind, Verdict
 from streams.pipeline import batch_fold, sketching
+from tests.oracle.fold.listed import ListedVerdicts
 
 SCHEME = Scheme(seed=7)
 
@@ -49,7 +49,9 @@ def ledger(
         verdicts += emitted
     meta: dict[bytes, bytes | None] = {} if chain is None else {b"chain": chain}
     return Outcome(
-        BatchVerdicts(verdicts if emit else ()), {Family.META: meta, Family.URLS: {**rows}}, scored_by_page=[]
+        ListedVerdicts(verdicts if emit else ()),  # type: ignore[arg-type]
+        {Family.META: meta, Family.URLS: {**rows}},
+        scored_by_page=[],
     )
 
 
@@ -104,7 +106,7 @@ def taken_down(
         )
         for n, url in enumerate(named.values(), 1)
     ]
-    return Removed(len(named), len(named), 0, len(named), verdicts if emit else [])
+    return Removed(len(named), len(named), 0, len(named), ListedVerdicts(verdicts if emit else ()))  # type: ignore[arg-type]
 
 
 class Templates:
