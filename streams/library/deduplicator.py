@@ -112,7 +112,8 @@ class Deduplicator:
         if not pages:
             return []
         with self._alone(writing=True):
-            messages = self._messages(pages, threads)
+            messages = self._packed(self._sketched(pages, threads))
+            self._matcher.threads = threads
             prepared = self._holder.add(messages, self._count_before)
             self._live.after(prepared.next_offset)
             return list(prepared.verdicts)
@@ -158,8 +159,7 @@ class Deduplicator:
             near_duplicate None
         """
         with self._alone():
-            messages = self._messages([page], 1)
-            return self._matcher.prepare(list(enumerate(messages, self._matcher.next_offset))).verdicts[0]
+            return self._matcher.query(self._sketched([page], 1)[0])
 
     def cluster(self, url: str) -> Cluster | None:
         """Return the cluster of a URL as it is now; None if the index does not hold the URL or the URL is gone.
@@ -267,8 +267,8 @@ class Deduplicator:
     def _count_before(self, prepared: Prepared) -> None:
         self._live.before(prepared.writes.get(Family.URLS, {}), self._matcher.next_offset)
 
-    def _messages(self, pages: Sequence[Page], threads: int) -> list[bytes]:
-        """Sketch pages, and return the messages that the log would get. Writes nothing."""
+    def _sketched(self, pages: Sequence[Page], threads: int) -> list[bytes]:
+        """Return the sketches of pages as the next ones of this index."""
         for page in pages:
             if not isinstance(page, Page):
                 raise TypeError(f"a page must be a neardup.Page(url, body), not {type(page).__name__}: {page!r:.80}")
@@ -279,16 +279,20 @@ class Deduplicator:
             log_time = max(log_time, page.fetched_at or 0)
             times.append(log_time)
         places = [Coordinates(LIBRARY, offset=first + number) for number in range(len(pages))]
-        records = sketch_pages(pages, self.scheme, coordinates=places, log_times=times, threads=threads)
+        return sketch_pages(pages, self.scheme, coordinates=places, log_times=times, threads=threads)
+
+    def _packed(self, records: Sequence[bytes]) -> list[bytes]:
+        """Return the messages of the log that hold the next sketches."""
+        first = self._matcher.mark(LIBRARY).offset
+        ordinals = range(first, first + len(records))
         messages = pack(
             bytes.fromhex(self.scheme.digest),
-            [Range(bytes.fromhex(LIBRARY), 0, first, first + len(pages))],
-            [(0, place.offset) for place in places],
+            [Range(bytes.fromhex(LIBRARY), 0, ordinals.start, ordinals.stop)],
+            [(0, ordinal) for ordinal in ordinals],
             records,
         )
-        if not matcher.next_offset:
+        if not self._matcher.next_offset:
             messages[0] = as_first(messages[0])
-        matcher.threads = threads
         return messages
 
     def flush(self) -> None:

@@ -10,7 +10,7 @@
 | a replay (`verdicts.replay`), `explain` | from its start or a checkpoint | the caller's | none |
 
 The library's log has one batch. It is appended in step 3, so that pages which cannot be judged leave nothing in it.
-A backfill runs a matcher. `neardup ask` and `query` of the library do step 2 alone, with one page.
+A backfill runs a matcher. `neardup ask` and `query` of the library fold no log: `Matcher.query` judges one page.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
