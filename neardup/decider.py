@@ -98,10 +98,10 @@ class Decider:
     length_share_min: Annotated[
         Share, Shapes.RULING, "Tokens of the shorter page as a share of those of the longer one, at least"
     ] = 0.5
-    # a page has fewer releases than 16
+    # below 4 a page has releases or languages; more pages of one name are those of a template
     alike_min: Annotated[
         int, (1, 255), Shapes.RULING, "Pages of one title and URL ending from which on the title proves nothing"
-    ] = 16
+    ] = 4
     # noise: one stamp above and one below
     noise_gaps_max: Annotated[
         int,

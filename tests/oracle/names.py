@@ -15,9 +15,9 @@ def crowded(pair, siblings):
     pages = siblings["others"] + siblings["alike"]
     if pair["same_title"] and siblings["retitled"] > pages / 2:
         return False
-    if not pair["named"] and pages < 16 and pair["tape_score"] >= 0.85:
+    if not pair["named"] and pages < 4 and pair["tape_score"] >= 0.85:
         return False
-    return siblings["alike"] > 15 or (siblings["others"] > 0 and not pair["same_tail"])
+    return siblings["alike"] > 3 or (siblings["others"] > 0 and not pair["same_tail"])
 
 
 def one_address(pair, siblings):

@@ -41,7 +41,7 @@ NUMBERS = (
     Number("content_tape_min", (0.65, 0.85)),
     Number("noise_gaps_max", (1, 4)),
     Number("stamp_words_max", (2, 8)),
-    Number("alike_min", (8, 32)),
+    Number("alike_min", (2, 16)),
 )
 
 

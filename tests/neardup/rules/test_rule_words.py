@@ -25,7 +25,7 @@ def some_rulings(decider: Decider, many: int) -> Iterator[tuple[Pair, Ruling]]:
     random = Random(f"{decider.rule} {decider.short_tokens}")  # other numbers draw no other pairs
     for _ in range(many):
         pair = some_pair(random)
-        siblings = Siblings(random.choice((0, 1, 2)), random.choice((0, 1, 15, 16, 64)))
+        siblings = Siblings(random.choice((0, 1, 2)), random.choice((0, 1, 2, 3, 4, 64)))
         yield pair, rule_of(decider).decide(pair, decider, siblings)
 
 

@@ -38,7 +38,7 @@ VALUES: dict[str, tuple[float, ...]] = {
     "strict_tape_min": (0.45, 0.95),
     "content_tape_min": (0.3, 0.74),
     "length_share_min": (0.0, 0.5, 0.9),
-    "alike_min": (1, 16),
+    "alike_min": (1, 4, 16),
     "noise_gaps_max": (0, 2, 3),
     "stamp_words_max": (0, 4, 5),
     "path_tape_max": (0.0, 0.6, 0.978),
@@ -63,7 +63,7 @@ def some_decider(random: Random, rule: str) -> Decider:
 
 
 def some_siblings(random: Random) -> Siblings:
-    counts = (0, 0, 1, 2, 15), (0, 1, 15, 16, 64), (0, 1, 9, 40), (0, 1, 9, 40)
+    counts = (0, 0, 1, 2, 3, 15), (0, 1, 3, 4, 16, 64), (0, 1, 9, 40), (0, 1, 9, 40)
     return Siblings(*map(random.choice, counts))
 
 
