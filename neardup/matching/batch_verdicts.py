@@ -19,7 +19,8 @@ from neardup.verdict import Kind, Verdict
 class Summary(NamedTuple):
     """A verdict in short. source: 32 hex digits. kept_apart: the step that kept similar pages apart; empty: none.
 
-    reason: why the page was rejected; empty for other verdicts.
+    reason: why the page was rejected; empty for other verdicts. replaces: whether the page retired an earlier fetch of
+    its URL.
     """
 
     kind: Kind
@@ -29,6 +30,7 @@ class Summary(NamedTuple):
     source: str
     kept_apart: str
     reason: str
+    replaces: bool
 
 
 class _Part:
@@ -156,12 +158,12 @@ class BatchVerdicts(Sequence[Verdict]):
             reasons: list[str] = [""] * len(rows)
             if (rows["kind"] == _REJECTED).any():
                 reasons = part.texts(RecordSection.REASON)
-            columns = (rows[name].tolist() for name in ("kind", "n", "kept_apart", "by"))
+            columns = (rows[name].tolist() for name in ("kind", "n", "kept_apart", "by", "replaces"))
             texts = part.texts(RecordSection.URL), part.texts(RecordSection.SITE), part.headers["source"].tolist()
-            for kind, n, apart, by, url, site, source, reason in zip(*columns, *texts, reasons, strict=True):
+            for kind, n, apart, by, replaces, url, site, source, reason in zip(*columns, *texts, reasons, strict=True):
                 yield Summary(
                     *(_kind(kind), n, url, site, source.hex()),
-                    *(names[by] if apart else "", reason if kind == _REJECTED else ""),
+                    *(names[by] if apart else "", reason if kind == _REJECTED else "", replaces >= 0),
                 )
 
     def by_message(self) -> "dict[int, BatchVerdicts]":

@@ -29,6 +29,8 @@ def summary(console: Console, result: ScanResult, state_line: str) -> None:
             console.print(_reasons(result), soft_wrap=True)
         if result.kept_apart:
             console.print(_kept_apart(result), highlight=False, soft_wrap=True)
+        if result.replaced:
+            console.print(replaced_text(result.replaced), highlight=False, soft_wrap=True)
         console.print(_sites(result))
     if result.left_out:
         console.print(safe(left_out_text(result.left_out), 1_000), highlight=False, soft_wrap=True)
@@ -98,6 +100,12 @@ def _kept_apart(result: ScanResult) -> Text:
     text = "; ".join(f"{why_refused(by)} ({count:,})" for by, count in result.kept_apart.items())
     pages = counted(sum(result.kept_apart.values()), "page")
     return Text(f"{pages} similar to an earlier one, but kept apart: {text}")
+
+
+def replaced_text(count: int) -> str:
+    """Formats the line for the pages that retired an earlier fetch."""
+    pages = f"{counted(count, 'page')} {'replaces' if count == 1 else 'replace'}"
+    return f"{pages} an earlier fetch of the same URL, which had other content"
 
 
 def _sites(result: ScanResult) -> Table:

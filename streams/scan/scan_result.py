@@ -48,6 +48,7 @@ class ScanResult:
     left_out: counts of records of archives that are no pages, by kind.
     kept_apart: counts of unique pages with a similar earlier page, by the step that refused the pair, the most frequent
         first.
+    replaced: number of pages that retired an earlier fetch of their URL, which had other content.
     sources: ids (32 hex digits) of all named sources.
     fields_taken: guessed fields of ids and texts of each file.
     skipped: paths of sources that were finished before, or named twice.
@@ -67,6 +68,7 @@ class ScanResult:
     reasons: dict[str, int] = field(default_factory=dict)
     left_out: dict[str, int] = field(default_factory=dict)
     kept_apart: dict[str, int] = field(default_factory=dict)
+    replaced: int = 0
     sources: list[str] = field(default_factory=list)
     fields_taken: list[str] = field(default_factory=list)
     skipped: list[str] = field(default_factory=list)
@@ -91,6 +93,7 @@ class VerdictCounts:
         self._sites: dict[str, SiteCount] = {}
         self._reasons: Counter[str] = Counter()
         self._kept_apart: Counter[str] = Counter()
+        self._replaced = 0
 
     def add(self, verdicts: BatchVerdicts) -> None:
         for verdict in verdicts.summaries():
@@ -101,6 +104,7 @@ class VerdictCounts:
             self.pages += 1
             self.readable.update([verdict.source] if verdict.kind is not Kind.REJECTED else [])
             self._count_site(verdict.url, verdict.site, is_duplicate=verdict.kind in DUPLICATES)
+            self._replaced += verdict.replaces
             if verdict.kept_apart:
                 self._kept_apart[verdict.kept_apart] += 1
             if verdict.kind is Kind.REJECTED:
@@ -122,3 +126,4 @@ class VerdictCounts:
         result.sites = sorted(self._sites.values(), key=lambda s: (-s.duplicates, -s.pages, s.site))
         result.reasons = dict(sorted(self._reasons.items(), key=lambda item: (-item[1], item[0])))
         result.kept_apart = dict(self._kept_apart.most_common())
+        result.replaced = self._replaced

@@ -36,7 +36,7 @@ class ListedVerdicts(list[Verdict]):
         return [
             Summary(
                 *(one.verdict, one.n, one.url, one.site or "", one.coordinates.source),
-                *(one.evidence.get("kept_apart", ""), one.reason or ""),
+                *(one.evidence.get("kept_apart", ""), one.reason or "", one.replaces is not None),
             )
             for one in self
         ]

@@ -247,8 +247,13 @@ def test_a_url_that_repeats_far_behind_the_sample_is_no_id(tmp_path: Path) -> No
 
 def test_a_crawl_of_one_url_field_may_fetch_a_url_twice(shell: Shell) -> None:
     rows = [{"url": "https://a.example/", "body": text(name)} for name in "ab"]
-    assert counts(shell, written(shell.folder / "a.jsonl", rows).name) == {"unique": 2}
+    file = written(shell.folder / "a.jsonl", rows).name
+    ended = shell("scan", file)
+    assert ended.code == 0
+    assert "1 page replaces an earlier fetch of the same URL, which had other content" in ended.out
     assert kept(shell) == 1
+    assert json.loads(shell("scan", file, "--memory", "--json").out)["replaced"] == 1
+    assert "replace" not in shell("scan", written(shell.folder / "b.jsonl", rows[:1]).name, "--memory").out
 
 
 def test_a_required_field_of_ids_that_are_urls_stays_one_of_urls(tmp_path: Path) -> None:
