@@ -69,9 +69,9 @@ def follow(
     Raises:
         NeardupError: the errors of `Matcher.prepare`, and those of the ports.
     """
+    prepared: Prepared | None = None
     for batch in log:  # Step 1. Poll.
         for messages in _parts(batch.messages):
-            prepared = None
             if messages:
                 # Step 2. Fold: a pure function of the messages and the index.
                 prepared = matcher.prepare(messages, emit=batch.emit)
@@ -83,6 +83,7 @@ def follow(
             # Step 5. Flush the index, if it is due.
             flush(len(messages))
             yield prepared
+            prepared = None  # it holds all rows of the batch: not while the next one is polled and folded
 
 
 def _parts(messages: Sequence[tuple[int, bytes]]) -> Iterator[Sequence[tuple[int, bytes]]]:

@@ -14,6 +14,7 @@ the rest of the log.
 import json
 import shutil
 import tempfile
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, replace
@@ -227,8 +228,7 @@ class ScanDirectory(ScanReader):
     def catch_up(self) -> None:
         """Fold the messages that the store does not have."""
         lacking = self.log.read(self.matcher.next_offset)
-        for _ in self.follow(batched((offset, message, True) for offset, message in lacking)):
-            pass
+        deque(self.follow(batched((offset, message, True) for offset, message in lacking)), maxlen=0)
 
     def follow(self, batches: Iterable[Batch]) -> Iterator[Prepared | None]:
         """Fold batches of the log, emit their verdicts, and write the index, which is flushed at intervals."""

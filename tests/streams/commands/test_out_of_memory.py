@@ -19,15 +19,19 @@ LIMITED = (
 )
 #: Ends the process in the middle of a scan as libraries and Python do: exit code, code, what is written.
 ENDS = {
-    "abort": (-6, "import os; os.abort()", r"Fatal Python error: Aborted\n[\s\S]*in step"),
-    "segment": (-11, "import ctypes; ctypes.string_at(0)", r"Fatal Python error: Segmentation fault\n[\s\S]*in step"),
+    "abort": (-6, "import os; os.abort()", r"Fatal Python error: Aborted\n[\s\S]*in prepare"),
+    "segment": (
+        -11,
+        "import ctypes; ctypes.string_at(0)",
+        r"Fatal Python error: Segmentation fault\n[\s\S]*in prepare",
+    ),
     "memory": (1, "raise MemoryError", LIMITED),
 }
 IN_THE_MIDDLE = """
 from streams.pipeline import matcher
-def step(self, offset, data):
+def prepare(self, *given, **how):
     {end}
-matcher.Matcher.step = step
+matcher.Matcher.prepare = prepare
 """
 
 
