@@ -36,7 +36,7 @@ from neardup.kernels.spans import hash_spans
 from neardup.kernels.tokens import tokenise
 from neardup.kernels.urls import find_hosts
 from neardup.matching import kernels as matching
-from neardup.matching.kernels import lines, removal, walk
+from neardup.matching.kernels import lines, removal, rows, walk
 from neardup.matching.takedown_and_expiry import expire
 from neardup.page import Page
 from neardup.pairs.scoring import numbers_of
@@ -61,6 +61,8 @@ _SECONDS: Mapping[Need, Mapping[Any, float]] = {
         walk.enter_records: 0.2,
         walk.need_named: 0.8,
         walk.walk: 21.7,
+        rows.changes: 0.3,
+        rows.gather: 0.2,
         removal.remove: 2.4,
         removal.promotions: 1.2,
         lines.write_lines: 3.0,

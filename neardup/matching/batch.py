@@ -1,6 +1,7 @@
 """Folds a batch by the compiled walk: reads rows in rounds, and returns verdicts and changes."""
 
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,7 +14,7 @@ from neardup.matching.arrays import judge_of, longer, power, rows_of
 from neardup.matching.batch_records import Pages
 from neardup.matching.faults import fault
 from neardup.matching.kernels import removal, rows, walk
-from neardup.matching.store_keys import corrupt, keys_of
+from neardup.matching.store_keys import corrupt, in_order, keys_of
 from neardup.matching.verdict_columns import VerdictColumns
 from neardup.pairs.scoring import pair_scratch
 from neardup.parallel import spread
@@ -24,6 +25,8 @@ from neardup.urls import url_hash
 
 #: Least number of keys that is worth another thread. Reading a key of a large index takes some 10 us.
 _PART_KEYS = 48
+#: Most keys of one read: RocksDB takes a fifth longer for a key among thousands.
+_PART_KEYS_MAX = 512
 _FAMILIES = {int(family): family for family in Family}
 
 
@@ -128,7 +131,7 @@ class Walk:
         n[rows.NEEDED] = 0
         self.rounds += 1
         self.read += len(needs)
-        needs = needs[np.lexsort((needs["c"], needs["b"], needs["a"], needs["kind"]))]
+        needs = needs[in_order(needs)]
         plain = needs["kind"] < rows.RECORD
         self._read_rows(needs[plain])
         for need in needs[~plain]:
@@ -149,7 +152,7 @@ class Walk:
     def _get(self, families: Sequence[int], keys: Sequence[bytes]) -> list[bytes | None]:
         """The rows of keys, which are ordered by family, by several threads."""
         out: list[bytes | None] = [None] * len(keys)
-        step = max(_PART_KEYS, -(-len(keys) // self._threads))
+        step = min(max(_PART_KEYS, -(-len(keys) // self._threads)), _PART_KEYS_MAX)
         bounds: list[int] = (np.flatnonzero(np.diff(families)) + 1).tolist() if keys else []
         parts = []
         for first, end in zip([0, *bounds], [*bounds, len(keys)], strict=True):
@@ -271,27 +274,22 @@ class Walk:
     def writes(self) -> dict[Family, dict[bytes, bytes | None]]:
         """The rows that differ from those that were read, ready for `Store.write`; None: deleted."""
         r = self._rows
-        entries = r.entries[: r.n[rows.ENTRIES]]
-        changed = (entries["state"] == rows.KNOWN) & (entries["kind"] < rows.RECORD)
-        changed &= (entries["row"] != entries["read"]) | (entries["length"] != entries["read_length"])
-        entries = entries[changed]
-        entries = entries[np.lexsort((entries["c"], entries["b"], entries["a"], entries["kind"]))]
-        data = r.heap[: r.n[rows.HEAP]].tobytes()
-        at, sizes = entries["row"], entries["length"]
-        values: list[bytes | None] = [
-            data[first:end] or None for first, end in zip(at.tolist(), (at + sizes).tolist(), strict=True)
-        ]
+        changed = np.empty(r.n[rows.ENTRIES], np.int64)
+        many, size = rows.changes(r, changed)
+        entries = r.entries[changed[:many]]
+        order = in_order(entries)
+        entries = entries[order]
+        data, ends = np.empty(size, np.uint8), np.empty(many, np.int64)
+        rows.gather(r, changed[:many][order], data, ends)
+        text, bounds = data.tobytes(), [0, *ends.tolist()]
+        values = [text[first:end] or None for first, end in pairwise(bounds)]
         keys = keys_of(entries)
         families = entries["kind"] >> 8
         out: dict[Family, dict[bytes, bytes | None]] = {}
         for family in np.unique(families).tolist():
             first, end = np.searchsorted(families, [family, family + 1]).tolist()
             out[_FAMILIES[family]] = dict(zip(keys[first:end], values[first:end], strict=True))
-        for i in np.flatnonzero(sizes == entries["read_length"]).tolist():
-            read, family = int(entries["read"][i]), _FAMILIES[int(families[i])]
-            if data[read : read + int(sizes[i])] == (values[i] or b""):
-                del out[family][keys[i]]
-        return {family: changes for family, changes in out.items() if changes}
+        return out
 
 
 #: Arrays of `Pairs` that grow together, by what is full.

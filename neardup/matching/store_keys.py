@@ -1,6 +1,7 @@
 """Keys of rows as the store has them, and the errors of rows that are malformed."""
 
 from collections.abc import Callable
+from itertools import pairwise
 
 import numpy as np
 
@@ -11,6 +12,15 @@ from neardup.matching.kernels import rows
 from neardup.rules.key_families import SIMILARITY_BYTES, KeyFamily
 
 
+def in_order(entries: np.ndarray) -> np.ndarray:
+    """The places of entries or needs by kind, then by the beginning of their keys, int64.
+
+    Keys that begin alike may stand in any order: neighbours in a file are still read together.
+    """
+    order: np.ndarray = np.argsort(entries["kind"].astype(np.uint64) << _KIND_AT | entries["a"] >> _KIND_BITS)
+    return order
+
+
 def keys_of(entries: np.ndarray) -> list[bytes]:
     """The keys in the store of entries or needs, ordered by kind."""
     kinds = entries["kind"]
@@ -19,29 +29,34 @@ def keys_of(entries: np.ndarray) -> list[bytes]:
     for column, name in enumerate(("a", "b", "c"), 1):
         words[:, column] = entries[name]
     raw = words.view(np.uint8).reshape(-1, 32)
+    forms = _KEY_FORMS[kinds]
+    bounds = [0, *(np.flatnonzero(np.diff(forms)) + 1).tolist(), len(entries)] if len(entries) else []
     out: list[bytes] = []
-    first = 0
-    bounds = np.flatnonzero(np.diff(kinds)) + 1
-    for last in [*bounds.tolist(), len(entries)] if len(entries) else []:
-        start, size = _KEY_FORMS[int(kinds[first])]
+    for first, last in pairwise(bounds):
+        start, size = _FORMS[forms[first]]
         if size == SIMILARITY_BYTES:
             part = np.concatenate([raw[first:last, 7:8], raw[first:last, 10:16]], axis=1)
         else:
             part = np.ascontiguousarray(raw[first:last, start : start + size])
         out += part.view(f"V{size}")[:, 0].tolist()
-        first = last
     return out
 
 
-def _key_forms() -> dict[int, tuple[int, int]]:
-    """By kind: first byte and number of bytes of its key among the words of an entry."""
-    out = {rows.URLS: (8, 16), rows.CLUSTERS: (8, 8), rows.SKETCHES: (8, 8), rows.MEMBERS: (8, 16)}
-    for first in range(256):
-        out[rows.KEYS | first] = (10, SIMILARITY_BYTES)
+#: Bits of a kind, and the least bit that it has in the number by which `in_order` sorts.
+_KIND_BITS, _KIND_AT = np.uint64(16), np.uint64(48)
+#: Forms of keys: first byte and number of bytes of a key among the words of an entry.
+_FORMS = ((10, SIMILARITY_BYTES), (8, 16), (8, 8), (7, 17), (7, 25))
+
+
+def _key_forms() -> np.ndarray:
+    """By kind: the form of its keys, uint8[kinds]."""
+    out = np.zeros(rows.RECORD, np.uint8)
+    for kind, form in ((rows.URLS, 1), (rows.MEMBERS, 1), (rows.CLUSTERS, 2), (rows.SKETCHES, 2)):
+        out[kind] = form
     for family in (KeyFamily.DIGEST, KeyFamily.OPAQUE, KeyFamily.NAMING):
-        out[rows.KEYS | family] = (7, 17)
+        out[rows.KEYS | family] = 3
     for family in (KeyFamily.DIGEST_MORE, KeyFamily.OPAQUE_MORE):
-        out[rows.KEYS | family] = (7, 25)
+        out[rows.KEYS | family] = 4
     return out
 
 

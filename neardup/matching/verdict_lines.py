@@ -103,7 +103,8 @@ def _spans(columns: VerdictColumns, decider: Decider, texts: _Texts) -> np.ndarr
     which = np.flatnonzero(np.isin(rows["form"], _OF_PAIRS))
     fill(which, lines.NUMBERS, [texts.add(text) for text in _numbers(columns, decider, which)])
     which = np.flatnonzero(rows["form"] == Form.BEST)
-    fill(which, lines.SHARED, _known(texts, [_shared(decider, keys) for keys in rows["keys"][which].tolist()]))
+    families = tuple(families_of(decider)) if len(which) else ()
+    fill(which, lines.SHARED, _known(texts, [_shared(families, keys) for keys in rows["keys"][which].tolist()]))
     which = np.flatnonzero(rows["kept_apart"])
     fill(which, lines.BY, _known(texts, [_encode(columns.names[by]) for by in rows["by"][which].tolist()]))
     which = np.flatnonzero(rows["turned_many"])
@@ -131,13 +132,9 @@ def _numbers(columns: VerdictColumns, decider: Decider, which: np.ndarray) -> li
 
 
 @lru_cache(maxsize=1 << 14)
-def _shared_of(families: tuple[str, ...], keys: int) -> bytes:
+def _shared(families: tuple[str, ...], keys: int) -> bytes:
+    """Numbers of keys by family. families: of each key of a page; keys: as bits."""
     return _encode(dict(Counter(name for bit, name in enumerate(families) if keys >> bit & 1)))
-
-
-def _shared(decider: Decider, keys: int) -> bytes:
-    """Numbers of keys by family. keys: as bits."""
-    return _shared_of(tuple(families_of(decider)), keys)
 
 
 def _turned(columns: VerdictColumns, i: int) -> bytes:

@@ -308,6 +308,40 @@ def undo(r, first):
     r.n[UNDONE] = first
 
 
+# ---- results -------------------------------------------------------------------------------------------------------
+
+
+@lean_kernel
+def changes(r, out):
+    """Finds the rows that differ from those that were read -> (how many, bytes of all).
+
+    out int64[entries]: their entries.
+    """
+    many, total = 0, I64(0)
+    for e in range(r.n[ENTRIES]):
+        one = r.entries[e]
+        if one.state != KNOWN or one.kind >= RECORD:
+            continue
+        if one.length == one.read_length and (one.row == one.read or same_bytes(r.heap, one.row, one.read, one.length)):
+            continue
+        out[many] = e
+        many += 1
+        total += one.length
+    return many, total
+
+
+@lean_kernel
+def gather(r, entries, out, ends):
+    """Copies the rows of entries, one after another -> out uint8; ends int64[rows]: where each ends in out."""
+    to = I64(0)
+    for i in range(len(entries)):
+        one = r.entries[entries[i]]
+        for k in range(one.length):
+            out[to + k] = r.heap[one.row + k]
+        to += one.length
+        ends[i] = to
+
+
 # ---- prefixes ------------------------------------------------------------------------------------------------------
 
 
