@@ -7,7 +7,7 @@ from types import MappingProxyType
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
 
 from neardup.errors import NeardupError
-from streams.errors import BrokerError, Fenced, RecordTooLarge, Stopped, Unsettled, verdicts_gone
+from streams.errors import BrokerError, Fenced, NoAnswer, RecordTooLarge, Stopped, Unsettled, verdicts_gone
 from streams.kafka.admin import Admin
 from streams.kafka.connection import (
     FENCED,
@@ -124,10 +124,10 @@ class KafkaVerdicts:
             call = lambda: checked(ask(asked, timeout=min(TRY_SECONDS_MAX, self._deadline_s)))  # noqa: E731
             try:
                 (found,) = repeat(what, call, self._cause, self._deadline_s, self._connection.go_on)
-            except BrokerError as error:
+            except NoAnswer as error:  # stays one: `neardup run` starts again
                 # Seen with Kafka 4.3.1 and one replica: a broker killed between decision and markers (KAFKA-20734).
                 hint = "if Kafka is up, a transaction may hang there: look with kafka-transactions.sh find-hanging"
-                raise BrokerError(f"{error}; {hint}") from error
+                raise NoAnswer(f"{error}; {hint}") from error
             return committed_of(found)
 
         return self._guarded("the committed offset", committed)

@@ -7,7 +7,7 @@ from typing import cast
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
 from neardup.wording import counted
-from streams.errors import BrokerError, RecordTooLarge
+from streams.errors import BrokerError, NoAnswer, RecordTooLarge
 from streams.kafka.connection import Cause, Connection, Headers, Setting, error_of
 from streams.kafka.error_texts import SILENT
 from streams.kafka.stranded import Stranded
@@ -130,8 +130,8 @@ class Writer:
     def poll(self, wait_s: float = 0.0) -> int:
         """Receives acknowledgements and returns the number of records without one.
 
-        Raises BrokerError if a record failed or none was acknowledged for `delivery_s`. Later records may be lost then,
-        so the process must end without committing what it read.
+        Raises BrokerError if a record failed, NoAnswer if none was acknowledged for `delivery_s`. Later records may be
+        lost then, so the process must end, or start again, without committing what it read.
         """
         try:
             self._producer.poll(wait_s)
@@ -139,10 +139,8 @@ class Writer:
             self._failed = self._failed or self._cause.explain(error_of(exception))
         overdue = self._on_failure is None and self.outstanding and time.monotonic() - self._progress > self._delivery_s
         if overdue and self._failed is None:
-            why = f"{SILENT}{self._cause}"
-            self._failed = (
-                f"no acknowledgement in {self._delivery_s:g} s for {counted(self.outstanding, 'record')}: {why}"
-            )
+            waiting = f"no acknowledgement in {self._delivery_s:g} s for {counted(self.outstanding, 'record')}"
+            raise NoAnswer(f"topic {self.topic}: {waiting}: {SILENT}{self._cause}")
         if self._failed is not None:
             raise BrokerError(f"topic {self.topic}: {self._failed}")
         return self.outstanding

@@ -11,7 +11,7 @@ from broker import eventually, kafka
 from confluent_kafka import Producer
 
 from neardup.errors import BadInput
-from streams.errors import BrokerError
+from streams.errors import BrokerError, NoAnswer
 from streams.kafka import Admin, Connection, KafkaLog, KafkaPages, KafkaVerdicts, Writer, stranded
 from streams.kafka.connection import log
 
@@ -56,6 +56,23 @@ def test_a_broker_that_is_not_there_is_reported_with_the_cause() -> None:
 
     assert_reported("_TRANSPORT", lambda seconds: Admin(Connection(nowhere, request_s=seconds)).cluster_id())
     assert_reported("_TRANSPORT", lambda seconds: verdicts(Connection(nowhere), deadline_s=seconds).init())
+
+
+@pytest.mark.parametrize("what", ["committed", "acknowledgement"])
+def test_silence_of_kafka_is_no_answer_for_matcher_and_writer(what: str) -> None:
+    """`neardup run` starts again after it, as a start settles what became of a transaction."""
+    (port,) = kafka.free_ports(1)
+    connection = Connection(f"127.0.0.1:{port}")
+    if what == "committed":
+        group = {"group": "g", "transactional_id": "t", "deadline_s": 0.2}
+        verdicts = KafkaVerdicts(connection, "verdicts", log_topic="sketches", **group)  # type: ignore[arg-type]
+        with pytest.raises(NoAnswer, match=r"a transaction may hang there: look with kafka-transactions\.sh"):
+            verdicts.committed()
+        return
+    writer = Writer(connection, "sketches", gapless=True, delivery_s=0.2)
+    writer.send(b"sketch")
+    with pytest.raises(NoAnswer, match=r"topic sketches: no acknowledgement in 0\.2 s for 1 record"):
+        eventually(lambda: not writer.poll(0.1), "an acknowledgement")
 
 
 def test_a_failed_handshake_is_reported_as_such(broker: str) -> None:
