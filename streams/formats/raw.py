@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from neardup.errors import BadPage
-from neardup.fetch_times import read_time
+from neardup.fetch_times import ms_of_digits, read_time
 from neardup.page import Page
 from streams.formats.bodies import Bodies
 from streams.formats.no_page import no_page
@@ -24,14 +24,16 @@ def decode(url: str, value: bytes, record: Record, bodies: Bodies) -> Page:
     headers = {name.lower(): text or b"" for name, text in record.headers() or ()}
     if not url:
         raise BadPage("a record without a key: its URL is not known")
-    method, truncated = (headers.get(name, b"").decode("latin-1") for name in ("http-method", "truncated"))
-    _must_be_page(method, truncated)
+    answered = "http-method" in headers or "truncated" in headers  # most records say neither
+    if answered:
+        _must_be_page(headers)
     body: bytes | None = value
     if "body-ref" in headers:
         body = bodies.read(headers["body-ref"].decode("utf-8", "replace"))
     elif record.value() is None:
         body = None
-    _must_be_page(method, truncated, empty=body == b"")
+    if answered:
+        _must_be_page(headers, empty=body == b"")
     status = _number(headers, "http-status")
     return Page(
         url=url,
@@ -40,7 +42,7 @@ def decode(url: str, value: bytes, record: Record, bodies: Bodies) -> Page:
         fetched_at=_time(headers.get("fetched-at")),  # Page reads it
         status=200 if status is None else status,
         score=_score(headers),
-        truncated=bool(truncated),
+        truncated=bool(headers.get("truncated")),
     )
 
 
@@ -50,7 +52,8 @@ def method_of(record: Record) -> str:
     return (next(found, b"") or b"").decode("latin-1")
 
 
-def _must_be_page(method: str, truncated: str, *, empty: bool = False) -> None:
+def _must_be_page(headers: Mapping[str, bytes], *, empty: bool = False) -> None:
+    method, truncated = (headers.get(name, b"").decode("latin-1") for name in ("http-method", "truncated"))
     if why := no_page(method, truncated, empty=empty):
         raise BadPage(why)
 
@@ -67,7 +70,10 @@ def fetched_at(record: Record) -> int | None:
 
 
 def _time(text: bytes | None) -> Any:
-    return None if text is None else text.decode("latin-1")
+    if text is None:
+        return None
+    ms = ms_of_digits(text)
+    return text.decode("latin-1") if ms is None else ms
 
 
 def encode(page: Page, key: bytes, gone: bool, reference: str) -> Outgoing:

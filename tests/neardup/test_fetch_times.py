@@ -4,11 +4,11 @@ from datetime import UTC, date, datetime, timedelta, timezone
 from decimal import Decimal
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from neardup.errors import BadPage
-from neardup.fetch_times import DIGITS, IN_ORDER, FetchTime, is_ms, read_time
+from neardup.fetch_times import DIGITS, IN_ORDER, FetchTime, is_ms, ms_of_digits, read_time
 from neardup.page import Page
 
 MS = 1_772_366_400_500  # 2026-03-01T12:00:00.5Z
@@ -149,3 +149,15 @@ def test_page_reads_its_fetch_time(given: int | str, ms: int, note: str) -> None
 def test_a_number_of_many_digits_is_named_by_its_size() -> None:
     with pytest.raises(BadPage, match="a number of 33216 bits"):
         read_time(10**9999)
+
+
+@given(st.text("0123456789 -+._٣", max_size=18) | st.integers(0, 10**19).map(str))
+@example("1700000000000")
+@example("0170000000000")
+@example("9999999999999")
+def test_ms_of_digits_is_what_read_time_reads(text: str) -> None:
+    found = ms_of_digits(text.encode())
+    if found is not None:
+        assert read_time(text) == FetchTime(found)
+    quick = text.isascii() and text.isdigit() and len(text) == 13 and text[0] != "0"
+    assert (found is not None) == quick
