@@ -119,6 +119,16 @@ class RocksStore:
         start = after + b"\0" if after >= prefix else prefix
         return list(takewhile(lambda pair: pair[0].startswith(prefix), self._from(family, start, limit)))
 
+    def before(self, family: Family, end: bytes, limit: int) -> list[tuple[bytes, bytes]]:
+        """The greatest `limit` keys before `end`, with their values, the greatest first."""
+        rows = self._open(family)
+        with _explained("read", self.path):
+            pairs = (pair for pair in rows.items(backwards=True, from_key=end) if pair[0] < end)
+            found = list(islice(pairs, limit))
+            if len(found) < limit:
+                _check_start(rows, found[-1][0] if found else end)
+        return found
+
     def scan(self, family: Family) -> Iterator[tuple[bytes, bytes]]:
         start = b""
         while pairs := self._from(family, start, _SCAN_ROWS):
@@ -317,6 +327,17 @@ def _check_end(rows: Any, start: bytes) -> None:
     if end.valid():
         raise OSError(f"corruption: an iteration ended before {start.hex()}, and there are rows from there on")
     end.status()
+
+
+def _check_start(rows: Any, end: bytes) -> None:
+    """Raises if rows before `end` exist although an iteration backwards ended there."""
+    start = rows.iter()
+    start.seek_for_prev(end)
+    if start.valid() and start.key() == end:
+        start.prev()
+    if start.valid():
+        raise OSError(f"corruption: an iteration ended behind {end.hex()}, and there are rows before it")
+    start.status()
 
 
 def _options(family: Family, cache: Any, write_bytes: int) -> Any:

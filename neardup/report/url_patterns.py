@@ -6,7 +6,7 @@ nothing. Each URL counts for all of its patterns.
 """
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
@@ -79,24 +79,30 @@ def described(pattern: str) -> UrlPattern:
     return UrlPattern("parameter", name, f"[?&]{re.escape(name)}([=&#]|$)")
 
 
-def counts_at_all(verdict: Mapping[str, Any]) -> bool:
-    """Return whether the verdict is the first of its URL, unique or a duplicate, and the URL has a pattern."""
-    return verdict["verdict"] in (*SHOWN, *DUPLICATES) and bool(patterns_of(str(verdict["url"])))
+def counter_of(verdict: Mapping[str, Any], site: str) -> Callable[[Counts], Counts] | None:
+    """Return a function that adds a verdict to the counts of a site, into which it writes.
 
-
-def counted(counts: Counts, verdict: Mapping[str, Any], site: str) -> Counts:
-    """Return the counts of a site with one verdict more, for which `counts_at_all` holds."""
+    None unless the verdict is the first of its URL, unique or a duplicate, and the URL has a pattern.
+    """
+    if verdict["verdict"] not in (*SHOWN, *DUPLICATES):
+        return None
     url = str(verdict["url"])
     patterns = patterns_of(url)
     duplicate = verdict["verdict"] in DUPLICATES
     original = str((verdict.get("representative") or {}).get("url") or "") if duplicate else ""
     others = patterns_of(original) if _on(site, original) else patterns
-    out = dict(counts)
-    for pattern, value in patterns.items():
-        pages, repeats, *example = out.pop(pattern, (0, 0, "", ""))
-        if others.get(pattern) != value:
-            repeats, example = repeats + 1, [url[:EXAMPLE_CHARS_MAX], original[:EXAMPLE_CHARS_MAX]]
-        out[pattern] = [pages + 1, repeats, *example]
+    example = [url[:EXAMPLE_CHARS_MAX], original[:EXAMPLE_CHARS_MAX]]
+    repeated = {pattern for pattern, value in patterns.items() if others.get(pattern) != value}
+    return (lambda counts: _counted(counts, patterns, repeated, example)) if patterns else None
+
+
+def _counted(counts: Counts, patterns: Iterable[str], repeated: Collection[str], example: list[str]) -> Counts:
+    out = counts
+    for pattern in patterns:
+        pages, repeats, *held = out.pop(pattern, (0, 0, "", ""))
+        if pattern in repeated:
+            repeats, held = repeats + 1, example
+        out[pattern] = [pages + 1, repeats, *held]
     if len(out) > 2 * PATTERNS_KEPT:
         # Of equal counts the latest stay: a pattern comes again, the name of a page does not.
         latest_first = [*out][::-1]

@@ -2,6 +2,7 @@
 
 import asyncio
 import threading
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -22,12 +23,13 @@ from streams.commands.options import (
     ViewsFlags,
     must_be_state,
 )
-from streams.commands.output import announce_serving, complain, echo, print_json
+from streams.commands.output import announce_serving, bar, complain, echo, print_json
 from streams.config.settings import ASK_PORT, VIEWS_PORT, Settings
 from streams.errors import BrokerError, WrongUsage
 
 if TYPE_CHECKING:
     from neardup.sketch.takedown_hashes import Takedown
+    from streams.commands.output import Bar
 
 
 @command(VERDICTS, "neardup views neardup-state", "neardup views --bootstrap 127.0.0.1:9092")
@@ -59,7 +61,7 @@ def views(
     """
     given = settings.read()
     if state is not None and rebuild:
-        raise WrongUsage("--rebuild is for the stream: a scan's directory is read again at every start")
+        raise WrongUsage("--rebuild is for the stream: of a scan, delete DIR/views, and its tables are built again")
     if state is None and audit is not None:
         raise WrongUsage("--audit is for a scan; the stream's pairs are in a topic: --audit-topic, as for the matcher")
     if labels is not None and given.views_token is None:
@@ -75,7 +77,8 @@ def views(
         from streams.views.audited_pairs import audits_of
         from streams.views.source import ScanSource
 
-        source = ScanSource(state, None if audit is None else audits_of(audit))
+        with bar(shown=True, counts=True) as progress:
+            source = ScanSource(state, None if audit is None else audits_of(audit), _building(progress))
     raise_open_files()
     file = None if labels is None else LabelFile(labels)
     sock = listen(host, port, given.views_token)
@@ -97,6 +100,20 @@ def views(
         sock.close()
         if file is not None:
             file.close()
+
+
+def _building(progress: "Bar") -> Callable[[int, int, int], None]:
+    """Return what shows how far the tables of a scan are built: in the bar, or as a line for each tenth."""
+    tenth = -1
+
+    def shown(done: int, total: int, verdicts: int) -> None:
+        nonlocal tenth
+        progress.phase(f"tables of the views, {verdicts:,} verdicts", done, total)
+        if not progress.watched and (now := 10 * done // max(1, total)) > tenth:
+            tenth = now
+            complain(f"building the tables of the views: {verdicts:,} verdicts, {done / max(1, total):.0%}")
+
+    return shown
 
 
 @command(VERDICTS, "neardup ask neardup-state", "NEARDUP_ASK_TOKEN_FILE=token neardup ask DIR --host 0.0.0.0")

@@ -6,6 +6,7 @@
     index/          the store; its META family names the log that it was folded from
     canonical.json  a scan's policy for canonical pages, if one is set
     inputs/         a scan's copies of remote input (`streams.files.fetching`); may be deleted
+    views/          the tables of a scan's views (`streams.state.view_tables`); may be deleted
 
 A matcher has no more: its log and its verdicts are topics. A scan and the library have both here, see
 `streams.state.scan_directory`.
@@ -38,8 +39,10 @@ SCAN_NAMES = ("log", "verdicts", "sources")
 _SHARD_NAMES = ("effects", "shards")
 #: A checkpoint that is being restored (`streams.state.checkpoint_restore`).
 RESTORING = "restoring"
+#: The tables of a scan's views (`streams.state.view_tables`).
+VIEWS = "views"
 _NAMES = frozenset(
-    {"lock", "scheme.json", "decider.json", _POLICY, "index", "inputs", RESTORING, *SCAN_NAMES, *_SHARD_NAMES}
+    {"lock", "scheme.json", "decider.json", _POLICY, "index", "inputs", RESTORING, VIEWS, *SCAN_NAMES, *_SHARD_NAMES}
 )
 
 

@@ -43,6 +43,7 @@ from streams.process.disk import state_errors
 from streams.state.directory import Directory, Run
 from streams.state.scan_reader import ScanReader, read_sources
 from streams.state.segments import SegmentLog
+from streams.state.view_tables import delete_tables
 
 #: Messages between two flushes of the store: at most so many are folded again after a crash.
 FLUSH_MESSAGES = 64
@@ -186,6 +187,7 @@ class ScanDirectory(ScanReader):
         self.log.sync()
         self.catch_up()
         self.flush()
+        delete_tables(self.path)
         return next(done for done in takedowns_of(self.store) if done.offset == offset)
 
     def add(self, messages: Sequence[bytes], judged: Callable[[Prepared], None]) -> Prepared:

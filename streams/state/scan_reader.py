@@ -61,13 +61,21 @@ class ScanReader:
 
         Such a page has only the verdict `gone` of its takedown, and no verdict on another page contains its URL.
         """
+        for _, verdicts in self.verdicts_from(0):
+            yield from verdicts
+
+    def verdicts_from(self, start: int) -> Iterator[tuple[int, Iterator[dict[str, Any]]]]:
+        """Yield (offset, verdicts) of each frame from an offset on; see `verdicts`."""
         done = list(takedowns_of(self.store))
-        for offset, frame in self.verdict_frames.read():
+        for offset, frame in self.verdict_frames.read(start):
             later = [one.takedown for one in done if one.offset >= offset]
-            for verdict in decode_verdicts(frame, offset):
-                left = without(later, verdict) if later else verdict
-                if left is not None:
-                    yield left
+            verdicts = decode_verdicts(frame, offset)
+            left = (without(later, verdict) for verdict in verdicts) if later else verdicts
+            yield offset, (verdict for verdict in left if verdict is not None)
+
+    def last_takedown(self) -> int:
+        """Return the offset of the latest takedown's control record; -1 without one."""
+        return max((one.offset for one in takedowns_of(self.store)), default=-1)
 
     def url_of(self, given: str) -> str:
         """Return the normalised URL of a document, named by its URL, its id, or FILE#ID.

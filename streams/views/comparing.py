@@ -22,9 +22,10 @@ from neardup.sketch.sketch_record import Sketch
 from neardup.urls import site_named
 from neardup.verdict import Coordinates
 from streams.verdicts.compare import decision_text, rule_results, veto_names
-from streams.views.lists import Facts, Row
+from streams.views.entries import Row
+from streams.views.lists import Facts
 from streams.views.source import Origin
-from streams.views.view_rows import JUDGEMENTS
+from streams.views.view_rows import JUDGEMENTS, judged_of
 
 PASSAGES_SHOWN, PASSAGES_MAX = 12, 500
 
@@ -87,7 +88,7 @@ def fetches(a: Row, b: Row) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
 
 
 def _own(row: Row) -> Mapping[str, Any]:
-    verdict, judged = row["verdict"], row["judged"]
+    verdict, judged = row["verdict"], judged_of(row)
     if verdict["n"]:  # another page's fetch caused it
         kept = verdict.get("representative") or {}
         if kept.get("url") == verdict["url"]:
@@ -98,7 +99,7 @@ def _own(row: Row) -> Mapping[str, Any]:
 
 
 def _judged_against(row: Row, url: str) -> Mapping[str, Any] | None:
-    judged = row["judged"] or {}
+    judged = judged_of(row) or {}
     evidence = judged.get("evidence") or {}
     for place in (
         judged.get("representative"),

@@ -11,12 +11,13 @@ from typing import Any
 from neardup.limits import DAY_MS
 from neardup.report import evidence_sentences, url_patterns
 from neardup.standing import DUPLICATES
-from streams.views import lists
+from streams.views import entries, lists
+from streams.views.entries import ITEMS_SHOWN, Cursor
 from streams.views.lists import Facts
 from streams.views.source import Source
 from streams.views.view_rows import BLOCK_DAYS, EVERYTHING, HOUR_MS, block_key, counts_of, day_key, spans_of
 
-SHOWN, ITEMS_SHOWN = 10, 25
+SHOWN = 10
 #: Longest range shown in hours, range of the first view, bars at most, longest range: 115 lookups of a block's row.
 HOURS_DAYS_MAX, DAYS_SHOWN, BARS_MAX, RANGE_DAYS_MAX = 4, 30, 62, 3_660
 #: Days searched back for the latest closest call.
@@ -41,10 +42,10 @@ def overview(
         "partitions": source.partitions,
         "problem": problem or None,
         "rate": source.rate(),
-        "hot": lists.hot_of(source.rows("lists", lists.hot_key()), SHOWN),
+        "hot": _hot(source, None),
         "sites": _of_sites(source, _listed_sites(source)[:SHOWN]),
         "clusters": lists.clusters_of(source.rows("lists", lists.CLUSTERS))[:SHOWN],
-        "kept_apart_newest": lists.newest_of(source.rows("lists", lists.key("kind", lists.KEPT_APART)), SHOWN),
+        "kept_apart_newest": _items(source, entries.of_kind(lists.KEPT_APART)),
     }
 
 
@@ -56,9 +57,8 @@ def site(source: Source, name: str, start: str = "", end: str = "") -> Facts | s
     found = _counts(source, name, start, end)
     if isinstance(found, str):
         return found
-    hot = lists.hot_of(source.rows("lists", lists.hot_key(name)), SHOWN)
     suppressed = lists.suppressed_of(source.rows("lists", lists.key("suppressed", name)))
-    return {"site": name, **found, "hot": hot, "suppressed": suppressed}
+    return {"site": name, **found, "hot": _hot(source, name), "suppressed": suppressed}
 
 
 def _counts(source: Source, name: str, start: str, end: str) -> Facts | str:
@@ -141,10 +141,13 @@ def _duplicates(kinds: Mapping[str, int]) -> int:
     return sum(kinds.get(kind, 0) for kind in DUPLICATES)
 
 
-def sites(source: Source, page: int) -> Facts:
-    """Return one page of the sites with the most verdicts."""
+def sites(source: Source, page: int, after: str = "", before: str = "", by: str = "") -> Facts:
+    """Return one page of the sites with the most verdicts; by="name": of all sites."""
+    if by == "name":
+        held, cursors = entries.page_of(source, entries.SITES, Cursor(after, before))
+        return {"by": by, "sites": [_of_site(source, name) for name, _ in held], **cursors}
     found = paged("sites", _listed_sites(source), page)
-    return {**found, "sites": _of_sites(source, found["sites"])}
+    return {"by": None, **found, "sites": _of_sites(source, found["sites"])}
 
 
 def _listed_sites(source: Source) -> list[str]:
@@ -153,11 +156,12 @@ def _listed_sites(source: Source) -> list[str]:
 
 def _of_sites(source: Source, names: Sequence[str]) -> list[Facts]:
     """Return the true counts of sites: the list lacks verdicts of a site that entered it late."""
-    out: list[Facts] = []
-    for name in names:
-        kinds, _ = counts_of(source.rows("counts", name))
-        out.append({"site": name, "verdicts": kinds.total(), "duplicates": _duplicates(kinds)})
-    return sorted(out, key=lambda each: -each["verdicts"])
+    return sorted((_of_site(source, name) for name in names), key=lambda each: -each["verdicts"])
+
+
+def _of_site(source: Source, name: str) -> Facts:
+    kinds, _ = counts_of(source.rows("counts", name))
+    return {"site": name, "verdicts": kinds.total(), "duplicates": _duplicates(kinds)}
 
 
 def patterns(source: Source, name: str, page: int) -> Facts:
@@ -172,20 +176,51 @@ def patterns(source: Source, name: str, page: int) -> Facts:
     return {"site": name or None, **paged("patterns", found, page)}
 
 
-def clusters(source: Source, page: int) -> Facts:
-    """Return one page of the largest clusters."""
-    return paged("clusters", lists.clusters_of(source.rows("lists", lists.CLUSTERS)), page)
+def clusters(source: Source, page: int, after: str = "", before: str = "", by: str = "") -> Facts:
+    """Return one page of the largest clusters; by="newest": of all that have several pages."""
+    if by == "newest":
+        held, cursors = entries.page_of(source, entries.CLUSTERS, Cursor(after, before))
+        fields = "cluster", "size", "canonical"
+        found = [{name: row[name] for name in fields} for _, row in held if row["size"] > 1]
+        return {"by": by, "clusters": found, **cursors}
+    return {"by": None, **paged("clusters", lists.clusters_of(source.rows("lists", lists.CLUSTERS)), page)}
 
 
-def kind(source: Source, name: str, page: int) -> Facts | str:
-    """Return one page of the newest verdicts of a kind, or of the pages kept apart; else an error text."""
-    rows = source.rows("counts", EVERYTHING)
+def kind(source: Source, name: str, site: str = "", after: str = "", before: str = "") -> Facts | str:
+    """Return one page of the verdicts of a kind, or of the pages kept apart, newest first; else an error text.
+
+    site: registrable domain; "" for all.
+    """
+    site = site.strip().lower()
+    rows = source.rows("counts", site or EVERYTHING)
     total = sum(row["kept_apart"] if name == lists.KEPT_APART else row["kinds"].get(name, 0) for row in rows)
-    items = lists.newest_of(source.rows("lists", lists.key("kind", name)))
-    if not items:
+    held, cursors = entries.page_of(source, entries.of_kind(name, site or None), Cursor(after, before))
+    if not total:
         known = ", ".join([*evidence_sentences.KINDS, lists.KEPT_APART])
-        return f"No verdict of the kind {name[:40]!r}; the kinds are {known}"
-    return {"kind": name, "verdicts": total, **paged("items", items, page)}
+        of = f" of {site[:300]}" if site else ""
+        return f"No verdict of the kind {name[:40]!r}{of}; the kinds are {known}"
+    items = [row for _, row in held]
+    if site:  # these entries have no rows of their own
+        found = (source.rows(entries.TABLE, entries.of_kind(name) + key) for key, _ in held)
+        items = [rows[0] for rows in found if rows]
+    return {"kind": name, "site": site or None, "verdicts": total, "items": items, **cursors}
+
+
+def hot(source: Source, site: str = "", after: str = "", before: str = "") -> Facts:
+    """Return the number of hot keys by family, of a site or of the whole crawl, and one page of them, newest first."""
+    site = site.strip().lower()
+    held, cursors = entries.page_of(source, entries.of_hot(site or None), Cursor(after, before))
+    found = lists.hot_of(source.rows("lists", lists.hot_key(site or None)))
+    return {"site": site or None, **found, "items": [row for _, row in held], **cursors}
+
+
+def _hot(source: Source, site: str | None) -> Facts:
+    found = lists.hot_of(source.rows("lists", lists.hot_key(site)))
+    return found | {"newest": _items(source, entries.of_hot(site)) if found["total"] else []}
+
+
+def _items(source: Source, of: str) -> list[Facts]:
+    return [row for _, row in source.entries(of, "", SHOWN, False)]
 
 
 def close(source: Source, date: str) -> Facts | str:
@@ -216,23 +251,22 @@ def _date(day: int) -> str:
     return datetime.fromtimestamp(max(0, day) * DAY_MS / 1000, UTC).strftime("%Y-%m-%d")
 
 
-def rejects(source: Source, reason: str, page: int) -> Facts | str:
-    """Return the reasons of rejection and the newest pages of one reason, or an error text."""
+def rejects(source: Source, reason: str, after: str = "", before: str = "") -> Facts | str:
+    """Return the reasons of rejection and one page of those of one reason, newest first, or an error text."""
     _, reasons = counts_of(source.rows("counts", EVERYTHING))
     out = {"reasons": dict(reasons.most_common()), "reason": reason or None}
-    items = _rejected(source, reason) if reason else []
-    if reason and not items:
+    if not reason:
+        return out | {"items": [], "previous": None, "next": None}
+    held, cursors = entries.page_of(source, entries.of_reason(reason), Cursor(after, before))
+    if not held:
         return f"No page was rejected for the reason {reason[:200]!r}"
-    return out | paged("items", items, page)
+    return out | {"items": [row for _, row in held], **cursors}
 
 
 def rejected(source: Source, reason: str, page_id: int) -> Facts | None:
-    """Return one of the listed rejected pages."""
-    return next((item for item in _rejected(source, reason) if item["page_id"] == page_id), None)
-
-
-def _rejected(source: Source, reason: str) -> list[Facts]:
-    return lists.newest_of(source.rows("lists", lists.rejected_key(reason)), lists.REJECTED_KEPT)
+    """Return a rejected page."""
+    key = entries.of_reason(reason) + entries.newest(page_id)
+    return next(iter(source.rows(entries.TABLE, key)), None)
 
 
 def paged(name: str, items: Sequence[Any], page: int) -> Facts:

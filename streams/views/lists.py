@@ -3,14 +3,12 @@
 sites                -> {last, sites: {site: [verdicts, duplicates]}} with the most verdicts
 clusters             -> {last, clusters: {cluster: [size, canonical URL, page id of the verdict]}} with the most pages
 close, day           -> {last, items: [...]} closest calls of the day, the closest first
-rejected, reason     -> {last, items: [...]} newest rejected pages
-kind, kind           -> {last, items: [...]} newest verdicts of a kind, or of the pages kept apart
 suppressed, site     -> {last, items: [...], originals: {URL: pages suppressed}} newest duplicates of a site
 patterns, site       -> {last, patterns: see `neardup.report.url_patterns`} URL patterns of a site
-hot; hot, site       -> {last, families: {family: keys}, items: [...]} newest hot keys: of the crawl, of a site
+hot; hot, site       -> {last, families: {family: keys}} hot keys by family: of the crawl, of a site
 
 A site, cluster or original that enters a full list late lacks the verdicts before that. `streams.views.view_rows`
-explains `last`.
+explains `last`. Lists that are whole, with pages, are `streams.views.entries`; `items` makes their rows.
 """
 
 from collections import Counter
@@ -25,21 +23,23 @@ from neardup.report.verdict_counts import nearest
 from neardup.rules.base import margin as margin_of
 from neardup.rules.key_families import WORDS, KeyFamily
 from neardup.standing import DUPLICATES
+from neardup.urls import site_named
 from streams.formats.verdict_records import Verdict
+from streams.views import entries
+from streams.views.entries import Row
 
-Row = dict[str, Any]
 Facts = dict[str, Any]
-#: Makes the new row of the old one.
+#: Makes the new row of the old one, into which it may write.
 Change = Callable[[Row | None], Row]
 #: Of a verdict that a rule decided: (distance of the score from the threshold, deciding step, the other page's URL).
 Closeness = Callable[[Verdict], tuple[float, str, str] | None]
 
 SITES_KEPT, CLUSTERS_KEPT, ORIGINALS_KEPT = 100, 100, 10
-CLOSE_KEPT, REJECTED_KEPT, NEWEST_KEPT, SUPPRESSED_KEPT, HOT_KEPT = 25, 50, 50, 10, 50
+CLOSE_KEPT, SUPPRESSED_KEPT = 25, 10
+#: Hot keys of one verdict that are listed.
+HOT_KEPT = 50
 #: Characters of a URL, name or reason in a list. The scheme bounds the URLs of readable pages to 2,048 bytes.
 CHARS_KEPT = 2_048
-#: A row is rewritten for each batch, and a message of Kafka holds 1 MB: a list drops its oldest items beyond this.
-ROW_CHARS_MAX = 200_000
 #: Ends a text that was cut. Normalised URLs do not contain it.
 CUT = "\N{HORIZONTAL ELLIPSIS}"
 _REASON_CHARS_KEPT, _TITLE_CHARS_KEPT = 200, 200
@@ -54,9 +54,9 @@ def key(of: str, name: object) -> str:
     return f"{of}\n{name}"
 
 
-def rejected_key(reason: str) -> str:
-    """reason: general part, see `reason_kind`."""
-    return key("rejected", reason[:_REASON_CHARS_KEPT])
+def reason_of(verdict: Verdict) -> str:
+    """Return the general part of a rejected page's reason, by which they are listed."""
+    return reason_kind(verdict.get("reason"))[:_REASON_CHARS_KEPT]
 
 
 def hot_key(site: str | None = None) -> str:
@@ -67,26 +67,48 @@ def hot_key(site: str | None = None) -> str:
 def changes(verdict: Verdict, kind: str, site: str, day: int, closeness: Closeness) -> Iterator[tuple[str, Change]]:
     """Yield (key, change) for each row that a verdict changes."""
     yield SITES, lambda row: _sites_row(row, site, kind)
-    if verdict.get("cluster") is not None and verdict.get("cluster_size") is not None:
-        yield CLUSTERS, lambda row: _clusters_row(row, verdict)
-    if kind == "rejected":
-        yield rejected_key(reason_kind(verdict.get("reason"))), lambda row: _rejected_row(row, verdict)
-    item = _newest_item(verdict)
-    yield key("kind", kind), lambda row: _newest_first(row, [item], NEWEST_KEPT)
-    if kept_apart(verdict):
-        yield key("kind", KEPT_APART), lambda row: _newest_first(row, [item], NEWEST_KEPT)
+    if (cluster := cluster_entry(verdict)) is not None:
+        yield CLUSTERS, lambda row: _clusters_row(row, *cluster)
     if (close := closeness(verdict)) is not None:
-        yield key("close", day), lambda row: _close_row(row, verdict, *close)
+        closest = _close_item(verdict, *close)
+        yield key("close", day), lambda row: _close_row(row, closest)
     if kind in DUPLICATES:
-        yield key("suppressed", site), lambda row: _suppressed_row(row, verdict)
-    if site and not verdict.get("n") and url_patterns.counts_at_all(verdict):
-        yield (
-            key("patterns", site),
-            lambda row: {"patterns": url_patterns.counted(row["patterns"] if row else {}, verdict, site)},
-        )
-    if turned := [str(name) for name in (verdict.get("evidence") or {}).get("turned_hot") or ()]:
+        suppressed = _suppressed_item(verdict)
+        yield key("suppressed", site), lambda row: _suppressed_row(row, suppressed)
+    if site and not verdict.get("n") and (count := url_patterns.counter_of(verdict, site)) is not None:
+        yield key("patterns", site), lambda row: {"patterns": count(row["patterns"] if row else {})}
+    if turned := [_family(name) for name in _turned_hot(verdict)]:
         for hot in (hot_key(), hot_key(site)):
-            yield hot, lambda row: _hot_row(row, verdict, site, turned)
+            yield hot, lambda row: _hot_row(row, turned)
+
+
+def items(verdict: Verdict, last: Sequence[int]) -> Iterator[tuple[str, Row]]:
+    """Yield (key, row) of each entry that follows from a verdict alone. last: its id."""
+    kind, site = str(verdict["verdict"]), site_named(str(verdict["url"]), verdict.get("site"))
+    newest = entries.newest(*last)
+    item = _newest_item(verdict)
+    yield entries.SITES + site, {}
+    for name in (kind, KEPT_APART) if kept_apart(verdict) else (kind,):
+        yield entries.of_kind(name) + newest, item
+        yield entries.of_kind(name, site) + newest, {}
+    if kind == "rejected":
+        yield entries.of_reason(reason_of(verdict)) + newest, _rejected_item(verdict)
+    for number, name in enumerate(_turned_hot(verdict)[:HOT_KEPT]):
+        page = {"key": shortened(name), "url": item["url"], "site": site, "page_id": verdict["page_id"]}
+        for of in (entries.of_hot(), entries.of_hot(site)):
+            yield f"{of}{newest}{number:02x}", page
+
+
+def _turned_hot(verdict: Verdict) -> list[str]:
+    return [str(name) for name in (verdict.get("evidence") or {}).get("turned_hot") or ()]
+
+
+def cluster_entry(verdict: Verdict) -> tuple[str, int, str, int] | None:
+    """Return (cluster, size, canonical URL, page id of the verdict) of a verdict with a cluster's figures."""
+    if verdict.get("cluster") is None or verdict.get("cluster_size") is None:
+        return None
+    canonical = shortened(verdict.get("canonical") or verdict["url"])
+    return str(verdict["cluster"]), int(verdict["cluster_size"]), canonical, int(verdict["page_id"])
 
 
 def kept_apart(verdict: Verdict) -> bool:
@@ -98,16 +120,6 @@ def shortened(text: Any, chars_max: int = CHARS_KEPT) -> str:
     """Return a text of at most `chars_max` characters, with CUT at its end if it was longer."""
     whole = str(text)
     return whole if len(whole) <= chars_max else whole[: chars_max - 1] + CUT
-
-
-def _newest_first(row: Row | None, items: Sequence[Facts], kept: int) -> Row:
-    out, chars = list[Facts](), 0
-    for item in [*items, *(row["items"] if row else ())][:kept]:
-        chars += sum(len(value) for value in item.values() if isinstance(value, str))
-        if out and chars > ROW_CHARS_MAX:
-            break
-        out.append(item)
-    return {"items": out}
 
 
 def _newest_item(verdict: Verdict) -> Facts:
@@ -125,17 +137,18 @@ def _newest_item(verdict: Verdict) -> Facts:
 
 
 def _sites_row(row: Row | None, site: str, kind: str) -> Row:
-    sites = dict(row["sites"]) if row else {}
+    sites = row["sites"] if row else {}
     verdicts, duplicates = sites.get(site, (0, 0))
     sites[site] = [verdicts + 1, duplicates + (kind in DUPLICATES)]
+    if row is not None and len(sites) <= 2 * SITES_KEPT:
+        return row
     return {"sites": _most(sites, SITES_KEPT, lambda name: sites[name][0])}
 
 
-def _clusters_row(row: Row | None, verdict: Verdict) -> Row:
-    clusters = dict(row["clusters"]) if row else {}
-    name, size = str(verdict["cluster"]), int(verdict["cluster_size"])
+def _clusters_row(row: Row | None, name: str, size: int, canonical: str, page_id: int) -> Row:
+    clusters = row["clusters"] if row else {}
     if size > 1:
-        clusters[name] = [size, shortened(verdict.get("canonical") or verdict["url"]), verdict["page_id"]]
+        clusters[name] = [size, canonical, page_id]
     else:
         clusters.pop(name, None)
     return {"clusters": _most(clusters, CLUSTERS_KEPT, lambda name: clusters[name][0])}
@@ -148,55 +161,55 @@ def _most(counts: dict[str, Any], kept: int, count_of: Callable[[str], int]) -> 
     return {name: counts[name] for name in sorted(counts, key=lambda name: (-count_of(name), name))[:kept]}
 
 
-def _rejected_row(row: Row | None, verdict: Verdict) -> Row:
-    item = {
+def _rejected_item(verdict: Verdict) -> Facts:
+    return {
         "url": shortened(verdict["url"]),
         "page_id": verdict["page_id"],
         "reason": shortened(verdict.get("reason")),
         "fetched_at": verdict.get("fetched_at"),
         "coordinates": verdict.get("coordinates"),
     }
-    return _newest_first(row, [item], REJECTED_KEPT)
 
 
-def _close_row(row: Row | None, verdict: Verdict, margin: float, by: str, other: str) -> Row:
-    items = list(row["items"]) if row else []
-    if len(items) == CLOSE_KEPT and abs(items[-1]["margin"]) <= abs(margin):
-        return {"items": items}
-    items.append(
-        {
-            "url": shortened(verdict["url"]),
-            "other": shortened(other),
-            "verdict": verdict["verdict"],
-            "margin": round(margin, 6),
-            "by": by,
-            "page_id": verdict["page_id"],
-        }
-    )
-    items.sort(key=lambda item: abs(item["margin"]))
+def _close_item(verdict: Verdict, margin: float, by: str, other: str) -> Facts:
+    return {
+        "url": shortened(verdict["url"]),
+        "other": shortened(other),
+        "verdict": verdict["verdict"],
+        "margin": round(margin, 6),
+        "by": by,
+        "page_id": verdict["page_id"],
+    }
+
+
+def _close_row(row: Row | None, item: Facts) -> Row:
+    items = row["items"] if row else []
+    if len(items) < CLOSE_KEPT or abs(items[-1]["margin"]) > abs(item["margin"]):
+        items.append(item)
+        items.sort(key=lambda item: abs(item["margin"]))
     return {"items": items[:CLOSE_KEPT]}
 
 
-def _suppressed_row(row: Row | None, verdict: Verdict) -> Row:
-    original = shortened((verdict.get("representative") or {}).get("url") or "")
-    item = {
+def _suppressed_item(verdict: Verdict) -> Facts:
+    return {
         "url": shortened(verdict["url"]),
-        "original": original,
+        "original": shortened((verdict.get("representative") or {}).get("url") or ""),
         "verdict": verdict["verdict"],
         "page_id": verdict["page_id"],
     }
-    originals = dict(row["originals"]) if row else {}
+
+
+def _suppressed_row(row: Row | None, item: Facts) -> Row:
+    original, originals = item["original"], row["originals"] if row else {}
     originals[original] = originals.get(original, 0) + 1
     kept = _most(originals, ORIGINALS_KEPT, lambda url: originals[url])
-    return {**_newest_first(row, [item], SUPPRESSED_KEPT), "originals": kept}
+    return {"items": [item, *(row["items"] if row else ())][:SUPPRESSED_KEPT], "originals": kept}
 
 
-def _hot_row(row: Row | None, verdict: Verdict, site: str, names: Sequence[str]) -> Row:
+def _hot_row(row: Row | None, turned: Sequence[str]) -> Row:
     families = Counter[str](row["families"] if row else {})
-    families.update(_family(name) for name in names)
-    page = {"url": shortened(verdict["url"]), "site": site, "page_id": verdict["page_id"]}
-    items = [{"key": shortened(name), **page} for name in names]
-    return {"families": dict(families), **_newest_first(row, items, HOT_KEPT)}
+    families.update(turned)
+    return {"families": dict(families)}
 
 
 def _family(name: str) -> str:
@@ -253,10 +266,9 @@ def clusters_of(rows: Sequence[Row]) -> list[Facts]:
     return [{"cluster": int(name), "size": size, "canonical": url} for name, (size, url, _) in ordered]
 
 
-def newest_of(rows: Sequence[Row], kept: int = NEWEST_KEPT) -> list[Facts]:
-    """Items of a list, the newest page first."""
+def _newest_of(rows: Sequence[Row], kept: int) -> list[Facts]:
     items = [item for row in rows for item in row["items"]]
-    return sorted(items, key=lambda item: (-item["page_id"], item.get("key", "")))[:kept]
+    return sorted(items, key=lambda item: -item["page_id"])[:kept]
 
 
 def close_of(rows: Sequence[Row]) -> list[Facts]:
@@ -270,13 +282,12 @@ def suppressed_of(rows: Sequence[Row]) -> Facts:
     for row in rows:
         originals.update(row["originals"])
     most = sorted(originals, key=lambda url: (-originals[url], url))[:ORIGINALS_KEPT]
-    return {"newest": newest_of(rows, SUPPRESSED_KEPT), "originals": {url: originals[url] for url in most}}
+    return {"newest": _newest_of(rows, SUPPRESSED_KEPT), "originals": {url: originals[url] for url in most}}
 
 
-def hot_of(rows: Sequence[Row], shown: int) -> Facts:
-    """Number of hot keys by family, and the newest `shown`."""
+def hot_of(rows: Sequence[Row]) -> Facts:
+    """Number of hot keys, and by family."""
     families = Counter[str]()
     for row in rows:
         families.update(row["families"])
-    total = families.total()
-    return {"total": total, "families": dict(families.most_common()), "newest": newest_of(rows, shown)}
+    return {"total": families.total(), "families": dict(families.most_common())}

@@ -20,7 +20,8 @@ import orjson
 
 from neardup.errors import BadInput
 from streams.errors import BrokerError
-from streams.views.lists import Facts, Row
+from streams.views.entries import Entry, Row
+from streams.views.lists import Facts
 
 ANSWER_SECONDS_MAX = 5.0
 #: All rows of a key; each is smaller than a message of Kafka.
@@ -73,9 +74,16 @@ class Peers:
         """Return another worker's rows. Raises BrokerError if it does not answer."""
         return cast(list[Row], self._ask(url, parts, f"/own-rows.json?table={quote(table)}&key={quote(key, safe='')}"))
 
-    def search(self, url: str, parts: Collection[int], text: str) -> Facts:
+    def entries(self, url: str, parts: Collection[int], of: str, start: str, limit: int, back: bool) -> Sequence[Entry]:
+        """Return another worker's entries of a list. Raises BrokerError if it does not answer."""
+        place = f"of={quote(of, safe='')}&start={quote(start, safe='')}&limit={limit}{'&back=1' if back else ''}"
+        found = cast(list[list[Any]], self._ask(url, parts, f"/own-entries.json?{place}"))
+        return [(str(key), row) for key, row in found]
+
+    def search(self, url: str, parts: Collection[int], text: str, after: str) -> Facts:
         """Search another worker's partitions. Raises BrokerError if it does not answer."""
-        return cast(Facts, self._ask(url, parts, f"/own-search.json?text={quote(text, safe='')}"))
+        path = f"/own-search.json?text={quote(text, safe='')}&after={quote(after, safe='')}"
+        return cast(Facts, self._ask(url, parts, path))
 
     def own(self, url: str, parts: Collection[int]) -> Mapping[str, Any]:
         """Return another worker's {lag: {partition: offsets}, rate, tables: {table: bytes}}. Raises BrokerError."""

@@ -59,19 +59,19 @@ def query_of(text: str) -> Query:
     return Query(" ".join(words).strip(), **narrowed)
 
 
-def search_rows(rows: Iterable[bytes], text: str, seconds_max: float = SECONDS_MAX) -> Facts:
-    """Return {items, rows: searched, complete: whether all were searched}. rows: JSON of `urls` rows.
+def search_rows(rows: Iterable[tuple[bytes, bytes]], text: str, seconds_max: float = SECONDS_MAX) -> Facts:
+    """Return {items, rows: searched, complete: whether all were searched, next: the last key searched, if not}.
 
-    Upper and lower case are equal. FOUND_MAX items at most.
+    Upper and lower case are equal. FOUND_MAX items at most. rows: keys and JSON of `urls` rows, in the order of keys.
     """
     query = query_of(text)
     parts = query.parts
-    deadline, count, items, complete = time.monotonic() + seconds_max, 0, list[Facts](), True
-    for row in rows:
+    deadline, count, items, complete, last = time.monotonic() + seconds_max, 0, list[Facts](), True, b""
+    for key, row in rows:
         if len(items) == FOUND_MAX or (count % _ROWS_BETWEEN_LOOKS == 0 and time.monotonic() > deadline):
             complete = False
             break
-        count += 1
+        count, last = count + 1, key
         # ASCII text is found in the bytes first: decoding each row would take ten times as long.
         low = row.lower()
         if any(part not in low for part in parts) and _ID not in row:
@@ -88,17 +88,22 @@ def search_rows(rows: Iterable[bytes], text: str, seconds_max: float = SECONDS_M
                     "fetched_at": verdict.get("fetched_at"),
                 }
             )
-    return {"items": items, "rows": count, "complete": complete}
+    end = None if complete else last.decode("utf-8", "replace")
+    return {"items": items, "rows": count, "complete": complete, "next": end}
 
 
 def joined(found: Sequence[Facts]) -> Facts:
-    """Join the results of several workers, the newest pages first."""
+    """Join the results of several partitions or workers, in the order of the URLs.
+
+    The next search begins where the first of them ended that did not search all.
+    """
+    ends = [each["next"] for each in found if each["next"] is not None]
+    end = min(ends, default=None)
     newest: dict[str, Facts] = {}
     for item in sorted((item for each in found for item in each["items"]), key=lambda item: -int(item["page_id"])):
         newest.setdefault(item["url"], item)  # a URL has rows in several partitions once partitions were added
-    items = list(newest.values())
-    return {
-        "items": items[:FOUND_MAX],
-        "rows": sum(each["rows"] for each in found),
-        "complete": all(each["complete"] for each in found) and len(items) <= FOUND_MAX,
-    }
+    items = sorted((item for item in newest.values() if end is None or item["url"] <= end), key=lambda one: one["url"])
+    if len(items) > FOUND_MAX:
+        items = items[:FOUND_MAX]
+        end = items[-1]["url"]
+    return {"items": items, "rows": sum(each["rows"] for each in found), "complete": end is None, "next": end}

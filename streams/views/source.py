@@ -1,7 +1,9 @@
-"""The data of the pages: rows in memory for a scan, or the tables of the stream; pages and sketches, read again."""
+"""The data of the pages: the tables of a scan or of the stream; pages and sketches, read again."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -18,10 +20,13 @@ from streams.state.named_documents import urls_named
 from streams.state.scan_reader import ScanReader
 from streams.state.scan_snapshot import read_scan
 from streams.views.audited_pairs import Audits, NoAudits
+from streams.views.entries import TABLE, Entry, Row, read
 from streams.views.health import of_scan
-from streams.views.lists import Facts, Row, closeness_to
+from streams.views.lists import Facts
+from streams.views.row_batch import key_of
+from streams.views.scan_tables import Progress, tables_of
 from streams.views.search import search_rows
-from streams.views.view_rows import EVERYTHING, MemoryRows, apply
+from streams.views.view_rows import EVERYTHING
 
 
 class Origin(Protocol):
@@ -113,11 +118,19 @@ class Source(Protocol):
         """Return the documents that an id, or FILE#ID, could mean: by URL, a name that no other has."""
         ...
 
-    def search(self, text: str) -> Facts:
-        """Return the URLs in which a text occurs, in URL or title: see `streams.views.search`."""
+    def entries(self, of: str, start: str, limit: int, back: bool) -> Sequence[Entry]:
+        """See `streams.views.entries.Source`."""
         ...
 
-    def own_search(self, text: str) -> Facts:
+    def own_entries(self, of: str, start: str, limit: int, back: bool) -> Sequence[Entry]:
+        """Return the entries in the partitions of this worker."""
+        ...
+
+    def search(self, text: str, after: str = "") -> Facts:
+        """Return the URLs behind `after` in which a text occurs, in URL or title: see `streams.views.search`."""
+        ...
+
+    def own_search(self, text: str, after: str = "") -> Facts:
         """Search the partitions of this worker."""
         ...
 
@@ -141,34 +154,45 @@ class Source(Protocol):
 class ScanSource:
     """A scan's directory as its last flush before the start left it. decider: the directory's own."""
 
-    def __init__(self, path: Path, audits: Audits | None = None) -> None:
-        """Read all verdicts into memory. Raises StateError, CorruptRecord."""
+    def __init__(
+        self, path: Path, audits: Audits | None = None, progress: Progress = lambda done, total, verdicts: None
+    ) -> None:
+        """Open the tables of the scan, which are built first if they are not those of its verdicts.
+
+        progress: called while they are built. Raises StateError, CorruptRecord.
+        """
         self.audits: Audits = audits or NoAudits()
         self.where, self.partitions, self._path = f"the scan in {path}", None, path
-        self._rows = MemoryRows()
+        self._held = ExitStack()
         with read_scan(path) as state:
             self.decider: Decider = state.decider
             self.origin: Origin = ScanOrigin(state)
             self._records = list(state.sources.values())
-            closeness, log_time = closeness_to(state.decider), 0
-            for verdict in state.verdicts():
-                log_time = max(log_time, int(verdict.get("fetched_at") or 0))
-                apply(verdict, self._rows, log_time, closeness)
+            self._tables = tables_of(path, state, self._held, progress)
+
+    def close(self) -> None:
+        self._held.close()
 
     def policy(self) -> Sequence[str]:
         return kept_policy(self._path)
 
     def rows(self, table: str, key: str) -> Sequence[Row]:
-        row = self._rows.get(table, key)
-        return [] if row is None else [row]
+        row = self._tables.get(table, key_of(key))
+        return [] if row is None else [orjson.loads(row)]
 
     own_rows = rows
+
+    def entries(self, of: str, start: str, limit: int, back: bool) -> Sequence[Entry]:
+        return read(partial(self._tables.rows, TABLE), of, start, limit, back)
+
+    own_entries = entries
 
     def documents(self, given: str) -> Mapping[str, str]:
         return urls_named(given, self._records)
 
-    def search(self, text: str) -> Facts:
-        return search_rows(map(orjson.dumps, self._rows.tables["urls"].values()), text)
+    def search(self, text: str, after: str = "") -> Facts:
+        first = key_of(after)
+        return search_rows((pair for pair in self._tables.rows("urls", first) if pair[0] != first), text)
 
     own_search = search
 

@@ -11,7 +11,8 @@ import asyncio
 import contextlib
 import shutil
 import socket
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, cast
 from urllib.parse import urlsplit
@@ -31,17 +32,20 @@ from streams.kafka.admin import BROKER_TIME
 from streams.process import logs
 from streams.process.shutdown import completed, stop_event
 from streams.roles.runtime import connect
+from streams.views import entries
 from streams.views.audited_pairs import Audits, NoAudits
 from streams.views.changelogs import Changelogs
 from streams.views.driver import SCHEME, CommittedConsumer, PartitionProgress, credentials
+from streams.views.entries import TABLE, Entry, Row
 from streams.views.health import of_stream
-from streams.views.lists import Facts, Row, closeness_to
+from streams.views.lists import Facts, closeness_to
 from streams.views.monitoring import Monitor, Rate, monitored
 from streams.views.peers import Peers, own_address
-from streams.views.search import joined, search_rows
+from streams.views.row_batch import RowBatch, key_of
+from streams.views.search import SECONDS_MAX, joined, search_rows
 from streams.views.stream_health import StreamHealth
 from streams.views.stream_topics import ControlView, StreamOrigin, TopicAudits
-from streams.views.view_rows import EVERYTHING, TABLES, apply
+from streams.views.view_rows import EVERYTHING, ROWS_VERSION, TABLES, apply
 from streams.views.web import serve
 
 _log = logs.get("views")
@@ -53,55 +57,37 @@ START_SECONDS_MAX = 300.0
 STOP_SECONDS_MAX = 20.0
 #: Limit of Kafka's requests for the lag: a person waits for the page.
 LAG_SECONDS_MAX = 5.0
-#: Raised when the rows change: tables of another version are not touched, and the topic is consumed from its start.
-ROWS_VERSION = 1
 #: Verdicts applied together, and the longest wait for a full batch: many verdicts change the same rows.
 BATCH_VERDICTS, BATCH_SECONDS = 1_000, 0.5
 
 
-class _PartitionRows:
-    """The rows of one partition during a batch: each is read once and written once.
-
-    Faust's own table interface serves only the partition of the current event.
-    """
+class _PartitionRows(RowBatch):
+    """The rows of one partition during a batch. Faust's table interface serves only the current event's partition."""
 
     def __init__(self, tables: Mapping[str, Any], partition: int) -> None:
-        self._tables, self._partition = tables, partition
-        self._held: dict[tuple[str, bytes], Row | None] = {}
-        self._changed: set[tuple[str, bytes]] = set()
-
-    def get(self, table: str, key: str) -> Row | None:
-        name = table, _key(key)
-        if name not in self._held:
-            value = self._tables[table].data._db_for_partition(self._partition).get(name[1])
-            self._held[name] = None if value is None else orjson.loads(value)
-        return self._held[name]
-
-    def put(self, table: str, key: str, row: Row) -> None:
-        name = table, _key(key)
-        self._held[name] = row
-        self._changed.add(name)
+        self._stores = {name: table.data._db_for_partition(partition) for name, table in tables.items()}
+        self._partition = partition
+        super().__init__(lambda table, key: self._stores[table].get(key))
 
     async def keep(self, changelogs: Changelogs) -> None:
         """Write changed rows to the disk and send them to the changelogs."""
-        changed: dict[str, list[tuple[bytes, bytes]]] = {}
-        for name, key in self._changed:
-            changed.setdefault(name, []).append((key, orjson.dumps(self._held[name, key])))
-        for name, rows in changed.items():
-            store = self._tables[name].data._db_for_partition(self._partition)
-            for key, value in rows:
+        for name, rows in self.changed().items():
+            store = self._stores[name]
+            for key, value in rows.items():
                 store.put(key, value)
-            await changelogs.send(name, self._partition, rows)
+            await changelogs.send(name, self._partition, rows.items())
+
+
+def _rows_from(store: Any, start: bytes, back: bool) -> Iterator[tuple[bytes, bytes]]:
+    """Yield the rows of a store from a key on."""
+    rows: Iterator[tuple[bytes, bytes]] = store.items(backwards=back, from_key=start)
+    return rows
 
 
 def _bytes_of(store: Any) -> int:
     """Bytes on disk and in memtables."""
     sizes = ("rocksdb.total-sst-files-size", "rocksdb.cur-size-all-mem-tables")
     return sum(store.property_int_value(each) or 0 for each in sizes)
-
-
-def _key(text: str) -> bytes:
-    return text.encode("utf-8", "replace")
 
 
 class StreamSource:
@@ -233,10 +219,21 @@ class StreamSource:
         return rows
 
     def own_rows(self, table: str, key: str) -> Sequence[Row]:
-        name, mine = _key(key), self._parts(self.app.assignor.assigned_actives())
-        # Faust's own lookup serves one partition. Standby copies are left out.
-        stores = [store for part, store in list(self._tables[table].data._dbs.items()) if part in mine]
-        return [orjson.loads(value) for store in stores if (value := store.get(name)) is not None]
+        name = key_of(key)
+        return [orjson.loads(value) for store in self._own_stores(table) if (value := store.get(name)) is not None]
+
+    def entries(self, of: str, start: str, limit: int, back: bool) -> Sequence[Entry]:
+        others = [self._peers.entries(url, parts, of, start, limit, back) for url, parts in self._others().items()]
+        return entries.joined([self.own_entries(of, start, limit, back), *others], limit, back)
+
+    def own_entries(self, of: str, start: str, limit: int, back: bool) -> Sequence[Entry]:
+        held = [entries.read(partial(_rows_from, store), of, start, limit, back) for store in self._own_stores(TABLE)]
+        return entries.joined(held, limit, back)
+
+    def _own_stores(self, table: str) -> list[Any]:
+        """Return the stores of this worker's partitions. Faust's own lookup serves one. Standby copies are left out."""
+        mine = self._parts(self.app.assignor.assigned_actives())
+        return [store for part, store in list(self._tables[table].data._dbs.items()) if part in mine]
 
     def documents(self, given: str) -> Mapping[str, str]:
         """Search for the id: the stream does not know the files of its documents."""
@@ -245,15 +242,19 @@ class StreamSource:
         urls = [str(item["url"]) for item in self.search(given)["items"]]
         return {url: f"{given} ({url})" for url in urls if id_of(url) == given}
 
-    def search(self, text: str) -> Facts:
-        others = [self._peers.search(url, parts, text) for url, parts in self._others().items()]
-        return joined([self.own_search(text), *others])
+    def search(self, text: str, after: str = "") -> Facts:
+        others = [self._peers.search(url, parts, text, after) for url, parts in self._others().items()]
+        return joined([self.own_search(text, after), *others])
 
-    def own_search(self, text: str) -> Facts:
-        mine = self._parts(self.app.assignor.assigned_actives())
-        stores = [store for part, store in list(self._tables["urls"].data._dbs.items()) if part in mine]
+    def own_search(self, text: str, after: str = "") -> Facts:
+        seconds = SECONDS_MAX / max(1, len(stores := self._own_stores("urls")))
+        first = key_of(after)
         # Faust keeps its offset beside the rows, which are JSON objects.
-        return search_rows((row for store in stores for row in store.values() if row.startswith(b"{")), text)
+        rows = [
+            (pair for pair in _rows_from(store, first, False) if pair[1].startswith(b"{") and pair[0] != first)
+            for store in stores
+        ]
+        return joined([search_rows(each, text, seconds) for each in rows])
 
     def _parts(self, places: Collection[TP]) -> set[int]:
         return {place.partition for place in places if place.topic == self._topic.name}

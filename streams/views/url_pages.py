@@ -10,8 +10,9 @@ from neardup.report import evidence_sentences
 from neardup.standing import standing_of
 from neardup.urls import name_of, normalise_url, one_named, site_named, url_of_id
 from streams.formats.verdict_records import Verdict
-from streams.views import comparing
-from streams.views.lists import Facts, Row
+from streams.views import comparing, entries
+from streams.views.entries import Cursor, Row
+from streams.views.lists import Facts
 from streams.views.source import Source
 from streams.views.view_rows import cluster_id, cluster_of, url_of
 
@@ -116,29 +117,51 @@ def compare(source: Source, a: str, b: str, decider: Decider, *, shown: int) -> 
     return comparing.compared(source.origin, one, other, decider, shown=shown)
 
 
-def cluster(source: Source, number: int) -> Facts | None:
-    """Return a cluster's latest figures, present members (by their own rows) and canonical URL."""
+def cluster(source: Source, number: int, cursor: Cursor = Cursor()) -> Facts | None:  # noqa: B008
+    """Return a cluster's latest figures, present members (by their own rows) and canonical URL.
+
+    The members of its row are the first page, and decide the canonical URL; a cursor leads to the others, by URL.
+    """
     row = cluster_of(source.rows("clusters", str(number)))
     if row is None:
         return None
     latest = row["figures"] or {"canonical": None, "size": None, "revision": None}
-    held = [url_of(source.rows("urls", text)) for text in row["members"]]
-    rows = [each for each in held if each is not None and cluster_id(each["verdict"]) == number]
+    rows = _present(source, row["members"], number)
     policy, problem = _policy(source)
     canonical, why = _chosen(policy, latest["canonical"], rows, problem)
-    members = [_member(each, canonical) for each in rows]
-    members.sort(key=lambda member: (not member["canonical"], member["page_id"], member["url"]))
-    left_out = max(0, len(members) - MEMBERS_SHOWN)
+    more, cursors = _further(source, number, cursor, bool(row["more"]))
+    members = [_member(each, canonical) for each in (rows if more is None else _present(source, more, number))]
+    if more is None:
+        members.sort(key=lambda member: (not member["canonical"], member["page_id"], member["url"]))
     return {
         "cluster": number,
         **latest,
         "canonical": canonical,
         "policy": list(policy),
         "why": why,
-        "members": members[:MEMBERS_SHOWN],
-        # `more` counts members that the row left out; some of them may have left the cluster since.
-        "complete": not row["more"] and not left_out,
+        "members": members,
+        "complete": not row["more"],
+        **cursors,
     }
+
+
+#: Cursors before the first and behind the last URL of the members that are entries.
+_FIRST, _START = "first", " "
+
+
+def _further(source: Source, number: int, cursor: Cursor, more: bool) -> tuple[list[str] | None, Facts]:
+    """Return the URLs of a page behind the first one, None for the first one; and {previous, next}."""
+    if not more or (not cursor.after and cursor.before in ("", _FIRST)):
+        return None, {"previous": None, "next": _START if more else None}
+    held, cursors = entries.page_of(source, entries.of_members(number), cursor, MEMBERS_SHOWN)
+    # The page before the first entries is that of the row.
+    cursors["previous"] = _FIRST if cursor.after == _START else cursors["previous"] or _FIRST
+    return [url for url, _ in held], cursors
+
+
+def _present(source: Source, urls: Sequence[str], number: int) -> list[Row]:
+    held = [url_of(source.rows("urls", text)) for text in urls]
+    return [each for each in held if each is not None and cluster_id(each["verdict"]) == number]
 
 
 def _policy(source: Source) -> tuple[Sequence[str], str]:

@@ -1,18 +1,20 @@
 """The rows of the views, and how each verdict changes them. Pure; the stream and a scan's directory share it.
 
-Four tables, whose rows are JSON objects:
+Five tables, whose rows are JSON objects:
 
-urls      URL -> {last, verdict: the latest one, judged: the latest JUDGEMENT or null, first: page id of the first one,
+urls      URL -> {last, verdict: the latest one, judged: the latest JUDGEMENT or null, true if it is the latest verdict
+          (`judged_of`), first: page id of the first one,
           history: [[page_id, n, kind, fetched_at], ...] newest first,
           own: {rel_canonical, score} of its newest readable fetch,
           taken_down: id of the verdict of its latest takedown, only if there was one; nothing older is kept}
-clusters  cluster -> {last, members: [URL, ...] ever assigned to it, more: members left out,
+clusters  cluster -> {last, members: [URL, ...] ever assigned to it, more: members that are entries,
           figures: {canonical, size, revision} or null, figures_at: id of the verdict with these}
 counts    site -> {last, at, first: emit times of the newest and oldest dated verdict, kinds: {kind: verdicts},
           kept_apart: pages, reasons: {reason: verdicts}}; of the whole crawl under `EVERYTHING`;
           (site, day) -> {last, hours: {hour of the day: {kind: verdicts}}};
           (site, block of BLOCK_DAYS days) -> {last, days: {day of the block: {kind: verdicts}}}
 lists     see `streams.views.lists`
+entries   see `streams.views.entries`: most rows are without `last`
 
 `last` is the id (page_id, n) of the newest verdict applied to a row. A row applies only newer verdicts: after a crash
 verdicts come again, and some rows have them while others do not. One id is enough because a partition delivers its
@@ -22,7 +24,7 @@ A URL that leaves its cluster stays in the list of members; its own row names it
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Protocol
 
 from neardup.report.evidence_sentences import reason_kind
@@ -30,10 +32,13 @@ from neardup.standing import DUPLICATES, SHOWN, standing_of
 from neardup.urls import site_named
 from neardup.verdict import TAKEN_DOWN
 from streams.formats.verdict_records import Verdict
-from streams.views import lists
-from streams.views.lists import Change, Closeness, Row
+from streams.views import entries, lists
+from streams.views.entries import Row
+from streams.views.lists import Change, Closeness
 
-TABLES = ("urls", "clusters", "counts", "lists")
+TABLES = ("urls", "clusters", "counts", "lists", entries.TABLE)
+#: Raised when the rows change: tables of another version are not touched, and are built from the first verdict.
+ROWS_VERSION = 2
 #: Kinds that compare the page with others. Later kinds refer to the standing one.
 JUDGEMENTS = (*SHOWN, *DUPLICATES)
 #: Kinds of a fetch whose page was readable.
@@ -59,7 +64,7 @@ class Rows(Protocol):
 
 
 class MemoryRows:
-    """Rows in memory, for scans and tests."""
+    """Rows in memory, for tests."""
 
     def __init__(self) -> None:
         self.tables: dict[str, dict[str, Row]] = {table: {} for table in TABLES}
@@ -77,29 +82,49 @@ def apply(verdict: Verdict, rows: Rows, emitted_ms: int = 0, closeness: Closenes
     emitted_ms: ms since the epoch; equal whenever the verdict comes again.
     """
     last = [int(verdict["page_id"]), int(verdict["n"])]
-    new = []
-    for table, key, change in _changes(verdict, int(emitted_ms), closeness):
+    # Everything that can raise has run once this list is complete: a change only adds what was computed here.
+    changes = list(_changes(verdict, rows, int(emitted_ms), closeness))
+    items = list(lists.items(verdict, last))
+    for table, key, change in changes:
         row = rows.get(table, key)
-        new.append((table, key, {**change(row), "last": last} if row is None or row["last"] < last else row))
-    # Everything that can raise has run. Unchanged rows are put as well: a process killed here may have the row on its
-    # disk but not in Kafka.
-    for table, key, row in new:
+        if row is None or row["last"] < last:
+            row = change(row)
+            row["last"] = last  # the last field, see `streams.views.changelogs`
+        # Unchanged rows are put as well: a process killed here may have the row on its disk but not in Kafka.
         rows.put(table, key, row)
+        if table == "clusters" and (url := str(verdict["url"])) not in row["members"]:
+            rows.put(entries.TABLE, entries.of_members(key) + url, {})
+    for key, item in items:
+        rows.put(entries.TABLE, key, item)
 
 
-def _changes(verdict: Verdict, emitted_ms: int, closeness: Closeness) -> Iterator[tuple[str, str, Change]]:
+def _changes(verdict: Verdict, rows: Rows, emitted_ms: int, closeness: Closeness) -> Iterator[tuple[str, str, Change]]:
+    """Yield (table, key, change) of each row. A change may write into the row that it is given, and returns it."""
     kind, url = str(verdict["verdict"]), str(verdict["url"])
     site = site_named(url, verdict.get("site"))
     day, hour = divmod(emitted_ms // HOUR_MS, 24)
+    apart = lists.kept_apart(verdict)
+    reason = reason_kind(verdict.get("reason"))[:REASON_CHARS_MAX] if kind == "rejected" else None
+    block, hours, days = day // BLOCK_DAYS, str(hour), str(day % BLOCK_DAYS)
+    counted = lambda row: _counts_row(row, kind, apart, reason, emitted_ms)  # noqa: E731
+    of_day = lambda row: _span_row(row, kind, "hours", hours)  # noqa: E731
+    of_block = lambda row: _span_row(row, kind, "days", days)  # noqa: E731
     yield "urls", url, lambda row: _url_row(row, verdict, kind)
     for name in (EVERYTHING, site):
-        yield "counts", name, lambda row: _counts_row(row, verdict, kind, emitted_ms)
-        yield "counts", day_key(name, day), lambda row: _span_row(row, kind, "hours", hour)
-        yield "counts", block_key(name, day // BLOCK_DAYS), lambda row: _span_row(row, kind, "days", day % BLOCK_DAYS)
+        yield "counts", name, counted
+        yield "counts", day_key(name, day), of_day
+        yield "counts", block_key(name, block), of_block
     if (cluster := cluster_id(verdict)) is not None:
-        yield "clusters", str(cluster), lambda row: _cluster_row(row, verdict)
+        member = entries.of_members(cluster) + url
+        known = lambda: rows.get(entries.TABLE, member) is not None  # noqa: E731
+        yield "clusters", str(cluster), lambda row: _cluster_row(row, verdict, url, known)
     for key, change in lists.changes(verdict, kind, site, day, closeness):
         yield "lists", key, change
+    # The founder of a cluster is alone in it: no entry can be there to be replaced.
+    if (listed := lists.cluster_entry(verdict)) is not None and (listed[1] > 1 or kind != "unique"):
+        number, size, canonical, _ = listed
+        row_of = lambda row: {"cluster": int(number), "size": size, "canonical": canonical}  # noqa: E731
+        yield entries.TABLE, entries.CLUSTERS + entries.newest(int(number)), row_of
 
 
 def cluster_id(verdict: Verdict) -> int | None:
@@ -115,7 +140,8 @@ def _url_row(row: Row | None, verdict: Verdict, kind: str) -> Row:
     else:
         taken_down = {"taken_down": row["taken_down"]} if row and "taken_down" in row else {}
     history = [entry, *(row["history"] if row else ())]
-    judged = dict(verdict) if kind in JUDGEMENTS else row["judged"] if row else None
+    # The latest verdict is most often the judgement: it is stored once.
+    judged: Verdict | bool | None = True if kind in JUDGEMENTS else judged_of(row) if row else None
     own = row["own"] if row else {}
     if not verdict["n"] and kind in _READ:
         own = {name: verdict[name] for name in ("rel_canonical", "score") if verdict.get(name) is not None}
@@ -130,51 +156,58 @@ def _url_row(row: Row | None, verdict: Verdict, kind: str) -> Row:
     }
 
 
-def _cluster_row(row: Row | None, verdict: Verdict) -> Row:
-    members, more, url = list(row["members"]) if row else [], row["more"] if row else 0, str(verdict["url"])
-    if url not in members:
-        if len(members) < MEMBERS_KEPT and sum(map(len, members)) + len(url) <= MEMBER_CHARS_KEPT:
-            members.append(url)
-        else:
-            more += 1
-    figures: Row | None
+def judged_of(row: Row) -> Verdict | None:
+    """Return the latest judgement of a URL's row, None if it has none."""
+    judged: Verdict | None = row["verdict"] if row["judged"] is True else row["judged"]
+    return judged
+
+
+def _cluster_row(row: Row | None, verdict: Verdict, url: str, known: Callable[[], bool]) -> Row:
+    """known: whether the URL is an entry, which is asked only once the row is full."""
+    if row is None:
+        row = {"members": [], "more": 0, "figures": None, "figures_at": [-1, 0]}
+    if url not in row["members"]:
+        if not row["more"] and _fits(row["members"], url):
+            row["members"].append(url)
+        elif not known():
+            row["more"] += 1
     if verdict.get("canonical") is not None:
-        figures = {
+        row["figures"] = {
             "canonical": verdict["canonical"],
             "size": verdict.get("cluster_size"),
             "revision": verdict.get("revision"),
         }
-        figures_at = [verdict["page_id"], verdict["n"]]
-    else:
-        figures, figures_at = (row["figures"], row["figures_at"]) if row else (None, [-1, 0])
-    return {"members": members, "more": more, "figures": figures, "figures_at": figures_at}
+        row["figures_at"] = [verdict["page_id"], verdict["n"]]
+    return row
 
 
-def _counts_row(row: Row | None, verdict: Verdict, kind: str, emitted_ms: int) -> Row:
-    kinds = dict(row["kinds"]) if row else {}
-    reasons = row["reasons"] if row else {}
+def _fits(members: Sequence[str], url: str) -> bool:
+    return len(members) < MEMBERS_KEPT and sum(map(len, members)) + len(url) <= MEMBER_CHARS_KEPT
+
+
+def _counts_row(row: Row | None, kind: str, apart: bool, reason: str | None, emitted_ms: int) -> Row:
+    if row is None:
+        row = {"at": 0, "first": emitted_ms, "kinds": {}, "kept_apart": 0, "reasons": {}}
+    kinds, reasons = row["kinds"], row["reasons"]
     kinds[kind] = kinds.get(kind, 0) + 1
-    if kind == "rejected":
-        reason = reason_kind(verdict.get("reason"))[:REASON_CHARS_MAX]
+    if reason is not None:
         if reason not in reasons and len(reasons) >= REASONS_KEPT:
             reason = OTHER_REASONS
-        reasons = {**reasons, reason: reasons.get(reason, 0) + 1}
-    first = row["first"] if row else 0
-    return {
-        "at": max(emitted_ms, row["at"] if row else 0),
-        "first": min(first, emitted_ms) if first and emitted_ms else first or emitted_ms,
-        "kinds": kinds,
-        "kept_apart": (row["kept_apart"] if row else 0) + lists.kept_apart(verdict),
-        "reasons": reasons,
-    }
+        reasons[reason] = reasons.get(reason, 0) + 1
+    row["at"] = max(emitted_ms, row["at"])
+    if emitted_ms:
+        row["first"] = min(row["first"] or emitted_ms, emitted_ms)
+    row["kept_apart"] += apart
+    return row
 
 
-def _span_row(row: Row | None, kind: str, unit: str, number: int) -> Row:
+def _span_row(row: Row | None, kind: str, unit: str, number: str) -> Row:
     """unit: "hours" of a day's row, "days" of a block's."""
-    spans = dict(row[unit]) if row else {}
-    kinds = dict(spans.get(str(number), {}))
+    if row is None:
+        row = {unit: {}}
+    kinds = row[unit].setdefault(number, {})
     kinds[kind] = kinds.get(kind, 0) + 1
-    return {unit: {**spans, str(number): kinds}}
+    return row
 
 
 def day_key(site: str, day: int) -> str:
@@ -189,14 +222,14 @@ def block_key(site: str, block: int) -> str:
 
 def url_of(rows: Iterable[Row]) -> Row | None:
     """Join a URL's rows of all partitions: it has several once partitions were added to the topic."""
-    held = list(rows)
+    held = [{**row, "judged": judged_of(row)} for row in rows]
     taken_down = max((row["taken_down"] for row in held if "taken_down" in row), default=[-1, 0])
     held = [row for row in held if row["last"] >= taken_down]
     if len(held) < 2:
         return held[0] if held else None
     judged = [each for row in held if (each := row["judged"]) and [each["page_id"], each["n"]] >= taken_down]
-    entries = [entry for row in held for entry in row["history"] if entry[:2] >= taken_down]
-    history = sorted(entries, key=lambda entry: entry[:2], reverse=True)
+    entered = [entry for row in held for entry in row["history"] if entry[:2] >= taken_down]
+    history = sorted(entered, key=lambda entry: entry[:2], reverse=True)
     return {
         **max(held, key=lambda row: row["last"]),
         "judged": max(judged, key=lambda verdict: (verdict["page_id"], verdict["n"]), default=None),

@@ -25,8 +25,9 @@ from neardup.verdict import Coordinates
 from streams.evaluation.label import LabelFile, posted
 from streams.process import web_server
 from streams.process.web_server import hosts_of, refuse_foreign
-from streams.views import comparing, counts, templates, url_pages
+from streams.views import comparing, counts, entries, templates, url_pages
 from streams.views.audited_pairs import listed
+from streams.views.entries import Cursor
 from streams.views.labelling import PREFIX, AuditLabelling
 from streams.views.lists import Facts
 from streams.views.peers import Signer
@@ -49,12 +50,13 @@ SENT_KEPT = 200
 #: Pages of counts and lists: the function that finds the facts, and the parameters of the query that it takes.
 _LISTS: Mapping[str, tuple[Callable[..., Facts | str], Sequence[str]]] = {
     "site": (counts.site, ("name", "from", "to")),
-    "sites": (counts.sites, ("page",)),
+    "sites": (counts.sites, ("page", "after", "before", "by")),
     "patterns": (counts.patterns, ("site", "page")),
-    "clusters": (counts.clusters, ("page",)),
-    "kind": (counts.kind, ("name", "page")),
+    "clusters": (counts.clusters, ("page", "after", "before", "by")),
+    "kind": (counts.kind, ("name", "site", "after", "before")),
+    "hot": (counts.hot, ("site", "after", "before")),
     "close": (counts.close, ("day",)),
-    "rejects": (counts.rejects, ("reason", "page")),
+    "rejects": (counts.rejects, ("reason", "after", "before")),
 }
 
 _Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
@@ -100,7 +102,12 @@ class Views:
             app.router.add_get(f"/{name}.json", self._guarded(self._twin(find)))
         app.router.add_get("/search", self._guarded(self._search_page))
         app.router.add_get("/search.json", self._guarded(self._twin(self._search)))
-        own = {"own": self._own, "own-rows": self._own_rows, "own-search": self._own_search}
+        own = {
+            "own": self._own,
+            "own-rows": self._own_rows,
+            "own-entries": self._own_entries,
+            "own-search": self._own_search,
+        }
         for name, answer in own.items():  # for other workers
             app.router.add_get(f"/{name}.json", self._guarded(answer, for_workers=True))
         app.router.add_post("/send-again", self._guarded(self._send_again))
@@ -198,20 +205,29 @@ class Views:
             raise web.HTTPNotFound(text=f"no such table; there is {', '.join(TABLES)}")
         return web.Response(body=orjson.dumps(self._source.own_rows(table, key)), content_type="application/json")
 
+    async def _own_entries(self, request: web.Request) -> web.Response:
+        query = request.query
+        limit = _number(query.get("limit", ""), entries.ITEMS_SHOWN, entries.LIMIT_MAX)
+        place = query.get("of", ""), query.get("start", ""), limit, "back" in query
+        found = await asyncio.to_thread(self._source.own_entries, *place)
+        return web.Response(body=orjson.dumps(found), content_type="application/json")
+
     async def _own_search(self, request: web.Request) -> web.Response:
-        found = await asyncio.to_thread(self._source.own_search, request.query.get("text", ""))
+        place = request.query.get("text", ""), request.query.get("after", "")
+        found = await asyncio.to_thread(self._source.own_search, *place)
         return web.Response(body=orjson.dumps(found), content_type="application/json")
 
     async def _search_page(self, request: web.Request) -> web.StreamResponse:
         """Redirect to a URL or site of exactly this name, else list the URLs in which the text occurs."""
         text = request.query.get("text", "").strip()
+        first = bool(text) and "after" not in request.query
         try:
-            url = await asyncio.to_thread(url_pages.url, self._source, text, self._decider) if text else None
+            url = await asyncio.to_thread(url_pages.url, self._source, text, self._decider) if first else None
         except BadInput:  # an id of several documents: all are listed
             url = None
         if url is not None:
             raise web.HTTPSeeOther(f"url?url={quote(text, safe='')}")
-        if text and not isinstance(await asyncio.to_thread(counts.site, self._source, text), str):
+        if first and not isinstance(await asyncio.to_thread(counts.site, self._source, text), str):
             raise web.HTTPSeeOther(f"site?name={quote(text, safe='')}")
         return await self._page(self._search)(request)
 
@@ -219,7 +235,9 @@ class Views:
         text = request.query.get("text", "").strip()
         if not CHARS_MIN <= len(text) <= url_pages.URL_CHARS_MAX:
             return "search", None, f"Search for {CHARS_MIN} to {url_pages.URL_CHARS_MAX:,} characters of a URL or title"
-        return "search", {"text": text, **await asyncio.to_thread(self._source.search, text)}, ""
+        after = request.query.get("after", "")[: url_pages.URL_CHARS_MAX]
+        found = await asyncio.to_thread(self._source.search, text, after)
+        return "search", {"text": text, "after": after or None, **found}, ""
 
     async def _url(self, request: web.Request) -> _Found:
         required = request.query.get("url", "")
@@ -269,7 +287,7 @@ class Views:
         reason, page_id = str(form.get("reason", "")), _number(str(form.get("page_id", "")), 0, _ID_MAX, least=0)
         item = await asyncio.to_thread(counts.rejected, self._source, reason, page_id)
         if item is None or not item["coordinates"]:
-            raise web.HTTPNotFound(text=f"page {page_id} is not among the newest that were rejected for this reason")
+            raise web.HTTPNotFound(text=f"page {page_id} is not among those that were rejected for this reason")
         try:
             async with self._reading:
                 await asyncio.to_thread(self._source.origin.send_again, Coordinates(**item["coordinates"]))
@@ -298,7 +316,8 @@ class Views:
         text = request.query.get("id", "")
         if not (text.isascii() and text.isdigit() and len(text) <= _ID_DIGITS_MAX):
             return "cluster", None, f"A cluster has a number for a name, not {text[:40]!r}"
-        found = await asyncio.to_thread(url_pages.cluster, self._source, int(text))
+        cursor = Cursor(request.query.get("after", ""), request.query.get("before", ""))
+        found = await asyncio.to_thread(url_pages.cluster, self._source, int(text), cursor)
         return "cluster", found, f"No cluster {int(text)} is known"
 
 

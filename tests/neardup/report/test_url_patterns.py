@@ -13,8 +13,7 @@ from neardup.report import url_patterns
 from neardup.report.url_patterns import (
     Counts,
     RepeatingUrls,
-    counted,
-    counts_at_all,
+    counter_of,
     described,
     patterns_of,
     yielding,
@@ -30,8 +29,9 @@ def verdict(url: str, original: str = "") -> dict[str, Any]:
 
 def tally(verdicts: list[dict[str, Any]], site: str = SITE) -> list[dict[str, Any]]:
     counts: Counts = {}
-    for one in filter(counts_at_all, verdicts):
-        counts = counted(counts, one, site)
+    for one in verdicts:
+        if (count := counter_of(one, site)) is not None:
+            counts = count(counts)
     return yielding(site, [counts])
 
 
@@ -77,7 +77,9 @@ def test_hostile_urls_stay_within_bounds_and_do_not_displace_a_pattern() -> None
         )
         repeat = verdict(f"http://a.example/{n}?sort=1", f"http://a.example/{n}")
         for one in (verdict(hostile, "http://a.example/"), repeat):
-            counts = counted(counts, one, SITE)
+            count = counter_of(one, SITE)
+            assert count is not None
+            counts = count(counts)
         assert len(counts) <= 2 * url_patterns.PATTERNS_KEPT + 3 * url_patterns.PER_URL_MAX
     assert sum(len(key) + len(each[2]) + len(each[3]) for key, each in counts.items()) < 100_000
     first = yielding(SITE, [counts])[0]
@@ -85,7 +87,9 @@ def test_hostile_urls_stay_within_bounds_and_do_not_displace_a_pattern() -> None
 
 
 def test_counts_of_partitions_add_up() -> None:
-    halves = [counted({}, verdict("http://a.example/1?s=1", "http://a.example/1"), SITE) for _ in range(4)]
+    count = counter_of(verdict("http://a.example/1?s=1", "http://a.example/1"), SITE)
+    assert count is not None
+    halves = [count({}) for _ in range(4)]
     (found,) = yielding(SITE, halves)
     assert (found["pages"], found["repeats"], found["share"]) == (4, 4, 1.0)
 

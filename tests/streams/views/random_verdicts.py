@@ -2,6 +2,7 @@
 
 import random
 import time
+from collections.abc import Sequence
 from typing import Any
 
 import orjson
@@ -11,6 +12,7 @@ from neardup.errors import BadInput
 from neardup.page import Page
 from neardup.verdict import Coordinates
 from streams.views.audited_pairs import Audits, NoAudits
+from streams.views.entries import Entry, in_memory, read
 from streams.views.health import of_stream
 from streams.views.lists import Row, closeness_to
 from streams.views.search import search_rows
@@ -64,8 +66,13 @@ class Held:
     def documents(self, given: str) -> dict[str, str]:
         return {}
 
-    def search(self, text: str) -> dict[str, Any]:
-        return search_rows(map(orjson.dumps, self._rows.tables["urls"].values()), text)
+    def entries(self, of: str, start: str, limit: int, back: bool) -> Sequence[Entry]:
+        return read(in_memory(self._rows.tables["entries"].items()), of, start, limit, back)
+
+    own_entries = entries
+
+    def search(self, text: str, after: str = "") -> dict[str, Any]:
+        return search_rows(stored(self._rows, "urls", after), text)
 
     own_search = search
 
@@ -80,6 +87,11 @@ class Held:
 
     async def lag(self) -> dict[int, int] | None:
         return None
+
+
+def stored(rows: MemoryRows, table: str, after: str = "") -> list[tuple[bytes, bytes]]:
+    """The rows behind a key, as a table on disk has them."""
+    return sorted((key.encode(), orjson.dumps(row)) for key, row in rows.tables[table].items() if key > after)
 
 
 def emitted_at(verdict: dict[str, Any]) -> int:

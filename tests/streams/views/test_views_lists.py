@@ -54,11 +54,11 @@ def test_numbers_lead_to_the_pages_that_they_count() -> None:
     html = templates.html("overview", overview)
     for name, count in [*overview["kinds"].items(), (lists.KEPT_APART, 1)]:
         assert f'<a href="kind?name={name}">{count}</a>' in html
-        found = counts.kind(held, name, 1)
+        found = counts.kind(held, name)
         assert not isinstance(found, str)
         assert found["verdicts"] == count
         assert len(found["items"]) == min(count, counts.ITEMS_SHOWN)
-    assert isinstance(counts.kind(held, "nonsense", 1), str)
+    assert isinstance(counts.kind(held, "nonsense"), str)
 
 
 def test_the_largest_clusters_are_those_of_the_newest_verdicts() -> None:
@@ -90,10 +90,31 @@ def test_a_search_finds_parts_of_urls_and_titles_and_ends_in_time(monkeypatch: p
     assert [one["url"] for one in held.search("wool")["items"]] == ["https://a.example/Wool"]
     assert [one["page_id"] for one in held.search("schaf")["items"]] == [1]
     assert [one["page_id"] for one in held.search('"ärger"')["items"]] == [2]
-    assert held.search("nothing") == {"items": [], "rows": 2, "complete": True}
-    many = [orjson.dumps({"verdict": unique(n, f"https://a.example/{n}")}) for n in range(search.FOUND_MAX + 1)]
+    assert held.search("nothing") == {"items": [], "rows": 2, "complete": True, "next": None}
+    many = [
+        (b"%d" % n, orjson.dumps({"verdict": unique(n, f"https://a.example/{n}")})) for n in range(search.FOUND_MAX + 1)
+    ]
     assert search.search_rows(many, "example")["complete"] is False
-    assert search.search_rows(many, "example", seconds_max=-1) == {"items": [], "rows": 0, "complete": False}
+    none = {"items": [], "rows": 0, "complete": False, "next": ""}
+    assert search.search_rows(many, "example", seconds_max=-1) == none
+
+
+@pytest.mark.parametrize("partitions", [1, 3])
+def test_a_search_goes_on_behind_its_last_url(partitions: int) -> None:
+    """Each worker and partition may stop at another URL: none of those behind is left out."""
+    urls = sorted(f"https://a.example/{n}" for n in range(400))
+    held = [
+        Held([unique(n, url) for n, url in enumerate(urls) if n % partitions == part]) for part in range(partitions)
+    ]
+    found, after = list[str](), ""
+    while True:
+        page = search.joined([part.search("a.example", after) for part in held])
+        found += [one["url"] for one in page["items"]]
+        assert len(page["items"]) <= search.FOUND_MAX
+        if page["complete"]:
+            break
+        after = page["next"]
+    assert found == urls
 
 
 def test_a_search_is_narrowed_to_a_site_and_a_kind() -> None:
@@ -112,9 +133,9 @@ def test_a_search_is_narrowed_to_a_site_and_a_kind() -> None:
     def found(text: str) -> list[int]:
         return [one["page_id"] for one in held.search(text)["items"]]
 
-    assert found("site:a.example") == [1, 2]
+    assert found("site:a.example") == [2, 1]
     assert found("wool site:b.example") == [3]
-    assert found("kind:unique") == [1, 2]
+    assert found("kind:unique") == [2, 1]
     assert found("kind:unchanged SITE:B.example") == [4]
     assert found(f"kind:{lists.KEPT_APART}") == [2]
     assert found("site:a.example kind:near_duplicate") == []
@@ -128,8 +149,11 @@ def test_each_number_of_a_site_leads_to_the_pages_that_it_counts() -> None:
     assert not isinstance(facts, str)
     html = templates.html("site", facts)
     for name, count in facts["kinds"].items():
-        assert f'<a href="search?text=site%3A{site}%20kind%3A{name}">{count}</a>' in html
-        assert held.search(f"site:{site} kind:{name}")["items"]
+        assert f'<a href="kind?site={site}&amp;name={name}">{count}</a>' in html
+        found = counts.kind(held, name, site)
+        assert not isinstance(found, str)
+        assert found["verdicts"] == count
+        assert len(found["items"]) == min(count, counts.ITEMS_SHOWN)
 
 
 def test_a_range_has_counts_of_its_own_by_kind() -> None:

@@ -266,7 +266,7 @@ def test_wrong_usage_is_reported_in_a_line(shell: Shell) -> None:
     assert "is no state directory" in shell("views", "nowhere").err
     site(shell.folder / "site")
     assert shell("scan", "site").code == 0
-    assert "read again at every start" in shell("views", "neardup-state", "--rebuild").err
+    assert "delete DIR/views" in shell("views", "neardup-state", "--rebuild").err
 
 
 def test_a_person_finds_out_why_a_page_was_dropped(shell: Shell, tmp_path: Path, browser: Any) -> None:
