@@ -23,12 +23,13 @@ def read(line: Line) -> list[dict[str, Any]]:
 
 
 def standing(verdicts: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The table of URLs, without fields that only an earlier verdict may have had."""
+    """The table of URLs, without fields that only an earlier verdict may have had, and in an order without these."""
     names = list(TABLES["urls"])
     emitted_before = {"title", "lang", "kept_apart", "alike"}
-    return [
+    found = [
         {n: v for n, v in zip(names, row, strict=True) if n not in emitted_before} for row in rows("urls", verdicts)
     ]
+    return sorted(found, key=lambda row: str(row["url"]))
 
 
 def compact_soon(line: Line) -> None:
