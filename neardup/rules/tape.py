@@ -40,7 +40,7 @@ TAPE, _SHORT_TAPE, _UNPROVED = BY.index("tape"), BY.index("short tape"), BY.inde
 _BY_CONTENTS, _CONTENT_TOO_SHORT = BY.index("content"), BY.index("content: too short")
 _THIN, _TITLE_VETO, _HEAD_VETO = BY.index("thin"), BY.index("title veto"), BY.index("head veto")
 #: Ranks of accepted candidates: pairs that whole texts decided come before pairs that main contents decided.
-BY_TAPE, _BY_CONTENT = 2, 1
+BY_TAPE, BY_CONTENT = 2, 1
 #: What the tapes of whole texts decide: nothing, a near-duplicate, or a refusal by a higher demand alone.
 UNDECIDED, ALIKE, DEMANDING = 0, 1, 2
 
@@ -135,7 +135,7 @@ def by_content(pair: PairRow, decider: DeciderRow, out: RulingRow) -> bool:
     """Accepts a pair with main contents that agree; refuses one whose contents are too short."""
     score, demand = pair.content_score, decider.content_tape_min
     if contents_agree(pair, decider):
-        return accept(SAME_CONTENT, _BY_CONTENTS, _BY_CONTENT, score, demand, out)
+        return accept(SAME_CONTENT, _BY_CONTENTS, BY_CONTENT, score, demand, out)
     return score >= demand and refuse(_CONTENT_TOO_SHORT, score, demand, out)
 
 
@@ -247,6 +247,8 @@ def in_short(pair: Pair, decider: Decider, ruling: Ruling) -> tuple[str, str]:
     if ruling.by == "thin":
         return f"words {ruling.score:.0f}", f"words {ruling.demand:.0f}"
     score, needed = score_and_demand(ruling.score, ruling.demand)
+    if ruling.by == "canonical":
+        return f"tape {pair.tape_score:.0%}, contained {score}", f"contained {needed}"
     if ruling.by.startswith("content"):
         return f"tape {pair.tape_score:.0%}, content {score}", f"content {needed}"
     return f"tape {score}", f"tape {needed}"

@@ -16,6 +16,7 @@ from neardup.rules.base import (
     Rule,
     Ruling,
     Step,
+    accept,
     evidence_of,
     refusals_of,
     refuse,
@@ -24,17 +25,17 @@ from neardup.rules.base import (
 )
 from neardup.rules.differences import common_words, contained_share, is_noise, is_stamp, same_but_own_urls
 from neardup.rules.key_families import KeyFamily
-from neardup.rules.records import BY, DeciderRow, PairRow, RulingRow, SiblingsRow
+from neardup.rules.records import BY, SAME_CONTENT, DeciderRow, PairRow, RulingRow, SiblingsRow
 
 _TITLE_VETO, _RETITLED, _HEADING_VETO = BY.index("title veto"), BY.index("retitled"), BY.index("heading veto")
 _RECORD, _PATH, _SIBLINGS, _ELSEWHERE = (BY.index(name) for name in ("record", "path", "siblings", "elsewhere"))
-_LENGTH, _ADDED, _RENAMED = BY.index("length"), BY.index("added"), BY.index("renamed")
+_LENGTH, _ADDED, _RENAMED, _CANONICAL = (BY.index(name) for name in ("length", "added", "renamed", "canonical"))
 #: What makes duplicates of two texts: neither whole texts nor main contents, whole texts, or main contents.
 _NEITHER, _WHOLE, _CONTENT = 0, 1, 2
-#: Version of the rules since which main contents decide on one site only if most of the shorter page is in the other.
+#: Version of the rules since which they look at how much of the shorter page is in the other.
 _CONTAINED_SINCE = 2
-#: Share of the shorter page that must be in the other one then. No number of the decider: one that asks for a closer
-#: match raises what whole texts need, and main contents are there for pages that fail it.
+#: Share of it that main contents of one site need. No number of the decider: one that asks for a closer match raises
+#: what whole texts need, and main contents are there for pages that fail it.
 _CONTAINED_MIN = 0.85
 
 
@@ -48,8 +49,24 @@ def _one_address(pair: PairRow) -> bool:
 
 
 @rule_kernel
+def _claim_one_page(pair: PairRow, decider: DeciderRow) -> bool:
+    """Whether two pages of one owner name one canonical URL, and most of the shorter one is in the other.
+
+    They are views of one page, such as a mobile version and one with comments. A wrong canonical URL, such as that of
+    a section on each of its pages, joins pages that have only the frame in common.
+    """
+    if decider.rule_version < _CONTAINED_SINCE or not (pair.same_site and pair.same_owner and pair.same_canonical):
+        return False
+    if min(pair.tokens_a, pair.tokens_b) < decider.short_tokens:
+        return False
+    return bool(contained_share(pair) >= decider.content_tape_min)
+
+
+@rule_kernel
 def _is_other_view(pair: PairRow, decider: DeciderRow) -> bool:
     """Whether the pages are two views or releases of one page with different titles, such as a printer version."""
+    if _claim_one_page(pair, decider):
+        return True
     if not (pair.same_site and pair.same_heading):
         return False
     if max(pair.tape_score, pair.content_score) < decider.strict_tape_min:
@@ -110,7 +127,7 @@ def _headings_apart(pair: PairRow, decider: DeciderRow) -> bool:
 
     A site may add its own name to title or heading, so on two sites something else must differ, too.
     """
-    if pair.heading_veto == 0:
+    if pair.heading_veto == 0 or _claim_one_page(pair, decider):
         return False
     if pair.same_site:
         return bool(pair.heading_veto == 1 or pair.same_tail == 0)
@@ -244,8 +261,8 @@ def _has_comparable_contents(pair: PairRow, siblings: SiblingsRow, decider: Deci
 @rule_kernel
 def _added(pair: PairRow, siblings: SiblingsRow, decider: DeciderRow, out: RulingRow) -> bool:
     texts = _alike(pair, siblings, decider)
-    # an article under another title is no repeat, however long the page
-    if texts == _NEITHER or _titles_differ(pair, decider):
+    # an article under another title is no repeat, however long the page; a view of a page may have much more
+    if texts == _NEITHER or _titles_differ(pair, decider) or _claim_one_page(pair, decider):
         return False
     if texts == _CONTENT:
         padded = _is_padded(pair.content_tokens_a, pair.content_tokens_b, decider)
@@ -297,6 +314,8 @@ def _tape(pair: PairRow, siblings: SiblingsRow, decider: DeciderRow, out: Ruling
 
 @rule_kernel
 def _content(pair: PairRow, siblings: SiblingsRow, decider: DeciderRow, out: RulingRow) -> bool:
+    if _claim_one_page(pair, decider):
+        return accept(SAME_CONTENT, _CANONICAL, tape.BY_CONTENT, contained_share(pair), decider.content_tape_min, out)
     return _has_comparable_contents(pair, siblings, decider) and tape.by_content(pair, decider, out)
 
 
@@ -372,7 +391,8 @@ STEPS = (
         "content",
         _content,
         "Main contents that agree in `content_tape_min` (74%) are the same content; on one site only under one name, "
-        "and if 85% of the shorter page is in the other one.",
+        "and if 85% of the shorter page is in the other one. So are pages that name one canonical URL, if 74% of the "
+        "shorter one is in the other.",
         tape.CONTENT_REFUSALS,
     ),
     tape.UNLIKE,
@@ -404,6 +424,10 @@ def _sentences(evidence: Evidence, decider: Decider) -> list[str]:
     if (share := evidence.get("added")) is not None:
         shown, most = score_and_demand(float(share), decider.added_max)
         out.insert(1, f"What the older page adds is {shown} of this one; at most {most} may be.")
+    if evidence.get("by") == "canonical":
+        shown, needed = score_and_demand(evidence["score"], evidence["demand"])
+        out[0] = f"{shown} of the shorter page's sampled text is in the other one, in its order; threshold {needed}."
+        out.insert(0, "They name one canonical URL.")
     held = evidence.get("same_site") and evidence.get("vetoes", {}).get("title") == "holds"
     if held and evidence["by"] in ("tape", "content") and evidence["score"] >= evidence["demand"]:
         out.insert(0, "The titles differ, but the headings are equal, and the URLs are one page's or end alike.")

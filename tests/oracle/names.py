@@ -81,6 +81,14 @@ def syndicated(pair):
     return text and headline and not pair["same_site"] and pair["heading_veto"] != 1
 
 
+def claim_one_page(pair):
+    """Whether two pages of one owner name one canonical URL, and 74% of the shorter tape is in the other one."""
+    tapes = pair["tape_a"], pair["tape_b"]
+    common = pair["tape_score"] * sum(tapes) / (1 + pair["tape_score"])
+    said = pair["same_owner"] and pair["same_canonical"] and min(pair["tokens_a"], pair["tokens_b"]) >= 50
+    return said and common >= 0.74 * min(tapes)
+
+
 def refused_elsewhere(pair, siblings):
     """The step that keeps a pair of two sites apart for its names; empty if none does."""
     if pair["title_veto"] == 1 and pair["tape_score"] < 0.93:
@@ -97,6 +105,8 @@ def refused(pair, siblings):
     """The step that keeps a pair apart for its names; empty if none does."""
     if not pair["same_site"]:
         return refused_elsewhere(pair, siblings)
+    if claim_one_page(pair):
+        return ""
     one = pair["same_address"] or pair["same_canonical"]
     released = pair["same_tail"] and pair["path_veto"] == 0 and pair["records"] == 0
     view = (one or released) and pair["same_heading"] and max(pair["tape_score"], pair["content_score"]) >= 0.95

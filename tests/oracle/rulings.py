@@ -120,7 +120,15 @@ def one_address(pair):
     return pair.same_address or pair.same_canonical
 
 
+def claim_one_page(pair, decider):
+    fewest = min(pair.tokens_a, pair.tokens_b)
+    said = decider.rule_version >= 2 and pair.same_site and pair.same_owner and pair.same_canonical
+    return said and fewest >= decider.short_tokens and contained(pair) >= decider.content_tape_min
+
+
 def is_other_view(pair, decider):
+    if claim_one_page(pair, decider):
+        return True
     alike = max(pair.tape_score, pair.content_score) >= decider.strict_tape_min
     released = pair.same_tail and not (pair.path_veto or pair.records)
     return alike and pair.same_site and (one_address(pair) or released) and pair.same_heading
@@ -179,6 +187,7 @@ def names(pair, decider):
         fewest = min(pair.content_tokens_a, pair.content_tokens_b)
         contents = fewest >= decider.thin_tokens and pair.content_score < decider.content_tape_min
         apart = pair.heading_veto == 1 and (pair.same_words or (not pair.same_tail and contents))
+    apart = apart and not claim_one_page(pair, decider)
     return veto("heading veto", pair, decider) if apart else None
 
 
@@ -240,6 +249,9 @@ def near(pair, decider):
 
 
 def main_content(pair, decider, siblings):
+    if claim_one_page(pair, decider):
+        share = contained(pair)
+        return "same_content", "canonical", (1, share), share, decider.content_tape_min
     if pair.same_site and not (pair.same_naming or one_address(pair)):
         return None
     if pair.same_site and decider.rule_version >= 2 and contained(pair) < 0.85:
@@ -259,6 +271,8 @@ def accepts(ruling):
 
 
 def added(pair, decider, siblings):
+    if claim_one_page(pair, decider):
+        return None
     whole = near(pair, decider)
     if whole is None:
         long = padded(pair.content_tokens_a, pair.content_tokens_b, decider)

@@ -285,6 +285,22 @@ def test_another_title_of_one_address_is_that_of_another_view() -> None:
     assert ruled("tape", **view) == (None, "title veto")
 
 
+def test_pages_of_one_canonical_url_are_views_of_one_page_if_most_of_the_shorter_is_in_the_other() -> None:
+    view: dict[str, object] = apart(same_canonical=True, same_naming=False, content_score=0.1)
+    # |LCS| = .5 * 480 / 1.5 = 160 = .8 * 200, and 146 = .73 * 200
+    mobile = view | {"tape_score": 0.5, "tape_a": 200, "tape_b": 280}
+    assert ruled("verified", **mobile) == (Kind.SAME_CONTENT, "canonical")
+    for other in ({"titles_apart": 1, "title_veto": 1, "same_heading": False}, {"heading_veto": 1}):
+        assert ruled("verified", **mobile | other) == (Kind.SAME_CONTENT, "canonical")
+        assert ruled("verified", **view | other, tape_score=0.74) == (Kind.NEAR_DUPLICATE, "tape")
+    assert ruled("verified", **mobile, content_tokens_b=10) == (Kind.SAME_CONTENT, "canonical")
+    assert ruled("verified", **mobile | {"content_score": 0.9}, content_tokens_b=2000)[0] is Kind.SAME_CONTENT
+    frame = mobile | {"tape_b": 238}
+    for unlike in (frame, {"same_canonical": False}, {"same_owner": False}, {"tokens_a": 49}):
+        assert ruled("verified", **mobile | unlike)[0] is None
+    assert ruled("verified", replace(DECIDER, rule_version=1), **mobile) == (None, "tape")
+
+
 def test_another_title_of_one_heading_is_that_of_another_release() -> None:
     release = {"titles_apart": 1, "title_veto": 1, "same_naming": False, "same_title": False, "same_words": False}
     assert ruled("verified", **release, tape_score=0.95)[0] is Kind.NEAR_DUPLICATE

@@ -40,9 +40,11 @@ class Side(NamedTuple):
     url: str
     title: str
     blocks: Sequence[Sequence[str]]
+    canonical: str = ""
 
     def html(self) -> str:
-        return f"<title>{self.title}</title>" + "".join(f"<p>{' '.join(block)}.</p>" for block in self.blocks)
+        link = f'<link rel="canonical" href="https://{self.canonical}">' if self.canonical else ""
+        return f"<title>{self.title}</title>{link}" + "".join(f"<p>{' '.join(block)}.</p>" for block in self.blocks)
 
     def cell(self) -> str:
         return f"`{self.url}`" + (f" *{self.title}*" if self.title else "")
@@ -57,8 +59,8 @@ class Example(NamedTuple):
     texts: str
 
 
-def side(url: str, title: str, *blocks: Sequence[str]) -> Side:
-    return Side(url, title, blocks)
+def side(url: str, title: str, *blocks: Sequence[str], canonical: str = "") -> Side:
+    return Side(url, title, blocks, canonical)
 
 
 def compared(example: Example, folder: Path) -> str:
@@ -138,6 +140,12 @@ STEPS = (
         side("a.example/gauge?day=1", "A gauge", TEXT, *(words(2, 600 + 3 * n) for n in range(70))),
         side("a.example/gauge?day=2", "A gauge", TEXT, *(words(2, 900 + 3 * n) for n in range(70))),
         "each has 70 lines of two words of its own after the text",
+    ),
+    Example(
+        "content",
+        side("a.example/story", "A story", TEXT, *(words(2, 600 + 3 * n) for n in range(70))),
+        side("a.example/amp/story", "A story by A. Writer", TEXT, canonical="a.example/story"),
+        "A has 70 lines of two words after the text; B names A as its canonical URL",
     ),
     Example(
         "unlike",
