@@ -131,6 +131,7 @@ def _keys_of(keys: np.ndarray, decider: Decider) -> Keys:
     most = len(first) * max(decider.postings_max, decider.hot_postings_kept) + 1
     return Keys(
         keys=keys,
+        lists=np.full(keys.shape, -1, np.int64),
         first=first.astype(np.uint64),
         places=places,
         weights=key_weights(decider),
@@ -179,6 +180,7 @@ def _pages_of(pages: Pages, at: np.ndarray, posted: np.ndarray, counts: bool) ->
     out = np.zeros(len(pages), PAGE)
     if not len(pages):
         return out
+    out["i"] = np.arange(len(pages))
     out["id"], out["at"], out["log_time"], out["newest"] = pages.ids, at, headers["log_time"], pages.newest
     urls = _words(pages.url_hashes)
     out["url_a"], out["url_b"] = urls[:, 0], urls[:, 1]

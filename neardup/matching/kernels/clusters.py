@@ -270,7 +270,7 @@ def found(r, k, logs, turned, page, content_of, row, url):
 
     content_of: founding page id of the representative with the same main content, or NO_CONTENT. row, url: scratch.
     """
-    out = lists.post(r, k, page.id, page.at, logs, turned)
+    out = lists.post(r, k, page.i, page.id, page.at, logs, turned)
     if out == 0:
         out = digests.arrive(r, page)
     if out < 0:
@@ -470,7 +470,7 @@ def _promote(r, k, logs, turned, row, heir, scratch, leaving):
     heir.member, heir.standing = ZERO, UNIQUE
     out = write_url(r, heir)
     if out == 0:
-        out = lists.post(r, k, I64(heir.page), at, logs, turned)
+        out = lists.post(r, k, I64(-1), I64(heir.page), at, logs, turned)
     if out < 0:
         return out
     row.founding, row.current, row.url_a, row.url_b = heir.page, heir.page, heir.a, heir.b

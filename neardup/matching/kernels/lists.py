@@ -36,13 +36,15 @@ POSTINGS_MAX, HOT_KEPT, LENGTH_GAP, CANDIDATES_MAX, HOT_C_MIN, FEWEST_TOKENS = r
 class Keys(NamedTuple):
     """The similarity keys of pages, and what the search needs of the decider.
 
-    keys: uint64[pages of the batch, keys]: keys as numbers. first: uint64[keys], first bytes; places: int64[keys, 6],
+    keys: uint64[pages of the batch, keys]: keys as numbers. lists: int64[pages, keys], the entries of their lists, -1:
+    not entered. first: uint64[keys], first bytes; places: int64[keys, 6],
     places of the other bytes in a record, -1: zero. weights: int64[keys]. salts: uint64[256], factors of site tags by
     first byte. numbers: int64. found, found_weights: candidates of the page that was searched last; table: int64, all
     -1 between calls.
     """
 
     keys: np.ndarray
+    lists: np.ndarray
     first: np.ndarray
     places: np.ndarray
     weights: np.ndarray
@@ -85,6 +87,28 @@ def lists_of(r, k, at):
         e = list_of(r, key_of(r.heap, k, at, which))
         out = min(out, e)
     return min(out, 0)
+
+
+@lean_kernel
+def own_list(r, k, i, which):
+    """`list_of` key number `which` of page i of the batch."""
+    e = k.lists[i, which]
+    if e < 0:
+        key = k.keys[i, which]
+        e = rows.enter(r, KEYS | I64(key >> U64(8 * KEY_BYTES)), key & _REST, U64(0), U64(0))
+        if e < 0:
+            return e
+        k.lists[i, which] = e
+    return rows.need(r, e, 0) if r.entries[e].state == rows.UNREAD else e
+
+
+@lean_kernel
+def own_lists(r, k, i):
+    """0 if all lists of page i of the batch, which has keys, were read, else MISSING or FULL."""
+    out = I64(0)
+    for which in range(len(k.first)):
+        out = min(out, own_list(r, k, i, which))
+    return out
 
 
 @lean_kernel
@@ -131,13 +155,11 @@ def gather(r, k, i, tape, content):
     """
     heap, words, weights, table = r.heap, k.found, k.found_weights, k.table
     mask = U64(len(table) - 1)
-    many, lacking = 0, I64(0)
-    for which in range(len(k.first)):
-        lacking = min(lacking, list_of(r, k.keys[i, which]))
+    many, lacking = 0, own_lists(r, k, i)
     if lacking < 0:
         return lacking
     for which in range(len(k.first)):
-        e = list_of(r, k.keys[i, which])
+        e = k.lists[i, which]
         at, size = r.entries[e].row, I64(r.entries[e].length)
         if size <= 1:
             continue
@@ -208,7 +230,7 @@ def shared(r, k, i, page_id):
     """The keys of page i of the batch under which another page is posted, as bits, or MISSING or FULL."""
     out = I64(0)
     for which in range(len(k.first)):
-        e = list_of(r, k.keys[i, which])
+        e = own_list(r, k, i, which)
         if e < 0:
             return e
         at, size = r.entries[e].row, I64(r.entries[e].length)
@@ -234,18 +256,20 @@ def _put_posting(heap, at, word, tag):
 
 
 @lean_kernel
-def post(r, k, page_id, at, logs, turned):
+def post(r, k, own, page_id, at, logs, turned):
     """Posts the record at `at` under its keys -> 0, MISSING or FULL.
 
-    turned uint64 out: keys that turn hot are appended.
+    own: number of the page in the batch, or -1. turned uint64 out: keys that turn hot are appended.
     """
-    lacking = lists_of(r, k, at)
-    if lacking < 0 or not posts(r.heap, k, at):
+    if not posts(r.heap, k, at):
+        return I64(0)
+    lacking = own_lists(r, k, own) if own >= 0 else lists_of(r, k, at)
+    if lacking < 0:
         return lacking
     heap, word, site = r.heap, posting_word(r.heap, logs, page_id, at), site_of(r.heap, at)
     for which in range(len(k.first)):
-        key = key_of(heap, k, at, which)
-        e = list_of(r, key)
+        key = k.keys[own, which] if own >= 0 else key_of(heap, k, at, which)
+        e = k.lists[own, which] if own >= 0 else list_of(r, key)
         row, size = r.entries[e].row, I64(r.entries[e].length)
         tag = np.uint8(site * k.salts[key >> U64(8 * KEY_BYTES)] >> U64(56))
         is_hot = size > 0 and heap[row] == _HOT

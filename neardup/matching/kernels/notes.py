@@ -280,7 +280,7 @@ def reclaim(r, j, i, notes_at, noted):
     if out == 0 and row.founding != former.page:
         out = digests.forget(r, founding)
     if out == 0:
-        out = lists.post(r, j.keys, page.id, page.at, p.logs, j.turned)
+        out = lists.post(r, j.keys, page.i, page.id, page.at, p.logs, j.turned)
     if out == 0:
         out = digests.arrive(r, page)
     if out < 0:

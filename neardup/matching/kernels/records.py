@@ -40,6 +40,7 @@ PAGE = np.dtype(
         np.record,
         [
             ("id", "<i8"),
+            ("i", "<i8"),  # number in the batch
             ("at", "<i8"),  # offset of the record
             ("log_time", "<i8"),
             ("newest", "<i8"),

@@ -91,7 +91,7 @@ def need_named(r, j):
         if out != FULL and page.kind == PAGE_KIND and has_digest(r.heap, page.at):
             out = digests.entry_of(r, page.at)
         if out != FULL and page.posts:
-            out = lists.lists_of(r, j.keys, page.at)
+            out = lists.own_lists(r, j.keys, page.i)
             if out != FULL and j.numbers[COUNTS]:
                 out = search.naming_entry(r, page)
         if out == FULL:
