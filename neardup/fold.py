@@ -18,7 +18,9 @@ from neardup.matching.outcome import (
     ComparedPage,
     Outcome,
     Trace,
+    candidates_by,
     compared_pages,
+    repeats_by,
     traces,
 )
 
@@ -51,9 +53,12 @@ def fold(
     pages = Pages(batch)
     walk = Walk(pages, store, decider, emit=emit, trace=trace is not None, threads=threads)
     walk.judge()
-    verdicts = BatchVerdicts(walk.columns(pages.ids), decider) if emit else BatchVerdicts()
+    columns = walk.columns(pages.ids)
+    verdicts = BatchVerdicts(columns, decider) if emit else BatchVerdicts()
     outcome = Outcome(verdicts, walk.writes(), hot_turned=walk.turned(), effort=(walk.rounds, walk.read))
-    searches = walk.found().searches
+    found = walk.found()
+    searches = found.searches
+    outcome.candidates_by, outcome.repeats_by = candidates_by(found), repeats_by(columns, decider)
     outcome.scored, outcome.cut = int(searches["many"].sum()), int(searches["cut"].sum())
     scored = [0] * len(pages)
     for i, many in zip(searches["i"].tolist(), searches["many"].tolist(), strict=True):

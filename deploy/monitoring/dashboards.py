@@ -161,6 +161,18 @@ INDEX = (
         "percentunit",
         about="A duplicate among the candidates left out is missed.",
     ),
+    Panel(
+        "Candidates by index",
+        by("index", rate(M.candidates_found)),
+        "reqps",
+        about="Found by supershingles, simhash blocks, both, or neither (first words or place of the site alone).",
+    ),
+    Panel(
+        "Repeats by index",
+        by("index", rate(M.repeats_found)),
+        "reqps",
+        about="Pages with verdict near_duplicate or same_content, by the index that found the page that they repeat.",
+    ),
     Panel("New hot keys", [(f"sum({rate(M.hot_keys)})", "keys")], "reqps"),
     Panel("Pages per batch", quantiles(M.batch_pages.bucket, 0.5, 0.99, where='{role="match"}')),
     Panel("Disagreements of the shadow rule", by("kind", rate(M.disagreements)), "reqps"),

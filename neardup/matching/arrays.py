@@ -21,6 +21,7 @@ from neardup.pairs.scoring import pair_scratch
 from neardup.rules.posted_keys import (
     counts_siblings,
     fewest_tokens,
+    key_indexes,
     key_places,
     key_weights,
     length_gap,
@@ -135,6 +136,7 @@ def _keys_of(keys: np.ndarray, decider: Decider) -> Keys:
         first=first.astype(np.uint64),
         places=places,
         weights=key_weights(decider),
+        indexes=key_indexes(decider),
         salts=_SALTS,
         numbers=numbers,
         found=np.zeros(most, np.uint64),

@@ -12,12 +12,13 @@ from neardup.index.column_families import Family
 from neardup.matching.batch import Found, Walk
 from neardup.matching.batch_records import Pages
 from neardup.matching.batch_verdicts import BatchVerdicts
-from neardup.matching.verdict_columns import Form
+from neardup.matching.verdict_columns import Form, VerdictColumns
 from neardup.pairs.pair import Pair
 from neardup.pairs.scoring import pairs_of
 from neardup.rules import Ruling
 from neardup.rules.base import ruling_of
-from neardup.rules.posted_keys import families_of
+from neardup.rules.key_families import FOUND_BY
+from neardup.rules.posted_keys import families_of, key_indexes
 from neardup.rules.siblings import Siblings
 from neardup.sketch.header import Header
 
@@ -101,6 +102,8 @@ class Outcome:
     scored, scored_by_page: number of scored candidates, in total and for each page.
     cut: number of pages with more candidates than are scored.
     hot_turned: number of keys that turned hot.
+    candidates_by, repeats_by: scored candidates, and pages that got the verdict near_duplicate or same_content, by
+        what found them: a number for each name of `neardup.rules.key_families.FOUND_BY`. Without verdicts no repeats.
     """
 
     verdicts: BatchVerdicts = field(default_factory=BatchVerdicts)
@@ -109,10 +112,28 @@ class Outcome:
     cut: int = 0
     hot_turned: int = 0
     scored_by_page: list[int] = field(default_factory=list)
+    candidates_by: list[int] = field(default_factory=lambda: [0] * len(FOUND_BY))
+    repeats_by: list[int] = field(default_factory=lambda: [0] * len(FOUND_BY))
     #: The compared pages, those with candidates, if `keep_compared`.
     compared: list[ComparedPage] = field(default_factory=list, compare=False)
     #: (rounds of reads, rows read). Depends on how the log is cut into batches, unlike all fields above.
     effort: tuple[int, int] = field(default=(1, 0), compare=False)
+
+
+def candidates_by(found: Found) -> list[int]:
+    """Counts scored candidates by FOUND_BY."""
+    counts: list[int] = np.bincount(found.candidates["indexes"], minlength=len(FOUND_BY)).tolist()
+    return counts
+
+
+def repeats_by(columns: VerdictColumns, decider: Decider) -> list[int]:
+    """Counts the pages that repeat a candidate by FOUND_BY. Pages with a live page of their digest have none."""
+    keys = columns.rows["keys"][columns.rows["form"] == Form.BEST]
+    indexes = np.zeros(len(keys), np.int64)
+    for place, index in enumerate(key_indexes(decider).tolist()):
+        indexes |= (keys >> np.uint64(place) & np.uint64(1)).astype(np.int64) * index
+    counts: list[int] = np.bincount(indexes, minlength=len(FOUND_BY)).tolist()
+    return counts
 
 
 def compared_pages(walk: Walk, pages: Pages) -> list[ComparedPage]:

@@ -21,6 +21,7 @@ from neardup.report import evidence_sentences, plots
 from neardup.report.samples import Card, ReadPage, card, instant
 from neardup.report.verdict_counts import SAMPLES, TAPE_BINS, LargeCluster, ReportTally, Verdict
 from neardup.rules import REFUSALS, rule_of, why_refused
+from neardup.rules.key_families import FOUND_BY
 from neardup.scheme import Scheme
 from neardup.sketch.make_sketches import sketch_pages
 from neardup.sketch.sketch_record import Sketch
@@ -196,6 +197,7 @@ def _render(tally: ReportTally, read_page: ReadPage, info: ReportInfo) -> str:
         ],
         kept_apart=[(by, why_refused(by), n) for by, n in tally.kept_apart.most_common(20)],
         ruled_out=[(by, why_refused(by), n) for by, n in tally.ruled_out.most_common(20)],
+        found_by=[(by, evidence_sentences.FOUND_BY_WORDS[by], tally.found_by[by]) for by in FOUND_BY if tally.found_by],
         pictures=_pictures(tally),
         share=plots.share,
         close=close,

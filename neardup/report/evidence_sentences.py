@@ -10,7 +10,7 @@ from typing import Any
 
 from neardup.decider import Decider
 from neardup.rules import REFUSALS, rule_of, why_refused
-from neardup.rules.key_families import PLACES, WORDS, Words
+from neardup.rules.key_families import FOUND_BY, PLACES, WORDS, Words
 from neardup.urls import is_document
 from neardup.wording import counted
 
@@ -102,6 +102,14 @@ def sentences(evidence: Mapping[str, Any], decider: Decider, url: str = "") -> l
     return out
 
 
+#: What found a page, for users.
+FOUND_BY_WORDS = {
+    "neither": "equal first words, or the same name at the same place of the site, alone",
+    "supershingles": "supershingles (Broder), and no simhash block",
+    "blocks": "simhash blocks (Charikar, Manku), and no supershingle",
+    "both": "supershingles and simhash blocks",
+}
+assert set(FOUND_BY_WORDS) == set(FOUND_BY)
 _KEYS = {family.name.lower(): (words, len(PLACES.get(family, ()))) for family, words in WORDS.items()}
 
 

@@ -11,6 +11,7 @@ from neardup.decider import Decider
 from neardup.report.evidence_sentences import FLAGS, reason_kind
 from neardup.rules import REFUSALS, rule_of
 from neardup.rules.base import margin
+from neardup.rules.key_families import found_by
 from neardup.standing import DUPLICATES, SHOWN
 from neardup.urls import site_named
 
@@ -200,6 +201,8 @@ class ReportTally:
         self.reasons = Leaders(1000)
         self.sites = Leaders()
         self.clusters = ClusterSizes()
+        #: Near-duplicates and same contents by the indexes that found them: names of FOUND_BY.
+        self.found_by: Counter[str] = Counter()
         self.b_similarity: Counter[int] = Counter()
         self.c_similarity: Counter[int] = Counter()
         self.tape_accepted = [0] * (TAPE_BINS + 1)
@@ -253,6 +256,8 @@ class ReportTally:
             self.of_sites.setdefault(site, SmallestSample(1, _by_id)).add(verdict)
 
     def _accepted(self, verdict: Verdict, kind: str, evidence: Mapping[str, Any]) -> None:
+        if isinstance(evidence.get("keys"), Mapping):
+            self.found_by[found_by(evidence["keys"])] += 1
         if evidence.get("b_similarity") is not None:
             self.b_similarity[int(evidence["b_similarity"])] += 1
         if evidence.get("c_similarity") is not None:

@@ -5,6 +5,7 @@ one for family and place, and the six low bytes of a fingerprint in the record. 
 fingerprints shares these bytes; verification then separates the pages.
 """
 
+from collections.abc import Iterable
 from enum import IntEnum
 from itertools import combinations
 from typing import NamedTuple
@@ -85,6 +86,30 @@ PLACES: dict[KeyFamily, tuple[Places, ...]] = {
     KeyFamily.BLOCK: _each("simhash", 12, 4),
     KeyFamily.MANKU: _manku(),
 }
+
+
+#: The two indexes of the papers as bits: that of supershingles, and that of simhash blocks.
+SUPERSHINGLES, BLOCKS = 1, 2
+#: The index of a family's keys. Other families are in neither.
+INDEX_OF: dict[KeyFamily, int] = {
+    KeyFamily.SUPERSHINGLE: SUPERSHINGLES,
+    KeyFamily.WIDE: SUPERSHINGLES,
+    KeyFamily.LOGTF: BLOCKS,
+    KeyFamily.BLOCK: BLOCKS,
+    KeyFamily.MANKU: BLOCKS,
+}
+#: Names of what found a page, by the sum of the bits of its keys: neither index (the first words or the place alone),
+#: one of them, or both. Metrics use these names: they never change.
+FOUND_BY = ("neither", "supershingles", "blocks", "both")
+_INDEXES = {family.name.lower(): INDEX_OF.get(family, 0) for family in KeyFamily}
+
+
+def found_by(families: Iterable[str]) -> str:
+    """The name in FOUND_BY of pages that share keys of these families, as verdicts name them."""
+    indexes = 0
+    for family in families:
+        indexes |= _INDEXES.get(family, 0)
+    return FOUND_BY[indexes]
 
 
 #: The family of each first byte.

@@ -9,7 +9,7 @@ import numpy as np
 from neardup.decider import Decider, Shapes, shaping
 from neardup.rules import rule_of
 from neardup.rules.base import Posts
-from neardup.rules.key_families import NOWHERE, PLACES, SIMILARITY_BYTES, KeyFamily, Places, family_of
+from neardup.rules.key_families import INDEX_OF, NOWHERE, PLACES, SIMILARITY_BYTES, KeyFamily, Places, family_of
 from neardup.sketch.header import Header
 from neardup.sketch.layout import HEADER, RecordFlag
 
@@ -80,6 +80,12 @@ def key_weights(decider: Decider) -> np.ndarray:
     """int64[keys]: the weight of each of a page's similarity keys in the order of candidates."""
     kinds = [family_of(first) for first, _ in _keys(rule_of(decider).posts(decider))]
     return np.array([PLACE_WEIGHT if kind is KeyFamily.PLACE else 1 for kind in kinds], dtype=np.int64)
+
+
+def key_indexes(decider: Decider) -> np.ndarray:
+    """int64[keys]: for each of a page's similarity keys the bit of its index, `SUPERSHINGLES`, `BLOCKS` or 0."""
+    kinds = [family_of(first) for first, _ in _keys(rule_of(decider).posts(decider))]
+    return np.array([INDEX_OF.get(kind, 0) for kind in kinds], dtype=np.int64)
 
 
 def key_places(decider: Decider) -> tuple[np.ndarray, np.ndarray]:

@@ -156,6 +156,8 @@ def _joined(one: Outcome, other: Outcome) -> Outcome:
         one.cut + other.cut,
         one.hot_turned + other.hot_turned,
         one.scored_by_page + other.scored_by_page,
+        [a + b for a, b in zip(one.candidates_by, other.candidates_by, strict=True)],
+        [a + b for a, b in zip(one.repeats_by, other.repeats_by, strict=True)],
         one.compared + other.compared,
         (passes + other.effort[0], read + other.effort[1]),
     )

@@ -18,6 +18,7 @@ from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
 from neardup.index.column_families import Family
+from neardup.rules.key_families import FOUND_BY
 from neardup.verdict import Disagreement, Kind
 
 #: Steps of each role, in their order.
@@ -121,6 +122,10 @@ class Metrics:
             "neardup_candidates", "Candidates that a page was verified against", _CANDIDATES, registry
         )
         self.candidates_cut = counter("neardup_candidates_cut", "Pages with more than may be verified")
+        candidates = counter("neardup_candidates_found", "Candidates by the indexes that found them", ["index"])
+        repeats = counter("neardup_repeats_found", "Near-duplicates and same contents by these indexes", ["index"])
+        self.candidates_found = {name: candidates.labels(name) for name in FOUND_BY}
+        self.repeats_found = {name: repeats.labels(name) for name in FOUND_BY}
         self.hot_keys = counter("neardup_hot_keys", "Index keys that turned hot")
 
         # Shadow rule, and pairs sampled for labelling.

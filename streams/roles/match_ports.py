@@ -13,6 +13,7 @@ import numpy as np
 
 from neardup.index.column_families import Store
 from neardup.index.rocks import RocksStore
+from neardup.rules.key_families import FOUND_BY
 from neardup.shadow import Counts
 from streams.errors import SourceGap
 from streams.kafka import KafkaVerdicts
@@ -183,6 +184,9 @@ class VerdictTransactions:
             metrics.verdicts[kind].inc(count)
         metrics.candidates.observe_many(outcome.scored_by_page)
         metrics.candidates_cut.inc(outcome.cut)
+        for name, candidates, repeats in zip(FOUND_BY, outcome.candidates_by, outcome.repeats_by, strict=True):
+            metrics.candidates_found[name].inc(candidates)
+            metrics.repeats_found[name].inc(repeats)
         metrics.hot_keys.inc(outcome.hot_turned)
         for disagreement, counter in metrics.disagreements.items():
             counter.inc(getattr(counts, disagreement))

@@ -213,6 +213,8 @@ def test_both_roles_in_one_process(make: Make) -> None:
     for wanted in ('pages_total{role="sketch"}', 'pages_total{role="match"}', "verdict_latency_seconds_count"):
         assert f"neardup_{wanted} {pages}.0\n" in metrics
     assert f"neardup_candidates_count {pages}.0\n" in metrics
+    by_index = re.findall(r"neardup_candidates_found_total\{.*?\} (\S+)\n", metrics)
+    assert f"neardup_candidates_sum {sum(map(float, by_index))}\n" in metrics
     assert ready["ok"]
     assert set(ready["roles"]) == {"sketch", "match"}
 

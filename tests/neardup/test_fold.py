@@ -182,6 +182,8 @@ def test_the_compiled_fold_equals_the_one_in_python(name, seed):
             slow.cut,
             slow.hot_turned,
         )
+        assert (compiled.candidates_by, compiled.repeats_by) == (slow.candidates_by, slow.repeats_by)
+        assert sum(compiled.candidates_by) == compiled.scored
         for store, outcome in zip(stores, (compiled, slow), strict=True):
             store.write(outcome.writes)
         assert contents_of(stores[0]) == contents_of(stores[1])
@@ -360,6 +362,6 @@ def test_fold_without_emitting_writes_the_same_rows(name, seed):
     for batch in slices_of(crawl(seed), endless(70)):
         values = fold(batch, silent, DECIDERS[name])
         outcome = fold(batch, silent, DECIDERS[name], emit=False)
-        assert outcome == replace(values, verdicts=[])
+        assert outcome == replace(values, verdicts=[], repeats_by=[0] * 4)
         silent.write(outcome.writes)
     assert contents_of(silent) == contents_of(store)

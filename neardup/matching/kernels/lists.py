@@ -26,6 +26,9 @@ from neardup.rules.key_families import KEY_BYTES
 _LIST, _HOT, _BYTES = 1, 2, posting_rows.POSTING_BYTES
 #: A candidate's weight is multiplied by this, and each shared hot key adds 1, which only orders candidates.
 _COLD = 1 << 16
+#: Below the weight stand the bits of the indexes that found the candidate; they do not order candidates.
+_INDEX_BITS = 2
+INDEXES = (1 << _INDEX_BITS) - 1
 _SPREAD = U64(0x9E3779B97F4A7C15)
 _REST = U64((1 << 8 * KEY_BYTES) - 1)
 
@@ -37,8 +40,8 @@ class Keys(NamedTuple):
     """The similarity keys of pages, and what the search needs of the decider.
 
     keys: uint64[pages of the batch, keys]: keys as numbers. lists: int64[pages, keys], the entries of their lists, -1:
-    not entered. first: uint64[keys], first bytes; places: int64[keys, 6],
-    places of the other bytes in a record, -1: zero. weights: int64[keys]. salts: uint64[256], factors of site tags by
+    not entered. first: uint64[keys], first bytes; places: int64[keys, 6], places of the other bytes in a record, -1:
+    zero. weights, indexes: int64[keys], of `key_weights`, `key_indexes`. salts: uint64[256], factors of site tags by
     first byte. numbers: int64. found, found_weights: candidates of the page that was searched last; table: int64, all
     -1 between calls.
     """
@@ -48,6 +51,7 @@ class Keys(NamedTuple):
     first: np.ndarray
     places: np.ndarray
     weights: np.ndarray
+    indexes: np.ndarray
     salts: np.ndarray
     numbers: np.ndarray
     found: np.ndarray
@@ -113,7 +117,8 @@ def own_lists(r, k, i):
 
 @lean_kernel
 def _before(weight_a, word_a, weight_b, word_b):
-    return weight_a > weight_b or (weight_a == weight_b and word_a < word_b)
+    a, b = weight_a >> _INDEX_BITS, weight_b >> _INDEX_BITS
+    return a > b or (a == b and word_a < word_b)
 
 
 @lean_kernel
@@ -135,7 +140,7 @@ def _sink(words, weights, i, many):
 
 @lean_kernel
 def order(words, weights, many):
-    """Sort by weight, descending, then by word."""
+    """Sort by weight without its lowest bits, descending, then by word."""
     for i in range(many // 2 - 1, -1, -1):
         _sink(words, weights, i, many)
     for last in range(many - 1, 0, -1):
@@ -149,7 +154,8 @@ def gather(r, k, i, tape, content):
     """Finds the candidates of page i of the batch: their words, best first -> their number, MISSING or FULL.
 
     tape, content: the page's log-lengths. k.found out: the candidates' words; k.found_weights out: the weight of each,
-    the sum of k.weights of the lists (without hot ones) that it is in. They are in the order of weight, then of the
+    the sum of k.weights of the lists (without hot ones) that it is in, and below it, in INDEXES, the indexes of all
+    lists that it is in. They are in the order of weight, then of the
     number of hot lists, both descending, then of age, oldest first. A word whose two log-lengths both differ from the
     page's by more than numbers[LENGTH_GAP] is left out; a negative gap leaves out none.
     """
@@ -174,7 +180,7 @@ def gather(r, k, i, tape, content):
                 words[many] = word
                 weights[many] = 0
                 many += 1
-            weights[table[place]] += weight
+            weights[table[place]] = weights[table[place]] + (weight << _INDEX_BITS) | k.indexes[which]
     for j in range(many):
         place = (words[j] * _SPREAD >> U64(32)) & mask
         while table[place] >= 0:
@@ -192,7 +198,7 @@ def gather(r, k, i, tape, content):
                 kept += 1
     order(words, weights, kept)
     for j in range(kept):
-        weights[j] //= _COLD
+        weights[j] = (weights[j] >> _INDEX_BITS) // _COLD << _INDEX_BITS | weights[j] & INDEXES
     return kept
 
 
@@ -206,13 +212,13 @@ def likely(r, k, at, many):
     words, weights = k.found, k.found_weights
     out = I64(0)
     for j in range(many):
-        if weights[j] == 0:
+        if weights[j] >> _INDEX_BITS == 0:
             out = min(out, record(r, I64(words[j] >> U64(16))))
     if out < 0:
         return out
     kept = 0
     for j in range(many):
-        if weights[j] == 0:
+        if weights[j] >> _INDEX_BITS == 0:
             other = record(r, I64(words[j] >> U64(16)))
             agreeing = 0
             for word in range(SIMHASH_WORDS):

@@ -52,8 +52,9 @@ SEARCH = np.dtype(
 CANDIDATE = np.dtype(
     (
         np.record,
-        # If candidates are traced, also its cluster, and the keys that it shares with the page, as bits.
-        [("page", "<i8"), ("at", "<i8"), ("pair", "<i8"), ("cluster", "<i8"), ("keys", "<i8")],
+        # indexes: those that found it, as bits. If candidates are traced, also its cluster, and the keys that it shares
+        # with the page, as bits.
+        [("page", "<i8"), ("at", "<i8"), ("pair", "<i8"), ("indexes", "<i8"), ("cluster", "<i8"), ("keys", "<i8")],
     ),
     align=True,
 )
@@ -232,7 +233,7 @@ def choose(r, k, p, page, i, counts, traced, first_search, first_candidate):
         place = first_candidate + j
         one, ruling = p.candidates[place], p.rulings[place]
         one.page = I64(k.found[j] >> U64(16))
-        one.at = record(r, one.page)
+        one.at, one.indexes = record(r, one.page), k.found_weights[j] & lists.INDEXES
         one.pair = score(r, p, page.id, page.at, one.page, one.at)
         if one.pair < 0:
             return one.pair

@@ -412,6 +412,16 @@ def test_thresholds_are_those_that_pairs_needed() -> None:
     assert ["--rule tape" in text for text in words.values()] == [False, True]
 
 
+def test_repeats_are_counted_by_the_index_that_found_them() -> None:
+    crawl = MadeUpCrawl(300)
+    verdicts = [verdict for verdict in crawl.verdicts() if verdict["verdict"] == "near_duplicate"]
+    for verdict, keys in zip(verdicts, ({"logtf": 1}, {"logtf": 2, "wide": 1}, {"head": 1}), strict=False):
+        verdict["evidence"]["keys"] = keys
+    html = build_report(verdicts, crawl.read_page, INFO).partition('<h3 id="found-by">')[2].partition("</table>")[0]
+    found = dict(re.findall(r'<tr><th scope="row">(\w+)</th>.*?<td class="number">(\d+)</td></tr>', html))
+    assert found == {"neither": "1", "supershingles": str(len(verdicts) - 3), "blocks": "1", "both": "1"}
+
+
 def test_a_cluster_is_shown_with_its_representatives_title() -> None:
     text = " ".join(f"word{i}" for i in range(99))
     pages = {i: Page(f"http://a.example/{i}", f"<title>{name} &lt;b&gt;</title>{text}".encode()) for i, name in

@@ -6,7 +6,7 @@ from neardup.decider import Decider
 from neardup.index.column_families import Reader
 from neardup.matching.batch_records import Pages, Records
 from neardup.matching.outcome import Candidate, ComparedPage, Outcome, Trace
-from neardup.rules.key_families import key_name
+from neardup.rules.key_families import FOUND_BY, found_by, key_name
 from neardup.verdict import Verdict
 from tests.oracle.fold.lifecycle import Judged, Lifecycle
 from tests.oracle.fold.listed import ListedVerdicts
@@ -36,6 +36,8 @@ def fold(
         scored = len(found.candidates) if found is not None else 0
         outcome.scored_by_page.append(scored)
         outcome.scored += scored
+        for name in found.found_by if found is not None else ():
+            outcome.candidates_by[FOUND_BY.index(name)] += 1
         outcome.cut += found is not None and found.cut
         if trace is not None:
             trace(_trace(overlay, page_id, judged))
@@ -48,6 +50,9 @@ def fold(
         verdicts += judged.verdicts
     outcome.verdicts = ListedVerdicts(verdicts)  # type: ignore[assignment]
     outcome.writes = overlay.writes()
+    for verdict in verdicts:
+        if "keys" in verdict.evidence:
+            outcome.repeats_by[FOUND_BY.index(found_by(verdict.evidence["keys"]))] += 1
     outcome.hot_turned = len(overlay.turned)
     return outcome
 

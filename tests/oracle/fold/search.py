@@ -12,7 +12,7 @@ from neardup.pairs.pair import Pair
 from neardup.pairs.scoring import numbers_of, pairs_of
 from neardup.rules import Ruling, rule_of
 from neardup.rules.base import ruling_of
-from neardup.rules.key_families import family_of
+from neardup.rules.key_families import family_of, found_by
 from neardup.rules.posted_keys import key_weights, length_gap
 from neardup.rules.siblings import NO_SIBLINGS, Siblings, Traits
 from neardup.sketch.header import Header
@@ -25,6 +25,7 @@ class Search:
     """The candidates of a page and the best accepted one. nearest: the nearest one, if none is accepted.
 
     candidates: page ids of founding sketches, in order. cut: whether there were more. scored: of each candidate.
+    found_by: of each candidate, the indexes that found it.
     """
 
     candidates: list[int]
@@ -33,6 +34,7 @@ class Search:
     best: Scored | None
     nearest: Scored | None
     siblings: Siblings
+    found_by: list[str]
 
     def choice(self) -> CandidateChoice:
         return CandidateChoice(self.scored, self.best, self.cut, self.siblings)
@@ -72,13 +74,14 @@ def choose(overlay: Overlay, page_id: int) -> Search:
     """Applies the rule to the candidates of a page."""
     candidates, cut = gather(overlay, page_id)
     if not candidates:
-        return Search([], cut, [], None, None, NO_SIBLINGS)
+        return Search([], cut, [], None, None, NO_SIBLINGS, [])
     siblings = siblings_of(overlay, page_id)
     scored, nearness = rulings(overlay, page_id, candidates, siblings)
     accepted = [one for one in scored if one.ruling.kind is not None]
     best = max(accepted, key=lambda one: (one.ruling.rank, -one.page_id), default=None)
     near = max(zip(nearness, scored, strict=True), key=lambda each: (round(each[0], 4), -each[1].page_id))[1]
-    return Search(candidates, cut, scored, best, near, siblings)
+    indexes = [found_by(families(overlay, page_id, candidate)) for candidate in candidates]
+    return Search(candidates, cut, scored, best, near, siblings, indexes)
 
 
 def rulings(

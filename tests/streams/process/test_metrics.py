@@ -15,6 +15,7 @@ neardup_audit_pairs counter
 neardup_batch_pages histogram le role
 neardup_candidates histogram le
 neardup_candidates_cut counter
+neardup_candidates_found counter index
 neardup_checkpoint_behind_ratio gauge
 neardup_checkpoint_bytes counter
 neardup_checkpoint_failed gauge
@@ -29,6 +30,7 @@ neardup_pages counter role
 neardup_read_bytes counter role
 neardup_ready gauge role
 neardup_rejected counter reason
+neardup_repeats_found counter index
 neardup_restarts counter cause role
 neardup_rocksdb_bytes gauge family
 neardup_rocksdb_pending_compaction_bytes gauge
