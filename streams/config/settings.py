@@ -122,6 +122,8 @@ _Token = Annotated[
 ]
 _GENERATION = _text(r"[A-Za-z0-9_-]{0,40}", "up to 40 of A-Z a-z 0-9 _ -")
 _BROKER = r"(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+):[0-9]{1,5}"
+#: Addresses of brokers, and what else is asked for. librdkafka would take another port without a word.
+BROKERS, BROKERS_FORM = rf"{_BROKER}(\s*,\s*{_BROKER})*", "host:port, or several with commas"
 # Without the final slash s3://pages would also admit s3://pages-of-others.
 _Prefix = Annotated[str, _text(r"[a-z0-9+.-]+://\S*/", "")]
 # Addresses are shown, so they must not hold a user, a password or a query.
@@ -181,7 +183,7 @@ class Settings:
     # Input and output.
     bootstrap: Annotated[
         str,
-        _text(rf"{_BROKER}(\s*,\s*{_BROKER})*", "host:port, or several with commas"),
+        _text(BROKERS, BROKERS_FORM),
         "Kafka brokers from which the client learns the others",
     ] = "127.0.0.1:9092"
     generation: Annotated[str, _GENERATION, "Suffix of topics and groups"] = ""

@@ -1,6 +1,7 @@
 """The connection to Kafka: its settings, its errors, and its log."""
 
 import logging
+import re
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -10,6 +11,7 @@ from typing import Any, TypeVar, cast
 from confluent_kafka import KafkaError, KafkaException, TopicPartition
 
 from neardup.errors import BadInput
+from streams.config.settings import BROKERS, BROKERS_FORM
 from streams.errors import BrokerError, NoAnswer, Stopped
 from streams.kafka.error_texts import IS_SILENT, in_words, plain_cause
 from streams.ports import Committed
@@ -136,7 +138,8 @@ class Connection:
 
     request_s: time limit of a request. A broker that is restarted, or silent for a minute, is back well before the
     default. stop: once it is set, no request is repeated. heartbeat: called between two tries of a request, with the
-    error of the last one, to show that a process that waits for Kafka is alive.
+    error of the last one, to show that a process that waits for Kafka is alive. Raises BadInput for an address without
+    a port.
     """
 
     bootstrap: str
@@ -144,6 +147,10 @@ class Connection:
     request_s: float = 120.0
     stop: threading.Event | None = None
     heartbeat: Callable[[str], None] = lambda awaits: None
+
+    def __post_init__(self) -> None:
+        if re.fullmatch(BROKERS, self.bootstrap) is None:
+            raise BadInput(f"bootstrap = {self.bootstrap[:200]!r}: must be {BROKERS_FORM}")
 
     def go_on(self, awaits: str = "") -> None:
         """Call it in every wait for Kafka. Raises Stopped if a stop of the process was requested.

@@ -8,6 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from msgspec.structs import asdict
+
 from neardup.decider import Decider
 from neardup.errors import NeardupError
 from neardup.page import Page
@@ -55,6 +57,7 @@ class _Side:
                 self.missing["sketch"] = sketch.reason or "it was not readable as a page"
             else:
                 self.record, self.sketch = record, sketch
+                self.fetch = {"coordinates": asdict(sketch.coordinates), **self.fetch}
         except (NeardupError, OSError) as error:
             self.missing["sketch"] = str(error)
         self.page, note = page_there(self.fetch, lambda place: origin.page(Coordinates(**place)))
@@ -85,6 +88,14 @@ def fetches(a: Row, b: Row) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
     """Select the fetches to compare: the one that the other was judged against, else the latest readable one."""
     one, other = _own(a), _own(b)
     return _judged_against(b, one["url"]) or one, _judged_against(a, other["url"]) or other
+
+
+def fetch(row: Row, page_id: int) -> Mapping[str, Any]:
+    """Return what locates one fetch of a URL's history: its sketch tells the rest."""
+    kind, fetched_at = next(entry[2:] for entry in row["history"] if entry[0] == page_id and not entry[1])
+    verdict = row["verdict"]
+    held = {"url": verdict["url"], "page_id": page_id, "verdict": kind, "fetched_at": fetched_at}
+    return held | {name: verdict[name] for name in ("log", "scheme") if name in verdict}
 
 
 def _own(row: Row) -> Mapping[str, Any]:
@@ -123,7 +134,7 @@ def compared(
     difference = None
     if a.text is not None and b.text is not None:
         difference = compare_texts(text_words(a.text), text_words(b.text))
-    out: Facts = {"a": a.facts(), "b": b.facts(), "decider": decider.digest}
+    out: Facts = {"a": a.facts(), "b": b.facts(), "decider": decider.digest, "changed": False}
     return out | _figures(a, b, decider, difference) | _differences(a, b, difference, shown)
 
 

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import orjson
 
+from neardup.report.readable_urls import readable
 from neardup.urls import ID_SCHEME, name_of
 from streams.views.lists import KEPT_APART, Facts, kept_apart, shortened
 
@@ -43,7 +44,10 @@ class Query(NamedTuple):
                 return False
         elif self.kind and all(self.kind != kind for _, _, kind, _ in row["history"]):
             return False
-        texts = (name_of(str(verdict["url"])), str(verdict.get("title") or ""))
+        url = name_of(str(verdict["url"]))
+        texts = [url, str(verdict.get("title") or "")]
+        if not self.text.isascii():  # as it is shown
+            texts.append(readable(url))
         return any(self.text in text.casefold() for text in texts)
 
 

@@ -11,13 +11,15 @@ from neardup.evaluation.audits import SAMPLES
 from neardup.evaluation.labelling_criteria import NAMES
 from neardup.report import environment, evidence_sentences
 from neardup.report.plots import BOTTOM, HEIGHT, LEFT, RIGHT, TOP, WIDTH, Drawing, compact, ticks
+from neardup.report.readable_urls import readable
 from neardup.report.samples import instant
 from neardup.rules import why_refused
 from neardup.standing import DUPLICATES
-from neardup.urls import id_of, name_of, site_named
+from neardup.urls import id_of, site_named
 from neardup.wording import counted
 from streams.views.health import ago
 from streams.views.lists import Facts, family_name
+from streams.views.stacked_tables import stacked
 
 #: Labels that fit under a chart.
 _LABELS = 4
@@ -57,8 +59,12 @@ def _site(verdict: Mapping[str, Any]) -> str:
 
 
 def _short(url: str) -> str:
-    """Cut the middle of a long URL for display; links keep the whole URL. A document is shown by its id."""
-    return evidence_sentences.short(name_of(url))
+    """Decode a URL and cut its middle for display; links keep the whole URL. A document is shown by its id."""
+    return evidence_sentences.short(_named(url))
+
+
+def _named(url: str) -> str:
+    return id_of(url) or readable(url)
 
 
 def _labelled(time: Facts) -> list[tuple[str, Facts]]:
@@ -66,7 +72,7 @@ def _labelled(time: Facts) -> list[tuple[str, Facts]]:
     return [(datetime.fromtimestamp(span["from"] / 1000, UTC).strftime(form), span["kinds"]) for span in time["spans"]]
 
 
-_environment.filters |= {"instant": instant, "short": _short, "id": id_of, "site": _site}
+_environment.filters |= {"instant": instant, "short": _short, "readable": _named, "id": id_of, "site": _site}
 _environment.globals |= {
     "kinds": evidence_sentences.KINDS,
     "samples": SAMPLES,
@@ -84,7 +90,7 @@ _environment.globals |= {
 
 def html(template: str, facts: Facts | None, **more: Any) -> str:
     """Render a template. facts: None: nothing is known."""
-    return _environment.get_template(f"{template}.html.j2").render(facts=facts, **more)
+    return stacked(_environment.get_template(f"{template}.html.j2").render(facts=facts, **more))
 
 
 def style() -> str:

@@ -14,7 +14,7 @@ from streams.views import comparing, entries
 from streams.views.entries import Cursor, Row
 from streams.views.lists import Facts
 from streams.views.source import Source
-from streams.views.view_rows import cluster_id, cluster_of, url_of
+from streams.views.view_rows import READ, cluster_id, cluster_of, url_of
 
 MEMBERS_SHOWN = 100
 URL_CHARS_MAX = 10_000
@@ -43,7 +43,13 @@ def url(source: Source, required: str, decider: Decider) -> Facts | None:
         "flags": [words for flag, words in evidence_sentences.FLAGS.items() if verdict.get(flag)],
         "cluster": cluster_id(verdict),
         "history": [
-            {"page_id": page_id, "n": n, "verdict": kind, "fetched_at": fetched_at}
+            {
+                "page_id": page_id,
+                "n": n,
+                "verdict": kind,
+                "fetched_at": fetched_at,
+                "changed_from": changed_from(row, page_id) if not n and kind != "unchanged" else None,
+            }
             for page_id, n, kind, fetched_at in row["history"]
         ],
     }
@@ -59,6 +65,12 @@ def _row(source: Source, required: str) -> Row | None:
     named = dict(source.documents(text)) if text else {}
     found = one_named(text, named, lambda each: bool(source.rows("urls", each)))
     return None if found is None else url_of(source.rows("urls", found))
+
+
+def changed_from(row: Row, page_id: int) -> int | None:
+    """Return the page id of the last readable fetch before a readable fetch; None without one in the kept history."""
+    fetches = [each for each, n, kind, _ in row["history"] if not n and kind in READ]
+    return max((each for each in fetches if each < page_id), default=None) if page_id in fetches else None
 
 
 def _spellings(text: str) -> list[str]:
@@ -99,10 +111,10 @@ def evidence_words(verdict: Verdict, decider: Decider) -> tuple[list[str], bool]
     return words, True
 
 
-def compare(source: Source, a: str, b: str, decider: Decider, *, shown: int) -> Facts | str:
+def compare(source: Source, a: str, b: str, decider: Decider, *, shown: int, page_id: int | None = None) -> Facts | str:
     """Compare two URLs, or return an error text. Reads the pages again: call it in a thread.
 
-    shown: differing passages at most.
+    shown: differing passages at most. page_id: a fetch of the URL `a`, which is compared with the one before it.
     """
     found = []
     for text in (a, b):
@@ -113,6 +125,12 @@ def compare(source: Source, a: str, b: str, decider: Decider, *, shown: int) -> 
         if row is None:
             return f"No verdict about {text.strip()[:300]}"
         found.append(row)
+    if page_id is not None:
+        before = changed_from(found[0], page_id)
+        if before is None:
+            return f"No earlier fetch of the page is known to compare fetch {page_id} with"
+        one, other = (comparing.fetch(found[0], each) for each in (before, page_id))
+        return comparing.compared(source.origin, one, other, decider, shown=shown) | {"changed": True}
     one, other = comparing.fetches(*found)
     return comparing.compared(source.origin, one, other, decider, shown=shown)
 

@@ -42,7 +42,7 @@ ROWS_VERSION = 2
 #: Kinds that compare the page with others. Later kinds refer to the standing one.
 JUDGEMENTS = (*SHOWN, *DUPLICATES)
 #: Kinds of a fetch whose page was readable.
-_READ = (*JUDGEMENTS, "unchanged", "edited")
+READ = (*JUDGEMENTS, "unchanged", "edited")
 #: Not a registrable domain.
 EVERYTHING = "*"
 
@@ -143,7 +143,7 @@ def _url_row(row: Row | None, verdict: Verdict, kind: str) -> Row:
     # The latest verdict is most often the judgement: it is stored once.
     judged: Verdict | bool | None = True if kind in JUDGEMENTS else judged_of(row) if row else None
     own = row["own"] if row else {}
-    if not verdict["n"] and kind in _READ:
+    if not verdict["n"] and kind in READ:
         own = {name: verdict[name] for name in ("rel_canonical", "score") if verdict.get(name) is not None}
     first = row["first"] if row else verdict["page_id"]
     return {
@@ -241,7 +241,7 @@ def url_of(rows: Iterable[Row]) -> Row | None:
 
 def _read_last(row: Row) -> int:
     """Page id of the URL's newest readable fetch in the kept history."""
-    return max((page_id for page_id, n, kind, _ in row["history"] if not n and kind in _READ), default=-1)
+    return max((page_id for page_id, n, kind, _ in row["history"] if not n and kind in READ), default=-1)
 
 
 def cluster_of(rows: Sequence[Row]) -> Row | None:

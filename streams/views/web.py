@@ -308,8 +308,12 @@ class Views:
         if not a.strip() or not b.strip():
             return "compare", None, "Two URLs are required, as a and b"
         shown = _number(request.query.get("shown", ""), comparing.PASSAGES_SHOWN, comparing.PASSAGES_MAX)
+        given = request.query.get("page_id", "")
+        page_id = _number(given, 0, _ID_MAX, least=0) if given else None
         async with self._reading:
-            found = await asyncio.to_thread(url_pages.compare, self._source, a, b, self._decider, shown=shown)
+            found = await asyncio.to_thread(
+                url_pages.compare, self._source, a, b, self._decider, shown=shown, page_id=page_id
+            )
         return _answer("compare", found)
 
     async def _cluster(self, request: web.Request) -> _Found:

@@ -11,6 +11,7 @@ from broker import eventually, kafka
 from confluent_kafka import Producer
 
 from neardup.errors import BadInput
+from streams.client import PageProducer
 from streams.errors import BrokerError, NoAnswer
 from streams.kafka import Admin, Connection, KafkaLog, KafkaPages, KafkaVerdicts, Writer, stranded
 from streams.kafka.connection import log
@@ -130,3 +131,11 @@ def test_a_broker_that_is_down_fills_no_log(caplog: pytest.LogCaptureFixture) ->
 
     assert sum("refused" in record.message for record in caplog.records) <= 1
     assert sum("something else" in record.message for record in caplog.records) == 5
+
+
+@pytest.mark.parametrize("bootstrap", ["localhost", "localhost:", "a:9092,b", ":9092", "", "http://a:9092", "a:9092:1"])
+def test_an_address_without_a_port_gets_a_sentence(bootstrap: str) -> None:
+    for make in (Connection, PageProducer):
+        with pytest.raises(BadInput, match="must be host:port, or several with commas"):
+            make(bootstrap)
+    Connection("[::1]:9092, a-b.example:9093")

@@ -149,3 +149,30 @@ def test_a_page_that_went_is_compared_as_it_was() -> None:
     assert comparing.fetches(rejected, rejected)[0]["page_id"] == 1
     promoted = {**_verdict(9, A, "promoted"), "n": 1, "representative": {"page_id": 4, "url": A, "coordinates": {}}}
     assert comparing.fetches(_row(_verdict(4, A, "near_duplicate"), promoted), gone)[0]["page_id"] == 4
+
+
+def test_a_page_that_changed_shows_what_changed(shell: Shell) -> None:
+    """Fetched three times: edited, then unchanged, then another text."""
+    text = words("a")
+    for number, body in enumerate((text, f"{text} 9:41", f"{text} 9:41", words("z"))):
+        page = {"url": A, "body": f"<title>Wool</title><p>{body}", "fetched_at": 1_700_000_000_000 + number}
+        (shell.folder / f"{number}.jsonl").write_bytes(orjson.dumps(page))
+        assert shell("scan", f"{number}.jsonl").code == 0
+    source = ScanSource(STATE)
+    shown = url_pages.url(source, A, source.decider)
+    assert shown is not None
+    kinds = [(entry["verdict"], entry["changed_from"]) for entry in shown["history"] if not entry["n"]]
+    ids = [entry["page_id"] for entry in shown["history"] if not entry["n"]]
+    assert kinds == [("unique", ids[1]), ("unchanged", None), ("edited", ids[3]), ("unique", None)]
+    assert templates.html("url", shown).count("what changed") == 2
+    edited = url_pages.compare(source, A, A, source.decider, shown=12, page_id=ids[2])
+    assert not isinstance(edited, str)
+    assert [edited[side]["page_id"] for side in "ab"] == [ids[3], ids[2]]
+    assert [edited[side]["missing"] for side in "ab"] == [{}, {}]
+    assert "".join(s["text"] for s in edited["differences"]["passages"][0]["right"] if s["sign"] == "+") == "9:41"
+    assert edited["changed"]
+    html = templates.html("compare", edited)
+    assert "What changed" in html
+    assert f"page_id={ids[2]}" in html
+    assert isinstance(url_pages.compare(source, A, A, source.decider, shown=12, page_id=ids[3]), str)
+    assert isinstance(url_pages.compare(source, A, A, source.decider, shown=12, page_id=77), str)

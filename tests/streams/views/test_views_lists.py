@@ -282,3 +282,13 @@ def test_url_patterns_of_the_demo_site(tmp_path: Path, shell: Shell) -> None:
         assert "URL patterns that yield repeats" in page
     finally:
         server.close()
+
+
+def test_a_url_of_another_script_is_read_and_found() -> None:
+    url = "https://ru.example/" + quote("шерсть") + "?a=%3Cscript%3E"
+    held = Held([unique(1, url, title="")])
+    html = templates.html("url", url_pages.url(held, url, DECIDER))
+    assert "https://ru.example/шерсть?a=%3Cscript%3E" in html
+    assert url in html, "whole, as it is fetched"
+    assert [one["url"] for one in held.search("Шерсть")["items"]] == [url]
+    assert "шерсть" in templates.html("kind", counts.kind(held, "unique"))
