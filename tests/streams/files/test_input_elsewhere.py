@@ -33,7 +33,7 @@ def store() -> Iterator[fsspec.AbstractFileSystem]:
 
 def documents(count: int = 4) -> list[dict[str, Any]]:
     """Texts with ids that are no URLs; each second one repeats the one before, but for a few words."""
-    return [{"doc": f"Doc {i}/ä", "text": words(f"w{i // 2}-") + (" x y z" if i % 2 else "")} for i in range(count)]
+    return [{"doc": f"Doc {i}/ä", "text": words(f"w{i // 2}x") + (" x y z" if i % 2 else "")} for i in range(count)]
 
 
 def parquet(path: Path, rows: list[dict[str, Any]], columns: str = "*") -> Path:

@@ -101,7 +101,7 @@ def test_pages_of_all_kinds_go_into_lines(shell: Shell) -> None:
 
 @pytest.mark.parametrize("name", ["a.json", "a.csv"])
 def test_rows_of_json_and_csv_come_out_as_lines_with_all_their_fields(shell: Shell, name: str) -> None:
-    rows = [{"id": str(i), "text": words(f"w{i // 2}-") + '\n"quoted", \u20ac', "lang": "en"} for i in range(6)]
+    rows = [{"id": str(i), "text": words(f"w{i // 2}x") + '\n"quoted", \u20ac', "lang": "en"} for i in range(6)]
     out = io.StringIO(newline="")
     csv.DictWriter(out, list(rows[0])).writeheader()
     csv.DictWriter(out, list(rows[0])).writerows(rows)
@@ -142,7 +142,7 @@ def test_copy_names_a_source_with_an_unfinished_scan(shell: Shell) -> None:
 
 
 def test_rows_come_out_with_all_their_columns(shell: Shell) -> None:
-    rows = [{"id": i, "text": words(f"w{i // 2}-") + " x" * (i % 2), "score": i / 7} for i in range(40)]
+    rows = [{"id": i, "text": words(f"w{i // 2}x") + " x" * (i % 2), "score": i / 7} for i in range(40)]
     (shell.folder / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     for name, some in (("a", "id < 20"), ("b", "id >= 20")):
         duckdb.sql(f"COPY (FROM 'rows.jsonl' WHERE {some}) TO '{name}.parquet' (FORMAT parquet)")
