@@ -18,7 +18,7 @@ from neardup.kernels.names import (
     is_saturated,
 )
 from neardup.kernels.record import ARTICLE_HEADER_BYTES, OWN_URL
-from neardup.kernels.urls import deeper, same_but_numbers, same_but_sessions, same_owner
+from neardup.kernels.urls import deeper, same_but_numbers, same_but_sessions, same_host, same_owner
 
 U64 = np.uint64
 U8 = np.uint8
@@ -456,9 +456,9 @@ def score_pair(buf, a, b, at, header, scratch, out):
     out[SAME_LETTERS] = equal_bytes(buf, text_a, half_at(buf, a + at[_TEXT]), text_b, half_at(buf, b + at[_TEXT]))
     out[ARTICLE_TOKENS_A:SAME_OWNER] = 0
     out[SAME_OWNER] = same_site and same_owner(buf, start_a, start_a + url_a, start_b, start_b + url_b)
-    if not same_site:
+    if not (same_site and same_host(buf, start_a, start_a + url_a, start_b, start_b + url_b)):
         out[COMMON_NAMES], out[FEWEST_NAMES] = _common_names(buf, names_a, title_a, names_b, title_b)
-        # last, because most pairs of two sites have no word of a headline in common
+        # last, because most pairs of two hosts have no word of a headline in common
         if out[COMMON_NAMES] > 0:
             _compare_articles(buf, a, b, at, article, room, out)
 

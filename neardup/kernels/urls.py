@@ -403,6 +403,19 @@ def same_owner(text, a, a_end, b, b_end):
 
 
 @lean_kernel
+def same_host(text, a, a_end, b, b_end):
+    """Whether the hosts of the URLs text[a:a_end], text[b:b_end] are equal without the label of a view."""
+    host_a, stop_a, _, _ = _owner(text, a, a_end)
+    host_b, stop_b, _, _ = _owner(text, b, b_end)
+    if stop_a - host_a != stop_b - host_b:
+        return False
+    for i in range(stop_a - host_a):  # noqa: SIM110  (numba has no generator expressions)
+        if text[host_a + i] != text[host_b + i]:
+            return False
+    return True
+
+
+@lean_kernel
 def _number_end(text, at, end):
     """End of the segment that begins at text[at] if it is a number or an id; else `at`.
 

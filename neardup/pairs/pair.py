@@ -82,7 +82,7 @@ class Pair(NamedTuple):
     #: records or of releases: the last segment is a file in the folder of such a number, or the path has half of the
     #: words of title and heading; 0 also for a file in a deeper folder.
     records: int
-    # Articles: compared only for two sites whose titles or headings share a word; else 0.
+    # Articles: compared only for two hosts (without the label of a view) whose titles or headings share a word; else 0.
     article_tokens_a: int
     article_tokens_b: int
     # bytes of the articles' tapes at article_level, the compared level
@@ -92,9 +92,9 @@ class Pair(NamedTuple):
     #: Bytes of the longest common stretch of the two tapes, whatever precedes and follows it.
     article_run: int
     article_level: int
-    #: On two sites: words of title and heading that both pages have, without words of the own host.
+    #: On two hosts: words of title and heading that both pages have, without words of the own host.
     common_names: int
-    #: On two sites: such words of the page that has fewer of them.
+    #: On two hosts: such words of the page that has fewer of them.
     fewest_names: int
     #: On one site: equal hosts without the label of a view, and equal users in the path (`neardup.urls.owner_of`).
     same_owner: bool

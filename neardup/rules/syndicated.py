@@ -1,4 +1,4 @@
-"""Finds one article on two sites: a step of the default rule, for pages that its other steps keep apart.
+"""Finds one article on two sites or hosts: a step of the default rule, for pages that its other steps keep apart.
 
 Each site adds its name to the title, and menus, comments and teasers around the article, so titles, first words and
 whole texts differ. The articles (`neardup.kernels.article`) must share one long stretch in one order that is most of
@@ -12,6 +12,8 @@ from neardup.rules.base import Evidence, Ruling, accept, rule_kernel, score_and_
 from neardup.rules.records import BY, SAME_CONTENT, DeciderRow, PairRow, RulingRow
 
 SYNDICATED = BY.index("content: syndicated")
+#: Version of the rules since which two hosts of one site are compared, too.
+_HOSTS_SINCE = 2
 #: Below the ranks of pairs that are decided by tapes of pages or of their main contents.
 _RANK = 0
 
@@ -25,8 +27,13 @@ def accept_article(pair: PairRow, decider: DeciderRow, out: RulingRow) -> bool:
 
 @rule_kernel
 def holds(pair: PairRow, decider: DeciderRow) -> bool:
-    """Whether two sites have one article under one headline."""
-    if pair.article_run == 0 or decider.syndicated_tokens_min == 0 or pair.same_site or pair.heading_veto == 1:
+    """Whether two sites, or two hosts of one site, have one article under one headline.
+
+    Departments and blogs of one registered domain are owners as sites are: each has a menu and a name of its own.
+    """
+    if pair.article_run == 0 or decider.syndicated_tokens_min == 0 or pair.heading_veto == 1:
+        return False
+    if pair.same_site and decider.rule_version < _HOSTS_SINCE:
         return False
     if pair.common_names < decider.syndicated_words_min or 2 * pair.common_names < pair.fewest_names:
         return False
@@ -53,4 +60,4 @@ def sentences(evidence: Evidence) -> list[str]:
         return []
     shown, needed = score_and_demand(float(evidence["score"]), float(evidence["demand"]))
     text = f"{shown} of the longer article is one stretch of {evidence['article_tokens']} words, or about, in both"
-    return [f"{text}; threshold {needed}.", "Two sites have it under one headline.", *similarities(evidence)]
+    return [f"{text}; threshold {needed}.", "Two sites or hosts have it under one headline.", *similarities(evidence)]

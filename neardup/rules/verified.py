@@ -114,7 +114,9 @@ def _veto(by: int, pair: PairRow, decider: DeciderRow, out: RulingRow) -> bool:
 
 @rule_kernel
 def _names(pair: PairRow, siblings: SiblingsRow, decider: DeciderRow, out: RulingRow) -> bool:
-    if _titles_differ(pair, decider) and not syndicated.holds(pair, decider):
+    if syndicated.holds(pair, decider):
+        return False
+    if _titles_differ(pair, decider):
         return _veto(_TITLE_VETO, pair, decider, out)
     if pair.same_site and not pair.same_tail and _is_retitled(pair) and not _is_other_view(pair, decider):
         return _veto(_RETITLED, pair, decider, out)
@@ -147,14 +149,19 @@ def _contents_differ(pair: PairRow, decider: DeciderRow) -> bool:
 
 
 @rule_kernel
-def _may_be_placed(pair: PairRow) -> bool:
-    """Whether paths may distinguish the pages. Error pages print their URLs, and so match any path."""
-    return pair.same_site != 0 and not (pair.own_urls or pair.same_but_sessions or _one_address(pair))
+def _may_be_placed(pair: PairRow, decider: DeciderRow) -> bool:
+    """Whether paths may distinguish the pages.
+
+    Error pages print their URLs, and so match any path. Each host has folders of its own.
+    """
+    if pair.same_site == 0 or syndicated.holds(pair, decider):
+        return False
+    return not (pair.own_urls or pair.same_but_sessions or _one_address(pair))
 
 
 @rule_kernel
 def _path(pair: PairRow, siblings: SiblingsRow, decider: DeciderRow, out: RulingRow) -> bool:
-    if not _may_be_placed(pair):
+    if not _may_be_placed(pair, decider):
         return False
     if pair.records == 1 and pair.named and pair.same_naming and pair.same_title:
         return not is_stamp(pair, decider, decider.stamp_words_max // 2) and _veto(_RECORD, pair, decider, out)
@@ -222,6 +229,8 @@ def _elsewhere(pair: PairRow, siblings: SiblingsRow, decider: DeciderRow, out: R
     if pair.tape_score >= decider.strict_tape_min or pair.same_but_sessions or _one_address(pair):
         return False
     if same_but_own_urls(pair, decider) or is_stamp(pair, decider, decider.stamp_words_max):
+        return False
+    if syndicated.holds(pair, decider):
         return False
     return refuse(_ELSEWHERE, pair.tape_score, decider.strict_tape_min, out)
 
@@ -378,7 +387,7 @@ STEPS = (
     Step(
         "syndicated",
         _syndicated,
-        "Two sites with one article under one headline have the same content.",
+        "Two sites, or hosts of a site, with one article under one headline have the same content.",
         {},
     ),
     Step(

@@ -70,7 +70,7 @@ def elsewhere(pair):
 
 
 def syndicated(pair):
-    """Whether two sites have one article: a stretch of 100 tokens, half of each, one headline, and neither is twice
+    """Whether two hosts have one article: a stretch of 100 tokens, half of each, one headline, and neither is twice
     as long.
     """
     common, lengths = pair["article_run"], sorted((pair["article_a"], pair["article_b"]))
@@ -78,7 +78,7 @@ def syndicated(pair):
     text = common * 2 ** pair["article_level"] >= 100 and 2 * common >= lengths[1]
     text = text and 2 * tokens[0] >= tokens[1]
     headline = pair["common_names"] >= 3 and 2 * pair["common_names"] >= pair["fewest_names"]
-    return text and headline and not pair["same_site"] and pair["heading_veto"] != 1
+    return text and headline and pair["heading_veto"] != 1
 
 
 def claim_one_page(pair):
@@ -101,15 +101,30 @@ def refused_elsewhere(pair, siblings):
     return ""
 
 
+def other_view(pair):
+    """Whether pages of one site with other titles are views or releases of one page."""
+    one = pair["same_address"] or pair["same_canonical"]
+    released = pair["same_tail"] and pair["path_veto"] == 0 and pair["records"] == 0
+    return (one or released) and pair["same_heading"] and max(pair["tape_score"], pair["content_score"]) >= 0.95
+
+
+def homely(pair, siblings):
+    """Whether pages of one site and one name are one page for all its others."""
+    if pair["same_address"] or pair["same_canonical"] or but_urls(pair) or stamp(pair):
+        return True
+    return one_address(pair, siblings) and noise(pair)
+
+
 def refused(pair, siblings):
     """The step that keeps a pair apart for its names; empty if none does."""
     if not pair["same_site"]:
         return refused_elsewhere(pair, siblings)
     if claim_one_page(pair):
         return ""
-    one = pair["same_address"] or pair["same_canonical"]
-    released = pair["same_tail"] and pair["path_veto"] == 0 and pair["records"] == 0
-    view = (one or released) and pair["same_heading"] and max(pair["tape_score"], pair["content_score"]) >= 0.95
+    if syndicated(pair):
+        crowd = crowded(pair, siblings) and not (pair["titles_apart"] == 1 and not other_view(pair))
+        return "siblings" if crowd and not homely(pair, siblings) else ""
+    view = other_view(pair)
     if pair["titles_apart"] == 1 and not view:
         return "title veto"
     written = pair["same_words"] and not (pair["same_title"] and pair["same_letters"])
@@ -117,9 +132,8 @@ def refused(pair, siblings):
         return "retitled"
     if pair["heading_veto"] == 1 or (pair["heading_veto"] and not pair["same_tail"]):
         return "heading veto"
-    home = but_urls(pair) or stamp(pair) or (one_address(pair, siblings) and noise(pair))
     if path := placed(pair):
         return path
-    if crowded(pair, siblings) and not home and not one:
+    if crowded(pair, siblings) and not homely(pair, siblings):
         return "siblings"
     return "elsewhere" if elsewhere(pair) else ""

@@ -149,7 +149,9 @@ def veto(by, pair, decider):
 
 
 def one_article(pair, decider):
-    if not decider.syndicated_tokens_min or pair.same_site or pair.heading_veto == 1 or not pair.article_run:
+    if not decider.syndicated_tokens_min or pair.heading_veto == 1 or not pair.article_run:
+        return False
+    if pair.same_site and decider.rule_version < 2:
         return False
     run, share = pair.article_run, decider.syndicated_share_min
     if pair.common_names < decider.syndicated_words_min or 2 * pair.common_names < pair.fewest_names:
@@ -176,6 +178,8 @@ def syndicated(pair, decider, siblings):
 
 
 def names(pair, decider):
+    if one_article(pair, decider):
+        return None
     if title_holds(pair, decider):
         return veto("title veto", pair, decider)
     retitled = pair.titles_apart == 2 or (pair.same_words and not (pair.same_title and pair.same_letters))
@@ -192,6 +196,8 @@ def names(pair, decider):
 
 
 def path(pair, decider):
+    if one_article(pair, decider):
+        return None
     if not pair.same_site or pair.own_urls or one_address(pair) or pair.same_but_sessions:
         return None
     if pair.records == 1 and pair.named and pair.same_naming and pair.same_title:
@@ -231,6 +237,8 @@ def crowded(pair, decider, siblings):
 
 
 def elsewhere(pair, decider):
+    if one_article(pair, decider):
+        return None
     if not (pair.same_site and pair.same_naming and pair.named) or pair.same_tail or pair.same_place:
         return None
     if pair.tape_score >= decider.strict_tape_min or one_address(pair) or pair.same_but_sessions:
@@ -248,10 +256,14 @@ def near(pair, decider):
     return ruling
 
 
-def main_content(pair, decider, siblings):
+def same_content(pair, decider, siblings):
     if claim_one_page(pair, decider):
         share = contained(pair)
         return "same_content", "canonical", (1, share), share, decider.content_tape_min
+    return main_content(pair, decider, siblings)
+
+
+def main_content(pair, decider, siblings):
     if pair.same_site and not (pair.same_naming or one_address(pair)):
         return None
     if pair.same_site and decider.rule_version >= 2 and contained(pair) < 0.85:
@@ -305,7 +317,7 @@ def default_rule(pair, decider, siblings):
         or elsewhere(pair, decider)
         or added(pair, decider, siblings)
         or near(pair, decider)
-        or main_content(pair, decider, siblings)
+        or same_content(pair, decider, siblings)
         or unlike(pair, decider)
     )
 

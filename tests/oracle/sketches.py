@@ -574,6 +574,7 @@ def pair(a, b, *, same_site=True, same_hen_site=True):
     )
     title_veto, head_veto = vetoes(a, b, same_site)
     named = namings(a, b, same_site)
+    one_host = owner(a["url"])[0] == owner(b["url"])[0]
     return (
         a["digest"] == b["digest"] and full,
         same_site,
@@ -608,7 +609,7 @@ def pair(a, b, *, same_site=True, same_hen_site=True):
         path_veto(a, b) if same_site else 0,
         have_names(a, b),
         records(a, b) if same_site else 0,
-        *((0, 0, 0, 0, 0.0, 0, 0, 0, 0) if same_site else one_article(a, b)),
+        *((0, 0, 0, 0, 0.0, 0, 0, 0, 0) if same_site and one_host else one_article(a, b)),
         same_site and owner(a["url"]) == owner(b["url"]),
         titles_apart(a, b) if same_site else 0,
     )

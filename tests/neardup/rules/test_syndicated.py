@@ -45,8 +45,15 @@ def test_it_is_the_same_content_though_titles_name_the_papers() -> None:
     assert ruled(one, other, rule="tape")[0] is None
 
 
-def test_of_one_site_it_is_not_asked() -> None:
-    assert ruled(page("a.one.example"), page("b.one.example"))[1] != "content: syndicated"
+def test_two_hosts_of_one_site_are_owners_as_two_sites_are() -> None:
+    one, other = page("physics.one.example"), page("chemistry.one.example")
+    assert ruled(one, other) == (Kind.SAME_CONTENT, "content: syndicated")
+    assert ruled(one, other, rule_version=1) == (None, "title veto")
+    same = page("physics.one.example", comments=5)
+    for host in ("physics.one.example", "m.physics.one.example"):
+        assert ruled(page(host), same)[1] != "content: syndicated"
+    apart = page("chemistry.one.example", headline="Stadium opens its doors again on Saturday")
+    assert ruled(one, apart)[0] is None
 
 
 def test_another_headline_keeps_them_apart() -> None:

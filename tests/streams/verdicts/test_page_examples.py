@@ -124,6 +124,12 @@ STEPS = (
         "one article of 200 words in other menus",
     ),
     Example(
+        "syndicated",
+        side("physics.a.example/news/1", f"{NEWS} - Physics", words(40, 800), ARTICLE, words(40, 850)),
+        side("chemistry.a.example/n/2", f"{NEWS} - Chemistry", words(60, 900), ARTICLE, words(30, 970)),
+        "the same, of two hosts of one site",
+    ),
+    Example(
         "tape",
         side("a.example/story", "A story", TEXT),
         side("a.example/print/story", "A story", replaced(TEXT, 20)),
