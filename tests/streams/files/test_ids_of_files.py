@@ -44,7 +44,7 @@ def written(path: Path, rows: Iterable[Mapping[str, Any]]) -> Path:
 
 
 def text(name: str) -> str:
-    return words(f"{name}-", 60)
+    return words(f"{name}x", 60)
 
 
 def shard(number: int, rows: int = 5) -> list[dict[str, Any]]:
