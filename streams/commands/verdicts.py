@@ -243,13 +243,13 @@ def export(
     Column `shown` is true for the URLs that an index should show. Documents with ids have their ids in the first
     columns. Rows have the order of the input. Later versions only add columns.
     """
-    from streams.verdicts.diff_command import history_of
+    from streams.verdicts.diff_command import tables_of
     from streams.verdicts.export import exported
     from streams.verdicts.shared_rows import must_be_writable as must_be_table
     from streams.verdicts.shared_rows import reported, write_table
 
     must_be_table(out)
-    history = history_of(source, topics_of(settings.read()))
+    history = tables_of(source, topics_of(settings.read()))
     with bar(shown=out != "-") as progress:
         columns, made = exported(
             table,

@@ -29,11 +29,13 @@ from typing import Any
 
 import orjson
 import xxhash
+from msgspec import DecodeError
 
 from neardup.decider import Decider
 from neardup.errors import CorruptRecord, OtherVersion
 from neardup.limits import PLACE_BITS
 from neardup.sketch.takedown_hashes import HASH_BYTES, Named, Takedown
+from neardup.standing import VerdictFields, fields_of_lines
 from streams.ports import Range
 
 MESSAGE_VERSION = 1
@@ -309,3 +311,11 @@ def decode_verdicts(frame: bytes, offset: int) -> Iterator[dict[str, Any]]:
             yield orjson.loads(line)
         except orjson.JSONDecodeError as error:
             raise CorruptRecord(f"a verdict of offset {offset} is no JSON: {error}") from error
+
+
+def decode_verdict_fields(frame: bytes, offset: int) -> list[VerdictFields]:
+    """Decodes the fields of a frame's verdicts that tables have. Raises CorruptRecord."""
+    try:
+        return fields_of_lines(verdict_lines(frame, offset))
+    except DecodeError as error:
+        raise CorruptRecord(f"a verdict of offset {offset} is none: {error}") from error

@@ -1,7 +1,8 @@
 """Reads and writes Parquet files by DuckDB, which is an optional dependency."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
@@ -16,6 +17,8 @@ from neardup.fetch_times import ORDER_MAX, is_ms
 _ROWS = 500
 #: Bytes of row groups, not compressed, from which on they are a part of their own when a file is read.
 _SPAN_BYTES = 32 << 20
+#: Seconds between two reports of progress.
+_PROGRESS_S = 0.2
 #: What DuckDB may take beside the rows that are asked for; a row group that does not fit is an error.
 _MEMORY = "1GB"
 _GLOB = re.compile(r"([*?\[])")
@@ -101,9 +104,11 @@ def rows_of(
                     yield int(number), dict(zip(columns, values, strict=True))
 
 
-def copy_rows(files: Sequence[tuple[Path, Iterator[int]]], out: Path) -> int:
+def copy_rows(files: Sequence[tuple[Path, Iterator[int]]], out: Path, progress: Callable[[float], None]) -> int:
     """Copies some rows of some files, by ascending numbers, into one file with the first file's columns. Returns their
     number.
+
+    progress: receives the share that is done, 0 to 1, a few times a second.
 
     The features of Hugging Face's `datasets` (such as names of classes) are copied if all files have the same. Raises
     ParquetDamaged, also if a file lacks a column of the first.
@@ -120,8 +125,25 @@ def copy_rows(files: Sequence[tuple[Path, Iterator[int]]], out: Path) -> int:
         ]
         every = " UNION ALL BY NAME ".join(parts)
         options = f"FORMAT parquet, COMPRESSION zstd{_features(database, [path for path, _ in files])}"
-        result = database.execute(f"COPY ({every}) TO '{_quoted(out)}' ({options})")
-        return int(result.fetchall()[0][0])
+        return int(_watched(database, f"COPY ({every}) TO '{_quoted(out)}' ({options})", progress)[0][0])
+
+
+def _watched(database: duckdb.DuckDBPyConnection, sql: str, progress: Callable[[float], None]) -> list[tuple[Any, ...]]:
+    """Returns the rows of a query that takes long. progress: as for `copy_rows`; it may raise, which ends the query."""
+    database.execute("SET enable_progress_bar = true")
+    database.execute("SET enable_progress_bar_print = false")
+    progress(0.0)
+    with ThreadPoolExecutor(1) as pool:
+        running = pool.submit(lambda: database.execute(sql).fetchall())
+        try:
+            while wait([running], _PROGRESS_S).not_done:
+                progress(max(0.0, database.query_progress()) / 100)  # -1 at first
+        except BaseException:
+            database.interrupt()
+            raise
+    rows = running.result()
+    progress(1.0)
+    return rows
 
 
 def _features(database: duckdb.DuckDBPyConnection, files: Sequence[Path]) -> str:

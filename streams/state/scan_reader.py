@@ -14,9 +14,10 @@ from neardup.limits import PLACE_BITS
 from neardup.page import Page
 from neardup.scheme import Scheme
 from neardup.sketch.takedown_hashes import Takedown
+from neardup.standing import VerdictFields
 from neardup.verdict import Coordinates, Verdict
 from streams.files.sources import LocalSource, SourceRecord, unchanged
-from streams.formats.message import decode_verdicts, verdict_lines
+from streams.formats.message import decode_verdict_fields, decode_verdicts, verdict_lines
 from streams.pipeline.folded_takedowns import takedowns_of, without
 from streams.process.disk import state_errors
 from streams.state.named_documents import indexed
@@ -66,12 +67,26 @@ class ScanReader:
 
     def verdicts_from(self, start: int) -> Iterator[tuple[int, Iterator[dict[str, Any]]]]:
         """Yield (offset, verdicts) of each frame from an offset on; see `verdicts`."""
-        done = list(takedowns_of(self.store))
-        for offset, frame in self.verdict_frames.read(start):
-            later = [one.takedown for one in done if one.offset >= offset]
+        for offset, frame, later in self._frames(start):
             verdicts = decode_verdicts(frame, offset)
             left = (without(later, verdict) for verdict in verdicts) if later else verdicts
             yield offset, (verdict for verdict in left if verdict is not None)
+
+    def verdict_fields(self) -> Iterator[VerdictFields]:
+        """Yield the same verdicts as `verdicts`, each as the fields that tables have."""
+        for offset, frame, later in self._frames(0):
+            if not later:
+                yield from decode_verdict_fields(frame, offset)
+                continue
+            for verdict in decode_verdicts(frame, offset):
+                if (left := without(later, verdict)) is not None:
+                    yield VerdictFields.of(left)
+
+    def _frames(self, start: int) -> Iterator[tuple[int, bytes, list[Takedown]]]:
+        """Yield (offset, frame, later takedowns) of the verdicts of each message from an offset on."""
+        done = list(takedowns_of(self.store))
+        for offset, frame in self.verdict_frames.read(start):
+            yield offset, frame, [one.takedown for one in done if one.offset >= offset]
 
     def last_takedown(self) -> int:
         """Return the offset of the latest takedown's control record; -1 without one."""

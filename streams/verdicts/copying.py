@@ -20,7 +20,7 @@ from uuid import NAMESPACE_URL, uuid5
 from neardup.canonical import CRITERIA, Criterion, Member, choose
 from neardup.errors import BadInput
 from neardup.page import Page
-from neardup.standing import DUPLICATES
+from neardup.standing import DUPLICATES, VerdictFields
 from neardup.urls import normalise_url
 from neardup.verdict import Kind
 from neardup.wording import counted
@@ -31,12 +31,11 @@ from streams.files.jsonl_and_parquet import Lines
 from streams.files.sources import LocalSource, SourceRecord, line_max, unchanged
 from streams.formats.json import encode
 from streams.formats.no_page import NoPage
-from streams.formats.verdict_records import Verdict
 from streams.formats.warc import WarcRecord, contained_page_of
 from streams.ports import Progress, silent
 from streams.process.disk import whole_file
 from streams.state.scan_directory import ScanDirectory
-from streams.verdicts.export import STANDING, fill_standing
+from streams.verdicts.export import STANDING, Given, fields_of, fill_standing
 from streams.verdicts.shared_rows import scratch_table
 
 _SCHEMA = """
@@ -137,7 +136,7 @@ class CopySelection:
 
 @contextmanager
 def copy_selection(
-    verdicts: Iterable[Verdict], progress: Callable[[int], None], *, fetches: bool = True
+    verdicts: Iterable[Given], progress: Callable[[int], None], *, fetches: bool = True
 ) -> Iterator[CopySelection]:
     """Reads all verdicts.
 
@@ -155,12 +154,11 @@ def copy_selection(
         yield CopySelection(table)
 
 
-def _with_fetches(verdicts: Iterable[Verdict], table: sqlite3.Connection) -> Iterator[Verdict]:
-    for verdict in verdicts:
-        yield verdict  # first: its reader refuses lines that are no verdicts
-        if not verdict["n"]:
-            fetch = (verdict["url"], verdict["page_id"], verdict.get("rel_canonical"), verdict.get("score"))
-            table.execute(_PUT_FETCH, fetch)
+def _with_fetches(verdicts: Iterable[Given], table: sqlite3.Connection) -> Iterator[VerdictFields]:
+    for verdict in map(fields_of, verdicts):
+        if not verdict.n:
+            table.execute(_PUT_FETCH, (verdict.url, verdict.page_id, verdict.rel_canonical, verdict.score))
+        yield verdict
 
 
 def _longest(bytes_of: Mapping[str, int]) -> Criterion:
@@ -209,11 +207,12 @@ def copy_command(state: ScanDirectory, out: Path, given: Selection = _SHOWN, pro
     every = [record for record in state.sources.values() if record.finished]
     sources = _selected(every, given.sources)
     _must_fit(sources, suffix)
+    total = sum(record.size for record in sources)
     done = CopyCounts(unfinished=sorted(record.path for record in state.sources.values() if not record.finished))
     try:
         with (
             copy_selection(
-                state.verdicts(),
+                state.verdict_fields(),
                 lambda read: progress(counted(read, "verdict"), 0, 0),
                 fetches=bool(given.policy),
             ) as selection,
@@ -224,11 +223,11 @@ def copy_command(state: ScanDirectory, out: Path, given: Selection = _SHOWN, pro
             elif given.policy:
                 selection.choose(given.policy, lambda: _lengths(every, state, progress))
             if suffix == ".parquet":
-                _copy_rows(sources, selection, fresh, done)
+                _copy_rows(sources, selection, fresh, done, lambda share: progress("copy", int(share * total), total))
             else:
                 with fresh.open("wb") as target:
                     file = _GzipMembers(target) if suffix == ".warc.gz" else target
-                    before, total = 0, sum(record.size for record in sources)
+                    before = 0
                     for record in sources:
                         how = _copy_warc if suffix.startswith(".warc") else _copy_lines
                         for read in how(record, state, selection, file, done):
@@ -412,13 +411,19 @@ def _name(field: str) -> str:
     return "-".join(parts)
 
 
-def _copy_rows(sources: list[SourceRecord], selection: CopySelection, out: Path, done: CopyCounts) -> None:
+def _copy_rows(
+    sources: list[SourceRecord],
+    selection: CopySelection,
+    out: Path,
+    done: CopyCounts,
+    progress: Callable[[float], None],
+) -> None:
     try:
         from streams.formats.parquet import ParquetDamaged, copy_rows
     except ImportError as error:
         raise BadInput(f"Parquet is written by DuckDB: {how_to_install('batch')}") from error
     kept = [(Path(one.path), (offset for offset, shown, _ in selection.of(one.id) if shown)) for one in sources]
     try:
-        done.kept = copy_rows(kept, out)
+        done.kept = copy_rows(kept, out, progress)
     except ParquetDamaged as error:
         raise BadInput(f"{out}: {error}") from error

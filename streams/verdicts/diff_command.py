@@ -1,7 +1,7 @@
 """`neardup diff`: two histories of verdicts about the same pages, from scans, files of JSON lines, or topics."""
 
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
@@ -21,6 +21,7 @@ from neardup.page import Page
 from neardup.report import environment
 from neardup.report.evidence_sentences import KINDS, kept_apart, sentences
 from neardup.report.samples import Card, card
+from neardup.standing import VerdictFields
 from neardup.urls import name_of
 from neardup.verdict import Coordinates
 from neardup.wording import counted
@@ -56,6 +57,19 @@ def history_of(name: str, topics: Topics = no_topics) -> History:
     if path.is_file():
         return lambda: _lines(path)
     raise BadInput(f"{name}: no scan's state directory, no file of JSON lines, and no topic:NAME")
+
+
+def tables_of(name: str, topics: Topics = no_topics) -> Callable[[], Iterable[Verdict | VerdictFields]]:
+    """Opens a history as `history_of` does; the verdicts of a scan are read as the fields that tables have."""
+    path = Path(name)
+    if name.startswith(TOPIC) or not (path / "verdicts").is_dir():
+        return history_of(name, topics)
+    return lambda: _fields(path)
+
+
+def _fields(path: Path) -> Iterator[VerdictFields]:
+    with read_scan(path) as state:
+        yield from state.verdict_fields()
 
 
 def _scan(path: Path) -> Iterator[Verdict]:

@@ -7,17 +7,21 @@ file.
 
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from itertools import chain
+from itertools import chain, islice
 from operator import itemgetter
 from typing import Any, Literal
 
+from msgspec import ValidationError
+
 from neardup.errors import BadInput
-from neardup.standing import DUPLICATES, SHOWN, standing_of
+from neardup.standing import DUPLICATES, SHOWN, Standing, VerdictFields, url_of
 from neardup.urls import id_of, is_document, site_named
 from neardup.verdict import TAKEN_DOWN
 from streams.formats.verdict_records import Verdict
 from streams.verdicts.shared_rows import Row, scratch_table
 
+#: A verdict: its JSON object, or the fields of it that tables have.
+Given = Verdict | VerdictFields
 Name = Literal["urls", "clusters", "verdicts"]
 
 #: Columns: their types in SQL's words, and what they hold.
@@ -103,7 +107,7 @@ _ROWS = 10_000
 
 def exported(
     name: Name,
-    verdicts: Iterable[Verdict],
+    verdicts: Iterable[Given],
     *,
     all_columns: bool = False,
     progress: Callable[[int], None] = lambda read: None,
@@ -134,43 +138,49 @@ def _of_documents(row: list[Any], columns: list[str]) -> bool:
     return any(map(is_document, urls))
 
 
-def rows(name: Name, verdicts: Iterable[Verdict], progress: Callable[[int], None] = lambda read: None) -> Iterator[Row]:
+def rows(name: Name, verdicts: Iterable[Given], progress: Callable[[int], None] = lambda read: None) -> Iterator[Row]:
     """A table's rows, values in the order of TABLES. progress: verdicts read. Raises BadInput for other lines."""
     if name == "verdicts":
         return _flat(verdicts, progress)
     return _standing(name, verdicts, progress)
 
 
-def _flat(verdicts: Iterable[Verdict], progress: Callable[[int], None]) -> Iterator[Row]:
-    for read, verdict in enumerate(verdicts, 1):
+def fields_of(verdict: Given) -> VerdictFields:
+    """Returns the fields of a verdict. Raises BadInput for an object that is no verdict."""
+    if isinstance(verdict, VerdictFields):
+        return verdict
+    try:
+        return VerdictFields.of(verdict)
+    except ValidationError as error:
+        raise BadInput(f"not a verdict of neardup ({error}): {str(verdict)[:200]}") from error
+
+
+def _flat(verdicts: Iterable[Given], progress: Callable[[int], None]) -> Iterator[Row]:
+    for read, verdict in enumerate(map(fields_of, verdicts), 1):
         if read % _ROWS == 0:
             progress(read)
-        try:
-            held, evidence = verdict.get("standing") or {}, verdict.get("evidence") or {}
-            representative = _url_of(verdict.get("representative"))
-            yield (
-                id_of(verdict["url"]),
-                *(verdict[field] for field in ("page_id", "n", "verdict", "url")),
-                *(id_of(representative), representative),
-                held.get("verdict"),
-                standing_of(verdict).cluster,
-                *(verdict.get(field) for field in ("cluster_size", "canonical")),
-                _url_of(verdict.get("content_of")),
-                evidence.get("by"),
-                _site_of(verdict),
-                *(verdict.get(field) for field in ("title", "lang", "reason")),
-                *_apart(verdict),
-                verdict["fetched_at"],
-                *(bool(verdict.get(field)) for field in ("thin", "opaque", "truncated")),
-                verdict.get("revision"),
-                *(verdict["coordinates"][field] for field in _PLACE),
-                *(verdict[field] for field in ("scheme", "decider")),
-            )
-        except (KeyError, TypeError, AttributeError) as error:
-            raise BadInput(f"not a verdict of neardup: {str(verdict)[:200]}") from error
+        representative, place = url_of(verdict.representative), verdict.coordinates
+        yield (
+            id_of(verdict.url),
+            *(verdict.page_id, verdict.n, verdict.verdict, verdict.url),
+            *(id_of(representative), representative),
+            verdict.standing and verdict.standing.verdict,
+            verdict.in_force().cluster,
+            *(verdict.cluster_size, verdict.canonical),
+            url_of(verdict.content_of),
+            verdict.evidence and verdict.evidence.by,
+            _site_of(verdict),
+            *(verdict.title, verdict.lang, verdict.reason),
+            *_apart(verdict),
+            verdict.fetched_at,
+            *(verdict.thin, verdict.opaque, verdict.truncated),
+            verdict.revision,
+            *(place.source, place.partition, place.offset, place.position),
+            *(verdict.scheme, verdict.decider),
+        )
 
 
-def _standing(name: Name, verdicts: Iterable[Verdict], progress: Callable[[int], None]) -> Iterator[Row]:
+def _standing(name: Name, verdicts: Iterable[Given], progress: Callable[[int], None]) -> Iterator[Row]:
     with scratch_table(STANDING) as table:
         fill_standing(table, verdicts, progress)
         yield from _urls(table) if name == "urls" else _clusters(table)
@@ -208,34 +218,41 @@ INSERT INTO clusters VALUES (?, ?, ?, ?, ?) ON CONFLICT (cluster) DO UPDATE SET 
 """
 
 
-def fill_standing(table: sqlite3.Connection, verdicts: Iterable[Verdict], progress: Callable[[int], None]) -> None:
+def fill_standing(table: sqlite3.Connection, verdicts: Iterable[Given], progress: Callable[[int], None]) -> None:
     """Fills the tables of STANDING. progress: verdicts read. Raises BadInput for lines that are no verdicts."""
     table.execute("BEGIN")
-    for read, verdict in enumerate(verdicts, 1):
-        if read % _ROWS == 0:
-            progress(read)
+    read, newest, given = 0, (-1, -1), map(fields_of, verdicts)
+    while some := list(islice(given, _ROWS)):
+        urls, clusters, late = [], [], []
+        for verdict in some:
+            standing, at = verdict.in_force(), (verdict.page_id, verdict.n)
+            urls.append(_url_row(verdict, standing))
+            if verdict.canonical is not None:
+                shown = verdict.url if standing.shown else standing.representative
+                clusters.append((standing.cluster, *at, verdict.canonical, shown))
+            if at > newest:
+                newest = at
+            else:  # partitions of a topic come in any order
+                late.append((at[0], verdict.url))
         try:
-            kind, at = str(verdict["verdict"]), (int(verdict["page_id"]), int(verdict["n"]))
-            standing = standing_of(verdict)
-            place = [verdict["coordinates"][field] for field in _PLACE]
-            texts = [verdict.get(field) for field in ("title", "lang", "reason")]
-            put = table.execute(
-                _PUT_URL,
-                (
-                    *(verdict["url"], *at, kind, standing.kind, _site_of(verdict), standing.cluster),
-                    *(_url_of(standing.representative), _url_of(standing.content_of)),
-                    *(*texts, verdict["fetched_at"], *place),
-                    *(*_apart(verdict), at[0]),
-                ),
-            )
-            if not put.rowcount:  # partitions of a topic come in any order
-                table.execute(_PUT_FIRST, (at[0], verdict["url"]))
-            if verdict.get("canonical") is not None:
-                shown = verdict["url"] if standing.shown else _url_of(standing.representative)
-                table.execute(_PUT_CLUSTER, (standing.cluster, *at, verdict["canonical"], shown))
-        except (KeyError, TypeError, AttributeError, ValueError, sqlite3.Error) as error:
-            raise BadInput(f"not a verdict of neardup: {str(verdict)[:200]}") from error
+            for sql, given_rows in ((_PUT_URL, urls), (_PUT_FIRST, late), (_PUT_CLUSTER, clusters)):
+                table.executemany(sql, given_rows)
+        except (sqlite3.Error, OverflowError) as error:
+            raise BadInput(f"not verdicts of neardup, from {some[0].url[:200]} on: {error}") from error
+        read += len(some)
+        progress(read)
     table.execute("COMMIT")
+
+
+def _url_row(verdict: VerdictFields, standing: Standing[str]) -> Row:
+    place = verdict.coordinates
+    return (
+        *(verdict.url, verdict.page_id, verdict.n, verdict.verdict, standing.kind, _site_of(verdict)),
+        *(standing.cluster, standing.representative, standing.content_of),
+        *(verdict.title, verdict.lang, verdict.reason, verdict.fetched_at),
+        *(place.source, place.partition, place.offset, place.position),
+        *(*_apart(verdict), verdict.page_id),
+    )
 
 
 def _urls(table: sqlite3.Connection) -> Iterator[Row]:
@@ -266,17 +283,12 @@ def _cluster_row(members: list[tuple[Any, ...]]) -> Iterator[Row]:
         yield ids if any(ids) else None, id_of(standing), cluster, len(members), canonical, standing, urls
 
 
-def _site_of(verdict: Verdict) -> str | None:
+def _site_of(verdict: VerdictFields) -> str | None:
     """The site of a page; None for a document with an id, whose URL has a digest for a host."""
-    return site_named(str(verdict["url"]), verdict.get("site")) or None
+    return site_named(verdict.url, verdict.site) or None
 
 
-def _apart(verdict: Verdict) -> tuple[str | None, str | None]:
+def _apart(verdict: VerdictFields) -> tuple[str | None, str | None]:
     """Return the step that keeps the page apart from a similar one, and that page's URL."""
-    evidence = verdict.get("evidence") or {}
-    return (evidence["kept_apart"], _url_of(evidence["nearest"])) if evidence.get("kept_apart") else (None, None)
-
-
-def _url_of(page: Any) -> str | None:
-    """URL of a page that a verdict refers to, if it is known: `standing` names some by their page ids alone."""
-    return page["url"] if isinstance(page, Mapping) and page["url"] != TAKEN_DOWN else None
+    evidence = verdict.evidence
+    return (evidence.kept_apart, url_of(evidence.nearest)) if evidence and evidence.kept_apart else (None, None)

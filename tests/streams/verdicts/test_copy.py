@@ -86,6 +86,34 @@ def test_copy_of_lines_does_not_parse_them(tmp_path: Path, monkeypatch: pytest.M
     assert all(0 < read <= total == source.stat().st_size for read, total in phases), "progress counts bytes"
 
 
+def test_copy_of_parquet_reports_progress_and_ends_with_it(tmp_path: Path) -> None:
+    source, out = tmp_path / "a.parquet", tmp_path / "kept.parquet"
+    lines = write_json_lines(tmp_path / "a.jsonl", crawl())
+    duckdb.sql(f"COPY (SELECT url, body FROM '{lines}') TO '{source}' (FORMAT parquet)")
+    seen: list[tuple[int, int]] = []
+
+    def note(phase: str, read: int, total: int) -> None:
+        if phase == "copy":
+            seen.append((read, total))
+
+    with ScanDirectory.open(tmp_path / "state") as state:
+        scan([source], state)
+        done = copy_command(state, out, progress=note)
+        size = source.stat().st_size
+        assert (seen[0], seen[-1]) == ((0, size), (size, size)), "progress counts bytes"
+        assert seen == sorted(seen)
+        assert done.kept == duckdb.sql(f"SELECT count(*) FROM '{out}'").fetchall()[0][0] > 0
+        before = out.read_bytes()
+
+        def stop(phase: str, read: int, total: int) -> None:
+            if phase == "copy":
+                raise KeyboardInterrupt
+
+        with pytest.raises(KeyboardInterrupt):
+            copy_command(state, out, progress=stop)
+    assert out.read_bytes() == before
+
+
 def test_pages_of_all_kinds_go_into_lines(shell: Shell) -> None:
     write_warc(shell.folder / "a.warc.gz", crawl(6))
     write_json_lines(shell.folder / "b.jsonl", crawl(12), "http://b.example/")

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from neardup.scheme import Scheme
+from neardup.standing import VerdictFields, standing_of
 from neardup.urls import url_of_id
 from streams.scan.scan import scan
 from streams.state.scan_directory import ScanDirectory
@@ -62,6 +63,22 @@ def test_standing_verdicts_equal_a_dictionary(seed: int) -> None:
         c: sorted(urls) for c, urls in members.items() if len(urls) > 1
     }
     assert all(row["size"] == len(row["members"]) for row in clusters.values())
+
+
+def test_fields_of_verdicts_are_in_force_as_their_objects(scanned: Path) -> None:
+    def plain(page: Any) -> Any:
+        return page["url"] if isinstance(page, dict) else None
+
+    for verdict in whole(random_verdicts(600, 1)):
+        expected = standing_of(verdict)
+        found = VerdictFields.of(verdict).in_force()
+        assert found[:2] == expected[:2]
+        assert found[2:] == (plain(expected.representative), plain(expected.content_of))
+    with ScanDirectory.open(scanned) as state:
+        fields = list(state.verdict_fields())
+        assert fields == [VerdictFields.of(verdict) for verdict in state.verdicts()] != []
+        for table in TABLES:
+            assert list(rows(table, fields)) == list(rows(table, state.verdicts()))
 
 
 def test_caused_verdicts_follow_the_verdict_of_their_page() -> None:
