@@ -7,8 +7,9 @@ import numpy as np
 from neardup.kernels import lean_kernel
 from neardup.kernels.bits import below, ones, word_at
 from neardup.kernels.facts import HEADING_END, HEADING_START, TITLE_END, TITLE_START
+from neardup.kernels.forms import mark_forms
 from neardup.kernels.html import extract
-from neardup.kernels.record import HOST_WORDS, OPAQUE_MODE, OWN_URL, TRUNCATED, write_record, write_title
+from neardup.kernels.record import FORMS, HOST_WORDS, OPAQUE_MODE, OWN_URL, TRUNCATED, write_record, write_title
 from neardup.kernels.sketch import TOKENS_MAX, sketch_tokens
 from neardup.kernels.tokens import tokenise
 from neardup.kernels.windows import find_byte
@@ -98,6 +99,8 @@ def record_of(batch, page, tokens, n, heading, text, title_bytes, shape, work, s
     end, printed = sketch_tokens(tokens, n, heading, text, url, *given, batch.out, at + header)
     if printed:
         batch.headers[page]["flags"] |= U8(OWN_URL)
+    if n > 0:
+        batch.headers[page]["flags"] |= U8(FORMS)
     end = write_record(batch, page, shape, space, at, end, title_bytes, words, numbers, work.article)
     batch.record_ends[page] = end
     return end
@@ -143,6 +146,7 @@ def sketch_batch(batch, first, last, tables, shape, work, space):
             if n > most:
                 n = most
                 truncated = True
+            mark_forms(space.text, n, tokens[1], tokens[3], tokens[4])
             heading = _tokens_in(space.block, n, first, end)
         if truncated:
             batch.headers[page]["flags"] |= U8(TRUNCATED)

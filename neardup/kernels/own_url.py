@@ -4,6 +4,7 @@ import numpy as np
 
 from neardup.kernels import lean_kernel
 from neardup.kernels.bits import below, trailing_zeros
+from neardup.kernels.points import OF_OWN_URL
 from neardup.kernels.tape import write
 from neardup.kernels.windows import find_byte
 
@@ -103,13 +104,14 @@ def _next_place(text, at, limit, before, begin):
 
 
 @lean_kernel
-def write_others(ids, n, text, span_start, span_end, urls, path, url_end, words_max, left, byte, out, at, stop):
+def write_others(ids, n, text, flags, span_start, span_end, urls, path, url_end, words_max, left, byte, out, at, stop):
     """Append the bytes of tokens to out[at:stop], as `neardup.kernels.tape.write` does, but for those of the own URL.
 
     At most words_max tokens of the URL are left out per page. Without this bound, the author of a page could exclude
     any amount of text by his choice of the URL.
 
-    text uint8, lower case; span_start, span_end uint32[n]: where tokens begin and end in it. urls[path[0]:path[1]]: the
+    text uint8, lower case; span_start, span_end uint32[n]: where tokens begin and end in it. flags uint8[n]: tokens of
+    the own URL get OF_OWN_URL. urls[path[0]:path[1]]: the
     path of the page's URL, empty for none; url_end: where the URL ends. Returns the new end, and whether the URL is
     printed.
     """
@@ -135,6 +137,7 @@ def write_others(ids, n, text, span_start, span_end, urls, path, url_end, words_
                     if end >= 0:
                         at = write(ids, done, i, left, byte, out, at, stop)
                         while i < n and np.int64(span_start[i]) < end and words < words_max:
+                            flags[i] |= U8(OF_OWN_URL)
                             i += 1
                             words += 1
                         done = i

@@ -17,7 +17,8 @@ from neardup.kernels.names import (
     in_filter,
     is_saturated,
 )
-from neardup.kernels.record import ARTICLE_HEADER_BYTES, OWN_URL
+from neardup.kernels.record import ARTICLE_HEADER_BYTES, FORMS, OWN_URL
+from neardup.kernels.sketch import HASHES_BYTES
 from neardup.kernels.urls import deeper, same_but_numbers, same_but_sessions, same_host, same_owner
 
 U64 = np.uint64
@@ -61,11 +62,11 @@ _TAIL, _PLACE, _NAMING, _TITLING, _URL, _HOST, _TEXT, _CANONICAL, _FLAGS, _SIZE,
 SAME_DIGEST, SAME_SITE, SAME_HEN_SITE, B_SIMILARITY, C_SIMILARITY, SIMHASH64_AGREE, TOKENS_A, TOKENS_B = range(8)
 TAPE_A, TAPE_B, TAPE_SCORE, CONTENT_TOKENS_A, CONTENT_TOKENS_B, CONTENT_A, CONTENT_B, CONTENT_SCORE = range(8, 16)
 TITLE_VETO, HEAD_VETO, SAME_TAIL, SAME_PLACE, SAME_NAMING, SAME_TITLE, SAME_WORDS, HEADING_VETO = range(16, 24)
-GAPS, GAP_DIGITS, LOOSE_WORDS, END_DIFFERS, GAP_WORDS, SAME_ADDRESS, SAME_HEADING, TAPE_LEVEL = range(24, 32)
-OWN_URLS, SAME_BUT_SESSIONS, SAME_CANONICAL, SAME_LETTERS, PATH_VETO, NAMED, RECORDS = range(32, 39)
-ARTICLE_TOKENS_A, ARTICLE_TOKENS_B, ARTICLE_A, ARTICLE_B, ARTICLE_SCORE, ARTICLE_RUN, ARTICLE_LEVEL = range(39, 46)
-COMMON_NAMES, FEWEST_NAMES, SAME_OWNER, TITLES_APART, COLUMNS = range(46, 51)
-_OWN_URL = U8(OWN_URL)
+GAPS, GAP_DIGITS, LOOSE_WORDS, END_DIFFERS, GAP_WORDS, SAME_VALUES, SAME_REST, SAME_ADDRESS = range(24, 32)
+SAME_HEADING, TAPE_LEVEL, OWN_URLS, SAME_BUT_SESSIONS, SAME_CANONICAL, SAME_LETTERS, PATH_VETO, NAMED = range(32, 40)
+RECORDS, ARTICLE_TOKENS_A, ARTICLE_TOKENS_B, ARTICLE_A, ARTICLE_B, ARTICLE_SCORE, ARTICLE_RUN = range(40, 47)
+ARTICLE_LEVEL, COMMON_NAMES, FEWEST_NAMES, SAME_OWNER, TITLES_APART, COLUMNS = range(47, 53)
+_OWN_URL, _FORMS = U8(OWN_URL), U8(FORMS)
 #: Least occurrences in a page of a token of its title, and of its head, that counts as a name for a veto.
 _TITLE_TWICE, _HEAD_THRICE = 2, 3
 #: Whether another page has a token.
@@ -348,6 +349,15 @@ def _compare_articles(buf, a, b, at, first, room, out):
 
 
 @lean_kernel
+def _values_at(buf, record, at, header):
+    """The end of the tape of the record at buf[record], where the hashes of values and words begin, if it has them."""
+    size = half_at(buf, record + at[_TAPE])
+    if buf[record + at[_FLAGS]] & _FORMS:
+        size = max(size - HASHES_BYTES, 0)
+    return record + header + size
+
+
+@lean_kernel
 def score_pair(buf, a, b, at, header, scratch, out):
     """The numbers of the pair of records at buf[a] and buf[b] -> out float64[COLUMNS]; see `score_pairs`."""
     tape, content, article, room = scratch
@@ -370,13 +380,19 @@ def score_pair(buf, a, b, at, header, scratch, out):
     out[TOKENS_A], out[TOKENS_B] = tokens_a, tokens_b
 
     tape_a, tape_b = a + header, b + header
-    size_a, size_b = half_at(buf, a + at[_TAPE]), half_at(buf, b + at[_TAPE])
+    flags_a, flags_b = buf[a + at[_FLAGS]], buf[b + at[_FLAGS]]
+    values_a, values_b = _values_at(buf, a, at, header), _values_at(buf, b, at, header)
+    size_a, size_b = values_a - tape_a, values_b - tape_b
     level_a, level_b = np.int64(buf[a + at[_TAPE_LEVEL]]), np.int64(buf[b + at[_TAPE_LEVEL]])
     compare_tapes(buf, tape_a, size_a, level_a, tape_b, size_b, level_b, tape, room, out, TAPE_A, TAPE_SCORE, GAPS, -1)
+    out[SAME_VALUES], out[SAME_REST] = -1, 0
+    if flags_a & flags_b & _FORMS:
+        out[SAME_VALUES] = quad_at(buf, values_a) == quad_at(buf, values_b)
+        out[SAME_REST] = quad_at(buf, values_a + 4) == quad_at(buf, values_b + 4)
     out[CONTENT_TOKENS_A] = quad_at(buf, a + at[_CONTENT_TOKENS])
     out[CONTENT_TOKENS_B] = quad_at(buf, b + at[_CONTENT_TOKENS])
-    tape_a += size_a
-    tape_b += size_b
+    tape_a += half_at(buf, a + at[_TAPE])
+    tape_b += half_at(buf, b + at[_TAPE])
     size_a, size_b = half_at(buf, a + at[_CONTENT]), half_at(buf, b + at[_CONTENT])
     level_a, level_b = np.int64(buf[a + at[_CONTENT_LEVEL]]), np.int64(buf[b + at[_CONTENT_LEVEL]])
     at_columns = CONTENT_A, CONTENT_SCORE, -1, -1
@@ -437,7 +453,7 @@ def score_pair(buf, a, b, at, header, scratch, out):
     out[SAME_ADDRESS] = _extends(buf, start_a, url_a, start_b, url_b)
     out[SAME_HEADING] = _same_heading(buf, names_a, title_a, names_b, title_b)
     out[TAPE_LEVEL] = max(np.int64(buf[a + at[_TAPE_LEVEL]]), np.int64(buf[b + at[_TAPE_LEVEL]]))
-    out[OWN_URLS] = (buf[a + at[_FLAGS]] & buf[b + at[_FLAGS]] & _OWN_URL) != 0
+    out[OWN_URLS] = flags_a & flags_b & _OWN_URL != 0
     out[SAME_BUT_SESSIONS] = same_site and same_but_sessions(buf, start_a, start_a + url_a, start_b, start_b + url_b)
     out[SAME_CANONICAL] = _same_canonical(buf, start_a, a, start_b, b, at)
     out[PATH_VETO] = out[RECORDS] = 0

@@ -21,8 +21,8 @@ from neardup.kernels.unicode_points import (
     utf8_length,
 )
 
-#: Flags of a token.
-IN_TITLE, IN_LINK, ALL_DIGITS, ANY_DIGIT, TERM = 1, 2, 4, 8, 16
+#: Flags of a token. The last three are set by `neardup.kernels.forms` and `neardup.kernels.own_url`.
+IN_TITLE, IN_LINK, ALL_DIGITS, ANY_DIGIT, TERM, IN_FORM, RELATIVE, OF_OWN_URL = 1, 2, 4, 8, 16, 32, 64, 128
 
 _SPACE = 0x20
 _REPLACEMENT = 0xFFFD

@@ -6,14 +6,16 @@ import numpy as np
 
 from neardup.kernels import lean_kernel, points
 from neardup.kernels.article import choose_article
+from neardup.kernels.bits import put_quad
 from neardup.kernels.content import blocks, choose, occurrences_in
+from neardup.kernels.forms import values_and_words
 from neardup.kernels.mix import mix
 from neardup.kernels.names import NAME_BYTES, marked, write_filter, write_names, write_namings, write_path_names
 from neardup.kernels.occurrences import occurrences
 from neardup.kernels.own_url import path_of, write_others
 from neardup.kernels.shingling import chain, minvalues, shingles, supershingles
 from neardup.kernels.simhash import simhashes
-from neardup.kernels.tape import prepare, write
+from neardup.kernels.tape import leave_out, prepare, put_back, write
 from neardup.kernels.urls import write_path
 from neardup.kernels.xxh64 import xxh64_twice
 
@@ -47,6 +49,9 @@ OWN_URL_WORDS_MAX, TOKENS_MAX = 13, 14
 ARTICLE_MAX = 15
 #: Least tokens of an article: a shorter one cannot have the common stretch that a rule needs for two sites.
 ARTICLE_TOKENS_MIN = 100
+#: Bytes behind the tape, in its section: the low halves of the hashes of values and of words (`neardup.kernels.forms`).
+HASHES_BYTES = 8
+_LOW32 = U64(0xFFFFFFFF)
 
 
 class Workspace(NamedTuple):
@@ -102,6 +107,17 @@ ARTICLE_TOKENS, ARTICLE_LEVEL, ARTICLE_BYTES, NUMBERS = 10, 11, 12, 13
 
 
 @lean_kernel
+def _count_in(n, parts, chosen, tokens, many, work):
+    """Count the occurrences of each token in the chosen blocks -> work.content_counts.
+
+    many: distinct tokens of the page, before the one of relative times. Other arguments: see `occurrences_in`.
+    """
+    counts = work.content_counts
+    occurrences_in(work.ids, n, work.counts, parts, work.starts, work.ends, chosen, tokens, counts, many + 1)
+    counts[many] = np.uint32(0)
+
+
+@lean_kernel
 def _write_article(n, parts, many, most, bytes_max, work, numbers):
     """Write the article's tape to work.article, if there is an article.
 
@@ -111,8 +127,8 @@ def _write_article(n, parts, many, most, bytes_max, work, numbers):
     tokens = choose_article(parts, starts, ends, work.linked, chosen)
     if tokens < ARTICLE_TOKENS_MIN:
         return
-    occurrences_in(work.ids, n, work.counts, parts, starts, ends, chosen, tokens, counts, many)
-    level, stop = prepare(work.mixed, counts, many, most, bytes_max, work.left, work.byte)
+    _count_in(n, parts, chosen, tokens, many, work)
+    level, stop = prepare(work.mixed, counts, many + 1, most, bytes_max, work.left, work.byte)
     end = np.int64(0)
     for j in range(parts):
         if chosen[j]:
@@ -122,7 +138,9 @@ def _write_article(n, parts, many, most, bytes_max, work, numbers):
 
 @lean_kernel
 def sketch_tokens(tokens, n, heading, text, url, host, host_many, shape, work, words, numbers, out, at):
-    """Sketch one page's tokens -> (end of the sections in out, whether the page prints its own URL).
+    """Sketch one page's tokens.
+
+    -> end of the sections in out; whether the page prints its own URL.
 
     tokens: (fp uint64, flags uint8, block int32, span_start uint32, span_end uint32), each [>= n]; spans in text,
     uint8.
@@ -170,12 +188,18 @@ def sketch_tokens(tokens, n, heading, text, url, host, host_many, shape, work, w
 
     # tape
     most = limits[OCCURRENCES_MAX]
-    level, kept = prepare(work.mixed, work.counts, many, most, limits[TAPE_MAX], work.left, work.byte)
+    left_out = leave_out(flags, n, work.ids, work.mixed, work.counts, many, work.slots)
+    level, kept = prepare(work.mixed, work.counts, many + 1, most, limits[TAPE_MAX], work.left, work.byte)
     numbers[TAPE_LEVEL] = level
     urls, url_start, url_end = url
     own = (urls, path_of(urls, url_start, url_end), url_end, limits[OWN_URL_WORDS_MAX])
     stop = at + kept
-    end, printed = write_others(work.ids, n, text, span_start, span_end, *own, work.left, work.byte, out, at, stop)
+    spans = (flags, span_start, span_end)
+    end, printed = write_others(work.ids, n, text, *spans, *own, work.left, work.byte, out, at, stop)
+    values, rest = values_and_words(fp, flags, n, work.distinct, work.counts, many)
+    put_quad(out, end, np.int64(values & _LOW32))
+    put_quad(out, end + 4, np.int64(rest & _LOW32))
+    end += HASHES_BYTES
     numbers[TAPE_BYTES] = end - at
 
     # content tape
@@ -185,9 +209,8 @@ def sketch_tokens(tokens, n, heading, text, url, host, host_many, shape, work, w
     )
     chosen = choose(parts, work.starts, work.ends, work.linked, work.widths, work.chosen)
     numbers[CONTENT_TOKENS] = chosen
-    content = work.content_counts
-    occurrences_in(work.ids, n, work.counts, parts, work.starts, work.ends, work.chosen, chosen, content, many)
-    level, kept = prepare(work.mixed, content, many, most, limits[CONTENT_MAX], work.left, work.byte)
+    _count_in(n, parts, work.chosen, chosen, many, work)
+    level, kept = prepare(work.mixed, work.content_counts, many + 1, most, limits[CONTENT_MAX], work.left, work.byte)
     numbers[CONTENT_LEVEL] = level
     stop = start + kept
     for j in range(parts):
@@ -198,6 +221,7 @@ def sketch_tokens(tokens, n, heading, text, url, host, host_many, shape, work, w
     numbers[CONTENT_BYTES] = end - start
     if limits[ARTICLE_MAX] > 0:
         _write_article(n, parts, many, most, limits[ARTICLE_MAX], work, numbers)
+    put_back(work.ids, work.counts, work.slots, left_out)
 
     # names and filter
     most = limits[TITLE_NAMES_MAX]

@@ -9,14 +9,57 @@ and the top 7 bits of g as bits 1 to 7. The top two bits are 00 for tokens with 
 import numpy as np
 
 from neardup.kernels import lean_kernel
+from neardup.kernels.bits import trailing_zeros, word_at
+from neardup.kernels.points import RELATIVE
 
 U64 = np.uint64
+U32 = np.uint32
 U8 = np.uint8
 #: Number of levels: the low zero bits that a 64-bit word can have so that a byte still follows them.
 LEVELS = 64
 _ZERO, _ONE = U64(0), U64(1)
+_RELATIVE = U64(RELATIVE * 0x0101010101010101)
 #: Tokens that `write` reads between two checks whether the tape is complete.
 _AT_ONCE = U64(256)
+
+
+@lean_kernel
+def leave_out(flags, n, ids, mixed, counts, many, places):
+    """Number the tokens of relative times as the token `many`, which does not occur -> int64, how many they are.
+
+    So tapes leave them out. `put_back` undoes it.
+
+    flags: of the tokens, see `neardup.kernels.forms`. ids, mixed, counts: as of `write` and `prepare`, with room for
+    one more distinct token. places uint32[2 * n] scratch, which `put_back` reads.
+    """
+    mixed[many], counts[many] = _ZERO, U32(0)
+    changed = np.int64(0)
+    i = np.int64(0)
+    while i < n:
+        if i + 8 <= flags.size:
+            marks = word_at(flags, i) & _RELATIVE
+            if marks == _ZERO:
+                i += 8
+                continue
+            i += trailing_zeros(marks) >> np.int64(3)
+            if i >= n:
+                break
+        if flags[i] & U8(RELATIVE):
+            counts[ids[i]] -= U32(1)
+            places[2 * changed], places[2 * changed + 1] = U32(i), ids[i]
+            ids[i] = U32(many)
+            changed += 1
+        i += 1
+    return changed
+
+
+@lean_kernel
+def put_back(ids, counts, places, changed):
+    """Undo `leave_out`, whose arguments and result these are."""
+    for k in range(U64(changed)):
+        token = places[U64(2) * k + _ONE]
+        ids[places[U64(2) * k]] = token
+        counts[token] += U32(1)
 
 
 @lean_kernel

@@ -58,6 +58,12 @@ class Pair(NamedTuple):
     end_differs: bool
     #: All words in gaps.
     gap_words: int
+    #: 1: the figures that stand in no form (clock, date, duration, id, counter: `neardup.kernels.forms`) are equal, in
+    #: their order; 0: they differ; -1: unknown, since a sketch is of a scheme before version 3 or a page has no tokens.
+    same_values: int
+    #: The tokens without digits are equal, whatever their order, but for relative times ("3 hours ago"), which tapes
+    #: leave out. False where same_values is -1.
+    same_rest: bool
     #: One URL is the other with a query, or with a longer query.
     same_address: bool
     #: Both pages have headings, with equal words and numbers.

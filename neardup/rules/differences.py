@@ -6,6 +6,9 @@ Tapes show where texts differ: `Pair.gaps`, `gap_digits`, `gap_words`, `loose_wo
 from neardup.rules.base import rule_kernel
 from neardup.rules.records import DeciderRow, PairRow
 
+#: Version of the rules since which figures of a stamp stand in forms.
+_FORMS_SINCE = 2
+
 
 @rule_kernel
 def common_words(pair: PairRow) -> float:
@@ -28,7 +31,22 @@ def is_noise(pair: PairRow, decider: DeciderRow) -> bool:
 
 @rule_kernel
 def is_stamp(pair: PairRow, decider: DeciderRow, words_max: float) -> bool:
-    """Whether a difference is visible and is a clock, a date or a counter: digits with few words among them.
+    """Whether a difference is visible and is a clock, a date, a counter, an id or a relative time.
+
+    Figures that stand in no form are values, and must be equal. There are at most two figures in a form for each word
+    that a stamp may have; they may be in any number of places if nothing else differs. Tapes leave relative times out.
+    words_max: most words of a stamp; usually the decider's stamp_words_max.
+    """
+    if decider.rule_version < _FORMS_SINCE or pair.same_values < 0:
+        return _is_short(pair, decider, words_max)
+    if decider.stamp_words_max == 0 or pair.same_values == 0 or pair.gap_digits > 2 * decider.stamp_words_max:
+        return False
+    return bool(pair.same_rest != 0 or _is_short(pair, decider, words_max))
+
+
+@rule_kernel
+def _is_short(pair: PairRow, decider: DeciderRow, words_max: float) -> bool:
+    """Whether a difference is visible and consists of figures with few words among them, in few places.
 
     Two records differ in a name as well as in figures, and so in more words than the weekday and month of a date. One
     figure alone, or fewer than three at each of several places, are no stamp if the URLs end differently and the main

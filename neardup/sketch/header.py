@@ -13,6 +13,7 @@ import numpy as np
 
 from neardup.errors import CorruptRecord
 from neardup.kernels.record import ARTICLE_HEADER_BYTES
+from neardup.kernels.sketch import HASHES_BYTES
 from neardup.kernels.tape import LEVELS
 from neardup.sketch.layout import (
     HEADER,
@@ -42,7 +43,7 @@ _SCORE_AT = field_at("score")
 _SIMHASH_AT, _SIMHASH_BYTES = field_at("simhash"), HEADER["simhash"].itemsize
 # Enumerations cost a microsecond each time they are asked; a batch has thousands of records.
 _KINDS = tuple(RecordKind)
-_OPAQUE, _TRUNCATED = int(RecordFlag.OPAQUE), int(RecordFlag.TRUNCATED)
+_OPAQUE, _TRUNCATED, _FORMS = int(RecordFlag.OPAQUE), int(RecordFlag.TRUNCATED), int(RecordFlag.FORMS)
 #: All flags that a record may have.
 FLAGS = int(sum(RecordFlag))
 #: What matching takes for granted of the URL of a page (see `neardup.urls.normalise_url`).
@@ -164,6 +165,8 @@ class Header(RecordTexts):
             return f"its tapes are of levels {tape_level} and {content_level}, and the last is {LEVELS - 1}"
         if flags & ~FLAGS:
             return f"it has flags {flags:#x}, and there are {FLAGS:#x}"
+        if flags & _FORMS and self._lengths[RecordSection.TAPE] < HASHES_BYTES:
+            return "its tape is too short for the hashes behind it"
         if self.kind is RecordKind.PAGE and (
             wrong := article_problem(self.record[self.starts[RecordSection.ARTICLE] :])
         ):
@@ -250,6 +253,7 @@ def headers_of_valid(records: Sequence[bytes]) -> np.ndarray | None:
     good &= (headers["size"] == sizes) & (starts[-1] == sizes)
     good &= (headers["tape_level"] < LEVELS) & (headers["content_level"] < LEVELS)
     good &= (headers["flags"] & ~np.uint8(FLAGS) == 0) & (bloom & (bloom - 1) == 0)
+    good &= (headers["flags"] & np.uint8(_FORMS) == 0) | (headers["tape_bytes"] >= HASHES_BYTES)
     good &= (headers["offset"] >= 0) & (headers["position"] >= 0) & (headers["log_time"] >= 0)
     if not good.all():
         return None

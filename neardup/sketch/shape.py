@@ -15,7 +15,7 @@ from neardup.kernels.occurrences import FIRST_SLOTS
 from neardup.kernels.record import ARTICLE_HEADER_BYTES
 from neardup.kernels.shingling import SEEN
 from neardup.kernels.simhash import COUNTERS
-from neardup.kernels.sketch import NUMBERS, WORDS, PageSpace, Shape, Workspace
+from neardup.kernels.sketch import HASHES_BYTES, NUMBERS, WORDS, PageSpace, Shape, Workspace
 from neardup.scheme import VERSION, Scheme
 from neardup.sketch.layout import HEADER, NAME
 from neardup.sketch.one_page_simhash import LOG_WEIGHTS
@@ -114,6 +114,7 @@ def _check(scheme: Scheme) -> None:
 def record_bytes_max(scheme: Scheme) -> int:
     """Returns the maximum bytes of one record without URL, site and reason."""
     tapes = scheme.tape_bytes_max + scheme.content_tape_bytes_max + ARTICLE_HEADER_BYTES + scheme.article_tape_bytes_max
+    tapes += HASHES_BYTES
     names = (3 * scheme.title_names_max + scheme.head_tokens) * NAME.itemsize
     texts = scheme.title_bytes_max + min(scheme.url_bytes_max, FACT_BYTES_MAX) + LANG_BYTES_MAX
     return HEADER.itemsize + tapes + names + max(scheme.bloom_bits_min, scheme.bloom_bits_max) // 8 + texts

@@ -7,6 +7,7 @@ import numpy as np
 
 from neardup.errors import BadInput, CorruptRecord
 from neardup.kernels.record import ARTICLE_HEADER_BYTES
+from neardup.kernels.sketch import HASHES_BYTES
 from neardup.scheme import Scheme
 from neardup.sketch.addresses import site_digest
 from neardup.sketch.header import RecordTexts
@@ -173,11 +174,21 @@ class Sketch(RecordTexts):
     logtf = _words("logtf", "Simhash by logarithmic term frequencies: 6 blocks of 32 bits.")
     tape_level = _number("tape_level", "Level of the tape.")
     content_level = _number("content_level", "Level of the main content's tape.")
-    tape = _section(RecordSection.TAPE, "Tape of the page.")
+    tape = _Decoded(lambda sketch: sketch._tape_and_hashes[0], "Tape of the page.")
+    hashes = _Decoded(
+        lambda sketch: sketch._tape_and_hashes[1],
+        "Hashes of the figures in no form and of the words, 4 bytes each; empty before version 3 of the scheme.",
+    )
     content_tape = _section(RecordSection.CONTENT_TAPE, "Tape of the main content.")
     bloom = _section(RecordSection.BLOOM, "Bloom filter of the distinct tokens.")
     title_names = _names(RecordSection.TITLE_NAMES, "Names of title, heading and path.")
     head_names = _names(RecordSection.HEAD_NAMES, "Names among the first tokens.")
+
+    @property
+    def _tape_and_hashes(self) -> tuple[bytes, bytes]:
+        section = self.section(RecordSection.TAPE)
+        end = len(section) - (HASHES_BYTES if RecordFlag.FORMS in self.flags else 0)
+        return section[:end], section[end:]
 
     @property
     def _article(self) -> bytes:
@@ -231,5 +242,5 @@ _PLAIN = (
     *("fetched_at", "log_time", "url_hash", "site_fingerprint", "hen_site_fingerprint", "digest", "tokens"),
     *("tail", "titling", "naming", "place"),
     *("distinct", "content_tokens", "head", "supershingles", "simhash", "wide", "logtf", "tape_level"),
-    *("content_level", "tape", "content_tape", "bloom", "url", "site", "title", "canonical", "lang", "reason"),
+    *("content_level", "tape", "hashes", "content_tape", "bloom", "url", "site", "title", "canonical", "lang", "reason"),
 )

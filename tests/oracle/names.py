@@ -38,7 +38,12 @@ def but_urls(pair):
 
 
 def stamp(pair, most=4):
-    """Whether what differs is seen, and has no more words than figures, and four at most."""
+    """Whether what differs is in forms: nothing else, or no more words than figures, and four at most."""
+    if pair["same_values"] >= 0:
+        if not pair["same_values"] or pair["gap_digits"] > 8:
+            return False
+        if pair["same_rest"]:
+            return True
     inner = pair["content_score"] == 1 and min(pair["content_tokens_a"], pair["content_tokens_b"]) >= 20
     few = pair["gap_digits"] < 3 * pair["gaps"] if pair["gaps"] != 1 else pair["gap_digits"] < 2
     if few and not pair["same_tail"] and not inner:

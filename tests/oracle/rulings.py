@@ -102,6 +102,14 @@ def is_noise(pair, decider):
 
 
 def is_stamp(pair, decider, words_max):
+    if decider.rule_version == 1 or pair.same_values == -1:
+        return is_short(pair, decider, words_max)
+    if not decider.stamp_words_max or not pair.same_values or pair.gap_digits > 2 * decider.stamp_words_max:
+        return False
+    return pair.same_rest or is_short(pair, decider, words_max)
+
+
+def is_short(pair, decider, words_max):
     few = pair.gap_digits < (2 if pair.gaps == 1 else 3 * pair.gaps)
     inner = min(pair.content_tokens_a, pair.content_tokens_b) >= decider.thin_tokens
     if few and not pair.same_tail and not (pair.content_score == 1 and inner):

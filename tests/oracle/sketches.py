@@ -153,6 +153,16 @@ def tape(tokens, bytes_max, occurrences_max=8, words=None):
     return level, bytes((g >> level & 1) | (g >> 57) << 1 for g in kept)
 
 
+def form_hashes(tokens, words):
+    """Of a text without forms: low halves of the hashes of tokens with digits in their order, and of the others."""
+    if not words:
+        return b""
+    figures = [any(char.isdigit() for char in word) for word in words]
+    values = chain([token for token, figure in zip(tokens, figures, strict=True) if figure], 0)
+    rest = splitmix(sum(token for token, figure in zip(tokens, figures, strict=True) if not figure) & M64)
+    return b"".join((word & 0xFFFFFFFF).to_bytes(4, "little") for word in (values, rest))
+
+
 def shared(a, b):
     """The positions of a that lie in a run of 3 that b has as well."""
     runs = {tuple(b[i : i + 3]) for i in range(len(b) - 2)}
@@ -352,6 +362,7 @@ def sketch(words, seed, *, title=0, links=(), blocks=None, host_words=("example"
     out["simhash"] = simhash(tokens, seed)
     out["logtf"] = [x >> shift & 0xFFFFFFFF for x in simhash(tokens, seed, 3, log_weight) for shift in (0, 32)]
     out["tape_level"], out["tape"] = tape(tokens, 500, words=words)
+    out["hashes"] = form_hashes(tokens, words)
     out["content_level"], out["content_tape"] = tape([tokens[i] for i in chosen], 250, words=[words[i] for i in chosen])
     found = article(words, title, set(links), blocks)
     if len(found) >= 100:
@@ -444,15 +455,31 @@ def titles_apart(a, b):
 
 
 def extends(a, b):
-    """Whether one URL is the other with more of a query."""
+    """Whether one URL is the other with more of a query, or the same in another form."""
     short, long = sorted((a, b), key=len)
-    return any(short and long.startswith(short + sign) for sign in "?&;")
+    return any(short and long.startswith(short + sign) for sign in "?&;") or (a != b and decoded(a) == decoded(b))
+
+
+def decoded(url):
+    """A URL without the encodings that mean nothing, its parameters in the order of their bytes."""
+
+    def plain(text):
+        return re.sub(rb"%([0-9A-F]{2})", lambda found: kept(found[1]), text.encode())
+
+    def kept(digits):
+        byte = bytes.fromhex(digits.decode())
+        return b"%" + digits if byte in b"/?#&;=+%" else byte
+
+    path, _, query = url.partition("?")
+    query, sign, fragment = query.partition("#")
+    parameters = sorted(plain(one.replace("+", " ")) for one in re.split("[?&;]", query) if one)
+    return plain(path), parameters, sign + fragment
 
 
 def same_canonical(a, b):
     """Whether the pages of two URLs name one as theirs."""
     named = [page["canonical"] if page["canonical"].count("/", 0, -1) > 2 else page["url"] for page in (a, b)]
-    return a["url"] != b["url"] and named[0] == named[1]
+    return a["url"] != b["url"] and (named[0] == named[1] or decoded(named[0]) == decoded(named[1]))
 
 
 def without_sessions(url):
@@ -599,6 +626,8 @@ def pair(a, b, *, same_site=True, same_hen_site=True):
         not own_names(a, b, 8, 4 | 1, 8) and not own_names(b, a, 8, 4 | 1, 8),
         named[3],
         *gaps((a["tape_level"], a["tape"]), (b["tape_level"], b["tape"])),
+        int(a["hashes"][:4] == b["hashes"][:4]) if a["hashes"] and b["hashes"] else -1,
+        bool(a["hashes"]) and a["hashes"][4:] == b["hashes"][4:] != b"",
         extends(a["url"], b["url"]),
         same_heading(a, b),
         max(a["tape_level"], b["tape_level"]),

@@ -7,6 +7,7 @@ from neardup.kernels import lean_kernel
 from neardup.kernels.bits import quad_at, word_at
 from neardup.kernels.pairs import half_at
 from neardup.kernels.record import ARTICLE_HEADER_BYTES
+from neardup.kernels.sketch import HASHES_BYTES
 from neardup.kernels.tape import LEVELS
 from neardup.matching.kernels import rows
 from neardup.matching.kernels.rows import I64, KNOWN, RECORD, SKETCHES, U64, be64
@@ -21,7 +22,7 @@ _SITE_TEXT, _TITLE, _CANONICAL = (field_at(f"{name}_bytes") for name in ("site",
 _LANG, _ARTICLE = field_at("lang_bytes"), field_at("reason_bytes")
 _TOKENS, _CONTENT_TOKENS, _HEAD = field_at("tokens"), field_at("content_tokens"), field_at("head")
 HEADER_SIZE, _NAME_BYTES = HEADER.itemsize, NAME.itemsize
-_OPAQUE = int(RecordFlag.OPAQUE)
+_OPAQUE, _FORMS = int(RecordFlag.OPAQUE), int(RecordFlag.FORMS)
 SIMHASH_WORDS = HEADER["simhash"].shape[0]
 NO_REST = U64(NO_PAGE)
 
@@ -212,6 +213,8 @@ def _is_record(heap, at, size):
         return False
     bloom = half_at(heap, at + _BLOOM)
     if bloom & (bloom - 1) != 0 or (0 < article <= ARTICLE_HEADER_BYTES):
+        return False
+    if heap[at + _FLAGS] & _FORMS and half_at(heap, at + _TAPE) < HASHES_BYTES:
         return False
     return article == 0 or heap[end - article + ARTICLE_HEADER_BYTES - 1] < LEVELS
 

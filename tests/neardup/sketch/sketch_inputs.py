@@ -81,6 +81,6 @@ def fields_of(record):
     out = view.to_dict()
     names = {n: [list(x) for x in getattr(view, n)] for n in ("title_names", "head_names")}
     tuples = {n: list(out[n]) for n in ("supershingles", "simhash", "wide", "logtf")}
-    tapes = ("tape", "content_tape", "bloom", *(("article_tape",) if "article_tape" in out else ()))
+    tapes = ("tape", "hashes", "content_tape", "bloom", *(("article_tape",) if "article_tape" in out else ()))
     raw = {n: getattr(view, n) for n in tapes}
     return out | names | tuples | raw
