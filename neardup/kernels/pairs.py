@@ -18,6 +18,7 @@ from neardup.kernels.names import (
     is_saturated,
 )
 from neardup.kernels.record import ARTICLE_HEADER_BYTES, FORMS, OWN_URL
+from neardup.kernels.same_url import same_url
 from neardup.kernels.sketch import HASHES_BYTES
 from neardup.kernels.urls import deeper, same_but_numbers, same_but_sessions, same_host, same_owner
 
@@ -315,14 +316,16 @@ def _address(buf, url, at, record):
 
 
 @lean_kernel
-def _same_canonical(buf, url_a, a, url_b, b, at):
-    """Whether the records at buf[a] and buf[b] claim the same URL."""
+def _same_canonical(buf, url_a, a, url_b, b, at, decoded):
+    """Whether the records at buf[a] and buf[b] claim the same URL. decoded: also one that is written in another way."""
     size_a, size_b = half_at(buf, a + at[_URL]), half_at(buf, b + at[_URL])
     if equal_bytes(buf, url_a, size_a, url_b, size_b):
         return False
     start_a, size_a = _address(buf, url_a, at, a)
     start_b, size_b = _address(buf, url_b, at, b)
-    return equal_bytes(buf, start_a, size_a, start_b, size_b)
+    if equal_bytes(buf, start_a, size_a, start_b, size_b):
+        return True
+    return decoded and same_url(buf, start_a, start_a + size_a, start_b, start_b + size_b)
 
 
 @lean_kernel
@@ -450,12 +453,16 @@ def score_pair(buf, a, b, at, header, scratch, out):
     out[HEADING_VETO] = _heading_veto(buf, names_a, title_a, names_b, title_b)
     url_a, url_b = half_at(buf, a + at[_URL]), half_at(buf, b + at[_URL])
     start_a, start_b = filter_a + bytes_a, filter_b + bytes_b
+    # Addresses are decoded since version 3 of the scheme: verdicts on earlier sketches stay as they are.
+    decoded = flags_a & flags_b & _FORMS != 0
     out[SAME_ADDRESS] = _extends(buf, start_a, url_a, start_b, url_b)
+    if decoded and not equal_bytes(buf, start_a, url_a, start_b, url_b):
+        out[SAME_ADDRESS] = out[SAME_ADDRESS] or same_url(buf, start_a, start_a + url_a, start_b, start_b + url_b)
     out[SAME_HEADING] = _same_heading(buf, names_a, title_a, names_b, title_b)
     out[TAPE_LEVEL] = max(np.int64(buf[a + at[_TAPE_LEVEL]]), np.int64(buf[b + at[_TAPE_LEVEL]]))
     out[OWN_URLS] = flags_a & flags_b & _OWN_URL != 0
     out[SAME_BUT_SESSIONS] = same_site and same_but_sessions(buf, start_a, start_a + url_a, start_b, start_b + url_b)
-    out[SAME_CANONICAL] = _same_canonical(buf, start_a, a, start_b, b, at)
+    out[SAME_CANONICAL] = _same_canonical(buf, start_a, a, start_b, b, at, decoded)
     out[PATH_VETO] = out[RECORDS] = 0
     if same_site:
         end_a, end_b = start_a + url_a, start_b + url_b

@@ -52,7 +52,8 @@ def _dots_only(text, at, end):
 
 
 @lean_kernel
-def _digit(c):
+def hex_digit(c):
+    """The value of such a digit."""
     return c - U8(48) if c < U8(58) else c - U8(55)
 
 
@@ -102,7 +103,7 @@ def normal_host(text, start, end):
         elif c == _PERCENT:
             if at + 2 > end or not (_CLASSES[text[at]] & _CLASSES[text[at + 1]] & _HEX):
                 return none
-            byte = (_digit(text[at]) << U8(4)) | _digit(text[at + 1])
+            byte = (hex_digit(text[at]) << U8(4)) | hex_digit(text[at + 1])
             if _CLASSES[byte] & _UNRESERVED:
                 return none
             at += 2
@@ -270,7 +271,8 @@ def same_but_sessions(text, a, a_end, b, b_end):
 
 
 @lean_kernel
-def _hex(c):
+def is_hex(c):
+    """Whether this byte is a digit of an encoding in normal form."""
     return _CLASSES[c] & _HEX != 0
 
 
@@ -290,8 +292,8 @@ def write_path(text, start, end, out):
     while at < end and text[at] != _QUESTION:
         c = text[at]
         at += 1
-        if c == _PERCENT and at + 2 <= end and _hex(text[at]) and _hex(text[at + 1]):
-            c = (_digit(text[at]) << U8(4)) | _digit(text[at + 1])
+        if c == _PERCENT and at + 2 <= end and is_hex(text[at]) and is_hex(text[at + 1]):
+            c = (hex_digit(text[at]) << U8(4)) | hex_digit(text[at + 1])
             at += 2
         lower = c | U8(32)
         letter = lower >= U8(97) and lower <= U8(122)

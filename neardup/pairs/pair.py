@@ -64,7 +64,8 @@ class Pair(NamedTuple):
     #: The tokens without digits are equal, whatever their order, but for relative times ("3 hours ago"), which tapes
     #: leave out. False where same_values is -1.
     same_rest: bool
-    #: One URL is the other with a query, or with a longer query.
+    #: One URL is the other with a query, or with a longer query; or percent-encodings and the order of parameters alone
+    #: differ (the latter since version 3 of the scheme).
     same_address: bool
     #: Both pages have headings, with equal words and numbers.
     same_heading: bool
@@ -74,7 +75,8 @@ class Pair(NamedTuple):
     own_urls: bool
     #: The URLs are equal without parameters of sessions and campaigns.
     same_but_sessions: bool
-    #: Two URLs claim one address: rel=canonical, or their own URL if that is missing or a front page.
+    #: Two URLs claim one address: rel=canonical, or their own URL if that is missing or a front page. Encodings and the
+    #: order of parameters may differ, as in `same_address`.
     same_canonical: bool
     #: Equal titles as written, case and punctuation included.
     same_letters: bool

@@ -7,7 +7,7 @@ import pytest
 
 from neardup.page import Page
 from neardup.pairs.scoring import compare, compare_records
-from neardup.sketch.layout import HEADER, SKETCH_VERSION
+from neardup.sketch.layout import HEADER, SKETCH_VERSION, RecordFlag, field_at
 from neardup.sketch.make_sketches import sketch_pages
 from neardup.sketch.sketch_record import Sketch
 from tests.neardup.sketch.sketch_inputs import SCHEME, edited, fields_of, layout_of, words_of
@@ -208,6 +208,45 @@ def test_pages_that_want_to_go_by_one_url(a, b, same):
     pages = [canonical_of(*each) for each in (a, b)]
     assert check(*pages).same_canonical is same
     assert check(*reversed(pages)).same_canonical is same
+
+
+@pytest.mark.kernel
+@pytest.mark.parametrize(
+    ("a", "b", "same"),
+    [
+        ("a/(b)", "a/%28b%29", True),
+        ("a?x=1&y=2", "a?y=2&x=1", True),
+        ("a?x=1;y=2", "a?y=2&x=1&", True),
+        ("a?q=red+chair&p=2", "a?p=2&q=red%20chair", True),
+        ("a?q=(b)#/c", "a?q=%28b%29#/c", True),
+        ("a?x=1&y=2#/c", "a?y=2&x=1#/d", False),
+        ("a?x=1&x=1&y=2", "a?y=2&y=2&x=1", False),
+        ("a?x=12&y=", "a?x=1&y=2", False),
+        ("a/b", "a%2Fb", False),
+        ("a?x=1%26y=2", "a?x=1&y=2", False),
+        ("a?q=1%2B1", "a?q=1+1", False),
+        ("a+b", "a%20b", False),
+        ("(a)", "(b)", False),
+        ("a%28", "a%2", False),
+    ],
+)
+def test_urls_that_write_one_address_in_two_ways(a, b, same):
+    pages = [canonical_of(f"http://s.example/{each}", "") for each in (a, b)]
+    assert check(*pages).same_address is same
+    assert check(*reversed(pages)).same_address is same
+    claimed = [canonical_of(f"http://s.example/{name}", f"/{each}") for name, each in zip("xy", (a, b), strict=True)]
+    assert check(*claimed).same_canonical is same
+
+
+@pytest.mark.kernel
+def test_decoded_addresses_count_since_version_3_of_the_scheme():
+    """Verdicts on sketches of earlier schemes stay as they are."""
+    pages = [bytearray(canonical_of(f"http://s.example/{each}", "")) for each in ("(a)", "%28a%29")]
+    assert check(*map(bytes, pages)).same_address
+    for page in pages:
+        page[field_at("flags")] &= ~RecordFlag.FORMS
+    found = compare(*(Sketch(bytes(page)) for page in pages))
+    assert (found.same_address, found.same_canonical) == (False, False)
 
 
 @pytest.mark.kernel
