@@ -23,7 +23,8 @@ FIXED_SEED = 0x6E656172647570
 #: Version of the way in which this program reads a page: which text is shown, and how tokens are folded.
 #: 2: text of shadow roots, of CDATA and of feeds counts; the forms of Unicode of one text give the same tokens;
 #: a charset that the bytes contradict is none; URLs keep routes, and bytes that are not UTF-8.
-#: 3: tapes mark figures in forms (clocks, dates, counters), and leave relative times out.
+#: 3: sketches tell figures in forms (clocks, dates, counters) from values, and tapes leave relative times out; the
+#: digest of a shell covers its bytes.
 VERSION = 3
 _MASK = (1 << 64) - 1
 

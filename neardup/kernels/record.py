@@ -53,7 +53,7 @@ U8 = np.uint8
 #: tokens. Tokens, host and site follow.
 HOST_WORDS = 5
 #: Flags of a record, those of `neardup.sketch.layout.RecordFlag`.
-OPAQUE, TRUNCATED, OWN_URL, FORMS = 1, 2, 4, 8
+OPAQUE, TRUNCATED, OWN_URL, FORMS, SHELL = 1, 2, 4, 8, 16
 #: The mode of an opaque body (`neardup.kernels.batch.OPAQUE`).
 OPAQUE_MODE = 2
 #: Header of the article's section: tokens of the article (4 bytes), level of its tape. The tape follows.

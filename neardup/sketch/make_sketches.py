@@ -27,6 +27,7 @@ from neardup.sketch.layout import (
     score_code,
 )
 from neardup.sketch.shape import LANG_BYTES_MAX, record_bytes_max, shape_of, space_for
+from neardup.sketch.shells import find_shells, with_shell_digest
 from neardup.text.decoding import decode_into
 from neardup.text.one_page_html import unescape_value
 from neardup.text.tables import tables
@@ -135,6 +136,9 @@ def _sketch_part(
             batch = batch._replace(out=out)
             batches.sketch_batch(batch, i, j, tables(), shape_of(scheme), space.work, space.page)
             records += _records(batch, i, j)
+        for page in find_shells(batch, i, j, bodies):
+            records[page] = with_shell_digest(records[page], bodies[page] or b"", scheme)
+            headers[page] = np.frombuffer(records[page], HEADER, 1)[0]
         for page in (np.flatnonzero(batch.left[i:j]) + i).tolist():
             records[page] = _completed(records[page], batch, page, scheme)
     return records

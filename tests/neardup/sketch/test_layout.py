@@ -35,7 +35,7 @@ def test_flags_of_names_are_the_layouts(flag):
 
 
 def test_flags_of_records_are_the_layouts():
-    assert list(RecordFlag) == [record.OPAQUE, record.TRUNCATED, record.OWN_URL]
+    assert list(RecordFlag) == [record.OPAQUE, record.TRUNCATED, record.OWN_URL, record.FORMS, record.SHELL]
 
 
 def test_header_words_are_the_bytes_of_a_header():

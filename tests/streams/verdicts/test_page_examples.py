@@ -170,6 +170,12 @@ LIMITS = (
         "three numbers differ",
     ),
     Example(
+        "clocks alone under one title",
+        side("a.example/tide/1", "Tides", [*TEXT, "05:12", "17:40"]),
+        side("a.example/tide/2", "Tides", [*TEXT, "06:01", "18:25"]),
+        "two clocks differ",
+    ),
+    Example(
         "the same under titles that tell",
         side("a.example/draw/1", "Lottery of 4 May", [*TEXT, "3", "7", "12"]),
         side("a.example/draw/2", "Lottery of 11 May", [*TEXT, "1", "9", "44"]),
