@@ -7,6 +7,7 @@
 
 import hashlib
 import struct
+from collections.abc import Sequence
 
 from neardup.errors import CorruptRecord
 from neardup.rules.key_families import KeyFamily
@@ -40,6 +41,7 @@ def decode(row: bytes) -> Siblings:
 _OWNERS: dict[tuple[int, bytes], int] = {}
 _OWNERS_MAX = 1 << 16
 _USER_FOLDERS = frozenset(folder.encode() for folder in USER_FOLDERS)
+_USER_MARKS = (b"@", b"~")
 
 
 def owner(site: int, url: bytes) -> int:
@@ -59,10 +61,21 @@ def owner(site: int, url: bytes) -> int:
     return found
 
 
+def owners(sites: Sequence[int], urls: Sequence[bytes]) -> list[int]:
+    """Returns `owner` of many pages. Few URLs name a user, and most hosts are known."""
+    out = []
+    for site, url in zip(sites, urls, strict=True):
+        host, path = url.split(b"/", 3)[2:]
+        may_name = path[:1] in _USER_MARKS or path.partition(b"/")[0] in _USER_FOLDERS
+        found = None if may_name else _OWNERS.get((site, host))
+        out.append(owner(site, url) if found is None else found)
+    return out
+
+
 def _user(path: bytes) -> bytes:
     """Returns what names a user in a path and query without their first slash, as `owner_of` finds it; else b""."""
     path = path.partition(b"#")[0]
-    if path[:1] in (b"@", b"~"):
+    if path[:1] in _USER_MARKS:
         return path.partition(b"/")[0].partition(b"?")[0]
     first, *rest = path.split(b"/", 2)
     if first not in _USER_FOLDERS or len(rest) < 2 or not rest[0] or b"?" in rest[0]:

@@ -190,8 +190,9 @@ def _pages_of(pages: Pages, at: np.ndarray, posted: np.ndarray, counts: bool) ->
     out["posts"] = posted & (headers["kind"] == RecordKind.PAGE)
     if counts:
         named = np.nonzero(out["posts"])[0]
-        namings = _words([pages.naming_keys[i][1:] for i in named.tolist()])
-        out["naming_a"][named], out["naming_b"][named] = namings[:, 0], namings[:, 1]
+        # The words of a key are big-endian, and its numbers little-endian.
+        out["naming_a"][named] = pages.owners[named].byteswap()
+        out["naming_b"][named] = headers["naming"][named].byteswap()
     starts, ends = pages.starts[RecordSection.CANONICAL], pages.starts[RecordSection.LANG]
     for i in np.nonzero(headers["canonical_bytes"])[0].tolist():
         named_url = url_hash(pages.records[i][starts[i] : ends[i]].decode("utf-8", "replace"))

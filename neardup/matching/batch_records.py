@@ -83,12 +83,18 @@ class Pages(Mapping[int, Header]):
     @cached_property
     def naming_keys(self) -> list[bytes]:
         """`neardup.index.naming_rows.key_of` of each page; b"" for records of another kind."""
-        urls = (self.starts[section].tolist() for section in (RecordSection.URL, RecordSection.SITE))
-        every = zip(self.records, *urls, self.sites, self.headers["naming"].tolist(), self.kinds, strict=True)
-        return [
-            naming_rows.key(naming_rows.owner(site, record[start:end]), naming) if kind == _PAGE else b""
-            for record, start, end, site, naming, kind in every
-        ]
+        every = zip(self.owners.tolist(), self.headers["naming"].tolist(), self.kinds, strict=True)
+        return [naming_rows.key(owner, naming) if kind == _PAGE else b"" for owner, naming, kind in every]
+
+    @cached_property
+    def owners(self) -> np.ndarray:
+        """`neardup.index.naming_rows.owner` of each page, uint64[pages]; 0 for records of another kind."""
+        at = np.flatnonzero(self.headers["kind"] == RecordKind.PAGE)
+        bounds = (self.starts[section][at].tolist() for section in (RecordSection.URL, RecordSection.SITE))
+        urls = [self.records[i][start:end] for i, start, end in zip(at.tolist(), *bounds, strict=True)]
+        out = np.zeros(len(self), np.uint64)
+        out[at] = naming_rows.owners(self.headers["site"][at].tolist(), urls)
+        return out
 
     def __getitem__(self, page_id: int) -> Header:
         at = self._positions[page_id]

@@ -259,11 +259,12 @@ def headers_of_valid(records: Sequence[bytes]) -> np.ndarray | None:
         return None
     pages = headers["kind"] == RecordKind.PAGE
     columns = pages.tolist(), starts[RecordSection.URL].tolist(), starts[RecordSection.SITE].tolist()
-    for record, is_page, start, end in zip(records, *columns, strict=True):
-        if is_page and not is_normal(record[start:end]):
-            return None
-    articles = starts[RecordSection.ARTICLE]
-    for i in np.nonzero(pages & (articles < sizes))[0].tolist():
-        if article_problem(records[i][articles[i] :]):
-            return None
-    return headers
+    urls = [record[start:end] for record, is_page, start, end in zip(records, *columns, strict=True) if is_page]
+    if not all(map(bytes.isascii, urls)) or None in map(_NORMAL.match, urls):  # `is_normal` of each
+        return None
+    with_article = np.flatnonzero(pages & (starts[RecordSection.ARTICLE] < sizes))
+    level_at = starts[RecordSection.ARTICLE][with_article] + ARTICLE_HEADER_BYTES - 1
+    if (level_at + 1 >= sizes[with_article]).any():
+        return None
+    levels = [records[i][at] for i, at in zip(with_article.tolist(), level_at.tolist(), strict=True)]
+    return headers if max(levels, default=0) < LEVELS else None  # `article_problem` of each

@@ -95,6 +95,10 @@ def test_all_agree_on_owners(a, b):
     expected = owner_of(a) == owner_of(b)
     assert _one_owner(a, b) == expected
     assert (naming_rows.owner(5, a.encode()) == naming_rows.owner(5, b.encode())) == expected
+    both = [a.encode(), b.encode()]
+    for _ in range(2):  # of unknown hosts, and of known ones
+        assert naming_rows.owners([5, 6], both) == [naming_rows.owner(5, both[0]), naming_rows.owner(6, both[1])]
+        naming_rows._OWNERS.clear()
     assert (owner(a) == owner(b)) == expected
     assert _one_owner(a, a)
 
