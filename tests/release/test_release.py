@@ -2,6 +2,7 @@
 
 import email
 import os
+import platform
 import re
 import shutil
 import subprocess
@@ -104,6 +105,18 @@ def test_the_sdist_makes_the_same_wheel_and_brings_its_tests(built: dict[str, Pa
         assert (source / name).is_file(), name
     for name in (".git", ".venv", "build", "demo", "neardup/compiled"):
         assert not (source / name).exists(), name
+
+
+def test_a_wheel_with_compiled_kernels_fits_one_python(tmp_path: Path) -> None:
+    source = copy(tmp_path / "source")
+    compiled = source / "neardup" / "compiled" / "x86-64-v3" / "kernels-0" / "walk.nbc"
+    compiled.parent.mkdir(parents=True)
+    compiled.write_bytes(b"code")
+    made = build(source, tmp_path, "wheel", "sdist")
+    tag = f"cp{sys.version_info.major}{sys.version_info.minor}-none-manylinux_2_17_{platform.machine()}"
+    assert made["wheel"].name.endswith(f"-{tag}.whl")
+    assert contents(made["wheel"])[compiled.relative_to(source).as_posix()] == b"code"
+    assert not (unpack(made["sdist"], tmp_path / "sdist") / "neardup" / "compiled").exists()
 
 
 def test_builds_are_reproducible(built: dict[str, Path], tmp_path: Path) -> None:
