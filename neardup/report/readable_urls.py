@@ -26,7 +26,7 @@ def readable(url: str) -> str:
     """Return a URL for display."""
     if "%" in url:
         url = _ESCAPES.sub(lambda found: _decoded(found[0]), url)
-    return _HOST.sub(lambda found: found[1] + _host(found[2]), url, count=1) if "xn--" in url else url
+    return _HOST.sub(lambda found: found[1] + readable_host(found[2]), url, count=1) if "xn--" in url else url
 
 
 def _decoded(escapes: str) -> str:
@@ -46,7 +46,8 @@ def _decoded(escapes: str) -> str:
 
 
 @lru_cache(maxsize=4_096)
-def _host(name: str) -> str:
+def readable_host(name: str) -> str:
+    """Return the name of a host or site for display."""
     labels = name.split(".", _LABELS_MAX)
     return ".".join(map(_label, labels))
 

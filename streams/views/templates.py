@@ -11,7 +11,7 @@ from neardup.evaluation.audits import SAMPLES
 from neardup.evaluation.labelling_criteria import NAMES
 from neardup.report import environment, evidence_sentences
 from neardup.report.plots import BOTTOM, HEIGHT, LEFT, RIGHT, TOP, WIDTH, Drawing, compact, ticks
-from neardup.report.readable_urls import readable
+from neardup.report.readable_urls import readable, readable_host
 from neardup.report.samples import instant
 from neardup.rules import why_refused
 from neardup.standing import DUPLICATES
@@ -72,7 +72,7 @@ def _labelled(time: Facts) -> list[tuple[str, Facts]]:
     return [(datetime.fromtimestamp(span["from"] / 1000, UTC).strftime(form), span["kinds"]) for span in time["spans"]]
 
 
-_environment.filters |= {"instant": instant, "short": _short, "readable": _named, "id": id_of, "site": _site}
+_environment.filters |= {"instant": instant, "short": _short, "host": readable_host, "id": id_of, "site": _site}
 _environment.globals |= {
     "kinds": evidence_sentences.KINDS,
     "samples": SAMPLES,

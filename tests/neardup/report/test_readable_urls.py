@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from neardup.report.readable_urls import readable
+from neardup.report.readable_urls import readable, readable_host
 
 
 @pytest.mark.parametrize(
@@ -46,6 +46,12 @@ def test_other_scripts_are_decoded(url: str, shown: str) -> None:
 )
 def test_what_would_mislead_stays_encoded(url: str) -> None:
     assert readable(url) == url
+
+
+def test_the_name_of_a_site_is_decoded() -> None:
+    assert readable_host("xn--80abjdoczp.xn--p1ai") == "биомедиа.рф"
+    assert readable_host("xn--80ak6aa92e.example") == "xn--80ak6aa92e.example"
+    assert readable_host("") == ""
 
 
 @given(st.text(max_size=80))
