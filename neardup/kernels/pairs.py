@@ -17,6 +17,7 @@ from neardup.kernels.names import (
     in_filter,
     is_saturated,
 )
+from neardup.kernels.own_query import differ_in_own_query
 from neardup.kernels.record import ARTICLE_HEADER_BYTES, FORMS, OWN_URL
 from neardup.kernels.same_url import same_url
 from neardup.kernels.sketch import HASHES_BYTES
@@ -66,7 +67,7 @@ TITLE_VETO, HEAD_VETO, SAME_TAIL, SAME_PLACE, SAME_NAMING, SAME_TITLE, SAME_WORD
 GAPS, GAP_DIGITS, LOOSE_WORDS, END_DIFFERS, GAP_WORDS, SAME_VALUES, SAME_REST, SAME_ADDRESS = range(24, 32)
 SAME_HEADING, TAPE_LEVEL, OWN_URLS, SAME_BUT_SESSIONS, SAME_CANONICAL, SAME_LETTERS, PATH_VETO, NAMED = range(32, 40)
 RECORDS, ARTICLE_TOKENS_A, ARTICLE_TOKENS_B, ARTICLE_A, ARTICLE_B, ARTICLE_SCORE, ARTICLE_RUN = range(40, 47)
-ARTICLE_LEVEL, COMMON_NAMES, FEWEST_NAMES, SAME_OWNER, TITLES_APART, COLUMNS = range(47, 53)
+ARTICLE_LEVEL, COMMON_NAMES, FEWEST_NAMES, SAME_OWNER, TITLES_APART, OWN_QUERY, COLUMNS = range(47, 54)
 _OWN_URL, _FORMS = U8(OWN_URL), U8(FORMS)
 #: Least occurrences in a page of a token of its title, and of its head, that counts as a name for a veto.
 _TITLE_TWICE, _HEAD_THRICE = 2, 3
@@ -388,6 +389,7 @@ def score_pair(buf, a, b, at, header, scratch, out):
     size_a, size_b = values_a - tape_a, values_b - tape_b
     level_a, level_b = np.int64(buf[a + at[_TAPE_LEVEL]]), np.int64(buf[b + at[_TAPE_LEVEL]])
     compare_tapes(buf, tape_a, size_a, level_a, tape_b, size_b, level_b, tape, room, out, TAPE_A, TAPE_SCORE, GAPS, -1)
+    whole, level = (tape_a, tape_a + size_a, tape_b, tape_b + size_b), max(level_a, level_b)
     out[SAME_VALUES], out[SAME_REST] = -1, 0
     if flags_a & flags_b & _FORMS:
         out[SAME_VALUES] = quad_at(buf, values_a) == quad_at(buf, values_b)
@@ -477,6 +479,14 @@ def score_pair(buf, a, b, at, header, scratch, out):
             out[RECORDS] = 2 if numbered == 1 and _named_by_path(buf, names_a, title_a) else numbered
     text_a, text_b = start_a + url_a + half_at(buf, a + at[_HOST]), start_b + url_b + half_at(buf, b + at[_HOST])
     out[SAME_LETTERS] = equal_bytes(buf, text_a, half_at(buf, a + at[_TEXT]), text_b, half_at(buf, b + at[_TEXT]))
+    out[OWN_QUERY] = 0
+    if same_site and level == 0 and out[SAME_TAIL] == 0.0:
+        out[OWN_QUERY] = differ_in_own_query(
+            buf,
+            whole,
+            (start_a, start_a + url_a, start_b, start_b + url_b),
+            (text_a, text_a + half_at(buf, a + at[_TEXT]), text_b, text_b + half_at(buf, b + at[_TEXT])),
+        )
     out[ARTICLE_TOKENS_A:SAME_OWNER] = 0
     out[SAME_OWNER] = same_site and same_owner(buf, start_a, start_a + url_a, start_b, start_b + url_b)
     if not (same_site and same_host(buf, start_a, start_a + url_a, start_b, start_b + url_b)):

@@ -110,3 +110,6 @@ class Pair(NamedTuple):
     #: its page repeats, or that its path has and the other page has in neither title, heading nor path; 2: the first
     #: two for tokens of digits and letters, or each title has a token that the other lacks.
     titles_apart: int
+    #: On one site, tapes of level 0: the URLs are equal up to their queries, and the pages differ only in words
+    #: (without digits) of their titles that their own queries have, as searches without results do.
+    own_query: bool

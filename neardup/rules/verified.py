@@ -29,7 +29,8 @@ from neardup.rules.records import BY, SAME_CONTENT, DeciderRow, PairRow, RulingR
 
 _TITLE_VETO, _RETITLED, _HEADING_VETO = BY.index("title veto"), BY.index("retitled"), BY.index("heading veto")
 _RECORD, _PATH, _SIBLINGS, _ELSEWHERE = (BY.index(name) for name in ("record", "path", "siblings", "elsewhere"))
-_LENGTH, _ADDED, _RENAMED, _CANONICAL = (BY.index(name) for name in ("length", "added", "renamed", "canonical"))
+_LENGTH, _ADDED = BY.index("length"), BY.index("added")
+_RENAMED, _CANONICAL, _OWN_QUERY = (BY.index(name) for name in ("renamed", "canonical", "own query"))
 #: What makes duplicates of two texts: neither whole texts nor main contents, whole texts, or main contents.
 _NEITHER, _WHOLE, _CONTENT = 0, 1, 2
 #: Version of the rules since which they look at how much of the shorter page is in the other.
@@ -63,9 +64,15 @@ def _claim_one_page(pair: PairRow, decider: DeciderRow) -> bool:
 
 
 @rule_kernel
+def _is_own_query(pair: PairRow, decider: DeciderRow) -> bool:
+    """Whether the pages differ in the words of their own queries alone, which titles repeat and which name nothing."""
+    return bool(decider.rule_version >= _CONTAINED_SINCE and pair.own_query)
+
+
+@rule_kernel
 def _is_other_view(pair: PairRow, decider: DeciderRow) -> bool:
     """Whether the pages are two views or releases of one page with different titles, such as a printer version."""
-    if _claim_one_page(pair, decider):
+    if _claim_one_page(pair, decider) or _is_own_query(pair, decider):
         return True
     if not (pair.same_site and pair.same_heading):
         return False
@@ -129,7 +136,7 @@ def _headings_apart(pair: PairRow, decider: DeciderRow) -> bool:
 
     A site may add its own name to title or heading, so on two sites something else must differ, too.
     """
-    if pair.heading_veto == 0 or _claim_one_page(pair, decider):
+    if pair.heading_veto == 0 or _claim_one_page(pair, decider) or _is_own_query(pair, decider):
         return False
     if pair.same_site:
         return bool(pair.heading_veto == 1 or pair.same_tail == 0)
@@ -318,6 +325,8 @@ def _tape(pair: PairRow, siblings: SiblingsRow, decider: DeciderRow, out: Ruling
     decided = tape.by_tape(pair, decider, _is_doubtful(pair), out)
     if decided and out.kind and _is_renamed(pair, decider):
         out.by, out.demand = _RENAMED, max(out.demand, decider.renamed_tape_min)
+    elif decided and out.kind and _is_own_query(pair, decider):
+        out.by = _OWN_QUERY
     return decided
 
 
@@ -433,6 +442,8 @@ def _sentences(evidence: Evidence, decider: Decider) -> list[str]:
     if (share := evidence.get("added")) is not None:
         shown, most = score_and_demand(float(share), decider.added_max)
         out.insert(1, f"What the older page adds is {shown} of this one; at most {most} may be.")
+    if evidence.get("by") == "own query":
+        out.insert(0, "They differ in the words of their own queries alone.")
     if evidence.get("by") == "canonical":
         shown, needed = score_and_demand(evidence["score"], evidence["demand"])
         out[0] = f"{shown} of the shorter page's sampled text is in the other one, in its order; threshold {needed}."

@@ -134,8 +134,12 @@ def claim_one_page(pair, decider):
     return said and fewest >= decider.short_tokens and contained(pair) >= decider.content_tape_min
 
 
+def is_own_query(pair, decider):
+    return decider.rule_version >= 2 and pair.own_query
+
+
 def is_other_view(pair, decider):
-    if claim_one_page(pair, decider):
+    if claim_one_page(pair, decider) or is_own_query(pair, decider):
         return True
     alike = max(pair.tape_score, pair.content_score) >= decider.strict_tape_min
     released = pair.same_tail and not (pair.path_veto or pair.records)
@@ -199,7 +203,7 @@ def names(pair, decider):
         fewest = min(pair.content_tokens_a, pair.content_tokens_b)
         contents = fewest >= decider.thin_tokens and pair.content_score < decider.content_tape_min
         apart = pair.heading_veto == 1 and (pair.same_words or (not pair.same_tail and contents))
-    apart = apart and not claim_one_page(pair, decider)
+    apart = apart and not claim_one_page(pair, decider) and not is_own_query(pair, decider)
     return veto("heading veto", pair, decider) if apart else None
 
 
@@ -261,6 +265,9 @@ def near(pair, decider):
     if accepts(ruling) and is_renamed(pair, decider):
         kind, _, rank, score, demand = ruling
         return kind, "renamed", rank, score, max(demand, decider.renamed_tape_min)
+    if accepts(ruling) and is_own_query(pair, decider):
+        kind, _, *numbers = ruling
+        return kind, "own query", *numbers
     return ruling
 
 

@@ -10,6 +10,7 @@ import re
 from collections import Counter
 from fractions import Fraction
 from itertools import accumulate
+from urllib.parse import unquote_to_bytes
 
 import xxhash
 
@@ -591,6 +592,46 @@ def owner(url):
     return found[1], found[2] or ""
 
 
+def own_query(a, b):
+    """Whether pages under one path differ only in words of their titles that their own queries have."""
+    (path, mark, query), (path_b, _, query_b) = (page["url"].partition("?") for page in (a, b))
+    if not mark or path != path_b or max(a["tape_level"], b["tape_level"]) or a["tail"] == b["tail"]:
+        return False
+    pattern = re.compile(b"[0-9A-Za-z\x80-\xff]+|[^0-9A-Za-z\x80-\xff]")
+    one, other = (pattern.findall(page["title"].encode()) for page in (a, b))
+    while one and other and one[0] == other[0]:
+        one, other = one[1:], other[1:]
+    while one and other and one[-1] == other[-1]:
+        one, other = one[:-1], other[:-1]
+    words = []
+    for part, text in ((one, query), (other, query_b)):
+        joined = b"".join(part).lower()
+        decoded = unquote_to_bytes(text.replace("+", " ")).lower()
+        whole = rb"(?<![0-9a-z\x80-\xff])" + re.escape(joined) + rb"(?![0-9a-z\x80-\xff])"
+        if not joined or len(joined) > 64 or re.search(b"[0-9]", joined) or not re.search(whole, decoded):
+            return False
+        words.append(sum(bool(re.match(b"[a-z\x80-\xff]", token.lower())) for token in part))
+    if not all(words):
+        return False
+    return but_words(a["tape"], b["tape"], *words)
+
+
+def but_words(x, y, many, others):
+    """Whether x becomes y if the first bytes that differ are replaced, wherever the tapes differ."""
+    same = next((i for i, (c, d) in enumerate(zip(x, y, strict=False)) if c != d), None)
+    if same is None:
+        return False
+    one, other = x[same : same + many], y[same : same + others]
+    while x and y:
+        if x[0] == y[0]:
+            x, y = x[1:], y[1:]
+        elif x[:many] == one and y[:others] == other and len(one) == many and len(other) == others:
+            x, y = x[many:], y[others:]
+        else:
+            return False
+    return not x and not y
+
+
 def pair(a, b, *, same_site=True, same_hen_site=True):
     """The fields of a pair, in their order."""
     full = a["tokens"] > 0 and b["tokens"] > 0
@@ -641,4 +682,5 @@ def pair(a, b, *, same_site=True, same_hen_site=True):
         *((0, 0, 0, 0, 0.0, 0, 0, 0, 0) if same_site and one_host else one_article(a, b)),
         same_site and owner(a["url"]) == owner(b["url"]),
         titles_apart(a, b) if same_site else 0,
+        same_site and own_query(a, b),
     )

@@ -59,6 +59,7 @@ SAME = Pair(
     fewest_names=5,
     same_owner=True,
     titles_apart=0,
+    own_query=False,
 )
 
 _TOKENS = (10, 19, 20, 49, 50, 200, 500, 1000, 1001)
@@ -99,7 +100,9 @@ _VALUES: dict[str, tuple[Any, ...]] = {
     "common_names": (0, 2, 3, 6),
     "fewest_names": (3, 6, 7),
     **dict.fromkeys(("same_letters", "named"), (True, True, True, False)),
-    **dict.fromkeys(("same_address", "same_canonical", "own_urls", "same_but_sessions"), (True, False, False)),
+    **dict.fromkeys(
+        ("same_address", "same_canonical", "own_urls", "same_but_sessions", "own_query"), (True, False, False)
+    ),
     "records": (0, 0, 1, 2),
 }
 _USUAL: dict[type, tuple[Any, ...]] = {bool: (True, False), int: (0, 1, 2), float: (0.0, 0.5, 1.0)}

@@ -91,7 +91,7 @@ def test_in_short_the_numbers_are_those_of_the_ruling(decider: Decider) -> None:
 
 
 def test_every_name_of_a_refusal_has_its_words() -> None:
-    accepting = {"digest", "combined", "content", "content: syndicated", "renamed", "canonical"}
+    accepting = {"digest", "combined", "content", "content: syndicated", "renamed", "canonical", "own query"}
     assert len(set(BY)) == len(BY)
     assert set(BY) == REFUSALS.keys() | accepting
     assert not REFUSALS.keys() & accepting

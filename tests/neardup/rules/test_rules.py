@@ -307,6 +307,15 @@ def test_pages_of_one_canonical_url_are_views_of_one_page_if_most_of_the_shorter
     assert ruled("verified", replace(DECIDER, rule_version=1), **mobile) == (None, "tape")
 
 
+def test_words_of_the_own_query_name_nothing() -> None:
+    search: dict[str, object] = {"own_query": True, "same_naming": False, "titles_apart": 1, "heading_veto": 1}
+    search |= {"same_tail": False, "same_place": False, "same_heading": False, "tape_score": 0.8}
+    assert ruled("verified", **search) == (Kind.NEAR_DUPLICATE, "own query")
+    assert ruled("verified", **search | {"own_query": False}) == (None, "title veto")
+    assert ruled("verified", **search | {"tape_score": 0.73, "content_score": 0.1}) == (None, "tape")
+    assert ruled("verified", replace(DECIDER, rule_version=1), **search) == (None, "title veto")
+
+
 def test_another_title_of_one_heading_is_that_of_another_release() -> None:
     release = {"titles_apart": 1, "title_veto": 1, "same_naming": False, "same_title": False, "same_words": False}
     assert ruled("verified", **release, tape_score=0.95)[0] is Kind.NEAR_DUPLICATE

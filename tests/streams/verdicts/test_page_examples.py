@@ -136,6 +136,12 @@ STEPS = (
         "20 words replaced",
     ),
     Example(
+        "tape",
+        side("a.example/find?q=wool", "Results for wool", ["nothing", "for", "wool", "here"], TEXT),
+        side("a.example/find?q=silk", "Results for silk", ["nothing", "for", "silk", "here"], TEXT),
+        "the words of the queries differ",
+    ),
+    Example(
         "content",
         side("a.example/story", "A story", TEXT, *(words(2, 600 + 3 * n) for n in range(70))),
         side("a.example/story?print", "A story", TEXT),
