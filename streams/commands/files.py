@@ -151,7 +151,8 @@ def scan(
                 processes=processes,
             )
         if report is not None:
-            write_report(opened, report)
+            with bar(shown=not silent, counts=True) as shown:
+                write_report(opened, report, shown.phase)
         if as_json:
             print_json({**asdict(result), "state_bytes": None if memory else sizes(opened.path)})
         elif not silent:

@@ -45,8 +45,8 @@ def report(state: State = STATE, *, out: Annotated[Path, Writes("The file to wri
     from streams.state.scan_snapshot import read_scan
 
     announce_compiler("sketching")
-    with read_scan(state) as opened:
-        write_report(opened, out)
+    with read_scan(state) as opened, bar(shown=True, counts=True) as shown:
+        write_report(opened, out, shown.phase)
     echo(f"report: {out}")
 
 

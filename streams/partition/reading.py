@@ -100,6 +100,7 @@ def read_places(sources: Sequence[LocalSource], places: set[tuple[str, int]]) ->
     for source in sources:
         name = source.record.id
         offsets = sorted(offset for of, offset in places if of == name)
+        required = set(offsets)
         with suppress(OSError):
             if source.record.format is None:
                 for offset in offsets:
@@ -107,6 +108,6 @@ def read_places(sources: Sequence[LocalSource], places: set[tuple[str, int]]) ->
                         found[name, offset] = sourced.page
             elif offsets:
                 for sourced in islice(source.read(), offsets[-1] + 1):
-                    if sourced.coordinates.offset in offsets:
+                    if sourced.coordinates.offset in required:
                         found[name, sourced.coordinates.offset] = sourced.page
     return found

@@ -5,7 +5,7 @@ one. With N cores it may use no others, and is given `--threads` N - 1, 1 at lea
 process that judges. Rates are those of the scan's own summary; processor times are without those of a scan of two
 pages. *Judging process* is the process that was started; *others* are all processes that it starts. On a busy machine
 *pages/s by processor time* is the better figure: what idle cores would reach. The scan scales until the judging process
-has no time left.
+has no time left. The last rows are what `copy`, `export` and `report` take of a scan's processor time.
 """
 
 import gzip
@@ -21,6 +21,9 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TypeVar
+
+import duckdb
+import orjson
 
 from neardup.decider import Decider
 from neardup.index.rocks import RocksStore
@@ -44,6 +47,8 @@ PAGE_BYTES = 31_000
 #: Pages of a file, and files for each core.
 _FILE_PAGES, _FILES_A_CORE = 1_000, 4
 _ROUNDS = 3
+#: Pages of a table, and their bytes.
+_TABLE_PAGES, _TABLE_PAGE_BYTES = 30_000, 3_000
 _POLL_S = 0.05
 _TICK = os.sysconf("SC_CLK_TCK")
 _REACH = {2: "1.8 x"}
@@ -145,6 +150,57 @@ def scanning(scheme: Scheme) -> Iterator[Row]:
         for (name, _, count), done in zip(sides, runs, strict=True):
             yield _row(name, count, _median(done), base)
         yield stages(scheme, paths[:2], base)
+        yield from readers(Path(folder), _TABLE_PAGES)
+
+
+def write_lines(path: Path, pages: int) -> Path:
+    """The crawl as JSON lines, in pages of 3 kB, as tables of texts have them; as Parquet for that name."""
+    lines = path.with_suffix(".jsonl")
+    with lines.open("wb") as file:
+        for page in Crawl(pages, page_bytes=_TABLE_PAGE_BYTES).pages(0, pages):
+            if page.body is not None:
+                fields = {"url": page.url, "body": page.body.decode(), "fetched_at": page.fetched_at}
+                file.write(orjson.dumps(fields, option=orjson.OPT_APPEND_NEWLINE))
+    if path.suffix == ".parquet":
+        duckdb.sql(f"COPY (FROM read_json('{lines}')) TO '{path}' (FORMAT parquet, COMPRESSION zstd)")
+    return path
+
+
+def readers(folder: Path, pages: int) -> Iterator[Row]:
+    """What copies, tables and reports take of the processor time of the scan that they read.
+
+    All without what the same command takes for two pages.
+    """
+    for suffix in (".jsonl", ".parquet"):
+        spent: list[dict[str, float]] = []
+        for many in (2, pages):
+            own = folder / f"{many}{suffix}.d"
+            own.mkdir()
+            source, state = str(write_lines(own / f"a{suffix}", many)), str(own / "state")
+            runs = {
+                "scan": ("scan", source, "--state", state, "--threads", "1", "--json"),
+                "copy": ("copy", state, "--out", str(own / f"kept{suffix}")),
+                "export": ("export", state, "--out", str(own / f"urls{suffix}")),
+                "report": ("report", state, "--out", str(own / "report.html")),
+            }
+            spent.append({name: _spent(command) for name, command in runs.items()})
+        net = {name: spent[1][name] - spent[0][name] for name in spent[0]}
+        for name in ("copy", "export", "report"):
+            row = Row(f"{name} of {suffix}, of the scan's processor time", "%", 100 * net[name] / net["scan"])
+            row.notes = {f"{each}, us a page": 1e6 * net[each] / pages for each in ("scan", name)}
+            row.reach = "10 at most"
+            yield row
+
+
+def _spent(command: Sequence[str]) -> float:
+    """Seconds of the processor of a command and the processes that it starts. Raises CalledProcessError."""
+    whole = [sys.executable, "-m", "neardup", *command]
+    process = subprocess.Popen(whole, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode:
+        raise subprocess.CalledProcessError(process.returncode, whole)
+    return usage.ru_utime + usage.ru_stime
 
 
 def _median(runs: Sequence[Scanned]) -> Scanned:

@@ -3,7 +3,7 @@
 import pytest
 
 from neardup.scheme import Scheme
-from tests.measure.bench.scanning import PAGE_BYTES, Scanned, _row, counts_of, scanned, stages, write_files
+from tests.measure.bench.scanning import PAGE_BYTES, Scanned, _row, counts_of, readers, scanned, stages, write_files
 
 pytestmark = pytest.mark.whole
 
@@ -33,3 +33,11 @@ def test_scanned_files_are_measured_whole_and_by_stage(tmp_path):
     row = stages(Scheme(seed=1), paths, run)
     assert list(row.notes)[:3] == ["read and decompressed", "decoded and sketched", "packed"]
     assert PAGE_BYTES == 31_000
+
+
+def test_readers_of_a_scan_are_compared_with_it(tmp_path):
+    names = [f"{name} of {suffix}" for suffix in (".jsonl", ".parquet") for name in ("copy", "export", "report")]
+    rows = list(readers(tmp_path, 400))
+    assert [row.name.partition(",")[0] for row in rows] == names
+    assert list(rows[0].notes) == ["scan, us a page", "copy, us a page"]
+    assert all(row.notes["scan, us a page"] > 0 for row in rows)

@@ -134,7 +134,9 @@ def test_differences_are_reported_while_both_pages_are_readable(tmp_path: Path) 
             "changes": 1,
         }
         assert "The difference looks like a time stamp." in shown(result)
-        write_report(state, tmp_path / "report.html")
+        seen: list[tuple[str, int, int]] = []
+        write_report(state, tmp_path / "report.html", lambda *step: seen.append(step))
+        assert seen == [("verdicts", 0, 1), ("samples", 1, 1)], "progress counts messages of the log"
         assert "The difference looks like a time stamp." in (tmp_path / "report.html").read_text()
     (tmp_path / "site" / "a0.html").unlink()
     with ScanDirectory.open(tmp_path / "state") as state:
