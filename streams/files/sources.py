@@ -328,7 +328,8 @@ class LocalSource:
             return self._folder(position, None)
         if form.records is not None:
             return self._archive(self._reader(position), form.converted, alone)
-        return self._table(self._rows(), position)
+        # Of a file that is read by ordinals, all rows of a batch are read for one, unless the reader is told to stop.
+        return self._table(self._rows(), position, position + 1 if alone and form.ordinals else None)
 
     def _reader(self, position: int) -> WarcReader:
         """A reader of an archive's records."""

@@ -3,7 +3,8 @@
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from functools import lru_cache
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -46,9 +47,7 @@ def _opened() -> Iterator[duckdb.DuckDBPyConnection]:
 
 def columns_of(path: Path) -> dict[str, str]:
     """Returns the columns with their SQL types. Raises ParquetDamaged."""
-    with _opened() as database:
-        found = database.execute(f"DESCRIBE SELECT * FROM {_table(path, numbered=False)}").fetchall()
-        return {str(row[0]): str(row[1]) for row in found}
+    return dict(_columns(path, _stamp(path)))
 
 
 def spans_of(path: Path) -> list[tuple[int, int]]:
@@ -56,6 +55,26 @@ def spans_of(path: Path) -> list[tuple[int, int]]:
 
     Raises ParquetDamaged.
     """
+    return list(_spans(path, _stamp(path)))
+
+
+def _stamp(path: Path) -> tuple[int, ...]:
+    """What tells versions of a file apart; empty without the file. Single rows are read again from known files."""
+    with suppress(OSError):
+        known = path.stat()
+        return known.st_ino, known.st_mtime_ns, known.st_size
+    return ()
+
+
+@lru_cache(maxsize=64)
+def _columns(path: Path, _: tuple[int, ...]) -> dict[str, str]:
+    with _opened() as database:
+        found = database.execute(f"DESCRIBE SELECT * FROM {_table(path, numbered=False)}").fetchall()
+        return {str(row[0]): str(row[1]) for row in found}
+
+
+@lru_cache(maxsize=64)
+def _spans(path: Path, _: tuple[int, ...]) -> list[tuple[int, int]]:
     with _opened() as database:
         found = database.execute(
             "SELECT any_value(row_group_num_rows), sum(total_uncompressed_size)"

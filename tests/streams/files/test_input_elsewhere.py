@@ -14,11 +14,14 @@ import fsspec
 import pytest
 
 from neardup.errors import BadInput
+from neardup.page import Page
 from streams.files.fetching import fetched
+from streams.files.jsonl_and_parquet import ParquetRows
 from streams.files.not_read import NotRead
 from streams.files.parts import SourcePart
 from streams.files.sources import LocalSource, ReadOptions, open_sources
 from streams.formats.json import Fields
+from streams.formats.parquet import ParquetDamaged, columns_of, spans_of
 from streams.scan.scan import scan
 from tests.streams.archives import crawl, opened, verdicts_in, write_json_lines, write_warc
 from tests.streams.shell import Shell, words
@@ -174,6 +177,34 @@ def test_parquet_is_read_from_any_row_on(tmp_path: Path) -> None:
         assert source.read_at(pages[at].coordinates) == pages[at].page
         assert list(source.read(at + 1, pages[at].coordinates.position)) == pages[at + 1 :]
     assert source_of(tmp_path / "a[1].parquet", Fields("body", "url")).record.id != source.record.id
+
+
+def test_one_row_of_parquet_is_read_without_those_behind_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    parquet(tmp_path / "a.parquet", [{"url": f"https://a.example/{i}", "body": words(str(i), 30)} for i in range(900)])
+    source = source_of(tmp_path / "a.parquet")
+    pages = list(source.read())
+    asked: list[tuple[int, int | None]] = []
+    whole = ParquetRows.read
+
+    def read(rows: ParquetRows, position: int, stop: int | None = None) -> Iterator[tuple[Page, int]]:
+        asked.append((position, stop))
+        return whole(rows, position, stop)
+
+    monkeypatch.setattr(ParquetRows, "read", read)
+    assert source.read_at(pages[7].coordinates) == pages[7].page
+    assert asked == [(7, 8)]
+
+
+def test_columns_of_a_parquet_file_are_those_of_its_present_version(tmp_path: Path) -> None:
+    path = tmp_path / "a.parquet"
+    for count, columns in ((5, "*"), (9, "*, 1 AS more")):
+        parquet(path, [{"url": f"https://a.example/{i}", "body": "b"} for i in range(count)], columns)
+        for _ in range(2):
+            assert list(columns_of(path)) == ["url", "body", *(["more"] if "more" in columns else [])]
+            assert spans_of(path) == [(0, count)]
+    path.unlink()
+    with pytest.raises(ParquetDamaged):
+        columns_of(path)
 
 
 def test_bytes_and_times_in_parquet_are_bodies_and_dates(tmp_path: Path) -> None:
