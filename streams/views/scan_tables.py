@@ -19,7 +19,7 @@ from streams.state.view_tables import (
 )
 from streams.views.lists import closeness_to
 from streams.views.row_batch import RowBatch, key_of
-from streams.views.view_rows import ROWS_VERSION, apply
+from streams.views.view_rows import ROWS_VERSION, apply, cluster_id
 
 #: Verdicts whose rows are written together: rows of sites and days are read and written once a batch. They and their
 #: rows take some 50 MB.
@@ -62,8 +62,10 @@ def _build(build: TablesBuild, built: BuiltTo, state: ScanReader, end: int, prog
     closeness, log_time, count = closeness_to(state.decider), built.log_time, 0
     for offset, verdicts in _batches(state, built.end):
         batch = RowBatch(lambda table, key: build.get(table, key))
-        urls = [str(verdict["url"]) for verdict in verdicts]
-        batch.hold("urls", dict(zip(urls, build.get_many("urls", [key_of(url) for url in urls]), strict=True)))
+        # One by one, reading takes a tenth of the build's time more.
+        _hold(batch, build, "urls", [str(verdict["url"]) for verdict in verdicts])
+        clusters = [cluster for verdict in verdicts if (cluster := cluster_id(verdict)) is not None]
+        _hold(batch, build, "clusters", list(map(str, clusters)))
         for verdict in verdicts:
             log_time = max(log_time, int(verdict.get("fetched_at") or 0))
             apply(verdict, batch, log_time, closeness)
@@ -72,6 +74,10 @@ def _build(build: TablesBuild, built: BuiltTo, state: ScanReader, end: int, prog
         progress(offset, end, count)
     if built.end < end:
         build.write({}, BuiltTo(built.of, end, log_time))
+
+
+def _hold(batch: RowBatch, build: TablesBuild, table: str, keys: list[str]) -> None:
+    batch.hold(table, dict(zip(keys, build.get_many(table, [key_of(key) for key in keys]), strict=True)))
 
 
 def _batches(state: ScanReader, start: int) -> Iterator[tuple[int, list[dict[str, Any]]]]:
