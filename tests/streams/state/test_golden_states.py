@@ -9,6 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from neardup import Page, open_index
+from neardup.decider import Decider
+from neardup.errors import StateError
 from neardup.index.column_families import Family
 from neardup.scheme import Scheme
 from streams.formats.message import Forget, Message, decode_entry
@@ -85,3 +88,29 @@ def test_its_log_is_folded_again_to_the_same_index(golden: tuple[Path, dict[str,
     with ScanDirectory.open(path) as state:
         assert [list(state.store.scan(family)) for family in Family if family is not Family.META] == before
         assert json.loads(json.dumps(states.content(state))) == wanted
+
+
+def gauge(day: int) -> Page:
+    """A page of figures: the text of all days, and a list of its own."""
+    text = " ".join(f"word{n}" for n in range(200))
+    rows = "".join(f"<p>row{day}x{n} value{day}x{n}.</p>" for n in range(70))
+    url = f"https://a.example/gauge?day={'one' if day else 'two'}"
+    return Page(url, f"<title>A gauge</title><p>{text}.</p>{rows}".encode())
+
+
+def test_a_directory_goes_on_under_the_rule_version_it_was_begun_with(tmp_path: Path) -> None:
+    """Version 1 of the rules hides pages of one frame; version 2 demands most of the shorter page."""
+    scheme = Scheme(seed=7)
+    first = Decider(scheme.digest, rule_version=1, alike_min=16)
+    with open_index(tmp_path / "old", scheme=scheme, decider=first) as index:
+        assert [verdict.verdict for verdict in index.add([gauge(0)])] == ["unique"]
+    with open_index(tmp_path / "old") as index:
+        assert index.decider == first
+        assert [verdict.verdict for verdict in index.add([gauge(1)])] == ["same_content"]
+    with open_index(tmp_path / "new", scheme=scheme) as index:
+        assert [verdict.verdict for verdict in index.add([gauge(0), gauge(1)])] == ["unique", "unique"]
+    newest = Decider(scheme.digest)
+    with pytest.raises(StateError, match="rule_version 1 -> 2"):
+        open_index(tmp_path / "old", decider=newest)
+    with open_index(tmp_path / "old", decider=newest, new_decider=True) as index:
+        assert index.decider == newest
