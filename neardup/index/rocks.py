@@ -26,7 +26,6 @@ import re
 import shutil
 import threading
 import time
-from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice, takewhile
 from pathlib import Path
@@ -216,11 +215,12 @@ class RocksStore:
             for handle, rows, names in changes:
                 if handle is not None:
                     batch.set_default_column_family(handle)  # costs a third of naming the family with each row
-                deleted = [key for key in names if rows[key] is None]
-                kept = [key for key in names if rows[key] is not None] if deleted else names
-                # Both as loops in C: `deque` keeps nothing.
-                deque(map(batch.delete, deleted), 0)
-                deque(map(batch.put, kept, map(rows.__getitem__, kept)), 0)
+                for key in names:
+                    value = rows[key]
+                    if value is None:
+                        batch.delete(key)
+                    else:
+                        batch.put(key, value)
             with _explained("write", self.path):
                 try:
                     self._db.write(batch, self._write_options)
