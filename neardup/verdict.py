@@ -22,6 +22,11 @@ def schema() -> str:
     return resources.files("neardup").joinpath("verdict.schema.json").read_text(encoding="utf-8")
 
 
+#: Names of what found a page, by the sum of the bits of its keys (`neardup.rules.key_families.INDEX_OF`): neither index
+#: (the first words or the place alone), one of them, or both. Metrics use these names: they never change.
+FOUND_BY = ("neither", "supershingles", "blocks", "both")
+
+
 class Kind(StrEnum):
     """The kind of a verdict. Values are persisted and published: they never change.
 

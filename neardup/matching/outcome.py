@@ -17,10 +17,10 @@ from neardup.pairs.pair import Pair
 from neardup.pairs.scoring import pairs_of
 from neardup.rules import Ruling
 from neardup.rules.base import ruling_of
-from neardup.rules.key_families import FOUND_BY
 from neardup.rules.posted_keys import families_of, key_indexes
 from neardup.rules.siblings import Siblings
 from neardup.sketch.header import Header
+from neardup.verdict import FOUND_BY
 
 
 class Scored(NamedTuple):
@@ -103,7 +103,7 @@ class Outcome:
     cut: number of pages with more candidates than are scored.
     hot_turned: number of keys that turned hot.
     candidates_by, repeats_by: scored candidates, and pages that got the verdict near_duplicate or same_content, by
-        what found them: a number for each name of `neardup.rules.key_families.FOUND_BY`. Without verdicts no repeats.
+        what found them: a number for each name of `neardup.verdict.FOUND_BY`. Without verdicts no repeats.
     """
 
     verdicts: BatchVerdicts = field(default_factory=BatchVerdicts)

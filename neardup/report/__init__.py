@@ -21,11 +21,11 @@ from neardup.report import evidence_sentences, plots
 from neardup.report.samples import Card, ReadPage, card, instant
 from neardup.report.verdict_counts import SAMPLES, TAPE_BINS, LargeCluster, ReportTally, Verdict
 from neardup.rules import REFUSALS, rule_of, why_refused
-from neardup.rules.key_families import FOUND_BY
 from neardup.scheme import Scheme
 from neardup.sketch.make_sketches import sketch_pages
 from neardup.sketch.sketch_record import Sketch
 from neardup.urls import host_of, name_of, site_named, site_of
+from neardup.verdict import FOUND_BY
 from neardup.wording import counted
 
 if TYPE_CHECKING:

@@ -10,8 +10,9 @@ from typing import Any
 
 from neardup.decider import Decider
 from neardup.rules import REFUSALS, rule_of, why_refused
-from neardup.rules.key_families import FOUND_BY, PLACES, WORDS, Words
+from neardup.rules.key_families import PLACES, WORDS, Words
 from neardup.urls import is_document
+from neardup.verdict import FOUND_BY
 from neardup.wording import counted
 
 KINDS: dict[str, tuple[str, str]] = {

@@ -11,6 +11,7 @@ from itertools import combinations
 from typing import NamedTuple
 
 from neardup.sketch.layout import field_at
+from neardup.verdict import FOUND_BY
 
 
 class KeyFamily(IntEnum):
@@ -98,9 +99,6 @@ INDEX_OF: dict[KeyFamily, int] = {
     KeyFamily.BLOCK: BLOCKS,
     KeyFamily.MANKU: BLOCKS,
 }
-#: Names of what found a page, by the sum of the bits of its keys: neither index (the first words or the place alone),
-#: one of them, or both. Metrics use these names: they never change.
-FOUND_BY = ("neither", "supershingles", "blocks", "both")
 _INDEXES = {family.name.lower(): INDEX_OF.get(family, 0) for family in KeyFamily}
 
 

@@ -18,8 +18,7 @@ from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
 from neardup.index.column_families import Family
-from neardup.rules.key_families import FOUND_BY
-from neardup.verdict import Disagreement, Kind
+from neardup.verdict import FOUND_BY, Disagreement, Kind
 
 #: Steps of each role, in their order.
 STEPS: Final[Mapping[str, tuple[str, ...]]] = {

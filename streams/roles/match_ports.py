@@ -13,8 +13,8 @@ import numpy as np
 
 from neardup.index.column_families import Store
 from neardup.index.rocks import RocksStore
-from neardup.rules.key_families import FOUND_BY
 from neardup.shadow import Counts
+from neardup.verdict import FOUND_BY
 from streams.errors import SourceGap
 from streams.kafka import KafkaVerdicts
 from streams.pipeline.audit import Audit

@@ -7,9 +7,10 @@ from neardup.decider import Decider
 from neardup.fold import fold
 from neardup.index.memory import MemoryStore
 from neardup.report.verdict_counts import ReportTally
-from neardup.rules.key_families import FOUND_BY, KeyFamily, found_by
+from neardup.rules.key_families import KeyFamily, found_by
 from neardup.scheme import Scheme
 from neardup.sketch.make_sketches import sketch_pages
+from neardup.verdict import FOUND_BY
 
 SCHEME = Scheme(seed=7)
 WORDS = [f"word{i}" for i in range(300)]

@@ -6,8 +6,8 @@ from neardup.decider import Decider
 from neardup.index.column_families import Reader
 from neardup.matching.batch_records import Pages, Records
 from neardup.matching.outcome import Candidate, ComparedPage, Outcome, Trace
-from neardup.rules.key_families import FOUND_BY, found_by, key_name
-from neardup.verdict import Verdict
+from neardup.rules.key_families import found_by, key_name
+from neardup.verdict import FOUND_BY, Verdict
 from tests.oracle.fold.lifecycle import Judged, Lifecycle
 from tests.oracle.fold.listed import ListedVerdicts
 from tests.oracle.fold.overlay import Overlay
