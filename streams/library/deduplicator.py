@@ -171,6 +171,7 @@ class Deduplicator:
                 is `FILE#ID`.
 
         Raises:
+            TypeError: if `url` is not a `str`.
             NeardupError: if `url` is not a URL, or is the id of several documents.
             StateError: if the index is closed.
 
@@ -192,6 +193,7 @@ class Deduplicator:
             url: URL of the page, or id of a document, as for `cluster`.
 
         Raises:
+            TypeError: if `url` is not a `str`.
             NeardupError: as `cluster`.
             StateError: if the index is closed.
 
@@ -204,7 +206,7 @@ class Deduplicator:
         """
         with self._alone():
             self._holder.settle()
-            return entry_of(self._store, self._holder.url_of(url))
+            return entry_of(self._store, self._holder.url_of(_checked_name(url)))
 
     def remove(self, url: str) -> list[Verdict]:
         """Remove a URL, and return the verdicts: `gone`, and `promoted` if another page represents its cluster now.
@@ -218,6 +220,7 @@ class Deduplicator:
 
         Raises:
             KeyError: if the index does not hold the URL, or the URL is gone.
+            TypeError: if `url` is not a `str`.
             NeardupError: as `cluster`.
             StateError: as `add`.
 
@@ -229,7 +232,7 @@ class Deduplicator:
         """
         with self._alone(writing=True):
             self._holder.settle()
-            required = self._holder.url_of(url)
+            required = self._holder.url_of(_checked_name(url))
             if not is_live(self._store, required):
                 raise KeyError(url)
             return self.add([Page(required, None)])
@@ -242,11 +245,10 @@ class Deduplicator:
             NeardupError: as `cluster`.
             StateError: if the index is closed.
         """
-        if not isinstance(url, str):
-            raise TypeError(f"an index contains pages by their names: a URL or an id, not {type(url).__name__}")
+        name = _checked_name(url)
         with self._alone():
             self._holder.settle()
-            return is_live(self._store, self._holder.url_of(url))
+            return is_live(self._store, self._holder.url_of(name))
 
     def __len__(self) -> int:
         """Return the number of URLs that are not gone.
@@ -369,6 +371,13 @@ class _InMemory:
     def settle(self) -> None: ...
     def flush(self) -> None: ...
     def close(self) -> None: ...
+
+
+def _checked_name(name: object) -> str:
+    """Return the name of a page as it is; raise TypeError if it is not a `str`."""
+    if not isinstance(name, str):
+        raise TypeError(f"an index contains pages by their names: a URL or an id, not {type(name).__name__}")
+    return name
 
 
 def open_index(

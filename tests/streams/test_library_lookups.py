@@ -125,3 +125,10 @@ def test_length_is_right_after_an_interrupted_call(tmp_path: Path, monkeypatch: 
         assert len(index) == 2
         index.add([EDITED])
         assert len(index) == 3
+
+
+@pytest.mark.parametrize("lookup", ["get", "cluster", "remove"])
+@pytest.mark.parametrize("name", [None, 5, b"https://a.example/"])
+def test_lookup_of_a_name_that_is_no_str_raises_type_error(lookup, name):
+    with open_index() as index, pytest.raises(TypeError, match="a URL or an id, not "):
+        getattr(index, lookup)(name)
