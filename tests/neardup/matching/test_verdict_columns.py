@@ -2,6 +2,7 @@
 
 import random
 from collections import Counter
+from itertools import product
 
 import numpy as np
 import pytest
@@ -149,6 +150,16 @@ def test_texts_of_lines_are_those_of_python(seed):
     assert made.title == title.decode("utf-8", "replace")
     assert made.rel_canonical == canonical.decode("utf-8", "replace")
     assert made.to_json() == BatchVerdicts(columns, SMALL).lines()[0]
+
+
+def test_characters_of_lines_are_those_of_python():
+    """Every edge of the ranges of UTF-8 (RFC 3629, section 4) behind every edge of those of first bytes."""
+    first = bytes.fromhex("c1c2dfe0e1ecedeeeff0f1f3f4f5")
+    title = b"".join(bytes(four) + b"/" for four in product(first, *[bytes.fromhex("417f808f909fa0bfc0")] * 3))
+    page = record("http://a.org/", "a b c", title="T" * len(title)).replace(b"T" * len(title), title)
+    ((_, columns),) = judged([page], SMALL, 1)
+    (made,) = BatchVerdicts(columns, SMALL)
+    assert made.title == title.decode("utf-8", "replace")
 
 
 @given(st.lists(st.integers(-(1 << 63), (1 << 63) - 1), min_size=3, max_size=3))
