@@ -14,7 +14,7 @@ from neardup.kernels import lean_kernel
 from neardup.kernels.bits import quad_at, word_at
 from neardup.kernels.pairs import half_at
 from neardup.matching.kernels.records import site_of, tokens_of, url_text
-from neardup.matching.kernels.rows import I64, U64
+from neardup.matching.kernels.rows import I64, U64, same_bytes
 from neardup.matching.verdict_columns import KINDS, NO_FIELD, NONE, Form
 from neardup.sketch.layout import RecordFlag, RecordKind, field_at, score_of
 
@@ -438,15 +438,6 @@ def _put_field(out, o, part, heap, at, size):
 
 
 @lean_kernel
-def _other_text(heap, one, other, size):
-    """Whether two texts of `size` bytes differ."""
-    for k in range(size):  # noqa: SIM110  (numba has no generator expressions)
-        if heap[one + k] != heap[other + k]:
-            return True
-    return False
-
-
-@lean_kernel
 def _put_about(out, o, v, row):
     """Writes what the record says of the page: title, site, language, marks, canonical URL and score."""
     heap, at = v.heap, row.at
@@ -470,7 +461,7 @@ def _put_about(out, o, v, row):
         o = _put(out, o, _CUT)
     if row.n != 0:
         return o
-    if named_bytes > 0 and (named_bytes != url_bytes or _other_text(heap, named, url, url_bytes)):
+    if named_bytes > 0 and (named_bytes != url_bytes or not same_bytes(heap, named, url, url_bytes)):
         o = _put_text(out, _put(out, o, _REL), heap, named, named_bytes)
     if heap[at + _SCORE] != 0:
         o = _put_of(out, _put(out, o, _SCORE_IS), _SCORE_PARTS, heap[at + _SCORE])
