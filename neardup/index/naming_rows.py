@@ -85,8 +85,4 @@ def _user(path: bytes) -> bytes:
 
 def key_of(header: Header) -> bytes:
     """Returns the key of a page's owner and naming, 17 bytes."""
-    return key(owner(header.site, header.url.encode()), header.naming)
-
-
-def key(owner: int, naming: int) -> bytes:
-    return _KEY.pack(KeyFamily.NAMING, owner, naming)
+    return _KEY.pack(KeyFamily.NAMING, owner(header.site, header.url.encode()), header.naming)

@@ -8,22 +8,15 @@ import numpy as np
 from neardup.errors import CorruptRecord, InvariantBroken
 from neardup.index import naming_rows
 from neardup.limits import PAGE_ID_MAX
-from neardup.rules.key_families import KeyFamily
-from neardup.rules.siblings import Traits
 from neardup.sketch.header import Header
 from neardup.sketch.layout import (
     HEADER,
     SECTION_LENGTHS,
     SKETCH_VERSION,
-    RecordFlag,
     RecordKind,
     RecordSection,
     section_starts,
 )
-
-_DIGEST_KEY = np.dtype([("family", "u1"), ("digest", "V16")])
-_NO_DIGEST = bytes(16)
-_PAGE = int(RecordKind.PAGE)
 
 #: Page ids and sketch records, in the order of the log.
 Records = Sequence[tuple[int, bytes]]
@@ -35,14 +28,9 @@ class Pages(Mapping[int, Header]):
     ids, page_ids: page ids as int64[pages], and as a list.
     headers: headers of the records, HEADER[pages].
     records: bytes of the records.
-    kinds: kinds of the records, values of RecordKind.
-    url_hashes, digest_keys: keys of the rows of URL and digest; b"" without a digest.
+    url_hashes: keys of the rows of URLs.
     named: `Header.named`, bool[pages].
-    counted: values of `Traits`, which are counted under the naming of the page.
-    sites: fingerprints of the sites.
-    log_times, newest: log time, and the fetch time that counts, both ms.
-    names_canonical: whether the page has a rel=canonical.
-    id_keys: page ids as keys of rows.
+    newest: the fetch times that count, ms.
     starts: starts of the records' sections, int64[pages] for each section.
     middles: middle parts of the records, for `neardup.index.sketch_rows`.
 
@@ -65,26 +53,13 @@ class Pages(Mapping[int, Header]):
         self._headers: list[Header | None] = [None] * len(batch)
 
         headers = self.headers
-        self.kinds: list[int] = headers["kind"].tolist()
         self.url_hashes: list[bytes] = headers["url_hash"].tolist()
         self.named: list[bool] = ((headers["kind"] != RecordKind.REJECTED) | (headers["url_bytes"] > 0)).tolist()
-        self.digest_keys = _digest_keys(headers)
-        self.counted = list(zip(*(headers[name].tolist() for name in Traits._fields), strict=True))
-        self.sites: list[int] = headers["site"].tolist()
-        self.log_times: list[int] = headers["log_time"].tolist()
         self.newest: list[int] = np.minimum(headers["fetched_at"], headers["log_time"]).tolist()
-        self.id_keys: list[bytes] = self.ids.astype(">u8").view("V8").tolist()
         self.starts = section_starts([headers[length].astype(np.int64) for length in SECTION_LENGTHS])
         middle = RecordSection.CONTENT_TAPE, RecordSection.BLOOM, RecordSection.URL
         shared = (self.starts[section].tolist() for section in middle)
         self.middles: list[tuple[int, int, int]] = list(zip(*shared, strict=True))
-        self.names_canonical: list[bool] = (headers["canonical_bytes"] > 0).tolist()
-
-    @cached_property
-    def naming_keys(self) -> list[bytes]:
-        """`neardup.index.naming_rows.key_of` of each page; b"" for records of another kind."""
-        every = zip(self.owners.tolist(), self.headers["naming"].tolist(), self.kinds, strict=True)
-        return [naming_rows.key(owner, naming) if kind == _PAGE else b"" for owner, naming, kind in every]
 
     @cached_property
     def owners(self) -> np.ndarray:
@@ -112,10 +87,6 @@ class Pages(Mapping[int, Header]):
     def __contains__(self, page_id: object) -> bool:
         return page_id in self._positions
 
-    def position(self, page_id: int) -> int:
-        """The position of a page in the batch."""
-        return self._positions[page_id]
-
 
 def _headers(records: Sequence[bytes]) -> np.ndarray:
     size = HEADER.itemsize
@@ -130,15 +101,6 @@ def _headers(records: Sequence[bytes]) -> np.ndarray:
     if not good.all():
         _explain(records)
     return headers
-
-
-def _digest_keys(headers: np.ndarray) -> list[bytes]:
-    """`neardup.index.rows.digest_key` of each page."""
-    rows = np.empty(len(headers), dtype=_DIGEST_KEY)
-    rows["family"] = np.where(headers["flags"] & RecordFlag.OPAQUE, KeyFamily.OPAQUE, KeyFamily.DIGEST)
-    rows["digest"] = headers["digest"]
-    every: list[bytes] = rows.view(f"V{_DIGEST_KEY.itemsize}").tolist()
-    return [b"" if key.endswith(_NO_DIGEST) else key for key in every]
 
 
 def _explain(records: Sequence[bytes]) -> None:

@@ -24,14 +24,6 @@ class HasTraits(Protocol):
     def place(self) -> int: ...
 
 
-class Traits(NamedTuple):
-    """The traits alone, as a value."""
-
-    tail: int
-    titling: int
-    place: int
-
-
 class Siblings(NamedTuple):
     """Counts of the pages of one owner and one naming; see `neardup.sketch.layout.HEADER`.
 

@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 
 from neardup.fold import fold
 from neardup.index.memory import MemoryStore
-from neardup.index.naming_rows import key_of
-from neardup.index.rows import digest_key
+from neardup.index.naming_rows import owner
 from neardup.matching.batch_records import Pages
 from neardup.sketch.layout import RecordKind, field_at
 from neardup.verdict import Kind
@@ -143,11 +142,8 @@ def test_records_of_a_batch_have_the_keys_of_each_alone():
     pages = Pages(list(enumerate(mixed(3))))
     for i, page_id in enumerate(pages.page_ids):
         header = pages[page_id]
-        is_page = header.kind is RecordKind.PAGE
-        assert pages.digest_keys[i] == digest_key(header)
-        assert pages.naming_keys[i] == (key_of(header) if is_page else b"")
-        assert pages.counted[i] == (header.tail, header.titling, header.place)
+        if header.kind is RecordKind.PAGE:
+            assert pages.owners[i] == owner(header.site, header.url.encode())
         assert pages.url_hashes[i] == header.url_hash
         assert pages.named[i] == header.named
-        assert (pages.sites[i], pages.log_times[i]) == (header.site, header.log_time)
-        assert pages.newest[i] == min(header.fetched_at, header.log_time)
+        assert pages.newest[i] == header.clamped

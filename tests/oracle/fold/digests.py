@@ -26,12 +26,11 @@ def one_page(overlay: Overlay, i: int) -> int | None:
     """Returns the oldest live page with the digest of a page of the batch that the rule considers the same page, if
     any.
     """
-    pages = overlay.pages
-    key = pages.digest_keys[i]
+    header = overlay.pages[overlay.pages.page_ids[i]]
+    key = digest_key(header)
     row = overlay.digests.get(key) if key else None
     if row is None:
         return None
-    header = pages[pages.page_ids[i]]
     for page_id in row.pages:
         if rulings.one_page(header, overlay.header(page_id), overlay.decider):
             return page_id
@@ -44,28 +43,29 @@ def arrive(overlay: Overlay, i: int) -> None:
     The first sketch of a digest is stored whole, the others without the shared part.
     """
     pages = overlay.pages
-    id_key, key = pages.id_keys[i], pages.digest_keys[i]
+    page_id = pages.page_ids[i]
+    own_key, key = id_key(page_id), digest_key(pages[page_id])
     record, middle = pages.records[i], pages.middles[i]
     stored = sketch_rows.whole_row(record)
     if not key:
-        overlay.sketches.put(id_key, stored)
+        overlay.sketches.put(own_key, stored)
         return
     row, check = overlay.digests.get(key), sketch_rows.check_of(sketch_rows.shared_part(record, middle))
     if row is None:
-        overlay.sketches.put(id_key, stored)
-        overlay.digests.put(key, DigestRow(1, pages.page_ids[i], 1, check, (pages.page_ids[i],)))
+        overlay.sketches.put(own_key, stored)
+        overlay.digests.put(key, DigestRow(1, page_id, 1, check, (page_id,)))
         return
     live, rest, refs, shared, listed = row
     if rest == NO_PAGE:
-        rest, refs, shared = pages.page_ids[i], 1, check
+        rest, refs, shared = page_id, 1, check
     elif shared == check:
         stored = sketch_rows.own_row(record, rest, middle)
         refs += 1
-    overlay.sketches.put(id_key, stored)
+    overlay.sketches.put(own_key, stored)
     if live == len(listed) < DIGEST_PAGES_MAX:
-        listed = (*listed, pages.page_ids[i])
+        listed = (*listed, page_id)
     else:
-        overlay.more.put(more_prefix(key) + id_key, MORE)
+        overlay.more.put(more_prefix(key) + own_key, MORE)
     overlay.digests.put(key, DigestRow(live + 1, rest, refs, shared, listed))
 
 

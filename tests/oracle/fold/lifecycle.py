@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from neardup.index.rows import ClusterRow, Note, UrlRow, digest_key, id_key, member_key
 from neardup.matching.outcome import Check, Scored
+from neardup.sketch.header import Header
 from neardup.sketch.layout import RecordKind
 from neardup.verdict import Kind, Verdict
 from tests.oracle.fold import digests, evidence, membership, promotion, reclaiming
@@ -14,7 +15,7 @@ from tests.oracle.fold.overlay import Overlay
 from tests.oracle.fold.search import Search, choose, count_sibling, verify
 from tests.oracle.fold.verdict_builder import VerdictBuilder
 
-_PAGE, _REJECTED = int(RecordKind.PAGE), int(RecordKind.REJECTED)
+_PAGE, _REJECTED = RecordKind.PAGE, RecordKind.REJECTED
 
 
 class Judged(NamedTuple):
@@ -37,9 +38,12 @@ class Lifecycle:
         self._builder = builder
         self._pages = overlay.pages
 
+    def _header(self, i: int) -> Header:
+        return self._pages[self._pages.page_ids[i]]
+
     def apply(self, i: int) -> Judged:
         """Applies a record to the overlay. Raises InvariantBroken."""
-        pages, kind = self._pages, self._pages.kinds[i]
+        pages, kind = self._pages, self._header(i).kind
         row = self._overlay.urls.get(pages.url_hashes[i]) if pages.named[i] else None
         if kind == _REJECTED:
             return self._stands(Kind.REJECTED, i, row)
@@ -68,7 +72,9 @@ class Lifecycle:
             notes = reclaiming.notes_of(self._overlay, i, row)
             if row.live:
                 promoted = promotion.retire(self._overlay, hashed, row)
-        self._overlay.urls.put(hashed, UrlRow(pages.page_ids[i], 0, 0, Kind.GONE, newest, pages.log_times[i], notes))
+        self._overlay.urls.put(
+            hashed, UrlRow(pages.page_ids[i], 0, 0, Kind.GONE, newest, self._header(i).log_time, notes)
+        )
         judged = Judged([] if self._builder is None else [self._builder.gone(i)])
         return self._and_promoted(judged, i, promoted)
 
@@ -88,9 +94,10 @@ class Lifecycle:
 
     def _is_same(self, i: int, row: UrlRow) -> bool:
         """Whether the held fetch of the URL has the same content."""
-        key, held = self._pages.digest_keys[i], self._overlay.header(row.page_id)
+        page, held = self._header(i), self._overlay.header(row.page_id)
+        key = digest_key(page)
         # Two pages without a digest are the same if both are opaque, and empty, or neither is.
-        return key == digest_key(held) and (bool(key) or self._pages[self._pages.page_ids[i]].opaque == held.opaque)
+        return key == digest_key(held) and (bool(key) or page.opaque == held.opaque)
 
     def _unchanged(self, i: int, row: UrlRow, cluster: ClusterRow, checks: list[Check]) -> Judged | None:
         """Handles an unchanged page. None if the founding sketch has changed and the held content does not verify
@@ -105,7 +112,7 @@ class Lifecycle:
                     return None
                 overlay.members.put(key, member._replace(verified=cluster.founding))
                 standing = membership.standing_of(overlay, row)
-        row = row._replace(standing=standing, newest=pages.newest[i], seen=pages.log_times[i])
+        row = row._replace(standing=standing, newest=pages.newest[i], seen=self._header(i).log_time)
         overlay.urls.put(pages.url_hashes[i], row)
         return self._kept(Kind.UNCHANGED, i, row, checks)
 
@@ -119,7 +126,7 @@ class Lifecycle:
             return None
         digests.leave(overlay, held, overlay.header(held))
         digests.arrive(overlay, i)
-        row = row._replace(page_id=page_id, newest=pages.newest[i], seen=pages.log_times[i])
+        row = row._replace(page_id=page_id, newest=pages.newest[i], seen=self._header(i).log_time)
         if row.member:
             key = member_key(row.cluster, row.member)
             member = overlay.members.need(key)
@@ -201,7 +208,7 @@ class Lifecycle:
         if builder is None:
             return Judged([], holder=holder)
         held = overlay.header(holder)
-        proof = evidence.of_digest(self._pages.sites[i], builder.lang(i), holder, held, target.founding)
+        proof = evidence.of_digest(self._header(i).site, builder.lang(i), holder, held, target.founding)
         return Judged([builder.member(kind, i, target.cluster_id, cluster, proof)], holder=holder)
 
     def _alone_or_near(self, i: int) -> Judged:

@@ -29,11 +29,11 @@ def found(overlay: Overlay, i: int, content_of: int = NO_PAGE) -> None:
     page_id, hashed = pages.page_ids[i], pages.url_hashes[i]
     overlay.post(page_id)
     digests.arrive(overlay, i)
-    named_canonical = _named_canonical(pages[page_id]) if pages.names_canonical[i] else NO_URL
+    named_canonical = _named_canonical(pages[page_id])
     row = ClusterRow(page_id, hashed, page_id, 1, 1, content_of, named_canonical, "", 0)
-    overlay.clusters.put(pages.id_keys[i], row)
+    overlay.clusters.put(id_key(page_id), row)
     standing = Kind.UNIQUE if content_of == NO_PAGE else Kind.SAME_CONTENT
-    overlay.urls.put(hashed, UrlRow(page_id, page_id, 0, standing, pages.newest[i], pages.log_times[i]))
+    overlay.urls.put(hashed, UrlRow(page_id, page_id, 0, standing, pages.newest[i], pages[page_id].log_time))
 
 
 class Target(NamedTuple):
@@ -75,8 +75,8 @@ def join(overlay: Overlay, i: int, target: Target, row: ClusterRow, standing: Ki
     key = target.key
     founding, url_hash, current, size, revision, content_of, named_canonical, canonical, promoted = row
     digests.arrive(overlay, i)
-    overlay.members.put(key + pages.id_keys[i], MemberRow(target.verified, hashed))
-    url = UrlRow(page_id, target.cluster_id, page_id, standing, pages.newest[i], pages.log_times[i])
+    overlay.members.put(key + id_key(page_id), MemberRow(target.verified, hashed))
+    url = UrlRow(page_id, target.cluster_id, page_id, standing, pages.newest[i], pages[page_id].log_time)
     overlay.urls.put(hashed, url)
     if hashed == named_canonical:
         canonical = pages[page_id].url

@@ -43,7 +43,7 @@ def notes_of(overlay: Overlay, i: int, row: UrlRow) -> tuple[Note, ...]:
     """
     if not overlay.decider.reclaim_days:
         return ()
-    now = overlay.pages.log_times[i]
+    now = overlay.pages[overlay.pages.page_ids[i]].log_time
     kept = [note for note in row.notes if now - note.left <= overlay.decider.reclaim_days * DAY_MS]
     if row.live and not row.member:
         cluster, header = overlay.clusters.need(id_key(row.cluster)), overlay.header(row.page_id)
@@ -138,7 +138,7 @@ def take_over(overlay: Overlay, i: int, claim: Claim, notes: tuple[Note, ...]) -
         digests.forget(overlay, cluster.founding)
     overlay.post(page_id)
     digests.arrive(overlay, i)
-    now = pages.newest[i], pages.log_times[i]
+    now = pages.newest[i], pages[page_id].log_time
     overlay.urls.put(hashed, UrlRow(page_id, claim.cluster, 0, Kind.UNIQUE, *now, notes))
     membership.represent(overlay, claim.cluster, page_id, hashed, size=cluster.size + 1, promoted=claim.since)
     # The place among members that it had before it was promoted, or since it has stood for the cluster: a page id of

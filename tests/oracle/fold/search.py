@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from neardup.index import posting_rows
+from neardup.index import naming_rows, posting_rows
 from neardup.matching.outcome import CandidateChoice, Scored
 from neardup.pairs.pair import Pair
 from neardup.pairs.scoring import numbers_of, pairs_of
@@ -14,7 +14,7 @@ from neardup.rules import Ruling, rule_of
 from neardup.rules.base import ruling_of
 from neardup.rules.key_families import family_of, found_by
 from neardup.rules.posted_keys import key_weights, length_gap
-from neardup.rules.siblings import NO_SIBLINGS, Siblings, Traits
+from neardup.rules.siblings import NO_SIBLINGS, Siblings
 from neardup.sketch.header import Header
 from neardup.verdict import Kind
 from tests.oracle.fold.overlay import Overlay
@@ -123,18 +123,18 @@ def siblings_of(overlay: Overlay, page_id: int) -> Siblings:
     """Counts the earlier pages on the site of a page of the batch that have its naming."""
     if not overlay.counts_siblings:
         return NO_SIBLINGS
-    pages = overlay.pages
-    return overlay.namings.get(pages.naming_keys[pages.position(page_id)]) or NO_SIBLINGS
+    return overlay.namings.get(naming_rows.key_of(overlay.pages[page_id])) or NO_SIBLINGS
 
 
 def count_sibling(overlay: Overlay, i: int) -> None:
     """Counts a page of the batch under its naming, if it posts keys."""
-    pages = overlay.pages
-    if not overlay.counts_siblings or not overlay.keys(pages.page_ids[i]):
+    page_id = overlay.pages.page_ids[i]
+    if not overlay.counts_siblings or not overlay.keys(page_id):
         return
-    key, traits = pages.naming_keys[i], Traits(*pages.counted[i])
+    header = overlay.pages[page_id]
+    key = naming_rows.key_of(header)
     row = overlay.namings.get(key)
     if row is None:
-        overlay.namings.put(key, NO_SIBLINGS.with_one(traits))
+        overlay.namings.put(key, NO_SIBLINGS.with_one(header))
     elif not row.full:
-        overlay.namings.put(key, row.with_one(traits))
+        overlay.namings.put(key, row.with_one(header))
