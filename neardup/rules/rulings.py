@@ -17,7 +17,6 @@ import numpy as np
 from neardup.decider import RULE_NAMES, Decider
 from neardup.kernels.same_page import same_page
 from neardup.pairs.pair import Pair
-from neardup.pairs.scoring import RECORD_AT
 from neardup.rules import learned, papers, sites, tape, verified
 from neardup.rules.base import Decides, Refusal, Rule, Ruling, rule_kernel, ruling_of
 from neardup.rules.records import (
@@ -35,7 +34,6 @@ from neardup.rules.records import (
 from neardup.rules.siblings import NO_SIBLINGS, Siblings
 from neardup.signals.of_sketches import online_model
 from neardup.sketch.header import Header
-from neardup.sketch.layout import HEADER
 
 _RULES: tuple[Rule, ...] = (
     papers.SHINGLING,
@@ -208,9 +206,3 @@ def rule_on(decider: Decider, header: Header, other: Header, pair: Pair, sibling
     numbers = np.array([pair], np.float64)
     names = (header.site_name, [other.site_name]) if decider.sites else None
     return ruling_of(rule_of(decider).rulings(numbers, decider, siblings, names)[0])
-
-
-def are_one_page(decider: Decider, header: Header, other: Header) -> bool:
-    """Whether the decider's rule takes two pages with equal digests for one page."""
-    records = np.frombuffer(header.record + other.record, np.uint8)
-    return bool(one_page(tables_of(decider), records, 0, len(header.record), RECORD_AT, HEADER.itemsize))

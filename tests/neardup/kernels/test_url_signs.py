@@ -9,10 +9,12 @@ import pytest
 from neardup.decider import Decider
 from neardup.kernels.url_signs import same_signs
 from neardup.page import Page
+from neardup.pairs.scoring import RECORD_AT
 from neardup.rules.records import alnum_bits
-from neardup.rules.rulings import are_one_page
+from neardup.rules.rulings import one_page, tables_of
 from neardup.scheme import Scheme
 from neardup.sketch.header import Header
+from neardup.sketch.layout import HEADER
 from neardup.sketch.make_sketches import sketch_pages
 from tests.oracle import rulings
 from tests.whole import count
@@ -63,10 +65,11 @@ def test_one_page_of_records(rule: str) -> None:
     pages += [Page(f"http://{url}", b"\x00\x01", "image/png") for url in urls[:2]]
     headers = list(map(Header, sketch_pages(pages, scheme)))
     decider = replace(Decider(scheme.digest), rule=rule)
-    found = set()
+    tables, found = tables_of(decider), set()
     for header in headers:
         for other in headers:
-            one = are_one_page(decider, header, other)
+            records = np.frombuffer(header.record + other.record, np.uint8)
+            one = bool(one_page(tables, records, 0, len(header.record), RECORD_AT, HEADER.itemsize))
             assert one == rulings.one_page(header, other, decider), (header.url, other.url)
             found.add(one)
     assert found == ({True, False} if rule == "verified" else {True})
