@@ -15,6 +15,7 @@ import numpy as np
 
 from neardup.decider import Decider
 from neardup.errors import CorruptRecord
+from neardup.matching.batch_verdicts import BatchVerdicts
 from neardup.sketch.layout import HEADER
 from neardup.verdict import Verdict
 from streams.errors import PositionLost, WrongUsage
@@ -70,7 +71,7 @@ def replayed(
     matcher: Matcher,
     stretch: Stretch,
     progress: Callable[[int], None] = lambda offset: None,
-) -> Iterator[list[Verdict]]:
+) -> Iterator[BatchVerdicts]:
     """Yields the verdicts of the stretch in the log's order, in batches.
 
     messages: messages of the log, from `matcher.next_offset` on. The call writes the matcher's store.
@@ -82,7 +83,7 @@ def replayed(
         raise PositionLost(f"the store is at offset {matcher.next_offset}, past the stretch's start, {stretch.start}")
     for prepared in follow(batched(_through(messages, matcher.log_time, stretch)), matcher):
         if prepared is not None and prepared.verdicts:
-            yield list(prepared.verdicts)
+            yield prepared.verdicts
         progress(matcher.next_offset)
 
 
@@ -195,8 +196,7 @@ def replay_scan(
     with temporary_index() as store:
         matcher = Matcher(store, first)
         for verdicts in replayed(state.log.read(0), matcher, stretch, lambda offset: progress(offset, end)):
-            for verdict in verdicts:
-                line = verdict.to_json()
+            for verdict, line in zip(verdicts, verdicts.lines(), strict=True):
                 out.write(line + b"\n")
                 done.verdicts += 1
                 if decider is not None:

@@ -12,9 +12,9 @@ from neardup.decider import Decider
 from neardup.errors import BadInput
 from neardup.index.memory import MemoryStore
 from neardup.limits import PLACE_BITS
+from neardup.matching.batch_verdicts import BatchVerdicts
 from neardup.scheme import Scheme
 from neardup.sketch.header import Header
-from neardup.verdict import Verdict
 from streams.errors import PositionLost
 from streams.formats.message import NewDecider, decode_message, encode_control
 from streams.pipeline.matcher import Matcher
@@ -168,5 +168,5 @@ def test_present_lets_no_verdict_behind_a_newer_one_of_its_url(tmp_path: Path) -
         assert lost != 1.0 or topic == whole
 
 
-def replayed_of(state: ScanDirectory) -> list[list[Verdict]]:
+def replayed_of(state: ScanDirectory) -> list[BatchVerdicts]:
     return list(replayed(state.log.read(0), Matcher(MemoryStore(), state.first_decider), Stretch()))
