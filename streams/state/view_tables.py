@@ -126,11 +126,14 @@ def folder_for(directory: Path, held: ExitStack) -> Path:
     return Path(held.enter_context(tempfile.TemporaryDirectory(prefix="neardup-views-"))) / VIEWS
 
 
-def open_build(folder: Path, of: BuiltOf) -> tuple[TablesBuild, BuiltTo]:
-    """Open tables to build them further, empty ones unless they are of the same. Raises StateError."""
+def open_build(folder: Path, of: BuiltOf, end: int) -> tuple[TablesBuild, BuiltTo]:
+    """Open tables to build them further: empty ones if they are of others, or have verdicts from `end` on.
+
+    Raises StateError.
+    """
     build = _opened(folder)
     built = build.built()
-    if built is None or built.of != of:
+    if built is None or built.of != of or built.end > end:
         build.close()
         with state_errors("delete", folder):
             shutil.rmtree(folder)

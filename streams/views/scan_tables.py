@@ -7,6 +7,8 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from neardup.errors import StateError
+from streams.state.directory import VIEWS
 from streams.state.scan_reader import ScanReader
 from streams.state.view_tables import (
     BuiltOf,
@@ -32,7 +34,7 @@ Progress = Callable[[int, int, int], None]
 def tables_of(directory: Path, state: ScanReader, held: ExitStack, progress: Progress) -> ViewTables:
     """Open the tables of a scan until `held` is closed, and build what they lack first.
 
-    Raises StateError: another process builds them, or they cannot be written. Raises CorruptRecord.
+    Raises StateError: another process builds or changes them, or they cannot be written. Raises CorruptRecord.
     """
     of = BuiltOf(
         rows_version=ROWS_VERSION,
@@ -40,10 +42,11 @@ def tables_of(directory: Path, state: ScanReader, held: ExitStack, progress: Pro
         decider=state.decider.digest,
         takedown=state.last_takedown(),
     )
-    end, folder = state.verdict_frames.end(), folder_for(directory, held)
-    tables = built_tables(folder, of, end, held)
+    end = state.verdict_frames.end()
+    tables = built_tables(directory / VIEWS, of, end, held)
     if tables is None:
-        build, built = open_build(folder, of)
+        folder = folder_for(directory, held)
+        build, built = open_build(folder, of, end)
         # A batch has many objects and no cycles: looking for these took half of a build's time.
         collected = gc.isenabled()
         gc.disable()
@@ -54,7 +57,8 @@ def tables_of(directory: Path, state: ScanReader, held: ExitStack, progress: Pro
                 gc.enable()
             build.close()
         tables = built_tables(folder, of, end, held)
-        assert tables is not None, "they were built to this end"
+        if tables is None:
+            raise StateError(f"{folder}: another process changed the tables of the views meanwhile: start again")
     return tables
 
 

@@ -94,6 +94,30 @@ def test_tables_of_other_rows_or_of_another_scan_are_built_anew(scanned: Shell, 
     assert opened()[1] == 40
 
 
+def test_tables_of_a_scan_that_was_put_back_are_built_anew(scanned: Shell) -> None:
+    shutil.copytree(STATE, "copy")
+    scan(scanned, "two", 12)
+    assert opened()[1] == 52
+    shutil.move(STATE / "views", "copy/views")
+    source, applied = opened(Path("copy"))
+    assert applied == 40
+    assert facts_of(source)[0]["verdicts"] == 40
+
+
+def test_tables_that_another_process_changes_meanwhile_are_an_error(scanned: Shell, monkeypatch: Any) -> None:
+    opened()
+    scan(scanned, "two", 12)
+    close = view_tables.TablesBuild.close
+
+    def closed(build: view_tables.TablesBuild) -> None:
+        close(build)
+        shutil.rmtree(STATE / "views")
+
+    monkeypatch.setattr(view_tables.TablesBuild, "close", closed)
+    with pytest.raises(StateError, match="another process changed the tables of the views meanwhile: start again"):
+        opened()
+
+
 def test_two_servers_read_the_same_tables_and_one_builds_them(scanned: Shell) -> None:
     first, second = opened()[0], opened()[0]
     assert facts_of(first) == facts_of(second)
@@ -113,6 +137,12 @@ def test_a_scan_that_cannot_be_written_is_shown_all_the_same(scanned: Shell, mon
     assert applied == 40
     assert not (STATE / "views").exists()
     assert facts_of(source)[0]["verdicts"] == 40
+
+
+def test_tables_of_a_scan_that_cannot_be_written_are_used(scanned: Shell, monkeypatch: Any) -> None:
+    opened()
+    monkeypatch.setattr(view_tables.os, "access", lambda *_: False)
+    assert opened()[1] == 0
 
 
 def test_a_takedown_deletes_the_rows_that_may_name_the_page(scanned: Shell) -> None:
