@@ -20,7 +20,6 @@ A cursor is the end of a key, behind the name of its list. It stays valid when v
 from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from heapq import merge
-from itertools import islice
 from typing import Any, NamedTuple, Protocol
 
 import orjson
@@ -132,15 +131,3 @@ def joined(parts: Iterable[Sequence[Entry]], limit: int, back: bool) -> list[Ent
         if len(out) == limit:
             break
     return out
-
-
-def in_memory(held: Iterable[tuple[str, Row]]) -> Callable[[bytes, bool], Iterable[tuple[bytes, bytes]]]:
-    """Return `rows` of `read` over entries in memory."""
-    pairs = sorted((key.encode("utf-8", "replace"), orjson.dumps(row)) for key, row in held)
-
-    def rows(start: bytes, back: bool) -> Iterable[tuple[bytes, bytes]]:
-        if back:
-            return (pair for pair in reversed(pairs) if pair[0] <= start)
-        return islice((pair for pair in pairs if pair[0] >= start), None)
-
-    return rows

@@ -63,19 +63,6 @@ class Rows(Protocol):
     def put(self, table: str, key: str, row: Row) -> None: ...
 
 
-class MemoryRows:
-    """Rows in memory, for tests."""
-
-    def __init__(self) -> None:
-        self.tables: dict[str, dict[str, Row]] = {table: {} for table in TABLES}
-
-    def get(self, table: str, key: str) -> Row | None:
-        return self.tables[table].get(key)
-
-    def put(self, table: str, key: str, row: Row) -> None:
-        self.tables[table][key] = row
-
-
 def apply(verdict: Verdict, rows: Rows, emitted_ms: int = 0, closeness: Closeness = lambda verdict: None) -> None:
     """Apply one verdict to all rows that it concerns. Raises KeyError, TypeError, ValueError if it is not a verdict.
 

@@ -2,7 +2,7 @@
 
 import random
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import orjson
@@ -12,12 +12,12 @@ from neardup.errors import BadInput
 from neardup.page import Page
 from neardup.verdict import Coordinates
 from streams.views.audited_pairs import Audits, NoAudits
-from streams.views.entries import Entry, in_memory, read
+from streams.views.entries import Entry, read
 from streams.views.health import of_stream
 from streams.views.lists import Row, closeness_to
 from streams.views.search import search_rows
 from streams.views.source import Origin
-from streams.views.view_rows import MemoryRows, apply
+from streams.views.view_rows import TABLES, apply
 
 DECIDER = Decider(scheme="5" * 32)
 #: Two days ago: a broker would take away what is old, and refuse what is of the future.
@@ -38,6 +38,31 @@ class Nowhere:
 
     def send_again(self, coordinates: Coordinates) -> None:
         raise BadInput("no pages here")
+
+
+class MemoryRows:
+    """`view_rows.Rows` in memory."""
+
+    def __init__(self) -> None:
+        self.tables: dict[str, dict[str, Row]] = {table: {} for table in TABLES}
+
+    def get(self, table: str, key: str) -> Row | None:
+        return self.tables[table].get(key)
+
+    def put(self, table: str, key: str, row: Row) -> None:
+        self.tables[table][key] = row
+
+
+def in_memory(held: Iterable[tuple[str, Row]]) -> Callable[[bytes, bool], Iterator[tuple[bytes, bytes]]]:
+    """`rows` of `entries.read`, over entries in memory."""
+    pairs = sorted((key.encode("utf-8", "replace"), orjson.dumps(row)) for key, row in held)
+
+    def rows(start: bytes, back: bool) -> Iterator[tuple[bytes, bytes]]:
+        if back:
+            return (pair for pair in reversed(pairs) if pair[0] <= start)
+        return (pair for pair in pairs if pair[0] >= start)
+
+    return rows
 
 
 class Held:

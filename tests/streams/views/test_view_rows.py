@@ -12,12 +12,20 @@ import pytest
 from neardup.report.evidence_sentences import reason_kind
 from streams.views import counts, entries, lists, url_pages, view_rows
 from streams.views.audited_pairs import Audits, NoAudits
-from streams.views.entries import Entry, in_memory, read
+from streams.views.entries import Entry, read
 from streams.views.entries import joined as entries_joined
 from streams.views.lists import Row
 from streams.views.search import joined, search_rows
-from streams.views.view_rows import EVERYTHING, HOUR_MS, MemoryRows, apply
-from tests.streams.views.random_verdicts import CLOSENESS, DECIDER, emitted_at, random_verdicts, stored
+from streams.views.view_rows import EVERYTHING, HOUR_MS, apply
+from tests.streams.views.random_verdicts import (
+    CLOSENESS,
+    DECIDER,
+    MemoryRows,
+    emitted_at,
+    in_memory,
+    random_verdicts,
+    stored,
+)
 
 PARTITIONS = 3
 

@@ -14,8 +14,8 @@ from faust.types import TP
 
 from streams.views.changelogs import Changelogs, last_of
 from streams.views.entries import CLUSTERS
-from streams.views.view_rows import TABLES, MemoryRows, apply
-from tests.streams.views.random_verdicts import CLOSENESS, emitted_at, random_verdicts
+from streams.views.view_rows import TABLES, apply
+from tests.streams.views.random_verdicts import CLOSENESS, MemoryRows, emitted_at, random_verdicts
 
 
 def test_every_row_says_which_verdict_it_is_of() -> None:
