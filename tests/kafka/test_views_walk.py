@@ -224,7 +224,7 @@ def a_pair_is_labelled(walk: Walk, labels: Path) -> None:
 
 
 def a_rejected_page_is_sent_again(walk: Walk, worker: Worker) -> None:
-    walk.go("").follow("Rejected", "Rejected pages").follow(f"1: {REASON}", f"Newest pages: {REASON}")
+    walk.go("").follow("Rejected", "Rejected pages").follow(f"1: {REASON}", REASON)
     walk.page.get_by_role("button", name=f"Send {REJECTED} again").click()
     walk.sees("sent again").look()
     path = f"/url.json?url={quote(REJECTED)}"

@@ -235,6 +235,21 @@ def test_a_long_url_leads_to_its_page_and_breaks_no_other_cell(browser: Any) -> 
         server.close()
 
 
+def test_rejected_pages_show_a_reason_only_if_it_has_details_of_a_page() -> None:
+    rejected = {**BASE, "verdict": "rejected", "url": "https://a.example/1"}
+    made = [{**rejected, "page_id": n, "reason": f"charset: {n}"} for n in (30, 31)]
+    made += [{**rejected, "page_id": 32, "reason": "HTTP status 500"}]
+    server = Server(Held(made))
+    try:
+        of = "/rejects?reason="
+        plain, detailed = (server.get(of + quote(each))[2] for each in ("HTTP status 500", "charset"))
+        assert 'class="wide">reason<' not in plain
+        assert 'class="wide">reason<' in detailed
+        assert "charset: 31" in detailed
+    finally:
+        server.close()
+
+
 @pytest.mark.whole
 def test_a_person_searches_and_chooses_a_range(browser: Any) -> None:
     server = Server(Held(random_verdicts(300)))
