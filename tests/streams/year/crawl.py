@@ -16,6 +16,8 @@ SITES = 40
 WORDS = [
     f"{first}{second}" for first in ("al", "be", "co", "du", "em") for second in ("ba", "lor", "min", "tas", "vek")
 ]
+#: 1 January 2026 in ms: times near 1970 are no fetch times.
+BEGIN_MS = 20_454 * DAY_MS
 #: Pages that the crawler remembers, as days of its work: it visits others no more.
 _REMEMBERED_DAYS = 15
 
@@ -57,7 +59,7 @@ class Crawl:
 
     def day(self, day: int) -> Iterator[Fetch]:
         for number in range(self._a_day):
-            fetch = self._next(day * DAY_MS + number * DAY_MS // self._a_day)
+            fetch = self._next(BEGIN_MS + day * DAY_MS + number * DAY_MS // self._a_day)
             if fetch.text:
                 self._lately.append(fetch)
             yield fetch

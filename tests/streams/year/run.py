@@ -13,7 +13,7 @@ from neardup.limits import DAY_MS
 from neardup.scheme import Scheme
 from neardup.sketch.takedown_hashes import Takedown, of_prefix, of_site, of_url
 from tests.streams.scripted import ManualClock
-from tests.streams.year.crawl import Crawl
+from tests.streams.year.crawl import BEGIN_MS, Crawl
 from tests.streams.year.generation import EXPIRY_DAYS, Generation, Placed
 
 DAYS = 365
@@ -67,7 +67,7 @@ class Year:
         return Generation(self._folder / f"generation{self._generations}", scheme)
 
     def _day(self, day: int) -> None:
-        self._clock.ms = (day + 1) * DAY_MS
+        self._clock.ms = BEGIN_MS + (day + 1) * DAY_MS
         today = [(self.fetches + number, fetch) for number, fetch in enumerate(self._crawl.day(day))]
         self.fetches += len(today)
         self._history.append(today)
