@@ -64,7 +64,8 @@ def follow(
         flush: makes the index durable when it is due. It is called in each round, with the number of messages.
 
     Yields:
-        What was folded in a round, after it was written; None for a round without messages.
+        What was folded in a round, after it was written; None for a round without messages. It holds all rows of the
+        batch, tens of MB: a driver of large batches drops it before the next round.
 
     Raises:
         NeardupError: the errors of `Matcher.prepare`, and those of the ports.
@@ -83,7 +84,7 @@ def follow(
             # Step 5. Flush the index, if it is due.
             flush(len(messages))
             yield prepared
-            prepared = None  # it holds all rows of the batch: not while the next one is polled and folded
+            prepared = None
 
 
 def _parts(messages: Sequence[tuple[int, bytes]]) -> Iterator[Sequence[tuple[int, bytes]]]:

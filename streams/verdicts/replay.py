@@ -84,6 +84,7 @@ def replayed(
     for prepared in follow(batched(_through(messages, matcher.log_time, stretch)), matcher):
         if prepared is not None and prepared.verdicts:
             yield prepared.verdicts
+        del prepared  # it holds all rows of the batch: not while the next one is folded
         progress(matcher.next_offset)
 
 
