@@ -65,7 +65,7 @@ class MatcherLog:
             if self.silent and (behind or (not found and self._log.position() >= self.committed)):
                 self.committed = self._matcher.next_offset  # the offsets up to there hold no message
             if behind or not before:
-                yield Batch(behind, emit=not self.silent)
+                yield Batch(behind)
 
     def _poll(self) -> Sequence[tuple[int, bytes]]:
         with self._metrics.step("match", "poll"):
