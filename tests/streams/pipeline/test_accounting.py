@@ -157,6 +157,8 @@ def test_messages_end_by_pages_and_by_bytes_and_account_for_all() -> None:
 
     assert [len(each.records) for each in by_pages] == [4, 4, 2]
     assert [len(each.records) for each in by_bytes] == [2] * 5
+    full = pack(bytes(16), ranges, places, held, bytes_max=1200)
+    assert [len(decode_message(data, 0).records) for data in full] == [3, 3, 3, 1], "a message may have all its bytes"
     assert [each.ranges for each in none] == [tuple(ranges)]
     for cut in (by_pages, by_bytes):
         for partition, (start, stop) in enumerate([(5, 30), (6, 40)]):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from streams.errors import Fenced
+from streams.errors import BrokerError, Fenced, Unsettled
 from streams.roles.match_ports import COMMIT_AGAIN_SECONDS
 from tests.streams.scripted import Transactions
 from tests.streams.simulation.ledger import cheap
@@ -39,4 +39,19 @@ def test_one_that_was_fenced_meanwhile_ends(world: World) -> None:
     Transactions(world.broker, world.names.sketches, world.names.verdicts, world.settings.group_of("match")).init()
     world.steady_s += COMMIT_AGAIN_SECONDS
     with pytest.raises(Fenced):
+        world.matcher.round()
+
+
+def test_one_whose_round_has_failed_folds_no_more(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its transaction may be committed, and the index lacks the messages."""
+    assert world.matcher is not None
+
+    def away() -> None:
+        raise BrokerError("Kafka is away")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(world.matcher._log, "_poll", away)
+        with pytest.raises(BrokerError, match="is away"):
+            world.matcher.round()
+    with pytest.raises(Unsettled, match="an earlier round has failed"):
         world.matcher.round()

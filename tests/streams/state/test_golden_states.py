@@ -79,13 +79,16 @@ def test_a_directory_of_before_is_read(golden: tuple[Path, dict[str, object]]) -
 
 
 @pytest.mark.slow
-def test_its_log_is_folded_again_to_the_same_index(golden: tuple[Path, dict[str, object]]) -> None:
+def test_its_log_is_folded_again_to_the_same_verdicts_and_index(golden: tuple[Path, dict[str, object]]) -> None:
     """The rules of its version are still in this program, as is the scheme that its sketches were made by."""
     path, wanted = golden
     with ScanDirectory.open(path) as state:
         before = [list(state.store.scan(family)) for family in Family if family is not Family.META]
-    shutil.rmtree(path / "index")
+        frames = list(state.verdict_frames.read())
+    for name in ("index", "verdicts"):
+        shutil.rmtree(path / name)
     with ScanDirectory.open(path) as state:
+        assert list(state.verdict_frames.read()) == frames
         assert [list(state.store.scan(family)) for family in Family if family is not Family.META] == before
         assert json.loads(json.dumps(states.content(state))) == wanted
 
