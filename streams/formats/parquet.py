@@ -151,14 +151,18 @@ def _watched(database: duckdb.DuckDBPyConnection, sql: str, progress: Callable[[
     """Returns the rows of a query that takes long. progress: as for `copy_rows`; it may raise, which ends the query."""
     database.execute("SET enable_progress_bar = true")
     database.execute("SET enable_progress_bar_print = false")
-    progress(0.0)
+    share = 0.0
+    progress(share)
     with ThreadPoolExecutor(1) as pool:
         running = pool.submit(lambda: database.execute(sql).fetchall())
         try:
             while wait([running], _PROGRESS_S).not_done:
-                progress(max(0.0, database.query_progress()) / 100)  # -1 at first
+                share = max(share, database.query_progress() / 100)  # below 0 at first and at the end
+                progress(share)
         except BaseException:
-            database.interrupt()
+            while not running.done():
+                database.interrupt()  # before the query has begun it has no effect
+                wait([running], _PROGRESS_S)
             raise
     rows = running.result()
     progress(1.0)

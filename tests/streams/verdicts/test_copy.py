@@ -11,6 +11,7 @@ import pytest
 from fastwarc.warc import ArchiveIterator, WarcRecordType
 
 from streams.files.jsonl_and_parquet import Lines
+from streams.formats import parquet
 from streams.scan.scan import scan
 from streams.state.scan_directory import ScanDirectory
 from streams.verdicts.copying import copy_command
@@ -86,7 +87,8 @@ def test_copy_of_lines_does_not_parse_them(tmp_path: Path, monkeypatch: pytest.M
     assert all(0 < read <= total == source.stat().st_size for read, total in phases), "progress counts bytes"
 
 
-def test_copy_of_parquet_reports_progress_and_ends_with_it(tmp_path: Path) -> None:
+def test_copy_of_parquet_reports_progress_and_ends_with_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(parquet, "_PROGRESS_S", 0.0)  # it reports all the time
     source, out = tmp_path / "a.parquet", tmp_path / "kept.parquet"
     lines = write_json_lines(tmp_path / "a.jsonl", crawl())
     duckdb.sql(f"COPY (SELECT url, body FROM '{lines}') TO '{source}' (FORMAT parquet)")
@@ -112,6 +114,19 @@ def test_copy_of_parquet_reports_progress_and_ends_with_it(tmp_path: Path) -> No
         with pytest.raises(KeyboardInterrupt):
             copy_command(state, out, progress=stop)
     assert out.read_bytes() == before
+
+
+def test_query_whose_progress_raises_is_interrupted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The query alone would take hours. An interrupt may come before it has begun."""
+    monkeypatch.setattr(parquet, "_PROGRESS_S", 0.001)
+    reports = iter([0.0])
+
+    def report(share: float) -> None:
+        if next(reports, None) is None:
+            raise KeyboardInterrupt
+
+    with parquet._opened() as database, pytest.raises(KeyboardInterrupt):
+        parquet._watched(database, "SELECT sum(xor(a.range, b.range)) FROM range(1000000000) a, range(1000000) b", report)
 
 
 def test_pages_of_all_kinds_go_into_lines(shell: Shell) -> None:
