@@ -1,4 +1,4 @@
-"""Batches that a matcher and a standby poll from the sketch log, around the offset up to which verdicts are committed."""
+"""Batches of the sketch log that a matcher and a standby poll, around the offset up to which verdicts are committed."""
 
 from types import SimpleNamespace
 from typing import Any

@@ -125,8 +125,9 @@ def test_query_whose_progress_raises_is_interrupted(monkeypatch: pytest.MonkeyPa
         if next(reports, None) is None:
             raise KeyboardInterrupt
 
+    sql = "SELECT sum(xor(a.range, b.range)) FROM range(1000000000) a, range(1000000) b"
     with parquet._opened() as database, pytest.raises(KeyboardInterrupt):
-        parquet._watched(database, "SELECT sum(xor(a.range, b.range)) FROM range(1000000000) a, range(1000000) b", report)
+        parquet._watched(database, sql, report)
 
 
 def test_pages_of_all_kinds_go_into_lines(shell: Shell) -> None:
