@@ -70,7 +70,7 @@ class Evidence(Struct, gc=False):
 
 
 class VerdictFields(Struct, gc=False):
-    """The fields of a verdict that tables have. To decode them takes an eighth of the time of the whole JSON object."""
+    """The fields of a verdict that tables have. To decode them takes half the time of the whole JSON object."""
 
     verdict: str
     page_id: int
