@@ -21,7 +21,6 @@ numeric dates have exactly one.
 import numpy as np
 
 from neardup.kernels import lean_kernel
-from neardup.kernels.bits import trailing_zeros, word_at
 from neardup.kernels.form_words import (
     AGO,
     BEFORE,
@@ -38,7 +37,7 @@ from neardup.kernels.form_words import (
     kind_of_word,
 )
 from neardup.kernels.mix import mix
-from neardup.kernels.points import ALL_DIGITS, ANY_DIGIT, IN_FORM, OF_OWN_URL, RELATIVE, TERM
+from neardup.kernels.points import ALL_DIGITS, ANY_DIGIT, IN_FORM, OF_OWN_URL, RELATIVE, TERM, next_flagged
 
 U64, U32, U8 = np.uint64, np.uint32, np.uint8
 _ALL, _ANY, _IN_FORM, _RELATIVE, _TERM = (U8(flag) for flag in (ALL_DIGITS, ANY_DIGIT, IN_FORM, RELATIVE, TERM))
@@ -48,9 +47,6 @@ _BETWEEN_MAX, _SIGNS_MAX = 64, 2
 #: Least digits of an id; pairs of figure and unit in a relative time; figures of a number with separators.
 _ID_BYTES_MIN, _UNITS_MAX, _PIECES_MAX = 8, 3, 4
 _OWN, _EITHER, _OTHERS = U8(OF_OWN_URL), U8(IN_FORM | OF_OWN_URL), U8(ANY_DIGIT | IN_FORM | OF_OWN_URL)
-_EIGHT_FIGURES, _EIGHT_OTHERS = (
-    U64(0x0101010101010101 * flag) for flag in (ANY_DIGIT, ANY_DIGIT | IN_FORM | OF_OWN_URL)
-)
 
 
 @lean_kernel
@@ -60,19 +56,11 @@ def mark_forms(text, n, flags, span_start, span_end):
     The arguments are those of `neardup.kernels.tokens.tokenise` after the call; n: number of tokens.
     """
     tokens = (text, np.int64(n), flags, span_start, span_end)
-    i = np.int64(0)
+    i = next_flagged(flags, np.int64(0), n, _ANY)
     while i < n:
-        if i + 8 <= flags.size:
-            figures = word_at(flags, i) & _EIGHT_FIGURES
-            if figures == U64(0):
-                i += 8
-                continue
-            i += trailing_zeros(figures) >> np.int64(3)
-            if i >= n:
-                return
-        if flags[i] & _ANY and not flags[i] & (_IN_FORM | _RELATIVE | _TERM):
+        if not flags[i] & (_IN_FORM | _RELATIVE | _TERM):
             _mark(tokens, i)
-        i += 1
+        i = next_flagged(flags, i + 1, n, _ANY)
 
 
 @lean_kernel
@@ -89,22 +77,14 @@ def values_and_words(fp, flags, n, distinct, counts, many):
     for j in range(U64(many)):
         words += distinct[j] * U64(counts[j])
     values = U64(0)
-    i = np.int64(0)
+    i = next_flagged(flags, np.int64(0), n, _OTHERS)
     while i < n:
-        if i + 8 <= flags.size:
-            others = word_at(flags, i) & _EIGHT_OTHERS
-            if others == U64(0):
-                i += 8
-                continue
-            i += trailing_zeros(others) >> np.int64(3)
-            if i >= n:
-                break
         flag = flags[i]
-        if flag & _OTHERS and not flag & _RELATIVE and (flag & _OWN or not flag & _TERM):
+        if not flag & _RELATIVE and (flag & _OWN or not flag & _TERM):
             words -= fp[i]
             if not flag & _EITHER:
                 values = mix(values ^ fp[i])
-        i += 1
+        i = next_flagged(flags, i + 1, n, _OTHERS)
     return values, mix(words)
 
 

@@ -3,6 +3,7 @@
 import numpy as np
 
 from neardup.kernels import lean_kernel
+from neardup.kernels.bits import trailing_zeros, word_at
 from neardup.kernels.composition import compose, has_mark, may_join
 from neardup.kernels.unicode_points import (
     CLASS_MASK,
@@ -24,6 +25,8 @@ from neardup.kernels.unicode_points import (
 #: Flags of a token. The last three are set by `neardup.kernels.forms` and `neardup.kernels.own_url`.
 IN_TITLE, IN_LINK, ALL_DIGITS, ANY_DIGIT, TERM, IN_FORM, RELATIVE, OF_OWN_URL = 1, 2, 4, 8, 16, 32, 64, 128
 
+U64, U8 = np.uint64, np.uint8
+_EIGHT = U64(0x0101010101010101)
 _SPACE = 0x20
 _REPLACEMENT = 0xFFFD
 
@@ -38,6 +41,20 @@ def emit(start, end, tag, ordinal, n, flags, block, span_start, span_end):
     span_start[n] = start
     span_end[n] = end
     return n + 1
+
+
+@lean_kernel
+def next_flagged(flags, i, n, wanted):
+    """The first of tokens i to n - 1 that has one of the flags `wanted` (uint8); n if none has."""
+    eight = _EIGHT * U64(wanted)
+    while i < n and i + 8 <= flags.size:
+        found = word_at(flags, i) & eight
+        if found != U64(0):
+            return min(i + (trailing_zeros(found) >> np.int64(3)), n)
+        i += 8
+    while i < n and flags[i] & wanted == U8(0):
+        i += 1
+    return min(i, n)
 
 
 @lean_kernel

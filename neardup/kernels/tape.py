@@ -9,8 +9,7 @@ and the top 7 bits of g as bits 1 to 7. The top two bits are 00 for tokens with 
 import numpy as np
 
 from neardup.kernels import lean_kernel
-from neardup.kernels.bits import trailing_zeros, word_at
-from neardup.kernels.points import RELATIVE
+from neardup.kernels.points import RELATIVE, next_flagged
 
 U64 = np.uint64
 U32 = np.uint32
@@ -18,7 +17,7 @@ U8 = np.uint8
 #: Number of levels: the low zero bits that a 64-bit word can have so that a byte still follows them.
 LEVELS = 64
 _ZERO, _ONE = U64(0), U64(1)
-_RELATIVE = U64(RELATIVE * 0x0101010101010101)
+_RELATIVE = U8(RELATIVE)
 #: Tokens that `write` reads between two checks whether the tape is complete.
 _AT_ONCE = U64(256)
 
@@ -34,22 +33,13 @@ def leave_out(flags, n, ids, mixed, counts, many, places):
     """
     mixed[many], counts[many] = _ZERO, U32(0)
     changed = np.int64(0)
-    i = np.int64(0)
+    i = next_flagged(flags, np.int64(0), n, _RELATIVE)
     while i < n:
-        if i + 8 <= flags.size:
-            marks = word_at(flags, i) & _RELATIVE
-            if marks == _ZERO:
-                i += 8
-                continue
-            i += trailing_zeros(marks) >> np.int64(3)
-            if i >= n:
-                break
-        if flags[i] & U8(RELATIVE):
-            counts[ids[i]] -= U32(1)
-            places[2 * changed], places[2 * changed + 1] = U32(i), ids[i]
-            ids[i] = U32(many)
-            changed += 1
-        i += 1
+        counts[ids[i]] -= U32(1)
+        places[2 * changed], places[2 * changed + 1] = U32(i), ids[i]
+        ids[i] = U32(many)
+        changed += 1
+        i = next_flagged(flags, i + 1, n, _RELATIVE)
     return changed
 
 
