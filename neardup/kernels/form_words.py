@@ -71,7 +71,7 @@ def _table() -> tuple[np.ndarray, np.ndarray]:
     for kind, words in _WORDS.items():
         for word in words.split():
             kinds[word] = kinds.get(word, 0) | kind
-    halves, bits = np.zeros((_SLOTS, 2), np.uint64), np.zeros(_SLOTS, np.int64)
+    halves, bits = np.zeros((_SLOTS, 2), np.uint64), np.zeros(_SLOTS, np.int16)
     for word, kind in kinds.items():
         low, high = _halves(word)
         slot = ((low ^ high * 3) * _MULTIPLIER & 0xFFFFFFFFFFFFFFFF) >> 54
@@ -86,13 +86,16 @@ _HALVES, _BITS = _table()
 
 @lean_kernel
 def eight_bytes(text, start, end):
-    """text[start:end] as a little-endian word, of its first eight bytes; whatever follows counts as zeros."""
-    length = end - start
+    """text[start:end] as a little-endian word, of its first eight bytes; whatever follows counts as zeros.
+
+    start < end.
+    """
+    length = min(end - start, 8)
     if start + 8 <= text.size:
-        word = word_at(text, start)
-        return word if length >= 8 else word & ((U64(1) << U64(8 * max(length, 0))) - U64(1))
+        unread = U64(64 - 8 * length)
+        return word_at(text, start) << unread >> unread
     word = U64(0)
-    for i in range(min(length, 8)):
+    for i in range(length):
         word |= U64(text[start + i]) << U64(8 * i)
     return word
 
@@ -108,6 +111,6 @@ def kind_of_word(text, start, end):
     slot = ((low ^ (high * U64(3))) * U64(_MULTIPLIER)) >> U64(54)
     while _BITS[slot] != 0:
         if _HALVES[slot, 0] == low and _HALVES[slot, 1] == high:
-            return _BITS[slot]
+            return np.int64(_BITS[slot])
         slot = (slot + U64(1)) & U64(_SLOTS - 1)
     return np.int64(0)

@@ -20,7 +20,7 @@ numeric dates have exactly one.
 
 import numpy as np
 
-from neardup.kernels import lean_kernel
+from neardup.kernels import inlined_kernel, lean_kernel
 from neardup.kernels.form_words import (
     AGO,
     BEFORE,
@@ -88,20 +88,24 @@ def values_and_words(fp, flags, n, distinct, counts, many):
     return values, mix(words)
 
 
-@lean_kernel
+@inlined_kernel
 def _mark(tokens, i):
     """Mark the forms that begin at token i, which has a digit."""
     text, _, flags, span_start, span_end = tokens
     if flags[i] & _ALL:
         sign = _sign(tokens, i)
-        if sign != U8(0) and (_clock(tokens, i, sign) or _date(tokens, i, sign) or _uuid(tokens, i, sign)):
+        tight = sign >= _HYPHEN and sign <= _COLON  # one of - . / :
+        if tight and (_clock(tokens, i, sign) or _date(tokens, i, sign) or _uuid(tokens, i, sign)):
             return
         _in_words(tokens, i)
         return
+    start, end = np.int64(span_start[i]), np.int64(span_end[i])
+    if end - start < _ID_BYTES_MIN and text[start] > U8(57):
+        return  # i64: quick, because many pages have such tokens
     sign = _sign(tokens, i)
     if sign == _HYPHEN and _uuid(tokens, i, sign):
         return
-    if _is_id(text, np.int64(span_start[i]), np.int64(span_end[i])):
+    if _is_id(text, start, end):
         flags[i] |= _IN_FORM
         return
     if sign == _COLON and _is_day_and_hour(tokens, i) and _clock(tokens, i, sign):
@@ -281,12 +285,14 @@ def _kind(tokens, i):
 
 @lean_kernel
 def _kind_after(tokens, i):
-    return _kind(tokens, i + 1) if _are_near(tokens, i) else np.int64(0)
+    kind = _kind(tokens, i + 1)
+    return kind if kind != 0 and _are_near(tokens, i) else np.int64(0)
 
 
 @lean_kernel
 def _kind_before(tokens, i):
-    return _kind(tokens, i - 1) if _are_near(tokens, i - 1) else np.int64(0)
+    kind = _kind(tokens, i - 1)
+    return kind if kind != 0 and _are_near(tokens, i - 1) else np.int64(0)
 
 
 @lean_kernel
@@ -308,12 +314,14 @@ def _set(tokens, first, last, flag):
         flags[k] |= flag
 
 
-@lean_kernel
+@inlined_kernel
 def _in_words(tokens, i):
     """Mark the figure i, or the number that begins there, if a word beside it makes a form of it."""
     _, _, _, span_start, span_end = tokens
     last = _end_of_number(tokens, i)
     after, before = _kind_after(tokens, last), _kind_before(tokens, i)
+    if after | before == 0:
+        return
     if after & UNIT and _relative(tokens, i, last + 1, before):
         return
     if after & DAY and span_start[last + 1] != span_end[last]:
