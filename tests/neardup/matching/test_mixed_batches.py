@@ -2,6 +2,7 @@
 
 import random
 from collections import Counter
+from operator import eq
 
 import pytest
 from hypothesis import given, settings
@@ -54,6 +55,9 @@ def kinds_of_equal_verdicts(records, decider, sizes):
         found, expected = fold(batch, stores[0], decider), fold_in_python(batch, stores[1], decider)
         assert found.verdicts.lines() == expected.verdicts.lines()
         kinds += found.verdicts.kinds()
+        for family, changes in found.writes.items():
+            rows = {key: row for key, row in changes.items() if row is not None}
+            assert not any(map(eq, rows.values(), stores[0].get_many(family, [*rows]))), "a row as it was read"
         for store, outcome in zip(stores, (found, expected), strict=True):
             store.write(outcome.writes)
         assert contents_of(stores[0]) == contents_of(stores[1])
