@@ -461,7 +461,7 @@ def score_pair(buf, a, b, at, header, scratch, out):
     if decoded and not equal_bytes(buf, start_a, url_a, start_b, url_b):
         out[SAME_ADDRESS] = out[SAME_ADDRESS] or same_url(buf, start_a, start_a + url_a, start_b, start_b + url_b)
     out[SAME_HEADING] = _same_heading(buf, names_a, title_a, names_b, title_b)
-    out[TAPE_LEVEL] = max(np.int64(buf[a + at[_TAPE_LEVEL]]), np.int64(buf[b + at[_TAPE_LEVEL]]))
+    out[TAPE_LEVEL] = level
     out[OWN_URLS] = flags_a & flags_b & _OWN_URL != 0
     out[SAME_BUT_SESSIONS] = same_site and same_but_sessions(buf, start_a, start_a + url_a, start_b, start_b + url_b)
     out[SAME_CANONICAL] = _same_canonical(buf, start_a, a, start_b, b, at, decoded)
@@ -489,7 +489,10 @@ def score_pair(buf, a, b, at, header, scratch, out):
         )
     out[ARTICLE_TOKENS_A:SAME_OWNER] = 0
     out[SAME_OWNER] = same_site and same_owner(buf, start_a, start_a + url_a, start_b, start_b + url_b)
-    if not (same_site and same_host(buf, start_a, start_a + url_a, start_b, start_b + url_b)):
+    one_host = out[SAME_OWNER] != 0.0  # most pairs of one site: no second look at their URLs
+    if same_site and not one_host:
+        one_host = same_host(buf, start_a, start_a + url_a, start_b, start_b + url_b)
+    if not one_host:
         out[COMMON_NAMES], out[FEWEST_NAMES] = _common_names(buf, names_a, title_a, names_b, title_b)
         # last, because most pairs of two hosts have no word of a headline in common
         if out[COMMON_NAMES] > 0:

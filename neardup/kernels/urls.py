@@ -389,19 +389,22 @@ def _owner(text, start, end):
 
 
 @lean_kernel
+def _equal(text, a, a_end, b, b_end):
+    """Whether text[a:a_end] and text[b:b_end] are equal."""
+    if a_end - a != b_end - b:
+        return False
+    for i in range(a_end - a):  # noqa: SIM110  (numba has no generator expressions)
+        if text[a + i] != text[b + i]:
+            return False
+    return True
+
+
+@lean_kernel
 def same_owner(text, a, a_end, b, b_end):
     """Whether the URLs text[a:a_end], text[b:b_end] are of one owner: see `neardup.urls.owner_of`."""
     host_a, stop_a, user_a, last_a = _owner(text, a, a_end)
     host_b, stop_b, user_b, last_b = _owner(text, b, b_end)
-    if stop_a - host_a != stop_b - host_b or last_a - user_a != last_b - user_b:
-        return False
-    for i in range(stop_a - host_a):
-        if text[host_a + i] != text[host_b + i]:
-            return False
-    for i in range(last_a - user_a):  # noqa: SIM110  (numba has no generator expressions)
-        if text[user_a + i] != text[user_b + i]:
-            return False
-    return True
+    return _equal(text, host_a, stop_a, host_b, stop_b) and _equal(text, user_a, last_a, user_b, last_b)
 
 
 @lean_kernel
@@ -409,12 +412,7 @@ def same_host(text, a, a_end, b, b_end):
     """Whether the hosts of the URLs text[a:a_end], text[b:b_end] are equal without the label of a view."""
     host_a, stop_a, _, _ = _owner(text, a, a_end)
     host_b, stop_b, _, _ = _owner(text, b, b_end)
-    if stop_a - host_a != stop_b - host_b:
-        return False
-    for i in range(stop_a - host_a):  # noqa: SIM110  (numba has no generator expressions)
-        if text[host_a + i] != text[host_b + i]:
-            return False
-    return True
+    return _equal(text, host_a, stop_a, host_b, stop_b)
 
 
 @lean_kernel
