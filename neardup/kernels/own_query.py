@@ -6,9 +6,10 @@ Titles, headings and texts print what was searched for, and the query of the URL
 import numpy as np
 
 from neardup.kernels import lean_kernel
+from neardup.kernels.same_url import character
 
 U8 = np.uint8
-_QUESTION, _PERCENT, _PLUS, _SPACE = U8(0x3F), U8(0x25), U8(0x2B), U8(0x20)
+_QUESTION = U8(0x3F)
 #: Bytes of a query, and of the part of a title in which it differs, that are compared: a bound for hostile pages.
 _QUERY_MAX, _PART_MAX = 256, 64
 
@@ -28,15 +29,6 @@ def _is_word(c):
     """Whether the byte belongs to a word: letters and digits of ASCII, and all of other scripts."""
     low = _lower(c)
     return _is_digit(c) or (low >= U8(0x61) and low <= U8(0x7A)) or c >= U8(0x80)
-
-
-@lean_kernel
-def _hex(c):
-    """The value of a hex digit; -1 for another byte."""
-    if _is_digit(c):
-        return np.int64(c) - 48
-    low = np.int64(_lower(c)) - 87
-    return low if low >= 10 and low <= 15 else np.int64(-1)
 
 
 @lean_kernel
@@ -84,14 +76,8 @@ def _words(text, start, end):
 @lean_kernel
 def _decoded(text, at, end):
     """(byte, bytes that it takes) of the query text[at:end]: percent-decoded, in lower case of ASCII, a space for +."""
-    c = text[at]
-    if c == _PLUS:
-        return _SPACE, 1
-    if c == _PERCENT and at + 2 < end:
-        high, low = _hex(text[at + 1]), _hex(text[at + 2])
-        if high >= 0 and low >= 0:
-            return _lower(U8(16 * high + low)), 3
-    return _lower(c), 1
+    decoded, behind = character(text, at, end, True)
+    return _lower(U8(decoded & 0xFF)), behind - at
 
 
 @lean_kernel

@@ -25,7 +25,7 @@ _DELIMITERS = _delimiters()
 
 
 @lean_kernel
-def _character(text, at, end, in_query):
+def character(text, at, end, in_query):
     """(decoded byte at text[at], position behind it). An encoded delimiter is not the delimiter, but 256 more.
 
     in_query: a plus sign is a space.
@@ -49,8 +49,8 @@ def _parameters(text, at, end):
             one, size = U64(0), np.int64(0)
             at += 1
             continue
-        character, at = _character(text, at, end, True)
-        one = (one ^ U64(character + 1)) * _PRIME
+        code, at = character(text, at, end, True)
+        one = (one ^ U64(code + 1)) * _PRIME
         size += 1
     return total + (mix(one) if size > 0 else U64(0)), at
 
@@ -61,8 +61,8 @@ def same_url(text, a, a_end, b, b_end):
     if a == a_end or b == b_end:
         return False
     while a < a_end and b < b_end and text[a] != _QUESTION and text[b] != _QUESTION:
-        one, a = _character(text, a, a_end, False)
-        other, b = _character(text, b, b_end, False)
+        one, a = character(text, a, a_end, False)
+        other, b = character(text, b, b_end, False)
         if one != other:
             return False
     for at, end in ((a, a_end), (b, b_end)):
