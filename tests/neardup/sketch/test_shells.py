@@ -48,6 +48,12 @@ def test_pages_without_a_script_or_with_words_are_no_shells(body: str) -> None:
     assert sketch(body).digest == sketch(body + "<!-- -->").digest == sketch(body, "http://b.example/").digest
 
 
+def test_a_shell_has_fewer_than_20_words() -> None:
+    pages = {words: sketch("wool " * words + "<script>1</script>") for words in (1, 19, 20)}
+    assert {words: page.tokens for words, page in pages.items()} == {words: words for words in pages}
+    assert [page.shell for page in pages.values()] == [True, True, False]
+
+
 def test_plain_texts_are_no_shells() -> None:
     body = "<title>Wool</title>Wait.<script>1</script>"
     assert sketch(body).shell
