@@ -17,8 +17,17 @@ _MARKS_MAX = 2
 #: Bytes of a label of a host name (RFC 1035), and labels that are decoded.
 _LABEL_CHARS_MAX, _LABELS_MAX = 63, 20
 #: Letters of scripts with capitals like the Latin ones that no Latin letter looks like.
-_OWN_LETTERS = frozenset("бгджзийлпфцчшщъыьэюяћђєїґ" + "βγδζηθλμξπσφψω")
-_LIKE_LATIN = ("CYRILLIC", "GREEK")
+_OWN_LETTERS = frozenset("бгджзийлпфцчшщъыьэюяћђєїґ" + "βγδζηθλμξπσφψω" + "բդէըթժխծկձղճմշչպջռվտփֆ")
+_LIKE_LATIN = ("CYRILLIC", "GREEK", "ARMENIAN")
+#: Scripts in use today (UAX #31, table 5), by the first words of the names of their letters. Others, such as Lisu and
+#: Cherokee, and Latin letters of other widths and styles, have whole words that look like Latin ones.
+_SCRIPTS = frozenset(
+    [
+        *(*_LIKE_LATIN, "ARABIC", "BENGALI", "BOPOMOFO", "CJK", "DEVANAGARI", "ETHIOPIC", "GEORGIAN", "GUJARATI"),
+        *("GURMUKHI", "HANGUL", "HEBREW", "HIRAGANA", "IDEOGRAPHIC", "KANNADA", "KATAKANA", "KATAKANA-HIRAGANA"),
+        *("KHMER", "LAO", "MALAYALAM", "MYANMAR", "ORIYA", "SINHALA", "TAMIL", "TELUGU", "THAANA", "THAI", "TIBETAN"),
+    ]
+)
 _LATIN_LAST = "\u017f"
 
 
@@ -60,13 +69,15 @@ def _label(label: str) -> str:
         same = text.encode("punycode").decode() == label[4:].lower()
     except ValueError:
         return label
+    if not same or text.isascii():
+        return label
     letters = [char for char in text if unicodedata.category(char)[0] in "LM"]
-    if not same or not letters or any(unicodedata.category(char)[0] not in "LMN" and char != "-" for char in text):
+    if not letters or any(unicodedata.category(char)[0] not in "LMN" and char != "-" for char in text):
         return label
     scripts = {unicodedata.name(char, "?").partition(" ")[0] for char in letters}
     if scripts == {"LATIN"}:
         return text if max(letters) <= _LATIN_LAST else label
-    if "LATIN" in scripts:  # such as one letter of another script in a known name
+    if not scripts <= _SCRIPTS:  # such as Latin letters, with one of another script in a known name
         return label
     if scripts & set(_LIKE_LATIN) and (len(scripts) > 1 or not _OWN_LETTERS & set(letters)):
         return label

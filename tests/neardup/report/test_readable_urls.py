@@ -38,6 +38,9 @@ def test_other_scripts_are_decoded(url: str, shown: str) -> None:
         "https://a.example/a" + "%CC%81" * 50,  # marks that pile up over other lines
         "https://xn--80ak6aa92e.example/",  # looks like a word of Latin letters
         "https://xn--pypal-4ve.example/",  # of two scripts
+        "https://xn--gogle-lkg.example/",  # of Latin and Armenian letters
+        "https://xn--google-.example/",  # ASCII, of another host
+        "https://a.example/%D0%B0" + "%CC%81" * 3,
         "https://xn--a.example/",
         "https://xn--.example/",
         "https://[::1/",
@@ -52,6 +55,17 @@ def test_the_name_of_a_site_is_decoded() -> None:
     assert readable_host("xn--80abjdoczp.xn--p1ai") == "биомедиа.рф"
     assert readable_host("xn--80ak6aa92e.example") == "xn--80ak6aa92e.example"
     assert readable_host("") == ""
+
+
+@pytest.mark.parametrize("word", ["ꓖꓳꓳꓖꓡꓰ", "ᎪᏢᏢᏞᎬ", "ｇｏｏｇｌｅ", "𝐠𝐨𝐨𝐠𝐥𝐞", "օոս", "gօogle", "wıkɪ"])
+def test_hosts_that_look_latin_stay_encoded(word: str) -> None:
+    host = f"xn--{word.encode('punycode').decode()}.example"
+    assert readable_host(host) == host
+
+
+@pytest.mark.parametrize("word", ["հայաստան", "日本ー々", "한국", "ไทย", "भारत", "العربية", "ישראל"])
+def test_hosts_of_scripts_in_use_are_decoded(word: str) -> None:
+    assert readable_host(f"xn--{word.encode('punycode').decode()}.example") == f"{word}.example"
 
 
 @given(st.text(max_size=80))
