@@ -239,6 +239,24 @@ def test_urls_that_write_one_address_in_two_ways(a, b, same):
 
 
 @pytest.mark.kernel
+@pytest.mark.parametrize(
+    ("a", "b", "owner", "compared"),
+    [
+        ("s.example/a", "s.example/b", True, False),
+        ("s.example/a", "www.s.example/b", True, False),
+        ("s.example/~ann/a", "s.example/~bob/a", False, False),
+        ("s.example/~ann/a", "www.s.example/~bob/a", False, False),
+        ("ann.s.example/a", "bob.s.example/a", False, True),
+        ("s.example/a", "t.example/a", False, True),
+    ],
+)
+def test_articles_of_two_hosts_are_compared(a, b, owner, compared):
+    one, other = (canonical_of(f"http://{url}", "") for url in (a, b))
+    found = check(one, other)
+    assert (found.same_owner, found.common_names > 0) == (owner, compared)
+
+
+@pytest.mark.kernel
 def test_decoded_addresses_count_since_version_3_of_the_scheme():
     """Verdicts on sketches of earlier schemes stay as they are."""
     pages = [bytearray(canonical_of(f"http://s.example/{each}", "")) for each in ("(a)", "%28a%29")]
