@@ -57,6 +57,14 @@ def test_other_pages_differ_in_more(query: str, words: str, more: str) -> None:
     assert not holds(KETTLE, search(query, words, more))
 
 
+def test_words_stand_for_each_other_wherever_they_stand() -> None:
+    shop = search("blue+lantern", "blue lantern")
+    for heading in ("h1", "p"):
+        other = shop.body.replace(f"<{heading}>".encode(), f"<{heading}>Red chairs. ".encode(), 1)
+        assert not holds(KETTLE, Page(shop.url, other))
+    assert not holds(KETTLE, Page(shop.url, shop.body.replace(b"for blue lantern, sorry", b"for green carpet, sorry")))
+
+
 def test_pages_of_other_paths_and_sites_do_not_count() -> None:
     assert not holds(KETTLE, search("blue+lantern", "blue lantern", path="find"))
     lantern = search("blue+lantern", "blue lantern")
