@@ -57,9 +57,11 @@ def main() -> None:
     with subprocess.Popen(command, cwd=given.folder, stderr=subprocess.PIPE, text=True) as server:
         try:
             assert server.stderr is not None
-            address = server.stderr.readline().partition("serving ")[2].partition(",")[0]
+            # Lines about the build of the tables come first; none comes behind the end of the process.
+            serving = next((line for line in server.stderr if "serving " in line), "")
+            address = serving.partition("serving ")[2].partition(",")[0]
             if not address:
-                raise SystemExit(f"the views did not start: {server.stderr.read()}")
+                raise SystemExit("the views did not start")
             with sync_playwright() as player:
                 chromium = player.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
                 take(chromium, address, given.out)
