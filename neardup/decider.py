@@ -143,7 +143,7 @@ class Decider:
         Shapes.RULING,
         "Words that both headlines have, at least, and half of the words of the shorter one",
     ] = 3
-    # keys that a page is found by, for rules on tapes; the figures behind the choice: tests/measure/bench/README.md
+    # keys that a page is found by, for rules on tapes; figures: tests/measure/bench/keys-and-options.md
     supershingles_posted: Annotated[int, (0, 8), Shapes.INDEX, "Small supershingles among the keys of a page"] = 8
     blocks_posted: Annotated[int, (0, 6), Shapes.INDEX, "Blocks of the log-tf simhash among the keys of a page"] = 2
     # the life of a URL; expiry happens at log positions (`streams.pipeline.batch_fold`)

@@ -362,7 +362,7 @@ def _tune(family: Family, options: Any, tables: Any) -> None:
     """Sets options for speed and size. They may change: files that were written with others stay readable.
 
     The figures are ratios of processor time over all calls of a log of 200,000 pages and RocksDB's own threads, as
-    `make bench-options` measures them; tests/measure/bench/README.md has the table, and what else was tried.
+    `make bench-options` measures them; tests/measure/bench/keys-and-options.md has the table, and what else was tried.
     """
     # .94, and .87 where the cache is small, for .02 (real pages: .04) of the disk: keys are what is read most. A page
     # that was fetched before reads a URL and a cluster from anywhere: .92 with a small cache, for .01 of the disk.
