@@ -222,7 +222,8 @@ def copy(
         raise WrongUsage("--keep and --drop-clusters exclude each other; choose one")
 
     from streams.state.scan_directory import ScanDirectory
-    from streams.verdicts.copying import KEPT_BY, Selection, copy_command
+    from streams.verdicts.copy_selection import KEPT_BY
+    from streams.verdicts.copying import Selection, copy_command
 
     try:
         policy = policy_of(keep or "", KEPT_BY)

@@ -5,6 +5,10 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, suppress
 from functools import partial
 from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
 
 from neardup.errors import BadInput
 from neardup.page import Page
@@ -15,7 +19,15 @@ from streams.formats.json import BODIES, ROW, Fields, document_of, guessed, obje
 
 #: Lines, and bytes, from which field names are guessed before a file is read; names that an error shows.
 LINES_SAMPLED, SAMPLED_BYTES_MAX, NAMES_SHOWN, NAME_CHARS_SHOWN = 100, 16 << 20, 20, 60
+#: The greatest byte of a blank line.
+_SPACE = 0x20
 _USUAL = ("url", "body", "body_base64", "content_type", "fetched_at", "http_status", "http_method", "truncated")
+
+
+class Output(Protocol):
+    """What lines are written to."""
+
+    def write(self, data: bytes | memoryview, /) -> Any: ...
 
 
 def next_line(stream: Stream, bound: int) -> bytes | None:
@@ -34,6 +46,41 @@ def next_line(stream: Stream, bound: int) -> bytes | None:
         if not stream.fill() and not stream.next_member():
             rest = stream.take(len(stream.buffer))
             return kept or rest or None
+
+
+class _Kept:
+    """The lines of a file that a copy takes."""
+
+    def __init__(self, offsets: npt.NDArray[np.int64], out: Output) -> None:
+        self._offsets, self._out = iter(offsets.tolist()), out
+        self._next, self._number = next(self._offsets, -1), 0
+
+    def take_line(self, line: bytes) -> None:
+        """Writes a line that is not blank, if it is one of them."""
+        if self._is_next():
+            self._out.write(line + b"\n")
+
+    def take(self, block: bytes) -> None:
+        """Writes those of some whole lines, lines side by side at once."""
+        view, at, begun = memoryview(block), 0, -1
+        while at < len(block):
+            end = block.find(b"\n", at) + 1
+            blank = block[at] <= _SPACE and block[at:end].isspace()
+            if not blank and self._is_next():
+                begun = at if begun < 0 else begun
+            elif begun >= 0:
+                self._out.write(view[begun:at])
+                begun = -1
+            at = end
+        if begun >= 0:
+            self._out.write(view[begun:])
+
+    def _is_next(self) -> bool:
+        found = self._number == self._next
+        if found:
+            self._next = next(self._offsets, -1)
+        self._number += 1
+        return found
 
 
 class Lines:
@@ -67,6 +114,26 @@ class Lines:
                     continue
                 self.line = line
                 yield at, line
+
+    def copy(self, offsets: npt.NDArray[np.int64], out: Output) -> Iterator[None]:
+        """Writes the lines of some pages as they are, each with a line end; yields after each block of the file.
+
+        offsets: ordinals of the pages, ascending. Lines side by side are written at once. Raises OSError, Damaged.
+        """
+        kept = _Kept(offsets, out)
+        with closing(Stream(self._path)) as stream:
+            while True:
+                whole = stream.buffer.rfind(b"\n") + 1 if self._next is next_line else 0
+                if whole:
+                    kept.take(stream.take(whole))
+                else:  # the line that the block's end cuts, or one that is too long
+                    line = self.line = self._next(stream, self._line_max)
+                    if line is None:
+                        return
+                    if line and not line.isspace():
+                        kept.take_line(self.line or b"")  # of values of JSON, in one line
+                self.bytes_read = stream.bytes_read
+                yield
 
     def page(self, line: bytes, at: int) -> Page:
         if len(line) > self._line_max:

@@ -5,12 +5,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager, suppress
 from functools import lru_cache
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import duckdb
 import numpy as np
+import numpy.typing as npt
 
 from neardup.errors import StateError
 from neardup.fetch_times import ORDER_MAX, is_ms
@@ -123,7 +123,7 @@ def rows_of(
                     yield int(number), dict(zip(columns, values, strict=True))
 
 
-def copy_rows(files: Sequence[tuple[Path, Iterator[int]]], out: Path, progress: Callable[[float], None]) -> int:
+def copy_rows(files: Sequence[tuple[Path, npt.NDArray[np.int64]]], out: Path, progress: Callable[[float], None]) -> int:
     """Copies some rows of some files, by ascending numbers, into one file with the first file's columns. Returns their
     number.
 
@@ -135,8 +135,8 @@ def copy_rows(files: Sequence[tuple[Path, Iterator[int]]], out: Path, progress: 
     with _opened() as database:
         database.execute("CREATE TABLE kept (file INTEGER, number BIGINT)")
         for at, (_, numbers) in enumerate(files):
-            while some := list(islice(numbers, 100_000)):
-                database.execute(f"INSERT INTO kept SELECT {at:d}, unnest(?::BIGINT[])", [some])
+            database.register("numbers", {"number": numbers})
+            database.execute(f"INSERT INTO kept SELECT {at:d}, number FROM numbers")
         parts = [
             f"SELECT * EXCLUDE (file_row_number) FROM {_table(path, numbered=True)} WHERE file_row_number IN"
             f" (SELECT number FROM kept WHERE file = {at:d})"

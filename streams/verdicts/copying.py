@@ -7,22 +7,17 @@ import base64
 import gzip
 import hashlib
 import os
-import sqlite3
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import groupby
 from pathlib import Path
-from typing import BinaryIO, NamedTuple
+from typing import BinaryIO
 from uuid import NAMESPACE_URL, uuid5
 
-from neardup.canonical import CRITERIA, Criterion, Member, choose
 from neardup.errors import BadInput
 from neardup.page import Page
-from neardup.standing import DUPLICATES, VerdictFields
 from neardup.urls import normalise_url
-from neardup.verdict import Kind
 from neardup.wording import counted
 from streams.errors import WrongUsage, bad_input, how_to_install
 from streams.files.exchanges import with_methods
@@ -35,30 +30,8 @@ from streams.formats.warc import WarcRecord, contained_page_of
 from streams.ports import Progress, silent
 from streams.process.disk import whole_file
 from streams.state.scan_directory import ScanDirectory
-from streams.verdicts.export import STANDING, Given, fields_of, fill_standing
-from streams.verdicts.shared_rows import scratch_table
+from streams.verdicts.copy_selection import CopySelection, Written, copy_selection
 
-_SCHEMA = """
-CREATE TABLE pages (source TEXT, "offset" INT, kept INT, copy_of TEXT, cluster INT, url TEXT, site TEXT, fetched_at INT,
-    length INT, PRIMARY KEY (source, "offset")) WITHOUT ROWID;
-CREATE TABLE fetches (url TEXT PRIMARY KEY, first INT, rel_canonical TEXT, score REAL) WITHOUT ROWID;
-CREATE TABLE written (url TEXT PRIMARY KEY, digest TEXT, date TEXT) WITHOUT ROWID;
-"""
-#: Of two URLs that one page had, one after the other, the later one counts.
-_PUT_PAGES = f"""
-REPLACE INTO pages SELECT source, "offset", shown, iif(verdict = '{Kind.EXACT_DUPLICATE.value}', representative, NULL),
-    iif(verdict IN {(Kind.UNIQUE.value, *DUPLICATES)}, cluster, NULL), url, site, fetched_at, NULL
-FROM standing ORDER BY first, url
-"""
-_PUT_FETCH = """
-INSERT INTO fetches VALUES (?, ?, ?, ?) ON CONFLICT (url) DO UPDATE SET first = min(first, excluded.first),
-    rel_canonical = excluded.rel_canonical, score = excluded.score
-"""
-#: The criterion that `CRITERIA` lacks: the length of a page is in its source, not in its verdict.
-LONGEST = "longest"
-KEPT_BY = (*CRITERIA, LONGEST)
-#: Yields (source, offset, bytes of the body) of pages.
-Lengths = Callable[[], Iterable[tuple[str, int, int]]]
 COPY_FORMATS = (".warc", ".warc.gz", ".jsonl", ".parquet")
 #: Pages between two reports of progress.
 _STEP = 1_000
@@ -67,109 +40,11 @@ _RECORD_BYTES_MAX = 1 << 30
 _IDENTICAL = "http://netpreserve.org/warc/1.1/revisit/identical-payload-digest"
 
 
-class Written(NamedTuple):
-    """A page that a copy contains. digest: digest of the page's payload. date: WARC-Date of the page."""
-
-    digest: str
-    date: str
-
-
-class CopySelection:
-    """The pages of the verdicts, and those that the copy holds so far."""
-
-    def __init__(self, table: sqlite3.Connection) -> None:
-        self._table = table
-
-    def drop_clusters(self) -> None:
-        """Keeps no page of a cluster of two or more pages."""
-        self._table.execute(
-            "UPDATE pages SET kept = 0, copy_of = NULL WHERE cluster IN"
-            " (SELECT cluster FROM pages GROUP BY cluster HAVING count(*) > 1)"
-        )
-
-    def choose(self, policy: Sequence[str], lengths: Lengths) -> None:
-        """Keeps the page of each cluster that a policy prefers. policy: names of KEPT_BY."""
-        self._table.execute("BEGIN")
-        if LONGEST in policy:
-            put = 'UPDATE pages SET length = ? WHERE source = ? AND "offset" = ?'
-            self._table.executemany(put, ((length, source, offset) for source, offset, length in lengths()))
-        found = self._table.execute(
-            "SELECT cluster, url, first, site, rel_canonical, score, fetched_at, length"
-            " FROM pages JOIN fetches USING (url) WHERE cluster NOT NULL ORDER BY cluster"
-        )
-        kept: list[tuple[str, int]] = []
-        for cluster, some in groupby(found, key=lambda row: int(row[0])):
-            members: list[Member] = []
-            sizes: dict[str, int] = {}
-            for _, url, first, site, rel, score, fetched_at, length in some:
-                members.append(Member(url, first, site or "", rel, score, fetched_at))
-                sizes[url] = length or 0
-            choice = choose(members, policy, {**CRITERIA, LONGEST: _longest(sizes)})
-            if choice is not None and len(members) > 1:
-                kept.append((choice.url, cluster))
-        # Which pages are exact copies of the chosen one is decided where their bytes are read.
-        self._table.executemany(
-            "UPDATE pages SET kept = (url = ?1), copy_of = iif(url = ?1, NULL, ?1) WHERE cluster = ?2", kept
-        )
-        self._table.execute("COMMIT")
-
-    def of(self, source: str) -> Iterator[tuple[int, bool, str | None]]:
-        """Yields (offset, whether it is kept, URL of the page that it may copy exactly), by offset.
-
-        Pages that are neither, such as former fetches, are left out.
-        """
-        yield from self._table.execute(
-            'SELECT "offset", kept, copy_of FROM pages WHERE source = ? AND (kept OR copy_of NOT NULL)'
-            ' ORDER BY "offset"',
-            (source,),
-        )
-
-    def add_written(self, url: str, page: Written) -> None:
-        """Records that the copy holds a page."""
-        self._table.execute("REPLACE INTO written VALUES (?, ?, ?)", (url, *page))
-
-    def written(self, url: str) -> Written | None:
-        """Returns the page of a URL that the copy holds so far."""
-        found = self._table.execute("SELECT digest, date FROM written WHERE url = ?", (url,)).fetchone()
-        return Written(*found) if found else None
-
-
-@contextmanager
-def copy_selection(
-    verdicts: Iterable[Given], progress: Callable[[int], None], *, fetches: bool = True
-) -> Iterator[CopySelection]:
-    """Reads all verdicts.
-
-    Args:
-        verdicts: the verdicts of a scan.
-        progress: receives the number of verdicts that were read.
-        fetches: whether to keep what `CopySelection.choose` needs.
-
-    Raises BadInput for lines that are no verdicts.
-    """
-    with scratch_table(STANDING + _SCHEMA) as table:
-        fill_standing(table, _with_fetches(verdicts, table) if fetches else verdicts, progress)
-        table.execute(_PUT_PAGES)
-        table.execute("CREATE INDEX pages_of_clusters ON pages (cluster)")
-        yield CopySelection(table)
-
-
-def _with_fetches(verdicts: Iterable[Given], table: sqlite3.Connection) -> Iterator[VerdictFields]:
-    for verdict in map(fields_of, verdicts):
-        if not verdict.n:
-            table.execute(_PUT_FETCH, (verdict.url, verdict.page_id, verdict.rel_canonical, verdict.score))
-        yield verdict
-
-
-def _longest(bytes_of: Mapping[str, int]) -> Criterion:
-    return Criterion("it is the longest", lambda members: [-bytes_of[member.url] for member in members])
-
-
 @dataclass(frozen=True)
 class Selection:
     """Which pages a copy holds.
 
-    sources: paths as the scan was given them; empty: all. policy: names of KEPT_BY that choose the
+    sources: paths as the scan was given them; empty: all. policy: names of `copy_selection.KEPT_BY` that choose the
     page of a cluster; empty: the representative. drop_clusters: leave out all pages of clusters of two or more.
     """
 
@@ -211,11 +86,7 @@ def copy_command(state: ScanDirectory, out: Path, given: Selection = _SHOWN, pro
     done = CopyCounts(unfinished=sorted(record.path for record in state.sources.values() if not record.finished))
     try:
         with (
-            copy_selection(
-                state.verdict_fields(),
-                lambda read: progress(counted(read, "verdict"), 0, 0),
-                fetches=bool(given.policy),
-            ) as selection,
+            copy_selection(state.verdict_fields, lambda read: progress(counted(read, "verdict"), 0, 0)) as selection,
             whole_file(out) as fresh,
         ):
             if given.drop_clusters:
@@ -279,19 +150,22 @@ class _GzipMembers:
     def __init__(self, file: BinaryIO) -> None:
         self._file = file
 
-    def write(self, data: bytes) -> None:
+    def write(self, data: bytes | memoryview) -> None:
         self._file.write(gzip.compress(data, mtime=0))
 
 
 _Output = BinaryIO | _GzipMembers
 
 
-def _fates(record: SourceRecord, selection: CopySelection) -> Callable[[int], tuple[bool, str | None]]:
-    """Returns a function of a page's offset: whether it is kept, and the page that it copies. Offsets ascend."""
+def _fates(record: SourceRecord, selection: CopySelection) -> Callable[[int], tuple[bool, bytes | None]]:
+    """Returns a function of a page's offset: whether it is kept, and the key of the URL of the page that it copies.
+
+    Offsets ascend.
+    """
     selected = selection.of(record.id)
     nearest = next(selected, None)
 
-    def fate(offset: int) -> tuple[bool, str | None]:
+    def fate(offset: int) -> tuple[bool, bytes | None]:
         nonlocal nearest
         while nearest is not None and nearest[0] < offset:
             nearest = next(selected, None)
@@ -303,35 +177,31 @@ def _fates(record: SourceRecord, selection: CopySelection) -> Callable[[int], tu
 def _copy_lines(
     record: SourceRecord, state: ScanDirectory, selection: CopySelection, out: _Output, done: CopyCounts
 ) -> Iterator[int]:
-    """Copies the pages of a source as lines, and yields the bytes of the source that were read."""
-    fate = _fates(record, selection)
-    for offset, (line, read) in enumerate(_lines_of(record, state)):
-        if offset % _STEP == 0:
-            yield read
-        if fate(offset)[0]:
-            done.kept += 1
-            out.write(line() + b"\n")
+    """Copies the pages of a source as lines, and yields the bytes of the source that were read.
 
-
-def _lines_of(record: SourceRecord, state: ScanDirectory) -> Iterator[tuple[Callable[[], bytes], int]]:
-    """Yields a function that makes the line of each page, and the bytes of the source that were read.
-
-    Lines of JSON are not parsed: they are copied as they are.
+    Lines of JSON are not parsed: they are copied as they are, whole blocks of a file at a time.
     """
-    bound = state.scheme.body_bytes_max
-    if record.format is not None and record.format.rows is not None:
+    kept, bound = selection.kept(record.id), state.scheme.body_bytes_max
+    done.kept += len(kept)
+    if record.format is None or record.format.rows is None:
+        source = LocalSource(record, bound)
+        lines = ((partial(_line_of, sourced.page), source.bytes_read) for sourced in source.read())
+    else:
         rows = record.format.rows(Path(record.path), record.fields, line_max(bound))
         if isinstance(rows, Lines):
-            for _ in rows.lines(0):
-                yield lambda: rows.line or b"", rows.bytes_read
+            for _ in rows.copy(kept, out):
+                yield rows.bytes_read
             return
-        for page, _ in rows.read(0):
-            line = rows.line
-            yield partial(_line_of, page) if line is None else partial(bytes, line), rows.bytes_read
-        return
-    source = LocalSource(record, bound)
-    for sourced in source.read():
-        yield partial(_line_of, sourced.page), source.bytes_read
+        lines = ((partial(_line_of, page) if rows.line is None else partial(bytes, rows.line), rows.bytes_read)
+                 for page, _ in rows.read(0))  # fmt: skip
+    required = iter(kept.tolist())
+    nearest = next(required, None)
+    for offset, (line, read) in enumerate(lines):
+        if offset % _STEP == 0:
+            yield read
+        if offset == nearest:
+            out.write(line() + b"\n")
+            nearest = next(required, None)
 
 
 def _line_of(page: Page) -> bytes:
@@ -363,13 +233,14 @@ def _copy_warc(
                 continue
             if len(one.content) >= _RECORD_BYTES_MAX:
                 raise BadInput(f"{record.path}: byte {one.position}: a record of more than {_RECORD_BYTES_MAX:,} bytes")
-            written = Written(_payload_digest(one), one.headers.get("warc-date", ""))
+            digest = _payload_digest(one)
             if kept:
                 out.write(_record(one.headers, one.content))
-                selection.add_written(normalise_url(page.url, state.scheme.url_bytes_max), written)
+                url = normalise_url(page.url, state.scheme.url_bytes_max)
+                selection.add_written(Written(url, digest, one.headers.get("warc-date", "")))
                 done.kept += 1
-            elif (held := selection.written(copy_of or "")) is not None and held.digest == written.digest:
-                out.write(_revisit(one, copy_of or "", held))
+            elif (held := selection.written(copy_of or b"")) is not None and held.digest == digest:
+                out.write(_revisit(one, held))
                 done.revisits += 1
 
 
@@ -380,17 +251,17 @@ def _payload_digest(record: WarcRecord) -> str:
     return "sha1:" + base64.b32encode(hashlib.sha1(payload, usedforsecurity=False).digest()).decode()
 
 
-def _revisit(record: WarcRecord, url: str, held: Written) -> bytes:
+def _revisit(record: WarcRecord, held: Written) -> bytes:
     """A revisit record: this page had the payload of another one. Its HTTP header is kept (ISO 28500, 6.7)."""
     http = record.headers.get("content-type", "").lower().startswith("application/http")
     head = record.content.partition(b"\r\n\r\n")[0] + b"\r\n\r\n" if http else b""
     headers = dict(record.headers)
-    name = uuid5(NAMESPACE_URL, f"{headers.get('warc-record-id', '')} {headers.get('warc-target-uri', '')} {url}")
+    name = uuid5(NAMESPACE_URL, f"{headers.get('warc-record-id', '')} {headers.get('warc-target-uri', '')} {held.url}")
     headers |= {
         "warc-type": "revisit",
         "warc-record-id": f"<urn:uuid:{name}>",
         "warc-profile": _IDENTICAL,
-        "warc-refers-to-target-uri": url,
+        "warc-refers-to-target-uri": held.url,
         "warc-refers-to-date": held.date,
         "warc-payload-digest": held.digest,
     }
@@ -422,7 +293,7 @@ def _copy_rows(
         from streams.formats.parquet import ParquetDamaged, copy_rows
     except ImportError as error:
         raise BadInput(f"Parquet is written by DuckDB: {how_to_install('batch')}") from error
-    kept = [(Path(one.path), (offset for offset, shown, _ in selection.of(one.id) if shown)) for one in sources]
+    kept = [(Path(one.path), selection.kept(one.id)) for one in sources]
     try:
         done.kept = copy_rows(kept, out, progress)
     except ParquetDamaged as error:

@@ -5,13 +5,16 @@ import gzip
 import io
 import json
 from pathlib import Path
+from random import Random
 
 import duckdb
+import numpy as np
 import pytest
 from fastwarc.warc import ArchiveIterator, WarcRecordType
 
 from streams.files.jsonl_and_parquet import Lines
-from streams.formats import parquet
+from streams.formats import compressed, parquet
+from streams.formats.json import Fields
 from streams.scan.scan import scan
 from streams.state.scan_directory import ScanDirectory
 from streams.verdicts.copying import copy_command
@@ -308,3 +311,42 @@ def test_revisit_records_follow_the_chosen_page(shell: Shell) -> None:
             found = [(one.record_type, one.headers["WARC-Target-URI"]) for one in ArchiveIterator(file)]
         assert [url for kind, url in found if kind == WarcRecordType.response] == [BASE + kept]
         assert len(found) - 1 == revisits
+
+
+@pytest.mark.parametrize("suffix", ["", ".gz"])
+@pytest.mark.seeds(20, 2000)
+def test_copied_lines_are_those_that_a_reader_counts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int, suffix: str
+) -> None:
+    """Whatever the pieces are in which the file is read: blank lines, too long ones, and one without its end count."""
+    random = Random(seed)
+    monkeypatch.setattr(compressed, "PIECE_BYTES", random.randint(1, 50))
+    parts = [b"", b" \t\r", b"\x0b\x0c", b" {}", b'{"a": 1}\r', b"x" * 30, b"y" * 99, b"\x00", b"\xef\xbb\xbf{}"]
+    lines = random.choices(parts, k=random.randint(0, 40))
+    data = b"\n".join(lines) + b"\n" * random.randint(0, 1)
+    if suffix:
+        at = random.randint(0, len(data))
+        data = gzip.compress(data[:at]) + gzip.compress(data[at:])
+    file = tmp_path / f"a.jsonl{suffix}"
+    file.write_bytes(data)
+    counted = [line for _, line in Lines(file, Fields(), 64).lines(0)]
+    kept = [at for at, line in enumerate(counted) if len(line) <= 64 and random.random() < 0.6]
+    out = io.BytesIO()
+    for _ in Lines(file, Fields(), 64).copy(np.array(kept, np.int64), out):
+        pass
+    assert out.getvalue() == b"".join(counted[at] + b"\n" for at in kept)
+
+
+def test_lines_side_by_side_are_written_at_once(tmp_path: Path) -> None:
+    file = tmp_path / "a.jsonl"
+    file.write_bytes(b"".join(b'{"n": %d}\n' % at for at in range(10_000)))
+    written: list[int] = []
+
+    class Out:
+        def write(self, data: bytes | memoryview) -> None:
+            written.append(len(data))
+
+    kept = np.delete(np.arange(10_000), 5_000)
+    read = sum(1 for _ in Lines(file, Fields(), 64).copy(kept, Out()))
+    assert sum(written) == file.stat().st_size - len(b'{"n": 5000}\n')
+    assert len(written) <= read + 1
