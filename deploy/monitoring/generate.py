@@ -1,4 +1,4 @@
-"""Writes rules and dashboards into the chart, from where compose.yaml takes them, and the alerts' conditions here.
+"""Writes rules and dashboards into the chart, from where compose.yaml takes them.
 
 python deploy/monitoring/generate.py            # writes them
 python deploy/monitoring/generate.py --check    # says whether they are as they would be written, and writes nothing
@@ -10,36 +10,15 @@ from pathlib import Path
 
 import yaml
 from dashboards import ALL, dashboard
-from rules import RuleDurations, alerts, document, records
+from rules import document
 
 FILES = Path(__file__).resolve().parents[2] / "helm" / "neardup" / "files"
-RUNBOOK = Path(__file__).with_name("README.md")
-_CONDITIONS = "## Conditions of the alerts\n"
 _NOTE = "# Written by deploy/monitoring/generate.py from rules.py beside it.\n"
-
-
-def conditions() -> str:
-    """The last section of the runbook."""
-    pace = RuleDurations()
-    rows = [
-        ("alert", "severity", "holds for", "expression"),
-        ("---",) * 4,
-        *((each.name, each.severity, each.holds, _code(each.expr)) for each in alerts(pace)),
-    ]
-    recorded = "".join(f"* `{name}`: {_code(expr, '|')}\n" for name, expr in records(pace).items())
-    table = "".join(f"| {' | '.join(row)} |\n" for row in rows)
-    return f"{_CONDITIONS}\n{table}\nExpressions of names with `:`:\n\n{recorded}"
-
-
-def _code(expr: str, bar: str = "\\|") -> str:
-    return f"`{expr.replace('|', bar)}`"
 
 
 def written() -> dict[Path, str]:
     """What each file is to hold."""
     found = {FILES / "rules.yaml": _NOTE + yaml.safe_dump(document(), sort_keys=False, width=120)}
-    text = RUNBOOK.read_text()
-    found[RUNBOOK] = text[: text.index(_CONDITIONS)] + conditions()
     for uid in ALL:
         found[FILES / "dashboards" / f"{uid}.json"] = json.dumps(dashboard(uid), indent=1) + "\n"
     return found

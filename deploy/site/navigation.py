@@ -70,6 +70,7 @@ GROUPS: Sequence[tuple[str, Sequence[Entry]]] = (
             Entry("Export tables", "export-tables.html"),
             Entry("Formats", "formats.html"),
             Entry("Metrics", "metrics.html"),
+            Entry("Alert rules", "alert-rules.html"),
             Entry("Library", "library.html"),
         ),
     ),

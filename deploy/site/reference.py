@@ -8,6 +8,8 @@ from dataclasses import fields
 from importlib import import_module
 from typing import Annotated, Any, get_args, get_origin
 
+import yaml
+
 
 def commands() -> str:
     """The help of every command."""
@@ -174,6 +176,26 @@ def metrics() -> str:
     )
 
 
+def alert_rules() -> str:
+    """Every alert and recording rule that the chart ships."""
+    from deploy.chart import CHART
+
+    groups = yaml.safe_load((CHART / "files" / "rules.yaml").read_text())["groups"]
+    rules = [rule for group in groups for rule in group["rules"]]
+    alerts = [
+        (rule["alert"], rule["labels"]["severity"], rule.get("for", "0s"), _code(rule["expr"]))
+        for rule in rules
+        if "alert" in rule
+    ]
+    recorded = [(f"`{rule['record']}`", _code(rule["expr"])) for rule in rules if "record" in rule]
+    return (
+        "# Alert rules\n\nA condition must last for the time in the third column before the alert fires.\n\n"
+        + _table(("alert", "severity", "holds for", "condition"), alerts)
+        + "\n## Recorded expressions\n\n"
+        + _table(("name", "expression"), recorded)
+    )
+
+
 def library() -> str:
     """The public names with their signatures and docstrings."""
     import neardup
@@ -248,6 +270,11 @@ def _table(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
     return "".join(f"| {' | '.join(_cell(each) for each in line)} |\n" for line in lines)
 
 
+def _code(text: str) -> str:
+    """Code in a cell of a table."""
+    return "`" + re.sub(r"\s+", " ", text).replace("|", "\\|") + "`"
+
+
 def _cell(text: str) -> str:
     return re.sub(r"\s+", " ", text).replace("|", "\\|").replace("<", "&lt;") if not text.startswith("`") else text
 
@@ -263,5 +290,6 @@ PAGES: Mapping[str, Callable[[], str]] = {
     "export-tables.html": export_tables,
     "formats.html": formats,
     "metrics.html": metrics,
+    "alert-rules.html": alert_rules,
     "library.html": library,
 }

@@ -49,6 +49,7 @@ def test_every_page_of_the_repository_is_in_the_navigation(site: Path) -> None:
         ("exit-codes", ["75", "143"]),
         ("verdict", ["kept_apart", "standing", "coordinates"]),
         ("metrics", ["neardup_verdicts_total", "neardup_verdict_latency_seconds", "neardup_ready"]),
+        ("alert-rules", ["NeardupMatcherStuck", "neardup:rejected_share", "0.05"]),
         ("formats", ["fetched-at", "body_base64", "supershingles", "XXH64"]),
     ],
 )
