@@ -125,11 +125,12 @@ class Decider:
         Shapes.RULING,
         "Tape score from which different titles no longer keep pages of two sites apart; 0: never do",
     ] = 0.93
-    # a copy with spam added that is crawled before its original would hide it
+    # a copy with spam added that is crawled before its original must not hide it
     added_max: Annotated[
         Share,
         Shapes.RULING,
-        "How much an older page of another owner may add and still hide a page, as a share of it; 1: any",
+        "How much an older page of another owner may add and still hide a page, as a share of it; one that adds more "
+        "has the same content; 1: any",
     ] = 0.16
     # one article on two sites: each puts its own name, menus, comments and teasers around it
     syndicated_tokens_min: Annotated[

@@ -23,7 +23,7 @@ BY = (
     *("thin", "title veto", "head veto", "tape", "unproved veto", "short tape", "content", "content: too short"),
     # of the default rule
     *("content: syndicated", "retitled", "heading veto", "record", "path", "siblings", "elsewhere", "length", "added"),
-    *("renamed", "canonical", "own query"),
+    *("adds", "renamed", "canonical", "own query"),
     # of a learned model
     "signals",
     # of numbers that are set for sites

@@ -54,7 +54,7 @@ def with_sites(decides: Any) -> Any:
             decides(pair, siblings, tables.numbers[row], tables, out)
             # As with the rule's own higher demands: the main contents of a pair that fails only the higher demand do
             # not count.
-            if out.kind == SAME_CONTENT and pair.tape_score >= plain:
+            if out.kind == SAME_CONTENT and plain <= pair.tape_score < demand:
                 refuse(_SITE, pair.tape_score, demand, out)
         out.plain_demand = plain
         out.kept_apart = out.kept_apart != 0 and out.kind == NO_KIND and pair.tape_score >= plain

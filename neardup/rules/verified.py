@@ -29,11 +29,12 @@ from neardup.rules.records import BY, SAME_CONTENT, DeciderRow, PairRow, RulingR
 
 _TITLE_VETO, _RETITLED, _HEADING_VETO = BY.index("title veto"), BY.index("retitled"), BY.index("heading veto")
 _RECORD, _PATH, _SIBLINGS, _ELSEWHERE = (BY.index(name) for name in ("record", "path", "siblings", "elsewhere"))
-_LENGTH, _ADDED = BY.index("length"), BY.index("added")
+_LENGTH, _ADDED, _ADDS = (BY.index(name) for name in ("length", "added", "adds"))
 _RENAMED, _CANONICAL, _OWN_QUERY = (BY.index(name) for name in ("renamed", "canonical", "own query"))
 #: What makes duplicates of two texts: neither whole texts nor main contents, whole texts, or main contents.
 _NEITHER, _WHOLE, _CONTENT = 0, 1, 2
-#: Version of the rules since which they look at how much of the shorter page is in the other.
+#: Version of the rules since which they look at how much of the shorter page is in the other, and a page has the
+#: content of an older one that adds to it.
 _CONTAINED_SINCE = 2
 #: Share of it that main contents of one site need. No number of the decider: one that asks for a closer match raises
 #: what whole texts need, and main contents are there for pages that fail it.
@@ -289,6 +290,8 @@ def _added(pair: PairRow, siblings: SiblingsRow, decider: DeciderRow, out: Rulin
     if pair.same_owner or decider.added_max >= 1 or share <= decider.added_max:
         return False
     _veto(_ADDED, pair, decider, out)
+    if decider.rule_version >= _CONTAINED_SINCE:  # texts do not tell which page is the original, so each is shown
+        accept(SAME_CONTENT, _ADDS, tape.BY_CONTENT, out.score, out.demand, out)
     out.added = share
     return True
 
@@ -382,8 +385,8 @@ STEPS = (
     Step(
         "added",
         _added,
-        "A page that adds as much again to the other's text does not repeat it. An older page of another owner does "
-        "not hide a page to which it adds more than `added_max` (16%).",
+        "A page that adds as much again to the other's text does not repeat it. A page has the same content as an "
+        "older one of another owner that adds more than `added_max` (16%) to it.",
         {
             "length": Refusal(
                 "one page is twice as long: it repeats words many times, which the samples leave out", veto=True
@@ -423,7 +426,7 @@ _REFUSALS = refusals_of(STEPS)
 
 
 def _evidence(pair: Pair, ruling: Ruling) -> dict[str, Any]:
-    more: dict[str, Any] = {"added": round(ruling.added, 4)} if ruling.by == "added" else {}
+    more: dict[str, Any] = {"adds": round(ruling.added, 4)} if ruling.by in ("adds", "added") else {}
     if not pair.same_site:
         numbers = more | syndicated.evidence(pair, ruling)
         return evidence_of(pair, ruling, numbers, {"heading": int(ruling.by == "heading veto")})
@@ -439,9 +442,9 @@ def _sentences(evidence: Evidence, decider: Decider) -> list[str]:
     if article := syndicated.sentences(evidence):
         return article
     out = tape.sentences_of(evidence, decider, _REFUSALS)
-    if (share := evidence.get("added")) is not None:
+    if (share := evidence.get("adds")) is not None:
         shown, most = score_and_demand(float(share), decider.added_max)
-        out.insert(1, f"What the older page adds is {shown} of this one; at most {most} may be.")
+        out.insert(1, f"What the older page adds is {shown} of this one; a page that is hidden has at most {most}.")
     if evidence.get("by") == "own query":
         out.insert(0, "They differ in the words of their own queries alone.")
     if evidence.get("by") == "canonical":

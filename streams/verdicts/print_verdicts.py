@@ -185,9 +185,8 @@ def _elided(text: str, width: int) -> str:
 def _score(verdict: Verdict) -> str:
     if verdict.get("verdict") == "exact_duplicate":
         return "1"
-    name = "content_score" if verdict.get("verdict") == "same_content" else "tape_score"
-    evidence = verdict.get("evidence", {})
-    score = evidence.get("article_share", evidence.get(name))
+    name = "score" if verdict.get("verdict") == "same_content" else "tape_score"
+    score = verdict.get("evidence", {}).get(name)
     return f"{score:.2f}" if isinstance(score, int | float) else ""
 
 

@@ -308,8 +308,12 @@ def added(pair, decider, siblings):
         return None
     if padded(pair.tokens_a, pair.tokens_b, decider):
         return veto("length", pair, decider)
-    copied = not pair.same_owner and decider.added_max < 1 and share_added(pair) > decider.added_max
-    return veto("added", pair, decider) if copied else None
+    if pair.same_owner or decider.added_max >= 1 or share_added(pair) <= decider.added_max:
+        return None
+    score, demand = veto("added", pair, decider)[3:]
+    if decider.rule_version == 1:
+        return refused("added", score, demand)
+    return "same_content", "adds", (1, score), score, demand
 
 
 def padded(a, b, decider):
@@ -357,7 +361,7 @@ def decide_of_sites(sites, pair, decider, siblings):
         return decide(pair, decider, siblings)
     names = ("tape_min", "two_sites_tape_min", "short_tape_min", "strict_tape_min")
     ruling = decide(pair, replace(decider, **{name: max(getattr(decider, name), raised) for name in names}), siblings)
-    if ruling[0] == "same_content" and pair.tape_score >= plain:
+    if ruling[0] == "same_content" and plain <= pair.tape_score < raised:
         return refused("site", pair.tape_score, raised)
     return ruling
 

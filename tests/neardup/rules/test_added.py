@@ -55,11 +55,24 @@ def judged(*pages, decider=DEFAULT):
 @pytest.mark.parametrize("share", [0.2, 0.25, 0.3])
 def test_an_older_page_with_spam_added_hides_no_original(share):
     emitted = judged(spammed(share), ORIGINAL)
+    assert (emitted.verdict, emitted.content_of.url) == ("same_content", "https://b.test/wool")
+    assert emitted.evidence["by"] == "adds"
+    assert emitted.evidence["adds"] == pytest.approx(share, abs=0.02)
+    assert emitted.evidence["score"] > emitted.evidence["demand"] == 0.7
+
+
+def test_version_1_of_the_rule_keeps_an_original_and_its_longer_copy_apart():
+    emitted = judged(spammed(0.25), ORIGINAL, decider=replace(DEFAULT, rule_version=1))
     assert emitted.verdict == "unique"
     nearest = emitted.evidence["nearest"]
     assert (nearest["by"], nearest["url"]) == ("added", "https://b.test/wool")
-    assert nearest["added"] == pytest.approx(share, abs=0.02)
-    assert nearest["score"] > 0.74
+    assert nearest["adds"] == pytest.approx(0.25, abs=0.02)
+
+
+def test_copies_of_an_original_are_found_behind_it_though_a_longer_copy_came_first():
+    """The original has the same content as the longer copy, and a cluster of its own."""
+    emitted = judged(spammed(0.25), ORIGINAL, page("https://c.test/wool", TEXT[:390], words(10, "other", 3)))
+    assert (emitted.verdict, emitted.representative.url) == ("near_duplicate", ORIGINAL.url)
 
 
 class Attack(NamedTuple):

@@ -26,6 +26,7 @@ pytestmark = pytest.mark.kernel
 DECIDER = Decider(scheme="0" * 32)
 #: Values of numbers of the decider, the usual one among them.
 VALUES: dict[str, tuple[float, ...]] = {
+    "rule_version": (1, 2),
     "b_min": (0, 2, 6),
     "c_min": (355, 372),
     "combined_c_min": (300, 355),
@@ -82,7 +83,7 @@ def check(
         assert ruling.kept_apart == rulings.kept_apart(pair, wanted, decider)
         assert ruling.plain_demand == rulings.plain_demand(pair, decider)
         assert record.nearness == rulings.nearness(pair, decider)
-        assert ruling.added == (rulings.share_added(pair) if ruling.by == "added" else 0.0)
+        assert ruling.added == (rulings.share_added(pair) if ruling.by in ("adds", "added") else 0.0)
         found.add((ruling.kind is not None, ruling.by))
     return found
 
