@@ -11,11 +11,11 @@ from enum import StrEnum
 from typing import Any, NamedTuple
 
 import msgspec
-import numpy as np
 
 from neardup.decider import Decider, Shapes, shaping
 from neardup.errors import BadInput
 from neardup.matching.outcome import ComparedPage, Scored
+from neardup.pairs.scoring import numbers_of_pairs
 from neardup.rules import RULES, Ruling, rule_of
 from neardup.rules.base import ruling_of
 from neardup.rules.posted_keys import counts_siblings
@@ -129,7 +129,7 @@ class Auditor:
         if self.shadow is None:
             return None
         choice, shadow = one.choice, self.shadow
-        numbers = np.array([scored.pair for scored in choice.scored], np.float64)
+        numbers = numbers_of_pairs([scored.pair for scored in choice.scored])
         names = one.header.site_name, [other.site_name for other in one.headers]
         return list(map(ruling_of, rule_of(shadow).rulings(numbers, shadow, choice.siblings, names)))
 

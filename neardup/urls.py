@@ -392,6 +392,11 @@ def site_named(url: str, site: str | None) -> str:
     return "" if is_document(url) else site or ""
 
 
+def site_of_verdict(verdict: Mapping[str, Any]) -> str:
+    """Returns `site_named` of a verdict's page. verdict: JSON object of the verdict; without a URL, its site counts."""
+    return site_named(str(verdict.get("url") or ""), verdict.get("site"))
+
+
 def named_url(given: str, url_bytes_max: int = URL_BYTES_MAX) -> str:
     """Returns the normalised URL of a page that a person names by its URL or its id. Raises BadPage."""
     return normalise_url(url_of_id(given), url_bytes_max)

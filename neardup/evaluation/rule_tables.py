@@ -10,7 +10,7 @@ from neardup.evaluation.measures import Measured, measure
 from neardup.evaluation.runs import CrawlRun
 from neardup.evaluation.sections import Cell, ResultTable, Section, count, share, text
 from neardup.evaluation.study import NO_LABELS, CrawlStudy, LabelledStudy, Mask
-from neardup.pairs.pair import Pair
+from neardup.pairs.scoring import numbers_of_pairs
 from neardup.rules import rules_for
 from neardup.rules.posted_keys import similarity_keys
 from neardup.rules.records import NEAR_DUPLICATE, NO_KIND, SAME_CONTENT
@@ -27,7 +27,7 @@ CONTENT_TOO = ", same content too"
 def accepted(study: CrawlStudy) -> dict[str, Mask]:
     """Returns the labelled pairs that each rule calls near-duplicates, by their numbers alone."""
     out: dict[str, Mask] = {}
-    numbers = np.array(study.numbers, np.float64).reshape(len(study.numbers), len(Pair._fields))
+    numbers = numbers_of_pairs(study.numbers)
     for name, rule in rules_for(study.decider).items():
         decider = replace(study.decider, rule=name)
         kinds = rule.rulings(numbers, decider)["kind"]

@@ -22,6 +22,7 @@ from neardup.evaluation.labels import Judgement, LabelledPairs
 from neardup.evaluation.measures import Interval, Measured, measure
 from neardup.evaluation.study import Mask, groups_of
 from neardup.pairs.pair import Pair
+from neardup.pairs.scoring import numbers_of_pairs
 from neardup.rules import rule_of
 from neardup.rules.records import NEAR_DUPLICATE, NO_KIND
 
@@ -153,7 +154,7 @@ class _Half:
         self, pairs: Sequence[Pair], correct: Mask, groups: npt.NDArray[np.int64], seed: int, content: bool
     ) -> None:
         self.pairs, self.correct, self._content = pairs, correct, content
-        self._numbers = np.array(pairs, np.float64).reshape(len(pairs), len(Pair._fields))
+        self._numbers = numbers_of_pairs(pairs)
         names, self._of = np.unique(groups, return_inverse=True)
         shares = np.full(len(names), 1 / max(1, len(names)))
         self._weights = np.random.default_rng(seed).multinomial(len(names), shares, size=ROUNDS).astype(float)

@@ -7,6 +7,7 @@ neither letters nor digits, except those that separate words: space, `-`, `_`, `
 import numpy as np
 
 from neardup.kernels import lean_kernel
+from neardup.kernels.urls import hex_digit, is_hex
 
 _PERCENT, _SLASH, _QUESTION, _HASH = 0x25, 0x2F, 0x3F, 0x23
 _DIVIDING = np.frombuffer(b" -_.,;~", np.uint8).copy()
@@ -15,22 +16,11 @@ _REPLACEMENT, _NONE = 0xFFFD, -1
 
 
 @lean_kernel
-def _hex_value(c):
-    """The value of a hex digit; -1 for another byte."""
-    if c >= 48 and c <= 57:
-        return c - 48
-    lower = c | 32
-    return lower - 87 if lower >= 97 and lower <= 102 else -1
-
-
-@lean_kernel
 def _decoded(text, at, end):
     """(byte, bytes of the URL that it takes): the percent-decoded byte at text[at]."""
     c = np.int64(text[at])
-    if c == _PERCENT and at + 2 < end:
-        high, low = _hex_value(np.int64(text[at + 1])), _hex_value(np.int64(text[at + 2]))
-        if high >= 0 and low >= 0:
-            return 16 * high + low, 3
+    if c == _PERCENT and at + 2 < end and is_hex(text[at + 1]) and is_hex(text[at + 2]):
+        return 16 * np.int64(hex_digit(text[at + 1])) + np.int64(hex_digit(text[at + 2])), 3
     return c, 1
 
 

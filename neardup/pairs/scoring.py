@@ -95,6 +95,11 @@ def pairs_of(numbers: np.ndarray) -> list[Pair]:
     return list(map(Pair._make, zip(*columns, strict=True)))
 
 
+def numbers_of_pairs(pairs: Sequence[Pair]) -> np.ndarray:
+    """Return the numbers of each Pair as a row: the inverse of `pairs_of`, float64[pairs, fields of a Pair]."""
+    return np.array(pairs, np.float64).reshape(len(pairs), len(Pair._fields))
+
+
 def pair_scratch(tape: int) -> tuple[Arrays, Arrays, Arrays, Arrays]:
     """Scratch for pairs in one buffer, with tapes of up to `tape` bytes.
 

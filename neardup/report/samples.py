@@ -17,7 +17,7 @@ from neardup.report.reasons import Draft, draft_of
 from neardup.report.verdict_counts import Verdict, nearest
 from neardup.text.decoding import decode
 from neardup.text.one_page_html import text_of, title_of
-from neardup.urls import normalise_url, site_named
+from neardup.urls import normalise_url, site_of_verdict
 
 #: Reads the page at the coordinates of a verdict, None if it is gone.
 ReadPage = Callable[[Mapping[str, Any]], Page | None]
@@ -96,7 +96,7 @@ def card(verdict: Verdict, read_page: ReadPage, decider: Decider, *, against_nea
     """Builds a sample of a verdict. against_nearest: show the rejected candidate instead of the representative."""
     kind = str(verdict.get("verdict", ""))
     evidence, url = verdict.get("evidence") or {}, str(verdict.get("url") or "")
-    out = Card(kind, _side(verdict), site=site_named(url, verdict.get("site")))
+    out = Card(kind, _side(verdict), site=site_of_verdict(verdict))
     out.flags = [flag.replace("_", " ") for flag in evidence_sentences.FLAGS if verdict.get(flag)]
     other, evidence, out.other_role = _other(verdict, evidence, against_nearest or kind == "unique")
     out.sentences = evidence_sentences.sentences(evidence, decider, url)

@@ -13,7 +13,7 @@ from neardup.rules import REFUSALS, rule_of
 from neardup.rules.base import margin
 from neardup.rules.key_families import found_by
 from neardup.standing import DUPLICATES, SHOWN
-from neardup.urls import site_named
+from neardup.urls import site_of_verdict
 
 Verdict = Mapping[str, Any]
 
@@ -241,7 +241,7 @@ class ReportTally:
         if kind == "rejected":
             self.reasons.add(reason_kind(verdict.get("reason")))
         if kind in (*SHOWN, *DUPLICATES):
-            self.sites.add(_site(verdict) or "(no site)", int(kind in DUPLICATES), 1)
+            self.sites.add(site_of_verdict(verdict) or "(no site)", int(kind in DUPLICATES), 1)
         evidence = verdict.get("evidence") or {}
         if kind in ("near_duplicate", "same_content") and evidence:
             self._accepted(verdict, kind, evidence)
@@ -251,7 +251,7 @@ class ReportTally:
             self._rejected(verdict, nearest(verdict))
 
     def _sample_site(self, verdict: Verdict) -> None:
-        site = _site(verdict)
+        site = site_of_verdict(verdict)
         if site in self.of_sites or (site and len(self.of_sites) < SITES_SAMPLED_MAX):
             self.of_sites.setdefault(site, SmallestSample(1, _by_id)).add(verdict)
 
@@ -262,7 +262,7 @@ class ReportTally:
             self.b_similarity[int(evidence["b_similarity"])] += 1
         if evidence.get("c_similarity") is not None:
             self.c_similarity[int(evidence["c_similarity"])] += 1
-        if evidence.get("same_site") is not None and _site(verdict):
+        if evidence.get("same_site") is not None and site_of_verdict(verdict):
             self.same_site += bool(evidence["same_site"])
             self.other_site += not evidence["same_site"]
         if kind == "near_duplicate":
@@ -313,7 +313,3 @@ def nearest(verdict: Verdict) -> Mapping[str, Any]:
 
 def _bin(score: float) -> int:
     return min(TAPE_BINS, max(0, int(score * TAPE_BINS + 1e-9)))
-
-
-def _site(verdict: Verdict) -> str:
-    return site_named(str(verdict.get("url") or ""), verdict.get("site"))

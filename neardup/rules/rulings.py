@@ -17,6 +17,7 @@ import numpy as np
 from neardup.decider import RULE_NAMES, Decider
 from neardup.kernels.same_page import same_page
 from neardup.pairs.pair import Pair
+from neardup.pairs.scoring import numbers_of_pairs
 from neardup.rules import learned, papers, sites, tape, verified
 from neardup.rules.base import Decides, Refusal, Rule, Ruling, rule_kernel, ruling_of
 from neardup.rules.records import (
@@ -130,7 +131,7 @@ class OnlineRule(Rule):
 
         siblings: counts of the pages of the new page's owner with the same name, if the rule counts them.
         """
-        return ruling_of(self.rulings(np.array([pair], np.float64), decider, siblings)[0])
+        return ruling_of(self.rulings(numbers_of_pairs([pair]), decider, siblings)[0])
 
     def rulings(
         self,
@@ -203,6 +204,6 @@ def _siblings(siblings: Siblings) -> np.ndarray:
 
 def rule_on(decider: Decider, header: Header, other: Header, pair: Pair, siblings: Siblings = NO_SIBLINGS) -> Ruling:
     """The ruling of the decider's rule on a pair of pages, with the numbers of their sites."""
-    numbers = np.array([pair], np.float64)
+    numbers = numbers_of_pairs([pair])
     names = (header.site_name, [other.site_name]) if decider.sites else None
     return ruling_of(rule_of(decider).rulings(numbers, decider, siblings, names)[0])

@@ -16,7 +16,7 @@ from typing import Any
 
 from neardup.errors import BadInput
 from neardup.standing import standing_of
-from neardup.urls import name_of, site_named
+from neardup.urls import name_of, site_of_verdict
 from streams.formats.verdict_records import Verdict
 from streams.verdicts.shared_rows import scratch_table
 
@@ -215,7 +215,7 @@ def _row(verdict: Verdict) -> tuple[str, ...]:
     other = standing.representative or standing.content_of or {}
     names = name_of(url), name_of(str(other.get("url") or ""))
     held = standing.kind if verdict.get("standing") else ""
-    return key, str(verdict["verdict"]), _of(verdict), _site(verdict), url, key.split("/", 1)[0], *names, held
+    return key, str(verdict["verdict"]), _of(verdict), site_of_verdict(verdict), url, key.split("/", 1)[0], *names, held
 
 
 def _change(before: str, held_before: str, after: str, held_after: str) -> Change:
@@ -274,10 +274,6 @@ def _of(verdict: Verdict) -> str:
 
 def _url(verdict: Verdict) -> str:
     return str(verdict.get("url") or "")
-
-
-def _site(verdict: Verdict) -> str:
-    return site_named(_url(verdict), verdict.get("site"))
 
 
 #: Rank of a sample, and the keys of its page in both histories.

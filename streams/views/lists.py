@@ -23,7 +23,7 @@ from neardup.report.verdict_counts import nearest
 from neardup.rules.base import margin as margin_of
 from neardup.rules.key_families import WORDS, KeyFamily
 from neardup.standing import DUPLICATES
-from neardup.urls import site_named
+from neardup.urls import site_of_verdict
 from streams.formats.verdict_records import Verdict
 from streams.views import entries
 from streams.views.entries import Row
@@ -84,7 +84,7 @@ def changes(verdict: Verdict, kind: str, site: str, day: int, closeness: Closene
 
 def items(verdict: Verdict, last: Sequence[int]) -> Iterator[tuple[str, Row]]:
     """Yield (key, row) of each entry that follows from a verdict alone. last: its id."""
-    kind, site = str(verdict["verdict"]), site_named(str(verdict["url"]), verdict.get("site"))
+    kind, site = str(verdict["verdict"]), site_of_verdict(verdict)
     newest = entries.newest(*last)
     item = _newest_item(verdict)
     yield entries.SITES + site, {}

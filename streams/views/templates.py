@@ -15,7 +15,7 @@ from neardup.report.readable_urls import readable, readable_host
 from neardup.report.samples import instant
 from neardup.rules import why_refused
 from neardup.standing import DUPLICATES
-from neardup.urls import id_of, site_named
+from neardup.urls import id_of, site_of_verdict
 from neardup.wording import counted
 from streams.views.health import ago
 from streams.views.lists import Facts, family_name
@@ -54,10 +54,6 @@ def over_time(title: str, spans: Sequence[tuple[str, Mapping[str, int]]]) -> Mar
     return drawing.done()
 
 
-def _site(verdict: Mapping[str, Any]) -> str:
-    return site_named(verdict["url"], verdict.get("site"))
-
-
 def _short(url: str) -> str:
     """Decode a URL and cut its middle for display; links keep the whole URL. A document is shown by its id."""
     return evidence_sentences.short(_named(url))
@@ -72,7 +68,13 @@ def _labelled(time: Facts) -> list[tuple[str, Facts]]:
     return [(datetime.fromtimestamp(span["from"] / 1000, UTC).strftime(form), span["kinds"]) for span in time["spans"]]
 
 
-_environment.filters |= {"instant": instant, "short": _short, "host": readable_host, "id": id_of, "site": _site}
+_environment.filters |= {
+    "instant": instant,
+    "short": _short,
+    "host": readable_host,
+    "id": id_of,
+    "site": site_of_verdict,
+}
 _environment.globals |= {
     "kinds": evidence_sentences.KINDS,
     "samples": SAMPLES,

@@ -8,7 +8,7 @@ from neardup.decider import Decider
 from neardup.errors import BadInput, BadPage, NeardupError
 from neardup.report import evidence_sentences
 from neardup.standing import standing_of
-from neardup.urls import name_of, normalise_url, one_named, site_named, url_of_id
+from neardup.urls import name_of, normalise_url, one_named, site_of_verdict, url_of_id
 from streams.formats.verdict_records import Verdict
 from streams.views import comparing, entries
 from streams.views.entries import Cursor, Row
@@ -196,7 +196,7 @@ def _member(row: Row, canonical: str | None) -> Facts:
         "url": verdict["url"],
         "verdict": standing_of(verdict).kind,
         "page_id": verdict["page_id"],
-        "site": site_named(verdict["url"], verdict.get("site")),
+        "site": site_of_verdict(verdict),
         "canonical": verdict["url"] == canonical,
     }
 
@@ -230,7 +230,7 @@ def _candidate(row: Row) -> Member:
     return Member(
         url=verdict["url"],
         first_seen=row["first"],
-        site=site_named(verdict["url"], verdict.get("site")),
+        site=site_of_verdict(verdict),
         rel_canonical=own.get("rel_canonical"),
         score=own.get("score"),
         fetched_at=verdict.get("fetched_at") or 0,

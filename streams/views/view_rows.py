@@ -29,7 +29,7 @@ from typing import Protocol
 
 from neardup.report.evidence_sentences import reason_kind
 from neardup.standing import DUPLICATES, SHOWN, standing_of
-from neardup.urls import site_named
+from neardup.urls import site_of_verdict
 from neardup.verdict import TAKEN_DOWN
 from streams.formats.verdict_records import Verdict
 from streams.views import entries, lists
@@ -88,7 +88,7 @@ def apply(verdict: Verdict, rows: Rows, emitted_ms: int = 0, closeness: Closenes
 def _changes(verdict: Verdict, rows: Rows, emitted_ms: int, closeness: Closeness) -> Iterator[tuple[str, str, Change]]:
     """Yield (table, key, change) of each row. A change may write into the row that it is given, and returns it."""
     kind, url = str(verdict["verdict"]), str(verdict["url"])
-    site = site_named(url, verdict.get("site"))
+    site = site_of_verdict(verdict)
     day, hour = divmod(emitted_ms // HOUR_MS, 24)
     apart = lists.kept_apart(verdict)
     reason = reason_kind(verdict.get("reason"))[:REASON_CHARS_MAX] if kind == "rejected" else None
