@@ -1,6 +1,9 @@
 """Folds a batch by the compiled walk: reads rows in rounds, and returns verdicts and changes."""
 
+import os
 from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from functools import lru_cache
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -12,12 +15,10 @@ from neardup.index.column_families import Family, Reader
 from neardup.index.naming_rows import key_of
 from neardup.matching.arrays import judge_of, longer, power, rows_of
 from neardup.matching.batch_records import Pages
-from neardup.matching.faults import fault
 from neardup.matching.kernels import removal, rows, walk
-from neardup.matching.store_keys import corrupt, in_order, keys_of
+from neardup.matching.store_keys import corrupt, fault, in_order, keys_of
 from neardup.matching.verdict_columns import VerdictColumns
 from neardup.pairs.scoring import pair_scratch
-from neardup.parallel import spread
 from neardup.rules.records import pairs_view
 from neardup.sketch.header import Header
 from neardup.sketch.layout import HEADER
@@ -27,6 +28,8 @@ from neardup.urls import url_hash
 _PART_KEYS = 48
 #: Most keys of one read: RocksDB takes a fifth longer for a key among thousands.
 _PART_KEYS_MAX = 512
+#: Threads that read rows, at most. More would wait for the interpreter's lock, which each of them takes now and then.
+_THREADS_MAX = 8
 _FAMILIES = {int(family): family for family in Family}
 
 
@@ -298,3 +301,33 @@ _OF_PAIRS: dict[int, tuple[str, ...]] = {
     rows.OF_CANDIDATES: ("candidates", "rulings"),
     rows.OF_CHECKS: ("checks", "check_rulings"),
 }
+
+
+# ---- threads ---------------------------------------------------------------------------------------------------------
+
+
+@lru_cache(maxsize=1)
+def _pool(threads: int) -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(threads, thread_name_prefix="neardup")
+
+
+os.register_at_fork(after_in_child=_pool.cache_clear)  # a child has none of its parent's threads
+
+
+def spread(run: Callable[[int, int], None], size: int, threads: int, least: int) -> None:
+    """Calls run(first, last) for ranges that cover 0 to size, concurrently in up to `threads` threads, 8 at most.
+
+    least: size of the smallest range that is worth a thread. The caller's thread takes part. Raises what a call raised.
+    """
+    threads = min(threads, _THREADS_MAX)
+    parts = max(1, min(threads, size // least))
+    if parts == 1:
+        return run(0, size)
+    cuts = [size * i // parts for i in range(parts + 1)]
+    others: list[Future[None]] = [_pool(threads - 1).submit(run, *part) for part in pairwise(cuts[1:])]
+    try:
+        run(*cuts[:2])
+    finally:
+        wait(others)  # the caller must not continue while a thread still writes
+    for part in others:
+        part.result()

@@ -31,7 +31,7 @@ I64 = np.int64
 MISSING, BROKEN, FULL = -1, -2, -3
 #: There is no such page or row.
 NOBODY = I64(-4)
-#: Reasons of BROKEN (`neardup.matching.faults`).
+#: Reasons of BROKEN (`neardup.matching.store_keys.fault`).
 NO_ROW, MISPLACED, NOT_LIVE, TOO_FEW, LEANS, NO_MEMBERS, OTHER_CLUSTER, DAMAGED = range(8)
 
 # Kinds of entries: of rows, the column family << 8, and of `keys` the key's first byte.
@@ -182,7 +182,7 @@ def full(r, what, wanted):
 
 @lean_kernel
 def broken(r, why, a, b):
-    """Notes which invariant does not hold; see `neardup.matching.faults`."""
+    """Notes which invariant does not hold; see `neardup.matching.store_keys.fault`."""
     r.n[WHY], r.n[WHY_A], r.n[WHY_B] = why, I64(a), I64(b)
     return BROKEN
 

@@ -1,7 +1,7 @@
 """The walk over a batch: judges its records in order, and undoes the page whose rows are not all at hand."""
 
 from neardup.kernels import kernel, lean_kernel
-from neardup.matching.kernels import digests, lists, rows, search, urls
+from neardup.matching.kernels import digests, lists, rows, search, url_life
 from neardup.matching.kernels.clusters import ZERO
 from neardup.matching.kernels.judge import COUNTS
 from neardup.matching.kernels.records import has_digest
@@ -52,7 +52,7 @@ def walk(r, j, first, last):
     """
     for i in range(first, last):
         begin_page(r, j)
-        out = urls.apply(r, j, i)
+        out = url_life.apply(r, j, i)
         if out < 0:
             undo_page(r, j)
             if out == MISSING:
@@ -72,7 +72,7 @@ def _look_ahead(r, j, first, last):
         if r.n[rows.NEEDED] == len(r.needs):
             break
         begin_page(r, j)
-        out = urls.apply(r, j, i)
+        out = url_life.apply(r, j, i)
         undo_page(r, j)
         if out == FULL:
             break

@@ -1,6 +1,6 @@
 """The life of a URL: the effects of one record of the sketch log on the index, and its verdict.
 
-`neardup.matching.kernels.urls` has the table of its cases.
+`neardup.matching.kernels.url_life` has the table of its cases.
 """
 
 from typing import NamedTuple

@@ -1,8 +1,8 @@
-"""Work that is spread over threads."""
+"""Reads of rows that are spread over threads."""
 
 import pytest
 
-from neardup.parallel import spread
+from neardup.matching.batch import spread
 
 
 def test_work_is_spread_over_threads_and_all_of_it_is_done():
