@@ -8,7 +8,7 @@ import base64
 import hashlib
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from importlib import resources
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -104,15 +104,28 @@ class ReportInfo:
     made_at: int | None = None
 
 
-def build_report(verdicts: Iterable[Verdict], read_page: ReadPage, info: ReportInfo) -> str:
+def build_report(
+    verdicts: Iterable[Verdict],
+    read_page: ReadPage,
+    info: ReportInfo,
+    expect: Callable[[Sequence[Mapping[str, Any]]], None] | None = None,
+) -> str:
     """Builds the report as HTML. Reads `verdicts` (the JSON of `neardup.verdict`) once, then at most 120 pages.
 
-    read_page: returns the page at the coordinates of a verdict, or None. The report quotes NeardupError or OSError from
-    it.
+    Args:
+        verdicts: all verdicts.
+        read_page: returns the page at the coordinates of a verdict, or None. The report quotes NeardupError or OSError
+            from it.
+        info: facts that verdicts do not contain.
+        expect: receives the coordinates of all pages that `read_page` is called for afterwards, some of them twice.
     """
     tally = ReportTally(info.decider)
     for verdict in verdicts:
         tally.add(verdict)
+    if expect is not None:
+        places: list[Mapping[str, Any]] = []
+        _shown(tally, places.append, info.decider)
+        expect(places)
     return _render(tally, read_page, info)
 
 
@@ -163,8 +176,19 @@ _environment.filters["percent"] = evidence_sentences.percent
 _environment.filters["key_name"] = evidence_sentences.key_name
 
 
-def _render(tally: ReportTally, read_page: ReadPage, info: ReportInfo) -> str:
-    decider = info.decider
+class _Shown(NamedTuple):
+    """What the report shows of single pages: cards, sites, and large clusters with title and site."""
+
+    close: list[tuple[str, str, list[tuple[str, list[Card]]]]]
+    samples: list[tuple[str, str, str, list[Card]]]
+    sites: list[tuple[str, int, int]]
+    largest: list[tuple[LargeCluster, str, str]]
+    of_sites: list[Card]
+    cards: list[Card]
+
+
+def _shown(tally: ReportTally, read_page: ReadPage, decider: Decider) -> _Shown:
+    """Which pages are shown does not depend on what `read_page` returns."""
 
     def card_of(verdict: Verdict, *, against_nearest: bool = False) -> Card:
         return card(verdict, read_page, decider, against_nearest=against_nearest)
@@ -180,7 +204,13 @@ def _render(tally: ReportTally, read_page: ReadPage, info: ReportInfo) -> str:
     there = {one.page.page_id for one in shown}
     chosen = [v for site, *_ in sites if site in tally.of_sites for v in tally.of_sites[site].chosen()]
     of_sites = [card_of(v) for v in chosen if v.get("page_id") not in there]
-    chooser = Filter([*shown, *of_sites], list(evidence_sentences.KINDS), [site for *_, site in largest])
+    return _Shown(close, samples, sites, largest, of_sites, [*shown, *of_sites])
+
+
+def _render(tally: ReportTally, read_page: ReadPage, info: ReportInfo) -> str:
+    decider = info.decider
+    shown = _shown(tally, read_page, decider)
+    chooser = Filter(shown.cards, list(evidence_sentences.KINDS), [site for *_, site in shown.largest])
     return _environment.get_template("report.html.j2").render(
         info=info,
         decider=decider,
@@ -200,14 +230,14 @@ def _render(tally: ReportTally, read_page: ReadPage, info: ReportInfo) -> str:
         found_by=[(by, evidence_sentences.FOUND_BY_WORDS[by], tally.found_by[by]) for by in FOUND_BY if tally.found_by],
         pictures=_pictures(tally),
         share=plots.share,
-        close=close,
-        samples=samples,
-        of_sites=of_sites,
+        close=shown.close,
+        samples=shown.samples,
+        of_sites=shown.of_sites,
         chooser=chooser,
         names={kind: name for kind, (name, _) in evidence_sentences.KINDS.items()},
-        sites=sites,
+        sites=shown.sites,
         reasons=tally.reasons.top(REASONS_SHOWN),
-        largest=largest,
+        largest=shown.largest,
         limits={"hot": HOT_KEYS_SHOWN, "problems": PROBLEMS_SHOWN, "sources": SOURCES_SHOWN, "unfolded": UNFOLDED},
         glossary=evidence_sentences.GLOSSARY,
     )

@@ -155,8 +155,10 @@ class ParquetRows:
         self.bytes_read = 0
         self._path, self._fields = path, fields
 
-    def read(self, position: int, stop: int | None = None) -> Iterator[tuple[Page, int]]:
-        """Yields (page, number of its row). Raises OSError, Damaged."""
+    def read(
+        self, position: int, stop: int | None = None, numbers: Sequence[int] | None = None
+    ) -> Iterator[tuple[Page, int]]:
+        """Yields (page, number of its row). numbers: of these rows alone. Raises OSError, Damaged."""
         from streams.formats.parquet import ParquetDamaged, columns_of, present_columns, rows_of, spans_of
 
         size, at = self._path.stat().st_size, position
@@ -166,7 +168,7 @@ class ParquetRows:
             columns = present_columns(own if fields else _USUAL, columns_of(self._path))
             spans = spans_of(self._path)
             rows = spans[-1][1] if spans else 1
-            for at, row in rows_of(self._path, columns, spans, position, stop):
+            for at, row in rows_of(self._path, columns, spans, position, stop, numbers):
                 self.bytes_read = size * at // rows
                 page = contained(
                     partial(document_of, row, self._fields),

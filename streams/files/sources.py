@@ -11,7 +11,7 @@ import hashlib
 import os
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError, ThreadPoolExecutor
 from contextlib import closing, suppress
 from dataclasses import dataclass, field, replace
@@ -30,7 +30,7 @@ from neardup.wording import counted
 from streams.files.exchanges import with_methods
 from streams.files.folder import leads_out, listed
 from streams.files.input_formats import ACCEPTED, FORMATS, MAIN_SUFFIXES, PACKED, InputFormat, Rows, kind_of
-from streams.files.jsonl_and_parquet import fitted
+from streams.files.jsonl_and_parquet import ParquetRows, fitted
 from streams.files.not_read import NotRead
 from streams.files.row_ids import Repeat, ids_of_rows
 from streams.files.wacz import unpacked
@@ -230,6 +230,27 @@ class LocalSource:
         else:
             found = next(self._pages(coordinates.position, coordinates.offset, alone=True), None)
         return found.page if found else None
+
+    def read_many(self, places: Collection[Coordinates]) -> Iterator[tuple[Coordinates, Page]]:
+        """Yields pages at these coordinates for which `read_at` reads much else: a row group, or the file up to there.
+
+        The file, or each row group, is read once for all of them. Raises OSError.
+        """
+        form = self.record.format
+        shared = {place.offset: place for place in places if self._member_shared(place.position)}
+        if shared:
+            for at, found in enumerate(islice(self._pages(0, 0), max(shared) + 1)):
+                if at in shared:
+                    yield shared[at], found.page
+        if form is None or not form.ordinals:
+            return
+        by_row = {place.position: place for place in places}
+        self.settle_ids()
+        rows = self._rows()
+        assert isinstance(rows, ParquetRows), "positions that are numbers of rows"
+        for page, at in self._up_to_damage(rows.read(min(by_row), max(by_row) + 1, sorted(by_row))):
+            sourced = next(self._sourced(iter([(page, at)]), by_row[at].offset))
+            yield by_row[at], sourced.page
 
     def cannot_go_on(self, error: OSError) -> None:
         """Records that the file itself failed. Pages that were read before count."""

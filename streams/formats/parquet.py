@@ -96,14 +96,17 @@ def rows_of(
     spans: Sequence[tuple[int, int]],
     start: int = 0,
     stop: int | None = None,
+    numbers: Sequence[int] | None = None,
 ) -> Iterator[tuple[int, dict[str, Any]]]:
     """Yields (number, values by name) of the rows from `start` on, up to before `stop`, in order.
 
     A read that begins at the start of one of `spans_of` yields the same rows before a damaged one. Raises
     ParquetDamaged.
 
-    columns: names and types. spans: result of `spans_of`. Times are returned in milliseconds since the epoch, text and
-    bytes unchanged. A time whose milliseconds are read as another unit (`neardup.fetch_times`) is returned as text.
+    columns: names and types. spans: result of `spans_of`. numbers: yield only these rows.
+
+    Times are returned in milliseconds since the epoch, text and bytes unchanged. A time whose milliseconds are read as
+    another unit (`neardup.fetch_times`) is returned as text.
     """
     times = [at for at, kind in enumerate(columns.values()) if _is_time(kind)]
     required = ", ".join(_read_as(name, kind) for name, kind in columns.items())
@@ -115,6 +118,11 @@ def rows_of(
                 continue
             # Rows are read as they are fetched.
             where = f"file_row_number >= {first:d} AND file_row_number < {end:d}"
+            if numbers is not None:
+                inside = [number for number in numbers if first <= number < end]
+                if not inside:
+                    continue
+                where += f" AND file_row_number IN ({', '.join(f'{number:d}' for number in inside)})"
             result = database.execute(f"{sql} WHERE {where}")
             while some := result.fetchmany(_ROWS):
                 for number, *values in some:

@@ -1,11 +1,12 @@
 """The report of a state directory: gathers what `neardup.report` wants to know."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from neardup.index.column_families import Family
 from neardup.index.posting_rows import is_hot
+from neardup.page import Page
 from neardup.report import HotKey, ReportInfo, SourceInfo, build_report
 from neardup.rules.key_families import SIMILARITY_BYTES, family_of
 from neardup.verdict import Coordinates
@@ -34,7 +35,16 @@ def write_report(state: ScanReader, target: Path, progress: Progress = silent) -
         hot_keys_total=len(hot),
         made_at=now_ms(),
     )
-    html = build_report(_verdicts(state, progress), lambda place: state.read_page(Coordinates(**place)), info)
+    ahead: dict[tuple[str, int], Page] = {}
+
+    def read_page(place: Mapping[str, Any]) -> Page:
+        coordinates = Coordinates(**place)
+        return ahead.get((coordinates.source, coordinates.offset)) or state.read_page(coordinates)
+
+    def expect(places: Iterable[Mapping[str, Any]]) -> None:
+        ahead.update(state.read_pages(Coordinates(**place) for place in places))
+
+    html = build_report(_verdicts(state, progress), read_page, info, expect)
     with state_errors("write", target):
         target.write_text(html, encoding="utf-8")
 

@@ -1,7 +1,8 @@
 """The readable part of a state directory of a scan: verdicts, sources, and pages read again."""
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -24,6 +25,8 @@ from streams.state.named_documents import indexed
 
 #: Source of pages that `neardup.open_index` added; offset: their ordinal in this directory.
 LIBRARY = "0" * 32
+#: Bodies that `read_pages` holds.
+AHEAD_BYTES_MAX = 256 << 20
 
 
 class Frames(Protocol):
@@ -122,30 +125,62 @@ class ScanReader:
 
         return line_of
 
+    def read_pages(self, places: Iterable[Coordinates]) -> dict[tuple[str, int], Page]:
+        """Read pages again, by source and offset: those of each source together, where one alone costs a lot.
+
+        Pages are missing that cost little, that `read_page` cannot read, or that do not fit into AHEAD_BYTES_MAX.
+        """
+        of_sources: dict[str, list[Coordinates]] = {}
+        for place in places:
+            of_sources.setdefault(place.source, []).append(place)
+        found: dict[tuple[str, int], Page] = {}
+        left = AHEAD_BYTES_MAX
+        for some in of_sources.values():
+            with suppress(OSError, BadInput):  # `read_page` says it
+                source = LocalSource(self._readable_source(some[0]), self.scheme.body_bytes_max)
+                for place, page in source.read_many(some):
+                    left -= len(page.body or b"")
+                    if left < 0:
+                        return found
+                    found[place.source, place.offset] = page
+        return found
+
     def read_page(self, coordinates: Coordinates) -> Page:
         """Read a page again from its source. Raises BadInput if the source is gone, changed or unknown."""
+        record = self._readable_source(coordinates)
+        try:
+            page = LocalSource(record, self.scheme.body_bytes_max).read_at(coordinates)
+        except OSError as error:
+            raise _unreadable(record, error) from error
+        if page is None:
+            raise BadInput(f"{record.path}: holds no page {coordinates.offset}")
+        return page
+
+    def _readable_source(self, coordinates: Coordinates) -> SourceRecord:
+        """The source of a page, unchanged. Raises BadInput."""
         record = self.sources.get(coordinates.source)
         if coordinates.source == LIBRARY:
             raise BadInput("added by neardup.open_index, which keeps no pages")
         if record is None:
             raise BadInput(f"no source {coordinates.source} is known here")
         name = None
-        try:
-            if record.format is None:
-                if not 0 <= coordinates.position < len(record.files):
-                    raise BadInput(f"{record.path}: holds no file {coordinates.position}")
-                name = record.files[coordinates.position][0]
-            key = coordinates.source if name is None else f"{coordinates.source}/{name}"
-            if key not in self._readable:
+        if record.format is None:
+            if not 0 <= coordinates.position < len(record.files):
+                raise BadInput(f"{record.path}: holds no file {coordinates.position}")
+            name = record.files[coordinates.position][0]
+        key = coordinates.source if name is None else f"{coordinates.source}/{name}"
+        if key not in self._readable:
+            try:
                 self._readable[key] = unchanged(record, name)
-            if not self._readable[key]:
-                raise BadInput(f"{Path(record.path, name or '')}: has changed since it was scanned")
-            page = LocalSource(record, self.scheme.body_bytes_max).read_at(coordinates)
-        except OSError as error:
-            raise BadInput(f"{error.filename or record.path}: cannot be read any more: {error.strerror}") from error
-        if page is None:
-            raise BadInput(f"{record.path}: holds no page {coordinates.offset}")
-        return page
+            except OSError as error:
+                raise _unreadable(record, error) from error
+        if not self._readable[key]:
+            raise BadInput(f"{Path(record.path, name or '')}: has changed since it was scanned")
+        return record
+
+
+def _unreadable(record: SourceRecord, error: OSError) -> BadInput:
+    return BadInput(f"{error.filename or record.path}: cannot be read any more: {error.strerror}")
 
 
 def read_sources(path: Path) -> dict[str, SourceRecord]:
