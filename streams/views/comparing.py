@@ -22,7 +22,7 @@ from neardup.report.samples import page_text, page_there
 from neardup.sketch.layout import RecordKind
 from neardup.sketch.sketch_record import Sketch
 from neardup.urls import site_named
-from neardup.verdict import Coordinates
+from neardup.verdict import TAKEN_DOWN, Coordinates, Kind
 from streams.verdicts.compare import decision_text, rule_results, veto_names
 from streams.views.entries import Row
 from streams.views.lists import Facts
@@ -48,6 +48,9 @@ class _Side:
     missing: dict[str, str] = field(default_factory=dict)
 
     def read(self, origin: Origin) -> None:
+        if _taken_down(self.fetch):  # its verdict still names where the page lies
+            self.missing = dict.fromkeys(("sketch", "text"), "the page was taken down")
+            return
         try:
             record = origin.record(int(self.fetch["page_id"]), self.fetch.get("log"))
             sketch = Sketch(record)
@@ -87,7 +90,14 @@ class _Side:
 def fetches(a: Row, b: Row) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
     """Select the fetches to compare: the one that the other was judged against, else the latest readable one."""
     one, other = _own(a), _own(b)
-    return _judged_against(b, one["url"]) or one, _judged_against(a, other["url"]) or other
+    return (
+        one if _taken_down(one) else _judged_against(b, one["url"]) or one,
+        other if _taken_down(other) else _judged_against(a, other["url"]) or other,
+    )
+
+
+def _taken_down(fetch: Mapping[str, Any]) -> bool:
+    return fetch.get("verdict") == Kind.GONE and fetch.get("reason") == TAKEN_DOWN
 
 
 def fetch(row: Row, page_id: int) -> Mapping[str, Any]:

@@ -18,10 +18,11 @@ from streams.views.source import Source
 from streams.views.view_rows import BLOCK_DAYS, EVERYTHING, HOUR_MS, block_key, counts_of, day_key, spans_of
 
 SHOWN = 10
-#: Longest range shown in hours, range of the first view, bars at most, longest range: 115 lookups of a block's row.
+#: Longest range shown in hours, a stream's range of the first view, bars at most, longest range: 115 lookups of a
+#: block's row.
 HOURS_DAYS_MAX, DAYS_SHOWN, BARS_MAX, RANGE_DAYS_MAX = 4, 30, 62, 3_660
-#: Days searched back for the latest closest call.
-DAYS_BACK_MAX = 30
+#: Days with verdicts that are searched for the next closest call, in one direction.
+DAYS_SEARCHED_MAX = 30
 
 
 def overview(
@@ -81,7 +82,8 @@ def _counts(source: Source, name: str, start: str, end: str) -> Facts | str:
 def _in_time(source: Source, name: str, first_ms: int, last_ms: int, start: str, end: str) -> Facts | str:
     """Return the verdicts of a range as equal spans, or an error text.
 
-    start, end: days as YYYY-MM-DD; by default all days from the first verdict on, at most DAYS_SHOWN.
+    start, end: days as YYYY-MM-DD; by default all days from the first verdict on, of a stream at most DAYS_SHOWN: a
+        scan has the dates of its pages, which may lie years apart.
     """
     required = [_day_of(text) if text else None for text in (start, end)]
     if -1 in required:
@@ -90,7 +92,8 @@ def _in_time(source: Source, name: str, first_ms: int, last_ms: int, start: str,
         return {"first": None, "last": None, "from": None, "to": None, "kinds": {}, "span_hours": 0, "spans": []}
     first, last = first_ms // DAY_MS, last_ms // DAY_MS
     stop = last if required[1] is None else required[1]
-    begin = max(first, stop + 1 - DAYS_SHOWN) if required[0] is None else required[0]
+    shown = RANGE_DAYS_MAX if source.partitions is None else DAYS_SHOWN
+    begin = max(first, stop + 1 - shown) if required[0] is None else required[0]
     begin = max(begin, stop + 1 - RANGE_DAYS_MAX, 0)
     days = stop + 1 - begin
     spans = []
@@ -226,17 +229,47 @@ def _items(source: Source, of: str) -> list[Facts]:
 def close(source: Source, date: str) -> Facts | str:
     """Return the closest calls of a day (YYYY-MM-DD; by default the latest with any), or an error text."""
     if date:
-        days: Sequence[int] = [_day_of(date)]
-        if days[0] < 0:
+        day = _day_of(date)
+        if day < 0:
             return f"A day must be given as YYYY-MM-DD, not {date[:40]!r}"
     else:
         latest = max((row["at"] for row in source.rows("counts", EVERYTHING)), default=0) // DAY_MS
-        days = range(latest, max(-1, latest - DAYS_BACK_MAX), -1)
-    for day in days:
-        items = lists.close_of(source.rows("lists", lists.key("close", day)))
-        if items:
-            break
-    return {"day": _date(day), "before": _date(day - 1), "after": _date(day + 1), "items": items}
+        found = _close_day(source, latest + 1, -1)
+        day = latest if found is None else found
+    before, after = _close_day(source, day, -1), _close_day(source, day, 1)
+    return {
+        "day": _date(day),
+        "before": None if before is None else _date(before),
+        "after": None if after is None else _date(after),
+        "items": _close_of(source, day),
+    }
+
+
+def _close_of(source: Source, day: int) -> list[Facts]:
+    return lists.close_of(source.rows("lists", lists.key("close", day)))
+
+
+def _close_day(source: Source, day: int, step: int) -> int | None:
+    """Return the next day with closest calls, or the next one that was not searched; None if there is none.
+
+    step: -1 searches before the day, 1 behind it, among the days with verdicts.
+    """
+    rows = source.rows("counts", EVERYTHING)
+    first = min((row["first"] for row in rows if row["first"]), default=0) // DAY_MS
+    last = max((row["at"] for row in rows), default=0) // DAY_MS
+    day, stop = (max(day + 1, first), last + 1) if step > 0 else (min(day - 1, last), first - 1)
+    searched = 0
+    blocks = range(day // BLOCK_DAYS, stop // BLOCK_DAYS + step, step) if (stop - day) * step > 0 else range(0)
+    for block in blocks[: RANGE_DAYS_MAX // BLOCK_DAYS]:
+        held = spans_of(source.rows("counts", block_key(EVERYTHING, block)), "days")
+        for each in sorted(held, reverse=step < 0):
+            found = block * BLOCK_DAYS + each
+            if not (day <= found < stop if step > 0 else stop < found <= day):
+                continue
+            if searched == DAYS_SEARCHED_MAX or _close_of(source, found):
+                return found
+            searched += 1
+    return None
 
 
 def _day_of(date: str) -> int:

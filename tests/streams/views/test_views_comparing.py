@@ -74,6 +74,18 @@ def test_where_the_log_is_gone_the_texts_still_tell(scanned: Path) -> None:
     assert "sketch" in after["a"]["missing"]
 
 
+def test_a_page_that_was_taken_down_is_not_read_again(scanned: Path, shell: Shell) -> None:
+    assert shell("forget", A, "--state", "neardup-state").code == 0
+    source = ScanSource(STATE)
+    for a, b in ((A, B), (B, A)):
+        found = compare(source, a, b)
+        side, other = (found["a"], found["b"]) if a == A else (found["b"], found["a"])
+        assert side["missing"] == {"text": "the page was taken down", "sketch": "the page was taken down"}
+        assert other["missing"] == {}
+        assert found["differences"] is None
+        assert found["rules"] == []
+
+
 def test_an_unknown_url_is_reported(scanned: Path) -> None:
     source = ScanSource(STATE)
     assert url_pages.compare(source, A, "https://nowhere.example/", source.decider, shown=1) == (

@@ -14,8 +14,9 @@ pytest.importorskip("aiohttp", reason="aiohttp is not installed")
 from neardup.report import evidence_sentences
 from streams.views import counts, lists, search, templates, url_pages
 from streams.views.source import ScanSource
+from streams.views.view_rows import apply
 from tests.streams.shell import Shell
-from tests.streams.views.random_verdicts import DECIDER, Held, random_verdicts
+from tests.streams.views.random_verdicts import CLOSENESS, DECIDER, Held, random_verdicts
 from tests.streams.views.test_views_web import Server
 
 LONG = "https://long.example/" + "path/" * 370
@@ -203,6 +204,52 @@ def test_a_scan_shows_its_own_span(shell: Shell, tmp_path: Path) -> None:
     assert not isinstance(facts, str)
     assert (facts["time"]["from"], facts["time"]["to"]) == ("2017-07-14", "2017-07-23")
     assert sum(span["verdicts"] for span in facts["time"]["spans"]) == 10
+
+
+def test_a_scan_shows_all_of_years_at_first_and_a_stream_the_last_month(monkeypatch: pytest.MonkeyPatch) -> None:
+    day, began = 86_400_000, 1_700_000_000_000
+    held = Held([])
+    for n in range(4):
+        apply(unique(n, f"https://a.example/{n}"), held._rows, began + n * 200 * day, CLOSENESS)
+    for facts in (counts.overview(held, None), counts.site(held, str(BASE["site"]))):
+        assert not isinstance(facts, str)
+        assert (facts["time"]["from"], facts["time"]["to"]) == ("2023-11-14", "2025-07-06")
+        assert sum(span["verdicts"] for span in facts["time"]["spans"]) == 4
+        assert len(facts["time"]["spans"]) <= counts.BARS_MAX
+    monkeypatch.setattr(held, "partitions", 1)
+    facts = counts.overview(held, None)
+    assert not isinstance(facts, str)
+    assert (facts["time"]["from"], facts["time"]["to"]) == ("2025-06-07", "2025-07-06")
+
+
+def test_closest_calls_lead_to_the_next_days_that_have_some(monkeypatch: pytest.MonkeyPatch) -> None:
+    day, began = 86_400_000, 1_700_000_000_000
+    held = Held([])
+    close = (0, 3, 200, 207, 600)
+    for n in (*close[:4], *range(208, 300), 600):
+        verdict = (apart if n in close else unique)(n, f"https://a.example/{n}")
+        apply(verdict, held._rows, began + n * day, CLOSENESS)
+    seen, asked = [], ""
+    while True:
+        facts = counts.close(held, asked)
+        assert not isinstance(facts, str)
+        assert facts["items"] or facts["day"] in ("2024-08-09", "2024-07-09")  # as far as one search goes
+        seen.append(facts["day"])
+        if facts["before"] is None:
+            break
+        asked = facts["before"]
+    assert facts["day"] == "2023-11-14"
+    assert f'href="close?day={facts["after"]}"' in templates.html("close", facts)
+    assert "before:" not in templates.html("close", facts)
+    while facts["after"] is not None:
+        facts = counts.close(held, facts["after"])
+        assert not isinstance(facts, str)
+    assert facts["day"] == seen[0] == "2025-07-06"
+    monkeypatch.setattr(counts, "DAYS_SEARCHED_MAX", 1_000)
+    facts = counts.close(held, "2025-07-06")
+    assert not isinstance(facts, str)
+    assert facts["before"] == "2024-06-08"
+    assert counts.close(Held([]), "")
 
 
 @pytest.mark.whole
