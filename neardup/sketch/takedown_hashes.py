@@ -49,7 +49,14 @@ def of_url(url: str) -> Takedown:
 
 def of_site(site: str) -> Takedown:
     """Makes the takedown of a site. Raises BadInput if it is not a registrable domain."""
-    host = host_of(_normal(f"http://{site}/"))
+    normal = _normal(f"http://{site}/")
+    host = host_of(normal)
+    if normal != f"http://{host}/":  # the rest would be left out, and the takedown name more pages
+        named = host_of(_normal(site)) if "://" in site else host
+        raise BadInput(
+            f"--site {site}: a site is a registrable domain, such as {site_of(named)}; for a part of it name a prefix "
+            "of its URLs"
+        )
     if site_of(host) != host:
         raise BadInput(f"--site {site}: its site is {site_of(host)}; for a part of it name a prefix of its URLs")
     return Takedown(Named.SITE, _hash(host, b"neardup-site"))

@@ -142,6 +142,17 @@ def test_bad_takedown_names_are_refused():
         with pytest.raises(BadInput):
             make(expected)
     assert of_site("A.org") == of_site("a.org")
+    for more in (
+        "a.org/private",
+        "a.org/",
+        "https://a.org",
+        "https://www.a.org/x",
+        "a.org:8080",
+        "me@a.org",
+        "a.org?q",
+    ):
+        with pytest.raises(BadInput, match=r"--site .*: a site is a registrable domain, such as a\.org; "):
+            of_site(more)
     assert of_prefix("http://a.org/x").length == len("http://a.org/x")
     assert {one.what for one in (of_url(A), of_site("a.org"), of_prefix(A))} == set(Named)
 
