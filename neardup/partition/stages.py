@@ -70,7 +70,7 @@ class Signed(NamedTuple):
 SMALL = ("kind", "quality", "characters")
 
 
-class Refused(NamedTuple):
+class Rejected(NamedTuple):
     """A page that cannot be read, and the reason."""
 
     doc: int
@@ -94,7 +94,7 @@ class Compared(NamedTuple):
     kept_b: int
 
 
-def sign(pages: Sequence[tuple[int, Page]], parameters: Parameters) -> Iterator[Signed | Refused]:
+def sign(pages: Sequence[tuple[int, Page]], parameters: Parameters) -> Iterator[Signed | Rejected]:
     """Signs pages in order. Never raises for the content of a page."""
     named = addresses_of([page for _, page in pages], _SCHEME)
     urls, ends = named.urls[0].tobytes(), named.urls[1].tolist()
@@ -102,7 +102,7 @@ def sign(pages: Sequence[tuple[int, Page]], parameters: Parameters) -> Iterator[
     for i, (doc, page) in enumerate(pages):
         url = urls[starts[i] : ends[i]].decode()
         if named.kinds[i] == RecordKind.REJECTED:
-            yield Refused(doc, url, _reason(named.reasons, i))
+            yield Rejected(doc, url, _reason(named.reasons, i))
         elif named.kinds[i] == RecordKind.TOMBSTONE:
             yield Signed(doc, 1, url, "", 0, 0, 0, 0, [], [], "")
         else:

@@ -331,7 +331,10 @@ def partition(
         print_json(made.to_json())
     elif not quiet:
         _print_summary(made, out)
-    return 3 if made.problems_total or made.refused else 0
+    if made.rejected and not made.counts.documents:
+        complain(f"no page could be read: {', '.join(list(made.reasons)[:3])}")
+        return 3
+    return 3 if made.problems_total else 0
 
 
 def _rule(method: str) -> dict[str, Any]:
@@ -381,7 +384,7 @@ def _print_summary(made: "Summary", out: Path) -> None:
     for field in made.fields_taken:
         console.print(safe(field), soft_wrap=True)
     for reason, many in list(made.reasons.items())[:PROBLEMS_SHOWN]:
-        console.print(f"refused: {safe(reason)} ({many:,})", soft_wrap=True)
+        console.print(f"rejected: {safe(reason)} ({many:,})", soft_wrap=True)
     if made.passed_over:
         console.print(f"passed over, by their names: {safe(made.passed_over)}", soft_wrap=True)
     for problem in made.problems[:PROBLEMS_SHOWN]:

@@ -111,8 +111,9 @@ def replaced_text(count: int) -> str:
 def _sites(result: ScanResult) -> Table:
     table = table_of("site", ">pages", ">duplicates", ">share")
     for site in result.sites[:SITES_SHOWN]:
-        name = safe(site.site, 60) if site.site else Text("(no site)", style="dim")
-        table.add_row(name, f"{site.pages:,}", f"{site.duplicates:,}", f"{site.duplicates / site.pages:.1%}")
+        table.add_row(
+            safe(site.site, 60), f"{site.pages:,}", f"{site.duplicates:,}", f"{site.duplicates / site.pages:.1%}"
+        )
     if len(result.sites) > SITES_SHOWN:
         table.add_row(Text(f"... {counted(len(result.sites) - SITES_SHOWN, 'more site')}", style="dim"), "", "", "")
     return table

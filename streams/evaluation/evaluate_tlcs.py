@@ -112,7 +112,7 @@ def evaluate_tlcs(
         mistake_section(given),
     ]
     counts = CorpusCounts(fetches=made.counts.documents, pages=made.counts.documents - made.counts.repeats)
-    counts.repeats, counts.rejected = made.counts.repeats, made.refused
+    counts.repeats, counts.rejected = made.counts.repeats, made.rejected
     fetched = (
         f"Of {made.counts.documents:,} documents {made.counts.repeats:,} repeat another's compared text; "
         f"{made.counts.alone:,} have no signature. Pairs were drawn from those that the partition by tlcs compared."

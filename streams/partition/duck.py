@@ -19,7 +19,7 @@ from neardup.errors import StateError
 from neardup.page import Page
 from neardup.partition.parameters import Parameters
 from neardup.partition.plan import DOC_BITS
-from neardup.partition.stages import SMALL, Compared, Refused, Signed, judge, sign
+from neardup.partition.stages import SMALL, Compared, Rejected, Signed, judge, sign
 from streams.files.sources import LocalSource
 from streams.partition.reading import Chunk, ReadMark, chunks
 from streams.partition.workers import Workers
@@ -34,12 +34,12 @@ _DOCS = (1 << DOC_BITS) - 1
 
 @dataclass
 class Part:
-    """The result of signing one chunk of pages. refused: URL and reason of each refused page."""
+    """The result of signing one chunk of pages. rejected: URL and reason of each rejected page."""
 
     documents: dict[str, Any]
     signatures: dict[str, Any]
     texts: bytes
-    refused: list[tuple[str, str]]
+    rejected: list[tuple[str, str]]
 
 
 class DuckEngine:
@@ -180,7 +180,7 @@ class DuckEngine:
         self._write_columns(part.signatures, self._part(self._work / "signatures", number))
         with self._workspace.whole(self._work / "texts" / f"{number:08d}.bin") as file:
             file.write_bytes(part.texts)
-        record = {"after": asdict(chunk.after), "refused": part.refused, "problems": chunk.problems}
+        record = {"after": asdict(chunk.after), "rejected": part.rejected, "problems": chunk.problems}
         with self._workspace.whole(self._work / "texts" / f"{number:08d}.json") as file:
             file.write_text(json.dumps(record), encoding="utf-8")
 
@@ -216,8 +216,8 @@ def sign_chunk(given: tuple[list[tuple[int, Page]], Parameters]) -> Part:
     del documents["text"]
     documents |= {"signatures": counts, "text_start": np.cumsum(lengths) - lengths, "text_end": np.cumsum(lengths)}
     documents |= {name: documents[name].astype(np.int32) for name in (*SMALL, "signatures")}
-    refused = [(one.url, one.reason) for one in made if isinstance(one, Refused)]
-    return Part(documents, signatures, b"".join(texts), refused)
+    rejected = [(one.url, one.reason) for one in made if isinstance(one, Rejected)]
+    return Part(documents, signatures, b"".join(texts), rejected)
 
 
 def compare_chunk(given: tuple[Path, dict[str, Any], Parameters]) -> dict[str, Any]:

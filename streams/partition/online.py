@@ -68,7 +68,7 @@ def partition_online(
         summary.counts.alone = sum(
             bool(one.get("thin")) for _, members in clusters.values() for one in members.values()
         )
-        summary.refused, summary.reasons = sum(result.reasons.values()), result.reasons
+        summary.rejected, summary.reasons = sum(result.reasons.values()), result.reasons
         summary.problems, summary.problems_total = result.problems, result.problems_total
         summary.passed_over = result.passed_over
         summary.note_not_read(options.not_read)

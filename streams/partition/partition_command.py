@@ -14,6 +14,7 @@ import orjson
 from neardup.errors import BadInput
 from neardup.partition.parameters import Parameters
 from neardup.partition.stages import make_ready
+from neardup.report.evidence_sentences import reason_kind
 from neardup.report.partition_report import partition_report
 from streams.files.not_read import NotRead
 from streams.files.sources import BY_DEFAULT, LocalSource, ReadOptions
@@ -156,9 +157,9 @@ def _run(
     summary.counts = counts
     reasons: Counter[str] = Counter()
     for part in engine.parts():
-        reasons.update(reason for _, reason in part["refused"])
+        reasons.update(reason_kind(reason) for _, reason in part["rejected"])
         summary.problems += part["problems"][: PROBLEMS_MAX - len(summary.problems)]
         summary.problems_total += len(part["problems"])
-    summary.refused = sum(reasons.values())
+    summary.rejected = sum(reasons.values())
     summary.reasons = dict(reasons.most_common(20))
     return summary

@@ -25,7 +25,7 @@ class Summary:
     """The summary of a partition, for people and machines.
 
     in_sets: documents in sets of two or more. sizes: size -> number of sets.
-    largest: URL of the representative and size of the largest sets. reasons: counts of the reasons of refused pages,
+    largest: URL of the representative and size of the largest sets. reasons: counts of the reasons of rejected pages,
     the most frequent first. fields_taken: fields used as ids and texts, for files with field names of their own.
     passed_over: files whose names say that they contain no pages.
     """
@@ -35,7 +35,7 @@ class Summary:
     counts: PartitionCounts = field(default_factory=PartitionCounts)
     sizes: dict[int, int] = field(default_factory=dict)
     largest: list[tuple[str, int]] = field(default_factory=list)
-    refused: int = 0
+    rejected: int = 0
     reasons: dict[str, int] = field(default_factory=dict)
     fields_taken: list[str] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)

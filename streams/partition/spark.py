@@ -19,7 +19,7 @@ from pyspark.sql import types as t
 from neardup.limits import BODY_BYTES_MAX
 from neardup.partition.parameters import Parameters
 from neardup.partition.plan import DOC_BITS
-from neardup.partition.stages import SMALL, Compared, Refused, Signed, judge, sign
+from neardup.partition.stages import SMALL, Compared, Rejected, Signed, judge, sign
 from streams.files.sources import LocalSource, SourceRecord
 from streams.partition.reading import ReadMark, chunks_of
 from streams.partition.workers import WorkStopped
@@ -27,8 +27,8 @@ from streams.partition.workspace import PartitionWorkspace
 from streams.ports import Progress
 
 _DOCS = 1 << DOC_BITS
-#: Kinds of rows that are no documents: a refused page, an unreadable place of the input. `text` is the reason.
-_REFUSED, _PROBLEM = 2, 3
+#: Kinds of rows that are no documents: a rejected page, an unreadable place of the input. `text` is the reason.
+_REJECTED, _PROBLEM = 2, 3
 #: Between two looks at the event that stops the run.
 _LOOK_SECONDS = 0.2
 #: Files of a folder per task.
@@ -144,9 +144,11 @@ class SparkEngine:
             shutil.copyfile(next(folder.glob("part-*.parquet")), fresh)
 
     def parts(self) -> Iterator[dict[str, Any]]:
-        refused = [(row[1], row[2]) for row in self.rows(f"select doc, url, text from signed where kind = {_REFUSED}")]
+        rejected = [
+            (row[1], row[2]) for row in self.rows(f"select doc, url, text from signed where kind = {_REJECTED}")
+        ]
         problems = [row[0] for row in self.rows(f"select text from signed where kind = {_PROBLEM} order by text")]
-        yield {"refused": refused, "problems": problems}
+        yield {"rejected": rejected, "problems": problems}
 
     def _whole(self, name: str) -> bool:
         return (self._work / name / "_SUCCESS").exists()
@@ -183,13 +185,13 @@ def _ranges(source: LocalSource) -> list[tuple[int, int | None]]:
 def _signed(
     number: int, first: int, last: int | None, record: SourceRecord, parameters: Parameters
 ) -> Iterable[tuple[Any, ...]]:
-    """Returns the rows of a task: `Signed`, refused pages, and unreadable places."""
+    """Returns the rows of a task: `Signed`, rejected pages, and unreadable places."""
     source = LocalSource(record, BODY_BYTES_MAX)
     start = ReadMark(number, first, first - 1 if first else None)
     for chunk in chunks_of(source, number, start, last):
         for one in sign(chunk.pages, parameters):
-            if isinstance(one, Refused):
-                yield one.doc, _REFUSED, one.url, "", 0, 0, 0, 0, [], [], one.reason
+            if isinstance(one, Rejected):
+                yield one.doc, _REJECTED, one.url, "", 0, 0, 0, 0, [], [], one.reason
             else:
                 yield tuple(one)
         for problem in chunk.problems:

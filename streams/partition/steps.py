@@ -46,7 +46,7 @@ class Engine(Protocol):
         ...
 
     def parts(self) -> Iterator[dict[str, Any]]:
-        """Reports each signed part: `refused` pages as (URL, reason), `problems` of the sources."""
+        """Reports each signed part: `rejected` pages as (URL, reason), `problems` of the sources."""
         ...
 
 

@@ -12,7 +12,7 @@ from neardup.verdict import Kind
 #: Most distinct reasons of rejections; later ones are counted as others.
 REASONS_MAX = 100
 OTHER_REASONS = "other reasons"
-#: Site of all documents whose ids are no URLs.
+#: Site of all documents whose ids are no URLs, and of rejected pages without a URL.
 NO_SITE = "(no site)"
 
 
@@ -113,7 +113,7 @@ class VerdictCounts:
                 self._reasons[reason if known else OTHER_REASONS] += 1
 
     def _count_site(self, url: str, name: str, *, is_duplicate: bool) -> None:
-        if url.startswith(ID_SCHEME):
+        if not name or url.startswith(ID_SCHEME):
             name = NO_SITE
         site = self._sites.setdefault(name, SiteCount(name))
         site.pages += 1

@@ -147,6 +147,23 @@ def test_warc_folder_and_json_lines_give_the_same_sets(tmp_path: Path) -> None:
     assert found[0] == found[2]
 
 
+def test_exit_codes_of_rejected_documents_are_those_of_a_scan(shell: Shell) -> None:
+    """A document that is rejected is counted; a file that is damaged, or gives no document, ends with 3."""
+    text = " ".join(f"word{n}" for n in range(40))
+    good = "".join(json.dumps({"id": n, "text": f"{text} {n}"}) + "\n" for n in range(5))
+    Path("some.jsonl").write_text(good + "{broken\n")
+    Path("none.jsonl").write_text("{broken\n")
+    for name, code in (("some", 0), ("none", 3)):
+        for command in ("scan NAME.jsonl --memory", "partition NAME.jsonl --out NAME",
+                        "partition NAME.jsonl --out NAME-tlcs --method tlcs"):  # fmt: skip
+            ended = shell(*command.replace("NAME", name).split())
+            assert ended.code == code, (command, ended.out, ended.err)
+            assert "rejected: not JSON (1)" in ended.out
+            assert ended.out.count("(no site)") == command.startswith("scan"), ended.out
+            if code:
+                assert "no page could be read: not JSON" in ended.err
+
+
 @pytest.mark.slow
 def test_the_sets_do_not_depend_on_processes_or_chunks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     crawl = write(tmp_path / "crawl.jsonl", items(20))
@@ -171,7 +188,7 @@ def test_unreadable_sources_are_reported(tmp_path: Path) -> None:
     file = write(tmp_path / "crawl.jsonl", crawl)
     file.write_text(file.read_text() + "{not json\n")
     made = partition([file], tmp_path / "out")
-    assert made.refused == 3
+    assert made.rejected == 3
     assert any("500" in reason for reason in made.reasons)
     assert (made.counts.documents, made.counts.alone, made.sets) == (8, 2, 2)
 
