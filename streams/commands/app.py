@@ -6,6 +6,7 @@ import gc
 import inspect
 import io
 import os
+import shlex
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from importlib import import_module
@@ -13,7 +14,7 @@ from importlib.metadata import version as installed
 from itertools import count
 from typing import Any
 
-from cyclopts import App, CycloptsError, Group, Parameter
+from cyclopts import App, CycloptsError, Group, Parameter, UnusedCliTokensError
 
 from neardup.errors import InvariantBroken, NeardupError
 from streams.commands.output import complain
@@ -216,12 +217,19 @@ def _run() -> int:
             sys.argv[1:], exit_on_error=False, print_error=False, result_action="return_value", backend="asyncio"
         )
     except CycloptsError as error:
-        complain(str(error))
+        complain(_words_of(error))
         words = [word for word in (error.command_chain or ()) if word]
         complain(f"`{' '.join(['neardup', *words])} --help` shows what is allowed")
         return EXIT_USAGE
     sys.stdout.flush()
     return code or 0
+
+
+def _words_of(error: CycloptsError) -> str:
+    if isinstance(error, UnusedCliTokensError) and error.unused_tokens:
+        many = "s" if len(error.unused_tokens) > 1 else ""
+        return f"unexpected argument{many}: {shlex.join(error.unused_tokens)}"
+    return str(error)
 
 
 def _code(run: Callable[[], int]) -> int:

@@ -37,6 +37,7 @@ from streams.commands.options import (
     Workers,
     Writes,
     inputs,
+    is_topic,
     must_exist,
 )
 from streams.commands.output import (
@@ -58,7 +59,7 @@ _TOPIC = "topic:"
 
 
 def _must_be_audit(audits: Sequence[str]) -> None:
-    must_exist([each for each in audits if not each.startswith(_TOPIC)])
+    must_exist([each for each in audits if not is_topic(each)])
 
 
 Audits = Annotated[

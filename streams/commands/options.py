@@ -28,7 +28,7 @@ from neardup.decider import ONLINE_RULES, Decider
 from neardup.errors import BadInput
 from neardup.scheme import Scheme
 from streams.config.load import decider_numbers, load
-from streams.config.settings import OPTIONS, Role, Settings
+from streams.config.settings import OPTIONS, TOPIC_NAME, Role, Settings
 from streams.config.sites import sites_of
 from streams.errors import WrongUsage
 from streams.files.input_formats import TABLES, TITLES
@@ -106,6 +106,16 @@ def must_exist(given: Paths) -> None:
             raise WrongUsage(f"{path}: no such {'option or ' * path.startswith('-')}file or folder")
         if not os.access(path, os.R_OK):
             raise WrongUsage(f"{path}: cannot be read: permission denied")
+
+
+def is_topic(source: str) -> bool:
+    """Tells `topic:NAME` from a path. Raises WrongUsage unless NAME may name a topic."""
+    of, _, name = source.partition(":")
+    if of != "topic":
+        return False
+    if not re.fullmatch(TOPIC_NAME, name):
+        raise WrongUsage(f"{source}: no name of a topic; one is topic:verdicts")
+    return True
 
 
 def must_be_writable(given: Paths) -> None:

@@ -21,6 +21,7 @@ from streams.commands.options import (
     VerdictFlags,
     Writes,
     decider_of,
+    is_topic,
     must_be_state,
     must_exist,
     parse_start,
@@ -190,8 +191,8 @@ def compare(
 
 
 def must_be_history(source: str) -> None:
-    """Raises WrongUsage for a path that does not exist; `topic:NAME` is not checked."""
-    if not source.startswith("topic:"):
+    """Raises WrongUsage for a path that does not exist, and for `topic:` without the name of a topic."""
+    if not is_topic(source):
         must_exist(source)
 
 
@@ -344,8 +345,9 @@ def verdicts(
     from streams.verdicts.print_verdicts import show as follow_topic
     from streams.verdicts.shared_rows import VerdictFilter
 
-    follow_topic(
-        settings.read(connects="verdicts"),
+    given = settings.read(connects="verdicts")
+    shown = follow_topic(
+        given,
         Console(),
         json_out=sys.stdout.buffer if as_json else None,
         start=parse_start(start, now_ms()),
@@ -353,3 +355,8 @@ def verdicts(
         columns=parse_columns(columns),
         follow=follow,
     )
+    if not shown and not follow:
+        text = "no verdict of these options"
+        if any(each is not None and "://" not in each for each in (url, prefix)):
+            text += "; a URL begins with its scheme, as https://"
+        complain(f"topic {given.topics.verdicts}: {text}")

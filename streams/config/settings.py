@@ -37,7 +37,7 @@ PAGES_MS, SKETCHES_MS, VERDICTS_MS = 7 * DAY_MS, 30 * DAY_MS, 30 * DAY_MS
 _CORES = min(len(os.sched_getaffinity(0)), 256)
 #: Kafka's limit of a topic's name.
 TOPIC_CHARS_MAX = 249
-_NAME = r"(?!\.{1,2}\Z)[A-Za-z0-9._-]{1,200}"  # Kafka's own rule, with room for a generation within its 249
+TOPIC_NAME = r"(?!\.{1,2}\Z)[A-Za-z0-9._-]{1,200}"  # Kafka's own rule, with room for a generation within its 249
 
 
 @dataclass(frozen=True)
@@ -116,7 +116,7 @@ def _kind(hint: Any) -> tuple[ValueKind, str]:
 
 _Share = Annotated[float, Meta(ge=0, le=1)]
 _Ms = Annotated[int, Meta(ge=1, le=3_600_000)]
-_Topic = Annotated[str, _text(_NAME, "a Kafka topic name: 1 to 200 of A-Z a-z 0-9 . _ -")]
+_Topic = Annotated[str, _text(TOPIC_NAME, "a Kafka topic name: 1 to 200 of A-Z a-z 0-9 . _ -")]
 _Token = Annotated[
     str | None, _text(r"[A-Za-z0-9._~+/=-]{16,200}", "16 to 200 letters, digits and -._~+/=", secret=True)
 ]
@@ -193,7 +193,7 @@ class Settings:
         "Generation whose sketches this one judges; '' as an option: the unnamed one; none: its own",
     ] = None
     group: Annotated[
-        str, _text(_NAME, "1 to 200 of A-Z a-z 0-9 . _ -"), "Prefix of consumer groups and of the transactional id"
+        str, _text(TOPIC_NAME, "1 to 200 of A-Z a-z 0-9 . _ -"), "Prefix of consumer groups and of the transactional id"
     ] = "neardup"
     topic_prefix: Annotated[
         str,
@@ -266,7 +266,7 @@ class Settings:
     # Auditing: changes no verdict either.
     audit_topic: Annotated[
         str,
-        _text(f"({_NAME})?", "a Kafka topic name, or nothing"),
+        _text(f"({TOPIC_NAME})?", "a Kafka topic name, or nothing"),
         "Topic for the audit: pairs for people to check; written with the verdicts",
     ] = ""
     audit_rate: Annotated[_Share, "Share of the pages that the audit draws pairs from"] = 0.1

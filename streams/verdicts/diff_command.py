@@ -85,7 +85,9 @@ def _lines(path: Path) -> Iterator[Verdict]:
             try:
                 value = orjson.loads(line)
             except orjson.JSONDecodeError as error:
-                raise BadInput(f"{path}: line {number} is no JSON: {error.msg}") from error
+                raise BadInput(
+                    f"{path} is no file of verdicts, as `neardup scan --out` writes them: line {number} is no JSON"
+                ) from error
             if not isinstance(value, dict) or "verdict" not in value:
                 raise BadInput(f"{path}: line {number} is no verdict of neardup")
             yield value

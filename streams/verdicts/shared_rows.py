@@ -40,10 +40,17 @@ class VerdictFilter:
     def of(
         cls, sites: Collection[str], kinds: Collection[str], *, url: str | None = None, prefix: str | None = None
     ) -> "VerdictFilter":
-        """Raises WrongUsage for a kind that does not exist, and for a URL that is none."""
+        """Raises WrongUsage for a kind that does not exist, and for a URL or site that is none."""
         unknown = sorted(set(kinds) - {kind.value for kind in Kind})
         if unknown:
             raise WrongUsage(f"no verdict is called {unknown[0]!r}; there is {', '.join(Kind)}")
+        for site in sites:
+            name = site.rpartition("://")[2].partition("/")[0]
+            host = name if name.startswith("[") else name.partition(":")[0]
+            if site != host:
+                raise WrongUsage(
+                    f"--site {site}: a site is a domain or host, such as {host}; --prefix names a part of it"
+                )
         try:
             named = "" if url is None else named_url(url)
         except BadPage as error:

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 from datetime import datetime
+from pathlib import Path
 from typing import Any
 
 import orjson
@@ -23,6 +24,7 @@ from streams.kafka.topics import Sizes
 from streams.verdicts.print_verdicts import COLUMNS, line, parse_columns, show, table, tail
 from streams.verdicts.shared_rows import VerdictFilter
 from tests import processes
+from tests.streams.shell import Shell
 
 NOW = 1_700_000_000_000
 
@@ -85,6 +87,27 @@ def test_verdicts_are_filtered(settings: Settings, sites: list[str], kinds: list
 def test_an_unknown_kind_is_refused() -> None:
     with pytest.raises(BadInput, match="no verdict is called 'duplicate'; there is unique, exact_duplicate, "):
         VerdictFilter.of([], ["unique", "duplicate"])
+
+
+@pytest.mark.parametrize("site", ["https://one.example/", "one.example/a", "one.example:80"])
+def test_a_site_with_more_than_a_domain_is_refused(site: str) -> None:
+    with pytest.raises(BadInput, match=f"--site {site}: a site is a domain or host, such as one.example; "):
+        VerdictFilter.of([site], [])
+
+
+def test_without_a_verdict_one_line_says_so(
+    settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shell = Shell(tmp_path, monkeypatch, capsys)
+    given = ("--bootstrap", settings.bootstrap, "--verdicts-topic", settings.topics.verdicts, "--no-follow")
+    topic = f"topic {settings.topics.verdicts}"
+    assert shell("verdicts", *given, "--kind", "gone").err == f"neardup: {topic}: no verdict of these options\n"
+    for option in ("--url", "--prefix"):
+        ended = shell("verdicts", *given, option, "one.example/a")
+        assert (ended.code, ended.err.count("\n")) == (0, 1)
+        assert "no verdict of these options; a URL begins with its scheme, as https://" in ended.err
+    assert shell("verdicts", *given, "--from", "end").err == f"neardup: {topic}: no verdict of these options\n"
+    assert shell("verdicts", *given).err == ""
 
 
 def test_a_tail_may_begin_later(settings: Settings) -> None:

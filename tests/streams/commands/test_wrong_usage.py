@@ -115,6 +115,23 @@ def test_a_required_option_is_demanded(ready: Shell) -> None:
         assert (ended.code, "requires an argument" in ended.err) == (2, True), (command, ended.err)
 
 
+def test_a_word_too_many_is_named(ready: Shell) -> None:
+    for command, words in (
+        ("verdicts state", "unexpected argument: state"),
+        ("report state b c", "unexpected arguments: b c"),
+    ):
+        ended = ready(*command.split())
+        assert (ended.code, words in ended.err, "--help" in ended.err) == (2, True, True), ended.err
+
+
+def test_a_topic_needs_a_valid_name(ready: Shell) -> None:
+    for name in ("topic:", "topic:a b", "topic:."):
+        for command in (["export", name, "--out", "a.csv"], ["diff", "state", name], ["diff", name, "state"],
+                        ["evaluate", "site", "--audit", name]):  # fmt: skip
+            ended = ready(*command)
+            assert (ended.code, "no name of a topic; one is topic:verdicts" in ended.err) == (2, True), ended.err
+
+
 def test_verdicts_of_a_scan_are_exported(ready: Shell) -> None:
     assert ready("verdicts", "state").code == 2
     assert "neardup export DIR --table verdicts" in ready("verdicts", "--help").out

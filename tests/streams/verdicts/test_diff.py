@@ -288,7 +288,12 @@ def test_diff_escapes_texts_of_pages(shell: Shell, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("text", "words"),
-    [(None, "x.jsonl: no such file or folder"), ("{", "line 1 is no JSON"), ('{"a": 1}', "line 1 is no verdict")],
+    [
+        (None, "x.jsonl: no such file or folder"),
+        ("{", "line 1 is no JSON"),
+        ("\x1f\x8b", "is no file of verdicts, as `neardup scan --out` writes them: line 1 is no JSON"),
+        ('{"a": 1}', "line 1 is no verdict"),
+    ],
 )
 def test_bad_input(shell: Shell, scanned: Path, text: str | None, words: str) -> None:
     if text is not None:
