@@ -12,6 +12,8 @@ from operator import itemgetter
 from typing import Any, Literal
 
 from msgspec import ValidationError
+from msgspec.msgpack import Decoder as MsgpackDecoder
+from msgspec.msgpack import Encoder as MsgpackEncoder
 
 from neardup.errors import BadInput
 from neardup.standing import DUPLICATES, SHOWN, Standing, VerdictFields, url_of
@@ -103,6 +105,7 @@ TABLES: Mapping[Name, Mapping[str, str]] = {
 }
 
 _ROWS = 10_000
+_pack, _unpack = MsgpackEncoder().encode, MsgpackDecoder().decode
 
 
 def exported(
@@ -186,28 +189,20 @@ def _standing(name: Name, verdicts: Iterable[Given], progress: Callable[[int], N
         yield from _urls(table) if name == "urls" else _clusters(table)
 
 
-#: Tables of `fill_standing`: the latest verdict of each URL, and the page id of its first; the canonical URL and the
-#: representative of each cluster's latest verdict; and both together, the present representative with each URL.
-STANDING = f"""
-CREATE TABLE urls (url TEXT PRIMARY KEY, page_id INT, n INT, last TEXT, verdict TEXT, site TEXT, cluster INT,
-    representative TEXT, content_of TEXT, title TEXT, lang TEXT, reason TEXT, fetched_at INT,
-    source TEXT, "partition" INT, "offset" INT, position INT, kept_apart TEXT, alike TEXT, first INT);
+#: Tables of `fill_standing`: the latest verdict of each URL, and the page id of its first; and the canonical URL and
+#: the representative of each cluster's latest verdict. packed: what no statement reads, see `_url_row`.
+STANDING = """
+CREATE TABLE urls (url TEXT PRIMARY KEY, page_id INT, n INT, verdict TEXT, cluster INT, representative TEXT,
+    title TEXT, lang TEXT, reason TEXT, packed BLOB, first INT);
 CREATE TABLE clusters (cluster INTEGER PRIMARY KEY, page_id INT, n INT, canonical TEXT, representative TEXT);
-CREATE VIEW standing AS SELECT iif(verdict IN {DUPLICATES}, coalesce(clusters.representative, urls.representative),
-    urls.representative) AS representative, url, verdict IN {SHOWN} AS shown, verdict, cluster, clusters.canonical,
-    content_of, site, title, lang, reason, kept_apart, alike, last, fetched_at, urls.page_id, urls.n, source,
-    "partition", "offset", position, first FROM urls LEFT JOIN clusters USING (cluster);
 """
 _PUT_URL = f"""
-INSERT INTO urls VALUES ({", ".join("?" * 20)}) ON CONFLICT (url) DO UPDATE SET page_id = excluded.page_id,
-    n = excluded.n, first = min(first, excluded.first), last = excluded.last, verdict = excluded.verdict,
-    site = excluded.site, cluster = excluded.cluster,
-    representative = excluded.representative, content_of = excluded.content_of,
+INSERT INTO urls VALUES ({", ".join("?" * 11)}) ON CONFLICT (url) DO UPDATE SET page_id = excluded.page_id,
+    n = excluded.n, first = min(first, excluded.first), verdict = excluded.verdict, cluster = excluded.cluster,
+    representative = excluded.representative,
     title = iif(excluded.reason = '{TAKEN_DOWN}', NULL, coalesce(excluded.title, title)),
     lang = iif(excluded.reason = '{TAKEN_DOWN}', NULL, coalesce(excluded.lang, lang)), reason = excluded.reason,
-    fetched_at = excluded.fetched_at, source = excluded.source, "partition" = excluded."partition",
-    "offset" = excluded."offset", position = excluded.position, kept_apart = excluded.kept_apart,
-    alike = excluded.alike
+    packed = excluded.packed
 WHERE (excluded.page_id, excluded.n) > (page_id, n)
 """
 _PUT_FIRST = "UPDATE urls SET first = min(first, ?) WHERE url = ?"
@@ -224,17 +219,17 @@ def fill_standing(table: sqlite3.Connection, verdicts: Iterable[Given], progress
     read, newest, given = 0, (-1, -1), map(fields_of, verdicts)
     while some := list(islice(given, _ROWS)):
         urls, clusters, late = [], [], []
-        for verdict in some:
-            standing, at = verdict.in_force(), (verdict.page_id, verdict.n)
-            urls.append(_url_row(verdict, standing))
-            if verdict.canonical is not None:
-                shown = verdict.url if standing.shown else standing.representative
-                clusters.append((standing.cluster, *at, verdict.canonical, shown))
-            if at > newest:
-                newest = at
-            else:  # partitions of a topic come in any order
-                late.append((at[0], verdict.url))
         try:
+            for verdict in some:
+                standing, at = verdict.in_force(), (verdict.page_id, verdict.n)
+                urls.append(_url_row(verdict, standing))
+                if verdict.canonical is not None:
+                    shown = verdict.url if standing.shown else standing.representative
+                    clusters.append((standing.cluster, *at, verdict.canonical, shown))
+                if at > newest:
+                    newest = at
+                else:  # partitions of a topic come in any order
+                    late.append((at[0], verdict.url))
             for sql, given_rows in ((_PUT_URL, urls), (_PUT_FIRST, late), (_PUT_CLUSTER, clusters)):
                 table.executemany(sql, given_rows)
         except (sqlite3.Error, OverflowError) as error:
@@ -245,20 +240,31 @@ def fill_standing(table: sqlite3.Connection, verdicts: Iterable[Given], progress
 
 
 def _url_row(verdict: VerdictFields, standing: Standing[str]) -> Row:
-    place = verdict.coordinates
+    place, representative = verdict.coordinates, standing.representative
+    packed = _pack(
+        (
+            *(standing.content_of, _site_of(verdict), *_apart(verdict), verdict.verdict, verdict.fetched_at),
+            *(place.source, place.partition, place.offset, place.position),
+        )
+    )
     return (
-        *(verdict.url, verdict.page_id, verdict.n, verdict.verdict, standing.kind, _site_of(verdict)),
-        *(standing.cluster, standing.representative, standing.content_of),
-        *(verdict.title, verdict.lang, verdict.reason, verdict.fetched_at),
-        *(place.source, place.partition, place.offset, place.position),
-        *(*_apart(verdict), verdict.page_id),
+        *(verdict.url, verdict.page_id, verdict.n, standing.kind, standing.cluster, representative),
+        *(verdict.title, verdict.lang, verdict.reason, packed, verdict.page_id),
     )
 
 
 def _urls(table: sqlite3.Connection) -> Iterator[Row]:
-    for row in table.execute("SELECT * FROM standing ORDER BY first, url"):
-        representative, url, shown, kind, *rest, _ = row
-        yield id_of(url), url, bool(shown), kind, id_of(representative), representative, *rest
+    for url, page_id, n, kind, cluster, representative, title, lang, reason, packed, canonical, shown in table.execute(
+        "SELECT url, urls.page_id, urls.n, verdict, cluster, urls.representative, title, lang, reason, packed,"
+        " clusters.canonical, clusters.representative FROM urls LEFT JOIN clusters USING (cluster) ORDER BY first, url"
+    ):
+        if kind in DUPLICATES and shown is not None:
+            representative = shown  # that of the present
+        content_of, site, apart, alike, last, fetched_at, *place = _unpack(packed)
+        yield (
+            *(id_of(url), url, kind in SHOWN, kind, id_of(representative), representative, cluster, canonical),
+            *(content_of, site, title, lang, reason, apart, alike, last, fetched_at, page_id, n, *place),
+        )
 
 
 def _clusters(table: sqlite3.Connection) -> Iterator[Row]:

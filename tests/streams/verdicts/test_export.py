@@ -14,6 +14,7 @@ from neardup.urls import url_of_id
 from streams.scan.scan import scan
 from streams.state.scan_directory import ScanDirectory
 from streams.verdicts.export import INTERNAL, SHOWN, TABLES, exported, rows
+from streams.verdicts.shared_rows import write_table
 from tests.streams.archives import crawl, write_warc
 from tests.streams.shell import Shell, words
 from tests.streams.views.random_verdicts import random_verdicts
@@ -221,3 +222,12 @@ def test_a_page_that_was_taken_down_has_no_title_any_more() -> None:
     assert (found["shown"], found["verdict"], found["reason"]) == (False, "gone", "taken down")
     assert "Secret" not in row
     assert found["lang"] is None
+
+
+def test_rows_of_a_table_are_the_json_objects_of_their_columns(capsysbinary: pytest.CaptureFixture[bytes]) -> None:
+    columns = dict.fromkeys(("from", "a b", "column_0", "é"), "VARCHAR")
+    made = [(None, 'a"\u2028\x00', [True, "x"], 1 << 62), ("", -1, [], "\U0001f600")]
+    assert write_table(made, columns, "-") == 2
+    assert [json.loads(line) for line in capsysbinary.readouterr().out.splitlines()] == [
+        dict(zip(columns, row, strict=True)) for row in made
+    ]
