@@ -75,8 +75,8 @@ def draw_of_verdicts(verdicts: Iterable[Verdict], corpus: Corpus, count: int) ->
     """Samples the pairs that a rule decided, those closest to its threshold first.
 
     Args:
-        verdicts: of the rule on the corpus. A near-duplicate gives the pair with its representative, another page that
-            with its nearest candidate.
+        verdicts: the rule's verdicts on the corpus. A near-duplicate gives the pair with its representative, another
+            page that with its nearest candidate.
         corpus: crawl of the pairs.
         count: number of pairs at most.
 

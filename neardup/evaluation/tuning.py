@@ -87,7 +87,7 @@ class Tuning:
 
     now, then: figures of the current and of the proposed decider on S2. gain: gain of F1 on S2.
     changes: changes in the order of choice. effective: numbers that change any ruling on S1, for better or worse.
-    curves: of each of these numbers, by ascending value.
+    curves: the curve of each of these numbers, by ascending value.
     """
 
     decider: Decider

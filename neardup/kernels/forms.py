@@ -67,8 +67,8 @@ def mark_forms(text, n, flags, span_start, span_end):
 def values_and_words(fp, flags, n, distinct, counts, many):
     """Hash what two pages must have in common if they are to differ in forms alone -> values and words, uint64.
 
-    values: of the figures in no form, in their order; 0 without any. words: of the tokens without digits that are in no
-    form, and of URLs of images, whatever their order. Neither has the page's own URL.
+    values: hash of the figures in no form, in their order; 0 without any. words: hash of the tokens without digits that
+    are in no form, and of URLs of images, whatever their order. Neither has the page's own URL.
 
     fp uint64, flags uint8: of the n tokens. distinct uint64, counts uint32: the `many` distinct tokens, and their
     occurrences without relative times.
@@ -358,7 +358,10 @@ def _relative(tokens, i, unit, before):
 
 @lean_kernel
 def _dated(tokens, i, digits, after, before):
-    """Mark the day or year i of a date, the month in letters beside it, and the year behind. digits: of token i."""
+    """Mark the day or year i of a date, the month in letters beside it, and the year behind.
+
+    digits: number of digits of token i.
+    """
     if _is_year(tokens, i):
         if before & (MONTH | MAY):
             _set(tokens, i - 1, i, _IN_FORM)

@@ -59,7 +59,7 @@ def write_name(token, mixed, count, token_flags, host, host_many, out, at):
 def write_names(fp, flags, ids, end, mixed, counts, host, host_many, out, at):
     """Write the names of the distinct tokens of fp[:end] to out[at:], by first appearance -> int64, names written.
 
-    ids: number of each token; mixed, counts: by number, mix(token) and occurrences. out uint8.
+    ids: number of each token; mixed, counts: mix(token) and occurrences, by number. out uint8.
     """
     many = 0
     for i in range(end):

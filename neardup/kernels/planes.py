@@ -35,8 +35,9 @@ def _add_bits(planes, at, digits, row, start=0):
 def add_tokens(tokens, order, at, offsets, planes, digits):
     """Add the projections of the 16 tokens[order[at : at + 16]] to the counters planes[: 8 * digits].
 
-    Word w of a projection is mix(token + offsets[w]). digits: at least 4, and enough for the sums. A tree of 8 + 4 + 2
-    + 1 carry-save adders turns three bits of one weight into a sum and a carry; the carry out of digit 4 ripples on.
+    Word w of a projection is mix(token + offsets[w]). digits: number of planes, at least 4 and enough for the sums. A
+    tree of 8 + 4 + 2 + 1 carry-save adders turns three bits of one weight into a sum and a carry; the carry out of
+    digit 4 ripples on.
     """
     rows = [_projection(tokens, order, at + j, offsets) for j in range(STEP)]
     for level in range(STEP_PLANES):

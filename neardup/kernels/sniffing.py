@@ -152,7 +152,8 @@ def characters(text, start, end):
 def sniff(buffer, starts, ends, claims, first_bytes, modes, doubts):
     """Guess the kind of each body.
 
-    buffer uint8: bodies at starts to ends, each followed by at least 64 bytes. claims int64[bodies]: see above.
+    buffer uint8: bodies at starts to ends, each followed by at least 64 bytes. claims int64[bodies]: the charsets that
+    were claimed, as above.
     first_bytes uint8[256]: 1 for the first bytes of magic numbers, 2 for those of byte order marks.
     modes int64[bodies] out: HTML, PLAIN or OPAQUE. doubts uint8[bodies] out: bits of what Python must still check.
     """

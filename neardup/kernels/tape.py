@@ -28,8 +28,8 @@ def leave_out(flags, n, ids, mixed, counts, many, places):
 
     So tapes leave them out. `put_back` undoes it.
 
-    flags: of the tokens, see `neardup.kernels.forms`. ids, mixed, counts: as of `write` and `prepare`, with room for
-    one more distinct token. places uint32[2 * n] scratch, which `put_back` reads.
+    flags: flags of the tokens (`neardup.kernels.forms`). ids, mixed, counts: the arrays of `write` and `prepare`, with
+    room for one more distinct token. places uint32[2 * n] scratch, which `put_back` reads.
     """
     mixed[many], counts[many] = _ZERO, U32(0)
     changed = np.int64(0)

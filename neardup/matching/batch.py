@@ -246,7 +246,7 @@ class Walk:
     # ---- results -----------------------------------------------------------------------------------------------------
 
     def columns(self, page_ids: np.ndarray) -> VerdictColumns:
-        """The verdicts. page_ids: of the records that caused them, int64[]."""
+        """The verdicts. page_ids: int64[], page ids of the records that caused them."""
         r, j = self._rows, self._judge
         verdicts, turned = j.verdicts[: r.n[rows.VERDICTS]], j.turned[: r.n[rows.TURNED]]
         return VerdictColumns(verdicts, r.heap[: r.n[rows.HEAP]], page_ids, j.pairs.numbers, turned)

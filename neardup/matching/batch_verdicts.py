@@ -85,7 +85,7 @@ class BatchVerdicts(Sequence[Verdict]):
     """The verdicts of a batch, in the order of its records. Lines and objects are made when they are read."""
 
     def __init__(self, columns: VerdictColumns | None = None, decider: Decider | None = None) -> None:
-        """columns: the verdicts; decider: that judged them. None: no verdicts."""
+        """columns: the verdicts; decider: the decider that judged them; None without verdicts."""
         self._parts: list[_Part] = []
         if columns is not None and len(columns.rows):
             assert decider is not None

@@ -133,7 +133,7 @@ def _numbers(columns: VerdictColumns, decider: Decider, which: np.ndarray) -> li
 
 @lru_cache(maxsize=1 << 14)
 def _shared(families: tuple[str, ...], keys: int) -> bytes:
-    """Numbers of keys by family. families: of each key of a page; keys: as bits."""
+    """Counts keys by family. families: the family of each key of a page. keys: bits, one a key."""
     return _encode(dict(Counter(name for bit, name in enumerate(families) if keys >> bit & 1)))
 
 

@@ -87,7 +87,7 @@ def percent(share: float) -> str:
 
 
 def sentences(evidence: Mapping[str, Any], decider: Decider, url: str = "") -> list[str]:
-    """Formats the numbers of a pair, most important first. url: of the judged page; a document has no site."""
+    """Formats the numbers of a pair, most important first. url: URL of the judged page; a document has no site."""
     by = str(evidence.get("by", ""))
     out: list[str] = []
     if by == "digest":

@@ -43,7 +43,7 @@ class Pairs:
 def partition_report(
     summary: Mapping[str, Any], lines: Iterable[Mapping[str, Any]], read_pages: ReadPages, made_at: int | None = None
 ) -> str:
-    """Builds the report as HTML. summary: content of summary.json. lines: of sets.jsonl, read once.
+    """Builds the report as HTML. summary: content of summary.json. lines: lines of sets.jsonl, read once.
 
     read_pages: called once with all pages that are shown.
     """

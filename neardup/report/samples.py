@@ -38,7 +38,7 @@ class Card:
     """One sample, as the template shows it.
 
     other: the representative or the nearest candidate; None: the page is shown alone. draft: the kind of difference;
-    None if no word differs or a text cannot be read. by: the step that decided. site: of the page.
+    None if no word differs or a text cannot be read. by: the step that decided. site: site of the page.
     """
 
     kind: str

@@ -76,7 +76,7 @@ class Body:
 class Result:
     """A page as one of a query's results.
 
-    url: normalised. rendered: None if the page was not rendered. lang: for tests across languages; empty if unknown.
+    url: normalised. rendered: None if the page was not rendered. lang: language of the page; empty if unknown.
     """
 
     url: str

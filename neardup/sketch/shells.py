@@ -27,7 +27,7 @@ def find_shells(batch: Batch, first: int, last: int, bodies: Sequence[bytes | No
     """Return the pages first to last - 1 of a sketched batch that are shells: few tokens, and a script.
 
     Args:
-        batch: of which `neardup.kernels.batch.sketch_batch` has filled the headers.
+        batch: the batch, whose headers `neardup.kernels.batch.sketch_batch` has filled.
         first, last: range of pages.
         bodies: bodies of all pages of the batch; None for what is no page.
     """
@@ -40,9 +40,9 @@ def with_shell_digest(record: bytes, body: bytes, scheme: Scheme) -> bytes:
     """Return the record of a shell with the digest of its owner and its bytes, under a key of the seed.
 
     Args:
-        record: of the page, with the digest of its tokens. Its URL names the owner.
+        record: record of the page, with the digest of its tokens. Its URL names the owner.
         body: the page as fetched.
-        scheme: of the record.
+        scheme: scheme of the record.
     """
     key = scheme.constants("shell", 2).tobytes()
     digest = hashlib.blake2b(digest_size=16, key=key, person=b"neardup-shell")

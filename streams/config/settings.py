@@ -59,7 +59,7 @@ class ValueKind:
 
 
 def _text(pattern: str, allowed: str, **extra: Any) -> Meta:
-    """A text that matches all of a regular expression. extra: of `_kind`."""
+    """A text that matches all of a regular expression. extra: fields of `_kind`."""
     return Meta(pattern=rf"\A(?:{pattern})\Z", title=allowed, extra=extra)
 
 

@@ -20,8 +20,10 @@ _STATE_FILE = "scheme.json"
 
 @dataclass
 class Listing:
-    """Files of a folder. pages: names below it, in their order. files: of other formats, in their order; none is read
-    if there are pages.
+    """Files of a folder.
+
+    pages: names below it, in their order. files: names of files of other formats, in their order; none is read if there
+    are pages.
     """
 
     pages: list[str] = field(default_factory=list)

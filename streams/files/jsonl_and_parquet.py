@@ -158,7 +158,7 @@ class ParquetRows:
     def read(
         self, position: int, stop: int | None = None, numbers: Sequence[int] | None = None
     ) -> Iterator[tuple[Page, int]]:
-        """Yields (page, number of its row). numbers: of these rows alone. Raises OSError, Damaged."""
+        """Yields (page, number of its row). numbers: read these rows alone. Raises OSError, Damaged."""
         from streams.formats.parquet import ParquetDamaged, columns_of, present_columns, rows_of, spans_of
 
         size, at = self._path.stat().st_size, position

@@ -158,7 +158,7 @@ BY_DEFAULT = ReadOptions()
 class LocalSource:
     """A file or folder, readable from any of its pages on.
 
-    problems: unreadable parts so far. bytes_read, bytes_total: for a progress bar. also_known_as: the `content` of the
+    problems: unreadable parts so far. bytes_read, bytes_total: progress in bytes. also_known_as: the `content` of the
     same file where its ids belong to no file, or may.
     """
 
@@ -324,7 +324,7 @@ class LocalSource:
         self.note_if_empty(ordinal)
 
     def _sourced(self, found: Iterator[tuple[Page, int]], ordinal: int) -> Iterator[SourcedPage]:
-        """The pages that a reader finds, with their URLs and coordinates. ordinal: that of the first one."""
+        """The pages that a reader finds, with their URLs and coordinates. ordinal: number of the first one."""
         self._repeats = dict(self.record.repeats or ())
         for page, at in contained_reading(found, self._ended_by_defect, file=self.record.path):
             page = self._named(page, ordinal, at)

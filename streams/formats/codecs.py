@@ -20,7 +20,7 @@ from streams.ports import Outgoing, Record
 class Codec:
     """A codec.
 
-    name: one of CODECS. bodies: reads bodies that are not in records. body_bytes_max: of the scheme. topic: named in
+    name: one of CODECS. bodies: reads bodies that are not in records. body_bytes_max: the scheme's. topic: named in
     log lines.
     """
 

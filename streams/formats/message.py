@@ -122,8 +122,10 @@ def _checksum(head: bytes, body: bytes) -> int:
 
 
 def decode_message(data: bytes, offset: int) -> Message:
-    """Raises CorruptRecord, naming the offset, for any bytes that `encode_message` does not make; OtherVersion for a
-    log that a later version began, whose bytes may mean something else.
+    """Decode a message of the log.
+
+    Raises CorruptRecord, naming the offset, for any bytes that `encode_message` does not make; OtherVersion for a log
+    that a later version began, whose bytes may mean something else.
     """
     first = data[1:2] == bytes([_FIRST])
     message = _decode(data, offset, _FIRST if first else _SKETCHES)

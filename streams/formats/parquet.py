@@ -156,7 +156,10 @@ def copy_rows(files: Sequence[tuple[Path, npt.NDArray[np.int64]]], out: Path, pr
 
 
 def _watched(database: duckdb.DuckDBPyConnection, sql: str, progress: Callable[[float], None]) -> list[tuple[Any, ...]]:
-    """Returns the rows of a query that takes long. progress: as for `copy_rows`; it may raise, which ends the query."""
+    """Returns the rows of a query that takes long.
+
+    progress: the function of `copy_rows`; an error that it raises ends the query.
+    """
     database.execute("SET enable_progress_bar = true")
     database.execute("SET enable_progress_bar_print = false")
     share = 0.0

@@ -75,7 +75,7 @@ class WarcRecord:
 def decode(url: str, value: bytes, body_bytes_max: int, method: str = "") -> Page:
     """Decodes the page of one record, plain or in one gzip member.
 
-    url: used if the record names none. method: of the request, which is another record. Raises BadPage.
+    url: used if the record names none. method: method of the request, which is another record. Raises BadPage.
     """
     page = page_of(_record(value, body_bytes_max), body_bytes_max, method=method)
     if isinstance(page, NoPage):
@@ -147,7 +147,7 @@ def _record(data: bytes, body_bytes_max: int) -> WarcRecord:
 def page_of(record: WarcRecord, body_bytes_max: int, *, converted: bool = False, method: str = "") -> Page | NoPage:
     """Returns the page of a record, or the kind of a record that holds none: of an archiver, or of no page fetch.
 
-    converted: conversion records are pages, too. method: of the request that the record answers; "": not known.
+    converted: conversion records are pages, too. method: method of the request that the record answers; "": not known.
     Transfer and content encodings of bodies are decoded, and bodies cut after body_bytes_max + 1 bytes.
     """
     headers = record.headers

@@ -77,7 +77,7 @@ class MergedPages(KafkaPages):
         self.total = sum(self.merge_ends.values()) - sum(self._begins.values())
 
     def read(self, count: int, *, bytes_max: int, linger_s: float, wait_s: float) -> PageBatch | None:
-        """Like KafkaPages.read; the records are in the order of the merge."""
+        """Read records in the order of the merge, as KafkaPages.read does."""
         count = self._pace.allowed(count, wait_s)
         self._taken, size = [], 0
         deadline = time.monotonic() + wait_s
@@ -135,7 +135,7 @@ class MergedPages(KafkaPages):
         return (queue[0][1].offset() if queue else self._place(partition)) >= end
 
     def lag(self) -> dict[int, int]:
-        """Like KafkaPages.lag; records in queues count."""
+        """Count the records that are not read yet, as KafkaPages.lag does; records in queues count."""
         lags = super().lag()
         for partition, queue in self._queues.items():
             if queue and partition in lags:

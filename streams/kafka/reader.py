@@ -268,7 +268,10 @@ class TopicReader(TopicClient):
         self._consumer.pause([self._at(partition) for partition in partitions])
 
     def read(self, count: int, *, bytes_max: int = 64 << 20, linger_s: float = 0.0, wait_s: float) -> list[Record]:
-        """Like `KafkaPages.read`; an empty list if nothing came. Raises PositionLost, TopicError, BrokerError."""
+        """Read records, as `KafkaPages.read` does; an empty list if nothing came.
+
+        Raises PositionLost, TopicError, BrokerError.
+        """
         return cast(list[Record], self._fill(count, bytes_max, linger_s, wait_s))
 
     def positions(self) -> dict[int, int]:

@@ -141,7 +141,7 @@ class KafkaVerdicts:
     ) -> None:
         """Commits (key, value) pairs and the next offset of the log in one transaction. Returns after the commit.
 
-        audit: values for its topic, in the same transaction. headers: by index, of some of the pairs.
+        audit: values for its topic, in the same transaction. headers: headers of some of the pairs, by their index.
         Raises Fenced: end the process, because another one owns the stream. Unsettled: refused, or the outcome is
         unknown. RecordTooLarge, BrokerError: remove the cause first. After each of them close this object, make a new
         one, `init` it, and use `committed`. A call that hangs ends the process.

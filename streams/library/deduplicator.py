@@ -129,7 +129,7 @@ class Deduplicator:
 
         Raises:
             TypeError: if an element of `pages` is not a `Page`.
-            StateError: as `add`; the pages of earlier batches stay in the index.
+            StateError: if `add` raises it; the pages of earlier batches stay in the index.
 
         Example:
             >>> with open_index(scheme=Scheme(seed=7)) as index:
@@ -194,7 +194,7 @@ class Deduplicator:
 
         Raises:
             TypeError: if `url` is not a `str`.
-            NeardupError: as `cluster`.
+            NeardupError: if `cluster` raises it.
             StateError: if the index is closed.
 
         Example:
@@ -221,8 +221,8 @@ class Deduplicator:
         Raises:
             KeyError: if the index does not hold the URL, or the URL is gone.
             TypeError: if `url` is not a `str`.
-            NeardupError: as `cluster`.
-            StateError: as `add`.
+            NeardupError: if `cluster` raises it.
+            StateError: if `add` raises it.
 
         Example:
             >>> with open_index(scheme=Scheme(seed=7)) as index:
@@ -242,7 +242,7 @@ class Deduplicator:
 
         Raises:
             TypeError: if `url` is not a `str`.
-            NeardupError: as `cluster`.
+            NeardupError: if `cluster` raises it.
             StateError: if the index is closed.
         """
         name = _checked_name(url)

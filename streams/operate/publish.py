@@ -34,8 +34,8 @@ class Published:
     pages, gone: acknowledged by Kafka; gone are tombstones, 404 and 410. bytes: read from the sources, as stored.
     refused: pages that were read and not published; they are among the problems. fields_taken: fields of ids and texts
     that were guessed, per file. left_out: records of archives that are no pages, by kind. problems: the first
-    PROBLEMS_MAX of problems_total. passed_over: files of folders that hold no pages by their names. interrupted: by a
-    signal; pages that were read before are published.
+    PROBLEMS_MAX of problems_total. passed_over: files of folders that hold no pages by their names. interrupted:
+    whether by a signal; pages that were read before are published.
     """
 
     pages: int = 0

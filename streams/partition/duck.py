@@ -243,7 +243,10 @@ def _text(folder: Path, part: int, start: int, end: int) -> str:
 
 
 class SampledPair(NamedTuple):
-    """A compared pair and its texts. weight: compared pairs of its stratum per sampled one. step: that decided."""
+    """A compared pair and its texts.
+
+    weight: compared pairs of its stratum per sampled one. step: the step that decided.
+    """
 
     a: str
     b: str

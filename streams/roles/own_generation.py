@@ -45,7 +45,10 @@ def settings_of(settings: Settings, recorded: Generations, name: str) -> Setting
 
 
 def serving_settings(settings: Settings, name: str | None = None) -> Settings:
-    """The settings that name the topics of a generation; None: of the live one. Raises BrokerError, CorruptRecord."""
+    """The settings that name the topics of a generation, by default of the live one.
+
+    Raises BrokerError, CorruptRecord.
+    """
     recorded = _recorded(settings, "verdicts", None)
     return settings_of(settings, recorded, recorded.live if name is None else name)
 

@@ -181,8 +181,8 @@ def greet(settings: Settings, role: Role) -> None:
 def connect(settings: Settings, role: Role, runtime: Runtime | None = None, *, reading: bool = False) -> Connection:
     """A role's connection.
 
-    runtime: a stopped role repeats no request; a role that waits for Kafka counts as alive. reading: for consumers;
-    limits what they fetch in advance.
+    runtime: a stopped role repeats no request; a role that waits for Kafka counts as alive. reading: limits of what
+    consumers fetch in advance.
     """
     values: dict[str, str | int | float | bool] = dict(settings.kafka(role))
     # Each client sets these itself: limits differ by topic.

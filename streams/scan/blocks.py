@@ -36,7 +36,7 @@ class SourceNotes:
     """What was read of one source since the block before.
 
     number: number of the source. read: bytes of the file up to here; of a folder, bytes of the files that were read.
-    problems, times, left_out: as `LocalSource` has them.
+    problems, times, left_out: those of `LocalSource`.
     """
 
     number: int

@@ -32,7 +32,7 @@ class MatcherDirectory:
         """Creates the directory if it is missing, and opens its store.
 
         restore: called to restore an index if there is none, or if the log lacks messages that it needs. Raises
-        StateError: in use, of another scheme, or not a state directory; and what `restore` raises.
+        StateError: if the directory is in use, of another scheme, or no state directory. Also what `restore` raises.
         """
         self._held = ExitStack()
         try:

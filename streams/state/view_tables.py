@@ -51,7 +51,10 @@ class BuiltOf(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class BuiltTo(msgspec.Struct, frozen=True):
-    """How far tables are built. end: first frame of verdicts that they lack. log_time: of the last verdict, ms."""
+    """How far tables are built.
+
+    end: first frame of verdicts that they lack. log_time: log time of the last verdict, ms.
+    """
 
     of: BuiltOf
     end: int = 0

@@ -187,7 +187,7 @@ class CopySelection:
         self._table.execute("REPLACE INTO written VALUES (?, ?, ?, ?)", (key_of(page.url), *page))
 
     def written(self, key: bytes) -> Written | None:
-        """Returns the page of a URL that the copy holds so far. key: see `key_of`."""
+        """Returns the page of a URL that the copy holds so far. key: key by `key_of`."""
         found = self._table.execute("SELECT url, digest, date FROM written WHERE key = ?", (key,)).fetchone()
         return Written(*found) if found else None
 
@@ -212,7 +212,7 @@ def _cluster(verdict: VerdictFields) -> int:
 
 
 def _shown(verdict: VerdictFields, key: bytes) -> bytes:
-    """The key of the URL that the verdict's cluster shows. key: of the verdict's own URL."""
+    """The key of the URL that the verdict's cluster shows. key: key of the verdict's own URL."""
     if verdict.canonical is None:
         return _NOTHING
     held = verdict.standing or verdict
@@ -225,7 +225,7 @@ def _shown(verdict: VerdictFields, key: bytes) -> bytes:
 def _in_force(rows: _Rows) -> _Rows:
     """The latest of the verdicts on each URL, in the order of sources and offsets.
 
-    rows: in the log's order. Of two URLs that one page had, one after the other, the one that came later counts.
+    rows: rows in the log's order. Of two URLs that one page had, one after the other, the one that came later counts.
     """
     order = np.lexsort((rows["key"]["low"], rows["key"]["high"]))
     keys = rows["key"][order]
@@ -239,7 +239,10 @@ def _in_force(rows: _Rows) -> _Rows:
 
 
 def _latest(clusters: npt.NDArray[np.int64], shown: _Rows, required: npt.NDArray[np.int64]) -> _Rows:
-    """The last URL that each required cluster showed, as its key. clusters, shown: of all verdicts in their order."""
+    """The last URL that each required cluster showed, as its key.
+
+    clusters, shown: columns of all verdicts in their order.
+    """
     said = np.flatnonzero(shown != np.zeros((), _KEY))
     said = said[np.argsort(clusters[said], kind="stable")]
     known = np.append(clusters[said], -1)

@@ -35,7 +35,7 @@ class Change:
     """A change of a page's verdict; `(none)`: no verdict there.
 
     before, after: kinds. If both are equal, the representative is another, or the page of the same content.
-    standing: of a later fetch, such as `unchanged`, what changed in the standing that its verdict repeats.
+    standing: what changed in the standing that the verdict on a later fetch, such as `unchanged`, repeats.
     """
 
     before: str

@@ -101,7 +101,7 @@ def _taken_down(fetch: Mapping[str, Any]) -> bool:
 
 
 def fetch(row: Row, page_id: int) -> Mapping[str, Any]:
-    """Return what locates one fetch of a URL's history: its sketch tells the rest."""
+    """Return what locates one fetch of a URL's history."""
     kind, fetched_at = next(entry[2:] for entry in row["history"] if entry[0] == page_id and not entry[1])
     verdict = row["verdict"]
     held = {"url": verdict["url"], "page_id": page_id, "verdict": kind, "fetched_at": fetched_at}

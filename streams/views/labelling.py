@@ -29,7 +29,7 @@ SKETCHES_KEPT = 20 * ROUND_PAIRS_MAX
 
 
 class AuditLabelling:
-    """The pages below PREFIX. hosts: see LabelViews. The caller checks access."""
+    """The pages below PREFIX. hosts: names by which requests may call the server. The caller checks access."""
 
     def __init__(self, source: Source, file: LabelFile, hosts: Collection[str]) -> None:
         self._source, self._file, self._hosts = source, file, hosts

@@ -60,7 +60,7 @@ class Signer:
 
 
 class Peers:
-    """Requests to the other workers. own: this worker's URL. token: of the views, None where they have none."""
+    """Requests to the other workers. own: this worker's URL. token: token of the views, or None."""
 
     def __init__(self, own: str, token: str | None) -> None:
         self._own = own.rstrip("/")

@@ -103,7 +103,7 @@ class Source(Protocol):
         ...
 
     def policy(self) -> Sequence[str]:
-        """Return the policy of canonical pages; empty: as the verdicts name them. Raises NeardupError."""
+        """Return the policy of canonical pages; empty if those that the verdicts name count. Raises NeardupError."""
         ...
 
     def rows(self, table: str, key: str) -> Sequence[Row]:

@@ -91,7 +91,7 @@ def _bytes_of(store: Any) -> int:
 
 
 class StreamSource:
-    """The tables as the data of the pages. where: the topic. partitions: of the topic at the start."""
+    """The tables as the data of the pages. where: the topic. partitions: its partitions at the start."""
 
     def __init__(self, settings: Settings, topic: KafkaTopic, address: str) -> None:
         """address: this worker's, for the others. Raises BadInput where the folder of the tables cannot be made."""

@@ -329,7 +329,7 @@ def target(r, at, url, row):
 
 @lean_kernel
 def join(r, page, row, verified, standing, url):
-    """Makes a page of the batch a member of a cluster -> 0, MISSING or FULL. row: of the cluster; url: scratch."""
+    """Makes a page of the batch a member of a cluster -> 0, MISSING or FULL. row: row of the cluster; url: scratch."""
     out = digests.arrive(r, page)
     if out == 0:
         out = put_member(r, row.id, U64(page.id), verified, page.url_a, page.url_b)
@@ -346,7 +346,7 @@ def join(r, page, row, verified, standing, url):
 
 @lean_kernel
 def standing_of(r, url, row):
-    """The verdict on a live URL that holds now -> its code, MISSING, BROKEN or FULL. row: of its cluster.
+    """The verdict on a live URL that holds now -> its code, MISSING, BROKEN or FULL. row: row of its cluster.
 
     A member is an exact duplicate while another page that stands before it, its representative or an older one, has its
     very content. Others change their content without a word to it, so what its row says is what held when it was last

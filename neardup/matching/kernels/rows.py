@@ -247,7 +247,7 @@ def rehash(r):
 
 @lean_kernel
 def need(r, e, limit):
-    """Notes that an entry must be read -> MISSING. limit: of a prefix, number of keys; else 0.
+    """Notes that an entry must be read -> MISSING. limit: number of keys to read of a prefix; else 0.
 
     If there is no room, the page asks again in the next round.
     """

@@ -69,9 +69,9 @@ class Pairs(NamedTuple):
 
     at, scratch: see `neardup.kernels.pairs.score_pair`. tape_room: int64[1], the longest tape that scratch has room
     for. logs: `neardup.matching.kernels.records.log_of`. numbers: float64[pairs, fields of a Pair]; pairs: the same as
-    PAIR[]. tables: of the rule. siblings: SIBLINGS[1], scratch. traits: int64[3], offsets of tail, titling and place in
-    a record. searches: SEARCH[]. candidates: CANDIDATE[], with rulings: RULING[]. checks: CHECK[], with check_rulings:
-    RULING[]. ruled: RULING[2], of the last `verify` and of a claim.
+    PAIR[]. tables: the tables of the rule. siblings: SIBLINGS[1], scratch. traits: int64[3], offsets of tail, titling
+    and place in a record. searches: SEARCH[]. candidates: CANDIDATE[], with rulings: RULING[]. checks: CHECK[], with
+    check_rulings: RULING[]. ruled: RULING[2], of the last `verify` and of a claim.
     """
 
     at: np.ndarray
