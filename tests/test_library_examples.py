@@ -24,7 +24,7 @@ LATER = [
 ]
 
 
-def test_the_example_of_a_table_prints_what_the_page_shows(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_example_of_a_table_prints_the_shown_output(capsys: pytest.CaptureFixture[str]) -> None:
     pytest.importorskip("pandas")
     page = "streams/library/deduplicate-a-table.md"
     run(page)

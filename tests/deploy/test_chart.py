@@ -288,7 +288,7 @@ def test_threads_follow_the_processors(tmp_path: Path) -> None:
     assert threads(MATRIX["set"])["value"] == "3"
 
 
-def test_one_that_stands_by_is_as_the_other_and_never_beside_it(tmp_path: Path) -> None:
+def test_a_standby_pod_equals_the_matcher_and_runs_on_another_node(tmp_path: Path) -> None:
     """Both have the flag for two matchers: one without it would take over at its start."""
     found = documents(template(tmp_path, MATRIX["with a standby"]))
     matcher = of(found, "StatefulSet", "-matcher")["spec"]

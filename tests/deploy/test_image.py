@@ -64,7 +64,7 @@ for name in ("ask", "commands", "roles", "views"):
 
 
 @pytest.mark.whole
-def test_its_roles_need_no_package_that_it_lacks() -> None:
+def test_image_has_the_packages_of_its_roles() -> None:
     extras = re.findall(r"fill\.sh /opt/neardup (.*)", (REPOSITORY / "deploy" / "Dockerfile").read_text())[0].split()
     packages = locked(*extras)
     missing = [module for module, extra in EXTRAS.items() if extra not in extras and module not in packages]
@@ -111,7 +111,7 @@ def test_image_config_has_version_licence_user_and_entrypoint(image: Container) 
 
 
 @pytest.mark.whole
-def test_nothing_in_it_compiles_or_can_be_written(image: Container) -> None:
+def test_image_compiles_nothing_and_is_read_only(image: Container) -> None:
     for compiler in ("gcc", "cc", "g++", "clang", "ld", "as", "make"):
         assert not list(image.root.glob(f"usr/**/bin/{compiler}")), compiler
     assert not list((image.root / "opt/neardup").rglob("pip"))
@@ -181,7 +181,7 @@ def test_a_processor_of_no_level_compiles_and_says_so(image: Container, tmp_path
 
 
 @pytest.mark.whole
-def test_the_roles_run_in_it(image: Container, tmp_path: Path) -> None:
+def test_roles_run_in_the_image(image: Container, tmp_path: Path) -> None:
     """Against a real broker; the health check that the image names is asked, too."""
     with kafka.Cluster(tmp_path / "kafka") as cluster:
         bootstrap = {"NEARDUP_BOOTSTRAP": cluster.bootstrap}

@@ -165,7 +165,7 @@ def test_a_merge_waits_for_partitions_that_a_member_before_it_holds(make: Make) 
     assert found == merged(line)
 
 
-def test_killed_again_and_again_it_goes_on_and_loses_and_doubles_nothing(make: Make) -> None:
+def test_backfill_that_is_killed_at_each_step_emits_each_verdict_once(make: Make) -> None:
     line: Line = make(partitions=3, flush_ms=1, kafka_values=REPLACING)
     other = beside(line)
     steps = ("sketch 4 half sent", "match 3 committed", "sketch 5 acknowledged", "match 4 written")
@@ -275,7 +275,7 @@ def test_archives_are_read_before_the_pages_and_go_on_after_a_kill(make: Make, t
 
 
 @pytest.mark.whole
-def test_it_catches_up_behind_control_records(make: Make) -> None:
+def test_backfill_catches_up_behind_control_records(make: Make) -> None:
     """Of a partition that holds nothing else, and of one that ends with an aborted transaction: no commit ever comes
     up to their ends."""
     line: Line = make(partitions=3)

@@ -208,7 +208,7 @@ def test_generation_with_running_roles_is_not_removed(line: Line) -> None:
         removed(line.settings, name)
 
 
-def test_killed_at_any_step_it_took_effect_or_not_and_can_be_repeated(
+def test_cutover_that_is_killed_at_any_step_took_effect_or_not_and_can_be_repeated(
     line: Line, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Before its one record nothing has changed, behind it all has; what follows it is for people."""

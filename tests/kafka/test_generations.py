@@ -56,7 +56,7 @@ def test_generation_judges_and_follows_the_live_log(make: Make) -> None:
 
 
 @pytest.mark.whole
-def test_killed_and_started_again_it_says_each_verdict_once(make: Make) -> None:
+def test_generation_that_is_killed_and_started_again_emits_each_verdict_once(make: Make) -> None:
     line: Line = make(flush_ms=1)
     line.publish(story())
     line.start("sketch")
@@ -71,7 +71,7 @@ def test_killed_and_started_again_it_says_each_verdict_once(make: Make) -> None:
 
 
 @pytest.mark.whole
-def test_it_has_no_sketchers_and_writes_nothing_into_the_live_log(make: Make) -> None:
+def test_generation_that_judges_anew_has_no_sketchers_and_writes_nothing_into_the_live_log(make: Make) -> None:
     line: Line = make()
     line.publish(story(4))
     line.start("sketch")

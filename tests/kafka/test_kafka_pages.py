@@ -250,7 +250,7 @@ def test_a_group_does_not_jump_over_deleted_records(broker: str, connection: Con
     reader.close()
 
 
-def test_nor_while_it_reads(broker: str, connection: Connection, pages: str) -> None:
+def test_a_reader_that_runs_does_not_go_on_into_another_topic(broker: str, connection: Connection, pages: str) -> None:
     # A queue of one message: the second one has not been fetched when it is deleted.
     slow = Connection(
         broker, {"queued.min.messages": 1, "fetch.message.max.bytes": 1000, "queued.max.messages.kbytes": 1}

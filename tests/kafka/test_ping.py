@@ -24,7 +24,7 @@ def test_a_page_comes_back_as_a_verdict_and_is_taken_back(make: Make) -> None:
     assert first.page_id < second.page_id
 
 
-def test_without_a_matcher_it_says_so_and_still_takes_the_page_back(make: Make) -> None:
+def test_ping_without_a_matcher_names_the_matcher_and_removes_the_page(make: Make) -> None:
     line = make()
     wanted = r"no verdict for https://ping\.neardup\.invalid/\w+ within 0\.5 s: .* is the matcher ready\?"
     with pytest.raises(NoVerdict, match=wanted):
@@ -32,6 +32,6 @@ def test_without_a_matcher_it_says_so_and_still_takes_the_page_back(make: Make) 
     assert sum(line.ends(line.names.pages).values()) == 2
 
 
-def test_without_topics_it_says_which(broker: str) -> None:
+def test_ping_names_a_missing_topic(broker: str) -> None:
     with pytest.raises(TopicError, match="nobodys"):
         ping(Settings(bootstrap=broker, verdicts_topic="nobodys.verdicts"), timeout_s=1)

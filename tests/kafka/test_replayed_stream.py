@@ -152,7 +152,7 @@ def with_another_decider(line: Line) -> None:
 
 
 @pytest.mark.whole
-def test_behind_a_control_record_of_the_decider_that_retention_has_removed(make: Make, tmp_path: Path) -> None:
+def test_replay_behind_a_removed_record_of_a_new_decider(make: Make, tmp_path: Path) -> None:
     line = make(checkpoints=str(tmp_path / "kept"), checkpoint_messages=1, checkpoints_kept=99, flush_ms=1)
     with_another_decider(line)
     verdicts, end = kept(line), line.ends(line.names.sketches)[0]
@@ -170,7 +170,7 @@ def test_behind_a_control_record_of_the_decider_that_retention_has_removed(make:
 
 
 @pytest.mark.whole
-def test_of_a_generation_that_judges_a_log_with_such_a_record(make: Make) -> None:
+def test_replay_of_a_generation_that_judges_a_log_with_a_new_decider(make: Make) -> None:
     """By one decider, here the first one of that log; whose sketches it judges is in the control topic."""
     line = make(flush_ms=1)
     with_another_decider(line)

@@ -15,7 +15,7 @@ from confluent_kafka.admin import NewPartitions
 from line import SOON, Line, Make, story
 from roles import Role, full_disk
 from test_backfill import beside
-from test_made_anew import pages, say_again
+from test_recreated_topics import pages, say_again
 from test_standby import follows, pair, started
 
 from neardup.page import Page
@@ -43,7 +43,7 @@ both = pytest.mark.parametrize("kind", ["run", "backfill"])
 
 
 @both
-def test_a_recreated_topic_ends_it_and_its_advice_is_followed(make: Make, kind: str) -> None:
+def test_a_recreated_topic_ends_run_and_backfill_and_their_advice_is_followed(make: Make, kind: str) -> None:
     line, start = served(kind, make())
     line.publish(pages(20))
     role = start()
@@ -69,7 +69,7 @@ def test_a_recreated_topic_ends_it_and_its_advice_is_followed(make: Make, kind: 
 
 
 @both
-def test_retention_overtakes_it_and_its_advice_is_followed(make: Make, kind: str) -> None:
+def test_retention_overtakes_run_and_backfill_and_their_advice_is_followed(make: Make, kind: str) -> None:
     line, start = served(kind, make(partitions=1))
     line.publish(story(6))
     role = start()
@@ -119,7 +119,7 @@ def test_partitions_that_are_added_are_used(make: Make, kind: str) -> None:
 
 
 @both
-def test_a_full_disk_ends_it_and_nothing_is_lost(make: Make, kind: str) -> None:
+def test_a_full_disk_ends_run_and_backfill_and_nothing_is_lost(make: Make, kind: str) -> None:
     line, start = served(kind, make(flush_ms=1))
     line.publish(story())
     role = start(step="match 5 about to flush", call=3, how=full_disk)
@@ -160,7 +160,7 @@ class Bodies(BaseHTTPRequestHandler):
 
 
 @both
-def test_it_goes_on_while_its_stores_are_away(make: Make, tmp_path: Path, kind: str) -> None:
+def test_run_and_backfill_go_on_while_their_stores_are_away(make: Make, tmp_path: Path, kind: str) -> None:
     """The store of bodies, and that of checkpoints."""
     (port,) = kafka.free_ports(1)
     kept, prefix = tmp_path / "kept", f"http://127.0.0.1:{port}/"

@@ -165,7 +165,9 @@ def everything(own_broker: Any, make: Make, names: Topics, tmp_path: Path) -> It
 @pytest.mark.whole
 @pytest.mark.parametrize("busy", [False, True], ids=["idle", "busy"])
 @pytest.mark.parametrize("seconds", SECONDS)
-def test_it_may_be_silent_for_long(own_broker: Any, everything: Everything, seconds: float, busy: bool) -> None:
+def test_roles_go_on_after_a_long_silence_of_the_broker(
+    own_broker: Any, everything: Everything, seconds: float, busy: bool
+) -> None:
     if busy:
         before = len(everything.line.verdicts())
         everything.publish(150)

@@ -10,7 +10,7 @@ import pytest
 from broker import eventually, kafka
 from line import Line, Make, story
 from roles import Role, readiness, standing
-from test_made_anew import say_again
+from test_recreated_topics import say_again
 
 from neardup.index.column_families import Family
 from neardup.index.rocks import RocksStore

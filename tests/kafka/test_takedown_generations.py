@@ -37,7 +37,7 @@ def holds(line: Line, url: str) -> bool:
     return True
 
 
-def test_behind_a_live_generation_that_judges_the_sketches_of_another_one(make: Make) -> None:
+def test_takedowns_reach_a_backfill_behind_a_generation_that_judges_others_sketches(make: Make) -> None:
     """The walk of the README: another rule, cutover, then history anew. And the page is fetched anew after that."""
     pages = story(10)
     line = live(make, pages, partitions=1)
@@ -65,7 +65,7 @@ def test_behind_a_live_generation_that_judges_the_sketches_of_another_one(make: 
     assert third.verdicts() == third.expected()
 
 
-def test_behind_one_that_went_live_while_it_was_filled_and_a_log_that_was_trimmed(make: Make) -> None:
+def test_takedowns_reach_a_backfill_behind_a_cutover_and_a_trimmed_log(make: Make) -> None:
     pages = story(10)
     line = live(make, pages, partitions=1)
     url = pages[0].url
@@ -85,7 +85,7 @@ def test_behind_one_that_went_live_while_it_was_filled_and_a_log_that_was_trimme
     assert control(line).read().known["third"].stage is Stage.CAUGHT_UP
 
 
-def test_it_is_not_caught_up_while_takedowns_cannot_be_read(make: Make) -> None:
+def test_a_backfill_is_not_caught_up_while_takedowns_cannot_be_read(make: Make) -> None:
     pages = story(6)
     line = live(make, pages, partitions=1)
     forget(line.settings, of_url(pages[0].url))
@@ -156,7 +156,7 @@ def test_a_log_that_cannot_be_written_is_named_and_all_others_have_the_takedown(
     assert [len(each.takedowns()) for each in (line, aside, beyond)] == [2, 2, 3]
 
 
-def test_one_that_was_cut_away_while_it_was_filled_has_still_to_be_filled(make: Make) -> None:
+def test_a_generation_that_was_live_while_it_was_filled_must_still_be_filled(make: Make) -> None:
     line = live(make, story(6), partitions=1)
     third = beside(line, "third")
     third.start("backfill", step="match 4 written", call=1, read_pages=True).dead()

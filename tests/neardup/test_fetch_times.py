@@ -155,7 +155,7 @@ def test_a_number_of_many_digits_is_named_by_its_size() -> None:
 @example("1700000000000")
 @example("0170000000000")
 @example("9999999999999")
-def test_ms_of_digits_is_what_read_time_reads(text: str) -> None:
+def test_ms_of_digits_equals_read_time(text: str) -> None:
     found = ms_of_digits(text.encode())
     if found is not None:
         assert read_time(text) == FetchTime(found)

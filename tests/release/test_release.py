@@ -215,7 +215,7 @@ kinds("no page")
 @pytest.mark.whole
 @pytest.mark.parametrize("python", pythons())
 @pytest.mark.parametrize("kind", ["wheel", "sdist"])
-def test_all_of_it_is_installed_and_used(
+def test_release_is_installed_and_used(
     built: dict[str, Path], project: dict[str, Any], tmp_path: Path, python: str, kind: str
 ) -> None:
     """With every extra but Spark's engine of 480 MB in fresh environments, from the package index."""

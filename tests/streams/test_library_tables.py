@@ -105,7 +105,7 @@ def test_dedupe_takes_missing_texts_and_bytes(pandas: ModuleType) -> None:
     assert dedupe(pandas.DataFrame({"text": []})).shown.dtype == bool
 
 
-def test_dedupe_names_what_is_wrong(pandas: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_dedupe_names_wrong_arguments(pandas: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
     table = pandas.DataFrame({"text": [TEXT], "score": [1.0]})
     with pytest.raises(BadInput, match="no column 'body'; it has 'text', 'score'"):
         dedupe(table, "body")

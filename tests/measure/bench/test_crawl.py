@@ -68,7 +68,7 @@ def test_copies_of_a_crawl_are_found():
         assert {verdict["verdict"] for verdict, is_ in zip(own, crawl.what, strict=True) if is_ == what} <= kinds, what
 
 
-def test_answers_are_checked_against_what_was_planted():
+def test_answers_are_checked_against_the_planted_copies():
     crawl = Crawl(1_000)
     number = int(np.flatnonzero(crawl.planted & (crawl.what == What.COPY))[0])
     new = int(np.flatnonzero(crawl.what == What.NEW)[-1])

@@ -14,7 +14,7 @@ pytestmark = pytest.mark.whole
 SCHEME = Scheme(seed=1)
 
 
-def test_row_says_what_was_found_and_is_void_if_copies_were_missed():
+def test_row_has_the_found_copies_and_is_void_if_some_were_missed():
     live = Live(SCHEME, 600, 600, 0.3)
     row = live.row(live.matched(), live.sketched())
     assert not row.void

@@ -107,7 +107,7 @@ def test_a_copy_that_goes_and_comes_is_no_original():
     assert [verdict.url for verdict in story.promoted if verdict.verdict == "promoted"] == [B, C, B, A]
 
 
-def test_of_two_that_stood_for_a_cluster_the_earlier_one_has_it():
+def test_the_earlier_of_two_former_representatives_reclaims_a_cluster():
     goes = [tombstone(A, at=3), tombstone(B, at=4)]
     comes = [record(B, text(), at=5), record(A, text(), at=6)]
     pages = [*BEFORE, record(C, text(), at=2), record(D, text(), at=2), *goes]

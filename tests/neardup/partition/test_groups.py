@@ -138,7 +138,7 @@ def test_a_template_of_one_site_makes_no_list():
     assert Tables(spread, Parameters(uses_max=5)).sets() == {}
 
 
-def test_of_a_url_its_last_fetch_counts_and_one_that_is_gone_does_not():
+def test_documents_are_the_last_fetch_of_each_url_that_is_not_gone():
     tables = Tables({1: ("a.example", {1}), 2: ("a.example", {1}), 3: ("a.example", {1})}, Parameters())
     tables.db.execute("update documents set url = 'https://a.example/' where doc < 3")
     tables.db.execute("insert into documents values (4, 1, 'https://a.example/3', '', 0, 0, 0, 0, 0)")

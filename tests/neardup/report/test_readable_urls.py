@@ -47,7 +47,7 @@ def test_other_scripts_are_decoded(url: str, shown: str) -> None:
         "",
     ],
 )
-def test_what_would_mislead_stays_encoded(url: str) -> None:
+def test_characters_that_would_mislead_stay_encoded(url: str) -> None:
     assert readable(url) == url
 
 
@@ -69,7 +69,7 @@ def test_hosts_of_scripts_in_use_are_decoded(word: str) -> None:
 
 
 @given(st.text(max_size=80))
-def test_what_is_shown_encodes_to_the_url(text: str) -> None:
+def test_a_readable_url_encodes_to_the_url(text: str) -> None:
     url = "https://a.example/" + quote(text)
     shown = readable(url)
     assert unquote(shown) == unquote(url)

@@ -148,7 +148,7 @@ def test_joiners_stay_where_scripts_need_them(text: str) -> None:
     assert visible(text) == text
 
 
-def test_addresses_and_instants_that_are_no_such_thing() -> None:
+def test_malformed_addresses_and_instants() -> None:
     verdict = {
         "verdict": "unique",
         "page_id": 0,
@@ -191,7 +191,7 @@ def test_never_shows_another_page_in_place_of_a_changed_one() -> None:
     assert "something else" not in words
 
 
-def test_is_a_function_of_its_input() -> None:
+def test_report_is_a_function_of_its_input() -> None:
     crawl = MadeUpCrawl(500)
     assert build_report(crawl.verdicts(), crawl.read_page, INFO) == build_report(
         crawl.verdicts(), crawl.read_page, INFO

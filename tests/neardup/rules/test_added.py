@@ -117,7 +117,7 @@ def test_no_way_to_add_more_hides_a_page(attack):
 
 
 @pytest.mark.parametrize("urls", OWNERS.values(), ids=OWNERS)
-def test_the_other_way_round_it_is_a_copy(urls):
+def test_a_longer_copy_after_its_original_is_a_copy(urls):
     assert judged(ORIGINAL, spammed(0.25)).verdict == "near_duplicate"
     assert judged(page(urls[0], TEXT), spammed(0.25, "https://c.test/wool")).verdict == "near_duplicate"
 

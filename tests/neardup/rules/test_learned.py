@@ -95,7 +95,7 @@ def page(url: str, title: str, words: list[str]) -> Page:
     return Page(url, f"<title>{title}</title><p>{' '.join(words)}".encode(), "text/html")
 
 
-def test_pages_are_judged_by_it_and_evidence_tells_the_rule() -> None:
+def test_pages_are_judged_by_the_model_and_evidence_names_the_rule() -> None:
     chosen = decider()
     pages = [
         page("https://a.example/1", "Wool", WORDS),

@@ -29,6 +29,6 @@ def test_the_notebook_runs(capsys: pytest.CaptureFixture[str]) -> None:
     assert "tlcs         edited: True   other: False" in capsys.readouterr().out
 
 
-def test_it_is_kept_without_outputs() -> None:
+def test_notebook_is_kept_without_outputs() -> None:
     output = json.loads(NOTEBOOK.read_text(encoding="utf-8"))
     assert all(not cell["outputs"] for cell in output["cells"] if cell["cell_type"] == "code")

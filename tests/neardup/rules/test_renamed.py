@@ -51,7 +51,7 @@ def test_a_replaced_word_makes_no_other_page_of_a_copy_elsewhere():
     assert evidence["tape_score"] >= 0.95
 
 
-def test_on_one_site_it_is_a_template():
+def test_renamed_pages_of_one_site_are_of_a_template():
     emitted = last(DEFAULT, page("https://a.example/merino", article()), copy("https://www.a.example/alpaca"))
     assert (emitted.verdict, emitted.evidence["nearest"]["by"]) == ("unique", "title veto")
 

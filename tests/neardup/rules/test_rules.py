@@ -105,7 +105,7 @@ def test_main_content_of_one_site_counts_where_most_of_the_shorter_page_is_in_th
     assert ruled("verified", before, **page, tape_a=300, tape_b=300) == (Kind.SAME_CONTENT, "content")
 
 
-def test_main_content_of_two_releases_counts_in_a_template_that_was_made_anew() -> None:
+def test_main_content_of_two_releases_counts_in_another_template() -> None:
     release = {"tape_score": 0.5, "tape_a": 300, "tape_b": 300}
     assert among(0, 1, **release) == (Kind.SAME_CONTENT, "content")
     assert among(0, 2, **release) == (None, "tape")

@@ -38,7 +38,7 @@ def ruled(a: Page, b: Page, **numbers: Any) -> tuple[Kind | None, str]:
     return ruling.kind, ruling.by
 
 
-def test_it_is_the_same_content_though_titles_name_the_papers() -> None:
+def test_syndicated_article_is_same_content_though_titles_name_the_papers() -> None:
     one, other = page("one.example"), page("other.example")
     assert ruled(one, other) == (Kind.SAME_CONTENT, "content: syndicated")
     assert ruled(one, other, syndicated_tokens_min=0)[0] is None

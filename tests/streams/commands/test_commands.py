@@ -33,7 +33,7 @@ def test_scan_prints_its_summary(shell: Shell) -> None:
     assert "near duplicate" in (shell.folder / "report.html").read_text()
 
 
-def test_first_scan_of_the_readme_prints_what_it_shows(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_first_scan_of_the_readme_prints_the_shown_output(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
     root = Path(__file__).parents[3]
     monkeypatch.setenv("COLUMNS", "140")
     monkeypatch.setenv("NEARDUP_SEED", "7")  # under many others the two files share no key

@@ -59,7 +59,7 @@ def called(example: str) -> Iterator[list[str]]:
 
 
 @pytest.mark.parametrize("words", ALL, ids=" ".join)
-def test_its_examples_are_such_as_it_takes(words: tuple[str, ...]) -> None:
+def test_examples_of_the_help_are_accepted(words: tuple[str, ...]) -> None:
     lines = [line for example in examples(ALL[words]) for line in called(example)]
     assert " ".join(words) in map(command_of, lines), "none of its own"
     for line in lines:

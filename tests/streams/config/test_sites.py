@@ -63,7 +63,7 @@ def test_bad_site_files_are_wrong_usage(text: str, expected: str, shell: Shell) 
     assert not (shell.folder / "neardup-state").exists()
 
 
-def test_a_scan_heeds_it(shell: Shell) -> None:
+def test_a_scan_takes_the_file_of_sites(shell: Shell) -> None:
     site(shell.folder / "site")
     path = written(shell.folder, TOML)
     plain = shell("scan", "site", "--base-url", "https://a.example/", "--memory", "--out", "-")

@@ -97,7 +97,7 @@ def test_files_are_enough(labels: Path, site: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_person_reads_it(labels: Path, state: Path, shell: Shell) -> None:
+def test_tune_prints_a_report_for_people(labels: Path, state: Path, shell: Shell) -> None:
     made = shell("evaluate", "--state", str(state), "--labels", str(labels), "--propose")
     assert made.code == 0, made.err
     text = re.sub(r"\s+", " ", made.out)

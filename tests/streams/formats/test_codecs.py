@@ -142,7 +142,7 @@ def test_json() -> None:
         (rb'"url": "http://c.example/", "body": "a\ud800b"', Page("http://c.example/", "\ufeffa\ufffdb".encode())),
     ],
 )
-def test_json_as_other_writers_mean_it(text: bytes, read: Page) -> None:
+def test_json_codec_reads_values_of_other_writers(text: bytes, read: Page) -> None:
     value = b"{" + text + b"}"
     assert page("json", value) == read
     assert fetched_at(value) == read.fetched_at
@@ -204,7 +204,7 @@ def test_a_long_body_by_reference_is_cut_where_it_is_seen_to_be_too_long(tmp_pat
         *("..%2fsecret", "%2e%2e%2fsecret", "./../secret"),
     ],
 )
-def test_nothing_else_is_read(tmp_path: Path, name: str) -> None:
+def test_references_out_of_the_prefix_are_rejected(tmp_path: Path, name: str) -> None:
     (tmp_path / "pages" / "sub").mkdir(parents=True)
     (tmp_path / "secret").write_bytes(b"secret")
     (tmp_path / "pages" / "link").symlink_to(tmp_path / "secret")

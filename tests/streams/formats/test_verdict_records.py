@@ -37,7 +37,7 @@ def test_a_verdict_is_read() -> None:
         (VERDICT.replace(b'"scheme":', b'"schema":'), "scheme is missing or of another type"),
     ],
 )
-def test_anything_else_is_refused_by_its_place(value: bytes | None, why: str) -> None:
+def test_records_that_are_no_verdicts_are_refused_by_their_position(value: bytes | None, why: str) -> None:
     with pytest.raises(CorruptRecord) as refused:
         decode_verdict(value, "verdicts", 3, 7, ("coordinates", "scheme"))
     assert f"topic verdicts, partition 3, offset 7: no verdict of neardup ({why}" in str(refused.value)

@@ -333,7 +333,7 @@ def test_too_little_memory_is_reported_before_anything_is_done(tmp_path: Path) -
     assert not (tmp_path / "out").exists()
 
 
-def test_a_signal_stops_it_and_the_same_call_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_signal_stops_a_partition_and_the_same_call_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reading, "CHUNK_PAGES", 5)
     crawl = write(tmp_path / "crawl.jsonl", items(8))
     seen: list[str] = []

@@ -80,7 +80,7 @@ def hostile() -> dict[str, str]:
 
 
 @pytest.mark.slow
-def test_bodies_that_are_made_to_hurt_neither_stop_it_nor_join_others(tmp_path: Path) -> None:
+def test_hostile_bodies_neither_stop_a_partition_nor_join_others(tmp_path: Path) -> None:
     """Each twice, the second time with a word in front: they may be alike, but bring nothing else together."""
     lines, bodies = sentences(1), hostile().values()
     entries = [

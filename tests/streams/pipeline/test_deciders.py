@@ -176,7 +176,7 @@ def test_changed_decider_fields_are_reported() -> None:
     assert json.loads(FIRST.to_json()).keys() == json.loads(STRICT.to_json()).keys()
 
 
-def test_a_decider_of_shards_is_refused_with_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_decider_of_shards_is_refused_with_advice(monkeypatch: pytest.MonkeyPatch) -> None:
     """The kept decider of an index, and one in a message of the log."""
     text = json.dumps(json.loads(FIRST.to_json()) | {"shards": 4, "epoch": 16})
     words = r"the index: made with shards.*neardup backfill --generation NAME --sketches-of"

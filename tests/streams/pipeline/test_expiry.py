@@ -167,7 +167,7 @@ def test_the_horizon_is_a_number_of_the_decider() -> None:
     assert Decider("5" * 32).digest != replace(Decider("5" * 32), expiry_days=1).digest
 
 
-def test_where_sweeping_stands_is_read_as_it_was_written() -> None:
+def test_sweep_position_is_read_as_written() -> None:
     for sweep in (Sweep(), Sweep(7, b""), Sweep(3, bytes(range(16)))):
         assert decode_sweep(sweep.encode()) == sweep
     assert decode_sweep(None) == Sweep()

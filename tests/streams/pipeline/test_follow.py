@@ -102,7 +102,7 @@ def test_follow_polls_the_log_again_only_after_the_round_before_was_taken() -> N
     assert polled == [0, 1]
 
 
-def test_batched_bounds_messages_and_bytes_and_keeps_what_emits_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_batched_bounds_messages_and_bytes_and_parts_emitting_from_silent(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "BATCH_MESSAGES_MAX", 3)
     monkeypatch.setattr(module, "FOLD_BYTES_MAX", 10)
     sizes = [1, 1, 1, 1, 9, 2, 11, 1, 1]

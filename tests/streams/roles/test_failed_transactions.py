@@ -21,7 +21,7 @@ def starts(monkeypatch: pytest.MonkeyPatch, *commits: int) -> tuple[list[int], R
     return left, quiet_runtime(Settings(seed=7))
 
 
-def test_it_starts_again_where_a_transaction_failed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_matcher_starts_again_where_a_transaction_failed(monkeypatch: pytest.MonkeyPatch) -> None:
     commits = (0, 0, 0, 5, 0, 0, 0, 1, 0)
     left, runtime = starts(monkeypatch, *commits)
     match_start.run_matcher(runtime.settings, runtime)

@@ -20,7 +20,7 @@ def world() -> World:
     return made
 
 
-def test_its_offset_is_committed_again_each_day(world: World) -> None:
+def test_an_idle_matcher_commits_its_offset_each_day(world: World) -> None:
     group, topic = world.settings.group_of("match"), world.names.sketches
     held = world.broker.committed(group, topic, 0)
     assert held is not None
@@ -34,7 +34,7 @@ def test_its_offset_is_committed_again_each_day(world: World) -> None:
     assert len(world.broker.topics[world.names.verdicts].partitions[0].records) == before
 
 
-def test_one_that_was_fenced_meanwhile_ends(world: World) -> None:
+def test_an_idle_matcher_that_was_fenced_ends(world: World) -> None:
     assert world.matcher is not None
     Transactions(world.broker, world.names.sketches, world.names.verdicts, world.settings.group_of("match")).init()
     world.steady_s += COMMIT_AGAIN_SECONDS
@@ -42,7 +42,7 @@ def test_one_that_was_fenced_meanwhile_ends(world: World) -> None:
         world.matcher.round()
 
 
-def test_one_whose_round_has_failed_folds_no_more(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_matcher_whose_round_has_failed_folds_no_more(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its transaction may be committed, and the index lacks the messages."""
     assert world.matcher is not None
 

@@ -48,14 +48,14 @@ def test_dates_in_order_are_log_time() -> None:
 
 @pytest.mark.parametrize("place", [0, 1, 31, 62, 63, 200, 399])
 @pytest.mark.parametrize("wrong", [Y1970, Y2020 + 2 * DAY_MS, Y2024, Y2099, (1 << 63) - 1])
-def test_one_wrong_date_moves_it_no_further_than_the_others(place: int, wrong: int) -> None:
+def test_one_wrong_date_moves_log_time_no_further_than_the_others(place: int, wrong: int) -> None:
     times = times_of(with_wrong(minutes(400), wrong, place))
     assert times == sorted(times)
     assert Y2020 <= times[0] <= Y2020 + DATES * MINUTE
     assert FAR - 2 * MINUTE <= times[-1] < FAR
 
 
-def test_a_minority_of_wrong_dates_does_not_move_it_however_they_lie() -> None:
+def test_a_minority_of_wrong_dates_does_not_move_log_time() -> None:
     for seed in range(20):
         chance = random.Random(seed)
         wrong = chance.sample(range(400), 60)  # of 63 in a row 9 or 10 on average
@@ -67,12 +67,12 @@ def test_a_minority_of_wrong_dates_does_not_move_it_however_they_lie() -> None:
         assert times[-1] < FAR
 
 
-def test_one_date_within_a_step_moves_it_by_no_more_than_that() -> None:
+def test_one_date_within_a_step_moves_log_time_by_no_more_than_the_step() -> None:
     times = times_of(with_wrong(minutes(400), Y2020 + 100 * MINUTE + STEP_MS, 100))
     assert max(times) <= FAR + STEP_MS
 
 
-def test_a_second_archive_years_later_moves_it() -> None:
+def test_a_second_archive_years_later_moves_log_time() -> None:
     time = ArchiveTime()
     times_of(minutes(400), time)
     later = times_of(minutes(400, Y2024), time)
@@ -80,7 +80,7 @@ def test_a_second_archive_years_later_moves_it() -> None:
     assert later[MAJORITY:] == minutes(400, Y2024)[MAJORITY:]
 
 
-def test_small_archives_move_it_together() -> None:
+def test_small_archives_move_log_time_together() -> None:
     """Each a month after the one before."""
     time = ArchiveTime()
     for month in range(12):
@@ -88,7 +88,7 @@ def test_small_archives_move_it_together() -> None:
     assert Y2020 + 7 * 30 * DAY_MS < time.log_time <= Y2020 + 11 * 30 * DAY_MS
 
 
-def test_small_archives_of_each_day_move_it_at_once() -> None:
+def test_small_archives_of_each_day_move_log_time_at_once() -> None:
     time = ArchiveTime()
     for day in range(12):
         times_of(minutes(10, Y2020 + day * DAY_MS), time)

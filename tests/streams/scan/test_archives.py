@@ -87,7 +87,7 @@ def test_the_page_fetched_first_of_all_that_may_come_next(tmp_path: Path) -> Non
 
 
 @pytest.mark.slow
-def test_processes_change_nothing_and_it_goes_on_anywhere(tmp_path: Path) -> None:
+def test_processes_change_no_scan_and_a_scan_goes_on_anywhere(tmp_path: Path) -> None:
     sources = some(tmp_path)
     found = taken(sources)
     assert taken(sources, processes=3) == found

@@ -30,7 +30,7 @@ def scanned(paths: list[Path], folder: Path, **options: object) -> tuple[ScanRes
     return result, verdicts_in(folder / "out")
 
 
-def test_units_of_fetch_times_are_chosen_for_each_value_and_said(tmp_path: Path) -> None:
+def test_units_of_fetch_times_are_chosen_for_each_value_and_reported(tmp_path: Path) -> None:
     """A second crawl with times in seconds: read as milliseconds, all its pages would be stale."""
     times = [MS, str(MS // 1000 + 100), MS / 1000 + 200.5, "2026-03-01T12:05:00Z", (MS + 400_000) * 1000, 5]
     result, verdicts = scanned([write_lines(tmp_path / "a.jsonl", times)], tmp_path)
@@ -57,7 +57,7 @@ def test_a_table_that_lacks_some_times_says_so(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("merge", [False, True])
-def test_a_warc_date_that_is_none_is_said(tmp_path: Path, merge: bool) -> None:
+def test_a_malformed_warc_date_is_reported(tmp_path: Path, merge: bool) -> None:
     paths = []
     for name in ("a", "b"):
         parts = [record(f"https://{name}.example/{n}", http(f"<p>{words(str(n), 40)}".encode())) for n in range(2)]

@@ -279,7 +279,7 @@ def test_source_records_survive(tmp_path: Path) -> None:
     assert record["pages"] == len(crawl(8))
 
 
-def test_directory_of_a_scan_with_shards_is_refused_with_what_to_do(tmp_path: Path) -> None:
+def test_directory_of_a_scan_with_shards_is_refused_with_advice(tmp_path: Path) -> None:
     path = scanned(tmp_path)
     for name in ("effects", "shards"):
         (path / name).mkdir()

@@ -192,7 +192,7 @@ def test_a_person_labels_an_audited_pair_with_the_keyboard(round_: Round, browse
     page.close()
 
 
-def test_where_no_audit_is_named_the_page_says_how() -> None:
+def test_the_page_of_audits_without_a_topic_explains_audits() -> None:
     server = Server(Held([]))
     try:
         status, _, text = server.get("/audits")

@@ -51,7 +51,7 @@ def facts_of(source: ScanSource) -> list[Any]:
     return [*lists, *(url_pages.url(source, f"https://one.example/{n:02}", source.decider) for n in range(40))]
 
 
-def test_a_second_start_builds_nothing_and_a_scan_that_grew_only_what_is_new(scanned: Shell) -> None:
+def test_a_second_start_builds_nothing_and_a_grown_scan_its_new_rows(scanned: Shell) -> None:
     first, applied = opened()
     assert applied == 40
     again, applied = opened()
@@ -83,7 +83,7 @@ def test_a_build_that_was_interrupted_goes_on_where_it_was(scanned: Shell) -> No
     assert sum(facts_of(source)[0]["kinds"].values()) == 40
 
 
-def test_tables_of_other_rows_or_of_another_scan_are_built_anew(scanned: Shell, monkeypatch: Any) -> None:
+def test_tables_of_other_rows_or_of_another_scan_are_rebuilt(scanned: Shell, monkeypatch: Any) -> None:
     opened()
     monkeypatch.setattr(scan_tables, "ROWS_VERSION", 99)
     assert opened()[1] == 40
@@ -94,7 +94,7 @@ def test_tables_of_other_rows_or_of_another_scan_are_built_anew(scanned: Shell, 
     assert opened()[1] == 40
 
 
-def test_tables_of_a_scan_that_was_put_back_are_built_anew(scanned: Shell) -> None:
+def test_tables_of_a_scan_that_was_put_back_are_rebuilt(scanned: Shell) -> None:
     shutil.copytree(STATE, "copy")
     scan(scanned, "two", 12)
     assert opened()[1] == 52
@@ -178,7 +178,7 @@ def test_reading_backwards_is_reading_forwards_reversed(tmp_path: Path) -> None:
     store.close()
 
 
-def test_the_command_says_how_far_it_is(scanned: Shell, monkeypatch: Any) -> None:
+def test_views_of_a_scan_report_the_progress_of_the_tables(scanned: Shell, monkeypatch: Any) -> None:
     from streams.views import web
 
     async def served(*_: object, **__: object) -> None:

@@ -163,7 +163,7 @@ def test_a_page_that_went_is_compared_as_it_was() -> None:
     assert comparing.fetches(_row(_verdict(4, A, "near_duplicate"), promoted), gone)[0]["page_id"] == 4
 
 
-def test_a_page_that_changed_shows_what_changed(shell: Shell) -> None:
+def test_a_page_that_changed_shows_the_changes(shell: Shell) -> None:
     """Fetched three times: edited, then unchanged, then another text."""
     text = words("a")
     for number, body in enumerate((text, f"{text} 9:41", f"{text} 9:41", words("z"))):

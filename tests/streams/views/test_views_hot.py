@@ -15,7 +15,7 @@ from tests.streams.shell import Shell
 from tests.streams.views.random_verdicts import Held, random_verdicts
 
 
-def test_they_are_counted_by_family_and_site() -> None:
+def test_hot_keys_are_counted_by_family_and_site() -> None:
     verdicts = random_verdicts(3_000)
     emitted = [(v["site"], key) for v in verdicts for key in v.get("evidence", {}).get("turned_hot", ())]
     assert len(emitted) > HOT_KEPT
@@ -35,7 +35,7 @@ def test_they_are_counted_by_family_and_site() -> None:
     assert family_name("of-another-program:00") == "of-another-program"
 
 
-def test_a_template_turns_a_key_hot_and_a_person_sees_it(shell: Shell, tmp_path: Path) -> None:
+def test_a_hot_key_of_a_template_is_shown(shell: Shell, tmp_path: Path) -> None:
     """Sixty-five pages of other words that begin alike; of a scan, as of the stream."""
     (tmp_path / "site").mkdir()
     for number in range(66):

@@ -96,7 +96,7 @@ def test_a_sketcher_does_not_go_on_into_another_log(make: Make) -> None:
 
 
 @pytest.mark.whole
-def test_nor_while_it_runs(make: Make) -> None:
+def test_a_running_sketcher_ends_when_the_log_is_recreated(make: Make) -> None:
     line = make()
     line.publish(pages(20))
     sketcher = line.start("sketch")
@@ -110,7 +110,7 @@ def test_nor_while_it_runs(make: Make) -> None:
 
 
 @pytest.mark.whole
-def test_a_matcher_that_runs_notices_another_log(make: Make) -> None:
+def test_a_running_matcher_ends_when_the_log_is_recreated(make: Make) -> None:
     line = make()
     line.publish(pages(20))
     sketcher = line.start("sketch")
@@ -147,7 +147,7 @@ def test_a_late_commit_does_not_move_the_new_topic_on(make: Make) -> None:
 # The verdicts.
 
 
-def test_verdicts_that_went_with_their_topic_are_missed_at_once(make: Make) -> None:
+def test_a_start_misses_verdicts_of_a_recreated_topic(make: Make) -> None:
     line = judged(make)
     line.recreate(line.names.verdicts)
 
@@ -179,7 +179,7 @@ def test_unneeded_lost_verdicts_are_given_up(make: Make) -> None:
 
 
 @pytest.mark.whole
-def test_also_by_a_matcher_that_runs(make: Make) -> None:
+def test_a_running_matcher_ends_when_the_verdicts_are_recreated(make: Make) -> None:
     line = make()
     line.publish(pages(20))
     line.start("sketch")
