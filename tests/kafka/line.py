@@ -134,6 +134,12 @@ class Line:
         self._roles.append(Role(role, settings_, log, step=step, call=call, how=how, **options))
         return self._roles[-1]
 
+    def judge(self, pages: Sequence[Page]) -> None:
+        """Publishes the pages, and starts a sketcher and a matcher."""
+        self.publish(pages)
+        self.start("sketch")
+        self.start("match")
+
     def total(self) -> int:
         return sum(map(len, self.published.values()))
 

@@ -1,4 +1,7 @@
-"""Publishes a large corpus while killing sketchers, matcher and broker, and then compares everything.
+"""Exactly once for minutes: publishes a large corpus while killing sketchers, matcher and broker, and compares all.
+
+This is the third of three levels: `tests/streams/roles/test_schedules.py`, `tests/kafka/test_roles.py`, and this one,
+where the machine chooses the instruction at which a process dies.
 
     python tests/kafka/soak.py [--minutes 5] [--seed N] [--driver kills|siege] [--pages ARCHIVE.tar.xz ...]
 

@@ -35,9 +35,7 @@ from tests.streams.archives import crawl, write_warc
 def live(make: Make, pages: list[Page], partitions: int = 2) -> Line:
     """A line that has judged some pages, and is at rest."""
     line: Line = make(partitions=partitions)
-    line.publish(pages)
-    line.start("sketch")
-    line.start("match")
+    line.judge(pages)
     line.settle()
     line.stop()
     return line
@@ -298,9 +296,7 @@ def test_backfill_catches_up_behind_control_records(make: Make) -> None:
 def test_takedowns_hold_in_a_backfill(make: Make) -> None:
     line: Line = make(partitions=1)
     pages = story(12)
-    line.publish(pages)
-    line.start("sketch")
-    line.start("match")
+    line.judge(pages)
     line.settle()
     forget(line.settings, of_url(pages[0].url))
     line.settle()

@@ -81,9 +81,7 @@ def test_clocks_of_views_and_client_jump(
 ) -> None:
     pytest.importorskip("faust", reason="faust-streaming is not installed")
     line, flag, client = make(), tmp_path / "flag", None
-    line.publish(story(8))
-    line.start("sketch")
-    line.start("match")
+    line.judge(story(8))
     line.settle()
     client = Reader(line)
     client.start()

@@ -1,7 +1,6 @@
 """What goes wrong around the roles: each page has its one right verdict, or the line stops and says what to do."""
 
 import json
-import random
 import re
 import signal
 from collections import Counter
@@ -217,21 +216,3 @@ def test_both_roles_in_one_process(make: Make) -> None:
     assert f"neardup_candidates_sum {sum(map(float, by_index))}\n" in metrics
     assert ready["ok"]
     assert set(ready["roles"]) == {"sketch", "match"}
-
-
-@pytest.mark.whole
-@pytest.mark.seeds(1, 10)
-def test_killed_at_random(make: Make, seed: int) -> None:
-    chance = random.Random(seed)
-    line = make(batch_pages=3)
-    pages = story(60)
-    roles = {"sketch": line.start("sketch", member="only"), "match": line.start("match")}
-    for kill in range(6):
-        share = len(pages) // 6
-        line.publish(pages[kill * share : (kill + 1) * share])
-        wanted = sum(line.ends(line.names.verdicts).values()) + chance.randrange(share)
-        eventually(lambda wanted=wanted: sum(line.ends(line.names.verdicts).values()) >= wanted, "progress")
-        role = chance.choice(list(roles))
-        roles[role].kill()
-        roles[role] = line.start(role, member="only")
-    line.check()

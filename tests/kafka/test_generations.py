@@ -38,9 +38,7 @@ def judged(other: Line) -> dict[int, int]:
 
 def test_generation_judges_and_follows_the_live_log(make: Make) -> None:
     line: Line = make()
-    line.publish(story())
-    line.start("sketch")
-    line.start("match")
+    line.judge(story())
     line.settle()
     other = second(line, decider_values={"rule": "shingling", "b_min": 6})
     other.start("match")
@@ -58,9 +56,7 @@ def test_generation_judges_and_follows_the_live_log(make: Make) -> None:
 @pytest.mark.whole
 def test_generation_that_is_killed_and_started_again_emits_each_verdict_once(make: Make) -> None:
     line: Line = make(flush_ms=1)
-    line.publish(story())
-    line.start("sketch")
-    line.start("match")
+    line.judge(story())
     line.settle()
     other = second(line, decider_values={"rule": "tape"})
     other.start("match", step="3 committed", call=2).dead()
@@ -73,9 +69,7 @@ def test_generation_that_is_killed_and_started_again_emits_each_verdict_once(mak
 @pytest.mark.whole
 def test_generation_that_judges_anew_has_no_sketchers_and_writes_nothing_into_the_live_log(make: Make) -> None:
     line: Line = make()
-    line.publish(story(4))
-    line.start("sketch")
-    line.start("match")
+    line.judge(story(4))
     line.settle()
     other = second(line, decider_values={"rule": "tape"})
     refused: Role = other.start("sketch")
@@ -95,9 +89,7 @@ def test_generation_that_judges_anew_has_no_sketchers_and_writes_nothing_into_th
 @pytest.mark.whole
 def test_a_backfill_does_not_fill_a_live_one_that_it_has_not_begun_and_its_advice_serves_it(make: Make) -> None:
     line: Line = make()
-    line.publish(story(6))
-    line.start("sketch")
-    line.start("match")
+    line.judge(story(6))
     line.settle()
     other = second(line, decider_values={"rule": "tape"})
     other.start("match")

@@ -21,9 +21,7 @@ from tests.quiet import quiet_runtime
 def line(make: Make, tmp_path: Path) -> Line:
     """Judged, with checkpoints after every other message, and at rest."""
     made: Line = make(checkpoints=str(tmp_path / "kept"), checkpoint_messages=2, checkpoints_kept=2, flush_ms=1)
-    made.publish(story())
-    made.start("sketch")
-    made.start("match")
+    made.judge(story())
     made.settle()
     store = CheckpointStore(made.settings.checkpoints)
     eventually(lambda: any(one.manifest.offset > 3 for one in store.usable()), "a checkpoint")
@@ -116,9 +114,7 @@ def test_an_index_with_flipped_bits_is_set_aside(line: Line) -> None:
 def test_messages_behind_the_newest_checkpoint_are_reported_over_restarts(make: Make, tmp_path: Path) -> None:
     """In intervals: an alert on more than two fires although a matcher that begins again has made none itself."""
     line = make(checkpoints=str(tmp_path / "kept"), checkpoint_messages=2, flush_ms=1)
-    line.publish(story())
-    line.start("sketch")
-    line.start("match")
+    line.judge(story())
     line.settle()
     line.stop()
     messages = max(offset for offset, _ in line.messages()) + 1

@@ -7,8 +7,7 @@ from signal import SIGTERM
 
 import pytest
 from broker import eventually
-from confluent_kafka.admin import NewPartitions
-from line import SOON, Make, story
+from line import Make, story
 from roles import full_disk
 
 from streams.formats.message import Decision
@@ -94,9 +93,7 @@ def test_an_expired_offset_is_found_by_the_verdicts(make: Make) -> None:
 @pytest.mark.whole
 def test_index_ahead_of_the_committed_offset_is_refused(make: Make) -> None:
     line = make()
-    line.publish(story(8))
-    line.start("sketch")
-    line.start("match")
+    line.judge(story(8))
     line.settle()
     line.stop()
     line.reset("match", line.names.sketches, 1)
@@ -109,9 +106,7 @@ def test_index_ahead_of_the_committed_offset_is_refused(make: Make) -> None:
 
 def test_another_decider_is_refused(make: Make, tmp_path: Path) -> None:
     line = make()
-    line.publish(story(8))
-    line.start("sketch")
-    line.start("match")
+    line.judge(story(8))
     line.settle()
     line.stop()
     strict = {"decider_values": {"tape_min": 0.9}}
@@ -182,9 +177,7 @@ def test_a_recreated_pages_topic_is_another_source(make: Make) -> None:
 
 def test_a_recreated_sketch_log_is_refused(make: Make) -> None:
     line = make()
-    line.publish(story(8))
-    line.start("sketch")
-    line.start("match")
+    line.judge(story(8))
     line.settle()
     line.stop()
     line.recreate(line.names.sketches)
@@ -195,19 +188,6 @@ def test_a_recreated_sketch_log_is_refused(make: Make) -> None:
     assert "topic id" in error
     assert "begin another generation" in error
     assert "directory" not in error
-
-
-@pytest.mark.whole
-def test_partitions_that_are_added_to_pages_are_read(make: Make) -> None:
-    line = make(kafka_values={**SOON, "topic.metadata.refresh.interval.ms": "500"})
-    line.publish(story(8))
-    line.start("sketch")
-    line.start("match")
-    line.settle()
-    line._client.create_partitions([NewPartitions(line.names.pages, 3)])[line.names.pages].result(30)
-    eventually(lambda: line.admin.topic(line.names.pages).partitions == 3, "the third partition")
-    line.publish(story(8), partition=2)
-    line.check()
 
 
 def test_retention_overtakes_the_matcher(make: Make) -> None:
@@ -261,9 +241,7 @@ def test_retention_overtakes_the_sketcher(make: Make) -> None:
 
     # A new fold of the log finds the control record again.
     shutil.rmtree(line.settings.state)
-    line.publish(story(2))
-    line.start("sketch")
-    line.start("match")
+    line.judge(story(2))
     line.check()
 
 

@@ -39,9 +39,7 @@ def test_a_poison_page_is_rejected_and_kept(make: Make) -> None:
         writer.send(value, key=key, headers=headers, partition=0)
         line.published.setdefault((source, 0), []).append(page)
     writer.flush()
-    line.publish(story(6)[4:])
-    line.start("sketch")
-    line.start("match")
+    line.judge(story(6)[4:])
 
     verdicts = line.check()
 
@@ -172,9 +170,7 @@ def test_another_scheme_is_kept_out_and_refused(make: Make) -> None:
 def test_foreign_record_among_verdicts_is_named_by_position(make: Make) -> None:
     """A matcher that finds no committed place reads the last ones, `neardup diff` and `export` all of them."""
     line: Line = make()
-    line.publish(story(4))
-    line.start("sketch")
-    line.start("match")
+    line.judge(story(4))
     line.check()
     topic = line.names.verdicts
     with closing(Writer(line.connection, topic)) as writer:

@@ -35,9 +35,7 @@ def pages(count: int, start: int = 0) -> list[Page]:
 def judged(make: Make, **settings: Any) -> Line:
     """A line that has judged 40 pages, all roles stopped."""
     line = make(**settings)
-    line.publish(pages(40))
-    line.start("sketch")
-    line.start("match")
+    line.judge(pages(40))
     line.settle()
     line.stop()
     return line

@@ -26,9 +26,7 @@ from streams.verdicts.replay_stream import replay_stream
 def line(make: Make) -> Line:
     """Judged, and at rest."""
     made: Line = make()
-    made.publish(story())
-    made.start("sketch")
-    made.start("match")
+    made.judge(story())
     made.settle()
     made.stop()
     return made

@@ -1,4 +1,8 @@
-"""The roles on a real broker, undisturbed and killed at every step: each page has its one right verdict."""
+"""Exactly once on a real broker: each page has its one right verdict, undisturbed and with a role killed at every step.
+
+This is the second of three levels. `tests/streams/roles/test_schedules.py` is the first, on scripted ports; the soak
+(`soak.py`) is the third. `test_run_and_backfill.py` and `test_backfill.py` have the faults of the other processes.
+"""
 
 from collections import Counter
 from importlib.metadata import version
@@ -14,9 +18,7 @@ from streams.state.scan_directory import ScanDirectory
 
 def test_pages_become_verdicts(make: Make) -> None:
     line = make()
-    line.publish(story())
-    line.start("sketch")
-    line.start("match")
+    line.judge(story())
 
     verdicts = line.check()
 
@@ -31,9 +33,7 @@ def test_pages_become_verdicts(make: Make) -> None:
 @pytest.mark.whole
 def test_readers_of_a_scan_refuse_the_state_of_a_matcher(make: Make) -> None:
     line = make()
-    line.publish(story())
-    line.start("sketch")
-    line.start("match")
+    line.judge(story())
     line.settle()
     line.stop()
     path = Path(line.settings.state)
@@ -43,9 +43,7 @@ def test_readers_of_a_scan_refuse_the_state_of_a_matcher(make: Make) -> None:
         ScanDirectory.open(path)
 
     assert sorted(path.iterdir()) == before
-    line.publish(story())
-    line.start("sketch")
-    line.start("match")
+    line.judge(story())
     line.check()
 
 

@@ -1,4 +1,4 @@
-"""A short soak: some kills and freezes; `make soak` goes on for minutes."""
+"""A short soak: some kills and freezes; `make soak` (`soak.py`) goes on for minutes."""
 
 import subprocess
 import sys

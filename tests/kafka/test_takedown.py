@@ -27,9 +27,7 @@ def line(make: Make, tmp_path: Path) -> Line:
     """Judged and at work, with few checkpoints."""
     checkpoints = {"checkpoints": str(tmp_path / "kept"), "checkpoint_messages": 3, "checkpoints_kept": 5}
     made: Line = make(**checkpoints, flush_ms=1, kafka_values=REPLACING)
-    made.publish(story())
-    made.start("sketch")
-    made.start("match")
+    made.judge(story())
     made.settle()
     return made
 

@@ -40,9 +40,7 @@ def ask(worker: Worker, how: str, path: str, form: dict[str, object] | None = No
 @pytest.mark.whole
 @pytest.mark.slow
 def test_pairs_of_the_stream_are_listed_and_labelled(audited: Line, monkeypatch: pytest.MonkeyPatch) -> None:
-    audited.publish(story())
-    audited.start("sketch")
-    audited.start("match")
+    audited.judge(story())
     audited.check()
     drawn = [one for one in lines_of(audited) if one["audit"] == "pair"]
     pairs = read_audits([audited.folder / "audit.jsonl"]).pairs

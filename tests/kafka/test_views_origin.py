@@ -19,9 +19,7 @@ A, B = "http://a.example/1", "http://b.example/1"
 def test_two_pages_of_the_stream_are_compared(make: Make) -> None:
     line = make()
     line.publish([Page("http://a.example/0", b"<p>first", "text/html", 1)])
-    line.publish([Page(A, f"<title>Wool</title><p>{words('a')}".encode(), "text/html", 2)])
-    line.start("sketch")
-    line.start("match")
+    line.judge([Page(A, f"<title>Wool</title><p>{words('a')}".encode(), "text/html", 2)])
     line.settle()  # the first of the two is judged before the other comes
     line.publish([Page(B, f"<title>Wool</title><p>{words('a')} again".encode(), "text/html", 3)])
     verdicts = line.check()
@@ -47,9 +45,7 @@ def test_two_pages_of_the_stream_are_compared(make: Make) -> None:
 def test_a_rejected_page_is_sent_again(make: Make) -> None:
     line = make()
     bad = Page(A, b"oops", "text/html", 5, status=503)
-    line.publish([bad])
-    line.start("sketch")
-    line.start("match")
+    line.judge([bad])
     (rejected,) = line.check()
     origin = StreamOrigin(replace(line.settings, bootstrap=line.bootstrap))
     place = Coordinates(**rejected["coordinates"])

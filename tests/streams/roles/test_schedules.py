@@ -1,4 +1,8 @@
-"""Schedules of pages, crashes, rebalances, zombies, lost topics and operators, against a plain fold.
+"""Exactly once on scripted ports: schedules of pages, crashes, rebalances, zombies, lost topics and operators.
+
+All topics, the index and an indexer's table are compared with a plain fold. This is the first of three levels, and the
+only one that chooses what every call returns. `tests/kafka/test_roles.py` kills roles at each step on a real broker;
+`tests/kafka/soak.py` kills roles and brokers for minutes.
 
 A schedule is a function of its seed, which a failure names, shrunk: see tests/streams/simulation.
 """
