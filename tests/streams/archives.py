@@ -127,3 +127,14 @@ def write_json_lines(path: Path, samples: Sequence[Sample], base: str = "http://
     data = b"".join(json_line(s, base, encoded=bool(i % 2)) for i, s in enumerate(samples))
     path.write_bytes(gzip.compress(data, mtime=0) if path.suffix == ".gz" else data)
     return path
+
+
+def write_each_form(folder: Path, samples: Sequence[Sample]) -> list[Path]:
+    """The samples as an archive, as a folder and as lines of JSON, compressed and not."""
+    return [
+        write_warc(folder / "a.warc", samples),
+        write_warc(folder / "a.warc.gz", samples),
+        write_folder(folder / "folder", samples),
+        write_json_lines(folder / "a.jsonl", samples),
+        write_json_lines(folder / "a.ndjson.gz", samples),
+    ]

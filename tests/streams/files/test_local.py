@@ -24,7 +24,7 @@ from streams.files.sources import (
     open_sources,
     unchanged,
 )
-from tests.streams.archives import Sample, crawl, write_folder, write_json_lines, write_warc
+from tests.streams.archives import Sample, crawl, write_each_form, write_folder, write_json_lines, write_warc
 
 BOUND = 10_000
 
@@ -44,14 +44,7 @@ def check_places(source: LocalSource) -> None:
 def test_all_forms_hold_the_same_pages(tmp_path: Path) -> None:
     base = "http://a.example/"
     samples = sorted(crawl(), key=lambda sample: sample.path)
-    paths = [
-        write_warc(tmp_path / "a.warc", samples),
-        write_warc(tmp_path / "a.warc.gz", samples),
-        write_folder(tmp_path / "folder", samples),
-        write_json_lines(tmp_path / "a.jsonl", samples),
-        write_json_lines(tmp_path / "a.ndjson.gz", samples),
-    ]
-    for path in paths:
+    for path in write_each_form(tmp_path, samples):
         (source,) = sources(path, base if path.is_dir() else None)
         check_places(source)
         found = [(page.page.url, page.page.body, page.page.fetched_at) for page in source.read()]

@@ -24,8 +24,7 @@ from tests.streams.archives import (
     small_messages,
     text,
     verdicts_in,
-    write_folder,
-    write_json_lines,
+    write_each_form,
     write_warc,
 )
 
@@ -90,15 +89,8 @@ def test_caused_verdicts_count_as_no_pages_of_a_scan(tmp_path: Path) -> None:
 def test_all_forms_give_the_same_verdicts(tmp_path: Path) -> None:
     base = "http://a.example/"
     samples = sorted(crawl(20), key=lambda sample: sample.path)
-    paths = [
-        write_warc(tmp_path / "a.warc", samples),
-        write_warc(tmp_path / "a.warc.gz", samples),
-        write_folder(tmp_path / "folder", samples),
-        write_json_lines(tmp_path / "a.jsonl", samples),
-        write_json_lines(tmp_path / "a.ndjson.gz", samples),
-    ]
     found = []
-    for path in paths:
+    for path in write_each_form(tmp_path, samples):
         with opened(None) as state:
             scan([path], state, reading=ReadOptions(base))
             found.append([placeless(verdict) for verdict in state.verdicts()])

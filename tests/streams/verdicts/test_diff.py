@@ -21,7 +21,6 @@ from streams.scan.scan import scan
 from streams.state.scan_directory import ScanDirectory
 from streams.verdicts.diff import CHANGED, SAMPLES, Change, diff
 from streams.verdicts.diff_command import changed_rows, history_of, shown
-from tests.streams.archives import crawl, write_warc
 from tests.streams.shell import Shell
 
 KINDS = ("unique", "exact_duplicate", "near_duplicate", "same_content", "rejected")
@@ -86,14 +85,6 @@ def test_a_page_listed_twice_is_refused(both: bool) -> None:
     once = [verdict(1, "unique")]
     with pytest.raises(BadInput, match="two verdicts about"):
         diff(lambda: twice if not both else once, lambda: twice)
-
-
-@pytest.fixture
-def scanned(tmp_path: Path) -> Path:
-    path = tmp_path / "state"
-    with ScanDirectory.open(path, scheme=Scheme(seed=7)) as state:
-        scan([write_warc(tmp_path / "a.warc", crawl(40))], state)
-    return path
 
 
 @pytest.mark.slow

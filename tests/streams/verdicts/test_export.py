@@ -8,14 +8,11 @@ from typing import Any
 
 import pytest
 
-from neardup.scheme import Scheme
 from neardup.standing import VerdictFields, standing_of
 from neardup.urls import url_of_id
-from streams.scan.scan import scan
 from streams.state.scan_directory import ScanDirectory
 from streams.verdicts.export import INTERNAL, SHOWN, TABLES, exported, rows
 from streams.verdicts.shared_rows import write_table
-from tests.streams.archives import crawl, write_warc
 from tests.streams.shell import Shell, words
 from tests.streams.views.random_verdicts import random_verdicts
 
@@ -88,14 +85,6 @@ def test_caused_verdicts_follow_the_verdict_of_their_page() -> None:
     took = {**gone, "verdict": "promoted", "n": 1, "url": "http://a.example/2", "canonical": "http://a.example/2"}
     for verdicts in ([gone, took], [took, gone]):
         assert [row["canonical"] for row in named("clusters", whole(verdicts))] == ["http://a.example/2"]
-
-
-@pytest.fixture
-def scanned(tmp_path: Path) -> Path:
-    path = tmp_path / "state"
-    with ScanDirectory.open(path, scheme=Scheme(seed=7)) as state:
-        scan([write_warc(tmp_path / "a.warc", crawl(40))], state)
-    return path
 
 
 @pytest.mark.slow
