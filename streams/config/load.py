@@ -13,6 +13,10 @@ people share settings files. librdkafka settings are passed on, for all roles or
     flag           --kafka security.protocol=SSL       --kafka match.retry.backoff.ms=5
     environment    NEARDUP_KAFKA__SECURITY_PROTOCOL    NEARDUP_KAFKA__MATCH__RETRY_BACKOFF_MS
     file           [kafka] security.protocol = "SSL"   [kafka.match] retry.backoff.ms = 5
+
+The sources of cyclopts (its Env and Toml), which parses the command line, are not used: they pass over a
+variable that names no option and over a value that a stronger source overrides, and they end at the first error. Roles
+also read settings without a command line.
 """
 
 import re
