@@ -175,15 +175,19 @@ def _unchanged(r, j, i, url, row, held):
             out = _check(r, j, i, 1, I64(url.page), held, I64(row.founding))
             if out <= 0:
                 return NOBODY if out == 0 else out
-            out = clusters.put_member(r, url.cluster, url.member, row.founding, url.a, url.b)
-            if out < 0:
-                return out
-            standing = clusters.standing_of(r, url, row)
+            standing = _verified_now(r, url, row)
             if standing < 0:
                 return standing
     url.standing, url.newest, url.seen = standing, page.newest, page.log_time
     out = clusters.write_url(r, url)
     return _kept(r, j, i, UNCHANGED, url, held, checks) if out == 0 else out
+
+
+@lean_kernel
+def _verified_now(r, url, row):
+    """Notes that a member is verified against the founding sketch of its cluster -> its standing, or below 0."""
+    out = clusters.put_member(r, url.cluster, url.member, row.founding, url.a, url.b)
+    return out if out < 0 else clusters.standing_of(r, url, row)
 
 
 @lean_kernel
@@ -207,10 +211,7 @@ def _edited(r, j, i, url, row, held):
         e, _ = clusters.verified_of(r, url, row)
         if e < 0:
             return e
-        out = clusters.put_member(r, url.cluster, url.member, row.founding, url.a, url.b)
-        if out < 0:
-            return out
-        standing = clusters.standing_of(r, url, row)
+        standing = _verified_now(r, url, row)
         if standing < 0:
             return standing
         url.standing = standing
