@@ -2,6 +2,7 @@
 
 import itertools
 import random
+from dataclasses import replace
 
 import orjson
 
@@ -9,6 +10,7 @@ from neardup.decider import Decider
 from neardup.fold import fold
 from neardup.index.memory import MemoryStore
 from tests.neardup.invariants import Checked, contents_of
+from tests.oracle.fold.judging import fold as fold_in_python
 
 #: The default rule for texts of a few dozen words.
 SMALL = Decider(scheme="5" * 32, thin_tokens=5, short_tokens=8, two_sites_tape_min=0.74)
@@ -61,8 +63,33 @@ def endless(size):
         yield size
 
 
+def as_in_python(records, sizes, decider):
+    """Yields each batch's store before it and its outcome, which equals in every byte the fold in Python, page by page.
+
+    The store is that of the compiled fold: a caller may read it until it takes the next batch.
+    """
+    stores = MemoryStore(), MemoryStore()
+    for batch in slices_of(records, sizes):
+        compiled, slow = fold(batch, stores[0], decider), fold_in_python(batch, stores[1], decider)
+        assert compiled.verdicts.lines() == slow.verdicts.lines()
+        assert (compiled.scored_by_page, compiled.cut, compiled.hot_turned) == (
+            slow.scored_by_page,
+            slow.cut,
+            slow.hot_turned,
+        )
+        assert (compiled.candidates_by, compiled.repeats_by) == (slow.candidates_by, slow.repeats_by)
+        assert sum(compiled.candidates_by) == compiled.scored
+        yield stores[0], compiled
+        for store, outcome in zip(stores, (compiled, slow), strict=True):
+            store.write(outcome.writes)
+        assert contents_of(stores[0]) == contents_of(stores[1])
+
+
 def in_any_slices(records, seed, *, decider=SMALL):
-    """Verdicts and store of a stream, which slicing does not change: singly, all at once, and in slices by the seed."""
+    """Verdicts and store of a stream, which slicing does not change: singly, all at once, and in slices by the seed.
+
+    A fold that emits nothing writes the same rows.
+    """
     rng = random.Random(seed)
     singly, expected = folded(records, endless(1), decider=decider, checked=False)
     Checked(expected, decider)
@@ -70,6 +97,12 @@ def in_any_slices(records, seed, *, decider=SMALL):
         verdicts, store = folded(records, sizes, decider=decider)
         assert [verdict.to_json() for verdict in verdicts] == [verdict.to_json() for verdict in singly]
         assert contents_of(store) == contents_of(expected)
+    silent = MemoryStore()
+    for batch in slices_of(records, (rng.randrange(1, 60) for _ in itertools.count())):
+        values, outcome = fold(batch, silent, decider), fold(batch, silent, decider, emit=False)
+        assert outcome == replace(values, verdicts=[], repeats_by=[0] * 4)
+        silent.write(outcome.writes)
+    assert contents_of(silent) == contents_of(expected)
     assert [verdict.page_id for verdict in singly if verdict.n == 0] == list(range(1, len(records) + 1))
     return singly, expected
 

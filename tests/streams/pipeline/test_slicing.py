@@ -1,7 +1,7 @@
 """A log is folded in any batches, with and without verdicts, over restarts: each verdict and each stored byte is equal.
 
-The log has all that the fold of a log has beyond that of records (`tests/neardup/test_fold.py`): expiry, takedowns, new
-deciders.
+The log has all that the fold of a log has beyond that of records (`tests/neardup/test_fold.py`, with each rule):
+expiry, takedowns, new deciders.
 """
 
 import random
