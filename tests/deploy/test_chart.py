@@ -141,7 +141,8 @@ def test_the_user_of_the_example_has_the_rights_of_the_guide() -> None:
     _, _, user = (CHART / "examples" / "strimzi.yaml").read_text().partition("# The user, for kubectl apply:")
     acls = yaml.safe_load(re.sub(r"(?m)^# ? ?", "", user))["spec"]["authorization"]["acls"]
     guide = (REPOSITORY / "deploy" / "secure.md").read_text().partition("## Rights in Kafka")[2]
-    rows = re.findall(r"(?m)^\| \w+ \| (\w+) `([^`]+)`\*? \| ([^|]+) \|$", guide)
+    table = re.findall(r"(?m)^\| \w+ \| (\w+) (`[^|]+) \| ([^|]+) \|$", guide)
+    rows = [(kind, name, given) for kind, names, given in table for name in re.findall("`([^`]+)`", names)]
     commands = [("topic", "neardup.generations", "Read, Write")]
     assert len(rows) > 20
     for kind, name, operations in (*rows, *commands):

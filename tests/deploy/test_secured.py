@@ -10,6 +10,7 @@ import subprocess
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from itertools import product
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -41,9 +42,9 @@ def rights() -> dict[str, set[tuple[Right, str]]]:
     """By user what the guide's table gives: kind, name, pattern of the resource, and the operation."""
     text = GUIDE.read_text().partition("## Rights in Kafka")[2].partition("\n## ")[0]
     found: dict[str, set[tuple[Right, str]]] = {}
-    for row in re.findall(r"^\| (\w+) \| (\w+) `([^`]+)`(\*?) \| ([^|]+) \|$", text, re.MULTILINE):
-        user, kind, name, prefix, operations = row
-        for operation in operations.split(","):
+    rows = re.findall(r"^\| (\w+) \| (\w+) (`[^|]+) \| ([^|]+) \|$", text, re.MULTILINE)
+    for user, kind, names, operations in rows:
+        for (name, prefix), operation in product(re.findall(r"`([^`]+)`(\*?)", names), operations.split(",")):
             right = (kind, name, "prefixed" if prefix else "literal", operation.strip())
             found.setdefault(user, set()).add((right, operation))
     return found
