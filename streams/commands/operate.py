@@ -229,10 +229,11 @@ def cut_over_generation(
     and one that was never live and lost verdicts to retention.
     """
     from streams.operate.cut_over import cut_over
+    from streams.roles.own_generation import shown
 
     given = settings.read(connects="topics")
     before = cut_over(given, name, force=force, warn=lambda text: complain(f"warning: {text}"))
-    echo(f"generation {quote(name)} is live; back: neardup generation cutover {quote(before)}")
+    echo(f"generation {shown(name)} is live; back: neardup generation cutover {quote(before)}")
 
 
 @command(OPERATE, "neardup generation remove second", name="generation remove")

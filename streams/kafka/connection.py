@@ -10,9 +10,8 @@ from typing import Any, TypeVar, cast
 
 from confluent_kafka import KafkaError, KafkaException, TopicPartition
 
-from neardup.errors import BadInput
 from streams.config.settings import BROKERS, BROKERS_FORM
-from streams.errors import BrokerError, NoAnswer, Stopped
+from streams.errors import BrokerError, NoAnswer, Stopped, WrongUsage
 from streams.kafka.error_texts import IS_SILENT, in_words, plain_cause
 from streams.ports import Committed
 
@@ -138,8 +137,8 @@ class Connection:
 
     request_s: time limit of a request. A broker that is restarted, or silent for a minute, is back well before the
     default. stop: once it is set, no request is repeated. heartbeat: called between two tries of a request, with the
-    error of the last one, to show that a process that waits for Kafka is alive. Raises BadInput for an address without
-    a port.
+    error of the last one, to show that a process that waits for Kafka is alive. Raises WrongUsage for an address
+    without a port.
     """
 
     bootstrap: str
@@ -150,7 +149,7 @@ class Connection:
 
     def __post_init__(self) -> None:
         if re.fullmatch(BROKERS, self.bootstrap) is None:
-            raise BadInput(f"bootstrap = {self.bootstrap[:200]!r}: must be {BROKERS_FORM}")
+            raise WrongUsage(f"bootstrap = {self.bootstrap[:200]!r}: must be {BROKERS_FORM}")
 
     def go_on(self, awaits: str = "") -> None:
         """Call it in every wait for Kafka. Raises Stopped if a stop of the process was requested.
@@ -170,12 +169,12 @@ class Connection:
     ) -> T:
         """Makes a client. `settings` override `defaults`. Exactly-once depends on `fixed`, which cannot be overridden.
 
-        Raises BadInput for a setting that librdkafka does not know or that contradicts `fixed`.
+        Raises WrongUsage for a setting that librdkafka does not know or that contradicts `fixed`.
         """
         fixed = {"bootstrap.servers": self.bootstrap, **fixed}
         for name in fixed.keys() & self.settings.keys():
             if _plain(fixed[name]) != _plain(self.settings[name]):
-                raise BadInput(f"Kafka setting {name} cannot be {self.settings[name]}: neardup needs {fixed[name]}")
+                raise WrongUsage(f"Kafka setting {name} cannot be {self.settings[name]}: neardup needs {fixed[name]}")
         general: dict[str, Setting] = {
             "log.connection.close": False,
             "reconnect.backoff.max.ms": 1_000,  # by default the client notices a returned broker up to ten seconds late
@@ -196,7 +195,7 @@ class Connection:
         try:
             return kind({**settings, "error_cb": cause, "logger": log})
         except KafkaException as error:
-            raise BadInput(f"Kafka settings: {error_of(error).str()}") from error
+            raise WrongUsage(f"Kafka settings: {error_of(error).str()}") from error
 
 
 def _plain(value: Setting) -> str:

@@ -51,7 +51,10 @@ class Described:
 
 
 def described(settings: Settings) -> list[Described]:
-    """All recorded generations, the live one first, then by name. Raises BrokerError, CorruptRecord."""
+    """All recorded generations, the live one first, then by name; without a removed one, although it was live before.
+
+    Raises BrokerError, CorruptRecord.
+    """
     return described_by(settings, Admin(connect(settings, "topics")), control_topic(settings, "topics").read())
 
 
@@ -59,7 +62,8 @@ def described_by(settings: Settings, admin: Admin, recorded: Generations) -> lis
     """The same, from the content of the control topic. Raises BrokerError."""
     names = sorted({recorded.live, *recorded.known, *([recorded.before] if recorded.before is not None else [])} | {""})
     rows = [_described(settings, admin, recorded, name) for name in names]
-    return sorted(rows, key=lambda row: (not row.live, row.name))
+    there = [row for row in rows if row.live or row.stage or not row.name or row.messages_behind is not None]
+    return sorted(there, key=lambda row: (not row.live, row.name))
 
 
 def _described(settings: Settings, admin: Admin, recorded: Generations, name: str) -> Described:

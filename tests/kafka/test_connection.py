@@ -10,28 +10,27 @@ import pytest
 from broker import eventually, kafka
 from confluent_kafka import Producer
 
-from neardup.errors import BadInput
 from streams.client import PageProducer
-from streams.errors import BrokerError, NoAnswer
+from streams.errors import BrokerError, NoAnswer, WrongUsage
 from streams.kafka import Admin, Connection, KafkaLog, KafkaPages, KafkaVerdicts, Writer, stranded
 from streams.kafka.connection import log
 
 
 def test_unknown_settings_are_named() -> None:
-    with pytest.raises(BadInput, match=r'No such configuration property: "no.such.setting"'):
+    with pytest.raises(WrongUsage, match=r'No such configuration property: "no.such.setting"'):
         Admin(Connection("127.0.0.1:1", {"no.such.setting": 1}))
-    with pytest.raises(BadInput, match=r'Invalid value "pkzip"'):
+    with pytest.raises(WrongUsage, match=r'Invalid value "pkzip"'):
         Writer(Connection("127.0.0.1:1", {"compression.type": "pkzip"}), "pages")
 
 
 def test_settings_that_verdicts_stand_on_cannot_be_changed(broker: str) -> None:
-    with pytest.raises(BadInput, match=r"enable.idempotence cannot be False: neardup needs True"):
+    with pytest.raises(WrongUsage, match=r"enable.idempotence cannot be False: neardup needs True"):
         Writer(Connection(broker, {"enable.idempotence": False}), "pages")
-    with pytest.raises(BadInput, match=r"transactional.id cannot be mine: neardup needs t"):
+    with pytest.raises(WrongUsage, match=r"transactional.id cannot be mine: neardup needs t"):
         verdicts(Connection(broker, {"transactional.id": "mine"}))
     Admin(Connection(broker)).create("connection.pages", 1, 1, {})
     for name, value in {"enable.auto.commit": True, "auto.offset.reset": "latest", "group.id": "other"}.items():
-        with pytest.raises(BadInput, match=f"{name} cannot be {value}"):
+        with pytest.raises(WrongUsage, match=f"{name} cannot be {value}"):
             KafkaPages(Connection(broker, {name: value}), "connection.pages", "g")
     # Said again, they do no harm.
     Writer(Connection(broker, {"enable.idempotence": True}), "pages")
@@ -136,6 +135,6 @@ def test_a_broker_that_is_down_fills_no_log(caplog: pytest.LogCaptureFixture) ->
 @pytest.mark.parametrize("bootstrap", ["localhost", "localhost:", "a:9092,b", ":9092", "", "http://a:9092", "a:9092:1"])
 def test_an_address_without_a_port_gets_a_sentence(bootstrap: str) -> None:
     for make in (Connection, PageProducer):
-        with pytest.raises(BadInput, match="must be host:port, or several with commas"):
+        with pytest.raises(WrongUsage, match="must be host:port, or several with commas"):
             make(bootstrap)
     Connection("[::1]:9092, a-b.example:9093")

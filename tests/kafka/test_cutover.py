@@ -185,6 +185,7 @@ def test_cutover_refuses_a_generation_that_is_behind_live_or_used(line: Line) ->
         gone = removed(line.settings, name)
         assert not line.admin.topics(gone)
     assert control(line).read().known == {}
+    assert [row.name for row in described(line.settings)] == [""], "not even the one that was live before"
     assert (line.ends(line.names.sketches), line.verdicts()) == (log, emitted)
 
 
