@@ -39,7 +39,7 @@ def over_time(title: str, spans: Sequence[tuple[str, Mapping[str, int]]]) -> Mar
     for tick in steps:
         drawing.line(LEFT, bottom - tick * scale, WIDTH - RIGHT, bottom - tick * scale)
         drawing.text(LEFT - 8, bottom - tick * scale + 4, compact(tick), "end")
-    every = max(1, len(spans) // _LABELS)
+    every = max(1, -(-len(spans) // _LABELS))
     for number, ((label, kinds), total) in enumerate(zip(spans, totals, strict=True)):
         left, gap = LEFT + number * each, min(4.0, each * 0.2)
         repeats = sum(kinds.get(kind, 0) for kind in DUPLICATES)

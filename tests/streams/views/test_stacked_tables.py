@@ -53,6 +53,8 @@ def test_a_narrow_window_keeps_every_column(browser: Any) -> None:
             )
             assert hidden == []
             assert page.evaluate("document.documentElement.scrollWidth") <= 360
+            heads = "[...document.querySelectorAll('.stack thead')].map(e => e.getBoundingClientRect().width)"
+            assert all(width <= 1 for width in page.evaluate(heads)), "for screen readers alone"
             widths = "[...document.querySelectorAll('caption')].filter(e => e.getClientRects().length)"
             assert all(width > 200 for width in page.evaluate(f"{widths}.map(e => e.clientWidth)"))
         assert page.evaluate("getComputedStyle(document.querySelector('main')).display") == "block"
