@@ -333,7 +333,10 @@ REFUSED = {
         r"matcher\.backfill.*sketcher\.replicas",
     ),
     "kafka.bootstrap": ({"kafka": {"bootstrap": ""}}, r"kafka.*bootstrap"),
-    "no port": ({"kafka": {"bootstrap": "kafka"}}, r"kafka.*bootstrap"),
+    "no port": (
+        {"kafka": {"bootstrap": "a:9092,kafka"}},
+        r"kafka\.bootstrap: 'kafka' must be host:port, or several with commas",
+    ),
     "misspelt at the top": ({"sketchers": {}}, r"sketchers"),
     "misspelt below": ({"kafka": {"bootstraps": "a:1"}}, r"bootstraps"),
     "misspelt deep": ({"matcher": {"persistence": {"storageclass": "x"}}}, r"storageclass"),
