@@ -114,7 +114,7 @@ def is_topic(source: str) -> bool:
     if of != "topic":
         return False
     if not re.fullmatch(TOPIC_NAME, name):
-        raise WrongUsage(f"{source}: no name of a topic; one is topic:verdicts")
+        raise WrongUsage(f"{source!r} names no topic; one is topic:verdicts")
     return True
 
 

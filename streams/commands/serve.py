@@ -309,19 +309,22 @@ _UNREACHED_IN_SHORT = {
 
 
 def _takedown_of(url: str | None, id: str | None, site: str | None, prefix: str | None) -> "Takedown":
-    """Raises WrongUsage unless one thing is named."""
+    """Raises WrongUsage unless one thing is named, and can be."""
     from neardup.sketch.takedown_hashes import of_prefix, of_site, of_url
     from neardup.urls import url_of_document_id
 
     if sum(value is not None for value in (url, id, site, prefix)) != 1:
         raise WrongUsage("name one: a URL, --id, --site or --prefix")
-    if id is not None:
-        return of_url(url_of_document_id(id))
-    if url is not None:
-        if "://" not in url:
-            raise WrongUsage(f"{url}: no absolute URL; --id names a document by its id")
-        return of_url(url)
-    return of_site(site) if site is not None else of_prefix(prefix or "")
+    if url is not None and "://" not in url:
+        raise WrongUsage(f"{url}: no absolute URL; --id names a document by its id")
+    try:
+        if id is not None:
+            return of_url(url_of_document_id(id))
+        if url is not None:
+            return of_url(url)
+        return of_site(site) if site is not None else of_prefix(prefix or "")
+    except BadInput as error:
+        raise WrongUsage(str(error)) from None
 
 
 def _unreached(settings: Settings, scan: Path | None) -> list[str]:

@@ -124,12 +124,19 @@ def test_a_word_too_many_is_named(ready: Shell) -> None:
         assert (ended.code, words in ended.err, "--help" in ended.err) == (2, True, True), ended.err
 
 
+def test_a_takedown_of_nothing_that_can_be_named_has_exit_code_2(ready: Shell) -> None:
+    for given in (["nowhere"], ["--site", "a.example/b"], ["--site", "www.a.example"], ["--prefix", "https://a.example"],
+                  ["--prefix", "a.example/"], ["http://"]):  # fmt: skip
+        ended = ready("forget", *given, "--state", "state")
+        assert (ended.code, len(ended.err.splitlines())) == (2, 1), (given, ended.err)
+
+
 def test_a_topic_needs_a_valid_name(ready: Shell) -> None:
     for name in ("topic:", "topic:a b", "topic:."):
         for command in (["export", name, "--out", "a.csv"], ["diff", "state", name], ["diff", name, "state"],
                         ["evaluate", "site", "--audit", name]):  # fmt: skip
             ended = ready(*command)
-            assert (ended.code, "no name of a topic; one is topic:verdicts" in ended.err) == (2, True), ended.err
+            assert (ended.code, f"{name!r} names no topic; one is topic:verdicts" in ended.err) == (2, True), ended.err
 
 
 def test_verdicts_of_a_scan_are_exported(ready: Shell) -> None:
