@@ -8,7 +8,7 @@ from enum import Enum
 from functools import cache, cached_property
 from typing import Annotated, NamedTuple, get_args, get_origin, get_type_hints
 
-from neardup.digested_json import newer, read, written
+from neardup.digested_json import later, newer, read, written
 from neardup.errors import OtherVersion
 
 #: Names of the online rules of `neardup.rules`. So a command that only lists them need not import the rules.
@@ -145,8 +145,17 @@ class Decider:
         "Words that both headlines have, at least, and half of the words of the shorter one",
     ] = 3
     # keys that a page is found by, for rules on tapes; figures: tests/measure/bench/keys-and-options.md
-    supershingles_posted: Annotated[int, (0, 8), Shapes.INDEX, "Small supershingles among the keys of a page"] = 8
+    supershingles_posted: Annotated[
+        int,
+        (0, 8),
+        Shapes.INDEX,
+        "Small supershingles among the keys of a page; 8 for sketches of earlier versions of the scheme alone",
+    ] = 7
     blocks_posted: Annotated[int, (0, 6), Shapes.INDEX, "Blocks of the log-tf simhash among the keys of a page"] = 2
+    # it has the place that the eighth supershingle had in sketches of earlier versions of the scheme
+    content_starts_posted: Annotated[
+        int, (0, 1), Shapes.INDEX, "Whether the first words of the main content are among the keys of a page; 0: no"
+    ] = later(1, neutral=0)
     # the life of a URL; expiry happens at log positions (`streams.pipeline.batch_fold`)
     reclaim_days: Annotated[
         int, (0, 10_000), Shapes.CLUSTERS, "Days of log time within which a returning page reclaims its cluster; 0: off"
@@ -184,6 +193,8 @@ class Decider:
             if number.limits and not (isinstance(value, int | float) and number.limits[0] <= value <= number.limits[1]):
                 low, high = number.limits
                 raise ValueError(f"{name} of the decider is {value!r}, not a number from {low} to {high}")
+        if self.supershingles_posted + self.content_starts_posted > 8:
+            raise ValueError("supershingles_posted of the decider is 8, at most 7 beside content_starts_posted 1")
 
     @cached_property
     def digest(self) -> str:

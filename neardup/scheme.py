@@ -25,7 +25,8 @@ FIXED_SEED = 0x6E656172647570
 #: a charset that the bytes contradict is none; URLs keep routes, and bytes that are not UTF-8.
 #: 3: sketches tell figures in forms (clocks, dates, counters) from values, and tapes leave relative times out; the
 #: digest of a shell covers its bytes.
-VERSION = 3
+#: 4: the start of the main content takes the place of the eighth small supershingle.
+VERSION = 4
 _MASK = (1 << 64) - 1
 
 
@@ -61,7 +62,8 @@ class Scheme:
     minvalues: int = 84  # m
     supershingles: int = 6  # m': each of 14 minvalues
     simhash_bits: int = 384  # b
-    wide_supershingles: int = 8  # index keys: each of wide_minvalues minvalues, from minvalue 0 on
+    # index keys: each of wide_minvalues minvalues, from minvalue 0 on; since version 4 the last one is not computed
+    wide_supershingles: int = 8
     wide_minvalues: int = 2
     logtf_bits: int = 192  # index keys: 6 blocks of 32 bits
     tape_bytes_max: int = 500

@@ -23,7 +23,7 @@ def schema() -> str:
 
 
 #: Names of what found a page, by the sum of the bits of its keys (`neardup.rules.key_families.INDEX_OF`): neither index
-#: (the first words or the place alone), one of them, or both. Metrics use these names: they never change.
+#: (first words or the place alone), one of them, or both. Metrics use these names: they never change.
 FOUND_BY = ("neither", "supershingles", "blocks", "both")
 
 

@@ -165,7 +165,7 @@ INDEX = (
         "Candidates by index",
         by("index", rate(M.candidates_found)),
         "reqps",
-        about="Found by supershingles, simhash blocks, both, or neither (first words or place of the site alone).",
+        about="Found by supershingles, simhash blocks, both, or neither (first words, or the place on the site).",
     ),
     Panel(
         "Repeats by index",

@@ -126,6 +126,17 @@ def choose(many, starts, ends, linked, widths, chosen):
 
 
 @lean_kernel
+def longest(many, starts, ends, chosen):
+    """Find the chosen block of most tokens, of equals the first -> int64, its first token, its tokens; 0, 0 if none."""
+    first = tokens = np.int64(0)
+    for j in range(many):
+        here = np.int64(ends[j]) - np.int64(starts[j])
+        if chosen[j] and here > tokens:
+            first, tokens = np.int64(starts[j]), here
+    return first, tokens
+
+
+@lean_kernel
 def occurrences_in(ids, n, all_counts, many_blocks, starts, ends, chosen, tokens, counts, many):
     """Count the occurrences of each distinct token in the chosen blocks -> counts, uint32[many] out.
 

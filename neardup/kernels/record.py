@@ -14,6 +14,7 @@ from neardup.kernels.sketch import (
     BLOOM_BYTES,
     CONTENT_BYTES,
     CONTENT_LEVEL,
+    CONTENT_START,
     CONTENT_TOKENS,
     DIGEST,
     DISTINCT,
@@ -194,8 +195,9 @@ def _fill_numbers(header, words, numbers):
     for i in range(6):
         header.supershingles[i] = words[B + i]
         header.simhash[i] = words[C + i]
-    for i in range(8):
+    for i in range(7):
         header.wide[i] = words[WIDE + i]
+    header.content_start = words[CONTENT_START]
     for i in range(3):
         header.logtf[i] = words[LOGTF + i]
     header.naming = words[NAMING]

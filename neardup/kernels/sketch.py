@@ -7,7 +7,7 @@ import numpy as np
 from neardup.kernels import lean_kernel, points
 from neardup.kernels.article import choose_article
 from neardup.kernels.bits import put_quad
-from neardup.kernels.content import blocks, choose, occurrences_in
+from neardup.kernels.content import blocks, choose, longest, occurrences_in
 from neardup.kernels.forms import values_and_words
 from neardup.kernels.mix import mix
 from neardup.kernels.names import NAME_BYTES, marked, write_filter, write_names, write_namings, write_path_names
@@ -31,7 +31,7 @@ class Shape(NamedTuple):
     digest: Any  # [2] seeds
     shingle: Any  # [k] odd factors
     multiplier: Any  # [m / 4, padded to 8] odd
-    chains: Any  # [3] seeds: supershingles, wide supershingles, head
+    chains: Any  # [4] seeds: supershingles, wide supershingles, head, start of the main content
     offsets: Any  # [8] of the words of a projection
     weights: Any  # [256] by occurrences: log-tf
     names: Any  # [12] key of fingerprints of titles and URLs
@@ -100,7 +100,7 @@ class PageSpace(NamedTuple):
 
 
 #: Indices in the words (uint64) and the numbers (int64) of a page.
-DIGEST, HEAD, B, C, WIDE, LOGTF, NAMING, WORDS = 0, 2, 3, 9, 15, 23, 26, 27
+DIGEST, HEAD, B, C, WIDE, CONTENT_START, LOGTF, NAMING, WORDS = 0, 2, 3, 9, 15, 22, 23, 26, 27
 TOKENS, DISTINCT, CONTENT_TOKENS, TAPE_LEVEL, CONTENT_LEVEL = 0, 1, 2, 3, 4
 TAPE_BYTES, CONTENT_BYTES, TITLE_NAMES, HEAD_NAMES, BLOOM_BYTES = 5, 6, 7, 8, 9
 ARTICLE_TOKENS, ARTICLE_LEVEL, ARTICLE_BYTES, NUMBERS = 10, 11, 12, 13
@@ -164,7 +164,7 @@ def sketch_tokens(tokens, n, heading, text, url, host, host_many, shape, work, w
     many = shingles(fp, n, shape.shingle, work.shingle)
     minvalues(work.shingle, many, shape.multiplier, work.fronts, work.leading, work.pieces, work.seen, work.low)
     supershingles(work.low, limits[PER_SUPERSHINGLE], shape.chains[0], words[B : B + 6])
-    supershingles(work.low, limits[PER_WIDE], shape.chains[1], words[WIDE : WIDE + 8])
+    supershingles(work.low, limits[PER_WIDE], shape.chains[1], words[WIDE : WIDE + 7])
 
     # algorithm C, raw and log-tf
     many = occurrences(fp, flags, n, work.ids, work.slots, work.distinct, work.counts, work.left)
@@ -209,6 +209,11 @@ def sketch_tokens(tokens, n, heading, text, url, host, host_many, shape, work, w
     )
     chosen = choose(parts, work.starts, work.ends, work.linked, work.widths, work.chosen)
     numbers[CONTENT_TOKENS] = chosen
+    first, many_in = longest(parts, work.starts, work.ends, work.chosen)
+    if many_in == 0:  # no main content
+        words[CONTENT_START] = words[HEAD]
+    else:
+        words[CONTENT_START] = chain(fp, first, min(many_in, limits[HEAD_KEY_TOKENS]), shape.chains[3])
     _count_in(n, parts, work.chosen, chosen, many, work)
     level, kept = prepare(work.mixed, work.content_counts, many + 1, most, limits[CONTENT_MAX], work.left, work.byte)
     numbers[CONTENT_LEVEL] = level

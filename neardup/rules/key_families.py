@@ -25,9 +25,10 @@ class KeyFamily(IntEnum):
     HEAD = 0x10  # the first 8 tokens
     PLACE = 0x60  # site, words of title and heading, end of the URL
     SUPERSHINGLE = 0x20  # 6 places: algorithm B's, of 14 minvalues
-    WIDE = 0x30  # 8 places: supershingles of few minvalues
+    WIDE = 0x30  # 8 places: supershingles of few minvalues; of sketches since version 4 of the scheme 7
     LOGTF = 0x40  # 6 places: 32-bit blocks of the log-tf simhash
     BLOCK = 0x50  # 12 places: 32-bit blocks of algorithm C's vector
+    CONTENT_START = 0x70  # the first 8 tokens of the main content's longest block
     MANKU = 0x80  # 56 places: 3 of the 8 bytes of C's first 64 bits
 
 
@@ -51,6 +52,7 @@ WORDS: dict[KeyFamily, Words] = {
     KeyFamily.DIGEST: Words("the content digest"),
     KeyFamily.OPAQUE: Words("the digest of the body"),
     KeyFamily.HEAD: Words("the first 8 words"),
+    KeyFamily.CONTENT_START: Words("the first 8 words of the main content"),
     KeyFamily.PLACE: Words("the same name at the same place of the site"),
     KeyFamily.SUPERSHINGLE: Words("supershingle", "supershingles"),
     KeyFamily.WIDE: Words("small supershingle", "small supershingles"),
@@ -80,9 +82,11 @@ def _manku() -> tuple[Places, ...]:
 #: The similarity keys of a page: for each family the bytes of each of its keys.
 PLACES: dict[KeyFamily, tuple[Places, ...]] = {
     KeyFamily.HEAD: _each("head", 1, 8),
+    KeyFamily.CONTENT_START: _each("content_start", 1, 8),
     KeyFamily.PLACE: _each("place", 1, 8),
     KeyFamily.SUPERSHINGLE: _each("supershingles", 6, 8),
-    KeyFamily.WIDE: _each("wide", 8, 8),
+    # deciders of earlier versions of the scheme post the eighth supershingle, which content_start has replaced
+    KeyFamily.WIDE: (*_each("wide", 7, 8), *_each("content_start", 1, 8)),
     KeyFamily.LOGTF: _each("logtf", 6, 4),
     KeyFamily.BLOCK: _each("simhash", 12, 4),
     KeyFamily.MANKU: _manku(),

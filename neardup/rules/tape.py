@@ -203,6 +203,7 @@ STEPS = (
 def posts(decider: Decider) -> Posts:
     return (
         (KeyFamily.HEAD, 1),
+        (KeyFamily.CONTENT_START, decider.content_starts_posted),
         (KeyFamily.WIDE, decider.supershingles_posted),
         (KeyFamily.LOGTF, decider.blocks_posted),
     )

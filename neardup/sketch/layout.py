@@ -58,7 +58,10 @@ HEADER = np.dtype(
         ("head", "<u8"),  # fingerprint of the first 8 tokens
         ("supershingles", "<u8", 6),  # algorithm B
         ("simhash", "<u8", 6),  # algorithm C, bit 0 = lowest bit of word 0
-        ("wide", "<u8", 8),  # supershingles of few minvalues (scheme): index keys
+        ("wide", "<u8", 7),  # supershingles of few minvalues (scheme): index keys
+        # fingerprint of the first 8 tokens of the main content's longest block, without main content `head`: an index
+        # key; in versions of the scheme before 4 the eighth of `wide`
+        ("content_start", "<u8"),
         ("logtf", "<u4", 6),  # log-tf simhash in blocks of 32 bits: index keys
         ("tape_level", "u1"),
         ("content_level", "u1"),

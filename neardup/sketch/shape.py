@@ -63,7 +63,7 @@ def shape_of(scheme: Scheme) -> Shape:
         digest=scheme.constants("digest", 2),
         shingle=scheme.constants("shingle", scheme.shingle_tokens) | one,
         multiplier=scheme.constants("minvalue multiplier", products) | one,
-        chains=scheme.constants("chain", 3),
+        chains=scheme.constants("chain", 4),
         offsets=scheme.constants("simhash", 8),
         weights=np.array(LOG_WEIGHTS, dtype=np.uint64),
         names=scheme.constants("names", KEY_WORDS),

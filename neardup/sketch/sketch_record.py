@@ -171,7 +171,12 @@ class Sketch(RecordTexts):
     head = _number("head", "Fingerprint of the first 8 tokens.")
     supershingles = _words("supershingles", "Algorithm B's supershingles: 6 words.")
     simhash = _words("simhash", "Algorithm C's simhash: 6 words; bit 0 is the lowest bit of the first.")
-    wide = _words("wide", "8 supershingles of 2 minvalues each.")
+    wide = _words("wide", "7 supershingles of 2 minvalues each.")
+    content_start = _number(
+        "content_start",
+        "Fingerprint of the first 8 tokens of the main content's longest block, or `head` without main content; before "
+        "version 4 of the scheme an eighth supershingle of 2 minvalues.",
+    )
     logtf = _words("logtf", "Simhash by logarithmic term frequencies: 6 blocks of 32 bits.")
     tape_level = _number("tape_level", "Level of the tape.")
     content_level = _number("content_level", "Level of the main content's tape.")
@@ -242,7 +247,7 @@ class Sketch(RecordTexts):
 _PLAIN = (
     *("fetched_at", "log_time", "url_hash", "site_fingerprint", "hen_site_fingerprint", "digest", "tokens"),
     *("tail", "titling", "naming", "place"),
-    *("distinct", "content_tokens", "head", "supershingles", "simhash", "wide", "logtf", "tape_level"),
+    *("distinct", "content_tokens", "head", "supershingles", "simhash", "wide", "content_start", "logtf", "tape_level"),
     *(
         "content_level",
         "tape",

@@ -109,7 +109,8 @@ def _fill(h, fp):
     shingles = np.array([_hash(fp[i : i + 3]) for i in range(max(1, len(fp) - 2))], dtype=np.uint64)
     low = _mixed(shingles[:, None] * _A + _B).min(axis=0)
     h["supershingles"] = [_hash(low[i : i + 14]) for i in range(0, 84, 14)]
-    h["wide"] = [_hash(low[i : i + 2]) for i in range(0, 16, 2)]
+    h["wide"] = [_hash(low[i : i + 2]) for i in range(0, 14, 2)]
+    h["content_start"] = _hash(fp[len(fp) // 2 :][:8])  # as if the second half were the main content
     bits = (_mixed(fp[:, None] + _G) >> np.uint64(63)).astype(np.int64)
     votes = (2 * bits - 1).sum(axis=0) > 0
     packed = np.packbits(votes, bitorder="little")

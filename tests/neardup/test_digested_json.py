@@ -100,7 +100,7 @@ def test_every_number_tells_deciders_apart() -> None:
         )
         if value is None:
             now = getattr(DECIDER, each.name)
-            value = now / 2 if isinstance(now, float) else now - 1 if now > 1 else now + 1
+            value = now / 2 if isinstance(now, float) else now - 1 if now else now + 1
         other = replace(DECIDER, **{each.name: value})
         assert other.digest != DECIDER.digest, each.name
 

@@ -343,23 +343,36 @@ def bloom(tokens, bits_min=512, bits_max=8192):
 # a whole page
 
 
+def longest_block(chosen, blocks):
+    """Indices of the tokens of the longest block of the main content, the first of equals."""
+    runs = []
+    for i in chosen:
+        if runs and runs[-1][-1] == i - 1 and blocks[i - 1] == blocks[i]:
+            runs[-1].append(i)
+        else:
+            runs.append([i])
+    return max(runs, key=len, default=[])
+
+
 def sketch(words, seed, *, title=0, links=(), blocks=None, host_words=("example", "org"), url=""):
     """Every field of a sketch that follows from the text."""
     blocks = [0] * len(words) if blocks is None else blocks
     tokens = fingerprints(words, seed)
     out = {"tokens": len(tokens), "distinct": len(set(tokens)), "digest": "00" * 16, "head": 0}
-    out |= {"supershingles": [0] * 6, "wide": [0] * 8}
+    out |= {"supershingles": [0] * 6, "wide": [0] * 7, "content_start": 0}
     chosen = content(words, title, set(links), blocks)
     out["content_tokens"] = len(chosen)
     if tokens:
         data = b"".join(t.to_bytes(8, "little") for t in tokens)
         parts = [xxhash.xxh64_intdigest(data, s).to_bytes(8, "little") for s in constants(seed, "digest", 2)]
         out["digest"] = b"".join(parts).hex()
-        seeds = constants(seed, "chain", 3)
+        seeds = constants(seed, "chain", 4)
         low = minvalues(shingles(tokens, seed), seed)
         out["supershingles"] = supershingles(low, 6, 14, seeds[0])
-        out["wide"] = supershingles(low, 8, 2, seeds[1])
         out["head"] = chain(tokens[:8], seeds[2])
+        out["wide"] = supershingles(low, 7, 2, seeds[1])
+        start = [tokens[i] for i in longest_block(chosen, blocks)[:8]]
+        out["content_start"] = chain(start, seeds[3]) if start else out["head"]
     out["simhash"] = simhash(tokens, seed)
     out["logtf"] = [x >> shift & 0xFFFFFFFF for x in simhash(tokens, seed, 3, log_weight) for shift in (0, 32)]
     out["tape_level"], out["tape"] = tape(tokens, 500, words=words)

@@ -145,7 +145,7 @@ class Records:
     def _with_keys(self, record: bytes, number: int) -> bytes:
         header = np.frombuffer(record[: HEADER.itemsize], HEADER).copy()
         low = self._mixture.minvalues[number].astype(np.uint64)
-        many = min(8, len(low) // self._width)
+        many = min(7, len(low) // self._width)
         factors = np.uint64(0x9E3779B97F4A7C15) * np.arange(1, 2 * self._width, 2, dtype=np.uint64)
         header["wide"][0, :many] = (low[: many * self._width].reshape(many, -1) * factors).sum(axis=1, dtype=np.uint64)
         header["logtf"][0] = self._mixture.blocks[number, :6]

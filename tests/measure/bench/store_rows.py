@@ -73,7 +73,8 @@ def by_field(scheme: Scheme) -> list[Row]:
         notes: dict[str, float | str] = dict(
             zip([section.name.lower() for section in RecordSection], sizes, strict=True)
         )
-        keys = sum(HEADER[field].itemsize for field in ("supershingles", "simhash", "wide", "logtf", "head", "place"))
+        fields = ("supershingles", "simhash", "wide", "content_start", "logtf", "head", "place")
+        keys = sum(HEADER[field].itemsize for field in fields)
         notes = {"identity and counts": HEADER.itemsize - keys, "B, C and index keys": keys, **notes}
         size = sum(map(len, records)) / len(records)
         rows.append(Row(f"record of a {name}, by field", "bytes", size, notes={k: v for k, v in notes.items() if v}))

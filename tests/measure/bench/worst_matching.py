@@ -39,7 +39,7 @@ class Case(NamedTuple):
     make: Callable[[Sequence[bytes], int], list[bytes]]
 
 
-_TEMPLATE = {"head": 7, "wide": np.arange(8)}
+_TEMPLATE = {"head": 7, "content_start": 7, "wide": np.arange(7)}
 
 
 def hot(plain: Sequence[bytes], first: int) -> list[bytes]:
@@ -57,7 +57,11 @@ def crowded(plain: Sequence[bytes], first: int) -> list[bytes]:
     """Each page meets up to 64 others, none of them its repeat."""
     return [
         changed(
-            record, number, head=number // 64, wide=[(number + 32) // 64 + 10**6, *range(8 * number, 8 * number + 7)]
+            record,
+            number,
+            head=number // 64,
+            content_start=number,
+            wide=[(number + 32) // 64 + 10**6, *range(6 * number, 6 * number + 6)],
         )
         for number, record in enumerate(plain, first)
     ]

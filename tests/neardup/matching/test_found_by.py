@@ -66,4 +66,5 @@ def test_every_family_of_keys_is_in_one_index_or_none() -> None:
         KeyFamily.MANKU,
     }
     assert found_by(["head", "wide", "logtf"]) == "both"
+    assert found_by(["head", "content_start", "place"]) == "neither"
     assert found_by(["a family of a later version"]) == "neither"

@@ -56,7 +56,7 @@ def test_near_duplicate_has_its_measurements():
     assert evidence["same_site"] is False
     assert evidence["candidates"] == 1
     assert evidence["keys"]["head"] == 1
-    assert 1 <= evidence["keys"]["wide"] <= 8
+    assert 1 <= evidence["keys"]["wide"] <= 7
 
 
 def test_evidence_can_be_counted_again_from_the_sketches():

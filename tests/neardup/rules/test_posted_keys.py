@@ -42,7 +42,7 @@ def test_a_decider_may_post_some_of_the_small_keys():
         every = similarity_keys(header, replace(decider(rule), blocks_posted=6))
         some = replace(decider(rule), supershingles_posted=5, blocks_posted=1)
         posted = similarity_keys(header, some)
-        assert posted == [*every[:-9], every[-6]]
+        assert posted == [*every[:-8], every[-6]]
         _, columns = similarity_columns(np.frombuffer(header.record, HEADER, 1), some)
         assert columns.tolist() == [[int.from_bytes(key) for key in posted]]
         assert not keeps_the_same(some, decider(rule))
@@ -50,12 +50,23 @@ def test_a_decider_may_post_some_of_the_small_keys():
     assert not keeps_the_same(decider("shingling"), replace(decider("shingling"), thin_tokens=3))
 
 
+def test_deciders_of_earlier_schemes_post_the_eighth_supershingle_where_the_content_start_is():
+    header = Header(record("http://a.org/", LONG))
+    for rule in ("tape", "verified"):
+        own = similarity_keys(header, decider(rule))
+        former = similarity_keys(header, decider(rule, supershingles_posted=8, content_starts_posted=0))
+        (start,) = (key for key in own if key[0] == 0x70)
+        assert former == [*(key for key in own if key[0] < 0x40 or key[0] == 0x60), b"\x37" + start[1:], *own[-2:]]
+    with pytest.raises(ValueError, match="supershingles_posted of the decider is 8, at most 7 beside"):
+        decider(supershingles_posted=8)
+
+
 def test_keys_are_the_low_bytes_of_the_sketch():
     page = record("http://a.org/", LONG)
     sketch, header = Sketch(page), Header(page)
-    low = [word.to_bytes(8, "little")[:6] for word in (sketch.place, sketch.head, *sketch.wide)]
+    low = [word.to_bytes(8, "little")[:6] for word in (sketch.place, sketch.head, sketch.content_start, *sketch.wide)]
     blocks = [word.to_bytes(4, "little") + b"\0\0" for word in sketch.logtf]
-    places = [0x60, 0x10, *range(0x30, 0x38), *range(0x40, 0x46)]
+    places = [0x60, 0x10, 0x70, *range(0x30, 0x37), *range(0x40, 0x46)]
     expected = [bytes([place]) + key for place, key in zip(places, low + blocks, strict=True)]
     assert similarity_keys(header, replace(decider(), blocks_posted=6)) == expected
     assert similarity_keys(header, decider()) == expected[:-4]

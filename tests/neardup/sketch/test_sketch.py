@@ -16,7 +16,7 @@ from neardup.sketch.sketch_record import Sketch
 from neardup.text.decoding import decode
 from neardup.text.one_page_tokens import words as words_of_page
 from neardup.verdict import Coordinates
-from tests.neardup.sketch.sketch_inputs import SCHEME, SEED, fields_of, layout_of, words_of
+from tests.neardup.sketch.sketch_inputs import SCHEME, SEED, blocks_of, fields_of, layout_of, words_of
 from tests.neardup.sketch.words import sketch_words
 from tests.oracle import sketches as oracle
 
@@ -45,6 +45,28 @@ def test_every_field_is_the_oracles(count):
 def test_every_field_of_long_pages_is_the_oracles(count):
     check(count, count)
     check(count, count + 1, vocabulary=10**6)
+
+
+@pytest.mark.kernel
+@pytest.mark.parametrize(
+    ("sizes", "links", "longest"),
+    [
+        ((40,), range(0), (0, 40)),
+        ((12, 30, 20), range(12), (12, 42)),
+        ((12, 30, 20, 25), range(42), (42, 62)),  # a menu is longer than the text
+        ((20, 20), range(0), (0, 20)),  # of equal blocks the first
+        ((7,), range(0), (0, 7)),
+        ((40,), range(20), None),  # links alone
+        ((2, 3), range(0), None),
+    ],
+)
+def test_content_start_is_the_first_words_of_the_longest_block_of_the_main_content(sizes, links, longest):
+    words = [f"w{i}" for i in range(sum(sizes))]
+    found = Sketch(sketch_words(words, SCHEME, links=links, blocks=blocks_of(*sizes)))
+    first, end = longest or (0, 0)
+    seeds = oracle.constants(SEED, "chain", 4)
+    start = oracle.chain(oracle.fingerprints(words[first : min(end, first + 8)], SEED), seeds[3])
+    assert found.content_start == (start if longest else found.head)
 
 
 # from bytes

@@ -189,5 +189,7 @@ def test_a_decider_of_shards_is_refused_with_advice(monkeypatch: pytest.MonkeyPa
 
 
 def test_a_decider_without_shards_has_the_digest_of_earlier_versions() -> None:
-    first = Decider("00" * 16, rule_version=1, alike_min=16, blocks_posted=0)
+    first = Decider(
+        "00" * 16, rule_version=1, alike_min=16, blocks_posted=0, supershingles_posted=8, content_starts_posted=0
+    )
     assert first.digest == "8b0e69091dd759a8c0a642f72ca5f811"

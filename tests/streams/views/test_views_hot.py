@@ -32,6 +32,7 @@ def test_hot_keys_are_counted_by_family_and_site() -> None:
     page = templates.html("overview", counts.overview(held, None))
     assert "small supershingle" in page
     assert "the first 8 words" in page
+    assert family_name("content_start:70") == "the first 8 words of the main content"
     assert family_name("of-another-program:00") == "of-another-program"
 
 
@@ -40,7 +41,8 @@ def test_a_hot_key_of_a_template_is_shown(shell: Shell, tmp_path: Path) -> None:
     (tmp_path / "site").mkdir()
     for number in range(66):
         words = " ".join(f"p{number}w{i}" for i in range(60))
-        (tmp_path / "site" / f"{number:03}.html").write_text(f"<p>one two three four five six seven eight {words}")
+        html = f"<div>one two three four five six seven eight</div><p>{words}</p><p>the end"
+        (tmp_path / "site" / f"{number:03}.html").write_text(html)
     assert shell("scan", "site", "--base-url", "https://a.example/", "--set", "postings_max=64").code == 0
     source = ScanSource(tmp_path / "neardup-state")
     facts = counts.site(source, "a.example")
