@@ -97,7 +97,7 @@ def sentences(evidence: Mapping[str, Any], decider: Decider, url: str = "") -> l
     out += rule_of(decider).sentences(evidence, decider)
     keys = evidence.get("keys")
     if keys:
-        out.append(f"Found through {found_through(keys)}.")
+        out.append(f"Found through {found_through(keys, decider)}.")
     if evidence.get("same_site") is not None and not is_document(url):
         out.append("Both pages are on one site." if evidence["same_site"] else "The pages are on different sites.")
     return out
@@ -105,19 +105,19 @@ def sentences(evidence: Mapping[str, Any], decider: Decider, url: str = "") -> l
 
 #: What found a page, for users.
 FOUND_BY_WORDS = {
-    "neither": "equal first words, or the same name at the same place of the site, alone",
+    "neither": "equal first words, of the page or of its main content, or the same name at the same place of the site",
     "supershingles": "supershingles (Broder), and no simhash block",
     "blocks": "simhash blocks (Charikar, Manku), and no supershingle",
     "both": "supershingles and simhash blocks",
 }
 assert set(FOUND_BY_WORDS) == set(FOUND_BY)
-_KEYS = {family.name.lower(): (words, len(PLACES.get(family, ()))) for family, words in WORDS.items()}
+_KEYS = {family.name.lower(): words for family, words in WORDS.items()}
 
 
 def key_name(family: str) -> str:
     """Names a family of index keys."""
     known = _KEYS.get(family.lower())
-    return known[0].one if known else family
+    return known.one if known else family
 
 
 def kept_apart(evidence: Mapping[str, Any]) -> str:
@@ -126,15 +126,21 @@ def kept_apart(evidence: Mapping[str, Any]) -> str:
     return f"Similar, but kept apart from page {evidence['nearest']['page_id']}: {why_refused(by)}." if by else ""
 
 
-def found_through(keys: Any) -> str:
-    """Formats shared index keys, from a mapping of family to count or a list of families."""
+def found_through(keys: Any, decider: Decider) -> str:
+    """Formats shared index keys.
+
+    Args:
+        keys: a mapping of family to count, a list of families, or the number of keys.
+        decider: the rule that posted the keys; it says how many a page has of each family.
+    """
     if isinstance(keys, int):
         return counted(keys, "shared key")
     counts = dict(keys) if isinstance(keys, Mapping) else Counter(keys)
+    posted = {family.name.lower(): min(many, len(PLACES[family])) for family, many in rule_of(decider).posts(decider)}
     parts = []
     for family, count in counts.items():
         name = str(family)
-        words, total = _KEYS.get(name.lower(), (Words(name, name), 0))
+        words, total = _KEYS.get(name.lower(), Words(name, name)), posted.get(name.lower(), 0)
         if words.several:
             parts.append(f"{count}{f' of {total}' if total else ''} {words.several}")
         else:

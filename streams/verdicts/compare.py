@@ -160,7 +160,8 @@ class Comparison:
             decision = Text(
                 f"{'=' if kind else 'x'} {decision_text(one, self.same_digest)}", style="green" if kind else "yellow"
             )
-            found = found_through(one.shared) if one.shared else Text("no common key", style="dim")
+            own = replace(self.decider, rule=one.rule)
+            found = found_through(one.shared, own) if one.shared else Text("no common key", style="dim")
             table.add_row(one.rule, one.numbers, one.needed, decision, found)
         return table
 

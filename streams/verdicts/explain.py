@@ -184,7 +184,7 @@ class Explanation:
                 str(pair.c_similarity),
                 Text.assemble(
                     folded(name_of(one.url)),
-                    ("\n" + found_through(one.families) + "\n", "dim"),
+                    ("\n" + found_through(one.families, self.decider) + "\n", "dim"),
                     (_ruling(one, chosen), "green" if one.ruling.kind else "yellow"),
                     overflow="fold",
                 ),

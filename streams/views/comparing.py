@@ -157,7 +157,7 @@ def _figures(a: _Side, b: _Side, decider: Decider, difference: Difference | None
     pair = compare(a.sketch, b.sketch)
     out["pair"], out["same_digest"] = pair._asdict(), pair.same_digest
     for one in rule_results((a.record, b.record), pair, decider):
-        found = found_through(one.shared) if one.shared else "no common key"
+        found = found_through(one.shared, replace(decider, rule=one.rule)) if one.shared else "no common key"
         out["rules"].append(
             {
                 **one.to_json(pair.same_digest),

@@ -338,7 +338,9 @@ def test_leaders_never_lose_the_frequent() -> None:
         ({"by": "title veto", "tape_score": 0.9}, "Ruled out: the titles name different things."),
         ({"by": "title veto", "score": 0.9, "demand": 0.74}, "in the same order; threshold 74%, but a veto stands."),
         ({"by": "content", "score": 0.8, "demand": 0.74}, "80% of the sampled main content"),
-        ({"by": "tape", "tape_score": 0.8, "keys": {"head": 1, "wide": 3}}, "3 of 8 small supershingles."),
+        ({"by": "tape", "keys": {"head": 1, "wide": 3}}, "through the first 8 words, 3 of 7 small supershingles."),
+        ({"by": "tape", "keys": {"content_start": 1, "logtf": 1}},
+         "Found through the first 8 words of the main content, 1 of 2 simhash blocks."),
         ({"by": "tape", "tape_score": 0.8, "same_site": False}, "The pages are on different sites."),
     ],
 )  # fmt: skip
