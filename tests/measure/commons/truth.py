@@ -2,9 +2,10 @@
 
 * SAME: equal texts, signs and case included; or one path in two releases, and main contents that agree: |LCS| /
   (|A| + |B| - |LCS|) of their tokens (*LJ*) is at least .9.
-* EDITION: one path in two releases, or one path below the packages' folders and one title; the multisets of tokens of
-  their main contents or of the whole pages have a Jaccard of .5 at least. So have pages of one file name where no other
-  release has one of the paths. Both answers are accepted.
+* EDITION: pages of two releases under one path and one *telling* title, which no other page of a release has, numbers
+  aside; or pages whose main contents or whole texts have an LJ of .5, under one path, one telling title, one title and
+  one path below the packages' folders, or one file name (or a path that ends with all words of the other's file name)
+  where no other release has one of the paths. Both answers are accepted.
 * TWIN: other paths, one title, an LJ of .75, and equal prose, signs and case included, but for dates and clocks; or an
   LJ of .9 in two releases, if one title, or a path that only its release has; or of .75 where paths differ in the name
   of a language alone. The truth does not know whether such pages are one page that is served twice, that was renamed or
