@@ -94,6 +94,7 @@ class VerdictFields(Struct, gc=False):
     lang: str | None = None
     thin: bool = False
     opaque: bool = False
+    shell: bool = False
     truncated: bool = False
     rel_canonical: str | None = None
     score: float | None = None

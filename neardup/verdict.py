@@ -120,6 +120,7 @@ class Verdict(Struct, kw_only=True, omit_defaults=True, tag_field="version", tag
     lang: str | None = None
     thin: bool = False
     opaque: bool = False
+    shell: bool = False
     truncated: bool = False
     candidates_cut: bool = False
     rel_canonical: str | None = None  # the URL that the page names as canonical, if it is another than its own

@@ -18,7 +18,7 @@ from neardup.kernels.names import (
     is_saturated,
 )
 from neardup.kernels.own_query import differ_in_own_query
-from neardup.kernels.record import ARTICLE_HEADER_BYTES, FORMS, OWN_URL
+from neardup.kernels.record import ARTICLE_HEADER_BYTES, FORMS, OWN_URL, SHELL
 from neardup.kernels.same_url import same_url
 from neardup.kernels.sketch import HASHES_BYTES
 from neardup.kernels.urls import deeper, same_but_numbers, same_but_sessions, same_host, same_owner
@@ -68,7 +68,7 @@ GAPS, GAP_DIGITS, LOOSE_WORDS, END_DIFFERS, GAP_WORDS, SAME_VALUES, SAME_REST, S
 SAME_HEADING, TAPE_LEVEL, OWN_URLS, SAME_BUT_SESSIONS, SAME_CANONICAL, SAME_LETTERS, PATH_VETO, NAMED = range(32, 40)
 RECORDS, ARTICLE_TOKENS_A, ARTICLE_TOKENS_B, ARTICLE_A, ARTICLE_B, ARTICLE_SCORE, ARTICLE_RUN = range(40, 47)
 ARTICLE_LEVEL, COMMON_NAMES, FEWEST_NAMES, SAME_OWNER, TITLES_APART, OWN_QUERY, COLUMNS = range(47, 54)
-_OWN_URL, _FORMS = U8(OWN_URL), U8(FORMS)
+_OWN_URL, _FORMS, _SHELL = U8(OWN_URL), U8(FORMS), U8(SHELL)
 #: Least occurrences in a page of a token of its title, and of its head, that counts as a name for a veto.
 _TITLE_TWICE, _HEAD_THRICE = 2, 3
 #: Whether another page has a token.
@@ -362,10 +362,16 @@ def _values_at(buf, record, at, header):
 
 
 @lean_kernel
+def _tokens_at(buf, record, at):
+    """The tokens of the record at buf[record]; none of a shell, whose words are not those of its page."""
+    return np.int64(0) if buf[record + at[_FLAGS]] & _SHELL else quad_at(buf, record + at[_TOKENS])
+
+
+@lean_kernel
 def score_pair(buf, a, b, at, header, scratch, out):
     """The numbers of the pair of records at buf[a] and buf[b] -> out float64[COLUMNS]; see `score_pairs`."""
     tape, content, article, room = scratch
-    tokens_a, tokens_b = quad_at(buf, a + at[_TOKENS]), quad_at(buf, b + at[_TOKENS])
+    tokens_a, tokens_b = _tokens_at(buf, a, at), _tokens_at(buf, b, at)
     low, high = word_at(buf, a + at[_DIGEST]), word_at(buf, a + at[_DIGEST] + 8)
     same = low == word_at(buf, b + at[_DIGEST]) and high == word_at(buf, b + at[_DIGEST] + 8)
     same_site = word_at(buf, a + at[_SITE]) == word_at(buf, b + at[_SITE])

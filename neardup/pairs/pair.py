@@ -20,6 +20,7 @@ class Pair(NamedTuple):
     b_similarity: int
     c_similarity: int
     simhash64_agree: int
+    # 0 of a shell (`neardup.sketch.shells`), which has exact duplicates alone
     tokens_a: int
     tokens_b: int
     # whole pages: bytes of the tapes at the compared level

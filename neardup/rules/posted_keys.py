@@ -46,8 +46,8 @@ def keeps_the_same(one: Decider, other: Decider) -> bool:
 
 
 def similarity_keys(header: Header, decider: Decider) -> list[bytes]:
-    """The 7-byte keys that a page posts and probes, in a fixed order; none for a page of too few tokens."""
-    if header.opaque or header.tokens < fewest_tokens(decider):
+    """The 7-byte keys that a page posts and probes, in a fixed order; none for a shell or a page of too few tokens."""
+    if header.opaque or header.shell or header.tokens < fewest_tokens(decider):
         return []
     source = header.record[: HEADER.itemsize] + b"\0"  # NOWHERE is its last byte
     return [first + bytes(take(source)) for first, take in _takers(rule_of(decider).posts(decider))]
@@ -59,7 +59,9 @@ def similarity_columns(headers: np.ndarray, decider: Decider) -> tuple[np.ndarra
     Returns bool[pages]: whether a page has keys; and uint64[pages with keys, keys]: each key as a number.
     Numbers have the order of the keys.
     """
-    posted = (headers["flags"] & RecordFlag.OPAQUE == 0) & (headers["tokens"] >= fewest_tokens(decider))
+    posted = (headers["flags"] & (RecordFlag.OPAQUE | RecordFlag.SHELL) == 0) & (
+        headers["tokens"] >= fewest_tokens(decider)
+    )
     first, places = _columns(rule_of(decider).posts(decider))
     raw = headers.view(np.uint8).reshape(-1, HEADER.itemsize)[posted]
     out = np.zeros((len(raw), *places.shape[:1], 8), dtype=np.uint8)

@@ -44,6 +44,7 @@ _SIMHASH_AT, _SIMHASH_BYTES = field_at("simhash"), HEADER["simhash"].itemsize
 # Enumerations cost a microsecond each time they are asked; a batch has thousands of records.
 _KINDS = tuple(RecordKind)
 _OPAQUE, _TRUNCATED, _FORMS = int(RecordFlag.OPAQUE), int(RecordFlag.TRUNCATED), int(RecordFlag.FORMS)
+_SHELL = int(RecordFlag.SHELL)
 #: All flags that a record may have.
 FLAGS = int(sum(RecordFlag))
 #: What matching takes for granted of the URL of a page (see `neardup.urls.normalise_url`).
@@ -115,8 +116,8 @@ class Header(RecordTexts):
 
     __slots__ = (
         *("_lengths", "_starts", "digest", "fetched_at", "kind", "log_time", "naming", "offset", "opaque", "partition"),
-        *("place", "position", "record", "site", "source", "tail", "tape_logs", "titling", "tokens", "truncated"),
-        *("url_hash",),
+        *("place", "position", "record", "shell", "site", "source", "tail", "tape_logs", "titling", "tokens"),
+        *("truncated", "url_hash"),
     )
 
     def __init__(self, record: bytes) -> None:
@@ -133,6 +134,7 @@ class Header(RecordTexts):
         self.kind = _KINDS[kind] if kind < len(_KINDS) else RecordKind(kind)
         self.opaque = bool(flags & _OPAQUE)
         self.truncated = bool(flags & _TRUNCATED)
+        self.shell = bool(flags & _SHELL)
         self.digest: bytes = b"" if digest == _NO_DIGEST else digest
         self.tape_logs = (log_length(tape << tape_level), log_length(content << content_level))
         self._lengths = (tape, content, title_names, head_names, *others)

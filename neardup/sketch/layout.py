@@ -28,7 +28,7 @@ class RecordFlag(IntFlag):
     TRUNCATED = 2  # only the first body_bytes_max bytes were sketched
     OWN_URL = 4  # the text has the page's own URL, which the tape leaves out
     FORMS = 8  # of a page with tokens since version 3 of the scheme: hashes of its values and its words follow the tape
-    SHELL = 16  # few words and a script: digest is that of owner and body
+    SHELL = 16  # a page whose words come from elsewhere: digest is that of owner and body
 
 
 HEADER = np.dtype(

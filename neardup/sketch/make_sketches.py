@@ -136,8 +136,8 @@ def _sketch_part(
             batch = batch._replace(out=out)
             batches.sketch_batch(batch, i, j, tables(), shape_of(scheme), space.work, space.page)
             records += _records(batch, i, j)
-        for page in find_shells(batch, i, j, bodies):
-            records[page] = with_shell_digest(records[page], bodies[page] or b"", scheme)
+        for page, by_script in find_shells(batch, i, j):
+            records[page] = with_shell_digest(records[page], bodies[page] if by_script else None, scheme)
             headers[page] = np.frombuffer(records[page], HEADER, 1)[0]
         for page in (np.flatnonzero(batch.left[i:j]) + i).tolist():
             records[page] = _completed(records[page], batch, page, scheme)

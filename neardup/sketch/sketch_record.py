@@ -154,7 +154,10 @@ class Sketch(RecordTexts):
     opaque = _flag(RecordFlag.OPAQUE, "Whether the page is neither HTML nor text. The digest is then that of the body.")
     truncated = _flag(RecordFlag.TRUNCATED, "Whether only the first body_bytes_max bytes were sketched.")
     own_url = _flag(RecordFlag.OWN_URL, "Whether the text contains the page's own URL. The tape leaves it out.")
-    shell = _flag(RecordFlag.SHELL, "Whether the page has few words and a script. The digest is that of its bytes.")
+    shell = _flag(
+        RecordFlag.SHELL,
+        "Whether the words of the page come from a script or another page. The digest is that of its bytes.",
+    )
     fetched_at = _number("fetched_at", "Fetch time by the crawler, or log time if it gave none; ms since the epoch.")
     log_time = _number("log_time", "Log time, milliseconds since the epoch.")
     url_hash = _bytes("url_hash", "128-bit hash of the normalised URL.")
@@ -224,6 +227,7 @@ class Sketch(RecordTexts):
         out: dict[str, Any] = {
             "kind": self.kind.name.lower(),
             "opaque": self.opaque,
+            "shell": self.shell,
             "truncated": self.truncated,
             "own_url": self.own_url,
             "source": coordinates.source,

@@ -46,7 +46,8 @@ HEAD_WORDS = SCHEME.head_tokens
 NAMES_SHOWN = 12
 #: Fields of the sketches in the JSON form of a comparison.
 _OF_SKETCH = (
-    *("url", "site", "title", "tokens", "distinct", "content_tokens", "digest", "tape_level", "opaque", "truncated"),
+    *("url", "site", "title", "tokens", "distinct", "content_tokens", "digest", "tape_level", "opaque", "shell"),
+    "truncated",
 )
 
 
@@ -148,7 +149,7 @@ class Comparison:
         table.add_row("words", f"{a.tokens:,}", f"{b.tokens:,}")
         same = "the same words in the same order" if self.same_digest else "different"
         table.add_row("digest", a.digest.hex()[:16], f"{b.digest.hex()[:16]} ({same})")
-        for name in ("opaque", "truncated"):
+        for name in ("opaque", "shell", "truncated"):
             if getattr(a, name) or getattr(b, name):
                 table.add_row(name, *("yes" if getattr(one, name) else "no" for one in (a, b)))
         return table

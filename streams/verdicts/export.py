@@ -69,6 +69,10 @@ COLUMNS: Mapping[str, tuple[str, str]] = {
     "by": ("VARCHAR", "the step of the rule that decided"),
     "thin": ("BOOLEAN", "whether the page has fewer tokens than `thin_tokens`, so that only exact copies count"),
     "opaque": ("BOOLEAN", "whether the page is neither HTML nor text"),
+    "shell": (
+        "BOOLEAN",
+        "whether the words of the page come from a script or another page, so that it is to be rendered",
+    ),
     "truncated": ("BOOLEAN", "whether a limit cut the body"),
     "scheme": ("VARCHAR", "the digest of the parameters of the sketch"),
     "decider": ("VARCHAR", "the digest of the numbers that decided"),
@@ -85,7 +89,7 @@ _NAMES: Mapping[Name, tuple[str, ...]] = {
     "verdicts": (
         *("id", "page_id", "n", "verdict", "url", "representative_id", "representative", "standing", "cluster"),
         *("cluster_size", "canonical", "content_of", "by", "site", "title", "lang", "reason", *_APART),
-        *("fetched_at", "thin", "opaque", "truncated"),
+        *("fetched_at", "thin", "opaque", "shell", "truncated"),
     ),
 }
 #: Internal columns of each table, which are exported on demand. They locate a verdict in the log, and a page in its
@@ -176,7 +180,7 @@ def _flat(verdicts: Iterable[Given], progress: Callable[[int], None]) -> Iterato
             *(verdict.title, verdict.lang, verdict.reason),
             *_apart(verdict),
             verdict.fetched_at,
-            *(verdict.thin, verdict.opaque, verdict.truncated),
+            *(verdict.thin, verdict.opaque, verdict.shell, verdict.truncated),
             verdict.revision,
             *(place.source, place.partition, place.offset, place.position),
             *(verdict.scheme, verdict.decider),

@@ -102,7 +102,9 @@ def evidence_words(verdict: Verdict, decider: Decider) -> tuple[list[str], bool]
         )
         words += evidence_sentences.sentences(near, decider, verdict["url"])
     if not words:
-        if verdict.get("thin"):
+        if verdict.get("shell"):
+            words = ["Its words come from a script or another page, so it has exact copies alone. Render it."]
+        elif verdict.get("thin"):
             words = ["It has too few words for anything but exact copies."]
         elif verdict["verdict"] == "unique":
             words = ["No earlier page shares an index key with it, so there was no candidate."]

@@ -28,6 +28,7 @@ OPTIONAL = {
     "lang": TEXT,
     "thin": st.booleans(),
     "opaque": st.booleans(),
+    "shell": st.booleans(),
     "truncated": st.booleans(),
     "candidates_cut": st.booleans(),
     "rel_canonical": TEXT,

@@ -26,7 +26,7 @@ _SITE, _TITLE, _CANONICAL = field_at("site_bytes"), field_at("title_bytes"), fie
 _LANG, _REASON = field_at("lang_bytes"), field_at("reason_bytes")
 _SOURCE_BYTES = 16
 _IS_PAGE = int(RecordKind.PAGE)
-_OPAQUE, _TRUNCATED = int(RecordFlag.OPAQUE), int(RecordFlag.TRUNCATED)
+_OPAQUE, _TRUNCATED, _SHELL = int(RecordFlag.OPAQUE), int(RecordFlag.TRUNCATED), int(RecordFlag.SHELL)
 _EMPTY, _ALONE, _NEAREST, _BEST, _DIGEST, _, _CLAIM = map(int, Form)
 _REJECTED, _GONE = (KINDS.index(kind) for kind in ("rejected", "gone"))
 _NO_PAGE = U64(NO_PAGE)
@@ -81,6 +81,7 @@ _CANONICAL_IS, _REVISION, _CONTENT_OF = _part(',"canonical":'), _part(',"revisio
 _REPLACES, _EVIDENCE, _TITLE_IS = _part(',"replaces":'), _part(',"evidence":'), _part(',"title":')
 _SITE_IS, _LANG_IS, _THIN = _part(',"site":'), _part(',"lang":'), _part(',"thin":true')
 _IS_OPAQUE, _IS_TRUNCATED = _part(',"opaque":true'), _part(',"truncated":true')
+_IS_SHELL = _part(',"shell":true')
 _CUT, _REL, _SCORE_IS = _part(',"candidates_cut":true'), _part(',"rel_canonical":'), _part(',"score":')
 _END = _part("}\n")
 _CANDIDATES, _AND_CANDIDATES = _part('"candidates":'), _part(',"candidates":')
@@ -455,6 +456,8 @@ def _put_about(out, o, v, row):
         o = _put(out, o, _IS_OPAQUE)
     elif heap[at + _KIND] == _IS_PAGE and tokens_of(heap, at) < v.common[THIN_TOKENS]:
         o = _put(out, o, _THIN)
+    if flags & _SHELL != 0:
+        o = _put(out, o, _IS_SHELL)
     if flags & _TRUNCATED != 0:
         o = _put(out, o, _IS_TRUNCATED)
     if row.cut != 0:

@@ -13,7 +13,7 @@ from neardup.kernels.bits import ones, word_at
 from neardup.matching.kernels import rows
 from neardup.matching.kernels.records import (
     SIMHASH_WORDS,
-    flags_opaque,
+    has_only_copies,
     posting_word,
     record,
     simhash_at,
@@ -78,7 +78,7 @@ def list_of(r, key):
 @lean_kernel
 def posts(heap, k, at):
     """Whether the page with the record at `at` has similarity keys."""
-    return not flags_opaque(heap, at) and tokens_of(heap, at) >= k.numbers[FEWEST_TOKENS]
+    return not has_only_copies(heap, at) and tokens_of(heap, at) >= k.numbers[FEWEST_TOKENS]
 
 
 @lean_kernel

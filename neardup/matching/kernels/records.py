@@ -22,7 +22,7 @@ _SITE_TEXT, _TITLE, _CANONICAL = (field_at(f"{name}_bytes") for name in ("site",
 _LANG, _ARTICLE = field_at("lang_bytes"), field_at("reason_bytes")
 _TOKENS, _CONTENT_TOKENS, _HEAD = field_at("tokens"), field_at("content_tokens"), field_at("head")
 HEADER_SIZE, _NAME_BYTES = HEADER.itemsize, NAME.itemsize
-_OPAQUE, _FORMS = int(RecordFlag.OPAQUE), int(RecordFlag.FORMS)
+_OPAQUE, _FORMS, _SHELL = int(RecordFlag.OPAQUE), int(RecordFlag.FORMS), int(RecordFlag.SHELL)
 SIMHASH_WORDS = HEADER["simhash"].shape[0]
 NO_REST = U64(NO_PAGE)
 
@@ -66,6 +66,12 @@ PAGE = np.dtype(
 @lean_kernel
 def flags_opaque(heap, at):
     return (heap[at + _FLAGS] & _OPAQUE) != 0
+
+
+@lean_kernel
+def has_only_copies(heap, at):
+    """Whether the page is opaque or a shell: it has exact duplicates alone."""
+    return (heap[at + _FLAGS] & (_OPAQUE | _SHELL)) != 0
 
 
 @lean_kernel

@@ -164,6 +164,7 @@ def _verdict(
         lang=header.lang or None,
         thin=header.kind is RecordKind.PAGE and not header.opaque and header.tokens < decider.thin_tokens,
         opaque=header.opaque,
+        shell=header.shell,
         truncated=header.truncated,
         candidates_cut=cut,
         rel_canonical=named if named and named != url else None,

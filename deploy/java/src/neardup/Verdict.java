@@ -23,6 +23,7 @@ import java.util.Map;
  * @param contentOf same_content: the earlier page with the same main content. It may be a copy of this page that was crawled first. Hide this page behind it only if both have the same owner, or if the other one is older and more trusted.
  * @param replaces The earlier fetch of the URL that this one replaces.
  * @param site Registrable domain.
+ * @param shell The words of the page come from a script, or from a page to which it sends a browser: render it, and publish it again. Until then its only duplicates are pages of the same bytes and owner.
  * @param candidatesCut The page had more candidates than were verified.
  * @param relCanonical The page's rel=canonical, if it is not the page's own URL; in verdicts with n = 0. `canonical` is the URL of the cluster.
  * @param score The score that the crawler gave the page, in 254 steps; in verdicts with n = 0.
@@ -54,6 +55,7 @@ public record Verdict(
         String lang,
         boolean thin,
         boolean opaque,
+        boolean shell,
         boolean truncated,
         boolean candidatesCut,
         String relCanonical,
@@ -105,6 +107,7 @@ public record Verdict(
      * @param tapeScore Share of the sampled words that both pages have in the same order.
      * @param contentScore The same of the main contents.
      * @param articleShare For an article on two sites: the longest common stretch, as a share of the longer article.
+     * @param adds For a page of another owner that was crawled earlier and has more text: how much it adds, as a share of this page. It may be a copy of this page with text added, or the longer original.
      * @param articleTokens Words of that stretch, about.
      * @param tokens Of this page, and of the other.
      * @param vetoes What is different in the titles or headings; unproved: perhaps, as far as the sketches tell.
@@ -129,6 +132,7 @@ public record Verdict(
             Double tapeScore,
             Double contentScore,
             Double articleShare,
+            Double adds,
             Long articleTokens,
             boolean sameSite,
             List<Long> tokens,
