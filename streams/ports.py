@@ -19,6 +19,18 @@ def silent(phase: str, done: int, total: int) -> None:
 
 
 @dataclass(frozen=True, slots=True)
+class SourceProgress:
+    """Progress through sources. phase: `digest` (bytes_total unknown) or `scan`. path: the source being read."""
+
+    phase: str
+    path: str
+    pages: int
+    bytes_done: int
+    bytes_total: int
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
 class SourcedPage:
     """One page of an archive. date: date of the page, or of its file if the page has none, ms since 1970."""
 

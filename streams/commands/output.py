@@ -17,7 +17,7 @@ if TYPE_CHECKING:  # takes longer to import than most answers take
     from rich.progress import Progress
 
     from neardup.warm import Need
-    from streams.scan.scan_result import Progress as Where
+    from streams.ports import SourceProgress
 
 #: Problems of an input that are printed one by one.
 PROBLEMS_SHOWN = 10
@@ -151,7 +151,7 @@ class Bar:
         self._progress = progress
         self._task = progress.add_task("", total=None, rate="", what="reading")
 
-    def update(self, now: "Where") -> None:
+    def update(self, now: "SourceProgress") -> None:
         if now.phase == "digest":
             self._progress.update(self._task, completed=now.bytes_done, what="digesting")
             return

@@ -17,10 +17,9 @@ from streams.errors import RecordTooLarge
 from streams.files.not_read import NotRead
 from streams.files.sources import BY_DEFAULT, LocalSource, ReadOptions, open_all
 from streams.formats.bodies import BodyFolder
-from streams.ports import SourcedPage
+from streams.ports import SourcedPage, SourceProgress
 from streams.process.shutdown import stopped_by_signals
 from streams.roles.runtime import connect, traces_of
-from streams.scan.scan_result import Progress
 
 #: Problems kept with their text; all are counted.
 PROBLEMS_MAX = 100
@@ -62,7 +61,7 @@ def publish(
     *,
     reading: ReadOptions = BY_DEFAULT,
     bodies: str | Path | None = None,
-    progress: Callable[[Progress], None] = lambda now: None,
+    progress: Callable[[SourceProgress], None] = lambda now: None,
     stop: threading.Event | None = None,
     not_read: NotRead | None = None,
 ) -> Published:
@@ -108,7 +107,7 @@ def _must_be_allowed(bodies: BodyFolder, settings: Settings) -> None:
 
 
 class _Run:
-    def __init__(self, settings: Settings, progress: Callable[[Progress], None], stop: threading.Event) -> None:
+    def __init__(self, settings: Settings, progress: Callable[[SourceProgress], None], stop: threading.Event) -> None:
         self.result = Published()
         self._settings = settings
         self._progress = progress
@@ -187,4 +186,4 @@ class _Run:
     def _report(self, phase: str, path: str, bytes_done: int) -> None:
         pages = self.result.pages + self.result.gone
         seconds = time.monotonic() - self._began
-        self._progress(Progress(phase, path, pages, bytes_done, self._bytes_total, seconds))
+        self._progress(SourceProgress(phase, path, pages, bytes_done, self._bytes_total, seconds))

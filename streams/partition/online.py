@@ -21,9 +21,8 @@ from streams.partition.partition_results import Summary, named, summed_up
 from streams.partition.reading import sources_of
 from streams.partition.workers import WorkStopped
 from streams.partition.workspace import PartitionWorkspace
-from streams.ports import Progress
+from streams.ports import Progress, SourceProgress
 from streams.scan.scan import scan
-from streams.scan.scan_result import Progress as Where
 from streams.state.scan_directory import ScanDirectory
 
 #: Its seed is fixed, so the same files give the same sets.
@@ -49,7 +48,7 @@ def partition_online(
     sources = sources_of(paths, options.reading, NotRead())  # the scan notes them
     plan = plan_of(asdict(decider(SCHEME)), sources)
 
-    def shown(now: Where) -> None:
+    def shown(now: SourceProgress) -> None:
         progress("scan", now.bytes_done, now.bytes_total)
 
     with PartitionWorkspace(options.out) as workspace:

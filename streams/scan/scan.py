@@ -30,13 +30,14 @@ from streams.formats.message import MANY_SOURCES, verdict_lines, verdicts_source
 from streams.pipeline.accounting import Mark
 from streams.pipeline.audit import Audit
 from streams.pipeline.follow import Batch
+from streams.ports import SourceProgress
 from streams.process.disk import state_error, state_errors, written_alone
 from streams.process.shutdown import stopped_by_signals
 from streams.scan.archive_time import ArchiveTime
 from streams.scan.archives import ARCHIVES_MAX, SketchedArchives
 from streams.scan.blocks import Block, MessagePacker
 from streams.scan.reading import NoRelay, PartSketches, SourceToRead
-from streams.scan.scan_result import Progress, ScanResult, VerdictCounts
+from streams.scan.scan_result import ScanResult, VerdictCounts
 from streams.scan.sketch_processes import SketchProcesses, Task
 from streams.scan.sketcher import Sketcher
 from streams.state.scan_directory import ScanDirectory
@@ -113,7 +114,7 @@ def scan(
     written: Sequence[Path] = (),
     again: bool = False,
     threads: int = 1,
-    progress: Callable[[Progress], None] = lambda now: None,
+    progress: Callable[[SourceProgress], None] = lambda now: None,
     audit: Audit | None = None,
     merge: bool = False,
     processes: SketchProcesses | None = None,
@@ -160,7 +161,7 @@ class _Scan:
         self,
         state: ScanDirectory,
         threads: int,
-        progress: Callable[[Progress], None],
+        progress: Callable[[SourceProgress], None],
         merge: bool,
         processes: SketchProcesses | None,
         audit: Audit | None,
@@ -424,7 +425,7 @@ class _Scan:
 
     def _report(self, phase: str, path: str, bytes_done: int) -> None:
         seconds = time.monotonic() - self._started
-        self._progress(Progress(phase, path, self._counts.pages, bytes_done, self._bytes_total, seconds))
+        self._progress(SourceProgress(phase, path, self._counts.pages, bytes_done, self._bytes_total, seconds))
 
     def _sum_up(self) -> None:
         result = self.result

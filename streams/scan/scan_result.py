@@ -1,4 +1,4 @@
-"""The result of a scan, its progress, and the counts of its verdicts."""
+"""The result of a scan, and the counts of its verdicts."""
 
 from collections import Counter
 from dataclasses import dataclass, field
@@ -14,18 +14,6 @@ REASONS_MAX = 100
 OTHER_REASONS = "other reasons"
 #: Site of all documents whose ids are no URLs, and of rejected pages without a URL.
 NO_SITE = "(no site)"
-
-
-@dataclass(frozen=True, slots=True)
-class Progress:
-    """Progress of a scan. phase: `digest` (bytes_total unknown) or `scan`. path: the source being read."""
-
-    phase: str
-    path: str
-    pages: int
-    bytes_done: int
-    bytes_total: int
-    seconds: float
 
 
 @dataclass

@@ -22,10 +22,10 @@ from neardup.index.column_families import Family
 from neardup.index.rocks import RocksStore
 from streams.files import parts
 from streams.files.sources import ReadOptions
+from streams.ports import SourceProgress
 from streams.scan import reading, sketcher
 from streams.scan import scan as scanning
 from streams.scan.scan import scan
-from streams.scan.scan_result import Progress
 from streams.scan.sketch_processes import SketchProcesses
 from streams.scan.sketcher import Sketcher
 from streams.state import scan_directory
@@ -51,7 +51,7 @@ def archives(folder: Path) -> list[Path]:
     ]
 
 
-def run(paths: list[Path], folder: Path, progress: Callable[[Progress], None], processes: int = 0) -> None:
+def run(paths: list[Path], folder: Path, progress: Callable[[SourceProgress], None], processes: int = 0) -> None:
     with (
         SketchProcesses(processes) if processes else nullcontext() as readers,
         ScanDirectory.open(folder / "state", scheme=SCHEME) as opened,

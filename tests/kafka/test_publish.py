@@ -24,7 +24,7 @@ from streams.kafka import Admin, topics
 from streams.kafka.topics import Sizes
 from streams.operate import publish as module
 from streams.operate.publish import publish
-from streams.scan.scan_result import Progress
+from streams.ports import SourceProgress
 from tests.streams import archives
 from tests.streams.archives import Sample
 
@@ -165,7 +165,7 @@ def test_a_page_that_the_broker_refuses_is_named(
 def test_progress_tells_bytes_and_pages(settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "_PROGRESS_SECONDS", 0.0)
     paths = [archives.write_warc(tmp_path / f"{number}.warc.gz", CRAWL) for number in range(2)]
-    reported: list[Progress] = []
+    reported: list[SourceProgress] = []
     done = publish(paths, settings, progress=reported.append)
 
     total = sum(path.stat().st_size for path in paths)
@@ -186,7 +186,7 @@ def test_a_stopped_call_says_how_far_it_came(
     path = archives.write_warc(tmp_path / "a.warc", CRAWL)
     stop = threading.Event() if how == "event" else None
 
-    def leave(now: Progress) -> None:
+    def leave(now: SourceProgress) -> None:
         if now.phase == "scan" and now.pages == 5:
             if stop:
                 stop.set()

@@ -12,8 +12,8 @@ from streams.files.exchanges import HELD_RECORDS_MAX, REQUESTS_MAX, Exchanges, w
 from streams.files.not_read import NotRead
 from streams.files.sources import LocalSource, left_out_text, open_sources
 from streams.formats.warc import WarcRecord
+from streams.ports import SourceProgress
 from streams.scan.scan import scan
-from streams.scan.scan_result import Progress
 from tests.streams.archives import html, http, opened, record, small_messages, text, verdicts_in
 
 URL = "http://a.example/1"
@@ -250,7 +250,7 @@ def test_scan_that_continues_finds_the_same_pages(tmp_path: Path, order: str, mo
     class Killed(Exception):
         pass
 
-    def kill(now: Progress) -> None:
+    def kill(now: SourceProgress) -> None:
         if now.pages >= 3:
             raise Killed
 

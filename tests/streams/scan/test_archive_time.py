@@ -12,10 +12,10 @@ from neardup.limits import DAY_MS
 from neardup.sketch.header import Header
 from streams.formats.message import Message, decode_entry
 from streams.pipeline import batch_fold
+from streams.ports import SourceProgress
 from streams.scan import sketcher
 from streams.scan.archive_time import DATES, MAJORITY, STEP_MS, ArchiveTime
 from streams.scan.scan import scan
-from streams.scan.scan_result import Progress
 from streams.state.scan_directory import ScanDirectory
 from tests.streams.archives import SCHEME, Sample, html, text, write_json_lines, write_warc
 
@@ -172,7 +172,7 @@ def interrupted(paths: list[Path], folder: Path, after: int, **options: Any) -> 
     """A scan that is killed after some messages: its log has more than its index."""
     left = [after]
 
-    def progress(now: Progress) -> None:
+    def progress(now: SourceProgress) -> None:
         left[0] -= now.phase == "scan"
         if not left[0]:
             raise Killed

@@ -17,13 +17,13 @@ from streams.files.not_read import NotRead
 from streams.files.sources import LocalSource, open_sources
 from streams.formats.message import decode_message
 from streams.pipeline.accounting import Mark
+from streams.ports import SourceProgress
 from streams.scan import scan as scanning
 from streams.scan import sketcher
 from streams.scan.archive_time import ArchiveTime
 from streams.scan.archives import SketchedArchives
 from streams.scan.blocks import MessagePacker
 from streams.scan.scan import scan
-from streams.scan.scan_result import Progress
 from streams.scan.sketch_processes import ReaderLost, SketchProcesses
 from streams.state.scan_directory import ScanDirectory
 from tests.streams.archives import SCHEME, Sample, crawl, write_warc
@@ -120,7 +120,7 @@ def merged_scan(folder: Path, sources: list[LocalSource], stop_after: int = 0) -
     """A state directory that has scanned them; optionally killed and resumed."""
     left = [stop_after]
 
-    def progress(now: Progress) -> None:
+    def progress(now: SourceProgress) -> None:
         left[0] -= now.phase == "scan"
         if left[0] == 0 and stop_after:
             raise KeyError("killed")

@@ -11,10 +11,10 @@ import pytest
 from neardup.report.verdict_counts import ReportTally
 from streams.files.sources import ReadOptions, SourceRecord
 from streams.formats import message
+from streams.ports import SourceProgress
 from streams.scan import blocks, reading, scan_result, sketcher
 from streams.scan import scan as scanning
 from streams.scan.scan import scan
-from streams.scan.scan_result import Progress
 from streams.state import scan_directory
 from tests.streams.archives import (
     Sample,
@@ -35,7 +35,7 @@ def kinds(verdicts: list[dict[str, Any]]) -> list[str]:
 
 def test_pages_in_are_verdicts_out(tmp_path: Path) -> None:
     samples = crawl(30)
-    seen: list[Progress] = []
+    seen: list[SourceProgress] = []
     with opened(tmp_path / "state") as state:
         archive = write_warc(tmp_path / "a.warc.gz", samples)
         result = scan([archive], state, out=str(tmp_path / "out"), progress=seen.append)

@@ -13,11 +13,11 @@ from neardup.errors import BadInput, InvariantBroken, StateError
 from neardup.fold import fold
 from streams.formats.compressed import Stream
 from streams.pipeline import batch_fold
+from streams.ports import SourceProgress
 from streams.process.disk import written_alone
 from streams.process.shutdown import stopped_by_signals
 from streams.scan import blocks
 from streams.scan.scan import scan
-from streams.scan.scan_result import Progress
 from streams.state.scan_directory import VerdictLog
 from tests.oracle.fold.listed import ListedVerdicts
 from tests.streams.archives import crawl, opened, records, small_messages, verdicts_in, write_folder, write_warc
@@ -78,7 +78,7 @@ def test_a_signal_ends_the_scan_and_the_next_goes_on(
     with opened(tmp_path / "state") as state:
         reported_at = []
 
-        def interrupt(now: Progress) -> None:
+        def interrupt(now: SourceProgress) -> None:
             if now.phase == "scan" and now.pages >= 6 and not reported_at:
                 reported_at.append(now.pages)
                 os.kill(os.getpid(), number)
@@ -99,7 +99,7 @@ def test_damage_before_an_interruption_is_reported_after_it(tmp_path: Path, monk
     archive = tmp_path / "a.warc"
     archive.write_bytes(parts[0] + b"no record\r\n\r\n" + b"".join(parts[1:]))
 
-    def interrupt(now: Progress) -> None:
+    def interrupt(now: SourceProgress) -> None:
         if now.phase == "scan" and now.pages >= 6:
             os.kill(os.getpid(), signal.SIGTERM)
 
@@ -224,7 +224,7 @@ def test_two_scans_do_not_write_one_file(tmp_path: Path) -> None:
     out = tmp_path / "out"
     refused: list[str] = []
 
-    def both(now: Progress) -> None:
+    def both(now: SourceProgress) -> None:
         if now.phase == "scan" and not refused:
             with opened(tmp_path / "other") as state, pytest.raises(StateError) as caught:
                 scan([second], state, out=str(out))

@@ -8,7 +8,7 @@ import pytest
 pytest.importorskip("aiohttp", reason="aiohttp is not installed")
 
 from streams.views import counts, templates
-from streams.views.stacked_tables import stacked
+from streams.views.templates import stacked
 from tests.streams.views.random_verdicts import Held, random_verdicts
 from tests.streams.views.test_views_lists import apart
 from tests.streams.views.test_views_web import Server, hostile
