@@ -14,7 +14,7 @@ from neardup.page import CONTENT_TYPES, Page
 from streams.files.arc_reader import ArcReader
 from streams.files.csv_rows import CsvRows, looks_like_csv, names_of_csv
 from streams.files.json_values import LINES, JsonValues, json_kind, names_of_values
-from streams.files.jsonl_and_parquet import Lines, ParquetRows, columns_named, names_of_lines
+from streams.files.jsonl_and_parquet import JsonLines, ParquetRows, columns_named, names_of_lines
 from streams.files.warc_reader import WarcReader, holds_converted
 from streams.formats.compressed import SUFFIXES as COMPRESSIONS
 from streams.formats.compressed import Damaged, Stream
@@ -26,7 +26,7 @@ _START_BYTES = 4096
 JSON_LINES = (".jsonl",)
 
 
-class Rows(Protocol):
+class TableRows(Protocol):
     """A reader of a table.
 
     bytes_read: bytes of the stored file that were read. line: last row as a line of JSON, if the format has lines.
@@ -74,7 +74,7 @@ class InputFormat:
     kind_of: Callable[[Path], str] | None = None
     records: type[WarcReader] | None = None
     converted: bool = False
-    rows: Callable[[Path, Fields, int], Rows] | None = None
+    rows: Callable[[Path, Fields, int], TableRows] | None = None
     names: Callable[[Path, int], Sequence[str]] | None = None
     needs_text: bool = True
     hint: str = ""
@@ -127,7 +127,7 @@ FORMATS = {
             _compressed(*LINES),
             lambda start: start.startswith(b"{"),
             kind_of=json_kind,
-            rows=Lines,
+            rows=JsonLines,
             names=names_of_lines,
             needs_text=False,
         ),

@@ -10,7 +10,7 @@ from contextlib import closing, suppress
 from pathlib import Path
 
 from neardup.errors import BadInput
-from streams.files.jsonl_and_parquet import Lines, names_of_lines
+from streams.files.jsonl_and_parquet import JsonLines, names_of_lines
 from streams.formats.compressed import Damaged, Stream
 
 #: Bytes of a file that decide whether its objects are lines.
@@ -92,7 +92,7 @@ def _more(stream: Stream) -> bool:
     return stream.fill() or stream.next_member()
 
 
-class JsonValues(Lines):
+class JsonValues(JsonLines):
     """Objects of a JSON file."""
 
     _next = staticmethod(next_value)

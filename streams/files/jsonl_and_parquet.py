@@ -5,10 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, suppress
 from functools import partial
 from pathlib import Path
-from typing import Any, Protocol
-
-import numpy as np
-import numpy.typing as npt
+from typing import TYPE_CHECKING, Any, Protocol
 
 from neardup.errors import BadInput
 from neardup.page import Page
@@ -16,6 +13,10 @@ from streams.errors import how_to_install
 from streams.formats.compressed import Damaged, Stream
 from streams.formats.containment import contained
 from streams.formats.json import BODIES, ROW, Fields, document_of, guessed, object_of
+
+if TYPE_CHECKING:  # commands import this module for their help
+    import numpy as np
+    import numpy.typing as npt
 
 #: Lines, and bytes, from which field names are guessed before a file is read; names that an error shows.
 LINES_SAMPLED, SAMPLED_BYTES_MAX, NAMES_SHOWN, NAME_CHARS_SHOWN = 100, 16 << 20, 20, 60
@@ -51,7 +52,7 @@ def next_line(stream: Stream, bound: int) -> bytes | None:
 class _Kept:
     """The lines of a file that a copy takes."""
 
-    def __init__(self, offsets: npt.NDArray[np.int64], out: Output) -> None:
+    def __init__(self, offsets: "npt.NDArray[np.int64]", out: Output) -> None:
         self._offsets, self._out = iter(offsets.tolist()), out
         self._next, self._number = next(self._offsets, -1), 0
 
@@ -83,7 +84,7 @@ class _Kept:
         return found
 
 
-class Lines:
+class JsonLines:
     """The rows of a file of JSON lines.
 
     bytes_read: bytes of the stored file that were read. line: last line that was read. line_max: greatest size of a
@@ -115,7 +116,7 @@ class Lines:
                 self.line = line
                 yield at, line
 
-    def copy(self, offsets: npt.NDArray[np.int64], out: Output) -> Iterator[None]:
+    def copy(self, offsets: "npt.NDArray[np.int64]", out: Output) -> Iterator[None]:
         """Writes the lines of some pages as they are, each with a line end; yields after each block of the file.
 
         offsets: ordinals of the pages, ascending. Lines side by side are written at once. Raises OSError, Damaged.

@@ -20,7 +20,7 @@ from typing import Protocol, TypeVar
 from neardup.page import Page
 from streams.files.exchanges import Exchanges
 from streams.files.input_formats import InputFormat
-from streams.files.jsonl_and_parquet import Lines
+from streams.files.jsonl_and_parquet import JsonLines
 from streams.files.sources import LocalSource, SourceRecord
 from streams.files.warc_reader import WarcReader
 from streams.formats.compressed import PIECE_BYTES, Stream
@@ -120,7 +120,7 @@ def _cuts(record: SourceRecord) -> Sequence[int]:
 
 def _divisible(form: InputFormat) -> bool:
     """Whether a part of a plain file can be read alone."""
-    return form.records is not None or form.rows is Lines
+    return form.records is not None or form.rows is JsonLines
 
 
 class SourcePart(LocalSource):
@@ -159,7 +159,7 @@ class SourcePart(LocalSource):
     def _lines_part(self) -> Iterator[SourcedPage]:
         part = self._part
         rows = self._rows()
-        assert isinstance(rows, Lines)
+        assert isinstance(rows, JsonLines)
         start = part.start if part.ordinal is not None else _line_start(Path(self.record.path), part)
         if part.stop is None:
             ordinal = self._ordinal()
@@ -170,7 +170,7 @@ class SourcePart(LocalSource):
         self._relay.give(Handover(part.stop, ordinal + len(lines)))
         yield from self._sourced(((rows.page(line, at), at) for at, line in _drained(lines)), ordinal)
 
-    def _lines(self, rows: Lines, start: int | None) -> Iterator[tuple[int, bytes]]:
+    def _lines(self, rows: JsonLines, start: int | None) -> Iterator[tuple[int, bytes]]:
         if start is not None:
             for at, line in self._up_to_damage(rows.lines(start, self._part.stop)):
                 self.bytes_read = at

@@ -29,7 +29,7 @@ from neardup.verdict import Coordinates
 from neardup.wording import counted
 from streams.files.exchanges import with_methods
 from streams.files.folder import leads_out, listed
-from streams.files.input_formats import ACCEPTED, FORMATS, MAIN_SUFFIXES, PACKED, InputFormat, Rows, kind_of
+from streams.files.input_formats import ACCEPTED, FORMATS, MAIN_SUFFIXES, PACKED, InputFormat, TableRows, kind_of
 from streams.files.jsonl_and_parquet import ParquetRows, fitted
 from streams.files.not_read import NotRead
 from streams.files.row_ids import Repeat, ids_of_rows
@@ -360,7 +360,7 @@ class LocalSource:
         bound = self._bound + 1 + CONTENT_SLACK_BYTES
         return form.records(Path(self.record.path), bound, position, self.problems)
 
-    def _rows(self) -> Rows:
+    def _rows(self) -> TableRows:
         """A reader of a table's rows."""
         form = self.record.format
         assert form is not None
@@ -388,7 +388,7 @@ class LocalSource:
         known = kind in self.left_out or len(self.left_out) < self._kinds_max
         self.left_out[kind if known else _OTHER_KINDS] += count
 
-    def _table(self, rows: Rows, position: int, stop: int | None = None) -> Iterator[tuple[Page, int]]:
+    def _table(self, rows: TableRows, position: int, stop: int | None = None) -> Iterator[tuple[Page, int]]:
         for page, at in self._up_to_damage(rows.read(position, stop)):
             self.bytes_read = rows.bytes_read
             yield page, at

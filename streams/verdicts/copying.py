@@ -22,7 +22,7 @@ from neardup.wording import counted
 from streams.errors import WrongUsage, bad_input, how_to_install
 from streams.files.exchanges import with_methods
 from streams.files.input_formats import JSON_LINES
-from streams.files.jsonl_and_parquet import Lines
+from streams.files.jsonl_and_parquet import JsonLines
 from streams.files.sources import LocalSource, SourceRecord, line_max, unchanged
 from streams.formats.json import encode
 from streams.formats.no_page import NoPage
@@ -188,7 +188,7 @@ def _copy_lines(
         lines = ((partial(_line_of, sourced.page), source.bytes_read) for sourced in source.read())
     else:
         rows = record.format.rows(Path(record.path), record.fields, line_max(bound))
-        if isinstance(rows, Lines):
+        if isinstance(rows, JsonLines):
             for _ in rows.copy(kept, out):
                 yield rows.bytes_read
             return

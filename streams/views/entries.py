@@ -38,7 +38,7 @@ _PAGE_ID_MAX, _N_MAX = (1 << 64) - 1, (1 << 32) - 1
 _NAME_CHARS_MAX = 200
 
 
-class Source(Protocol):
+class EntrySource(Protocol):
     """A source of entries."""
 
     def entries(self, of: str, start: str, limit: int, back: bool) -> Sequence[Entry]:
@@ -89,7 +89,7 @@ def _named(*names: str) -> str:
     return "".join(f"{name[:_NAME_CHARS_MAX] if len(name) > _NAME_CHARS_MAX else name}\n" for name in names)
 
 
-def page_of(source: Source, of: str, cursor: Cursor, shown: int = ITEMS_SHOWN) -> tuple[list[Entry], Row]:
+def page_of(source: EntrySource, of: str, cursor: Cursor, shown: int = ITEMS_SHOWN) -> tuple[list[Entry], Row]:
     """Return one page of a list, and its cursors: {previous, next}, each None where no page is."""
     before = cursor.before[:CURSOR_CHARS_MAX]
     if before:
@@ -107,7 +107,7 @@ def page_of(source: Source, of: str, cursor: Cursor, shown: int = ITEMS_SHOWN) -
 def read(
     rows: Callable[[bytes, bool], Iterable[tuple[bytes, bytes]]], of: str, start: str, limit: int, back: bool
 ) -> list[Entry]:
-    """Read entries of one ordered table; see `Source.entries`.
+    """Read entries of one ordered table; see `EntrySource.entries`.
 
     rows: returns the table's rows from a key on (its first argument), in the order of keys or, with True, backwards.
     """

@@ -17,7 +17,7 @@ def key_of(text: str) -> bytes:
 
 
 class RowBatch:
-    """`view_rows.Rows` of one partition. read: returns a stored row of a table, by its key."""
+    """`view_rows.ViewRows` of one partition. read: returns a stored row of a table, by its key."""
 
     def __init__(self, read: Callable[[str, bytes], bytes | None]) -> None:
         self._read = read

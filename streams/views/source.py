@@ -119,7 +119,7 @@ class Source(Protocol):
         ...
 
     def entries(self, of: str, start: str, limit: int, back: bool) -> Sequence[Entry]:
-        """See `streams.views.entries.Source`."""
+        """See `streams.views.entries.EntrySource`."""
         ...
 
     def own_entries(self, of: str, start: str, limit: int, back: bool) -> Sequence[Entry]:

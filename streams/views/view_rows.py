@@ -56,14 +56,14 @@ REASONS_KEPT, REASON_CHARS_MAX = 100, 200
 OTHER_REASONS = "other reasons"
 
 
-class Rows(Protocol):
+class ViewRows(Protocol):
     """The rows of one partition."""
 
     def get(self, table: str, key: str) -> Row | None: ...
     def put(self, table: str, key: str, row: Row) -> None: ...
 
 
-def apply(verdict: Verdict, rows: Rows, emitted_ms: int = 0, closeness: Closeness = lambda verdict: None) -> None:
+def apply(verdict: Verdict, rows: ViewRows, emitted_ms: int = 0, closeness: Closeness = lambda verdict: None) -> None:
     """Apply one verdict to all rows that it concerns. Raises KeyError, TypeError, ValueError if it is not a verdict.
 
     emitted_ms: ms since the epoch; equal whenever the verdict comes again.
@@ -85,7 +85,9 @@ def apply(verdict: Verdict, rows: Rows, emitted_ms: int = 0, closeness: Closenes
         rows.put(entries.TABLE, key, item)
 
 
-def _changes(verdict: Verdict, rows: Rows, emitted_ms: int, closeness: Closeness) -> Iterator[tuple[str, str, Change]]:
+def _changes(
+    verdict: Verdict, rows: ViewRows, emitted_ms: int, closeness: Closeness
+) -> Iterator[tuple[str, str, Change]]:
     """Yield (table, key, change) of each row. A change may write into the row that it is given, and returns it."""
     kind, url = str(verdict["verdict"]), str(verdict["url"])
     site = site_of_verdict(verdict)

@@ -36,7 +36,7 @@ from streams.config.load import load
 from streams.errors import BodiesAway, SourceGap, WrongScheme
 from streams.files.exchanges import with_methods
 from streams.files.fetching import fetched
-from streams.files.jsonl_and_parquet import Lines, ParquetRows, columns_named, fitted, names_of_lines
+from streams.files.jsonl_and_parquet import JsonLines, ParquetRows, columns_named, fitted, names_of_lines
 from streams.files.not_read import NotRead
 from streams.files.sources import open_sources
 from streams.files.warc_reader import WarcReader
@@ -283,7 +283,7 @@ def json_lines(data: bytes) -> None:
         with contextlib.suppress(BadInput):
             fitted(path, names_of_lines(path, BODY_BYTES_MAX), Fields(), needs_text=False)
         with contextlib.suppress(Damaged):
-            for page, _ in Lines(path, Fields(), BODY_BYTES_MAX).read(0):
+            for page, _ in JsonLines(path, Fields(), BODY_BYTES_MAX).read(0):
                 sketched(page)
 
 

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from fastwarc.warc import ArchiveIterator, WarcRecordType
 
-from streams.files.jsonl_and_parquet import Lines
+from streams.files.jsonl_and_parquet import JsonLines
 from streams.formats import compressed, parquet
 from streams.formats.json import Fields
 from streams.scan.scan import scan
@@ -78,7 +78,7 @@ def test_copy_of_lines_does_not_parse_them(tmp_path: Path, monkeypatch: pytest.M
     seen: list[tuple[str, int, int]] = []
     with ScanDirectory.open(tmp_path / "state") as state:
         scan([source], state)
-        monkeypatch.setattr(Lines, "page", None)
+        monkeypatch.setattr(JsonLines, "page", None)
         done = copy_command(
             state, tmp_path / "kept.jsonl", progress=lambda phase, read, total: seen.append((phase, read, total))
         )
@@ -329,10 +329,10 @@ def test_copied_lines_are_those_that_a_reader_counts(
         data = gzip.compress(data[:at]) + gzip.compress(data[at:])
     file = tmp_path / f"a.jsonl{suffix}"
     file.write_bytes(data)
-    counted = [line for _, line in Lines(file, Fields(), 64).lines(0)]
+    counted = [line for _, line in JsonLines(file, Fields(), 64).lines(0)]
     kept = [at for at, line in enumerate(counted) if len(line) <= 64 and random.random() < 0.6]
     out = io.BytesIO()
-    for _ in Lines(file, Fields(), 64).copy(np.array(kept, np.int64), out):
+    for _ in JsonLines(file, Fields(), 64).copy(np.array(kept, np.int64), out):
         pass
     assert out.getvalue() == b"".join(counted[at] + b"\n" for at in kept)
 
@@ -347,6 +347,6 @@ def test_lines_side_by_side_are_written_at_once(tmp_path: Path) -> None:
             written.append(len(data))
 
     kept = np.delete(np.arange(10_000), 5_000)
-    read = sum(1 for _ in Lines(file, Fields(), 64).copy(kept, Out()))
+    read = sum(1 for _ in JsonLines(file, Fields(), 64).copy(kept, Out()))
     assert sum(written) == file.stat().st_size - len(b'{"n": 5000}\n')
     assert len(written) <= read + 1
