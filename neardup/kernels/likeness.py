@@ -1,12 +1,15 @@
 """Similarity of two tapes: the bytes in windows of 3 that both have (straining), and their LCS.
 
 A page is compared with many candidates, so its part of the work (the table of its windows) is kept from pair to pair.
+Kept bytes, and tokens with digits, are the set bits of words: bit i & 63 of word i >> 6 is that of byte i.
 """
 
 import numpy as np
 
 from neardup.kernels import lean_kernel
+from neardup.kernels.bits import below, leading_zeros, ones, trailing_zeros
 from neardup.kernels.tape import common_subsequence
+from neardup.kernels.tape_windows import AT_ONCE, first_slot, look_up, stamp_those, stamped, window_at, without
 
 U64 = np.uint64
 U32 = np.uint32
@@ -15,23 +18,30 @@ _ZERO, _ONE = U64(0), U64(1)
 #: Bytes of a window. A byte is kept if a window around it occurs in both tapes (Huang 2008's filtered sketch, in
 #: tokens).
 RUN = 3
+#: Slots of the table for each byte of the tape: a window is seldom outside of its first slot.
+SLOTS = 16
 #: Common tokens of a stretch that one token outside the common part cancels (after the slope of Huang 2008's trustable
 #: regions).
 STRAY = 3
 #: Words that surround one token with digits in a time stamp, a counter or a session id.
 _WORDS_BY_DIGITS = 3
 #: Indices in the state of the tape in the table: its offset, its thinning and shift to the compared level, its bytes
-#: there, its tokens with digits; and the number of the pair, which marks the windows that the other tape has.
-_WHERE, _HOW, _SIZE, _WITH_DIGITS, _PAIR = 0, 1, 2, 3, 4
+#: there, its tokens with digits; the number of the pair, which marks the windows that the other tape has; and the slots
+#: of the table that are in use, less 1.
+_WHERE, _HOW, _SIZE, _WITH_DIGITS, _PAIR, _MASK = 0, 1, 2, 3, 4, 5
 
 
 @lean_kernel
 def _at_level(buf, at, many, thin, shift, out):
     """Copy a tape to out at the compared level -> bytes. thin: drop bytes whose bit 0 is set; shift: compare 7 bits."""
+    if not thin:
+        for i in range(U64(many)):
+            out[i] = buf[U64(at) + i] >> U8(shift)
+        return many
     size = 0
     for i in range(at, at + many):
         value = buf[i]
-        if thin and value & U8(1):
+        if value & U8(1):
             continue
         out[size] = value >> U8(shift)
         size += 1
@@ -39,118 +49,182 @@ def _at_level(buf, at, many, thin, shift, out):
 
 
 @lean_kernel
-def _place(window):
-    """Hash of a window of 3 bytes: the slot where a look-up begins."""
-    return (window * U64(0x9E3779B97F4A7C15)) >> U64(40)
-
-
-@lean_kernel
 def _enter(x, size, table, places):
-    """Insert the windows of x into the table (as window + 1) -> places: the slot of each window.
+    """Insert the windows of x into the table (as window + 1) -> the slots in use, less 1, uint64.
 
-    table: uint32, its length a power of two of at least 4 * size.
+    table uint32: its length is a power of two, at least SLOTS * size. places uint32[size + AT_ONCE] out: the slot of
+    each window, then zeros.
     """
-    mask = U64(len(table) - 1)
-    table[:] = U32(0)
-    window = (U64(x[0]) << U64(8)) | (U64(x[1]) << U64(16))
+    slots = AT_ONCE
+    while slots < SLOTS * size:
+        slots *= 2
+    mask = U64(slots - 1)
+    table[:slots] = U32(0)
     for i in range(size - (RUN - 1)):
-        window = (window >> U64(8)) | (U64(x[i + 2]) << U64(16))
-        place = _place(window) & mask
+        window = window_at(x, i)
+        place = first_slot(window, mask)
         entry = U32(window + _ONE)
         while table[place] != U32(0) and table[place] != entry:
             place = (place + _ONE) & mask
         table[place] = entry
         places[i] = U32(place)
+    places[size - (RUN - 1) : size + AT_ONCE] = U32(0)
+    return mask
 
 
 @lean_kernel
-def _meet(table, stamps, stamp, y, size, keep):
-    """Stamp the windows of y that the table has, and mark their bytes in keep (uint8) -> the number of such windows."""
-    mask = U64(len(table) - 1)
-    keep[:size] = U8(0)
-    window = (U64(y[0]) << U64(8)) | (U64(y[1]) << U64(16))
-    met = 0
-    for i in range(size - (RUN - 1)):
-        window = (window >> U64(8)) | (U64(y[i + 2]) << U64(16))
-        place = _place(window) & mask
-        entry = U32(window + _ONE)
-        while table[place] != U32(0):
-            if table[place] == entry:
-                stamps[place] = stamp
-                keep[i] = keep[i + 1] = keep[i + 2] = U8(1)
-                met += 1
-                break
-            place = (place + _ONE) & mask
-    return met
+def _meet(table, mask, stamps, stamp, y, size, keep):
+    """Stamp the windows of y that the table has, and mark their bytes in keep -> whether there are such windows.
+
+    keep uint64 out: a word for each 64 bytes of y.
+    """
+    windows = size - (RUN - 1)
+    met, carry = _ZERO, _ZERO
+    for word in range((size + 63) >> 6):
+        begins = _ZERO
+        for i in range(word << 6, min(windows, (word + 1) << 6), AT_ONCE):
+            left, step, found = below(min(windows - i, AT_ONCE)), np.int64(0), _ZERO
+            while left != _ZERO:
+                own, other = look_up(y, i, table, mask, step)
+                own &= left
+                if own != _ZERO:
+                    stamp_those(y, i, stamps, mask, step, own, stamp)
+                    found |= own
+                left &= other
+                step += 1
+            begins |= found << U64(i & 63)
+        met |= begins
+        keep[word] = _bytes_of(begins) | carry
+        carry = _left_over(begins)
+    return met != _ZERO
 
 
 @lean_kernel
 def _met(stamps, stamp, places, size, keep):
     """Mark in keep the bytes of the windows whose slots carry the stamp."""
-    keep[:size] = U8(0)
-    for i in range(size - (RUN - 1)):
-        if stamps[places[i]] == stamp:
-            keep[i] = keep[i + 1] = keep[i + 2] = U8(1)
+    windows = size - (RUN - 1)
+    carry = _ZERO
+    for word in range((size + 63) >> 6):
+        begins = _ZERO
+        for i in range(word << 6, min(windows, (word + 1) << 6), AT_ONCE):
+            begins |= (stamped(places, i, stamps, stamp) & below(windows - i)) << U64(i & 63)
+        keep[word] = _bytes_of(begins) | carry
+        carry = _left_over(begins)
+
+
+@lean_kernel
+def _bytes_of(begins):
+    """The bytes of windows in the word where these begin."""
+    return begins | begins << _ONE | begins << U64(2)
+
+
+@lean_kernel
+def _left_over(begins):
+    """The bytes of windows in the word behind that where they begin."""
+    return begins >> U64(63) | begins >> U64(62)
 
 
 @lean_kernel
 def _keep(data, size, keep, out):
-    """Copy the marked bytes to out -> their number."""
-    many = 0
-    for i in range(size):
+    """Copy the marked bytes to out -> their number. out: room for one byte more."""
+    many = _ZERO
+    for i in range(U64(size)):
         out[many] = data[i]
-        many += int(keep[i])
+        many += keep[i >> U64(6)] >> (i & U64(63)) & _ONE
+    return np.int64(many)
+
+
+@lean_kernel
+def _next(words, i, size, flip):
+    """The first set bit from i on, or size. flip: all bits set: the first clear bit."""
+    while i < size:
+        rest = (words[i >> 6] ^ flip) >> U64(i & 63)
+        if rest != _ZERO:
+            return min(size, i + trailing_zeros(rest))
+        i = (i | 63) + 1
+    return size
+
+
+@lean_kernel
+def _last_before(words, i):
+    """The last set bit before i, or -1."""
+    while i > 0:
+        last = i - 1
+        rest = words[last >> 6] << U64(63 - (last & 63))
+        if rest != _ZERO:
+            return last - leading_zeros(rest)
+        i = last & ~63
+    return np.int64(-1)
+
+
+@lean_kernel
+def _count(words, first, end):
+    """Number of set bits from `first` to end - 1."""
+    many = np.int64(0)
+    while first < end:
+        until = min(end, (first | 63) + 1)
+        many += ones(words[first >> 6] >> U64(first & 63) & below(until - first))
+        first = until
     return many
 
 
 @lean_kernel
-def _gaps(data, size, keep, digits):
+def _digits_of(data, size, digits, out):
+    """Mark the tokens with digits in out -> their number. digits: the two bits that are 0 in their bytes."""
+    many = np.int64(0)
+    for word in range((size + 63) >> 6):
+        out[word] = without(data, word << 6, digits) & below(size - (word << 6))
+        many += ones(out[word])
+    return many
+
+
+@lean_kernel
+def _gaps(size, keep, with_digits):
     """Measure the gaps, which are runs of bytes that are not kept.
 
     -> int64: gaps; tokens with digits in them; words in them beyond _WORDS_BY_DIGITS per token with digits; all words
     in them; whether a gap is at the end of the tape.
-    digits: mask of the two bits that are 0 in the bytes of tokens with digits.
+    with_digits: the tokens with digits.
     """
-    gaps = with_digits = loose = every = np.int64(0)
-    i = 0
-    while i < size:
-        if keep[i]:
-            i += 1
-            continue
-        gaps += 1
-        words = here = np.int64(0)
-        while i < size and not keep[i]:
-            if data[i] & digits:
-                words += 1
-            else:
-                here += 1
-            i += 1
-        with_digits += here
-        every += words
-        loose += max(np.int64(0), words - _WORDS_BY_DIGITS * here)
-    return gaps, with_digits, loose, every, size > 0 and not keep[size - 1]
-
-
-@lean_kernel
-def _with_digits(data, size, digits):
-    """Number of tokens with digits; see `_gaps`."""
-    many = np.int64(0)
-    for i in range(size):
-        many += np.int64(data[i] & digits == U8(0))
-    return many
+    gaps = digits = every = np.int64(0)
+    before = _ONE  # whether the byte before the word is kept
+    for word in range((size + 63) >> 6):
+        gap = ~keep[word] & below(size - (word << 6))
+        gaps += ones(gap & (keep[word] << _ONE | before))
+        before = keep[word] >> U64(63)
+        here = ones(gap & with_digits[word])
+        digits += here
+        every += ones(gap) - here
+    loose = every
+    if digits > 0:
+        i = _next(with_digits, np.int64(0), size, _ZERO)
+        while i < size:
+            if keep[i >> 6] >> U64(i & 63) & _ONE:
+                i = _next(with_digits, i + 1, size, _ZERO)
+                continue
+            first, end = _last_before(keep, i) + 1, _next(keep, i, size, _ZERO)
+            here = _count(with_digits, i, end)
+            loose -= min(end - first - here, _WORDS_BY_DIGITS * here)
+            i = _next(with_digits, end, size, _ZERO)
+    last = size - 1
+    return gaps, digits, loose, every, size > 0 and keep[last >> 6] >> U64(last & 63) & _ONE == _ZERO
 
 
 @lean_kernel
 def _stretch(keep, size):
     """Kept tokens of the best stretch: the highest sum of +1 per kept token and -STRAY per other token."""
     best = worth = kept = here = np.int64(0)
-    for i in range(size):
+    i = np.int64(0)
+    while i < size:
+        end = _next(keep, i, size, ~_ZERO)
         if worth <= 0:
             worth = here = np.int64(0)
-        here += np.int64(keep[i])
-        worth += np.int64(1) if keep[i] else -np.int64(STRAY)
+        here += end - i
+        worth += end - i
         if worth > best:
             best, kept = worth, here
+        i = _next(keep, end, size, _ZERO)
+        worth -= STRAY * (i - end)
     return kept
 
 
@@ -168,8 +242,8 @@ def compare_tapes(buf, a, a_size, a_level, b, b_size, b_level, first, room, out,
     run_at: the tokens of the longest common stretch, and the compared level, go to out[run_at], out[run_at + 1]; -1:
     not wanted.
     """
-    x, places, table, stamps, known = first
-    y, keep_x, keep_y, kept_x, kept_y, rows, state = room
+    x, places, table, stamps, digits_x, known = first
+    y, kept_x, kept_y, keep_x, keep_y, digits_y, rows, state = room
     apart = abs(a_level - b_level)
     out[size_at], out[size_at + 1] = a_size, b_size
     out[score_at] = 0.0
@@ -184,33 +258,34 @@ def compare_tapes(buf, a, a_size, a_level, b, b_size, b_level, first, room, out,
     if known[_WHERE] != a or known[_HOW] != how:
         size = _at_level(buf, a, a_size, a_level < b_level, apart, x)
         known[_WHERE], known[_HOW], known[_SIZE] = a, how, size
-        known[_WITH_DIGITS] = _with_digits(x, size, digits)
+        known[_WITH_DIGITS] = _digits_of(x, size, digits, digits_x)
         if size >= RUN:
-            _enter(x, size, table, places)
+            known[_MASK] = np.int64(_enter(x, size, table, places))
     x_size = known[_SIZE]
     y_size = _at_level(buf, b, b_size, b_level < a_level, apart, y)
     out[size_at], out[size_at + 1] = x_size, y_size
     if x_size < RUN or y_size < RUN:
         return
     known[_PAIR] += 1
-    stamp = U32(known[_PAIR])
+    stamp, mask = U64(known[_PAIR]) & U64(0xFFFFFFFF), U64(known[_MASK])
     level = np.int64(1) << np.int64(max(a_level, b_level))
-    if _meet(table, stamps, stamp, y, y_size, keep_y) == 0:
+    if not _meet(table, mask, stamps, stamp, y, y_size, keep_y):
         if gaps_at >= 0:
-            digits_x, digits_y = known[_WITH_DIGITS], _with_digits(y, y_size, digits)
-            loose = max(x_size - (_WORDS_BY_DIGITS + 1) * digits_x, y_size - (_WORDS_BY_DIGITS + 1) * digits_y)
+            many_x, many_y = known[_WITH_DIGITS], _digits_of(y, y_size, digits, digits_y)
+            loose = max(x_size - (_WORDS_BY_DIGITS + 1) * many_x, y_size - (_WORDS_BY_DIGITS + 1) * many_y)
             out[gaps_at] = 1
-            out[gaps_at + 1] = max(digits_x, digits_y) * level
+            out[gaps_at + 1] = max(many_x, many_y) * level
             out[gaps_at + 2] = max(loose, np.int64(0)) * level
             out[gaps_at + 3] = 1
-            out[gaps_at + 4] = max(x_size - digits_x, y_size - digits_y) * level
+            out[gaps_at + 4] = max(x_size - many_x, y_size - many_y) * level
         return
     _met(stamps, stamp, places, x_size, keep_x)
     if gaps_at >= 0:
-        gaps_x, digits_x, loose_x, words_x, last_x = _gaps(x, x_size, keep_x, digits)
-        gaps_y, digits_y, loose_y, words_y, last_y = _gaps(y, y_size, keep_y, digits)
+        _digits_of(y, y_size, digits, digits_y)
+        gaps_x, many_x, loose_x, words_x, last_x = _gaps(x_size, keep_x, digits_x)
+        gaps_y, many_y, loose_y, words_y, last_y = _gaps(y_size, keep_y, digits_y)
         out[gaps_at] = max(gaps_x, gaps_y)
-        out[gaps_at + 1] = max(digits_x, digits_y) * level
+        out[gaps_at + 1] = max(many_x, many_y) * level
         out[gaps_at + 2] = max(loose_x, loose_y) * level
         out[gaps_at + 3] = last_x or last_y
         out[gaps_at + 4] = max(words_x, words_y) * level

@@ -26,6 +26,7 @@ WORDS8 = ir.VectorType(I64, 8)
 HALVES8 = ir.VectorType(I32, 8)
 PIECES32 = ir.VectorType(I16, 32)
 BYTES16 = ir.VectorType(I8, 16)
+HALVES16 = ir.VectorType(I32, 16)
 
 
 def _count(kind):
@@ -205,6 +206,36 @@ class Array:
         place = self._place(index, value.value.type)
         self._builder.store(value.value, place).align = self._bits // 8
 
+    def gather(self, indices):
+        """The elements at a vector of 32-bit indices, each as large as an index."""
+        call, places, every = self._scattered("gather", indices)
+        found = call(places, I32(indices.value.type.element.width // 8), every, ir.Constant(indices.value.type, None))
+        return Value(self._builder, found)
+
+    def scatter(self, indices, value, chosen):
+        """Write a number to the elements at those of a vector of 32-bit indices where `chosen` holds."""
+        call, places, _ = self._scattered("scatter", indices)
+        call(indices.like(value), places, I32(indices.value.type.element.width // 8), chosen.value)
+
+    def _scattered(self, name, indices):
+        """A function that calls `llvm.masked.gather` or `scatter`, the places of elements, and conditions that hold."""
+        builder, kind = self._builder, indices.value.type
+        if CHECK:
+            for number in range(kind.count):
+                self._place(extend(lane(indices, number), I64), kind.element)
+        wide = ir.VectorType(I64, kind.count)
+        offsets = extend(indices, wide) * (self._bits // 8) + Value(builder, builder.ptrtoint(self._data, I64))
+        places = builder.inttoptr(offsets.value, ir.VectorType(kind.element.as_pointer(), kind.count))
+        which = ir.VectorType(ir.IntType(1), kind.count)
+        returned = kind if name == "gather" else ir.VoidType()
+
+        def call(*given):
+            of = ir.FunctionType(returned, [each.type for each in given])
+            called = f"llvm.masked.{name}.v{kind.count}i{kind.element.width}.v{kind.count}p0"
+            return builder.call(cgutils.get_or_insert_function(builder.module, of, called), given)
+
+        return call, places, ir.Constant(which, [1] * kind.count)
+
     def prefetch(self, index):
         """Bring the cache line of array[index] near. The index may lie outside of the array."""
         place = self._builder.bitcast(self._builder.gep(self._data, [_index(index)]), I8.as_pointer())
@@ -233,6 +264,12 @@ class _PlainArray:
     def store(self, index, value):
         value = np.atleast_1d(value)
         self._view(index, value.nbytes)[:] = value.view(self._array.dtype)
+
+    def gather(self, indices):
+        return self._array[indices]
+
+    def scatter(self, indices, value, chosen):
+        self._array[indices[chosen]] = value
 
     def prefetch(self, index):
         pass

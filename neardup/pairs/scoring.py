@@ -8,6 +8,8 @@ import numpy as np
 
 from neardup.errors import BadInput
 from neardup.kernels import pairs as kernels
+from neardup.kernels.likeness import SLOTS
+from neardup.kernels.tape_windows import AT_ONCE, BEHIND
 from neardup.pairs.pair import Pair
 from neardup.sketch.layout import HEADER, field_at
 from neardup.sketch.sketch_record import Sketch
@@ -111,19 +113,21 @@ def pair_scratch(tape: int) -> tuple[Arrays, Arrays, Arrays, Arrays]:
 
 def tape_room(tape: int) -> tuple[Arrays, Arrays]:
     """Scratch to compare tapes of up to `tape` bytes: (state of the first tape of a pair, other arrays)."""
-    table = 1 << (4 * tape).bit_length()
+    table = max(AT_ONCE, 1 << (SLOTS * tape).bit_length())
     words = tape // 64 + 1
-    known = np.full(5, -1, np.int64)
+    known = np.full(6, -1, np.int64)
     first = (
-        np.empty(tape, np.uint8),
-        np.empty(tape, np.uint32),
+        np.zeros(tape + BEHIND, np.uint8),
+        np.zeros(tape + AT_ONCE, np.uint32),
         np.empty(table, np.uint32),
         np.zeros(table, np.uint32),
+        np.empty(words, np.uint64),
         known,
     )
-    known[-1] = 0
+    known[4] = 0
     return first, (
-        *(np.empty(tape, np.uint8) for _ in range(5)),
+        *(np.zeros(tape + BEHIND, np.uint8) for _ in range(3)),
+        *(np.empty(words, np.uint64) for _ in range(3)),
         np.empty(256 * words, np.uint64),
         np.empty(words, np.uint64),
     )
