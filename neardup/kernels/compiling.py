@@ -10,7 +10,8 @@ This module uses private parts of numba, and may break with any version of it:
   `numba.core.typed_passes` and `untyped_passes`;
 * `numba.core.codegen`: `JITCodeLibrary` with `_linking_libraries`, `_finalized`,
   `_raise_if_finalized`, `_ensure_finalized`;
-* `numba.core.caching`: `FunctionCache`, `CompileResultCacheImpl`, `UserProvidedCacheLocator` and their hooks;
+* `numba.core.caching`: `FunctionCache`, `NullCache`, `UserProvidedCacheLocator` and their hooks; the order of what
+  `CompileResultCacheImpl` stores;
 * `numba.core.typing.Context` with `resolve_function_type`, its arguments and its attributes;
 * `numba.core.runtime.rtsys.initialize`;
 * `numba.core.registry.cpu_target`, `Dispatcher.get_call_template`, `Dispatcher._cache`, the options `_nrt`,
@@ -21,15 +22,17 @@ longer. In both modes `neardup.kernels.operations` builds LLVM code with llvmlit
 """
 
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from functools import cached_property
 from types import BuiltinFunctionType
 from typing import Any
 
 import numba
+from llvmlite.binding import parse_assembly
 from numba.core import typed_passes, types, untyped_passes
-from numba.core.caching import CompileResultCacheImpl, FunctionCache, UserProvidedCacheLocator
+from numba.core.caching import CompileResultCacheImpl, FunctionCache, NullCache, UserProvidedCacheLocator
 from numba.core.codegen import CodeLibrary, JITCodeLibrary
-from numba.core.compiler import CompilerBase, Flags
+from numba.core.compiler import CompilerBase, CompileResult, Flags
 from numba.core.compiler_machinery import PassManager, register_pass
 from numba.core.registry import cpu_target
 from numba.core.runtime import rtsys
@@ -181,29 +184,64 @@ class _Locator(UserProvidedCacheLocator):
 class KeptFiles(CompileResultCacheImpl):
     _locator_classes = (_Locator,)
 
+    def reduce(self, result: CompileResult) -> tuple[Any, ...]:
+        """What is stored of a compiled kernel: its machine code, and the name by which Python calls it.
 
-class Kept(FunctionCache):
-    """The cache of one kernel. A directory that cannot be read counts as empty."""
+        Numba also stores the kernel's bitcode, into which it can compile other functions, and the environments of all
+        functions in it, which code that handles Python objects reads. Kernels need neither, and loading them would take
+        most of the time. So a module stands for the bitcode that has the name alone.
+        """
+        (name, kind, (code, _)), *others, _ = super().reduce(result)
+        entry = f'define void @"{result.fndesc.llvm_cpython_wrapper_name}"() {{ ret void }}'
+        return (name, kind, (code, parse_assembly(entry).as_bitcode())), *others, ()
+
+
+class _Files(FunctionCache):
+    """The files of one kernel in the cache."""
 
     _impl_class = KeptFiles
 
-    def load_overload(self, sig: Any, target_context: Any) -> Any:
+    def load(self, sig: Any, target_context: Any) -> Any:
         # Numba's own method refreshes the target context first: it imports all that a compilation can need, which takes
         # longer than all else that loads a kernel. Machine code needs the symbols of the runtime alone.
         rtsys.initialize(target_context)
+        return self._load_overload(sig, target_context)
+
+    def holds(self) -> bool:
+        here = cpu_target.target_context.codegen().magic_tuple()
+        return any(processor == here for _, processor, _ in self._cache_file._load_index())
+
+
+class Kept(NullCache):
+    """The cache of one kernel. A directory that cannot be read counts as empty.
+
+    Its files are looked for when the kernel is called: a process calls few of the kernels that it imports.
+    """
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self._function = function
+
+    @cached_property
+    def files(self) -> _Files:
+        return _Files(self._function)
+
+    @property
+    def cache_path(self) -> str:
+        return str(self.files.cache_path)
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
         try:
-            return self._load_overload(sig, target_context)
+            return self.files.load(sig, target_context)
         except OSError:
             return None
 
     def save_overload(self, sig: Any, data: Any) -> None:
         if KEPT:
-            super().save_overload(sig, data)
+            self.files.save_overload(sig, data)
 
     def holds(self) -> bool:
         """Whether the cache has this kernel for this processor, for any argument types."""
-        here = cpu_target.target_context.codegen().magic_tuple()
         try:
-            return any(processor == here for _, processor, _ in self._cache_file._load_index())
+            return self.files.holds()
         except OSError:
             return False

@@ -130,6 +130,13 @@ def test_kernel_cache_is_used_where_it_cannot_be_written(kept: tuple[Path, list[
     assert files(tmp_path / "cache") == files(kept[0] / "cache")
 
 
+@pytest.mark.slow
+def test_cached_kernel_loads_without_the_modules_that_compiled_it(kept: tuple[Path, list[object]]) -> None:
+    """Its code calls a function of numba's, which the compiler took from a module that nothing needs any more."""
+    loads = f"{_USED}; import sys; print('numba.np.arraymath' in sys.modules)"
+    assert run(kept[0], _KEPT, loads).splitlines() == ["kept True", "False"]
+
+
 # Each of these three compiles in two to four processes: `make test` has what is kept here, above.
 @pytest.mark.slow
 @pytest.mark.whole
