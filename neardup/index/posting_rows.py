@@ -6,7 +6,7 @@ A posting list has its oldest posting first. Lengths are `neardup.sketch.header.
     | 1 | page id (6) | tape length (1) | content tape length (1) | site tag (1) | ...
     +---+-------------+-----------------+-------------------------+--------------+-----
 
-A list that grows too long turns hot for ever: format 2. A hot list keeps one posting a site, of a few sites (`admit`).
+A list that grows too long turns hot for ever: format 2. A hot list keeps one posting a site, of a few sites.
 Pages of other sites still have them as candidates. So one site that makes a key hot hides no page of another site,
 older or newer.
 """
@@ -14,7 +14,7 @@ older or newer.
 import struct
 from collections.abc import Sequence
 
-from neardup.errors import CorruptRecord, InvariantBroken
+from neardup.errors import CorruptRecord
 from neardup.sketch.header import Header
 
 _LIST, HOT = b"\x01", b"\x02"
@@ -51,41 +51,6 @@ def postings(row: bytes | None) -> Sequence[int]:
 
 def is_hot(row: bytes | None) -> bool:
     return row is not None and row[:1] == HOT
-
-
-def with_posting(row: bytes | None, entry: bytes, postings_max: int, kept: int) -> bytes:
-    """The row after one more posting; hot, for ever, if there would be more than `postings_max`.
-
-    kept: number of sites of which a hot row keeps a posting.
-    """
-    entries = [*_entries(row), entry]
-    if not is_hot(row) and len(entries) <= postings_max:
-        return (row or _LIST) + entry
-    hot: list[bytes] = []
-    for one in entries:
-        admit(hot, one, kept)
-    return HOT + b"".join(hot)
-
-
-def admit(hot: list[bytes], entry: bytes, kept: int) -> None:
-    """Adds a posting to a hot list that has fewer than `kept`, and none of its site."""
-    if len(hot) < kept and all(one[-1] != entry[-1] for one in hot):
-        hot.append(entry)
-
-
-def without_posting(row: bytes | None, entry: bytes) -> bytes | None:
-    """The row without a posting; None if it was the last. A hot row stays, and may lack the posting.
-
-    Raises InvariantBroken if the posting is not there.
-    """
-    entries = list(_entries(row))
-    if entry in entries:
-        entries.remove(entry)
-        assert row is not None
-        return row[:1] + b"".join(entries) if entries or is_hot(row) else None
-    if is_hot(row):
-        return row
-    raise InvariantBroken(f"posting {entry.hex()} is not where it was put")
 
 
 def _entries(row: bytes | None) -> Sequence[bytes]:

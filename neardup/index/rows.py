@@ -45,10 +45,6 @@ def member_key(cluster: int, member: int) -> bytes:
     return _PAIR.pack(cluster, member)
 
 
-def member_of_key(key: bytes) -> int:
-    return int(_PAIR.unpack(key)[1])
-
-
 #: Notes of a URL, at most: one for the page itself, one for an error page, and two for other pages of an outage.
 NOTES_MAX = 4
 

@@ -112,13 +112,11 @@ def scrubbed(record: bytes) -> bytes:
     return bytes(out)
 
 
-def check_of(shared: bytes) -> int:
-    """Returns a 64-bit checksum, which shows whether two records of one digest really share this part."""
-    return xxhash.xxh3_64_intdigest(shared)
-
-
 def checks_of(headers: np.ndarray, records: Sequence[bytes], middles: Sequence[tuple[int, int, int]]) -> list[int]:
-    """Returns `check_of` the shared parts of records. headers: HEADER[records]; middles: results of `_middle`."""
+    """Returns 64-bit checksums of the shared parts of records: they show whether records of one digest really share it.
+
+    headers: HEADER[records]. middles: results of `_middle`.
+    """
     raw = headers.view(np.uint8).reshape(-1, _HEADER_BYTES)
     fixed = np.concatenate([raw[:, shared] for shared in (_COUNTS, _SKETCHES, _TAPE, _BLOOM)], axis=1)
     starts: list[bytes] = fixed.view(f"V{_FIXED}")[:, 0].tolist()
@@ -127,15 +125,6 @@ def checks_of(headers: np.ndarray, records: Sequence[bytes], middles: Sequence[t
         checksum(start + record[_HEADER_BYTES:tape] + record[bloom:end])
         for start, record, (tape, bloom, end) in zip(starts, records, middles, strict=True)
     ]
-
-
-def whole_row(record: bytes) -> bytes:
-    return _WHOLE + record
-
-
-def own_row(record: bytes, rest: int, middle: tuple[int, int, int] | None = None) -> bytes:
-    """rest: page id of the row with the shared part. middle: the result of `_middle`, if known."""
-    return _OWN + id_key(rest) + own_part(record, middle)
 
 
 def rest_of_row(row: bytes) -> int | None:

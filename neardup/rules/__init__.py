@@ -4,7 +4,7 @@ from neardup.decider import Decider
 from neardup.pairs.pair import Pair
 from neardup.rules import learned
 from neardup.rules.base import Refusal, Rule, Ruling
-from neardup.rules.rulings import REFUSALS, RULES, OnlineRule, rule_of, rule_on
+from neardup.rules.rulings import REFUSALS, RULES, OnlineRule, rule_of
 
 
 def rules_for(decider: Decider) -> dict[str, OnlineRule]:
@@ -26,7 +26,6 @@ __all__ = [
     "Rule",
     "Ruling",
     "rule_of",
-    "rule_on",
     "rules_for",
     "why_refused",
 ]

@@ -4,7 +4,7 @@
     from neardup.rules.sites import find_site
 
 A kernel calls `decide` for each pair, and `find_site` once for each page; `tables_of` gives it the decider as arrays.
-`OnlineRule` and `rule_on` are the same for Python.
+`OnlineRule` is the same for Python.
 """
 
 from collections.abc import Sequence
@@ -34,7 +34,6 @@ from neardup.rules.records import (
 )
 from neardup.rules.siblings import NO_SIBLINGS, Siblings
 from neardup.signals.of_sketches import online_model
-from neardup.sketch.header import Header
 
 _RULES: tuple[Rule, ...] = (
     papers.SHINGLING,
@@ -200,10 +199,3 @@ def _tables(decider: Decider, rule: Rule) -> tuple[RuleTables, dict[str, int]]:
 @lru_cache(maxsize=4096)
 def _siblings(siblings: Siblings) -> np.ndarray:
     return siblings_array(siblings)
-
-
-def rule_on(decider: Decider, header: Header, other: Header, pair: Pair, siblings: Siblings = NO_SIBLINGS) -> Ruling:
-    """The ruling of the decider's rule on a pair of pages, with the numbers of their sites."""
-    numbers = numbers_of_pairs([pair])
-    names = (header.site_name, [other.site_name]) if decider.sites else None
-    return ruling_of(rule_of(decider).rulings(numbers, decider, siblings, names)[0])

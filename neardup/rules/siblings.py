@@ -8,20 +8,9 @@ prefix, however the log is cut into batches. They stop at COUNT_MAX pages; large
 `neardup.index.naming_rows` keeps them.
 """
 
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 COUNT_MAX = 255
-
-
-class HasTraits(Protocol):
-    """The traits of a page that are counted: see `neardup.sketch.layout.HEADER`."""
-
-    @property
-    def tail(self) -> int: ...
-    @property
-    def titling(self) -> int: ...
-    @property
-    def place(self) -> int: ...
 
 
 class Siblings(NamedTuple):
@@ -42,23 +31,6 @@ class Siblings(NamedTuple):
     tail: int = 0
     titling: int = 0
     place: int = 0
-
-    @property
-    def full(self) -> bool:
-        """Whether the counts have reached COUNT_MAX."""
-        return self.others + self.alike >= COUNT_MAX
-
-    def with_one(self, page: HasTraits) -> "Siblings":
-        """The counts after one more page."""
-        if not self.alike:
-            return Siblings(0, 1, 0, 0, page.tail, page.titling, page.place)
-        others, alike, retitled, moved, tail, titling, place = self
-        if others + alike >= COUNT_MAX:
-            return self
-        same = page.tail == tail
-        retitled += page.titling != titling
-        moved += page.place != place
-        return Siblings(others + (not same), alike + same, retitled, moved, tail, titling, place)
 
 
 NO_SIBLINGS = Siblings()

@@ -23,7 +23,6 @@ from neardup.sketch.layout import (
     RecordKind,
     RecordSection,
     field_at,
-    score_of,
     section_starts,
 )
 from neardup.verdict import Coordinates
@@ -39,7 +38,6 @@ _WANTED = (
 )
 _CODES = {"u1": "B", "u2": "H", "u4": "I", "u8": "Q", "i8": "q"}
 _NO_DIGEST = bytes(16)
-_SCORE_AT = field_at("score")
 _SIMHASH_AT, _SIMHASH_BYTES = field_at("simhash"), HEADER["simhash"].itemsize
 # Enumerations cost a microsecond each time they are asked; a batch has thousands of records.
 _KINDS = tuple(RecordKind)
@@ -146,11 +144,6 @@ class Header(RecordTexts):
         return self.record[_SIMHASH_AT : _SIMHASH_AT + _SIMHASH_BYTES]
 
     @property
-    def score(self) -> float | None:
-        """The crawler's score, 0 to 1; None without a score."""
-        return score_of(self.record[_SCORE_AT])
-
-    @property
     def named(self) -> bool:
         """Whether the record has a valid URL. An unnamed record is rejected, and the index keeps no row for it."""
         return self.kind is not RecordKind.REJECTED or self._lengths[RecordSection.URL] > 0
@@ -188,11 +181,6 @@ class Header(RecordTexts):
         if self._starts is None:
             self._starts = section_starts(self._lengths)
         return self._starts
-
-    @property
-    def clamped(self) -> int:
-        """The effective fetch time: log time if the fetch time is later than that."""
-        return int(min(self.fetched_at, self.log_time))
 
     @property
     def coordinates(self) -> Coordinates:

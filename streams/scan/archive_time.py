@@ -12,7 +12,7 @@ log in their order, each with its date (of a page without one: the date of its f
 
 Log time never falls. It is a function of the dates in the log alone, whatever the messages and batches that hold them:
 records keep the dates (`fetched_at`) and log time (`log_time`), and a scan that is resumed reads both from the end of
-the log. Of a date in the future of log time counts log time: `neardup.sketch.header.Header.clamped`.
+the log. Of a date in the future of log time counts log time.
 
 Limits: archives that lie more than a step apart move log time only once MAJORITY pages are in the log behind the gap.
 Log time follows wrong dates if most of DATES pages in a row have them: a whole archive with a wrong clock.

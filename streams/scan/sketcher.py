@@ -8,17 +8,14 @@ each page is in the log once. Messages are divided by their records alone, so pa
 crash.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import chain, islice
 
 from neardup.limits import MESSAGE_PAGES_MAX
 from neardup.scheme import Scheme
 from streams.formats.message import as_first
-from streams.ports import SourcedPage
-from streams.scan import reading
 from streams.scan.archive_time import ArchiveTime
-from streams.scan.blocks import MessagePacker, Notes, sketched
+from streams.scan.blocks import MessagePacker
 from streams.state.segments import SegmentLog
 
 #: Bytes of bodies that end the pages by which a log begins, before DATES of them: the first log time must not depend on
@@ -42,23 +39,6 @@ class Sketcher:
         return MessagePacker(
             *(self.scheme, self.time, ids, offsets), pages_max=MESSAGE_PAGES_MAX, head_bytes_max=head_bytes_max
         )
-
-    def run(self, pages: Iterable[SourcedPage]) -> Iterator[tuple[int, bytes]]:
-        """Sketches `pages` of one source, and yields (offset, message) once the message is durable.
-
-        Offsets of the pages must ascend without a gap. Raises what `pages` and the log raise.
-        """
-        left = iter(pages)
-        first = next(left, None)
-        if first is None:
-            return
-        packer = self.packer([first.coordinates.source], [first.coordinates.offset])
-        left = chain([first], left)
-        while batch := list(islice(left, reading.BATCH_PAGES_MAX)):  # (1)
-            for _, message in packer.add(sketched(batch, [0] * len(batch), self.scheme, Notes())):  # (2)
-                yield self.append(message)
-        for _, message in packer.flush():
-            yield self.append(message)
 
     def append(self, message: bytes) -> tuple[int, bytes]:
         """Appends a message, and returns it with its offset once it is durable. The log's first one names the program.

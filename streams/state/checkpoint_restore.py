@@ -15,7 +15,7 @@ from streams.errors import NEW_GENERATION, SET_THE_SCHEME
 from streams.pipeline.matcher import folded_to
 from streams.ports import SketchLog
 from streams.process import logs
-from streams.process.disk import state_errors, sync
+from streams.process.disk import sync
 from streams.process.health import RoleHealth
 from streams.state.checkpoint_make import identity
 from streams.state.checkpoint_manifest import Checkpoint, Manifest
@@ -24,9 +24,6 @@ from streams.state.directory import RESTORING, Directory
 from streams.state.matcher_directory import log_names
 
 _log = logs.get("match")
-
-#: Finds the first offset of the log from which an index can be continued, and the topic that begins there.
-Begin = Callable[[], tuple[int, str]]
 
 #: An index that a checkpoint takes the place of, until that is done.
 _OUTLIVED = "outlived"
@@ -123,15 +120,6 @@ def restore(
         shutil.rmtree(outlived, ignore_errors=True)
     except OSError as error:
         raise StateError(f"cannot restore into {state}: {error.strerror or error}") from error
-
-
-def remove_index(state: Path) -> None:
-    """Removes an index, which the log can build again. A crash leaves it whole, or none. Raises StateError."""
-    outlived = state / _OUTLIVED
-    with state_errors("remove", state / "index"):
-        shutil.rmtree(outlived, ignore_errors=True)
-        (state / "index").rename(outlived)
-        shutil.rmtree(outlived)
 
 
 def _remove(path: Path) -> None:

@@ -10,7 +10,9 @@ from neardup.errors import BadInput
 from neardup.fold import fold
 from neardup.index.memory import MemoryStore
 from neardup.matching.outcome import CandidateChoice, ComparedPage, Scored
-from neardup.rules import Pair, rule_on
+from neardup.pairs.scoring import numbers_of_pairs
+from neardup.rules import Pair, rule_of
+from neardup.rules.base import ruling_of
 from neardup.rules.siblings import NO_SIBLINGS
 from neardup.shadow import MARGIN, MESSAGE_PAIRS_MAX, PAGE_PAIRS_MAX, Auditor, disagreement, shadow_of
 from neardup.sketch.header import Header
@@ -111,13 +113,17 @@ def pair_of(score, **more):
 NEAR, SAME = Kind.NEAR_DUPLICATE, Kind.SAME_CONTENT
 
 
+def ruling_on(decider, pair):
+    return ruling_of(rule_of(decider).rulings(numbers_of_pairs([pair]), decider, NO_SIBLINGS)[0])
+
+
 def weighed(page_id, *candidates, live=SMALL):
     """A page with candidates (page id, numbers), as the live rule ruled."""
     header = Header(record(f"http://p{page_id}.org/", "one two"))
     headers = [Header(record(f"http://p{other}.org/", "one two")) for other, _ in candidates]
     scored, best = [], None
-    for (other, pair), at in zip(candidates, headers, strict=True):
-        one = Scored(other, pair, rule_on(live, header, at, pair))
+    for other, pair in candidates:
+        one = Scored(other, pair, ruling_on(live, pair))
         scored.append(one)
         if one.ruling.kind and (best is None or (one.ruling.rank, -other) > (best.ruling.rank, -best.page_id)):
             best = one

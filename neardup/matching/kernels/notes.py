@@ -31,7 +31,6 @@ from neardup.rules.records import NEAR_DUPLICATE
 
 # Offsets in a note.
 _CLUSTER, _SINCE, _LEFT, _SHOWN, _DIGEST, _NAMING, _SIMHASH = 0, 8, 16, 24, 32, 48, 56
-_GREATEST = U64(0xFFFFFFFFFFFFFFFF)
 
 
 @lean_kernel

@@ -33,6 +33,7 @@ from tests.measure.bench.matching import Matching
 from tests.measure.bench.store_rows import enough_room
 from tests.measure.bench.table import Row, in_turn, seconds
 from tests.streams.archives import http, record
+from tests.streams.sketched_pages import append_pages
 
 
 def checkpoints(scheme: Scheme, pages: int, scratch: Path | None = None) -> Iterator[Row]:
@@ -133,7 +134,7 @@ def archives(scheme: Scheme) -> Iterator[Row]:
         def scan() -> float:
             opened = sources()
             pages = (page for source in opened for page in source.read(0, None))
-            return seconds(lambda: list(Sketcher(scheme, _Nowhere(), ArchiveTime()).run(pages)))
+            return seconds(lambda: list(append_pages(Sketcher(scheme, _Nowhere(), ArchiveTime()), pages)))
 
         started: list[float] = []
 

@@ -20,6 +20,7 @@ from neardup.sketch.sketch_record import Sketch
 from neardup.verdict import Kind
 from tests.neardup.invariants import Checked
 from tests.neardup.story import in_any_slices
+from tests.oracle.fold.naming import with_one
 from tests.oracle.sketches import without_sessions
 
 SCHEME = Scheme(seed=11)
@@ -226,16 +227,16 @@ def test_rows_count_pages_by_fields_of_the_first() -> None:
         return Header(sketch(f"<title>{title}</title><p>{TEXT}", f"http://a.example/{path}").record)
 
     first = header("March 2024", "a?x=1")
-    row = NO_SIBLINGS.with_one(first)
+    row = with_one(NO_SIBLINGS, first)
     assert row == Siblings(0, 1, 0, 0, first.tail, first.titling, first.place)
-    row = row.with_one(header("March 2024", "a?x=1")).with_one(header("March 2025", "a?x=2"))
+    row = with_one(with_one(row, header("March 2024", "a?x=1")), header("March 2025", "a?x=2"))
     assert row[:4] == (1, 2, 1, 0)
     for i in range(4):
-        row = row.with_one(header(f"March {i}", f"b{'c' * i}"))
+        row = with_one(row, header(f"March {i}", f"b{'c' * i}"))
     assert row[:4] == (5, 2, 5, 4)
     assert naming_rows.decode(naming_rows.encode(row)) == row
     for _ in range(300):
-        row = row.with_one(first)
+        row = with_one(row, first)
     assert (row.others + row.alike, row.others) == (COUNT_MAX, 5)
     assert naming_rows.decode(naming_rows.encode(row)) == row
 

@@ -141,4 +141,4 @@ def test_records_of_a_batch_have_the_keys_of_each_alone():
             assert pages.owners[i] == owner(header.site, header.url.encode())
         assert pages.url_hashes[i] == header.url_hash
         assert pages.named[i] == header.named
-        assert pages.newest[i] == header.clamped
+        assert pages.newest[i] == min(header.fetched_at, header.log_time)

@@ -1,5 +1,7 @@
 """Live pages by digest, and the sketch rows that share their parts."""
 
+import xxhash
+
 from neardup.errors import InvariantBroken
 from neardup.index import sketch_rows
 from neardup.index.rows import (
@@ -14,6 +16,20 @@ from neardup.index.rows import (
 from neardup.sketch.header import Header
 from tests.oracle import rulings
 from tests.oracle.fold.overlay import Overlay
+
+
+def check_of(shared: bytes) -> int:
+    """Returns a 64-bit checksum, which shows whether two records of one digest really share this part."""
+    return xxhash.xxh3_64_intdigest(shared)
+
+
+def whole_row(record: bytes) -> bytes:
+    return b"\x01" + record
+
+
+def own_row(record: bytes, rest: int, middle: tuple[int, int, int] | None = None) -> bytes:
+    """rest: page id of the row with the shared part. middle: as for `own_part`, if known."""
+    return b"\x02" + id_key(rest) + sketch_rows.own_part(record, middle)
 
 
 def holder(overlay: Overlay, key: bytes) -> int | None:
@@ -46,11 +62,11 @@ def arrive(overlay: Overlay, i: int) -> None:
     page_id = pages.page_ids[i]
     own_key, key = id_key(page_id), digest_key(pages[page_id])
     record, middle = pages.records[i], pages.middles[i]
-    stored = sketch_rows.whole_row(record)
+    stored = whole_row(record)
     if not key:
         overlay.sketches.put(own_key, stored)
         return
-    row, check = overlay.digests.get(key), sketch_rows.check_of(sketch_rows.shared_part(record, middle))
+    row, check = overlay.digests.get(key), check_of(sketch_rows.shared_part(record, middle))
     if row is None:
         overlay.sketches.put(own_key, stored)
         overlay.digests.put(key, DigestRow(1, page_id, 1, check, (page_id,)))
@@ -59,7 +75,7 @@ def arrive(overlay: Overlay, i: int) -> None:
     if rest == NO_PAGE:
         rest, refs, shared = page_id, 1, check
     elif shared == check:
-        stored = sketch_rows.own_row(record, rest, middle)
+        stored = own_row(record, rest, middle)
         refs += 1
     overlay.sketches.put(own_key, stored)
     if live == len(listed) < DIGEST_PAGES_MAX:
@@ -122,7 +138,7 @@ def forget(overlay: Overlay, page_id: int) -> None:
         overlay.sketches.put(id_key(digest.rest), None)
         digest = digest._replace(rest=NO_PAGE, check=0)
     elif rest is None:
-        overlay.sketches.put(row_key, sketch_rows.whole_row(sketch_rows.scrubbed(header.record)))
+        overlay.sketches.put(row_key, whole_row(sketch_rows.scrubbed(header.record)))
     _put(overlay, key, digest)
 
 

@@ -11,6 +11,7 @@ from neardup.index.layered import Layered
 from neardup.matching.batch_records import Pages
 from neardup.rules.posted_keys import counts_siblings, similarity_keys
 from neardup.sketch.header import Header
+from tests.oracle.fold import posting_lists
 
 Row = TypeVar("Row")
 
@@ -86,7 +87,7 @@ class Overlay:
         for key in self.keys(page_id):
             row = self.postings.get(key)
             entry = posting_rows.posting(page_id, header, key)
-            after = posting_rows.with_posting(row, entry, decider.postings_max, decider.hot_postings_kept)
+            after = posting_lists.with_posting(row, entry, decider.postings_max, decider.hot_postings_kept)
             if posting_rows.is_hot(after) and not posting_rows.is_hot(row):
                 self.turned.append(key)
             self.postings.put(key, after)
@@ -96,7 +97,7 @@ class Overlay:
         header = self.header(page_id)
         for key in self.keys(page_id):
             entry = posting_rows.posting(page_id, header, key)
-            self.postings.put(key, posting_rows.without_posting(self.postings.get(key), entry))
+            self.postings.put(key, posting_lists.without_posting(self.postings.get(key), entry))
 
     def writes(self) -> dict[Family, dict[bytes, bytes | None]]:
         """The rows that differ from those of the store."""

@@ -1,7 +1,7 @@
 """A URL leaves its cluster. If it was the representative, the earliest member is promoted."""
 
 from neardup.errors import InvariantBroken
-from neardup.index.rows import ClusterRow, UrlRow, id_key, member_key, member_of_key
+from neardup.index.rows import ClusterRow, UrlRow, id_key, member_key
 from neardup.verdict import Kind
 from tests.oracle.fold import digests, membership
 from tests.oracle.fold.overlay import Overlay
@@ -43,7 +43,7 @@ def _promote(overlay: Overlay, cluster_id: int, cluster: ClusterRow) -> None:
         raise InvariantBroken(f"cluster {cluster_id} counts {cluster.size} pages, but has no members")
     member = overlay.members.need(first[0])
     url = overlay.urls.need(member.url_hash)
-    if url.cluster != cluster_id or url.member != member_of_key(first[0]):
+    if url.cluster != cluster_id or url.member != int.from_bytes(first[0][8:], "big"):
         raise InvariantBroken(f"member {url.member} of cluster {cluster_id} is held as one of cluster {url.cluster}")
     overlay.members.put(first[0], None)
     overlay.urls.put(member.url_hash, url._replace(member=0, standing=Kind.UNIQUE))

@@ -11,6 +11,7 @@ from neardup.rules.siblings import NO_SIBLINGS
 from neardup.sketch.header import Header
 from neardup.verdict import Kind, Verdict
 from tests.oracle.fold import promotion
+from tests.oracle.fold.naming import with_one
 from tests.oracle.fold.overlay import Overlay
 from tests.oracle.fold.verdict_builder import promoted
 
@@ -65,5 +66,5 @@ def _forget_name(overlay: Overlay, row: UrlRow) -> None:
     if not overlay.counts_siblings or not overlay.keys(row.page_id):
         return
     key = naming_rows.key_of(header)
-    if overlay.namings.get(key) == NO_SIBLINGS.with_one(header):
+    if overlay.namings.get(key) == with_one(NO_SIBLINGS, header):
         overlay.namings.put(key, None)

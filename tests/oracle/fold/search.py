@@ -17,6 +17,7 @@ from neardup.rules.posted_keys import key_weights, length_gap
 from neardup.rules.siblings import NO_SIBLINGS, Siblings
 from neardup.sketch.header import Header
 from neardup.verdict import Kind
+from tests.oracle.fold.naming import is_full, with_one
 from tests.oracle.fold.overlay import Overlay
 
 
@@ -135,6 +136,6 @@ def count_sibling(overlay: Overlay, i: int) -> None:
     key = naming_rows.key_of(header)
     row = overlay.namings.get(key)
     if row is None:
-        overlay.namings.put(key, NO_SIBLINGS.with_one(header))
-    elif not row.full:
-        overlay.namings.put(key, row.with_one(header))
+        overlay.namings.put(key, with_one(NO_SIBLINGS, header))
+    elif not is_full(row):
+        overlay.namings.put(key, with_one(row, header))

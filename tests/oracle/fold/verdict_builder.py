@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 from neardup.decider import Decider
 from neardup.index.rows import ClusterRow, UrlRow, id_key
 from neardup.sketch.header import Header
-from neardup.sketch.layout import RecordKind
+from neardup.sketch.layout import RecordKind, field_at, score_of
 from neardup.verdict import Kind, Representative, Verdict
 from tests.oracle.fold import evidence
 from tests.oracle.fold.evidence import Evidence
@@ -168,7 +168,7 @@ def _verdict(
         truncated=header.truncated,
         candidates_cut=cut,
         rel_canonical=named if named and named != url else None,
-        score=None if n else header.score,
+        score=None if n else score_of(header.record[field_at("score")]),
     )
 
 

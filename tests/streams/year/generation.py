@@ -17,6 +17,7 @@ from streams.scan.archive_time import ArchiveTime
 from streams.scan.sketcher import Sketcher
 from streams.state.scan_directory import ScanDirectory
 from tests.streams.contradictions import Inspection, inspect
+from tests.streams.sketched_pages import append_pages
 from tests.streams.year.crawl import Fetch
 from tests.streams.year.model import Model
 
@@ -63,7 +64,7 @@ class Generation:
         state, at = self._state, 0
         time = BrokerTime(state.matcher.log_time)
         sketcher = Sketcher(self.scheme, state.log, time, first=not state.log.end())
-        for offset, data in sketcher.run(_sourced(fetches)):
+        for offset, data in append_pages(sketcher, _sourced(fetches)):
             count = len(decode_message(data, offset).records)
             (prepared,) = state.follow([Batch([(offset, data)])])
             assert prepared is not None
