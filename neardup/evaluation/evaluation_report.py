@@ -34,7 +34,7 @@ from neardup.evaluation.rule_tables import rules_section
 from neardup.evaluation.run_tables import RunStudy, run_section, run_sections
 from neardup.evaluation.sections import Cell, ResultTable, Section, by_name, shown
 from neardup.evaluation.study import CrawlStudy, LabelledStudy
-from neardup.report import environment, styled
+from neardup.report.page_templates import environment, styled
 from neardup.report.plots import standalone
 from neardup.verdict import Kind
 from neardup.wording import counted

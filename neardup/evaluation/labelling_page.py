@@ -9,8 +9,8 @@ from neardup.evaluation.corpus_texts import Texts
 from neardup.evaluation.labelling_criteria import JUDGEMENTS, KEYS, MEANINGS, NAMES, QUERY_JUDGEMENTS
 from neardup.evaluation.labelling_rounds import Labelling
 from neardup.evaluation.labels import REASONS
-from neardup.report import environment
 from neardup.report.differ import TEXT_CHARS_MAX, Difference, Text, compare_texts, marks, text_words
+from neardup.report.page_templates import environment
 from neardup.report.passages import PASSAGES_MAX, Passages, clipped, passages
 from neardup.report.reasons import Reason, draft_of
 from neardup.sketch.header import Header

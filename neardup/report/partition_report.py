@@ -5,7 +5,8 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from neardup.page import Page
-from neardup.report import environment, evidence_sentences, plots, styled
+from neardup.report import evidence_sentences, plots
+from neardup.report.page_templates import environment, styled
 from neardup.report.samples import Card, CardSide, instant, page_text
 from neardup.report.verdict_counts import SmallestSample, by_hash
 from neardup.urls import name_of

@@ -26,9 +26,8 @@ from neardup.rules.base import (
     similarities,
 )
 from neardup.rules.records import BY, NEAR_DUPLICATE, NODE, DeciderRow, PairRow, RulingRow
-from neardup.signals.model import HALF, Leaf, Model, Tree
+from neardup.signals.model import HALF, STEPS, Leaf, Model, Tree
 from neardup.signals.of_sketches import OF_SKETCHES, online_model, sketch_signals
-from neardup.signals.table import STEPS
 
 _SIGNALS, _THIN = BY.index("signals"), BY.index("thin")
 _POSITIONS = {name: position for position, name in enumerate(OF_SKETCHES)}

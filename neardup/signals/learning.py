@@ -17,8 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from neardup.errors import BadInput
-from neardup.signals.model import Branch, Columns, Condition, Leaf, Rule, Tree, along, any_rule
-from neardup.signals.table import STEPS
+from neardup.signals.model import STEPS, Branch, Columns, Condition, Leaf, Rule, Tree, along, any_rule
 
 SEEDS, FOLDS = 9, 10
 LEAF_PAIRS = 5

@@ -12,6 +12,7 @@ by rules if the pair fulfils all conditions of at least one rule. measured and v
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from math import floor
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -30,6 +31,13 @@ MODEL_BYTES_MAX = 16_000_000
 
 #: A pair with at least this score is a duplicate.
 HALF = 0.5
+#: Signals are rounded to steps of 1 / STEPS, so a threshold between two values decides alike in every learner.
+STEPS = 10_000
+
+
+def in_steps(value: float) -> float:
+    """Rounds to the nearest step, by sums that numpy computes alike."""
+    return floor(value * STEPS + 0.5) / STEPS
 
 
 class Condition(NamedTuple):

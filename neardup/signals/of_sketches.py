@@ -14,8 +14,7 @@ import orjson
 from neardup.errors import BadInput
 from neardup.pairs.pair import Pair
 from neardup.signals.idf import Idf
-from neardup.signals.model import Leaf, Model, model_of
-from neardup.signals.table import in_steps
+from neardup.signals.model import Leaf, Model, in_steps, model_of
 
 #: Limit in characters, since the decider is written into every state directory and into the log.
 TEXT_MAX = 64_000

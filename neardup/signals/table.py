@@ -2,15 +2,12 @@
 
 import zlib
 from collections.abc import Callable, Iterable, Mapping
-from math import floor
 from typing import NamedTuple
 
 from neardup.signals.idf import Idf, tfidf_distance
+from neardup.signals.model import in_steps
 from neardup.signals.result_pages import Body, Result
 from neardup.sketch.one_page_simhash import agreeing_bits
-
-#: Signals are rounded to steps of 1 / STEPS, so a threshold between two values decides alike in every learner.
-STEPS = 10_000
 
 
 def same_domain(a: Result, b: Result) -> float:
@@ -130,13 +127,8 @@ MEASURED: Mapping[str, tuple[str, ...]] = {
 
 
 def signals_of(a: Result, b: Result, idf: Idf, names: Iterable[str] = tuple(SIGNALS)) -> dict[str, float]:
-    """Computes the named signals of a pair, in steps of 1 / STEPS. Raises KeyError for an unknown name."""
+    """Computes the named signals of a pair, in steps (`model.STEPS`). Raises KeyError for an unknown name."""
     return {name: in_steps(SIGNALS[name].of(a, b, idf)) for name in names}
-
-
-def in_steps(value: float) -> float:
-    """Rounds to the nearest step, by sums that numpy computes alike."""
-    return floor(value * STEPS + 0.5) / STEPS
 
 
 # ---- the modified normalised compression distance by gzip (Huffman 2007, after Cilibrasi and Vitanyi 2005) -----------

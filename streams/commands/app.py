@@ -10,7 +10,6 @@ import shlex
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from importlib import import_module
-from importlib.metadata import version as installed
 from itertools import count
 from typing import Any
 
@@ -80,6 +79,12 @@ def _shown_default(value: Any) -> str | None:
     return None if value in (None, (), "", False, True) else str(value)
 
 
+def _version() -> str:
+    from importlib.metadata import version  # slow to import
+
+    return f"neardup {version('neardup')}"
+
+
 app = App(
     name="neardup",
     help="Find which pages of a crawl repeat earlier ones, with evidence for each verdict.",
@@ -87,7 +92,7 @@ app = App(
     help_format="plaintext",
     help_flags=["--help", "-h"],
     version_flags=["--version"],
-    version=lambda: f"neardup {installed('neardup')}",
+    version=_version,
     default_parameter=Parameter(negative="", allow_repeating=True, show_default=_shown_default, show_env_var=True),
     usage="Usage: neardup COMMAND [ARGS]...",
 )
@@ -191,7 +196,7 @@ def options_of(one: App) -> Iterator[tuple[tuple[str, ...], str]]:
 
 
 #: Matching makes many small objects without cycles; collecting as often as Python does costs a fifth of its time.
-GC_THRESHOLDS = 100_000, 50, 100
+GC_THRESHOLDS = 200_000, 50, 100
 
 
 def main() -> None:

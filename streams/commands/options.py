@@ -19,6 +19,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from datetime import datetime
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
@@ -365,18 +366,21 @@ class SettingFlags:
         return settings
 
 
+@cache
+def _flag(name: str) -> tuple[str, Any]:
+    """The parameter of a setting, and its annotation."""
+    group: dict[str, Any] = {"group": _GROUP_OF[name]} if name in _GROUP_OF else {}
+    if name in _REPEATED:
+        metavar, text = _REPEATED[name]
+        return name, Annotated[tuple[str, ...], Many(text, f"--{name}", metavar=metavar, **group)]
+    option = OPTIONS[name]
+    usage = Opt(option.usage, option.flag, metavar="VALUE", allow_leading_hyphen=True, **group)
+    return option.parameter, Annotated[str | None, usage]
+
+
 def flags(*names: str) -> Any:
     """Makes a subclass of `SettingFlags` for these settings."""
-    spec: dict[str, Any] = {}
-    for name in dict.fromkeys((*names, "kafka")):
-        group: dict[str, Any] = {"group": _GROUP_OF[name]} if name in _GROUP_OF else {}
-        if name in _REPEATED:
-            metavar, text = _REPEATED[name]
-            spec[name] = Annotated[tuple[str, ...], Many(text, f"--{name}", metavar=metavar, **group)]
-        else:
-            option = OPTIONS[name]
-            usage = Opt(option.usage, option.flag, metavar="VALUE", allow_leading_hyphen=True, **group)
-            spec[option.parameter] = Annotated[str | None, usage]
+    spec = dict(_flag(name) for name in dict.fromkeys((*names, "kafka")))
     spec["config"] = Annotated[str | None, Opt("File of settings, as TOML [NEARDUP_CONFIG]", metavar="FILE")]
     values = {name: () if name in _REPEATED else None for name in spec}
     made: Any = type("Flags", (SettingFlags,), {**values, "__annotations__": spec, "__module__": __name__})

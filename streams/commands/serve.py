@@ -1,6 +1,5 @@
 """Commands that serve verdicts over HTTP, and those by which an operator changes what an index shows."""
 
-import asyncio
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -66,6 +65,8 @@ def views(
         raise WrongUsage("--audit is for a scan; the stream's pairs are in a topic: --audit-topic, as for the matcher")
     if labels is not None and given.views_token is None:
         raise WrongUsage("--labels: labelling needs a token; set NEARDUP_VIEWS_TOKEN(_FILE)")
+
+    import asyncio
 
     from streams.evaluation.label import LabelFile
     from streams.process import logs
@@ -136,6 +137,8 @@ def ask(
     the scan or matcher last flushed; the answer has the verdict, and the age of this index, which --flush-ms of the
     matcher shortens. GET / tells this age, too. Questions need the token of NEARDUP_ASK_TOKEN(_FILE), if it is set.
     """
+    import asyncio
+
     from streams.ask.answers import IndexSnapshot
     from streams.ask.http_service import serve
     from streams.process.web_server import listen

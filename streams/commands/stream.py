@@ -129,7 +129,7 @@ def publish(
     """
     given = settings.read(connects="publish")
 
-    from neardup.report import visible
+    from neardup.report.page_templates import visible
     from streams.files.sources import left_out_text
     from streams.operate.publish import publish as put
 

@@ -22,7 +22,6 @@ also read settings without a command line.
 import re
 import tomllib
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from difflib import get_close_matches
 from types import MappingProxyType
 from typing import Any
 
@@ -134,6 +133,8 @@ class _Given:
         self.take(option, secret, f"file {path} by {origin}")
 
     def unknown(self, name: str, origin: str, known: Sequence[str]) -> None:
+        from difflib import get_close_matches
+
         near = get_close_matches(name, known, 1)
         hint = f"did you mean {near[0]}?" if near else "`neardup config` lists all"
         self.problems.append(f"{name[:_SHOWN_MAX]} ({origin}): unknown; {hint}")

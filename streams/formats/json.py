@@ -16,7 +16,7 @@ import json
 from collections.abc import Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
 import orjson
@@ -29,9 +29,11 @@ from neardup.page import Page
 from neardup.tolerant_json import loads
 from neardup.typed_json import typed
 from neardup.urls import url_of_document_id, url_of_id
-from streams.formats.bodies import Bodies
 from streams.formats.no_page import TRUNCATIONS, no_page
 from streams.ports import Outgoing
+
+if TYPE_CHECKING:
+    from streams.formats.bodies import Bodies
 
 _TYPES: dict[type | None, str] = {
     str: "text",
@@ -50,7 +52,7 @@ ROW = ""
 BODIES = ("body", "body_base64", "body_ref")
 
 
-def decode(value: bytes, bodies: Bodies) -> Page:
+def decode(value: bytes, bodies: "Bodies") -> Page:
     """Decodes a record; its URL is that of the object. Raises BadPage."""
     fields = object_of(value)
     reference = fields.pop("body_ref", None)

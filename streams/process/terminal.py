@@ -3,7 +3,7 @@
 from rich.table import Table
 from rich.text import Text
 
-from neardup.report import visible
+from neardup.report.page_templates import visible
 
 
 def safe(text: str, limit: int | None = 200, *, fold: bool = False) -> Text:

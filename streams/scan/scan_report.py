@@ -7,7 +7,7 @@ from typing import Any
 from neardup.index.column_families import Family
 from neardup.index.posting_rows import is_hot
 from neardup.page import Page
-from neardup.report import HotKey, ReportInfo, SourceInfo, build_report
+from neardup.report.run_report import HotKey, ReportInfo, SourceInfo, build_report
 from neardup.rules.key_families import SIMILARITY_BYTES, family_of
 from neardup.verdict import Coordinates
 from streams.ports import Progress, silent

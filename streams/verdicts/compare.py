@@ -16,9 +16,9 @@ from neardup.decider import Decider
 from neardup.errors import BadInput
 from neardup.page import CONTENT_TYPES, Page
 from neardup.pairs.scoring import compare
-from neardup.report import visible
 from neardup.report.differ import Difference, compare_texts, text_words
 from neardup.report.evidence_sentences import found_through
+from neardup.report.page_templates import visible
 from neardup.report.passages import Passages, Segment, passages, plain
 from neardup.report.reasons import Draft, draft_of
 from neardup.report.samples import page_text

@@ -18,8 +18,8 @@ from neardup.decider import ONLINE_RULES, Decider
 from neardup.errors import BadInput
 from neardup.limits import VERDICT_LINE_BYTES_MAX
 from neardup.page import Page
-from neardup.report import environment
 from neardup.report.evidence_sentences import KINDS, kept_apart, sentences
+from neardup.report.page_templates import environment
 from neardup.report.samples import Card, card
 from neardup.standing import VerdictFields
 from neardup.urls import name_of

@@ -15,7 +15,8 @@ from markupsafe import Markup
 
 from neardup.evaluation.audits import SAMPLES
 from neardup.evaluation.labelling_criteria import NAMES
-from neardup.report import environment, evidence_sentences
+from neardup.report import evidence_sentences
+from neardup.report.page_templates import environment
 from neardup.report.plots import BOTTOM, HEIGHT, LEFT, RIGHT, TOP, WIDTH, Drawing, compact, ticks
 from neardup.report.readable_urls import readable, readable_host
 from neardup.report.samples import instant

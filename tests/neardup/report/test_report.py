@@ -16,9 +16,10 @@ from neardup.decider import Decider
 from neardup.errors import BadInput
 from neardup.evaluation.labels import Judgement, parse_label
 from neardup.page import Page
-from neardup.report import HotKey, ReportInfo, SourceInfo, build_report, visible
 from neardup.report.evidence_sentences import GLOSSARY, KINDS, key_name, percent, sentences
+from neardup.report.page_templates import visible
 from neardup.report.plots import bars, sizes
+from neardup.report.run_report import HotKey, ReportInfo, SourceInfo, build_report
 from neardup.report.samples import Card, CardSide
 from neardup.report.verdict_counts import LARGEST_KEPT, ClusterSizes, Leaders, ReportTally, SmallestSample, _by_id
 from neardup.rules import RULES, why_refused

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from neardup.report import build_report
+from neardup.report.run_report import build_report
 from tests import whole
 from tests.neardup.report.test_report import HOSTILE, INFO
 from tests.neardup.verdict_stream import MadeUpCrawl

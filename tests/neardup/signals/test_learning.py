@@ -22,8 +22,7 @@ from neardup.signals.learning import (
     outcomes,
     versions,
 )
-from neardup.signals.model import Leaf, Model, along, any_rule, model_of
-from neardup.signals.table import STEPS
+from neardup.signals.model import STEPS, Leaf, Model, along, any_rule, model_of
 
 
 def examples(count: int = 300, noise: float = 0.0, seed: int = 0) -> Examples:

@@ -8,10 +8,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from neardup.signals import SETS, SIGNALS, Body, Idf, Result, signals_of
-from neardup.signals.idf import TOP_TERMS, tfidf_distance
-from neardup.signals.result_pages import BODY_BYTES_MAX, PASSAGE_CHARACTERS, PASSAGES, snippet
-from neardup.signals.table import PIECE_BYTES, body_length_distance, mcd, same_title, simhash_distance
+from neardup.signals.idf import TOP_TERMS, Idf, tfidf_distance
+from neardup.signals.result_pages import BODY_BYTES_MAX, PASSAGE_CHARACTERS, PASSAGES, Body, Result, snippet
+from neardup.signals.table import (
+    PIECE_BYTES,
+    SETS,
+    SIGNALS,
+    body_length_distance,
+    mcd,
+    same_title,
+    signals_of,
+    simhash_distance,
+)
 
 NO_IDF = Idf()
 WORDS = ["wool", "felt", "yarn", "loom", "warp", "weft", "spindle", "dye", "carding", "fleece", "shears", "bobbin"]

@@ -58,7 +58,7 @@ for command in sys.argv[1:]:
         cli.main()
     except SystemExit:
         pass
-    found = {"numba", "numpy", "rocksdict", "jinja2", "publicsuffixlist"} & set(sys.modules)
+    found = {"numba", "numpy", "rocksdict", "jinja2", "publicsuffixlist", "asyncio", "http.client"} & set(sys.modules)
     assert not found, f"{command} imported {found}"
 import streams.client
 found = {"numba", "numpy", "rocksdict"} & set(sys.modules)
@@ -68,6 +68,27 @@ found = {"numba", "rocksdict"} & set(sys.modules)
 assert not found, f"a command that only connects imported {found}"
 """
     ended = subprocess.run([sys.executable, "-c", code, *commands], capture_output=True, text=True, check=False)
+    assert ended.returncode == 0, ended.stderr[-500:]
+
+
+def test_a_scan_imports_what_a_scan_needs(shell: Shell) -> None:
+    """Templates, learned models and texts of single pages serve other commands, and took a sixth of a scan's start."""
+    site(shell.folder / "site")
+    code = """
+import sys
+from streams.commands import app as cli
+try:
+    cli.main()
+except SystemExit as ended:
+    assert not ended.code
+found = {
+    *("jinja2", "asyncio", "difflib", "http.client", "confluent_kafka", "rocksdict"),
+    *("neardup.report.run_report", "neardup.signals.result_pages", "neardup.text.one_page_html"),
+} & set(sys.modules)
+assert not found, f"a scan imported {found}"
+"""
+    command = ("scan", str(shell.folder / "site"), "--base-url", "https://a.example/", "--memory", "--quiet")
+    ended = subprocess.run([sys.executable, "-c", code, *command], capture_output=True, text=True, check=False)
     assert ended.returncode == 0, ended.stderr[-500:]
 
 

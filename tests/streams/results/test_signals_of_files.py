@@ -2,9 +2,9 @@
 
 import json
 
-from neardup.signals import SIGNALS
 from neardup.signals.model import Branch, Leaf, Model
 from neardup.signals.of_sketches import OF_SKETCHES
+from neardup.signals.table import SIGNALS
 from tests.streams.shell import Shell, site
 
 
