@@ -219,7 +219,9 @@ def _calls() -> Calls:
     for package in (kernels, matching, rules):
         for module in pkgutil.iter_modules(package.__path__):
             for each in vars(import_module(f"{package.__name__}.{module.name}")).values():
-                if signatures := getattr(each, "signatures", None):
+                signatures = getattr(each, "signatures", None)
+                # A function whose name begins with an underscore is compiled within the kernels that call it.
+                if signatures and not each.__name__.startswith("_"):
                     found[each.py_func.__module__, each.__name__] = signatures
     return found
 

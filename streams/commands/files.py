@@ -117,7 +117,6 @@ def scan(
     from streams.pipeline.audit import shadow_numbers as numbers_of
     from streams.process.resource_limits import raise_open_files
     from streams.scan.scan import scan as run
-    from streams.scan.scan_report import write_report
     from streams.scan.sketch_processes import SketchProcesses
     from streams.state.scan_directory import ScanDirectory
 
@@ -151,6 +150,8 @@ def scan(
                 processes=processes,
             )
         if report is not None:
+            from streams.scan.scan_report import write_report
+
             with bar(shown=not silent, counts=True) as shown:
                 write_report(opened, report, shown.phase)
         if as_json:

@@ -6,6 +6,7 @@ import pickle
 import shutil
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
 
 import numba
@@ -145,6 +146,16 @@ def test_kernel_cache_of_another_processor_is_not_used(kept: tuple[Path, list[ob
     there = run(tmp_path, _KEPT, f"{_HOLDS}; {_USED}; {_HOLDS}", **_OTHER)
     assert there.splitlines() == ["False", "compiled True", "True"]
     assert run(tmp_path, _KEPT, f"{_HOLDS}; {_USED}").splitlines() == ["True", "kept True"]
+
+
+def test_only_kernels_that_python_calls_are_compiled_for_levels(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where nothing is cached yet, as when an image is built, the functions within a kernel have signatures, too."""
+    from neardup import warm
+    from neardup.rules import learned
+
+    monkeypatch.setitem(learned._signal.overloads, ("a signature",), None)  # type: ignore[attr-defined]
+    for module, name in warm._calls():
+        assert hasattr(import_module(module), name), f"{module}.{name}"
 
 
 @pytest.mark.slow

@@ -72,7 +72,7 @@ assert not found, f"a command that only connects imported {found}"
 
 
 def test_a_scan_imports_what_a_scan_needs(shell: Shell) -> None:
-    """Templates, learned models and texts of single pages serve other commands, and took a sixth of a scan's start."""
+    """Templates of reports and signals of pairs serve other commands, and took a tenth of a scan's start."""
     site(shell.folder / "site")
     code = """
 import sys
@@ -82,8 +82,8 @@ try:
 except SystemExit as ended:
     assert not ended.code
 found = {
-    *("jinja2", "asyncio", "difflib", "http.client", "confluent_kafka", "rocksdict"),
-    *("neardup.report.run_report", "neardup.signals.result_pages", "neardup.text.one_page_html"),
+    *("jinja2", "difflib", "http.client", "confluent_kafka", "rocksdict"),
+    *("neardup.report.run_report", "neardup.signals.result_pages"),
 } & set(sys.modules)
 assert not found, f"a scan imported {found}"
 """
