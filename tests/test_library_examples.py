@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from neardup import Page, Scheme, open_index
+
 ROOT = Path(__file__).parents[1]
 
 
@@ -58,3 +60,19 @@ def test_a_library_example_runs(
     assert len(more) == len(later)
     for printed, expected in zip(more, later, strict=True):
         assert re.fullmatch(expected, printed)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_the_first_scan_of_the_readme_finds_a_near_duplicate_by_any_seed(seed: int) -> None:
+    """The seed of a scan is random; a reader must see what the page shows."""
+    text = (ROOT / "README.md").read_text()
+    line = re.search(r"cp LICENSE pages/a.txt; sed 's/(\w+)/(\w+)/' LICENSE > pages/b.txt", text)
+    assert line is not None
+    license = (ROOT / "LICENSE").read_text()
+    edited = "".join(each.replace(line[1], line[2], 1) for each in license.splitlines(keepends=True))
+    pages = [
+        Page(f"https://a.example/{name}.txt", body.encode(), content_type="text/plain; charset=utf-8")
+        for name, body in (("a", license), ("b", edited))
+    ]
+    with open_index(scheme=Scheme(seed=seed)) as index:
+        assert [verdict.verdict for verdict in index.add(pages)] == ["unique", "near_duplicate"]
