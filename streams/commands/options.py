@@ -144,6 +144,8 @@ def must_be_folder(given: Paths) -> None:
 def must_be_state(state: Path) -> None:
     """Raises WrongUsage for what is no state directory."""
     if not (state / "scheme.json").is_file():
+        if state == STATE:  # where none was named, or not as an option
+            raise WrongUsage(f"{state} is no state directory; name it by --state, or make it by `neardup scan FILE`")
         raise WrongUsage(f"{state} is no state directory; `neardup scan FILE --state {state}` makes one")
 
 

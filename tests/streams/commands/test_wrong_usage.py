@@ -115,6 +115,16 @@ def test_a_required_option_is_demanded(ready: Shell) -> None:
         assert (ended.code, "requires an argument" in ended.err) == (2, True), (command, ended.err)
 
 
+def test_a_missing_default_state_directory_leads_to_the_option(ready: Shell) -> None:
+    for command in ("explain --prefix https://a.example/ state", "explain https://a.example/", "report"):
+        ended = ready(*command.split())
+        assert ended.code == 2
+        assert (
+            ended.err
+            == "neardup: neardup-state is no state directory; name it by --state, or make it by `neardup scan FILE`\n"
+        )
+
+
 def test_a_word_too_many_is_named(ready: Shell) -> None:
     for command, words in (
         ("verdicts state", "unexpected argument: state"),
