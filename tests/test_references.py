@@ -14,6 +14,7 @@ PACKAGES = ("neardup", "streams")
 #: Names of other programs, by their first part.
 OTHERS = {
     *dir(builtins),
+    "llvm",
     "numba",
     "Dispatcher",
     "Rdict",
