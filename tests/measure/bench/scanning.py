@@ -2,10 +2,11 @@
 
 The scan reads the crawl with 30% repeats, in pages of 31 kB, from as many `warc.gz` as keep all cores busy, and from
 one. With N cores it may use no others, and is given `--threads` N - 1, 1 at least: these read and sketch, beside the
-process that judges. Rates are those of the scan's own summary; processor times are without those of a scan of two
-pages. *Judging process* is the process that was started; *others* are all processes that it starts. On a busy machine
-*pages/s by processor time* is the better figure: what idle cores would reach. The scan scales until the judging process
-has no time left. The last rows are what `copy`, `export` and `report` take of a scan's processor time.
+process that judges. Two rows have as many reading processes as cores. Rates are those of the scan's own summary;
+processor times are without those of a scan of two pages. *Judging process* is the process that was started; *others*
+are all processes that it starts. On a busy machine *pages/s by processor time* is the better figure: what idle cores
+would reach. The scan scales until the judging process has no time left. The last rows are what `copy`, `export` and
+`report` take of a scan's processor time.
 """
 
 import gzip
@@ -69,9 +70,12 @@ class Scanned:
         """The same without the processor time of a scan of next to nothing."""
         return replace(self, judging=self.judging - start.judging, others=max(0.0, self.others - start.others))
 
-    def bound(self, cores: int) -> float:
-        """Pages a second of so many idle cores, all but one of them reading: what has most to do sets it."""
-        reading = self.others / max(1, cores - 1)
+    def bound(self, cores: int, threads: int = 0) -> float:
+        """Pages a second of so many idle cores and reading processes: what has most to do sets it.
+
+        threads: 0: all but one of the cores, and at least one.
+        """
+        reading = self.others / (threads or max(1, cores - 1))
         return self.pages / max(self.judging, reading, (self.judging + self.others) / cores)
 
 
@@ -93,11 +97,15 @@ def write_files(folder: Path, files: int, pages: int = _FILE_PAGES) -> list[Path
     return paths
 
 
-def scanned(paths: Sequence[Path], cores: int) -> Scanned:
-    """Runs `neardup scan` into a new state, on so many cores. Raises CalledProcessError."""
+def scanned(paths: Sequence[Path], cores: int, threads: int = 0) -> Scanned:
+    """Runs `neardup scan` into a new state, on so many cores. Raises CalledProcessError.
+
+    threads: see `Scanned.bound`.
+    """
+    threads = threads or max(1, cores - 1)
     own = sorted(os.sched_getaffinity(0))[:cores]
     with tempfile.TemporaryDirectory() as folder:
-        command = [sys.executable, "-m", "neardup", "scan", *map(str, paths), "--threads", str(max(1, cores - 1))]
+        command = [sys.executable, "-m", "neardup", "scan", *map(str, paths), "--threads", str(threads)]
         command += ["--state", f"{folder}/state", "--json", "--out", f"{folder}/verdicts.jsonl"]
         with (Path(folder) / "summary").open("w+b") as output:
             process = subprocess.Popen(
@@ -136,19 +144,21 @@ def scanning(scheme: Scheme) -> Iterator[Row]:
         paths = write_files(Path(folder), _FILES_A_CORE * cores)
         one_file = Path(folder) / "one.warc.gz"
         one_file.write_bytes(b"".join(path.read_bytes() for path in paths))
-        sides = [(f"{len(paths)} warc.gz", paths, count) for count in counts_of(cores)]
-        sides += [("one warc.gz", [one_file], count) for count in sorted({1, cores})]
+        sides = [(f"{len(paths)} warc.gz", paths, count, max(1, count - 1)) for count in counts_of(cores)]
+        sides += [("one warc.gz", [one_file], count, max(1, count - 1)) for count in sorted({1, cores})]
+        if cores > 1:
+            sides += [(f"{len(paths)} warc.gz", paths, cores, cores), ("one warc.gz", [one_file], cores, cores)]
         (Path(folder) / "start").mkdir()
         tiny = write_files(Path(folder) / "start", 1, 2)
         scanned(tiny, 1)  # compiles what is not compiled yet
         starts = {count: scanned(tiny, count) for count in counts_of(cores)}
         runs: list[list[Scanned]] = [[] for _ in sides]
         for _ in range(_ROUNDS):
-            for (_, given, count), done in zip(sides, runs, strict=True):
-                done.append(scanned(given, count).without(starts[count]))
+            for (_, given, count, threads), done in zip(sides, runs, strict=True):
+                done.append(scanned(given, count, threads).without(starts[count]))
         base = _median(runs[0])
-        for (name, _, count), done in zip(sides, runs, strict=True):
-            yield _row(name, count, _median(done), base)
+        for (name, _, count, threads), done in zip(sides, runs, strict=True):
+            yield _row(name, count, _median(done), base, threads)
         yield stages(scheme, paths[:2], base)
         yield from readers(Path(folder), _TABLE_PAGES)
 
@@ -208,15 +218,18 @@ def _median(runs: Sequence[Scanned]) -> Scanned:
     return by_rate[len(by_rate) // 2]
 
 
-def _row(name: str, count: int, run: Scanned, base: Scanned) -> Row:
+def _row(name: str, count: int, run: Scanned, base: Scanned, threads: int = 0) -> Row:
     rate, one = run.pages / run.seconds, base.pages / base.seconds
-    row = Row(f"scan of {name}, {count} core{'s' * (count > 1)}", "pages/s", rate, one, "one core", rate / one)
+    title = f"scan of {name}, {count} core{'s' * (count > 1)}"
+    title += f", --threads {threads}" if threads > max(1, count - 1) else ""
+    row = Row(title, "pages/s", rate, one, "one core", rate / one)
+    bound = run.bound(count, threads)
     row.reach = _REACH.get(count, "")
     row.notes = {
         "judging process, us of processor a page": 1e6 * run.judging / run.pages,
         "others": 1e6 * run.others / run.pages,
         "judging process busy": f"{run.judging / run.seconds:.0%}",
-        "pages/s by processor time": f"{run.bound(count):,.0f} ({run.bound(count) / base.bound(1):.2f} x)",
+        "pages/s by processor time": f"{bound:,.0f} ({bound / base.bound(1):.2f} x)",
     }
     return row
 
