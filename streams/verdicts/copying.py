@@ -4,11 +4,10 @@ By default the copy holds, of the last fetches of all URLs, those that an index 
 """
 
 import base64
-import gzip
 import hashlib
 import os
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing
+from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -24,6 +23,7 @@ from streams.files.exchanges import with_methods
 from streams.files.input_formats import JSON_LINES
 from streams.files.jsonl_and_parquet import JsonLines
 from streams.files.sources import LocalSource, SourceRecord, line_max, unchanged
+from streams.formats.gzip_members import GzipMembers
 from streams.formats.json import encode
 from streams.formats.no_page import NoPage
 from streams.formats.warc import WarcRecord, contained_page_of
@@ -96,8 +96,9 @@ def copy_command(state: ScanDirectory, out: Path, given: Selection = _SHOWN, pro
             if suffix == ".parquet":
                 _copy_rows(sources, selection, fresh, done, lambda share: progress("copy", int(share * total), total))
             else:
-                with fresh.open("wb") as target:
-                    file = _GzipMembers(target) if suffix == ".warc.gz" else target
+                with ExitStack() as held:
+                    target = held.enter_context(fresh.open("wb"))
+                    file = held.enter_context(GzipMembers(target)) if suffix == ".warc.gz" else target
                     before = 0
                     for record in sources:
                         how = _copy_warc if suffix.startswith(".warc") else _copy_lines
@@ -144,17 +145,7 @@ def _must_be_unchanged(record: SourceRecord) -> None:
         raise BadInput(f"{record.path}: has changed since it was scanned")
 
 
-class _GzipMembers:
-    """A gzip file with a member for each record, as archives have them."""
-
-    def __init__(self, file: BinaryIO) -> None:
-        self._file = file
-
-    def write(self, data: bytes | memoryview) -> None:
-        self._file.write(gzip.compress(data, mtime=0))
-
-
-_Output = BinaryIO | _GzipMembers
+_Output = BinaryIO | GzipMembers
 
 
 def _fates(record: SourceRecord, selection: CopySelection) -> Callable[[int], tuple[bool, bytes | None]]:

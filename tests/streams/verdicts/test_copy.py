@@ -13,7 +13,7 @@ import pytest
 from fastwarc.warc import ArchiveIterator, WarcRecordType
 
 from streams.files.jsonl_and_parquet import JsonLines
-from streams.formats import compressed, parquet
+from streams.formats import compressed, gzip_members, parquet
 from streams.formats.json import Fields
 from streams.scan.scan import scan
 from streams.state.scan_directory import ScanDirectory
@@ -350,3 +350,28 @@ def test_lines_side_by_side_are_written_at_once(tmp_path: Path) -> None:
     read = sum(1 for _ in JsonLines(file, Fields(), 64).copy(kept, Out()))
     assert sum(written) == file.stat().st_size - len(b'{"n": 5000}\n')
     assert len(written) <= read + 1
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_gzip_members_come_in_the_order_of_their_records(monkeypatch: pytest.MonkeyPatch, threads: int) -> None:
+    monkeypatch.setattr(gzip_members, "_BYTES_AT_ONCE", 5_000)
+    random = Random(3)
+    records = [random.randbytes(random.choice([0, 1, 400, 9_000])) for _ in range(200)]
+    out = io.BytesIO()
+    with gzip_members.GzipMembers(out, threads) as file:
+        for record in records:
+            file.write(record)
+    assert out.getvalue() == b"".join(gzip.compress(record, 6, mtime=0) for record in records)
+
+
+def test_gzip_members_behind_an_error_are_dropped() -> None:
+    out = io.BytesIO()
+
+    def write() -> None:
+        with gzip_members.GzipMembers(out, 2) as file:
+            file.write(b"a record")
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        write()
+    assert out.getvalue() == b""
