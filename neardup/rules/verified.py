@@ -231,8 +231,19 @@ def _at_home(pair: PairRow, siblings: SiblingsRow) -> bool:
 
 
 @rule_kernel
+def _contents_apart(pair: PairRow, decider: DeciderRow) -> bool:
+    """Whether the main contents are long enough to count and differ."""
+    fewest = min(pair.content_tokens_a, pair.content_tokens_b)
+    differ = fewest >= decider.short_tokens and pair.content_score < decider.content_tape_min
+    return bool(decider.rule_version >= _CONTAINED_SINCE and differ)
+
+
+@rule_kernel
 def _elsewhere(pair: PairRow, siblings: SiblingsRow, decider: DeciderRow, out: RulingRow) -> bool:
-    if not (pair.same_site and pair.same_naming and pair.named) or pair.same_tail or pair.same_place:
+    if not (pair.same_site and pair.same_naming and pair.named):
+        return False
+    # Pages whose URLs end alike are releases, terms or languages of one page: then their main contents agree, too.
+    if (pair.same_tail or pair.same_place) and not _contents_apart(pair, decider):
         return False
     if pair.tape_score >= decider.strict_tape_min or pair.same_but_sessions or _one_address(pair):
         return False
@@ -379,8 +390,9 @@ STEPS = (
     Step(
         "elsewhere",
         _elsewhere,
-        "Pages of one name at two places of a site must agree in `strict_tape_min` (95%), or differ in a stamp only.",
-        {"elsewhere": Refusal("one name at two places, so a closer match was demanded")},
+        "Pages of one name at two places of a site, or whose main contents differ, must agree in `strict_tape_min` "
+        "(95%), or differ in a stamp only.",
+        {"elsewhere": Refusal("one name at two places or over two main contents, so a closer match was demanded")},
     ),
     Step(
         "added",

@@ -251,8 +251,12 @@ def crowded(pair, decider, siblings):
 def elsewhere(pair, decider):
     if one_article(pair, decider):
         return None
-    if not (pair.same_site and pair.same_naming and pair.named) or pair.same_tail or pair.same_place:
+    if not (pair.same_site and pair.same_naming and pair.named):
         return None
+    if pair.same_tail or pair.same_place:
+        long = min(pair.content_tokens_a, pair.content_tokens_b) >= decider.short_tokens
+        if decider.rule_version == 1 or not long or pair.content_score >= decider.content_tape_min:
+            return None
     if pair.tape_score >= decider.strict_tape_min or one_address(pair) or pair.same_but_sessions:
         return None
     if same_but_own_urls(pair, decider) or is_stamp(pair, decider, decider.stamp_words_max):

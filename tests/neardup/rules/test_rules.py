@@ -433,3 +433,19 @@ def test_the_rule_on_tapes_alone_looks_at_no_names_of_one_site(unlike: dict[str,
 def test_every_rule_has_its_name_where_nothing_is_imported_for_it() -> None:
     assert tuple(RULES) == RULE_NAMES
     assert [rule.name for rule in RULES.values()] == list(RULES)
+
+
+def test_pages_whose_urls_end_alike_need_a_closer_match_where_main_contents_differ() -> None:
+    """Release notes of two versions are mostly frame."""
+    notes = {"tape_score": 0.94, "content_score": 0.73, "content_tokens_a": 50, "content_tokens_b": 60}
+    assert ruled("verified", **notes) == (None, "elsewhere")
+    for alike in (
+        {"tape_score": 0.95},
+        {"content_score": 0.74},
+        {"content_tokens_a": 49},
+        {"same_address": True},
+        {"same_but_sessions": True},
+        {"named": False},
+    ):
+        assert ruled("verified", **notes | alike) == (Kind.NEAR_DUPLICATE, "tape"), alike
+    assert ruled("verified", replace(DECIDER, rule_version=1), **notes) == (Kind.NEAR_DUPLICATE, "tape")

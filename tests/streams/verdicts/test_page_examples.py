@@ -75,6 +75,8 @@ def compared(example: Example, folder: Path) -> str:
 
 
 ARTICLE = words(200)
+#: The frame of a page: lines of two words.
+MENU = [words(2, 500 + 2 * n) for n in range(200)]
 NEWS = "Flood closes the bridge"
 
 #: For each step of the default rule a pair that it decides. The step `siblings` has an example of its own.
@@ -104,6 +106,12 @@ STEPS = (
         side("a.example/wool/list", "Prices", TEXT),
         side("a.example/silk/table", "Prices", replaced(TEXT, 10)),
         "10 words replaced",
+    ),
+    Example(
+        "elsewhere",
+        side("a.example/1/notes", "Notes", *MENU, words(60, 1100)),
+        side("a.example/2/notes", "Notes", *MENU, words(60, 1200)),
+        "other notes of 60 words in a frame of 400",
     ),
     Example(
         "added",
