@@ -153,7 +153,7 @@ def _match(settings: Settings, runtime: Runtime, new_decider: bool, accept_lost_
             log=log,
             messages_from=lambda start: messages_from(settings, start, runtime),
             verdicts=verdicts,
-            newest_verdicts=lambda: newest_verdicts(settings, runtime),
+            newest_verdicts=lambda whole: newest_verdicts(settings, runtime, whole=whole),
             write_control=lambda record: write_control(settings, names.sketches, [record]),
         )
         leader = None
@@ -203,7 +203,8 @@ def start_matcher(
     matcher = Matcher(store, first)
     known = verdicts.committed()
     is_vouched = known is not None and known.topic_ids is not None and matcher.next_offset >= known.offset > 0
-    newest = VerdictsEnd() if is_vouched else ports.newest_verdicts()
+    lost = options.accept_lost
+    newest = VerdictsEnd() if is_vouched and not lost else ports.newest_verdicts(lost)
     names = log_names(store)
     found = StartState(
         log=topics.sketches,

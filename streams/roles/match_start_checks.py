@@ -69,13 +69,13 @@ class MatcherPorts:
     """The matcher's connections.
 
     messages_from: yields the log's messages from an offset to its present end. newest_verdicts: reads the end of the
-    verdicts' topic. write_control: appends a control record to the log and returns its offset.
+    verdicts' topic, or all of it. write_control: appends a control record to the log and returns its offset.
     """
 
     log: SketchLog
     messages_from: LogFrom
     verdicts: KafkaVerdicts
-    newest_verdicts: Callable[[], VerdictsEnd]
+    newest_verdicts: Callable[[bool], VerdictsEnd]
     write_control: Callable[[bytes], int]
 
 
@@ -93,8 +93,12 @@ class StartOptions:
     accept_lost: bool = False
 
 
-def newest_verdicts(settings: Settings, runtime: Runtime | None = None) -> VerdictsEnd:
-    """Reads the end of the verdicts' topic. Raises BrokerError, TopicError, or CorruptRecord if it is no verdict."""
+def newest_verdicts(settings: Settings, runtime: Runtime | None = None, *, whole: bool = False) -> VerdictsEnd:
+    """Reads the end of the verdicts' topic. Raises BrokerError, TopicError, or CorruptRecord if it is no verdict.
+
+    whole: read all verdicts. A replay writes verdicts of earlier messages behind later ones, so the last record of a
+    partition need not be the verdict of its last page.
+    """
     topic = settings.topics.verdicts
     nulls: dict[int, int] = {}  # offset of the newest null record, by partition
 
@@ -103,13 +107,17 @@ def newest_verdicts(settings: Settings, runtime: Runtime | None = None) -> Verdi
             nulls[record.partition()] = max(record.offset(), nulls.get(record.partition(), -1))
         return record.value() is not None
 
-    with closing(TopicReader(connect(settings, "match", runtime, reading=True), topic, committed_only=True)) as end:
-        found, begins = end.last(is_verdict), end.first_offsets()
+    newest: dict[int, Mapping[str, Any]] = {}
     try:
-        newest = {
-            partition: decode_verdict(record.value(), topic, partition, record.offset(), ("scheme", "decider"))
-            for partition, record in found.items()
-        }
+        with closing(TopicReader(connect(settings, "match", runtime, reading=True), topic, committed_only=True)) as end:
+            found, begins = end.last(is_verdict), end.first_offsets()
+            for record in end.to_end() if whole else found.values():
+                if record.value() is None:
+                    continue
+                partition = record.partition()
+                verdict = decode_verdict(record.value(), topic, partition, record.offset(), ("scheme", "decider"))
+                if partition not in newest or int(verdict["page_id"]) >= int(newest[partition]["page_id"]):
+                    newest[partition] = verdict
     except CorruptRecord as error:
         raise CorruptRecord(f"{error}; the last verdict behind it cannot be known: {NEW_GENERATION}") from error
     deleted = any(partition not in found or offset > found[partition].offset() for partition, offset in nulls.items())
@@ -121,8 +129,8 @@ def verdicts_end(
 ) -> VerdictsEnd:
     """Summarises the end of the verdicts' topic.
 
-    verdicts: the newest one of each partition that has one. begins: first offset of every partition. deleted: a
-    partition ends with a null record.
+    verdicts: that of the last page, for each partition that has one. begins: first offset of every partition. deleted:
+    a partition ends with a null record.
     """
     emptied = deleted or any(begin and partition not in verdicts for partition, begin in begins.items())
     if not verdicts:
@@ -232,8 +240,12 @@ def _committed(found: StartState, accept_lost: bool) -> int:
     known = found.committed
     if known is None:
         return _recovered(found, accept_lost)
-    if known.topic_ids is None or known.topic_ids.sink == found.topic_ids.sink:
+    if known.topic_ids is None:
         return known.offset
+    if known.topic_ids.sink == found.topic_ids.sink:
+        # Only a replay emits behind the committed offset: the one that an operator made before this start.
+        last = found.newest.last if accept_lost else None
+        return max(known.offset, last.next_offset if last else 0)
     return _of_recreated_topic(found, known.topic_ids, known.offset, accept_lost)
 
 

@@ -92,6 +92,15 @@ def test_new_verdict_topic_without_missing_verdicts() -> None:
     assert at(**EXPIRED, store=14, store_emitted=13, newest=last_verdict(12), accept_lost=True) == 14
 
 
+def test_verdicts_that_were_replayed_before_the_start_are_not_emitted_again() -> None:
+    """The operator follows the advice of an error, though another index was put in place of the refused one since."""
+    assert at(**NEW, committed=0, newest=last_verdict(12), accept_lost=True) == 12
+    assert at(committed=11, newest=last_verdict(12), accept_lost=True) == 12
+    assert at(committed=13, newest=last_verdict(12), accept_lost=True) == 13
+    assert at(committed=11, newest=last_verdict(12)) == 11
+    assert at(committed=Committed(11), newest=last_verdict(12), accept_lost=True) == 11, "set by hand"
+
+
 def test_a_place_that_is_no_place_yet_is_of_every_log() -> None:
     assert at(store=0, store_emitted=0, store_topic_ids=ANOTHER_LOG, committed=Committed(0, ANOTHER_LOG)) == 0
 

@@ -45,6 +45,14 @@ FAILED_ONCE = (
     "7976 restart:3395367943 start_sketcher:361336278 publish:3322639713 publish:3584916470 sketch:2843860405 "
     "sketch:3855948129 match:3668743320 cut_off_sketcher:31612079 sketch:3406392768 trouble_in_a_commit:2877921 "
     "trouble_at_a_start:2293923838 operate:3037034952 recreate:3504671239",
+    # An operator replays verdicts when the line has moved on since the advice: another index, later verdicts.
+    "2027083 copy_folder:1793329997 restart:49000393 publish:2143475749 sketch:3156403354 match:2949074469 "
+    "match:4261798831 recreate:1781418472 trouble_at_a_start:1446071768 put_back_a_copy:1194937833 "
+    "trouble_at_a_start:3769571083",
+    "2013955 publish:1259634193 restart:2252421688 sketch:724660423 match:597540696 sketch:2764482617 "
+    "sketch:1041621487 sketch:218282711 match:3229261539 recreate:2213985085 change_decider:2820642261 "
+    "sketch:1488762494 restart:2543394049 operate:2215570178 restart:4260603101 match:3596854863 "
+    "change_decider:3054699518 expire:2135828703 second_matcher:114062109",
 )
 #: What none does, and a test of its own: an old copy of a state folder, put back after the line was begun anew with
 #: another decider (test_start_offset); a damaged index (test_lost_disk), and one that is gone (test_lost_ground).

@@ -139,9 +139,14 @@ class Matchers(Sketchers):
         upto = max(known.offset if known else 0, folded_to(self.folder.store))
         self.accepted[verdicts.topic_ids.sink] = max(upto, self.accepted.get(verdicts.topic_ids.sink, 0))
 
-    def newest(self) -> VerdictsEnd:
+    def newest(self, whole: bool = False) -> VerdictsEnd:
         topic = self.broker.topic(self.names.verdicts)
         values = {partition: orjson.loads(pair[1]) for partition, pair in topic.newest().items()}  # type: ignore[index]
+        if whole:
+            for number in values:
+                held = topic.partitions[number]
+                every = [orjson.loads(pair[1]) for pair in held.records[held.begin :] if pair]  # type: ignore[index]
+                values[number] = max(every, key=lambda verdict: verdict["page_id"])
         return verdicts_end(values, {number: held.begin for number, held in enumerate(topic.partitions)})
 
     def say(self, word: bytes) -> int:
