@@ -130,14 +130,14 @@ class Walk:
     def _read_needs(self) -> None:
         """Reads the rows that the last walk lacked, in the order of their keys: neighbours share a block of a file."""
         n = self._rows.n
-        needs = self._rows.needs[: n[rows.NEEDED]].copy()
+        needs = self._rows.needs[: n[rows.NEEDED]]
+        needs = needs[in_order(needs["kind"], needs["a"])]
         n[rows.NEEDED] = 0
         self.rounds += 1
         self.read += len(needs)
-        needs = needs[in_order(needs)]
-        plain = needs["kind"] < rows.RECORD
-        self._read_rows(needs[plain])
-        for need in needs[~plain]:
+        plain = int(np.searchsorted(needs["kind"], rows.RECORD))
+        self._read_rows(needs[:plain])
+        for need in needs[plain:]:
             if need["kind"] >= rows.CANONICAL:
                 self._compute(need)
             else:
@@ -279,11 +279,11 @@ class Walk:
         r = self._rows
         changed = np.empty(r.n[rows.ENTRIES], np.int64)
         many, size = rows.changes(r, changed)
-        entries = r.entries[changed[:many]]
-        order = in_order(entries)
-        entries = entries[order]
+        changed = changed[:many]
+        changed = changed[in_order(r.entries["kind"][changed], r.entries["a"][changed])]
+        entries = r.entries[changed]
         data, ends = np.empty(size, np.uint8), np.empty(many, np.int64)
-        rows.gather(r, changed[:many][order], data, ends)
+        rows.gather(r, changed, data, ends)
         text, bounds = data.tobytes(), [0, *ends.tolist()]
         values = [text[first:end] or None for first, end in pairwise(bounds)]
         keys = keys_of(entries)

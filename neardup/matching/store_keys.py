@@ -13,12 +13,13 @@ from neardup.matching.kernels import rows
 from neardup.rules.key_families import SIMILARITY_BYTES, KeyFamily
 
 
-def in_order(entries: np.ndarray) -> np.ndarray:
+def in_order(kinds: np.ndarray, firsts: np.ndarray) -> np.ndarray:
     """The places of entries or needs by kind, then by the beginning of their keys, int64.
 
     Keys that begin alike may stand in any order: neighbours in a file are still read together.
+    kinds, firsts: `kind` and `a` of the entries.
     """
-    order: np.ndarray = np.argsort(entries["kind"].astype(np.uint64) << _KIND_AT | entries["a"] >> _KIND_BITS)
+    order: np.ndarray = np.argsort(kinds.astype(np.uint64) << _KIND_AT | firsts >> _KIND_BITS)
     return order
 
 
