@@ -45,6 +45,18 @@ FAILED_ONCE = (
     "7976 restart:3395367943 start_sketcher:361336278 publish:3322639713 publish:3584916470 sketch:2843860405 "
     "sketch:3855948129 match:3668743320 cut_off_sketcher:31612079 sketch:3406392768 trouble_in_a_commit:2877921 "
     "trouble_at_a_start:2293923838 operate:3037034952 recreate:3504671239",
+    # A disk that is full when only a checkpoint is due; a standby that has not seen yet that the log is another one;
+    # a topic that was deleted before all that retention had taken was emitted again, by another decider.
+    "2017396 take_down:4014368952 restart:166856343 match:175753424 turn_store:2238512692 take_down:1110175725 "
+    "match:3391591689 fill_disk:286279417",
+    "2024871 take_down:2038508377 stand_by:397416778 take_over:51574403 match:1929814556 stand_by:420997458 "
+    "recreate:1187164691 publish:2350919297 crash_matcher:3965996170",
+    "2003048 restart:2515769370 publish:2617845880 sketch:4200793371 publish:4276321261 sketch:3373332931 "
+    "publish:3620522813 trouble_in_a_commit_of_pages:2200433476 sketch:2337160243 sketch:1321060962 "
+    "operate:3873649434 recreate:2435547171 take_down:3596959262 publish:2537107945 restart:2520632835 "
+    "sketch:452837417 sketch:997600241 match:3271849480 sketch:4159264477 match:3935564647 "
+    "trouble_in_a_commit:1731735151 retain:2919083814 change_decider:894551634 expire:3068993153 "
+    "restart:3358163646 match:2180549376 match:5174897 delete:2778363860",
     # An operator replays verdicts when the line has moved on since the advice: another index, later verdicts.
     "2027083 copy_folder:1793329997 restart:49000393 publish:2143475749 sketch:3156403354 match:2949074469 "
     "match:4261798831 recreate:1781418472 trouble_at_a_start:1446071768 put_back_a_copy:1194937833 "

@@ -99,7 +99,9 @@ class Matchers(Sketchers):
         if "name another folder, or remove those" in failed:
             self.checkpoints.clear(self.settings)
             self.happened["removed checkpoints of another log"] += 1
-        elif failed and "No space left on device" not in failed and "Not a directory" not in failed:
+        elif "No space left on device" in failed:
+            self.folder.store.full = False
+        elif failed and "Not a directory" not in failed:
             raise Wrong(f"checkpoints: {failed}")
 
     def replay(self, start: int, stop: int, name: str) -> None:
