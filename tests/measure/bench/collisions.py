@@ -24,7 +24,7 @@ POSTINGS_MAX = CANDIDATES_MAX = 64
 
 @dataclass(frozen=True, order=True)
 class Column:
-    """One key of each page. kind: head, place, wide (`width` minvalues, the `number`th such group), block."""
+    """One key of each page. kind: head, content, place, wide (`width` minvalues, the `number`th such group), block."""
 
     kind: str
     width: int = 0
@@ -32,7 +32,7 @@ class Column:
 
     def keys(self, mixture: Mixture) -> _Words:
         """uint64[pages]."""
-        if self.kind in ("head", "place"):
+        if self.kind in ("head", "content", "place"):
             found: _Words = getattr(mixture, self.kind)
             return found
         if self.kind == "block":

@@ -2,11 +2,12 @@
 
     python -m tests.measure.bench.curve
 
-For generated pages and pages of real crawls (--real) after them, every choice of keys is judged: the head and the place
-of a page, n supershingles of w minvalues, b blocks of its simhash. What they find, how many candidates they bring and
-how many keys turn hot is counted exactly (`tests.measure.bench.collisions`); what they cost is measured by folding the
-same pages into an index on disk (--runs), for the choices that fit the layout of a record. A table (CSV) and a picture
-of it are written; rows of other numbers of pages that the table has already are kept.
+For generated pages and pages of real crawls (--real) after them, every choice of keys is judged: the head, the start of
+the main content and the place of a page, n supershingles of w minvalues, b blocks of its simhash. What they find, how
+many candidates they bring and how many keys turn hot is counted exactly (`tests.measure.bench.collisions`); what they
+cost is measured by folding the same pages into an index on disk (--runs), for the choices that fit the layout of a
+record. A table (CSV) and a picture of it are written; rows of other numbers of pages that the table has already are
+kept.
 """
 
 import argparse
@@ -19,6 +20,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import astuple, dataclass, replace
+from itertools import combinations
 from pathlib import Path
 from typing import NamedTuple
 
@@ -48,19 +50,25 @@ class Choice(NamedTuple):
     """Keys that a page posts beside its digest."""
 
     width: int = 2
-    supershingles: int = 8
+    supershingles: int = 7
     blocks: int = 2
     head: bool = True
     place: bool = True
+    content: bool = True
 
     def posted(self) -> dict[str, int]:
         """Numbers of a decider that posts these supershingles and blocks."""
-        return {"supershingles_posted": self.supershingles, "blocks_posted": self.blocks}
+        return {
+            "supershingles_posted": self.supershingles,
+            "blocks_posted": self.blocks,
+            "content_starts_posted": int(self.content),
+        }
 
     def columns(self) -> list[Column]:
         return [
             *([Column("head")] if self.head else []),
             *([Column("place")] if self.place else []),
+            *([Column("content")] if self.content else []),
             *(Column("wide", self.width, i) for i in range(self.supershingles)),
             *(Column("block", 0, i) for i in range(self.blocks)),
         ]
@@ -68,7 +76,9 @@ class Choice(NamedTuple):
 
 DEFAULT = Choice()
 #: Of three minvalues, as many bits as a block has: keys that meet by chance least.
-WIDER = Choice(3, 8, 6)
+WIDER = Choice(3, 7, 6)
+#: The default of versions of the scheme before 4.
+FORMER = Choice(2, 8, 2, content=False)
 
 
 def choices(functions: int) -> list[Choice]:
@@ -76,25 +86,26 @@ def choices(functions: int) -> list[Choice]:
     out = [
         Choice(width, many, blocks)
         for width in (2, 3, 4, 6)
-        for many in (0, 2, 4, 6, 8, 12, 16)
+        for many in (0, 2, 4, 6, 7, 8, 12, 16)
         for blocks in _BLOCKS
         if width * many <= functions and (many or width == DEFAULT.width)
     ]
-    ends = ((False, True), (True, False), (False, False))
-    return [*out, *(choice._replace(head=a, place=b) for choice in (DEFAULT, WIDER) for a, b in ends)]
+    some = [names for many in (1, 2, 3) for names in combinations(("head", "place", "content"), many)]
+    without = [dict.fromkeys(names, False) for names in some]
+    return [*out, FORMER, *(choice._replace(**less) for choice in (DEFAULT, WIDER) for less in without)]
 
 
 #: Choices that are folded for their cost, in this order.
 RUNS = (
     DEFAULT,
     WIDER,
-    Choice(2, 8, 0),
+    Choice(2, 7, 0),
     Choice(2, 6, 0),
-    Choice(3, 8, 0),
+    Choice(3, 7, 0),
     Choice(2, 4, 2),
-    Choice(3, 8, 2),
-    Choice(2, 8, 6),
-    Choice(4, 8, 6),
+    Choice(3, 7, 2),
+    Choice(2, 7, 6),
+    Choice(4, 7, 6),
     DEFAULT._replace(head=False),
 )
 
@@ -170,6 +181,7 @@ def row_of(mixture: Mixture, real_pages: int, choice: Choice, point: Point, cost
         "real pages": str(real_pages),
         "head": str(int(choice.head)),
         "place": str(int(choice.place)),
+        "content": str(int(choice.content)),
         "width": str(choice.width),
         "supershingles": str(choice.supershingles),
         "blocks": str(choice.blocks),

@@ -7,25 +7,32 @@ from markupsafe import Markup
 from neardup.report.plots import HEIGHT, STANDALONE_STYLE, WIDTH, Axes, Series, compact, plot
 
 _Rows = Sequence[Mapping[str, str]]
-_DEFAULT = {"head": "1", "place": "1", "width": "2", "supershingles": "8", "blocks": "2"}
+_DEFAULT = {"head": "1", "place": "1", "content": "1", "width": "2", "supershingles": "7", "blocks": "2"}
+#: The default of versions of the scheme before 4, and of tables from their time.
+_FORMER = _DEFAULT | {"content": "0", "supershingles": "8"}
 _TITLE = 22
 _LEGEND = 16
 _OVER = {"keys": "keys a page, with the digest's", "candidates": "candidates a page"}
 _RECALL = (0.6, 1.0)
 
 
+def _default(rows: _Rows) -> Mapping[str, str]:
+    return _DEFAULT if any(row["content"] == "1" for row in rows) else _FORMER
+
+
 def _chosen(rows: _Rows, **fixed: str) -> _Rows:
-    wanted = {"head": "1", "place": "1", **fixed}
+    wanted = {"head": "1", "place": "1", "content": _default(rows)["content"], **fixed}
     return [row for row in rows if all(row[name] == value for name, value in wanted.items())]
 
 
 def _series(rows: _Rows, x: str) -> list[Series]:
     """Recall over x: lines over the number of supershingles and over the number of blocks."""
+    many = _default(rows)["supershingles"]
     lines = [
         ("n supershingles of 2, no blocks", _chosen(rows, width="2", blocks="0")),
         ("n supershingles of 3, no blocks", _chosen(rows, width="3", blocks="0")),
         ("n supershingles of 3, 6 blocks", _chosen(rows, width="3", blocks="6")),
-        ("8 supershingles of 2, b blocks", _chosen(rows, width="2", supershingles="8")),
+        (f"{many} supershingles of 2, b blocks", _chosen(rows, width="2", supershingles=many)),
     ]
     out = []
     for name, found in lines:
@@ -71,7 +78,7 @@ def figure(rows: _Rows) -> str:
         about = f"{compact(int(size))} pages" + (f", {compact(real)} of them real" if real else ", generated")
         for x, (name, label) in enumerate(_OVER.items()):
             series = _series(these, name)
-            marks = [(float(row[name]), "default") for row in _chosen(these, **_DEFAULT)]
+            marks = [(float(row[name]), "default") for row in _chosen(these, **_default(these))]
             reach = (0.0, 26.0 if name == "keys" else 21.0)
             axes = Axes(label, "recall of repeats", x_range=reach, y_range=_RECALL, marks=marks)
             parts += _panel(plot("recall", series, axes), f"{about}: recall over {name}", series, x * WIDTH, y)

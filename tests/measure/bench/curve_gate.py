@@ -15,7 +15,7 @@ from tests.measure.gate import measure
 from tests.measure.gate.measure import Tally
 from tests.measure.gate.test_gate import GATES
 
-CHOICES = (DEFAULT, WIDER, Choice(2, 8, 0), Choice(2, 6, 0), Choice(3, 8, 0))
+CHOICES = (DEFAULT, WIDER, Choice(2, 7, 0), Choice(2, 6, 0), Choice(3, 7, 0))
 
 
 def tallies(choice: Choice, pages: int, seed: int = 1) -> dict[str, Tally]:

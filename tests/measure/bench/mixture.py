@@ -184,9 +184,10 @@ def fingerprints(words, n, fp):
 
 
 @kernel
-def head_of(fp, n):
-    h = U64(n < 8)
-    for i in range(min(8, n)):
+def start_of(fp, first, end):
+    """The first 8 tokens of fp[first:end] as one number."""
+    h = U64(end - first < 8)
+    for i in range(first, min(first + 8, end)):
         h = mix(h ^ fp[i])
     return h
 
@@ -194,14 +195,14 @@ def head_of(fp, n):
 @kernel
 def pages_into(seed, first, last, at, constants, rows):
     multipliers, factors, offsets, weights = constants
-    minvalues, blocks, head, tokens, origins, changes = rows
+    minvalues, blocks, head, content, tokens, origins, changes = rows
     words, fp = np.empty(TOKENS_MAX, np.uint32), np.empty(TOKENS_MAX, np.uint64)
     shingles, order, sums = np.empty(TOKENS_MAX, np.uint64), np.empty(TOKENS_MAX, np.uint64), np.empty(64, np.int32)
     for number in range(first, last):
-        n, _, _, _, origins[at], changes[at] = page(seed, number, words)
+        n, _, front, end, origins[at], changes[at] = page(seed, number, words)
         fingerprints(words, n, fp)
         keys_of(fp, n, multipliers, factors, offsets, weights, shingles, order, sums, minvalues[at], blocks[at])
-        head[at], tokens[at] = head_of(fp, n), n
+        head[at], content[at], tokens[at] = start_of(fp, 0, n), start_of(fp, front, end), n
         at += 1
 
 
@@ -209,14 +210,16 @@ def pages_into(seed, first, last, at, constants, rows):
 class Mixture:
     """What keys are made of, row by row in the order of a log.
 
-    minvalues uint32[n, functions]; blocks uint32[n, 12]; head, place uint64[n]; tokens int64[n]. posted bool[n]: pages
-    that found clusters, all but the repeats. pairs int64[p, 2]: (the page that is repeated, the repeat); kinds
+    minvalues uint32[n, functions]; blocks uint32[n, 12]; head, content, place uint64[n]; tokens int64[n]. content: the
+    start of the main content, of generated pages that of the body. posted bool[n]: pages that found clusters, all but
+    the repeats. pairs int64[p, 2]: (the page that is repeated, the repeat); kinds
     int64[p]: places in `names`, what the repeat is.
     """
 
     minvalues: npt.NDArray[np.uint32]
     blocks: npt.NDArray[np.uint32]
     head: npt.NDArray[np.uint64]
+    content: npt.NDArray[np.uint64]
     place: npt.NDArray[np.uint64]
     tokens: npt.NDArray[np.int64]
     posted: npt.NDArray[np.bool_]
@@ -241,9 +244,9 @@ def constants(functions: int) -> tuple[npt.NDArray[np.uint64], ...]:
 def generated(seed: int, count: int, functions: int, threads: int = 2) -> Mixture:
     """The first `count` generated pages. functions: minvalues that are kept of each."""
     minvalues, blocks = np.empty((count, functions), np.uint32), np.empty((count, BLOCKS), np.uint32)
-    head, tokens = np.empty(count, np.uint64), np.empty(count, np.int64)
+    head, content, tokens = np.empty(count, np.uint64), np.empty(count, np.uint64), np.empty(count, np.int64)
     origins, changes = np.empty(count, np.int64), np.empty(count, np.int64)
-    rows, given = (minvalues, blocks, head, tokens, origins, changes), constants(functions)
+    rows, given = (minvalues, blocks, head, content, tokens, origins, changes), constants(functions)
     with ThreadPoolExecutor(threads) as pool:
         running = [
             pool.submit(pages_into, U64(seed), first, min(count, first + _PART), first, given, rows)
@@ -256,6 +259,7 @@ def generated(seed: int, count: int, functions: int, threads: int = 2) -> Mixtur
         minvalues,
         blocks,
         head,
+        content,
         np.arange(count, dtype=np.uint64) * U64(0x9E3779B97F4A7C15),  # every generated page has a URL of its own
         tokens,
         changes < 0,
@@ -272,7 +276,7 @@ def joined(first: Mixture, second: Mixture) -> Mixture:
     def both(name: str) -> npt.NDArray[np.generic]:
         return np.concatenate([getattr(first, name), getattr(second, name)])
 
-    columns = {name: both(name) for name in ("minvalues", "blocks", "head", "place", "tokens", "posted")}
+    columns = {name: both(name) for name in ("minvalues", "blocks", "head", "content", "place", "tokens", "posted")}
     pairs = np.concatenate([first.pairs, second.pairs + n])
     kinds = np.concatenate([first.kinds, second.kinds + len(first.names)])
     return Mixture(**columns, pairs=pairs, kinds=kinds, names=first.names + second.names)

@@ -45,6 +45,7 @@ def real(folders: Sequence[Path], functions: int, scheme: Scheme) -> tuple[Mixtu
         np.array(rows.minvalues, np.uint32).reshape(n, functions),
         np.array(rows.blocks, np.uint32).reshape(n, BLOCKS),
         headers["head"].astype(np.uint64),
+        headers["content_start"].astype(np.uint64),
         headers["place"].astype(np.uint64),
         headers["tokens"].astype(np.int64),
         posted,
@@ -114,7 +115,7 @@ class _Rows:
 
 
 class Records:
-    """Sketch records of a mixture's pages, with the mixture's own minvalues and blocks as index keys.
+    """Sketch records of a mixture's pages, with the mixture's own minvalues, content starts and blocks as index keys.
 
     last: records of the pages that stand after the generated ones. width: minvalues of a posted supershingle.
     """
@@ -148,6 +149,7 @@ class Records:
         many = min(7, len(low) // self._width)
         factors = np.uint64(0x9E3779B97F4A7C15) * np.arange(1, 2 * self._width, 2, dtype=np.uint64)
         header["wide"][0, :many] = (low[: many * self._width].reshape(many, -1) * factors).sum(axis=1, dtype=np.uint64)
+        header["content_start"] = self._mixture.content[number]
         header["logtf"][0] = self._mixture.blocks[number, :6]
         assert not header["flags"][0] & RecordFlag.OPAQUE
         return header.tobytes() + record[HEADER.itemsize :]

@@ -13,7 +13,7 @@ from neardup.rules.posted_keys import similarity_keys
 from neardup.scheme import Scheme
 from neardup.sketch.header import Header
 from tests.measure.bench.collisions import CANDIDATES_MAX, POSTINGS_MAX, Column, evaluate, follow
-from tests.measure.bench.curve import DEFAULT, WIDER, Choice, choices, merged, posting, read, row_of, write
+from tests.measure.bench.curve import DEFAULT, FORMER, WIDER, Choice, choices, merged, posting, read, row_of, write
 from tests.measure.bench.curve_figure import figure
 from tests.measure.bench.mixture import BLOCKS, TOKENS_MAX, constants, generated, joined, keys_of, origin, words_of
 from tests.measure.bench.real_pages import Records
@@ -31,7 +31,7 @@ def mixture():
 @pytest.mark.slow
 def test_a_page_depends_on_its_number_alone(mixture):
     fewer = generated(1, 2500, 24, threads=1)
-    for name in ("minvalues", "blocks", "head", "tokens", "posted"):
+    for name in ("minvalues", "blocks", "head", "content", "tokens", "posted"):
         assert np.array_equal(getattr(mixture, name)[:2500], getattr(fewer, name)), name
     assert not np.array_equal(generated(2, 50, 24).head, mixture.head[:50])
 
@@ -106,7 +106,7 @@ def test_more_keys_find_more_and_cost_more_candidates(mixture):
     wanted = [Choice(3, many, 2) for many in (2, 4, 8)]
     meetings = follow(mixture, wanted[-1].columns(), 500, {"some": range(3000, 4000)})
     points = [evaluate(meetings, choice.columns(), mixture.names) for choice in wanted]
-    assert [point.keys for point in points] == [7, 9, 13]
+    assert [point.keys for point in points] == [8, 10, 14]
     recalls, candidates = [p.recall for p in points], [p.candidates for p in points]
     assert recalls == sorted(recalls)
     assert candidates == sorted(candidates)
@@ -125,12 +125,12 @@ def test_choice_equals_posted_keys():
     (record,) = Records(generated(1, 10, 24), [], 1, SCHEME, 3).part(3, 4)
     head, decider = Header(record), Decider(scheme=SCHEME.digest)
     before = similarity_keys(head, decider)
-    assert len(before) == DEFAULT.supershingles + DEFAULT.blocks + 2
+    assert len(before) == DEFAULT.supershingles + DEFAULT.blocks + 3
     choice = Choice(3, 4, 2, head=False)
     with posting(choice):
-        assert len(similarity_keys(head, replace(decider, **choice.posted()))) == 7
+        assert len(similarity_keys(head, replace(decider, **choice.posted()))) == 8
     assert similarity_keys(head, decider) == before
-    assert {DEFAULT, WIDER} <= set(choices(24))
+    assert {DEFAULT, WIDER, FORMER} <= set(choices(24))
 
 
 def test_table_and_picture(mixture, tmp_path):
