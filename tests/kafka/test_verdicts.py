@@ -47,7 +47,7 @@ VERDICTS = [
     verdict(2, "https://two.example/2", "exact_duplicate", site="two.example", representative=OTHER),
     verdict(3, "oops", "rejected", reason="not an absolute URL"),
     verdict(4, "https://two.example/2", "unchanged", site="two.example", standing={"verdict": "unique"}),
-    verdict(5, "https://two.example/\x1b[31mred", "same_content", content_of=OTHER, evidence={"content_score": 1.0}),
+    verdict(5, "https://two.example/\x1b[31mred", "same_content", content_of=OTHER, evidence={"score": 1.0}),
 ]
 
 
