@@ -109,8 +109,8 @@ STEPS = (
     ),
     Example(
         "elsewhere",
-        side("a.example/1/notes", "Notes", *MENU, words(60, 1100)),
-        side("a.example/2/notes", "Notes", *MENU, words(60, 1200)),
+        side("a.example/1/notes", "Notes", words(60, 1100), *MENU),
+        side("a.example/2/notes", "Notes", words(60, 1200), *MENU),
         "other notes of 60 words in a frame of 400",
     ),
     Example(

@@ -37,6 +37,7 @@ KINDS = (
     Kind("slugs", 300, trade.slugs),
     Kind("canonicals", 300, trade.canonicals),
     Kind("shells", 200, sparse.shells),
+    Kind("applications", 200, sparse.applications),
     Kind("lists of links", 250, sparse.lists_of_links),
     Kind("logs", 250, sparse.logs),
     *(Kind(f"figures: {name}", 200, generate) for name, generate in FIGURES.items()),

@@ -45,6 +45,39 @@ def shells(frame: Frame) -> None:
                 frame.add_raw(SitePage(url, body.encode(), "", item, own_bytes=True))
 
 
+def applications(frame: Frame) -> None:
+    """Applications whose frame has words: menus around an empty element, long notices, pages that send on. Short pages
+    with words of their own, scripts and pixels stand among them, and come again with another number of the request."""
+    random = frame.random
+    menu = f"<header><nav>{frame.links([frame.label(2) for _ in range(random.randint(12, 22))])}</nav></header>"
+    foot = f"<footer>{frame.text(4, 12)}</footer>"
+    asks = f"{frame.text(10, 30)} {frame.pick('Please enable JavaScript to continue.', 'JavaScript is switched off.')}"
+    root = frame.pick('<div id="app" data-v="1"></div>', '<main class="page"><app-root></app-root></main>')
+    number = 0
+    while not frame.full:
+        number += 1
+        kind = random.choice(("menu", "notice", "asking", "forward", "words"))
+        path, request = (
+            f"/{kind}/{slug(frame.topic(2, 4))}-{number}",
+            f"<script>var request='{frame.session()}'</script>",
+        )
+        code = f'<script>load({number})</script><script type="text/javascript" src="/main.js"></script>'
+        refresh = frame.pick('<meta http-equiv="refresh" content="0; URL=', '<meta http-equiv=Refresh content="3;url=')
+        body = {
+            "menu": f"{menu}{root}{code}{foot}",
+            "notice": f"<noscript><div><h1>{frame.name}</h1><p>{asks}</p></div></noscript><div></div>{code}",
+            "asking": f"<div class=box><h1>{frame.name}</h1><p>{asks}</p></div>{code}",
+            "forward": f'{refresh}{frame.url("/to" + path)}"><p>{frame.name}: the page has moved. {asks[:80]}</p>',
+            "words": f"<h1>{frame.topic()}</h1><p>{frame.text(25, 60)}</p><noscript><img src=/p.gif></noscript>{code}",
+        }[kind]
+        own = kind not in ("words", "forward")
+        for url in [path] + ([f"{path}?from=mail"] if frame.now_and_then(2) else []):
+            more = request if kind == "words" else ""
+            html = f"<!doctype html><html><head><title>{frame.name}</title></head><body>{body}{more}</body></html>"
+            frame.add_raw(SitePage(frame.url(url), html.encode(), "", f"{kind} {number}", own_bytes=own))
+            request = f"<script>var request='{frame.session()}'</script>"
+
+
 def lists_of_links(frame: Frame) -> None:
     """Pages whose main part is links: tags, directories, indexes by letter; under one title or telling ones."""
     random = frame.random
