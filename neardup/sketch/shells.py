@@ -26,12 +26,12 @@ SHELL_TOKENS = 20
 SIGNED_TOKENS = 80
 _SCRIPT = re.compile(rb"<script[\s>/]")
 _META = re.compile(rb"<meta\s[^<>]{0,4000}")
-_REFRESH = re.compile(rb"\shttp-equiv\s*=\s*[\"']?\s*refresh\b")
+_REFRESH = re.compile(rb"\shttp-equiv\s*+=\s*+[\"']?+\s*+refresh\b")
 #: A delay of less than 10 seconds, and another page.
-_TARGET = re.compile(rb"\scontent\s*=\s*[\"']?\s*\d(?:\.\d*)?\s*[;,]\s*[^\s\"'>]")
+_TARGET = re.compile(rb"\scontent\s*+=\s*+[\"']?+\s*+\d(?:\.\d*+)?+\s*+[;,]\s*+[^\s\"'>]")
 #: The elements into which applications of the usual frameworks write.
 _ROOT = re.compile(
-    rb"<(?:(?:div|main|section)\s[^<>]{0,200}\bid\s*=\s*[\"']?(?:(?:react|vue|main|q)-)?"
+    rb"<(?:(?:div|main|section)\s[^<>]{0,200}\bid\s*+=\s*+[\"']?+(?:(?:react|vue|main|q)-)?"
     rb"(?:root|app|application|mount|__next|__nuxt|___gatsby|svelte)(?![\w-])[^<>]{0,200}"
     rb"|(?:(?:[a-z0-9]{1,30}-){1,3}(?:app|root)|(?:app|root)(?:-[a-z0-9]{1,30}){1,3})(?:\s[^<>]{0,200})?)>\s{0,200}</"
 )
