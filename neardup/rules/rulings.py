@@ -18,7 +18,7 @@ from neardup.decider import RULE_NAMES, Decider
 from neardup.kernels.same_page import same_page
 from neardup.pairs.pair import Pair
 from neardup.pairs.scoring import numbers_of_pairs
-from neardup.rules import learned, papers, sites, tape, verified
+from neardup.rules import default_rule, learned, papers, sites, tape
 from neardup.rules.base import Decides, Refusal, Rule, Ruling, rule_kernel, ruling_of
 from neardup.rules.records import (
     RULING,
@@ -42,7 +42,7 @@ _RULES: tuple[Rule, ...] = (
     papers.SITE_SPLIT,
     papers.SIMHASH64,
     tape.RULE,
-    verified.RULE,
+    default_rule.RULE,
     learned.RULE,
 )
 #: Deciders whose tables are kept.

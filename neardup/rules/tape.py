@@ -1,7 +1,7 @@
 """Decides by tapes (samples of both texts that keep the order), unless titles or first words name different things.
 
-Equal digests are decided before any rule. The default rule `verified` uses some of these steps, and demands more of
-pages of one site.
+Equal digests are decided before any rule. The default rule uses some of these steps, and demands more of pages of one
+site. All thresholds are numbers of `neardup.decider.Decider`.
 """
 
 from collections.abc import Sequence

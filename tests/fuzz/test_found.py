@@ -43,7 +43,7 @@ def test_seeds_and_damaged_ones(name: str) -> None:
 
 def test_modules_of_kernels_are_those_with_compiled_functions() -> None:
     found = modules_of_kernels()
-    assert {"neardup.kernels.html", "neardup.matching.kernels.walk", "neardup.rules.verified"} <= set(found)
+    assert {"neardup.kernels.html", "neardup.matching.kernels.walk", "neardup.rules.default_rule"} <= set(found)
     compiled = [
         name
         for name in found

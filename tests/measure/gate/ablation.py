@@ -32,7 +32,7 @@ import numpy as np
 from neardup.decider import Decider
 from neardup.page import Page
 from neardup.pairs.scoring import compare_records
-from neardup.rules import RULES, verified
+from neardup.rules import RULES, default_rule
 from neardup.scheme import Scheme
 from neardup.sketch.make_sketches import sketch_pages
 from tests.measure.gate.corpora import SETS, pages_of
@@ -57,7 +57,7 @@ class Step:
 #: the names for the sake of a later step, so without its number the names decide.
 STEPS = (
     Step("nothing"),
-    *(Step(step.name, left_out=step.name) for step in verified.STEPS[:-1] if step.name != "syndicated"),
+    *(Step(step.name, left_out=step.name) for step in default_rule.STEPS[:-1] if step.name != "syndicated"),
     Step("syndicated", {"syndicated_tokens_min": 0}),
     Step("alike", {"alike_min": 255}),
     Step("stamps", {"stamp_words_max": 0}),

@@ -3,7 +3,7 @@
 import pytest
 
 from neardup.decider import Decider
-from neardup.rules import RULES, verified
+from neardup.rules import RULES, default_rule
 from neardup.scheme import Scheme
 from tests.measure.gate import boards, items, names, views
 from tests.measure.gate.ablation import (
@@ -38,8 +38,8 @@ def test_numbers_are_not_the_usual_ones() -> None:
 
 
 def test_every_step_but_the_last_is_taken_away() -> None:
-    assert {step.name for step in verified.STEPS[:-1]} <= {one.name for one in STEPS}
-    assert {one.left_out for one in STEPS if one.left_out} < {step.name for step in verified.STEPS[:-1]}
+    assert {step.name for step in default_rule.STEPS[:-1]} <= {one.name for one in STEPS}
+    assert {one.left_out for one in STEPS if one.left_out} < {step.name for step in default_rule.STEPS[:-1]}
 
 
 @pytest.mark.parametrize(
@@ -59,7 +59,7 @@ def test_without_a_step_more_is_wrong(step: str, generate: object) -> None:
 
 def test_ablated_rule_is_restored_after_a_failure() -> None:
     def fails(decider: Decider) -> Tally:
-        assert RULES["verified"] is not verified.RULE
+        assert RULES["verified"] is not default_rule.RULE
         raise ValueError
 
     source = stream("none", [])

@@ -11,7 +11,7 @@ import pytest
 from neardup import rules
 from neardup.decider import RULE_NAMES, Decider
 from neardup.report.evidence_sentences import sentences
-from neardup.rules import REFUSALS, Pair, Ruling, rule_of, tape, verified, why_refused
+from neardup.rules import REFUSALS, Pair, Ruling, default_rule, rule_of, tape, why_refused
 from neardup.rules.base import Step, evidence_of, margin
 from neardup.rules.records import BY
 from neardup.rules.siblings import Siblings
@@ -114,7 +114,7 @@ def test_the_page_of_the_default_rule_lists_its_steps() -> None:
 
 
 def test_without_a_step_no_ruling_is_by_it() -> None:
-    for step in verified.STEPS[:-1]:
+    for step in default_rule.STEPS[:-1]:
         rule = rules.RULES["verified"].without(step.name)
         random = Random(step.name)
         names = {rule.decide(some_pair(random), DECIDER, Siblings(1, 1)).by for _ in range(count(1_500, 3_000))}
