@@ -79,6 +79,8 @@ class CopySelection:
         self._sources: dict[str, int] = {}
         rows, shown = self._columns(progress)
         pages = self._pages = _in_force(rows)
+        #: First page of each source, and the end: a search in all pages for each of many sources would be quadratic.
+        self._starts = np.searchsorted(pages["source"], np.arange(len(self._sources) + 1))
         self._kept = (pages["means"] & _SHOWN).astype(np.bool_)
         #: Keys of the URLs that pages may copy exactly; zeros: none.
         self._copied = np.zeros(len(pages), _KEY)
@@ -165,17 +167,22 @@ class CopySelection:
 
     def kept(self, source: str) -> npt.NDArray[np.int64]:
         """Returns the offsets of the kept pages of a source -> int64[pages], ascending."""
-        mine = self._kept & (self._pages["source"] == self._sources.get(source, -1))
-        offsets: npt.NDArray[np.int64] = self._pages["offset"][mine]
+        mine = self._pages_of(source)
+        offsets: npt.NDArray[np.int64] = self._pages["offset"][mine][self._kept[mine]]
         return offsets
+
+    def _pages_of(self, source: str) -> slice:
+        at = self._sources.get(source)
+        return slice(0, 0) if at is None else slice(self._starts[at], self._starts[at + 1])
 
     def of(self, source: str) -> Iterator[tuple[int, bool, bytes | None]]:
         """Yields (offset, whether it is kept, key of the URL of the page that it may copy exactly), by offset.
 
         Pages that are neither, such as former fetches, are left out.
         """
-        copies = self._copied != np.zeros((), _KEY)
-        mine = np.flatnonzero((self._kept | copies) & (self._pages["source"] == self._sources.get(source, -1)))
+        inside = self._pages_of(source)
+        copies = self._copied[inside] != np.zeros((), _KEY)
+        mine = np.flatnonzero(self._kept[inside] | copies) + inside.start
         for at in range(0, len(mine), _ROWS):
             some = mine[at : at + _ROWS]
             offsets, kept = self._pages["offset"][some].tolist(), self._kept[some].tolist()
