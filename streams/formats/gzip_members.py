@@ -18,17 +18,17 @@ class GzipMembers:
     """A gzip file with a member for each record, in the order in which they are written.
 
     Use it as a context manager: what is not written yet is written when the block ends, and dropped if it raises.
-    Holds about _BYTES_AT_ONCE for each thread, or one record if that is larger.
+    Holds about twice _BYTES_AT_ONCE for each thread, and one record if that is larger.
     """
 
     def __init__(self, file: BinaryIO, threads: int = 0) -> None:
-        """threads: that compress; 0: as many as the machine has cores."""
+        """threads: that compress; 0: as many as this process may use cores."""
         self._file = file
-        self._threads = threads or os.cpu_count() or 1
+        self._threads = threads or len(os.sched_getaffinity(0))
         self._pool = ThreadPoolExecutor(self._threads)
-        self._compressed: deque[Future[bytes]] = deque()
+        self._compressed: deque[tuple[Future[bytes], int]] = deque()
         self._records: list[bytes] = []
-        self._bytes = 0
+        self._bytes = self._handed_over = 0
 
     def write(self, record: bytes | memoryview) -> None:
         """Adds a record. Raises OSError for an earlier one that cannot be written."""
@@ -36,12 +36,18 @@ class GzipMembers:
         self._bytes += len(record)
         if self._bytes >= _BYTES_AT_ONCE:
             self._hand_over()
-            while len(self._compressed) > self._threads:
-                self._file.write(self._compressed.popleft().result())
+            while self._handed_over > 2 * self._threads * _BYTES_AT_ONCE:
+                self._write_next()
 
     def _hand_over(self) -> None:
-        self._compressed.append(self._pool.submit(_members, self._records))
+        self._compressed.append((self._pool.submit(_members, self._records), self._bytes))
+        self._handed_over += self._bytes
         self._records, self._bytes = [], 0
+
+    def _write_next(self) -> None:
+        members, size = self._compressed.popleft()
+        self._file.write(members.result())
+        self._handed_over -= size
 
     def __enter__(self) -> "GzipMembers":
         return self
@@ -55,7 +61,7 @@ class GzipMembers:
                 return
             self._hand_over()
             while self._compressed:
-                self._file.write(self._compressed.popleft().result())
+                self._write_next()
 
 
 def _members(records: Sequence[bytes]) -> bytes:

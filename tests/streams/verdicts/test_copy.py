@@ -364,6 +364,15 @@ def test_gzip_members_come_in_the_order_of_their_records(monkeypatch: pytest.Mon
     assert out.getvalue() == b"".join(gzip.compress(record, 6, mtime=0) for record in records)
 
 
+def test_gzip_members_of_long_records_do_not_wait_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gzip_members, "_BYTES_AT_ONCE", 100)
+    out, record = io.BytesIO(), bytes(10_000)
+    with gzip_members.GzipMembers(out, 8) as file:
+        for number in range(1, 20):
+            file.write(record)
+            assert len(gzip.decompress(out.getvalue())) == number * len(record), "held after it was written"
+
+
 def test_gzip_members_behind_an_error_are_dropped() -> None:
     out = io.BytesIO()
 
