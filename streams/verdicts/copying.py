@@ -7,7 +7,7 @@ import base64
 import hashlib
 import os
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, closing
+from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -23,6 +23,7 @@ from streams.files.exchanges import with_methods
 from streams.files.input_formats import JSON_LINES
 from streams.files.jsonl_and_parquet import JsonLines
 from streams.files.sources import LocalSource, SourceRecord, line_max, unchanged
+from streams.formats.compressed import Damaged
 from streams.formats.gzip_members import GzipMembers
 from streams.formats.json import encode
 from streams.formats.no_page import NoPage
@@ -102,8 +103,9 @@ def copy_command(state: ScanDirectory, out: Path, given: Selection = _SHOWN, pro
                     before = 0
                     for record in sources:
                         how = _copy_warc if suffix.startswith(".warc") else _copy_lines
-                        for read in how(record, state, selection, file, done):
-                            progress("copy", before + read, total)
+                        with suppress(Damaged):  # the scan has reported it, and judged no page behind it
+                            for read in how(record, state, selection, file, done):
+                                progress("copy", before + read, total)
                         before += record.size
     except OSError as error:
         raise BadInput(f"{error.filename or out}: {error.strerror or error}") from error

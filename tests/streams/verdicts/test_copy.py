@@ -72,6 +72,28 @@ def test_lines_come_out_as_they_are(shell: Shell) -> None:
     assert set(judged(shell, "kept.jsonl")) == {"unique"}
 
 
+@pytest.mark.parametrize("name", ["a.jsonl.gz", "a.csv.gz"])
+def test_copy_of_damaged_lines_ends_at_the_damage(tmp_path: Path, name: str) -> None:
+    lines = [json.loads(line) for line in write_json_lines(tmp_path / "a.jsonl", crawl(40)).read_bytes().splitlines()]
+    if "csv" in name:
+        table = io.StringIO()
+        written = csv.writer(table)
+        written.writerows([("url", "body"), *((line["url"], line["body"]) for line in lines)])
+        data = table.getvalue().encode()
+    else:
+        data = b"".join(json.dumps(line).encode() + b"\n" for line in lines)
+    packed = gzip.compress(data)
+    (tmp_path / name).write_bytes(packed[: len(packed) // 2])
+    with ScanDirectory.open(tmp_path / "state") as state:
+        result = scan([tmp_path / name], state)
+        assert result.problems_total
+        done = copy_command(state, tmp_path / "kept.jsonl")
+    kept = [json.loads(line)["url"] for line in (tmp_path / "kept.jsonl").read_bytes().splitlines()]
+    assert done.kept == len(kept) > 5
+    assert done.kept + done.left_out == result.pages < len(lines)
+    assert kept == [line["url"] for line in lines if line["url"] in kept]
+
+
 @pytest.mark.slow
 def test_copy_of_lines_does_not_parse_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     source = write_json_lines(tmp_path / "a.jsonl", crawl())
