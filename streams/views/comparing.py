@@ -90,10 +90,7 @@ class _Side:
 def fetches(a: Row, b: Row) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
     """Select the fetches to compare: the one that the other was judged against, else the latest readable one."""
     one, other = _own(a), _own(b)
-    return (
-        one if _taken_down(one) else _judged_against(b, one["url"]) or one,
-        other if _taken_down(other) else _judged_against(a, other["url"]) or other,
-    )
+    return _judged_against(b, a, one["url"]) or one, _judged_against(a, b, other["url"]) or other
 
 
 def _taken_down(fetch: Mapping[str, Any]) -> bool:
@@ -119,8 +116,9 @@ def _own(row: Row) -> Mapping[str, Any]:
     return dict(judged or verdict)
 
 
-def _judged_against(row: Row, url: str) -> Mapping[str, Any] | None:
-    judged = judged_of(row) or {}
+def _judged_against(row: Row, other: Row, url: str) -> Mapping[str, Any] | None:
+    """The fetch of the other URL that a row's judgement names, unless it was taken down since."""
+    judged, (taken_down, _) = judged_of(row) or {}, other.get("taken_down", (-1, 0))
     evidence = judged.get("evidence") or {}
     for place in (
         judged.get("representative"),
@@ -128,7 +126,7 @@ def _judged_against(row: Row, url: str) -> Mapping[str, Any] | None:
         evidence.get("holder"),
         evidence.get("nearest"),
     ):
-        if place and place.get("url") == url and place.get("coordinates"):
+        if place and place.get("url") == url and place.get("coordinates") and place["page_id"] > taken_down:
             return {**place, "log": judged.get("log")}
     return None
 

@@ -225,6 +225,7 @@ def url_of(rows: Iterable[Row]) -> Row | None:
         "history": history[:HISTORY_KEPT],
         "first": max(min(row["first"] for row in held), taken_down[0]),
         "own": max(held, key=_read_last)["own"],
+        **({"taken_down": taken_down} if taken_down[0] >= 0 else {}),
     }
 
 

@@ -10,7 +10,9 @@ import pytest
 
 from streams.views import comparing, templates, url_pages
 from streams.views.source import ScanSource
+from streams.views.view_rows import apply, url_of
 from tests.streams.shell import Shell, site, words
+from tests.streams.views.random_verdicts import MemoryRows, random_verdicts
 
 A, B, C = (f"https://a.example/{name}.html" for name in "abc")
 STATE = Path("neardup-state")
@@ -84,6 +86,23 @@ def test_a_page_that_was_taken_down_is_not_read_again(scanned: Path, shell: Shel
         assert other["missing"] == {}
         assert found["differences"] is None
         assert found["rules"] == []
+
+
+@pytest.mark.parametrize("taken_down", [True, False])
+def test_a_fetch_that_was_taken_down_is_not_compared(taken_down: bool) -> None:
+    """A topic's verdict on a copy names it, also once the URL has another page."""
+    held = MemoryRows()
+    first = {**random_verdicts(1)[0], "url": A, "verdict": "unique", "page_id": 1 << 12, "n": 0}
+    place = {"url": A, "page_id": 1 << 12, "coordinates": {"source": "pages", "partition": 0, "offset": 0}}
+    copy = {**first, "url": B, "verdict": "exact_duplicate", "page_id": 2 << 12, "representative": place}
+    gone = {**first, "verdict": "gone", "page_id": 3 << 12, "n": 1, "reason": "taken down"}
+    for verdict in (first, copy, *([gone] if taken_down else []), {**first, "page_id": 4 << 12}):
+        apply(verdict, held)
+    a, b = (url_of([held.tables["urls"][url]]) for url in (A, B))
+    assert a is not None
+    assert b is not None
+    compared = (4 if taken_down else 1) << 12
+    assert comparing.fetches(a, b)[0]["page_id"] == comparing.fetches(b, a)[1]["page_id"] == compared
 
 
 def test_an_unknown_url_is_reported(scanned: Path) -> None:
