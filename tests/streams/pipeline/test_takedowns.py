@@ -212,7 +212,7 @@ def test_forget_command_and_the_remaining_files(tmp_path: Path, shell: Shell) ->
     for form in ((), ("--json",)):
         again = shell("forget", PAGE, "--state", str(where), *form)
         assert (again.code, "no page is taken down" in again.err) == (0, True), again.err
-    for code, wrong in ((2, ()), (2, (PAGE, "--site", "a.example")), (1, ("--prefix", "http://a.example"))):
+    for code, wrong in ((2, ()), (2, (PAGE, "--site", "a.example")), (2, ("--prefix", "http://a.example"))):
         ended = shell("forget", *wrong, "--state", str(where))
         assert (ended.code, ended.err[:9]) == (code, "neardup: ")
 

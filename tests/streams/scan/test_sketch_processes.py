@@ -19,9 +19,9 @@ import pytest
 from streams.files import parts
 from streams.files.sources import ReadOptions
 from streams.formats import parquet
+from streams.ports import SourceProgress
 from streams.scan import reading, sketch_processes
 from streams.scan.scan import scan
-from streams.scan.scan_result import Progress
 from streams.scan.sketch_processes import ReaderLost, SketchProcesses
 from tests.streams.archives import (
     Sample,
@@ -254,10 +254,10 @@ def test_a_scan_continues_by_processes_at_any_message(tmp_path: Path, kind: str)
             ]
 
 
-def stopping(after: int) -> Callable[[Progress], None]:
+def stopping(after: int) -> Callable[[SourceProgress], None]:
     left = [after]
 
-    def progress(now: Progress) -> None:
+    def progress(now: SourceProgress) -> None:
         left[0] -= now.phase == "scan"
         if not left[0]:
             raise KeyError("stopped")
@@ -294,11 +294,11 @@ def test_a_scan_whose_processes_are_killed_loses_nothing(tmp_path: Path, seed: i
         )
 
 
-def kill_after(messages: int, chance: random.Random) -> Callable[[SketchProcesses, Progress], None]:
+def kill_after(messages: int, chance: random.Random) -> Callable[[SketchProcesses, SourceProgress], None]:
     """Kills one of the processes after some messages."""
     left = [messages]
 
-    def progress(readers: SketchProcesses, now: Progress) -> None:
+    def progress(readers: SketchProcesses, now: SourceProgress) -> None:
         left[0] -= now.phase == "scan"
         if not left[0]:
             os.kill(chance.choice(readers.pids), signal.SIGKILL)
@@ -344,7 +344,7 @@ def test_a_file_that_goes_is_left_unfinished_and_the_next_is_read(tmp_path: Path
     assert result.pages == len(crawl(20))
 
 
-def unlinked(paths: list[Path], now: Progress) -> None:
+def unlinked(paths: list[Path], now: SourceProgress) -> None:
     """Deletes the first file once all are digested."""
     if now.phase == "digest" and now.bytes_done == sum(path.stat().st_size for path in paths):
         paths[0].unlink()
