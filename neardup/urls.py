@@ -402,6 +402,17 @@ def named_url(given: str, url_bytes_max: int = URL_BYTES_MAX) -> str:
     return normalise_url(url_of_id(given), url_bytes_max)
 
 
+def host_named(given: str) -> tuple[str, bool]:
+    """Returns the host, as `host_of`, of a site that a person names, and whether the text names it alone.
+
+    given: host; a URL, a port or a path names more. Raises BadPage for a text without a host.
+    """
+    normal = normalise_url(given if "://" in given else f"http://{given}/")
+    host = host_of(normal)
+    # Normalising drops a usual port and most fragments.
+    return host, normal == f"http://{host}/" and not set(":#") & set(given.rpartition("]")[2])
+
+
 def _id_digest(scope: str, given: str) -> str:
     text = f"{scope}\0{given}" if scope else given
     return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()

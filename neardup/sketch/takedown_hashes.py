@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from neardup.errors import BadInput, BadPage
-from neardup.urls import host_of, normalise_url, site_of, url_hash
+from neardup.urls import host_named, normalise_url, site_of, url_hash
 
 HASH_BYTES = 16
 
@@ -49,12 +49,13 @@ def of_url(url: str) -> Takedown:
 
 def of_site(site: str) -> Takedown:
     """Makes the takedown of a site. Raises BadInput if it is not a registrable domain."""
-    normal = _normal(f"http://{site}/")
-    host = host_of(normal)
-    if normal != f"http://{host}/":  # the rest would be left out, and the takedown name more pages
-        named = host_of(_normal(site)) if "://" in site else host
+    try:
+        host, alone = host_named(site)
+    except BadPage as error:
+        raise BadInput(f"--site {site}: {error}") from error
+    if not alone:  # the rest would be left out, and the takedown name more pages
         raise BadInput(
-            f"--site {site}: a site is a registrable domain, such as {site_of(named)}; for a part of it name a prefix "
+            f"--site {site}: a site is a registrable domain, such as {site_of(host)}; for a part of it name a prefix "
             "of its URLs"
         )
     if site_of(host) != host:

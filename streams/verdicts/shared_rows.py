@@ -15,7 +15,7 @@ from msgspec import defstruct
 from msgspec.json import Encoder
 
 from neardup.errors import BadInput, BadPage
-from neardup.urls import host_of, named_url
+from neardup.urls import host_named, host_of, named_url
 from neardup.verdict import Kind
 from streams.errors import WrongUsage, bad_input, how_to_install
 from streams.formats.verdict_records import Verdict
@@ -46,18 +46,11 @@ class VerdictFilter:
         unknown = sorted(set(kinds) - {kind.value for kind in Kind})
         if unknown:
             raise WrongUsage(f"no verdict is called {unknown[0]!r}; there is {', '.join(Kind)}")
-        for site in sites:
-            name = site.rpartition("://")[2].partition("/")[0]
-            host = name if name.startswith("[") else name.partition(":")[0]
-            if site != host:
-                raise WrongUsage(
-                    f"--site {site}: a site is a domain or host, such as {host}; --prefix names a part of it"
-                )
         try:
             named = "" if url is None else named_url(url)
         except BadPage as error:
             raise WrongUsage(f"--url: {error}") from None
-        return cls(frozenset(site.lower().strip(".") for site in sites), frozenset(kinds), named, prefix or "")
+        return cls(frozenset(map(_host, sites)), frozenset(kinds), named, prefix or "")
 
     def takes(self, verdict: Verdict) -> bool:
         if self.kinds and verdict.get("verdict") not in self.kinds:
@@ -71,6 +64,16 @@ class VerdictFilter:
         url = str(verdict.get("url", ""))
         host = host_of(url).rstrip(".") if "://" in url else ""
         return verdict.get("site") in self.sites or any(host == s or host.endswith("." + s) for s in self.sites)
+
+
+def _host(site: str) -> str:
+    try:
+        host, alone = host_named(site.strip("."))
+    except BadPage as error:
+        raise WrongUsage(f"--site {site}: {error}") from None
+    if not alone:
+        raise WrongUsage(f"--site {site}: a site is a domain or host, such as {host}; --prefix names a part of it")
+    return host
 
 
 @contextmanager

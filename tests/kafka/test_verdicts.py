@@ -95,6 +95,15 @@ def test_a_site_with_more_than_a_domain_is_refused(site: str) -> None:
         VerdictFilter.of([site], [])
 
 
+def test_a_site_is_a_host_as_urls_have_it() -> None:
+    given = ["[2001:DB8::1]", "10.0.0.1", "localhost", "bücher.example", ".One.example."]
+    found = VerdictFilter.of(given, []).sites
+    assert found == {"[2001:db8::1]", "10.0.0.1", "localhost", "xn--bcher-kva.example", "one.example"}
+    for wrong in ("::1", "", "a b"):
+        with pytest.raises(BadInput, match=f"--site {wrong}: not a URL: no"):
+            VerdictFilter.of([wrong], [])
+
+
 def test_without_a_verdict_one_line_says_so(
     settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -150,6 +150,8 @@ def test_bad_takedown_names_are_refused():
         "a.org:8080",
         "me@a.org",
         "a.org?q",
+        "a.org:80",
+        "a.org#x",
     ):
         with pytest.raises(BadInput, match=r"--site .*: a site is a registrable domain, such as a\.org; "):
             of_site(more)
