@@ -232,10 +232,10 @@ def _at_home(pair: PairRow, siblings: SiblingsRow) -> bool:
 
 @rule_kernel
 def _contents_apart(pair: PairRow, decider: DeciderRow) -> bool:
-    """Whether the main contents are long enough to count and differ."""
+    """Whether one title stands over two main contents: they are long enough to count, and differ."""
     fewest = min(pair.content_tokens_a, pair.content_tokens_b)
     differ = fewest >= decider.short_tokens and pair.content_score < decider.content_tape_min
-    return bool(decider.rule_version >= _CONTAINED_SINCE and differ)
+    return bool(decider.rule_version >= _CONTAINED_SINCE and pair.same_title and differ)
 
 
 @rule_kernel
@@ -390,8 +390,8 @@ STEPS = (
     Step(
         "elsewhere",
         _elsewhere,
-        "Pages of one name at two places of a site, or whose main contents differ, must agree in `strict_tape_min` "
-        "(95%), or differ in a stamp only.",
+        "Pages of one name at two places of a site, or of one title over two main contents, must agree in "
+        "`strict_tape_min` (95%), or differ in a stamp only.",
         {"elsewhere": Refusal("one name at two places or over two main contents, so a closer match was demanded")},
     ),
     Step(

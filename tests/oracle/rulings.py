@@ -255,7 +255,11 @@ def elsewhere(pair, decider):
         return None
     if pair.same_tail or pair.same_place:
         long = min(pair.content_tokens_a, pair.content_tokens_b) >= decider.short_tokens
-        if decider.rule_version == 1 or not long or pair.content_score >= decider.content_tape_min:
+        if (
+            decider.rule_version == 1
+            or not (long and pair.same_title)
+            or pair.content_score >= decider.content_tape_min
+        ):
             return None
     if pair.tape_score >= decider.strict_tape_min or one_address(pair) or pair.same_but_sessions:
         return None

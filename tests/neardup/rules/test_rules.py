@@ -443,6 +443,7 @@ def test_pages_whose_urls_end_alike_need_a_closer_match_where_main_contents_diff
         {"tape_score": 0.95},
         {"content_score": 0.74},
         {"content_tokens_a": 49},
+        {"same_title": False},
         {"same_address": True},
         {"same_but_sessions": True},
         {"named": False},
