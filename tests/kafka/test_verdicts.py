@@ -21,6 +21,7 @@ from streams.commands.options import parse_start
 from streams.config.settings import Settings, Topics
 from streams.kafka import Admin, topics
 from streams.kafka.topics import Sizes
+from streams.roles.match_start_checks import newest_verdicts
 from streams.verdicts.print_verdicts import COLUMNS, line, parse_columns, show, table, tail
 from streams.verdicts.shared_rows import VerdictFilter
 from tests import processes
@@ -82,6 +83,22 @@ def test_all_verdicts_are_shown_in_order(settings: Settings) -> None:
 )
 def test_verdicts_are_filtered(settings: Settings, sites: list[str], kinds: list[str], found: list[int]) -> None:
     assert ids(settings, verdict_filter=VerdictFilter.of(sites, kinds)) == found
+
+
+def test_the_last_verdict_of_the_whole_topic_is_found_before_replayed_ones(
+    broker: str, admin: Admin, names: Topics
+) -> None:
+    topics.create(admin, names, Sizes(partitions=1))
+    producer = Producer({"bootstrap.servers": broker})
+    for message in (*range(200), 3, 4):  # the last two were replayed
+        value = verdict(message << 12, f"https://one.example/{message}", scheme="s", decider="d", log="ab")
+        producer.produce(names.verdicts, orjson.dumps(value), value["url"].encode())
+    producer.produce(names.verdicts, None, b"https://one.example/0")
+    assert producer.flush(30) == 0
+    settings = Settings(bootstrap=broker, verdicts_topic=names.verdicts)
+    ends = [newest_verdicts(settings, whole=whole) for whole in (False, True)]
+    assert [end.last and end.last.next_offset for end in ends] == [5, 200]
+    assert all(end.emptied for end in ends), "a null record"
 
 
 def test_an_unknown_kind_is_refused() -> None:
@@ -232,6 +249,7 @@ FOLLOW = """
 import sys
 from rich.console import Console
 from streams.config.settings import Settings
+from streams.roles.match_start_checks import newest_verdicts
 from streams.verdicts.print_verdicts import show
 count = show(Settings(bootstrap=sys.argv[1], verdicts_topic=sys.argv[2]), Console(), json_out=sys.stdout.buffer)
 print("ended", count > 0)

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from neardup.standing import VerdictFields, standing_of
+from neardup.standing import DUPLICATES, VerdictFields, standing_of
 from neardup.urls import url_of_id
 from streams.state.scan_directory import ScanDirectory
 from streams.verdicts.export import INTERNAL, SHOWN, TABLES, exported, rows
@@ -34,10 +34,13 @@ def test_standing_verdicts_equal_a_dictionary(seed: int) -> None:
     verdicts = whole(random_verdicts(600, seed))
     latest: dict[str, dict[str, Any]] = {}
     canonical: dict[int, str] = {}
+    represents: dict[int, str | None] = {}
     for verdict in verdicts:
         latest[verdict["url"]] = verdict
         if "canonical" in verdict:
             canonical[verdict["cluster"]] = verdict["canonical"]
+            held = VerdictFields.of(verdict).in_force()
+            represents[verdict["cluster"]] = verdict["url"] if held.shown else held.representative
     shuffled = verdicts.copy()
     random.Random(seed).shuffle(shuffled)  # partitions of a topic come in any order
 
@@ -53,6 +56,9 @@ def test_standing_verdicts_equal_a_dictionary(seed: int) -> None:
         assert (row["verdict"], row["last"], row["cluster"]) == (kind, verdict["verdict"], cluster)
         assert row["shown"] == (kind in SHOWN)
         assert row["canonical"] == canonical.get(cluster)  # type: ignore[arg-type]
+        own = VerdictFields.of(verdict).in_force().representative
+        present = represents.get(cluster) if kind in DUPLICATES else None  # type: ignore[arg-type]
+        assert row["representative"] == (own if present is None else present)
         assert (row["page_id"], row["n"], row["offset"]) == (verdict["page_id"], verdict["n"], verdict["page_id"])
         if cluster is not None and kind not in ("gone", "rejected"):
             members.setdefault(cluster, []).append(url)
