@@ -142,7 +142,7 @@ def test_words_of_forms_are_found_and_others_are_not() -> None:
         assert kind_of_word(data, 1, end) > 0
         assert kind_of_word(data[:end], 1, end) == kind_of_word(data, 1, end)  # at the end of the text
         assert kind_of_word(data, 1, end + 2) == 0
-        assert (kind_of_word(data, 1, end - 1) > 0) is (word.encode()[:-1] in encoded)
+        assert bool(kind_of_word(data, 1, end - 1) > 0) is (word.encode()[:-1] in encoded)
     assert max(len(word.encode()) for word in words) <= WORD_BYTES_MAX
 
 
