@@ -245,6 +245,7 @@ def test_closest_calls_lead_to_the_next_days_that_have_some(monkeypatch: pytest.
         facts = counts.close(held, facts["after"])
         assert not isinstance(facts, str)
     assert facts["day"] == seen[0] == "2025-07-06"
+    assert facts["before"] == "2024-08-09", "one search ends behind DAYS_SEARCHED_MAX days"
     monkeypatch.setattr(counts, "DAYS_SEARCHED_MAX", 1_000)
     facts = counts.close(held, "2025-07-06")
     assert not isinstance(facts, str)
