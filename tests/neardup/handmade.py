@@ -9,7 +9,7 @@ import hashlib
 import numpy as np
 import xxhash
 
-from neardup.sketch.layout import HEADER, NAME, NameFlag, RecordFlag, RecordKind
+from neardup.sketch.layout import HEADER, NAME, NameFlag, RecordFlag, RecordKind, field_at
 from neardup.urls import url_hash
 
 _RNG = np.random.default_rng(20)
@@ -122,6 +122,12 @@ def _fill(h, fp):
     tape = (_mixed(fp) >> np.uint64(56) | np.uint64(0x40)).astype(np.uint8).tobytes()[:500]
     heads = _names(fp[:16], fp)
     return tape, np.packbits(bloom, bitorder="little").tobytes(), heads
+
+
+def shell_of(page):
+    """The record of a page as one whose words come from a script."""
+    at = field_at("flags")
+    return page[:at] + bytes([page[at] | RecordFlag.SHELL]) + page[at + 1 :]
 
 
 def tombstone(url, *, at=0, log_time=None):

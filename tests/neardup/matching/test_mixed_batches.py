@@ -13,7 +13,7 @@ from neardup.matching.batch_records import Pages
 from neardup.sketch.layout import RecordKind, field_at
 from neardup.verdict import Kind
 from tests import whole
-from tests.neardup.handmade import record, tombstone
+from tests.neardup.handmade import record, shell_of, tombstone
 from tests.neardup.story import as_in_python, endless, folded
 from tests.neardup.test_fold import DECIDERS, crawl, repeats
 
@@ -22,9 +22,11 @@ def mixed(seed):
     """Pages that repeat, change and vanish, among pages of their own with all kinds of texts and flags."""
     rng = random.Random(seed)
     out = [*crawl(seed, 80), *repeats(seed)]
-    for i in range(8):  # twice each, and too short or too opaque for keys: nothing but their digests tells it
+    for i in range(8):  # twice each, and too short, opaque or shells, without keys: nothing but their digests tells it
         out.append(record(f"http://thin{i}.org/", f"thin{i // 2} page"))
         out.append(record(f"http://opaque{i}.org/", body=f"body {i // 2}".encode()))
+        words = [*(f"shell{j}" for j in range(30)), f"state{i // 2}"]
+        out.append(shell_of(record(f"http://shell{i}.org/", " ".join(words))))
     for i in range(60):
         url = f"http://{rng.choice('ab')}.s{rng.randrange(4)}.org/{rng.choice(['p', '%22', '~u/'])}{i}"
         words = " ".join(f"{rng.choice(['w', 'ü', '漢'])}{i}x{j}" for j in range(rng.choice([2, 6, 30])))

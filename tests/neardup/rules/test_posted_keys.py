@@ -14,7 +14,7 @@ from neardup.rules.posted_keys import keeps_the_same, similarity_columns, simila
 from neardup.sketch.header import Header
 from neardup.sketch.layout import HEADER
 from neardup.sketch.sketch_record import Sketch
-from tests.neardup.handmade import record, tombstone
+from tests.neardup.handmade import record, shell_of, tombstone
 
 LONG = " ".join(f"one two three four five six seven eight nine ten eleven twelve {i}" for i in range(4))
 
@@ -81,6 +81,15 @@ def test_only_the_default_rule_leaves_thin_pages_unposted():
     for nothing in (record("http://a.org/"), record("http://a.org/", body=b"%PDF"), tombstone("http://a.org/")):
         for rule in RULES:
             assert similarity_keys(Header(nothing), decider(rule)) == []
+
+
+def test_shells_post_no_keys():
+    page = record("http://a.org/", LONG)
+    shell = shell_of(page)
+    headers = np.concatenate([np.frombuffer(one, HEADER, 1) for one in (page, shell)])
+    for rule in RULES:
+        assert similarity_keys(Header(shell), decider(rule)) == []
+        assert similarity_columns(headers, decider(rule))[0].tolist() == [True, False]
 
 
 @pytest.mark.parametrize(("rule", "bits", "apart"), [("simhash64", 64, 5), ("simhash", 384, 11)])

@@ -58,10 +58,17 @@ def test_a_shell_has_fewer_than_20_words() -> None:
     assert [page.shell for page in pages.values()] == [True, True, False]
 
 
+def test_a_shell_with_an_empty_root_has_fewer_than_80_words() -> None:
+    pages = {words: sketch("wool " * words + "<div id=root></div><script>1</script>") for words in (79, 80)}
+    assert {words: page.tokens for words, page in pages.items()} == {words: words for words in pages}
+    assert [page.shell for page in pages.values()] == [True, False]
+
+
 MENU = " ".join(f"menu{i}" for i in range(30))
 #: Pages of 20 to 80 words whose words come from elsewhere, but for a script.
 SIGNS = {
     "noscript": f"<noscript>{MENU} Please turn it on.</noscript><div></div>",
+    "noscript of a class": f"<noscript class=note>{MENU} Please turn it on.</noscript><div></div>",
     "asks for JavaScript": f"<p>{MENU} Enable JavaScript and cookies to continue.",
     "empty root": f"<nav>{MENU}</nav><div class='x' id='root'></div>",
     "empty app": f"<nav>{MENU}</nav><main id=__next> </main>",
@@ -98,13 +105,19 @@ def test_a_page_that_sends_a_browser_to_another_one_at_once_is_a_shell() -> None
     def page(meta: str, many: int = 30) -> bool:
         return sketch(f"<title>Moved</title><meta {meta}><p>{'wool ' * many}").shell
 
-    for target in ('http-equiv="refresh" content="0;url=/new"', "content=' 5 ; URL=/new' HTTP-EQUIV=Refresh"):
+    for target in (
+        'http-equiv="refresh" content="0;url=/new"',
+        "content=' 5 ; URL=/new' HTTP-EQUIV=Refresh",
+        'http-equiv=refresh content="0.5, /new"',
+    ):
         assert page(target)
         assert page(target, 2)
         assert not page(target, 80)
     for stays in (
         'http-equiv=refresh content="30;url=/new"',
         'http-equiv=refresh content="5"',
+        'http-equiv=refresh content="5; "',
+        'http-equiv=refresher content="0;url=/new"',
         'name=refresh content="0;x"',
     ):
         assert not page(stays)
