@@ -54,7 +54,7 @@ GLOSSARY: tuple[tuple[str, str], ...] = (
 FLAGS: dict[str, str] = {
     "thin": "so few words that only exact copies count",
     "opaque": "neither HTML nor text; compared byte by byte",
-    "shell": "its words come from a script or another page; compared byte by byte",
+    "shell": "its words come from a script or another page; it has exact duplicates alone",
     "truncated": "only the first part was read",
     "candidates_cut": "only some of its candidates were scored",
 }

@@ -42,7 +42,7 @@ class Ruling(NamedTuple):
     plain_demand: the tape score that the decider demands of long pages without a veto in doubt.
     kept_apart: whether the texts of a refused pair are similar enough for a duplicate, so that only a veto or a higher
         demand kept the pages apart. False for rules that read no tapes.
-    added: share that the older page adds, in a refusal by `added`.
+    added: share that the older page adds, in a ruling by `adds` or, of rule version 1, by `added`.
     """
 
     kind: Kind | None

@@ -23,7 +23,7 @@ import java.util.Map;
  * @param contentOf same_content: the earlier page with the same main content. It may be a copy of this page that was crawled first. Hide this page behind it only if both have the same owner, or if the other one is older and more trusted.
  * @param replaces The earlier fetch of the URL that this one replaces.
  * @param site Registrable domain.
- * @param shell The words of the page come from a script, or from a page to which it sends a browser: render it, and publish it again. Until then its only duplicates are pages of the same bytes and owner.
+ * @param shell The words of the page come from a script, or from a page to which it sends a browser: render it, and publish it again. Until then it has exact duplicates of its owner alone.
  * @param candidatesCut The page had more candidates than were verified.
  * @param relCanonical The page's rel=canonical, if it is not the page's own URL; in verdicts with n = 0. `canonical` is the URL of the cluster.
  * @param score The score that the crawler gave the page, in 254 steps; in verdicts with n = 0.
